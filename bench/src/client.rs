@@ -1,0 +1,209 @@
+//! One HTTP/1.1 keep-alive connection, reading just enough of the protocol to find the end of an answer.
+//!
+//! The loader shares the machine with the server it measures, so this is plain bytes over a socket: the
+//! request comes finished, the answer's head is scanned for its status and its framing, and buffers are used
+//! again from call to call. There is no pipelining and no redirect; anything unexpected is an error.
+
+use std::io;
+use std::net::SocketAddr;
+
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// An open connection and the answer it last read.
+pub struct Connection {
+    stream: TcpStream,
+    /// Bytes of the current answer as they came.
+    received: Vec<u8>,
+    /// The current answer's body once its chunks are joined.
+    joined: Vec<u8>,
+}
+
+/// An answer, borrowed from its connection until the next exchange.
+pub struct Response<'a> {
+    /// The HTTP status.
+    pub status: u16,
+    /// The whole body, without chunk framing.
+    pub body: &'a [u8],
+}
+
+impl Connection {
+    /// Connects with `TCP_NODELAY`.
+    pub async fn open(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, received: Vec::with_capacity(16 * 1024), joined: Vec::new() })
+    }
+
+    /// Sends `request` and reads its answer to the end. After an error, or if dropped half-way, the
+    /// connection must not be used again.
+    pub async fn exchange(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
+        self.received.clear();
+        self.stream.write_all(request).await?;
+        let body_at = self.read_past(b"\r\n\r\n", 0).await?;
+        let head = Head::decode(&self.received[..body_at])?;
+        let body = match head.framing {
+            Framing::Length(length) => {
+                self.read_to(body_at + length).await?;
+                self.ends_at(body_at + length)?;
+                &self.received[body_at..]
+            }
+            Framing::Chunked => {
+                self.join_chunks(body_at).await?;
+                &self.joined
+            }
+        };
+        Ok(Response { status: head.status, body })
+    }
+
+    async fn join_chunks(&mut self, mut at: usize) -> io::Result<()> {
+        self.joined.clear();
+        loop {
+            let data_at = self.read_past(b"\r\n", at).await?;
+            let size = chunk_size(&self.received[at..data_at - 2])?;
+            at = data_at + size + 2;
+            self.read_to(at).await?;
+            if size == 0 {
+                return self.ends_at(at);
+            }
+            self.joined.extend_from_slice(&self.received[data_at..data_at + size]);
+        }
+    }
+
+    /// Reads until `mark` is found at or after `from`; returns the place behind it.
+    async fn read_past(&mut self, mark: &[u8], from: usize) -> io::Result<usize> {
+        loop {
+            let unread = self.received.get(from..).unwrap_or_default();
+            if let Some(found) = memmem::find(unread, mark) {
+                return Ok(from + found + mark.len());
+            }
+            self.read_more().await?;
+        }
+    }
+
+    /// Reads until at least `length` bytes are there.
+    async fn read_to(&mut self, length: usize) -> io::Result<()> {
+        while self.received.len() < length {
+            self.read_more().await?;
+        }
+        Ok(())
+    }
+
+    async fn read_more(&mut self) -> io::Result<()> {
+        match self.stream.read_buf(&mut self.received).await? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn ends_at(&self, length: usize) -> io::Result<()> {
+        if self.received.len() == length {
+            Ok(())
+        } else {
+            Err(malformed("bytes after the end of the answer"))
+        }
+    }
+}
+
+struct Head {
+    status: u16,
+    framing: Framing,
+}
+
+enum Framing {
+    Length(usize),
+    Chunked,
+}
+
+impl Head {
+    fn decode(head: &[u8]) -> io::Result<Self> {
+        let head = std::str::from_utf8(head).map_err(|_| malformed("the head is not text"))?;
+        let mut lines = head.split("\r\n");
+        let status = lines
+            .next()
+            .and_then(|line| line.strip_prefix("HTTP/1.1 "))
+            .and_then(|rest| rest.get(..3)?.parse().ok())
+            .ok_or_else(|| malformed("no HTTP/1.1 status line"))?;
+        let framing = lines.find_map(framing).ok_or_else(|| malformed("neither a length nor chunks"))?;
+        Ok(Self { status, framing })
+    }
+}
+
+fn framing(line: &str) -> Option<Framing> {
+    let (name, value) = line.split_once(':')?;
+    if name.eq_ignore_ascii_case("content-length") {
+        value.trim().parse().ok().map(Framing::Length)
+    } else if name.eq_ignore_ascii_case("transfer-encoding") {
+        value.trim().eq_ignore_ascii_case("chunked").then_some(Framing::Chunked)
+    } else {
+        None
+    }
+}
+
+fn chunk_size(line: &[u8]) -> io::Result<usize> {
+    let digits = std::str::from_utf8(line).map_err(|_| malformed("a chunk size is not text"))?;
+    usize::from_str_radix(digits, 16).map_err(|_| malformed("a chunk size is not a number"))
+}
+
+fn malformed(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use tokio::net::TcpListener;
+
+    /// Has a server send `answer` in `pieces` writes and returns what the connection made of it.
+    async fn check(answer: &'static str, pieces: usize) -> io::Result<(u16, String)> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            stream.read_exact(&mut [0; 4]).await.unwrap();
+            for piece in answer.as_bytes().chunks(answer.len().div_ceil(pieces)) {
+                stream.write_all(piece).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        });
+        let mut connection = Connection::open(address).await?;
+        let response = connection.exchange(b"ping").await;
+        let read = response.map(|res| (res.status, String::from_utf8(res.body.to_vec()).unwrap()));
+        server.await.unwrap();
+        read
+    }
+
+    #[tokio::test]
+    async fn bodies_are_read_however_they_arrive() {
+        let fixed = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
+        for answer in [fixed, chunked] {
+            for pieces in [1, 2, 7, answer.len()] {
+                assert_eq!(check(answer, pieces).await.unwrap(), (200, "hello".to_owned()));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn the_status_is_reported() {
+        let refused = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+        assert_eq!(check(refused, 1).await.unwrap(), (503, String::new()));
+    }
+
+    #[tokio::test]
+    async fn broken_answers_are_errors() {
+        for answer in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nx\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n\r\n",
+            "SSH-2.0\r\n\r\n",
+        ] {
+            assert!(check(answer, 1).await.is_err(), "{answer}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What a load found: a tally per connection, joined into one report, printed as one line of JSON.
+//!
+//! Every latency is kept, so that percentiles are exact. Failed calls are counted apart and have no part in
+//! rates and latencies.
+
+use std::time::Duration;
+
+/// What one connection, or several together, did.
+#[derive(Default)]
+pub struct Tally {
+    latencies: Vec<Duration>,
+    errors: u64,
+    first_error: Option<anyhow::Error>,
+}
+
+impl Tally {
+    /// Counts a call that was answered as it should be.
+    pub fn answered(&mut self, latency: Duration) {
+        self.latencies.push(latency);
+    }
+
+    /// Counts a call that was not.
+    pub fn failed(&mut self, error: anyhow::Error) {
+        self.errors += 1;
+        self.first_error.get_or_insert(error);
+    }
+
+    /// Both together.
+    pub fn join(mut self, mut other: Self) -> Self {
+        self.latencies.append(&mut other.latencies);
+        self.errors += other.errors;
+        self.first_error = self.first_error.or(other.first_error);
+        self
+    }
+}
+
+/// The outcome of a whole load.
+pub struct Report {
+    /// Latencies of the answered calls, ascending.
+    latencies: Vec<Duration>,
+    elapsed: Duration,
+    /// How many calls failed.
+    pub errors: u64,
+    /// Why the first of them did.
+    pub first_error: Option<anyhow::Error>,
+}
+
+impl Report {
+    /// Joins the shares of all threads; the slowest of them says how long it took.
+    pub fn of(shares: Vec<(Tally, Duration)>) -> Self {
+        let elapsed = shares.iter().map(|(_, elapsed)| *elapsed).max().unwrap_or_default();
+        let tally = shares.into_iter().map(|(tally, _)| tally).fold(Tally::default(), Tally::join);
+        let mut latencies = tally.latencies;
+        latencies.sort_unstable();
+        Self { latencies, elapsed, errors: tally.errors, first_error: tally.first_error }
+    }
+
+    /// The report as one JSON object of numbers.
+    pub fn line(&self) -> String {
+        let calls = self.latencies.len();
+        let seconds = self.elapsed.as_secs_f64();
+        serde_json::json!({
+            "calls": calls,
+            "seconds": rounded(seconds),
+            "calls_per_s": rounded(calls as f64 / seconds),
+            "p50_ms": self.percentile(50),
+            "p99_ms": self.percentile(99),
+            "max_ms": self.percentile(100),
+            "errors": self.errors,
+        })
+        .to_string()
+    }
+
+    /// The latency within which `percent` of the calls were answered, in milliseconds; 0 if none was.
+    fn percentile(&self, percent: usize) -> f64 {
+        let rank = (self.latencies.len() * percent).div_ceil(100).max(1);
+        self.latencies.get(rank - 1).map_or(0.0, |latency| rounded(latency.as_secs_f64() * 1e3))
+    }
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(millis: impl Iterator<Item = u64>) -> Tally {
+        let mut tally = Tally::default();
+        millis.for_each(|ms| tally.answered(Duration::from_millis(ms)));
+        tally
+    }
+
+    #[test]
+    fn shares_are_joined_into_exact_percentiles() {
+        let slow = (tally(51..=100), Duration::from_secs(2));
+        let mut quick = (tally(1..=50), Duration::from_secs(1));
+        quick.0.failed(anyhow::anyhow!("refused"));
+        let report = Report::of(vec![slow, quick]);
+        let line: serde_json::Value = serde_json::from_str(&report.line()).unwrap();
+        let expected = serde_json::json!({
+            "calls": 100, "seconds": 2.0, "calls_per_s": 50.0,
+            "p50_ms": 50.0, "p99_ms": 99.0, "max_ms": 100.0, "errors": 1,
+        });
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn a_load_without_answers_reports_zeros() {
+        let report = Report::of(vec![(Tally::default(), Duration::from_secs(1))]);
+        let line: serde_json::Value = serde_json::from_str(&report.line()).unwrap();
+        assert_eq!((line["calls"].as_u64(), line["p99_ms"].as_f64()), (Some(0), Some(0.0)));
+    }
+}

@@ -1,0 +1,15 @@
+//! a2ad as a library: agents, the server that runs them, and what the two need.
+//!
+//! The binary of the same name is this library with a command line. Its parts are public so that another
+//! program can run the same server with agents of its own.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod cli;
+mod serve;
+
+pub use engine::{
+    Agent, Agents, Hosted, OnCrash, Outcome, Profile, Traits, Turn, Update, Updates,
+};
+pub use outbound::agents;
+pub use serve::{ServeError, Settings, serve};

@@ -1,0 +1,70 @@
+//! The agents of this server, by name.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use protocol::model::AgentSkill;
+
+use crate::agent::Agent;
+
+/// An agent and how it presents itself.
+pub struct Hosted {
+    profile: Profile,
+    agent: Arc<dyn Agent>,
+}
+
+/// How an agent presents itself on its card.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// Its name in paths and scopes.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The version of the agent itself.
+    pub version: String,
+    /// What it can do.
+    pub skills: Vec<AgentSkill>,
+    /// Media types it takes.
+    pub input_modes: Vec<String>,
+    /// Media types it gives.
+    pub output_modes: Vec<String>,
+}
+
+impl Hosted {
+    /// Presents an agent.
+    pub fn new(profile: Profile, agent: Arc<dyn Agent>) -> Self {
+        Self { profile, agent }
+    }
+
+    /// How it presents itself.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// What does the work.
+    pub fn agent(&self) -> &Arc<dyn Agent> {
+        &self.agent
+    }
+}
+
+/// All agents of this server. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Agents(Arc<BTreeMap<String, Hosted>>);
+
+impl Agents {
+    /// These agents; of two with the same id the later one counts.
+    pub fn new(agents: impl IntoIterator<Item = Hosted>) -> Self {
+        Self(Arc::new(agents.into_iter().map(|hosted| (hosted.profile.id.clone(), hosted)).collect()))
+    }
+
+    /// The agent of an id.
+    pub fn get(&self, id: &str) -> Option<&Hosted> {
+        self.0.get(id)
+    }
+
+    /// Every agent, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Hosted> {
+        self.0.values()
+    }
+}

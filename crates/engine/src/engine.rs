@@ -1,0 +1,103 @@
+//! The engine as the other rooms see it: calls in, answers out.
+
+use std::{sync::Arc, time::Duration};
+
+use protocol::{ErrorKind, Operation, Reply, TaskId};
+
+use crate::{
+    agents::{Agents, Hosted},
+    clock::Clock,
+    error::{Error, Result},
+    feed::{Feed, Patience},
+    ids::Ids,
+    numbers::Numbers,
+    operations,
+    runner::{Limits, Runner},
+    scope::Scope,
+    store::{Lookup, Store},
+    stream::TaskStream,
+};
+
+/// Decides and records what happens to tasks, and sees that the work gets done. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine(Arc<Parts>);
+
+pub(crate) struct Parts {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) feed: Feed,
+    pub(crate) runner: Arc<Runner>,
+    pub(crate) clock: Clock,
+    pub(crate) numbers: Numbers,
+    pub(crate) ids: Ids,
+}
+
+/// Who asks for something, and of which agent.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The caller's scope; it names the agent too.
+    pub scope: Scope,
+}
+
+/// What a call gets.
+pub enum Answer {
+    /// One answer.
+    Reply(Reply),
+    /// Frames as they come.
+    Stream(TaskStream),
+}
+
+impl Engine {
+    /// Starts an engine on a store that publishes to this feed.
+    pub fn start(store: Arc<dyn Store>, feed: Feed, agents: Agents, clock: Clock, limits: Limits) -> Self {
+        let runner = Runner::new(Arc::clone(&store), agents, clock.clone(), limits);
+        runner.start();
+        let ids = store.ids();
+        Self(Arc::new(Parts { store, feed, runner, clock, numbers: Numbers::default(), ids }))
+    }
+
+    /// Does what is asked.
+    ///
+    /// Dropping the future drops a watcher, never the work: once a message is recorded, its run belongs to the
+    /// engine.
+    pub async fn call(&self, call: Call, operation: Operation) -> Result<Answer> {
+        operations::dispatch(&self.0, call, operation).await
+    }
+
+    /// The agents this engine runs.
+    pub fn agents(&self) -> &Agents {
+        self.0.runner.agents()
+    }
+
+    /// The engine's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// Resolves when the store can no longer write, with the reason.
+    pub async fn failed(&self) -> String {
+        self.0.store.failed().await
+    }
+
+    /// Stops in good order: takes up nothing new, ends streams, lets runs finish for a while, then lets go of
+    /// them without spending their attempts.
+    pub async fn drain(&self, grace: Duration) {
+        self.0.runner.drain();
+        self.0.feed.drain(Patience::Stream);
+        self.0.runner.finish(grace).await;
+        self.0.feed.drain(Patience::Call);
+    }
+}
+
+impl Parts {
+    /// The agent a call is for.
+    pub(crate) fn agent(&self, call: &Call) -> Result<&Hosted> {
+        let id = call.scope.agent();
+        self.runner.agents().get(id).ok_or_else(|| {
+            Error::refused(ErrorKind::AgentDisabled, format!("there is no agent {id:?} here, or it is disabled"))
+        })
+    }
+
+    pub(crate) fn lookup(&self, id: &TaskId) -> Lookup {
+        Lookup { ours: self.ids.parse_task(id), name: id.clone() }
+    }
+}

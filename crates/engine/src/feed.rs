@@ -1,0 +1,219 @@
+//! Live entries of a task for whoever watches it.
+//!
+//! The feed belongs to the task, not to one run: a watcher of a task that waits for input sees the next turn.
+//! It is a hint with the news attached; the log is the truth. The store publishes after each commit, in commit
+//! order. A watcher holds a cursor, the number of the last entry it has seen: what follows is taken from the
+//! short memory of the feed when it reaches back far enough, else from the log. So a slow watcher costs nobody
+//! anything, and a watcher that registers first and reads its snapshot second misses nothing and repeats
+//! nothing (R15).
+//!
+//! A task has a place here only while somebody watches it.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::watch;
+
+use crate::{
+    ids::TaskNo,
+    log::{Entry, Seq},
+    scope::Scope,
+    store::{Store, StoreError},
+};
+
+/// How many entries, and how many bytes of them, one task's memory holds.
+const MEMORY_ENTRIES: usize = 256;
+const MEMORY_BYTES: usize = 1 << 20;
+/// How many entries are read from the log at a time.
+const LOG_BATCH: usize = 256;
+
+/// All tasks that are being watched.
+#[derive(Clone)]
+pub struct Feed(Arc<Inner>);
+
+struct Inner {
+    tasks: Mutex<HashMap<TaskNo, Watched>>,
+    /// How far the process has drained: who watches with less patience leaves.
+    drained: watch::Sender<Patience>,
+}
+
+struct Watched {
+    channel: Arc<Channel>,
+    watchers: usize,
+}
+
+struct Channel {
+    memory: Mutex<Memory>,
+    /// The number of the last entry published here.
+    head: watch::Sender<Seq>,
+}
+
+/// How long a watcher stays when the process drains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Patience {
+    /// Nothing has drained yet.
+    Open,
+    /// Streams leave first: their clients come back elsewhere and resume.
+    Stream,
+    /// Calls that wait for an outcome leave when the runs have been let go.
+    Call,
+}
+
+#[derive(Default)]
+struct Memory {
+    entries: VecDeque<(Seq, Arc<Entry>)>,
+    bytes: usize,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self(Arc::new(Inner { tasks: Mutex::default(), drained: watch::Sender::new(Patience::Open) }))
+    }
+}
+
+impl Feed {
+    /// Tells watchers about entries that have been committed; the last one has number `last_seq`.
+    pub fn publish(&self, task: TaskNo, last_seq: Seq, entries: &[Arc<Entry>]) {
+        let Some(channel) = self.tasks().get(&task).map(|watched| Arc::clone(&watched.channel)) else { return };
+        let first = last_seq + 1 - entries.len() as Seq;
+        lock(&channel.memory).push(first, entries);
+        channel.head.send_replace(last_seq);
+    }
+
+    /// Sends watchers of this patience or less away, now and from now on.
+    pub(crate) fn drain(&self, patience: Patience) {
+        self.0.drained.send_replace(patience);
+    }
+
+    /// Starts watching a task. The caller reads where it stands afterwards and moves the cursor there.
+    pub(crate) fn watch(&self, store: Arc<dyn Store>, scope: Scope, task: TaskNo, patience: Patience) -> Watcher {
+        let mut tasks = self.tasks();
+        let watched = tasks.entry(task).or_insert_with(|| Watched {
+            channel: Arc::new(Channel { memory: Mutex::default(), head: watch::Sender::new(0) }),
+            watchers: 0,
+        });
+        watched.watchers += 1;
+        let channel = Arc::clone(&watched.channel);
+        drop(tasks);
+        let head = channel.head.subscribe();
+        Watcher {
+            feed: self.clone(),
+            store,
+            scope,
+            task,
+            cursor: 0,
+            channel,
+            head,
+            drained: self.0.drained.subscribe(),
+            patience,
+        }
+    }
+
+    /// How many tasks are being watched.
+    pub fn watched_tasks(&self) -> usize {
+        self.tasks().len()
+    }
+
+    fn forget(&self, task: TaskNo) {
+        let mut tasks = self.tasks();
+        if let Some(watched) = tasks.get_mut(&task) {
+            watched.watchers -= 1;
+            if watched.watchers == 0 {
+                tasks.remove(&task);
+            }
+        }
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, HashMap<TaskNo, Watched>> {
+        lock(&self.0.tasks)
+    }
+}
+
+impl Memory {
+    fn push(&mut self, first: Seq, entries: &[Arc<Entry>]) {
+        for (seq, entry) in (first..).zip(entries) {
+            self.bytes += entry.size();
+            self.entries.push_back((seq, Arc::clone(entry)));
+        }
+        while self.entries.len() > MEMORY_ENTRIES || self.bytes > MEMORY_BYTES {
+            let Some((_, entry)) = self.entries.pop_front() else { break };
+            self.bytes -= entry.size();
+        }
+    }
+
+    /// The entries behind a cursor, if the memory reaches back to it.
+    fn after(&self, cursor: Seq) -> Option<Vec<(Seq, Arc<Entry>)>> {
+        let (first, _) = self.entries.front()?;
+        (*first <= cursor + 1).then(|| self.entries.iter().filter(|(seq, _)| *seq > cursor).cloned().collect())
+    }
+}
+
+/// Follows one task from a cursor. Dropping it stops the watching and nothing else.
+pub struct Watcher {
+    feed: Feed,
+    store: Arc<dyn Store>,
+    scope: Scope,
+    task: TaskNo,
+    cursor: Seq,
+    channel: Arc<Channel>,
+    head: watch::Receiver<Seq>,
+    drained: watch::Receiver<Patience>,
+    patience: Patience,
+}
+
+/// What following gives.
+pub(crate) enum News {
+    /// At least one entry, in order, without a gap.
+    Entries(Vec<(Seq, Arc<Entry>)>),
+    /// The process drains; the client should come back.
+    Cut,
+}
+
+impl Watcher {
+    /// Moves the cursor, after a snapshot has been read.
+    pub(crate) fn seek(&mut self, cursor: Seq) {
+        self.cursor = cursor;
+    }
+
+    /// Waits for what follows the cursor and moves it. May be dropped at any time: nothing is lost.
+    pub(crate) async fn follow(&mut self) -> Result<News, StoreError> {
+        loop {
+            if *self.head.borrow_and_update() > self.cursor {
+                let entries = self.behind_cursor().await?;
+                if let Some((seq, _)) = entries.last() {
+                    self.cursor = *seq;
+                    return Ok(News::Entries(entries));
+                }
+            }
+            if *self.drained.borrow_and_update() >= self.patience {
+                return Ok(News::Cut);
+            }
+            tokio::select! {
+                // Both senders live as long as the feed this watcher holds.
+                _ = self.head.changed() => {}
+                _ = self.drained.changed() => {}
+            }
+        }
+    }
+
+    async fn behind_cursor(&self) -> Result<Vec<(Seq, Arc<Entry>)>, StoreError> {
+        let remembered = lock(&self.channel.memory).after(self.cursor);
+        match remembered {
+            Some(entries) => Ok(entries),
+            None => self.store.entries(&self.scope, self.task, self.cursor, LOG_BATCH).await,
+        }
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.feed.forget(self.task);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What these locks guard is whole after every statement, so a panic elsewhere leaves nothing half done.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,36 @@
+//! Decides and records what happens to a task, and sees that the work gets done.
+//!
+//! No network and no SQL: the traits [`Store`] and [`Agent`] belong here, because the engine needs them, and
+//! other crates implement them. A task is an event log; every change is appended and committed before anybody
+//! sees it, and the task is the fold of its log.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod agent;
+mod agents;
+mod clock;
+mod context;
+mod engine;
+mod error;
+mod feed;
+pub mod ids;
+pub mod log;
+mod numbers;
+mod operations;
+mod runner;
+mod scope;
+pub mod store;
+mod stream;
+pub mod task;
+
+pub use agent::{Agent, OnCrash, Outcome, Traits, Turn, Update, Updates};
+pub use agents::{Agents, Hosted, Profile};
+pub use clock::Clock;
+pub use context::Conversation;
+pub use engine::{Answer, Call, Engine};
+pub use error::{Error, Result};
+pub use feed::{Feed, Watcher};
+pub use runner::Limits;
+pub use scope::{Scope, ScopeParts};
+pub use store::Store;
+pub use stream::{Frame, Next, TaskStream};

@@ -1,0 +1,50 @@
+//! What clients can ask for: one file per operation.
+
+mod cancel_task;
+mod get_task;
+mod list_tasks;
+mod push_configs;
+mod send_message;
+mod submit;
+mod subscribe_to_task;
+
+use protocol::{ErrorKind, Operation, Task};
+
+use crate::{
+    engine::{Answer, Call, Parts},
+    error::{Error, Result},
+};
+
+/// Does what is asked.
+pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -> Result<Answer> {
+    let reply = match operation {
+        Operation::SendMessage(req) => send_message::send_message(engine, call, req).await?,
+        Operation::SendStreamingMessage(req) => {
+            return send_message::send_streaming_message(engine, call, req).await.map(Answer::Stream);
+        }
+        Operation::SubscribeToTask(req) => {
+            return subscribe_to_task::subscribe_to_task(engine, call, req).await.map(Answer::Stream);
+        }
+        Operation::GetTask(req) => get_task::get_task(engine, call, req).await?,
+        Operation::ListTasks(req) => list_tasks::list_tasks(engine, call, req).await?,
+        Operation::CancelTask(req) => cancel_task::cancel_task(engine, call, req).await?,
+        Operation::CreatePushConfig(_)
+        | Operation::GetPushConfig(_)
+        | Operation::ListPushConfigs(_)
+        | Operation::DeletePushConfig(_) => return Err(push_configs::not_supported()),
+        Operation::GetExtendedCard(_) => {
+            engine.agent(&call)?;
+            let text = "this agent has no extended card; its public card says everything";
+            return Err(Error::refused(ErrorKind::UnsupportedOperation, text));
+        }
+    };
+    Ok(Answer::Reply(reply))
+}
+
+/// Keeps the newest messages of a task's history: all, when the caller did not say how many.
+fn trim_history(task: &mut Task, length: Option<u32>) {
+    if let Some(length) = length {
+        let surplus = task.history.len().saturating_sub(length as usize);
+        task.history.drain(..surplus);
+    }
+}

@@ -1,0 +1,50 @@
+//! Ends a task at its client's wish (A2A 3.1.5).
+//!
+//! Cancelling is itself the terminal event: it is decided where it is committed, the fence moves with it, and
+//! whatever the run says afterwards is refused. A success is final.
+
+use protocol::{CancelTask, Reply, TaskState};
+
+use super::get_task::load;
+use crate::{
+    engine::{Call, Parts},
+    error::{Error, Result},
+    log::Log,
+    store::{Advance, Change, NotCommitted, Snapshot, Step},
+    task::{Names, cancel, fold},
+};
+
+/// How often a decision is made anew because the task moved on under it.
+const TRIES: usize = 8;
+
+pub(super) async fn cancel_task(engine: &Parts, call: Call, req: CancelTask) -> Result<Reply> {
+    for _ in 0..TRIES {
+        let snapshot = load(engine, &call, &req.id).await?;
+        if cancel_if_open(engine, &snapshot).await? {
+            engine.runner.stop(snapshot.row.no);
+            // What the run said between the first look and the cancel belongs to the task too.
+            let canceled = load(engine, &call, &req.id).await?;
+            return Ok(Reply::Task(fold::snapshot(&engine.ids, &canceled)?));
+        }
+    }
+    Err(Error::Unavailable("the task changes too fast to be canceled; try again".into()))
+}
+
+/// Ends the task; `false` when it has moved on to where it cannot be ended.
+async fn cancel_if_open(engine: &Parts, snapshot: &Snapshot) -> Result<bool> {
+    let now = engine.clock.now();
+    let event = cancel::cancel(&Names::of(&engine.ids, &snapshot.row), snapshot.row.state, now)?;
+    let change = Change::Advance(Box::new(Advance {
+        no: snapshot.row.no,
+        step: Step::Cancel,
+        log: Log::pack([(event, None)]),
+        status: Some((TaskState::Canceled, now)),
+        visibility: None,
+        saved: None,
+    }));
+    match engine.store.commit(change).await {
+        Ok(_) => Ok(true),
+        Err(NotCommitted::Conflict(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

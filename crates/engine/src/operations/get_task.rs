@@ -1,0 +1,26 @@
+//! Reads one task (A2A 3.1.3).
+
+use protocol::{GetTask, Reply, TaskId};
+
+use super::trim_history;
+use crate::{
+    engine::{Call, Parts},
+    error::Result,
+    store::{Snapshot, Visibility},
+    task::fold,
+};
+
+pub(super) async fn get_task(engine: &Parts, call: Call, req: GetTask) -> Result<Reply> {
+    let snapshot = load(engine, &call, &req.id).await?;
+    let mut task = fold::snapshot(&engine.ids, &snapshot)?;
+    trim_history(&mut task, req.history_length);
+    Ok(Reply::Task(task))
+}
+
+/// A task that shows itself to this caller; anything else does not exist.
+pub(super) async fn load(engine: &Parts, call: &Call, id: &TaskId) -> Result<Snapshot> {
+    engine.agent(call)?;
+    let snapshot = engine.store.find(&call.scope, engine.lookup(id)).await?;
+    let visible = snapshot.filter(|snapshot| snapshot.row.visibility == Visibility::Visible);
+    Ok(visible.ok_or_else(|| protocol::Error::task_not_found(id))?)
+}

@@ -1,0 +1,105 @@
+//! Says something to an agent (A2A 3.1.1, 3.1.2).
+//!
+//! Blocking, immediate and streaming answers are the same walk and differ only in how long one watches.
+
+use std::sync::Arc;
+
+use protocol::{Event, Message, Reply, SendMessage, Task};
+
+use super::{
+    submit::{Submitted, Wait, submit},
+    trim_history,
+};
+use crate::{
+    engine::{Call, Parts},
+    error::{Error, Result},
+    feed::News,
+    log::{Entry, Seq},
+    store::Visibility,
+    stream::{TaskStream, Until},
+    task::fold,
+};
+
+/// Says something and answers when the turn is over, or at once if the caller does not want to wait.
+pub(super) async fn send_message(engine: &Parts, call: Call, req: SendMessage) -> Result<Reply> {
+    let history_length = req.history_length;
+    let wait = if req.return_immediately { Wait::Not } else { Wait::ForOutcome };
+    let submitted = submit(engine, call, req, wait).await?;
+    let mut reply = match wait {
+        Wait::Not => at_once(submitted)?,
+        _ => settle(submitted).await?,
+    };
+    if let Reply::SentTask(task) = &mut reply {
+        trim_history(task, history_length);
+    }
+    Ok(reply)
+}
+
+/// Says something and shows what becomes of it until the turn is over.
+pub(super) async fn send_streaming_message(engine: &Parts, call: Call, req: SendMessage) -> Result<TaskStream> {
+    let history_length = req.history_length;
+    let Submitted { mut task, seq, rest, visibility, watcher } = submit(engine, call, req, Wait::AsStream).await?;
+    trim_history(&mut task, history_length);
+    let stream = TaskStream::new(seq, task, Until::Settled, watcher).followed_by(rest);
+    Ok(if visibility == Visibility::Visible { stream } else { stream.undecided() })
+}
+
+/// The task as recorded.
+fn at_once(submitted: Submitted) -> Result<Reply> {
+    let mut task = submitted.task;
+    for (_, entry) in &submitted.rest {
+        fold::apply(&mut task, entry)?;
+    }
+    Ok(Reply::SentTask(task))
+}
+
+/// Follows the task until its agent has answered or asks back.
+async fn settle(submitted: Submitted) -> Result<Reply> {
+    let Submitted { mut task, rest, watcher, .. } = submitted;
+    if let Some(answered) = apply(&mut task, &rest)? {
+        return Ok(answered.reply(task));
+    }
+    let mut watcher = watcher.ok_or_else(|| Error::Broken("a turn is open and nobody watches it".into()))?;
+    loop {
+        match watcher.follow().await? {
+            News::Entries(entries) => {
+                if let Some(answered) = apply(&mut task, &entries)? {
+                    return Ok(answered.reply(task));
+                }
+            }
+            News::Cut => {
+                let text = format!("the server is stopping; task {} goes on, get it later", task.id);
+                return Err(Error::Unavailable(text));
+            }
+        }
+    }
+}
+
+/// How a turn was answered.
+enum Answered {
+    ByMessage(Message),
+    ByTask,
+}
+
+impl Answered {
+    fn reply(self, task: Task) -> Reply {
+        match self {
+            Self::ByMessage(message) => Reply::SentMessage(message),
+            Self::ByTask => Reply::SentTask(task),
+        }
+    }
+}
+
+/// Adds entries up to the one that ends the turn; says how, when it was among them.
+fn apply(task: &mut Task, entries: &[(Seq, Arc<Entry>)]) -> Result<Option<Answered>> {
+    for (_, entry) in entries {
+        if let Event::Message(message) = entry.event()? {
+            return Ok(Some(Answered::ByMessage(message.clone())));
+        }
+        fold::apply(task, entry)?;
+        if task.status.state.is_settled() {
+            return Ok(Some(Answered::ByTask));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,222 @@
+//! Sees that accepted work gets done, whoever is still connected.
+//!
+//! A run belongs to the store: accepting a message records who holds its work, and the fence of that record is
+//! the right to write. [`run`] drives one turn of one agent; [`claim`] takes up work that nobody holds: what was
+//! queued because every slot was taken, what waits for another attempt, what a dead process left behind.
+
+mod claim;
+mod fence;
+mod run;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use protocol::Timestamp;
+use tokio::{
+    sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot},
+    time::Instant,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub(crate) use run::{Begin, Run};
+
+use crate::{
+    agents::Agents,
+    clock::Clock,
+    ids::TaskNo,
+    store::{Committed, NotCommitted, Receipt, Store},
+};
+
+/// How much may run at a time, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Runs at a time; more wait as submitted.
+    pub concurrent: usize,
+    /// How long one turn may take.
+    pub run_time: Duration,
+    /// How often a turn is tried in all.
+    pub attempts: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { concurrent: 256, run_time: Duration::from_secs(600), attempts: 6 }
+    }
+}
+
+/// Runs agents.
+pub(crate) struct Runner {
+    store: Arc<dyn Store>,
+    agents: Agents,
+    clock: Clock,
+    limits: Limits,
+    slots: Arc<Semaphore>,
+    /// How to stop the runs of this process, by task; each with a number of its own.
+    live: Mutex<HashMap<TaskNo, (u64, CancellationToken)>>,
+    registrations: AtomicU64,
+    /// Something may be due.
+    wake: Notify,
+    /// Work waits for a slot: who frees one says so.
+    crowded: AtomicBool,
+    /// No new work is taken up.
+    draining: CancellationToken,
+    /// Runs are let go as they are.
+    halted: CancellationToken,
+    tracker: TaskTracker,
+}
+
+/// The right to run one turn; free again when dropped.
+pub(crate) struct Slot {
+    _permit: OwnedSemaphorePermit,
+    runner: Arc<Runner>,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if self.runner.crowded.load(Ordering::Relaxed) {
+            self.runner.wake.notify_one();
+        }
+    }
+}
+
+/// A run that can be told to stop, as long as this lives. Made before the change that gives this process the
+/// work, so that a cancel right behind that change finds it.
+pub(crate) struct Registration {
+    runner: Arc<Runner>,
+    task: TaskNo,
+    number: u64,
+    cancel: CancellationToken,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let mut live = self.runner.live();
+        if live.get(&self.task).is_some_and(|registered| registered.0 == self.number) {
+            live.remove(&self.task);
+        }
+    }
+}
+
+impl Runner {
+    pub(crate) fn new(store: Arc<dyn Store>, agents: Agents, clock: Clock, limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            store,
+            agents,
+            clock,
+            limits,
+            slots: Arc::new(Semaphore::new(limits.concurrent)),
+            live: Mutex::default(),
+            registrations: AtomicU64::new(0),
+            wake: Notify::new(),
+            crowded: AtomicBool::new(false),
+            draining: CancellationToken::new(),
+            halted: CancellationToken::new(),
+            tracker: TaskTracker::new(),
+        })
+    }
+
+    /// Starts taking up work that nobody holds.
+    pub(crate) fn start(self: &Arc<Self>) {
+        self.tracker.spawn(claim::Claimer::new(Arc::clone(self)).run());
+    }
+
+    /// A slot, if one is free and work is still taken up.
+    pub(crate) fn slot(self: &Arc<Self>) -> Option<Slot> {
+        if self.draining.is_cancelled() {
+            return None;
+        }
+        let permit = Arc::clone(&self.slots).try_acquire_owned().ok()?;
+        Some(Slot { _permit: permit, runner: Arc::clone(self) })
+    }
+
+    /// Runs on, once the change that gave this process the work is durable. Says what became of that change.
+    ///
+    /// The run is owned here from this call on: whoever waits for the answer may go away.
+    pub(crate) fn launch(
+        self: &Arc<Self>,
+        run: Run,
+        receipt: Receipt,
+    ) -> oneshot::Receiver<Result<Committed, NotCommitted>> {
+        let (told, answer) = oneshot::channel();
+        let runner = Arc::clone(self);
+        self.tracker.spawn(async move {
+            let committed = receipt.await;
+            let held = committed.as_ref().ok().copied();
+            let _ = told.send(committed);
+            if let Some(committed) = held {
+                run.drive(&runner, committed.fence, committed.attempt).await;
+            }
+        });
+        answer
+    }
+
+    /// Makes the run of a task known to [`Self::stop`].
+    pub(crate) fn register(self: &Arc<Self>, task: TaskNo, cancel: CancellationToken) -> Registration {
+        let number = self.registrations.fetch_add(1, Ordering::Relaxed);
+        self.live().insert(task, (number, cancel.clone()));
+        Registration { runner: Arc::clone(self), task, number, cancel }
+    }
+
+    /// Looks for due work soon.
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Tells the run of a task, if this process has one, that its work is no longer wanted.
+    pub(crate) fn stop(&self, task: TaskNo) {
+        if let Some((_, cancel)) = self.live().get(&task) {
+            cancel.cancel();
+        }
+    }
+
+    /// Takes up nothing new.
+    pub(crate) fn drain(&self) {
+        self.draining.cancel();
+    }
+
+    /// Waits for the runs to end, at most this long; then lets go of the rest without spending their attempts.
+    pub(crate) async fn finish(&self, grace: Duration) {
+        self.tracker.close();
+        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
+            self.halted.cancel();
+            self.tracker.wait().await;
+        }
+    }
+
+    fn live(&self) -> MutexGuard<'_, HashMap<TaskNo, (u64, CancellationToken)>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.limits.run_time
+    }
+
+    /// When the next attempt is due: at once after the first, then twice as long each time with full jitter.
+    fn next_attempt(&self, made: i64) -> Timestamp {
+        const CAP: u64 = 100_000;
+        let exponent = u32::try_from(made.saturating_sub(1)).unwrap_or_default().min(7);
+        let delay = fastrand::u64(0..=CAP.min(1_000 << exponent));
+        let delay = if made == 0 { 0 } else { delay };
+        Timestamp::from_millis(self.clock.now().as_millis().saturating_add_unsigned(delay))
+    }
+}
+
+impl Runner {
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub(crate) fn agents(&self) -> &Agents {
+        &self.agents
+    }
+}

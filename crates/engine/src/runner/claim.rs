@@ -1,0 +1,167 @@
+//! Takes up work that nobody holds.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use protocol::{Message, Role};
+use tokio_util::sync::CancellationToken;
+
+use super::{Begin, Registration, Run, Runner, Slot, run};
+use crate::{
+    agent::OnCrash,
+    context::Conversation,
+    ids::TaskNo,
+    log::Log,
+    store::{Advance, Change, Committed, NotCommitted, Step, StoreError, Visibility, WorkItem},
+    task::{Names, Standing, fold},
+};
+
+/// How many due tasks are looked up at a time.
+const BATCH: usize = 64;
+/// How often the store is asked even when nobody says that something is due.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// The duty that looks for due work whenever it may find some and there is a slot for it.
+pub(super) struct Claimer {
+    runner: Arc<Runner>,
+}
+
+impl Claimer {
+    pub(super) fn new(runner: Arc<Runner>) -> Self {
+        Self { runner }
+    }
+
+    /// Works until the process drains.
+    pub(super) async fn run(self) {
+        let draining = self.runner.draining.clone();
+        loop {
+            let wait = self.round().await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "due work could not be looked up");
+                IDLE
+            });
+            tokio::select! {
+                biased;
+                () = draining.cancelled() => return,
+                () = self.runner.wake.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// Claims what is due as long as there are slots; says how long to wait for more.
+    async fn round(&self) -> Result<Duration, StoreError> {
+        loop {
+            if self.runner.slots.available_permits() == 0 {
+                self.runner.crowded.store(true, Ordering::Relaxed);
+                return Ok(IDLE);
+            }
+            let now = self.runner.clock().now();
+            let due = self.runner.store().due(now, BATCH).await?;
+            if due.tasks.is_empty() {
+                self.runner.crowded.store(false, Ordering::Relaxed);
+                let next = due.next.map(|at| at.as_millis().saturating_sub(now.as_millis()));
+                return Ok(next.map_or(IDLE, |millis| Duration::from_millis(millis.max(1).cast_unsigned()).min(IDLE)));
+            }
+            for task in due.tasks {
+                let Some(slot) = self.runner.slot() else { break };
+                let registration = self.runner.register(task, CancellationToken::new());
+                // The claim is decided before the next look, so that no task is looked up twice.
+                if let Some(committed) = self.claim(task).await? {
+                    let runner = Arc::clone(&self.runner);
+                    self.runner.tracker.spawn(async move {
+                        if let Err(error) = take_up(&runner, slot, registration, task, committed).await {
+                            tracing::error!(%error, "claimed work could not be taken up");
+                        }
+                    });
+                }
+            }
+        }
+    }
+
+    async fn claim(&self, no: TaskNo) -> Result<Option<Committed>, StoreError> {
+        let claim = Advance {
+            no,
+            step: Step::Claim,
+            log: Log::default(),
+            status: None,
+            // A task that waited or was left behind is a task for good.
+            visibility: Some(Visibility::Visible),
+            saved: None,
+        };
+        match self.runner.store().commit(Change::Advance(Box::new(claim))).await {
+            Ok(committed) => Ok(Some(committed)),
+            Err(NotCommitted::Conflict(_)) => Ok(None),
+            Err(NotCommitted::Unavailable(reason)) => Err(StoreError::Unavailable(reason)),
+        }
+    }
+}
+
+/// Runs a claimed task.
+async fn take_up(
+    runner: &Arc<Runner>,
+    slot: Slot,
+    registration: Registration,
+    no: TaskNo,
+    claimed: Committed,
+) -> crate::Result<()> {
+    let Some(work) = runner.store().work(no).await? else { return Ok(()) };
+    let names = Names::of(&runner.store().ids(), &work.snapshot.row);
+    let Some(hosted) = runner.agents().get(work.scope.agent()) else {
+        return give_up(runner, &names, no, claimed, "the agent of this task is no longer here").await;
+    };
+    let traits = hosted.agent().traits();
+    if work.snapshot.row.deaths > 0 && traits.on_crash == OnCrash::Fail {
+        let text = "interrupted: the server stopped while this ran, and it must not run twice";
+        return give_up(runner, &names, no, claimed, text).await;
+    }
+    if claimed.attempt > i64::from(runner.limits.attempts) {
+        let text = format!("gave up after {} attempts", runner.limits.attempts);
+        return give_up(runner, &names, no, claimed, &text).await;
+    }
+    let begin = begin(runner, work, names, Arc::clone(hosted.agent()), claimed)?;
+    Run::new(runner, slot, begin, Some(registration)).drive(runner, claimed.fence, claimed.attempt).await;
+    Ok(())
+}
+
+fn begin(
+    runner: &Runner,
+    work: WorkItem,
+    names: Names,
+    agent: Arc<dyn crate::Agent>,
+    claimed: Committed,
+) -> crate::Result<Begin> {
+    let row = &work.snapshot.row;
+    let mut history = fold::snapshot(&runner.store().ids(), &work.snapshot)?.history;
+    let asked = history.iter().rposition(|message: &Message| message.role == Role::User);
+    let message = asked.map(|at| history.remove(at));
+    let message = message.ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
+    let store = Arc::clone(runner.store());
+    Ok(Begin {
+        no: row.no,
+        standing: Standing { state: row.state, visibility: Visibility::Visible },
+        conversation: Conversation::new(store, work.scope.clone(), row.context.first, row.no),
+        names,
+        scope: work.scope,
+        agent,
+        message: Arc::new(message),
+        history,
+        attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),
+        saved: work.saved,
+    })
+}
+
+async fn give_up(
+    runner: &Runner,
+    names: &Names,
+    no: TaskNo,
+    claimed: Committed,
+    text: &str,
+) -> crate::Result<()> {
+    let change = run::failed(names, no, claimed.fence, text, runner.clock().now());
+    match runner.store().commit(change).await {
+        Ok(_) | Err(NotCommitted::Conflict(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

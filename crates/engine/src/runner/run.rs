@@ -1,0 +1,327 @@
+//! One turn of one task, from the agent's first word to its last.
+//!
+//! One change is in flight at a time; what the agent says meanwhile joins the next. Every change carries the
+//! run's fence: when somebody else has moved the task on, a cancel above all, the change is refused, and the
+//! run ends without having said anything. The agent works on while a commit is under way, but for one that ends the
+//! turn.
+
+use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+
+use bytes::Bytes;
+use protocol::{Message, Part, Role, TaskState};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Registration, Runner, Slot,
+    fence::{Fenced, Panicked},
+};
+use crate::{
+    agent::{Agent, Outbox, Outcome, Turn, Update},
+    context::Conversation,
+    ids::TaskNo,
+    log::Log,
+    scope::Scope,
+    store::{Advance, Change, Conflict, NotCommitted, Receipt, Step, Visibility},
+    task::{Names, Standing, advance},
+};
+
+/// How long an undecided task keeps a stream waiting before it is shown as a task.
+const REVEAL_AFTER: Duration = Duration::from_millis(100);
+/// How long an agent that is told to stop may take to do so.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// One turn that this process holds, or is about to.
+pub(crate) struct Run {
+    no: TaskNo,
+    names: Names,
+    standing: Standing,
+    agent: Fenced,
+    outbox: Arc<Outbox>,
+    outcome: Option<Outcome>,
+    cancel: CancellationToken,
+    deadline: Instant,
+    reveal_at: Option<Instant>,
+    registration: Option<Registration>,
+    _slot: Slot,
+}
+
+/// What a run begins with.
+pub(crate) struct Begin {
+    pub(crate) no: TaskNo,
+    pub(crate) names: Names,
+    pub(crate) standing: Standing,
+    pub(crate) scope: Scope,
+    pub(crate) agent: Arc<dyn Agent>,
+    pub(crate) message: Arc<Message>,
+    pub(crate) history: Vec<Message>,
+    pub(crate) conversation: Conversation,
+    pub(crate) attempt: u32,
+    pub(crate) saved: Option<Bytes>,
+}
+
+impl Run {
+    /// Prepares a turn; nothing of the agent runs yet.
+    pub(crate) fn new(runner: &Runner, slot: Slot, begin: Begin, registration: Option<Registration>) -> Self {
+        let (outbox, updates) = Outbox::open();
+        let cancel = registration.as_ref().map_or_else(CancellationToken::new, |made| made.cancel.clone());
+        let deadline = runner.deadline();
+        let turn = Turn {
+            idempotency_key: format!("a2ad:{}:{}", begin.names.task, begin.message.id),
+            task_id: begin.names.task.clone(),
+            context_id: begin.names.context.clone(),
+            message: begin.message,
+            history: begin.history,
+            conversation: begin.conversation,
+            scope: begin.scope,
+            attempt: begin.attempt,
+            cancel: cancel.clone(),
+            deadline,
+            saved: begin.saved,
+        };
+        Self {
+            no: begin.no,
+            names: begin.names,
+            standing: begin.standing,
+            agent: Fenced::new(begin.agent, turn, updates),
+            outbox,
+            outcome: None,
+            cancel,
+            deadline,
+            reveal_at: None,
+            registration,
+            _slot: slot,
+        }
+    }
+
+    /// Makes the run known to cancels; to be called before the change that gives this process the work.
+    pub(crate) fn register(&mut self, runner: &Arc<Runner>) {
+        self.registration = Some(runner.register(self.no, self.cancel.clone()));
+    }
+
+    /// Where the task stands when the agent begins, if that is no longer where the run was prepared.
+    pub(crate) fn stands(&mut self, standing: Standing) {
+        self.standing = standing;
+    }
+
+    /// A stream waits for the first frame: show the task before long.
+    pub(crate) fn reveal_soon(&mut self) {
+        self.reveal_at = Some(Instant::now() + REVEAL_AFTER);
+    }
+
+    /// Polls the agent once, inside the caller's own task. Gives what it said, and whether the turn is over.
+    pub(crate) async fn first_look(&mut self, runner: &Runner) -> advance::Advanced {
+        let polled = poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut self.agent).poll(cx))).await;
+        let mut outcome = match polled {
+            Poll::Ready(ended) => Some(self.fenced(ended)),
+            Poll::Pending => None,
+        };
+        // An outcome that wants another attempt is the runner's to judge.
+        if matches!(outcome, Some(Outcome::Failed { retryable: true, .. })) {
+            self.outcome = outcome.take();
+        }
+        let advanced =
+            advance::advance(&self.names, self.standing, self.outbox.take(), outcome, runner.clock().now());
+        self.standing = advanced.standing;
+        advanced
+    }
+
+    /// Drives the turn to its end.
+    pub(crate) async fn drive(mut self, runner: &Arc<Runner>, fence: i64, attempt: i64) {
+        let ending = self.work(runner, fence, attempt).await;
+        self.registration = None;
+        match ending {
+            Ending::Over => {}
+            Ending::Cancelled => self.let_stop().await,
+            Ending::Halted => self.release(runner, fence).await,
+        }
+    }
+
+    async fn work(&mut self, runner: &Runner, fence: i64, attempt: i64) -> Ending {
+        let mut in_flight: Option<InFlight> = None;
+        let mut said = Vec::new();
+        loop {
+            if in_flight.is_none() {
+                said.append(&mut self.outbox.take());
+                if self.outcome.is_some() || !said.is_empty() || self.must_reveal() {
+                    in_flight = self.hand_over(runner, fence, attempt, std::mem::take(&mut said));
+                }
+            }
+            let idle = in_flight.is_none();
+            let over = self.outcome.is_some()
+                || in_flight.as_ref().is_some_and(|change| !matches!(change.step, Step::Report { .. }));
+            tokio::select! {
+                biased;
+                result = receipt(&mut in_flight) => {
+                    let Some(InFlight { step, .. }) = in_flight.take() else { continue };
+                    match result {
+                        Ok(_) if matches!(step, Step::Report { .. }) => {}
+                        Ok(_) => {
+                            if matches!(step, Step::Retry { .. }) {
+                                runner.wake();
+                            }
+                            return Ending::Over;
+                        }
+                        Err(NotCommitted::Conflict(met)) => return self.lost(runner, fence, met).await,
+                        Err(NotCommitted::Unavailable(_)) => return Ending::Over,
+                    }
+                }
+                () = self.cancel.cancelled() => return Ending::Cancelled,
+                () = runner.halted.cancelled() => return Ending::Halted,
+                ended = &mut self.agent, if !over => self.outcome = Some(self.fenced(ended)),
+                () = self.outbox.something(), if idle && !over => {}
+                () = tokio::time::sleep_until(self.deadline), if !over => {
+                    let text = format!("the turn took longer than {:?}", runner.limits.run_time);
+                    self.outcome = Some(Outcome::Failed { message: Some(self.word(text)), retryable: false });
+                }
+                () = reveal(self.reveal_at), if idle && self.standing.visibility == Visibility::Undecided => {}
+            }
+        }
+    }
+
+    /// Makes the change out of what has been said, and the outcome if there is one; `None` when nothing is left.
+    fn hand_over(&mut self, runner: &Runner, fence: i64, attempt: i64, mut said: Vec<Update>) -> Option<InFlight> {
+        let now = runner.clock().now();
+        if self.must_reveal() && said.is_empty() && self.outcome.is_none() {
+            said.push(Update::Working(None));
+        }
+        let mut outcome = self.outcome.take();
+        let retry = match &outcome {
+            Some(Outcome::Failed { retryable: true, .. }) if attempt < i64::from(runner.limits.attempts) => {
+                outcome = None;
+                Some(Step::Retry { fence, at: runner.next_attempt(attempt) })
+            }
+            _ => None,
+        };
+        if retry.is_some() {
+            let text = format!("attempt {attempt} of {} failed, trying again", runner.limits.attempts);
+            said.push(Update::Working(Some(self.word(text))));
+        }
+        let before = self.standing;
+        let advanced = advance::advance(&self.names, before, said, outcome, now);
+        self.standing = advanced.standing;
+        let step = match (retry, advanced.ended) {
+            (Some(retry), false) => retry,
+            (_, true) if self.standing.state.is_interrupted() => Step::Pause { fence },
+            (_, true) => Step::Finish { fence },
+            (None, false) => Step::Report { fence },
+        };
+        if advanced.events.is_empty() && advanced.saved.is_none() && step == (Step::Report { fence }) {
+            return None;
+        }
+        let said_status = advanced.events.iter().any(|event| !matches!(event, protocol::Event::Artifact(_)));
+        let receipt = runner.store().commit(Change::Advance(Box::new(Advance {
+            no: self.no,
+            step,
+            log: Log::pack(advanced.events.into_iter().map(|event| (event, None))),
+            status: said_status.then_some((self.standing.state, now)),
+            visibility: (before.visibility != self.standing.visibility).then_some(self.standing.visibility),
+            saved: advanced.saved,
+        })));
+        Some(InFlight { receipt, step })
+    }
+
+    /// The row was not as expected: somebody moved the task on, or said more to one that wanted to pause.
+    async fn lost(&mut self, runner: &Runner, fence: i64, met: Conflict) -> Ending {
+        let paused = self.standing.state.is_interrupted();
+        if paused && met.fence == fence && met.unanswered > 0 {
+            let now = runner.clock().now();
+            let _ = runner
+                .store()
+                .commit(Change::Advance(Box::new(Advance {
+                    no: self.no,
+                    step: Step::Again { fence, at: now },
+                    log: Log::default(),
+                    status: None,
+                    visibility: Some(Visibility::Visible),
+                    saved: None,
+                })))
+                .await;
+            runner.wake();
+        } else {
+            tracing::debug!(task = %self.names.task, "lost_race: the task has moved on, the run's last word is dropped");
+        }
+        Ending::Over
+    }
+
+    /// The work is no longer wanted: the agent has been told and gets a moment to stop by itself.
+    async fn let_stop(mut self) {
+        if self.outcome.is_none() {
+            let _ = tokio::time::timeout(STOP_GRACE, &mut self.agent).await;
+        }
+    }
+
+    /// The process ends: somebody else, or this store's next process, takes the turn up again.
+    async fn release(self, runner: &Runner, fence: i64) {
+        let step = Step::Release { fence, at: runner.clock().now() };
+        let change = Advance { no: self.no, step, log: Log::default(), status: None, visibility: None, saved: None };
+        let _ = runner.store().commit(Change::Advance(Box::new(change))).await;
+    }
+
+    fn must_reveal(&self) -> bool {
+        let due = self.reveal_at.is_some_and(|at| at <= Instant::now());
+        due && self.standing.visibility == Visibility::Undecided
+    }
+
+    fn fenced(&self, ended: Result<Outcome, Panicked>) -> Outcome {
+        ended.unwrap_or_else(|Panicked(text)| {
+            tracing::error!(task = %self.names.task, panic = text, "an agent panicked");
+            Outcome::Failed { message: Some(self.word("the agent stopped unexpectedly")), retryable: false }
+        })
+    }
+
+    /// Something the runner itself has to say, in the agent's name.
+    fn word(&self, text: impl Into<String>) -> Message {
+        word(&self.names, text)
+    }
+}
+
+/// A message in the agent's name.
+pub(super) fn word(names: &Names, text: impl Into<String>) -> Message {
+    Message {
+        context_id: Some(names.context.clone()),
+        task_id: Some(names.task.clone()),
+        ..Message::new(uuid::Uuid::new_v4().to_string(), Role::Agent, vec![Part::text(text)])
+    }
+}
+
+/// Records that a task failed before its agent could run.
+pub(super) fn failed(names: &Names, no: TaskNo, fence: i64, text: &str, now: protocol::Timestamp) -> Change {
+    let event = names.status(TaskState::Failed, Some(word(names, text)), now);
+    Change::Advance(Box::new(Advance {
+        no,
+        step: Step::Finish { fence },
+        log: Log::pack([(event, None)]),
+        status: Some((TaskState::Failed, now)),
+        visibility: Some(Visibility::Visible),
+        saved: None,
+    }))
+}
+
+enum Ending {
+    /// The last change is in, or is not ours to make.
+    Over,
+    /// A client ended the task.
+    Cancelled,
+    /// The process ends.
+    Halted,
+}
+
+struct InFlight {
+    receipt: Receipt,
+    step: Step,
+}
+
+async fn receipt(in_flight: &mut Option<InFlight>) -> Result<crate::store::Committed, NotCommitted> {
+    match in_flight {
+        Some(change) => (&mut change.receipt).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn reveal(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

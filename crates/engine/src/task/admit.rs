@@ -1,0 +1,62 @@
+//! May this message be accepted, and what does accepting it record?
+
+use protocol::{ContextId, ErrorKind, Event, Message, TaskState, Timestamp};
+
+use super::Names;
+use crate::error::{Error, Result};
+
+/// What a message to a task that exists does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FollowUp {
+    /// The task waited for it: the next run begins.
+    Answer,
+    /// The task is being worked on: the message waits for the run's end.
+    More,
+}
+
+/// Records a message that becomes a task: submitted, with the message riding on it.
+pub fn start(names: &Names, message: Message, now: Timestamp) -> (Event, Option<Message>) {
+    (names.status(TaskState::Submitted, None, now), Some(stamp(names, message)))
+}
+
+/// Records a message to a task that exists: working, with the message riding on it.
+pub fn go_on(names: &Names, message: Message, now: Timestamp) -> (Event, Option<Message>) {
+    (names.status(TaskState::Working, None, now), Some(stamp(names, message)))
+}
+
+/// Judges a message to a task that exists (A2A 3.4.3).
+pub fn follow_up(names: &Names, state: TaskState, context: Option<&ContextId>) -> Result<FollowUp> {
+    if context.is_some_and(|given| *given != names.context) {
+        return Err(Error::invalid("message.contextId", "expected the context of the task, or none"));
+    }
+    if state.is_terminal() {
+        let state = protocol::dialect::v1::task::state_name(state);
+        let message = format!("task {} is {state} and takes no more messages; send one without taskId", names.task);
+        return Err(Error::refused(ErrorKind::UnsupportedOperation, message));
+    }
+    Ok(if state.is_interrupted() { FollowUp::Answer } else { FollowUp::More })
+}
+
+/// A message in a task's history says which task and conversation it belongs to.
+fn stamp(names: &Names, message: Message) -> Message {
+    Message { task_id: Some(names.task.clone()), context_id: Some(names.context.clone()), ..message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_open_tasks_take_messages() {
+        let names = Names { task: "t".into(), context: "c".into() };
+        for state in TaskState::ALL {
+            let verdict = follow_up(&names, state, None);
+            assert_eq!(verdict.is_err(), state.is_terminal(), "{state:?}");
+            if state.is_interrupted() {
+                assert_eq!(verdict.unwrap(), FollowUp::Answer);
+            }
+        }
+        assert!(follow_up(&names, TaskState::InputRequired, Some(&"c".into())).is_ok());
+        assert!(follow_up(&names, TaskState::InputRequired, Some(&"d".into())).is_err());
+    }
+}

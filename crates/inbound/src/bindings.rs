@@ -1,0 +1,3 @@
+//! The ways of putting a call on the wire.
+
+pub(crate) mod jsonrpc;

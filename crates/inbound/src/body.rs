@@ -1,0 +1,47 @@
+//! Reading a request's body, bounded in size and in patience.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use protocol::{Error, ErrorKind};
+
+/// How long the next piece of a body may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The whole body, if it is not larger than the limit and keeps coming.
+pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
+    let mut whole = BytesMut::new();
+    let mut first = Bytes::new();
+    loop {
+        let frame = tokio::time::timeout(PATIENCE, body.frame()).await.map_err(|_| too_slow())?;
+        let Some(frame) = frame else { break };
+        let Ok(data) = frame.map_err(|_| cut_off())?.into_data() else { continue };
+        if first.len() + whole.len() + data.len() > limit {
+            return Err(too_large(limit));
+        }
+        // Most bodies are one frame, and then nothing is copied.
+        if first.is_empty() && whole.is_empty() {
+            first = data;
+        } else {
+            whole.extend_from_slice(&std::mem::take(&mut first));
+            whole.extend_from_slice(&data);
+        }
+    }
+    Ok(if whole.is_empty() { first } else { whole.freeze() })
+}
+
+fn too_large(limit: usize) -> Error {
+    let text = format!("the body is larger than {limit} bytes; send files by url instead");
+    Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit)
+}
+
+fn too_slow() -> Error {
+    let text = format!("the body stopped coming for {} seconds; send it again", PATIENCE.as_secs());
+    Error::new(ErrorKind::DeadlineExceeded, text)
+}
+
+fn cut_off() -> Error {
+    Error::new(ErrorKind::Parse, "the body ended before it was complete; send it again")
+}

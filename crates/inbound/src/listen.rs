@@ -1,0 +1,194 @@
+//! Connections become requests.
+//!
+//! A connection has five seconds to say its first bytes and ten to finish the head of a request, a write that
+//! does not move for half a minute ends it, and there are caps in all and per address. HTTP/1.1 and HTTP/2
+//! without negotiation share the port: the first bytes tell. When the process drains, nothing new is accepted,
+//! and each connection ends after the request it is serving.
+
+mod patient;
+
+use std::{
+    collections::HashMap,
+    io,
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::Router;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use self::patient::Patient;
+
+/// Bounds on connections.
+#[derive(Clone, Copy, Debug)]
+pub struct Caps {
+    /// Connections in all; more are closed at once.
+    pub connections: usize,
+    /// Connections of one address.
+    pub per_address: usize,
+    /// How long the first bytes of a connection may take.
+    pub first_bytes: Duration,
+    /// How long the head of a request may take.
+    pub head: Duration,
+    /// How long a write may stand still.
+    pub stalled_write: Duration,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self {
+            connections: 16_384,
+            per_address: 12_288,
+            first_bytes: Duration::from_secs(5),
+            head: Duration::from_secs(10),
+            stalled_write: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Serves until `drain` is cancelled, then until the last connection has ended.
+pub async fn serve(listener: TcpListener, router: Router, caps: Caps, drain: CancellationToken) {
+    let connections = TaskTracker::new();
+    let open = Arc::new(Open::default());
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = drain.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                pause(&error).await;
+                continue;
+            }
+        };
+        let Some(place) = Open::enter(&open, address.ip(), &caps) else {
+            tracing::warn!(address = %address.ip(), "too many connections; this one is closed");
+            continue;
+        };
+        let (router, drain) = (router.clone(), drain.clone());
+        connections.spawn(async move {
+            if let Err(error) = connection(stream, router, &caps, &drain).await {
+                tracing::debug!(%error, "a connection ended early");
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+}
+
+/// Running out of descriptors does not get better by asking again at once.
+async fn pause(error: &io::Error) {
+    let passing = matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset);
+    if !passing {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    caps: &Caps,
+    drain: &CancellationToken,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    stream.set_nodelay(true)?;
+    let http2 = tokio::select! {
+        biased;
+        first = tokio::time::timeout(caps.first_bytes, speaks_http2(&stream)) => first??,
+        () = drain.cancelled() => return Ok(()),
+    };
+    let io = TokioIo::new(Patient::new(stream, caps.stalled_write));
+    let service = TowerToHyperService::new(router);
+    if http2 {
+        let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(128)
+            .max_header_list_size(32 << 10)
+            .keep_alive_interval(Duration::from_secs(30));
+        let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+        tokio::select! {
+            result = connection.as_mut() => return Ok(result?),
+            () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        Ok(connection.await?)
+    } else {
+        let mut builder = hyper::server::conn::http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(caps.head).max_buf_size(64 << 10);
+        let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+        tokio::select! {
+            result = connection.as_mut() => return Ok(result?),
+            () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        Ok(connection.await?)
+    }
+}
+
+/// Whether the connection starts with the preface of HTTP/2. Takes nothing off the stream.
+async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
+    const PREFACE: &[u8] = b"PRI";
+    loop {
+        let mut first = [0; PREFACE.len()];
+        let read = stream.peek(&mut first).await?;
+        if read == 0 || first[..read] != PREFACE[..read] {
+            return Ok(false);
+        }
+        if read == PREFACE.len() {
+            return Ok(true);
+        }
+        // A peek sees the same bytes again at once: give the rest time to arrive.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The connections that are open now.
+#[derive(Default)]
+struct Open(Mutex<OpenCounts>);
+
+#[derive(Default)]
+struct OpenCounts {
+    all: usize,
+    by_address: HashMap<IpAddr, usize>,
+}
+
+/// One open connection; counted until dropped.
+struct Place {
+    open: Arc<Open>,
+    address: IpAddr,
+}
+
+impl Open {
+    fn enter(open: &Arc<Self>, address: IpAddr, caps: &Caps) -> Option<Place> {
+        let mut counts = open.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = counts.by_address.get(&address).copied().unwrap_or_default();
+        if counts.all >= caps.connections || here >= caps.per_address {
+            return None;
+        }
+        counts.all += 1;
+        counts.by_address.insert(address, here + 1);
+        Some(Place { open: Arc::clone(open), address })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut counts = self.open.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.all -= 1;
+        let left = counts.by_address.get(&self.address).map_or(0, |here| here - 1);
+        if left == 0 {
+            counts.by_address.remove(&self.address);
+        } else {
+            counts.by_address.insert(self.address, left);
+        }
+    }
+}

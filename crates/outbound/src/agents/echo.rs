@@ -1,0 +1,26 @@
+//! Gives back what it is given. A text that begins with `hold` is held until somebody cancels.
+
+use engine::{Agent, Outcome, Traits, Turn, Updates};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::Artifact;
+
+/// The echo agent.
+pub struct Echo;
+
+impl Agent for Echo {
+    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+        async move {
+            out.working(None).await;
+            if turn.message.text().starts_with("hold") {
+                turn.cancel.cancelled().await;
+            }
+            out.artifact(Artifact::new("echo-result", turn.message.parts.clone())).await;
+            Outcome::done()
+        }
+        .boxed()
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { overlap: true, ..Traits::default() }
+    }
+}

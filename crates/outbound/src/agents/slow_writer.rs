@@ -1,0 +1,91 @@
+//! Writes a text section by section, saving its place with each one: a crash costs no section and doubles none.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::{Agent, OnCrash, Outcome, Traits, Turn, Update, Updates};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::{Artifact, Part};
+
+/// The slow writer. `sections=N` and `delay=Nms` in the text set its size and pace.
+pub struct SlowWriter;
+
+const MAX_SECTIONS: u64 = 10_000;
+const MAX_DELAY_MILLIS: u64 = 60_000;
+
+impl Agent for SlowWriter {
+    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+        async move {
+            let plan = Plan::read(&turn.message.text());
+            let written = turn.saved.as_deref().and_then(saved_place).unwrap_or(0);
+            for section in written + 1..=plan.sections {
+                if turn.cancel.is_cancelled() {
+                    break;
+                }
+                let progress = turn.reply_text(format!("writing section {section} of {}", plan.sections));
+                out.working(Some(progress)).await;
+                tokio::time::sleep(plan.delay).await;
+                out.say([
+                    Update::Artifact {
+                        artifact: Artifact::new("text", vec![Part::text(plan.section(section))]),
+                        append: section > 1,
+                        last: section == plan.sections,
+                    },
+                    Update::Save(Bytes::from(section.to_string())),
+                ])
+                .await;
+            }
+            Outcome::Done { message: Some(turn.reply_text(format!("{} sections written", plan.sections))) }
+        }
+        .boxed()
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { overlap: false, on_crash: OnCrash::Resume }
+    }
+}
+
+/// What to write, read off the request.
+struct Plan {
+    topic: String,
+    sections: u64,
+    delay: Duration,
+}
+
+impl Plan {
+    fn read(text: &str) -> Self {
+        let number = |word: &str, key: &str, unit: &str| -> Option<u64> {
+            word.strip_prefix(key)?.trim_end_matches(unit).parse().ok()
+        };
+        let words = || text.split_whitespace();
+        let sections = words().find_map(|word| number(word, "sections=", "")).unwrap_or(5);
+        let delay = words().find_map(|word| number(word, "delay=", "ms")).unwrap_or(300);
+        let topic = words().filter(|word| !word.starts_with("sections=") && !word.starts_with("delay="));
+        Self {
+            topic: topic.collect::<Vec<_>>().join(" "),
+            sections: sections.clamp(1, MAX_SECTIONS),
+            delay: Duration::from_millis(delay.min(MAX_DELAY_MILLIS)),
+        }
+    }
+
+    fn section(&self, number: u64) -> String {
+        format!("Section {number} of {}: more about {}.\n", self.sections, self.topic)
+    }
+}
+
+fn saved_place(bytes: &[u8]) -> Option<u64> {
+    std::str::from_utf8(bytes).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_sets_size_and_pace() {
+        let plan = Plan::read("the sea sections=3 delay=20ms");
+        assert_eq!((plan.topic.as_str(), plan.sections, plan.delay), ("the sea", 3, Duration::from_millis(20)));
+        let plan = Plan::read("sections=x delay=99999999999999999999 sections=0");
+        assert_eq!((plan.sections, plan.delay), (1, Duration::from_millis(300)));
+    }
+}

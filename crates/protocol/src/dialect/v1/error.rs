@@ -1,0 +1,90 @@
+//! The error object of JSON-RPC answers: code, message, and typed details (A2A 9.5).
+
+use crate::{
+    Error, ErrorKind, Timestamp, Violation,
+    json::{
+        read::{Node, Object, Read},
+        write::Writer,
+    },
+};
+
+const DOMAIN: &str = "a2a-protocol.org";
+const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
+
+/// Writes the error object.
+pub fn encode(writer: &mut Writer, error: &Error, now: Timestamp) {
+    let row = error.kind.row();
+    writer.object(|writer| {
+        writer.key("code").int(i64::from(row.code));
+        writer.text("message", &error.message);
+        writer.key("data");
+        encode_details(writer, error, now);
+    });
+}
+
+/// Writes the details: ErrorInfo first, then the fields at fault.
+pub fn encode_details(writer: &mut Writer, error: &Error, now: Timestamp) {
+    let bad_request = !error.violations.is_empty();
+    writer.array([false, true].into_iter().take(1 + usize::from(bad_request)), |writer, fields| {
+        if fields { encode_violations(writer, &error.violations) } else { encode_info(writer, error, now) }
+    });
+}
+
+fn encode_info(writer: &mut Writer, error: &Error, now: Timestamp) {
+    writer.object(|writer| {
+        writer.text("@type", ERROR_INFO);
+        writer.text("reason", error.kind.row().reason);
+        writer.text("domain", DOMAIN);
+        writer.key("metadata").object(|writer| {
+            for (name, value) in &error.facts {
+                writer.text(name, value);
+            }
+            writer.text("timestamp", &now.to_string());
+        });
+    });
+}
+
+fn encode_violations(writer: &mut Writer, violations: &[Violation]) {
+    writer.object(|writer| {
+        writer.text("@type", BAD_REQUEST);
+        writer.key("fieldViolations").array(violations, |writer, violation| {
+            writer.object(|writer| {
+                writer.text("field", &violation.field);
+                writer.text("description", &violation.problem);
+            });
+        });
+    });
+}
+
+/// Reads an error object: the reason decides, the code where there is none. Facts are not kept.
+pub fn decode(node: Node<'_, '_>) -> Read<Error> {
+    let object = node.object()?;
+    let code = object.need("code", "an integer", |node| node.int32())?;
+    let message = object.text_or_empty("message")?;
+    let mut reason = None;
+    let mut violations = Vec::new();
+    // Peers put all kinds of things into `data`; only what is typed is looked at.
+    let _ = object.list("data", |node| {
+        let detail = node.object()?;
+        match detail.text("@type")?.as_deref() {
+            Some(ERROR_INFO) => reason = detail.text("reason")?,
+            Some(BAD_REQUEST) => violations = decode_violations(&detail)?,
+            _ => {}
+        }
+        Ok(())
+    });
+    let known = |kind: &ErrorKind| match &reason {
+        Some(reason) => kind.row().reason == reason,
+        None => kind.row().code == code,
+    };
+    let kind = ErrorKind::ALL.into_iter().find(known).unwrap_or(ErrorKind::Internal);
+    Ok(Error { kind, message, violations, facts: Vec::new() })
+}
+
+fn decode_violations(detail: &Object<'_, '_>) -> Read<Vec<Violation>> {
+    detail.list("fieldViolations", |node| {
+        let object = node.object()?;
+        Ok(Violation { field: object.text_or_empty("field")?, problem: object.text_or_empty("description")? })
+    })
+}

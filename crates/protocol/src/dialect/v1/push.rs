@@ -1,0 +1,64 @@
+//! Push notification configs: flat objects with one authentication scheme.
+
+use crate::{
+    ConfigId, PushConfig, TaskId, Violation,
+    json::{
+        read::{Node, Read},
+        write::Writer,
+    },
+    model::{PushAuth, Secret},
+};
+
+/// Reads a config that names its task.
+pub fn decode_with_task(node: Node<'_, '_>) -> Read<PushConfig> {
+    node.object()?.need_text("taskId")?;
+    decode(node)
+}
+
+/// Reads a config; one that rides on a message has no task yet.
+pub fn decode(node: Node<'_, '_>) -> Read<PushConfig> {
+    let object = node.object()?;
+    Ok(PushConfig {
+        id: object.text("id")?.map(ConfigId::from),
+        task_id: object.text("taskId")?.map(TaskId::from),
+        url: object.need("url", URL, decode_url)?,
+        token: object.text("token")?.map(Secret::new),
+        authentication: object.maybe("authentication", decode_auth)?,
+        tenant: object.text("tenant")?,
+    })
+}
+
+/// Writes a config.
+pub fn encode(writer: &mut Writer, config: &PushConfig) {
+    writer.object(|writer| {
+        writer.maybe_text("tenant", config.tenant.as_deref());
+        writer.maybe_text("id", config.id.as_ref().map(AsRef::as_ref));
+        writer.maybe_text("taskId", config.task_id.as_ref().map(AsRef::as_ref));
+        writer.text("url", &config.url);
+        writer.maybe_text("token", config.token.as_ref().map(Secret::expose));
+        if let Some(auth) = &config.authentication {
+            writer.key("authentication").object(|writer| {
+                writer.text("scheme", &auth.scheme);
+                writer.maybe_text("credentials", auth.credentials.as_ref().map(Secret::expose));
+            });
+        }
+    });
+}
+
+const URL: &str = "an absolute http or https URL";
+
+fn decode_url(node: Node<'_, '_>) -> Read<String> {
+    let url = node.filled_string()?;
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let has_host = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#']));
+    let clean = !url.contains(|character: char| character.is_whitespace() || character.is_control());
+    if has_host && clean { Ok(url) } else { Err(node.expected(URL)) }
+}
+
+fn decode_auth(node: Node<'_, '_>) -> Result<PushAuth, Violation> {
+    let object = node.object()?;
+    Ok(PushAuth {
+        scheme: object.need_text("scheme")?,
+        credentials: object.text("credentials")?.map(Secret::new),
+    })
+}

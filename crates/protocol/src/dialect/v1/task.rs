@@ -1,0 +1,121 @@
+//! Tasks, their status and artifacts.
+
+use crate::{
+    Artifact, Task, TaskState, TaskStatus,
+    json::{
+        read::{Node, Read},
+        write::Writer,
+    },
+};
+
+use super::message;
+
+/// The names and numbers of the states. The second spelling of canceled is the older protobuf file's.
+const STATES: [(&str, i32, TaskState); 10] = [
+    ("TASK_STATE_UNSPECIFIED", 0, TaskState::Unspecified),
+    ("TASK_STATE_SUBMITTED", 1, TaskState::Submitted),
+    ("TASK_STATE_WORKING", 2, TaskState::Working),
+    ("TASK_STATE_COMPLETED", 3, TaskState::Completed),
+    ("TASK_STATE_FAILED", 4, TaskState::Failed),
+    ("TASK_STATE_CANCELED", 5, TaskState::Canceled),
+    ("TASK_STATE_INPUT_REQUIRED", 6, TaskState::InputRequired),
+    ("TASK_STATE_REJECTED", 7, TaskState::Rejected),
+    ("TASK_STATE_AUTH_REQUIRED", 8, TaskState::AuthRequired),
+    ("TASK_STATE_CANCELLED", 5, TaskState::Canceled),
+];
+
+/// The name of a state in this dialect.
+pub fn state_name(state: TaskState) -> &'static str {
+    STATES.iter().find(|row| row.2 == state).map_or("TASK_STATE_UNSPECIFIED", |row| row.0)
+}
+
+/// Reads a state by name or number.
+pub fn decode_state(node: Node<'_, '_>) -> Read<TaskState> {
+    node.one_of("a task state such as TASK_STATE_WORKING", &STATES)
+}
+
+/// Reads a task.
+pub fn decode(node: Node<'_, '_>) -> Read<Task> {
+    let object = node.object()?;
+    Ok(Task {
+        id: object.need_text("id")?.into(),
+        context_id: object.text_or_empty("contextId")?.into(),
+        status: object.need("status", "a task status", decode_status)?,
+        artifacts: object.list("artifacts", decode_artifact)?,
+        history: object.list("history", message::decode)?,
+        metadata: object.json_object("metadata")?,
+    })
+}
+
+/// Writes a task, leaving out what is empty.
+pub fn encode(writer: &mut Writer, task: &Task) {
+    encode_fields(writer, task, !task.artifacts.is_empty());
+}
+
+/// Writes a task whose artifacts are shown even when there are none, or not at all.
+pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool) {
+    encode_fields(writer, task, with_artifacts);
+}
+
+fn encode_fields(writer: &mut Writer, task: &Task, artifacts: bool) {
+    writer.object(|writer| {
+        writer.text("id", task.id.as_str());
+        writer.text("contextId", task.context_id.as_str());
+        encode_status(writer.key("status"), &task.status);
+        if artifacts {
+            writer.key("artifacts").array(&task.artifacts, encode_artifact);
+        }
+        if !task.history.is_empty() {
+            writer.key("history").array(&task.history, message::encode);
+        }
+        writer.maybe_json("metadata", task.metadata.as_ref());
+    });
+}
+
+/// Reads a status.
+pub(super) fn decode_status(node: Node<'_, '_>) -> Read<TaskStatus> {
+    let object = node.object()?;
+    Ok(TaskStatus {
+        state: object.need("state", "a task state such as TASK_STATE_WORKING", decode_state)?,
+        message: object.maybe("message", message::decode)?,
+        timestamp: object.maybe("timestamp", |node| node.timestamp())?,
+    })
+}
+
+/// Writes a status.
+pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus) {
+    writer.object(|writer| {
+        writer.text("state", state_name(status.state));
+        if let Some(said) = &status.message {
+            message::encode(writer.key("message"), said);
+        }
+        if let Some(timestamp) = status.timestamp {
+            writer.text("timestamp", &timestamp.to_string());
+        }
+    });
+}
+
+/// Reads an artifact.
+pub(super) fn decode_artifact(node: Node<'_, '_>) -> Read<Artifact> {
+    let object = node.object()?;
+    Ok(Artifact {
+        id: object.need_text("artifactId")?.into(),
+        name: object.text("name")?,
+        description: object.text("description")?,
+        parts: message::decode_parts(&object)?,
+        extensions: object.texts("extensions")?,
+        metadata: object.json_object("metadata")?,
+    })
+}
+
+/// Writes an artifact.
+pub(super) fn encode_artifact(writer: &mut Writer, artifact: &Artifact) {
+    writer.object(|writer| {
+        writer.text("artifactId", artifact.id.as_str());
+        writer.maybe_text("name", artifact.name.as_deref());
+        writer.maybe_text("description", artifact.description.as_deref());
+        message::encode_parts(writer, &artifact.parts);
+        writer.maybe_json("metadata", artifact.metadata.as_ref());
+        writer.texts_unless_empty("extensions", &artifact.extensions);
+    });
+}

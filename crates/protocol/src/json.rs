@@ -1,0 +1,155 @@
+//! JSON as this project uses it: raw text that is checked once and looked into only where needed.
+//!
+//! [`Json`] is a validated value kept as text, so `3` stays `3` and `9007199254740993` stays exact. [`read`]
+//! walks a document one level at a time and knows where it stands, so every complaint names its field.
+//! [`mod@write`] builds a document front to back. The lexer is `serde_json`'s; trees of values are never built.
+
+pub mod read;
+pub mod write;
+
+use std::{fmt, sync::Arc};
+
+use serde_json::value::RawValue;
+
+/// How deep a metadata or data value may nest.
+pub const MAX_DEPTH: usize = 64;
+/// How many values (objects, arrays, scalars) one metadata or data value may hold.
+pub const MAX_NODES: usize = 10_000;
+
+/// One valid JSON value as compact text: no white space outside strings, hence always a single line.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Json(Arc<str>);
+
+impl Json {
+    /// Checks and keeps one JSON value. The error says what is wrong with the text.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let raw: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        Self::from_raw(raw)
+    }
+
+    /// Keeps a value that has already been lexed, after checking its depth and size.
+    pub fn from_raw(raw: &RawValue) -> Result<Self, String> {
+        compact(raw.get()).map(|text| Self(text.into()))
+    }
+
+    /// The JSON text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The same text as the form the reader takes.
+    pub fn as_raw(&self) -> &RawValue {
+        serde_json::from_str(&self.0).expect("the text was valid JSON when this value was made")
+    }
+
+    /// The members of two objects; where both have one, the second's value. What is no object has no members.
+    pub fn merge_objects(first: &Self, second: &Self) -> Self {
+        let members = |json: &Self| -> Vec<(String, Self)> {
+            let object = read::Node::new(json.as_raw(), &read::Path::Root).object();
+            let entries = object.and_then(|object| object.entries(|name, node| Ok((name.to_owned(), node.any()?))));
+            entries.unwrap_or_default()
+        };
+        let mut merged = members(first);
+        for (name, value) in members(second) {
+            match merged.iter_mut().find(|member| member.0 == name) {
+                Some(member) => member.1 = value,
+                None => merged.push((name, value)),
+            }
+        }
+        let mut writer = write::Writer::new();
+        writer.object(|writer| {
+            for (name, value) in &merged {
+                writer.key(name).raw(value.as_str());
+            }
+        });
+        let text = String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only");
+        Self(text.into())
+    }
+
+    /// Whether the value is a JSON object.
+    pub fn is_object(&self) -> bool {
+        self.0.starts_with('{')
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// Copies valid JSON without the white space between tokens and counts depth and values on the way.
+fn compact(text: &str) -> Result<String, String> {
+    let mut out = Vec::with_capacity(text.len());
+    let (mut depth, mut nodes) = (0usize, 0usize);
+    let mut bytes = text.bytes();
+    let mut previous = b'[';
+    while let Some(byte) = bytes.next() {
+        if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+            continue;
+        }
+        // A value begins where something other than a closing bracket follows an opening or separating token.
+        if matches!(previous, b'[' | b'{' | b',' | b':') && !matches!(byte, b']' | b'}') {
+            nodes += 1;
+            if nodes > MAX_NODES {
+                return Err(format!("a value of at most {MAX_NODES} nodes"));
+            }
+        }
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return Err(format!("a value nested at most {MAX_DEPTH} deep"));
+                }
+            }
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        out.push(byte);
+        previous = byte;
+        if byte == b'"' {
+            copy_string(&mut bytes, &mut out);
+        }
+    }
+    Ok(String::from_utf8(out).expect("dropping ASCII white space keeps UTF-8 whole"))
+}
+
+/// Copies the rest of a string whose opening quote has been read.
+fn copy_string(bytes: &mut std::str::Bytes<'_>, out: &mut Vec<u8>) {
+    while let Some(byte) = bytes.next() {
+        out.push(byte);
+        match byte {
+            b'"' => return,
+            b'\\' => out.extend(bytes.next()),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_strings_stay_as_they_came() {
+        let json = Json::parse(" { \"a\" : [ 9007199254740993 , 1.0, 1e400 ],\n \"b\\\" \": \" x \" } ").unwrap();
+        assert_eq!(json.as_str(), r#"{"a":[9007199254740993,1.0,1e400],"b\" ":" x "}"#);
+    }
+
+    #[test]
+    fn depth_and_size_are_bounded_while_scanning() {
+        assert!(Json::parse(&format!("{}{}", "[".repeat(64), "]".repeat(64))).is_ok());
+        assert!(Json::parse(&format!("{}{}", "[".repeat(65), "]".repeat(65))).unwrap_err().contains("64"));
+        let wide = format!("[{}1]", "1,".repeat(MAX_NODES - 2));
+        assert!(Json::parse(&wide).is_ok());
+        let wider = format!("[{}1]", "1,".repeat(MAX_NODES));
+        assert!(Json::parse(&wider).unwrap_err().contains("10000"));
+    }
+
+    #[test]
+    fn text_that_is_not_one_value_is_refused() {
+        for bad in ["", "{", "1 2", "{\"a\":}", "nul"] {
+            assert!(Json::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The JSON-RPC 2.0 envelope around every request and answer.
+//!
+//! Which method means which operation is the dialect's business; here a body becomes an id, a method name and
+//! raw parameters, and an answer gets its envelope back.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::{
+    error::{Error, ErrorKind, Violation},
+    json::{
+        read::{Node, Object, Path},
+        write::Writer,
+    },
+};
+
+/// A request envelope. Borrows from the body.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Echoed in the answer.
+    pub id: Id,
+    /// The method name as sent.
+    pub method: Cow<'a, str>,
+    /// The parameters; absent equals an empty object.
+    pub params: Option<&'a RawValue>,
+}
+
+/// The id of a request: the JSON text of a string, an integer of any size, or null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id(Box<str>);
+
+impl Id {
+    /// The id of an answer to a request whose own id could not be read.
+    pub fn null() -> Self {
+        Self("null".into())
+    }
+
+    /// The id as JSON text.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+
+    /// Strings, integers and null are ids; everything else is not.
+    fn read(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        let integer = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
+        // The quoted text is checked by decoding it: a lone surrogate is lexically fine but no string.
+        let string = text.starts_with('"') && Node::new(raw, &Path::Root).string().is_ok();
+        (integer || string || text == "null").then(|| Self(text.into()))
+    }
+}
+
+/// A failed decode: the error, and the id to answer under.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The request's id where it could be read, else null.
+    pub id: Id,
+    /// What is wrong.
+    pub error: Error,
+}
+
+/// Reads the envelope.
+pub fn decode(body: &[u8]) -> Result<Request<'_>, Refusal> {
+    let anonymous = |error| Refusal { id: Id::null(), error };
+    let raw: &RawValue = serde_json::from_slice(body).map_err(|error| anonymous(not_json(&error)))?;
+    let root = Node::new(raw, &Path::Root);
+    if raw.get().starts_with('[') {
+        let violation = root.expected("one request object; batches are not served, send each request by itself");
+        return Err(anonymous(Error::invalid_request(violation)));
+    }
+    let object = root.object().map_err(|violation| anonymous(Error::invalid_request(violation)))?;
+    let id = match object.present("id") {
+        None => Id::null(),
+        Some(raw) => Id::read(raw).ok_or_else(|| {
+            let violation = Violation::new("id", "expected a string, an integer or null");
+            anonymous(Error::invalid_request(violation))
+        })?,
+    };
+    let (method, params) = read_call(&object)
+        .map_err(|violation| Refusal { id: id.clone(), error: Error::invalid_request(violation) })?;
+    Ok(Request { id, method, params })
+}
+
+fn read_call<'a>(object: &Object<'a, '_>) -> Result<(Cow<'a, str>, Option<&'a RawValue>), Violation> {
+    if let Some(name) = object.repeated() {
+        return Err(Violation::new(name, "expected once, stands twice"));
+    }
+    object.need("jsonrpc", "\"2.0\"", |node| match node.string()?.as_ref() {
+        "2.0" => Ok(()),
+        _ => Err(node.expected("\"2.0\"")),
+    })?;
+    let method = object.need("method", "a method name", |node| node.string())?;
+    let params = object.present("params").filter(|raw| raw.get() != "null");
+    Ok((method, params))
+}
+
+fn not_json(error: &serde_json::Error) -> Error {
+    let place = format!("line {}, column {}", error.line(), error.column());
+    Error::new(ErrorKind::Parse, format!("the body is not JSON: {place}: expected one JSON-RPC request object"))
+}
+
+/// The bytes of an answer before its result; [`RESULT_END`] closes it.
+///
+/// A stream writes this once per frame around bytes that were encoded once for everybody.
+pub fn result_start(id: &Id) -> Vec<u8> {
+    format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, id.as_json()).into_bytes()
+}
+
+/// Closes what [`result_start`] opened.
+pub const RESULT_END: &[u8] = b"}";
+
+/// An answer that carries a result written by `result`.
+pub fn encode_result(id: &Id, result: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    encode(id, "result", result)
+}
+
+/// An answer that carries an error object written by `error`.
+pub fn encode_error(id: &Id, error: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    encode(id, "error", error)
+}
+
+fn encode(id: &Id, member: &str, value: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.object(|writer| {
+        writer.text("jsonrpc", "2.0");
+        writer.key("id").raw(id.as_json());
+        value(writer.key(member));
+    });
+    writer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_echoed_with_their_type_and_text() {
+        for id in ["1", "\"1\"", "null", "-7", "123456789012345678901234567890", "\"a\\u00e9\""] {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+            assert_eq!(decode(body.as_bytes()).unwrap().id.as_json(), id);
+        }
+        for id in ["1.5", "true", "{}", "[1]", "1e3", "\"\\ud800\""] {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+            let refusal = decode(body.as_bytes()).unwrap_err();
+            assert_eq!((refusal.id, refusal.error.kind), (Id::null(), ErrorKind::InvalidRequest), "{id}");
+        }
+    }
+
+    #[test]
+    fn each_broken_envelope_has_its_own_error() {
+        let cases: [(&str, ErrorKind, &str); 9] = [
+            ("", ErrorKind::Parse, ""),
+            ("{\"jsonrpc\":", ErrorKind::Parse, ""),
+            ("\u{1}", ErrorKind::Parse, ""),
+            ("[]", ErrorKind::InvalidRequest, ""),
+            ("5", ErrorKind::InvalidRequest, ""),
+            (r#"{"method":"m"}"#, ErrorKind::InvalidRequest, "jsonrpc"),
+            (r#"{"jsonrpc":"1.0","method":"m"}"#, ErrorKind::InvalidRequest, "jsonrpc"),
+            (r#"{"jsonrpc":"2.0"}"#, ErrorKind::InvalidRequest, "method"),
+            (r#"{"jsonrpc":"2.0","method":"m","method":"n"}"#, ErrorKind::InvalidRequest, "method"),
+        ];
+        for (body, kind, field) in cases {
+            let error = decode(body.as_bytes()).unwrap_err().error;
+            assert_eq!(error.kind, kind, "{body}");
+            assert_eq!(error.violations.first().map_or("", |violation| violation.field.as_str()), field, "{body}");
+        }
+        assert_eq!(decode(&[0xff, 0xfe]).unwrap_err().error.kind, ErrorKind::Parse);
+    }
+}

@@ -1,0 +1,24 @@
+//! The A2A model, its operations and errors, and each wire form.
+//!
+//! Everything here is pure: bytes become values and values become bytes. There is no I/O, no clock and no
+//! async. The model carries no serde: a wire form is a codec in [`dialect`], and the model does not know it.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod dialect;
+pub mod error;
+pub mod json;
+pub mod jsonrpc;
+pub mod model;
+pub mod operation;
+
+pub use error::{Error, ErrorKind, Violation};
+pub use json::Json;
+pub use model::{
+    AgentCard, Artifact, ArtifactId, ConfigId, Content, ContextId, Event, Message, MessageId, Part, PushConfig,
+    Role, Task, TaskId, TaskState, TaskStatus, Timestamp,
+};
+pub use operation::{
+    CancelTask, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfigPage, PushConfigQuery,
+    PushConfigRef, Reply, SendMessage, SubscribeToTask, TaskPage,
+};

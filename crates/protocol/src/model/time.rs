@@ -1,0 +1,65 @@
+//! Points in time, in whole milliseconds: what every wire form carries and the store keeps.
+
+use std::fmt;
+
+/// Milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// From the start of the year 0000 almost to the end of 9999: what RFC 3339 can write in any time zone.
+    const RANGE: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_207_199_999;
+
+    /// A timestamp from milliseconds; values outside the years 0000 to 9999 are brought to the nearest end.
+    pub fn from_millis(millis: i64) -> Self {
+        Self(millis.clamp(*Self::RANGE.start(), *Self::RANGE.end()))
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Reads RFC 3339 with any offset and up to nine fraction digits; `None` when the text is something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let time: jiff::Timestamp = text.parse().ok()?;
+        Self::RANGE.contains(&time.as_millisecond()).then(|| Self(time.as_millisecond()))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = jiff::Timestamp::from_millisecond(self.0).expect("within the years 0000 to 9999");
+        write!(out, "{time:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Timestamp;
+
+    #[test]
+    fn three_fraction_digits_and_a_z_whatever_came_in() {
+        let cases = [
+            ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05.000Z"),
+            ("2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678Z"),
+            ("2026-01-02t03:04:05.123456789z", "2026-01-02T03:04:05.123Z"),
+            ("2026-01-02T03:04:05.5+02:00", "2026-01-02T01:04:05.500Z"),
+            ("1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Timestamp::parse(text).unwrap().to_string(), expected);
+        }
+        for bad in ["", "now", "2026-13-01T00:00:00Z", "2026-01-02T03:04:05"] {
+            assert_eq!(Timestamp::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_time_can_be_written() {
+        for millis in [i64::MIN, i64::MAX] {
+            let time = Timestamp::from_millis(millis);
+            assert_eq!(Timestamp::parse(&time.to_string()), Some(time));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What a client can ask for, and what it gets: one value per operation of A2A 3.1.
+
+use crate::{
+    AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp,
+};
+
+/// A decoded request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// Say something and get the outcome.
+    SendMessage(SendMessage),
+    /// Say something and watch what becomes of it.
+    SendStreamingMessage(SendMessage),
+    /// Read one task.
+    GetTask(GetTask),
+    /// Read many tasks, page by page.
+    ListTasks(ListTasks),
+    /// End a task.
+    CancelTask(CancelTask),
+    /// Watch a task.
+    SubscribeToTask(SubscribeToTask),
+    /// Register a webhook.
+    CreatePushConfig(PushConfig),
+    /// Read one webhook.
+    GetPushConfig(PushConfigRef),
+    /// Read the webhooks of a task.
+    ListPushConfigs(PushConfigQuery),
+    /// Remove a webhook.
+    DeletePushConfig(PushConfigRef),
+    /// Read the card shown to known callers.
+    GetExtendedCard(GetExtendedCard),
+}
+
+/// The operations by name, for tables that list them all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperationKind {
+    /// See [`Operation::SendMessage`].
+    SendMessage,
+    /// See [`Operation::SendStreamingMessage`].
+    SendStreamingMessage,
+    /// See [`Operation::GetTask`].
+    GetTask,
+    /// See [`Operation::ListTasks`].
+    ListTasks,
+    /// See [`Operation::CancelTask`].
+    CancelTask,
+    /// See [`Operation::SubscribeToTask`].
+    SubscribeToTask,
+    /// See [`Operation::CreatePushConfig`].
+    CreatePushConfig,
+    /// See [`Operation::GetPushConfig`].
+    GetPushConfig,
+    /// See [`Operation::ListPushConfigs`].
+    ListPushConfigs,
+    /// See [`Operation::DeletePushConfig`].
+    DeletePushConfig,
+    /// See [`Operation::GetExtendedCard`].
+    GetExtendedCard,
+}
+
+impl Operation {
+    /// Which operation this is.
+    pub fn kind(&self) -> OperationKind {
+        match self {
+            Self::SendMessage(_) => OperationKind::SendMessage,
+            Self::SendStreamingMessage(_) => OperationKind::SendStreamingMessage,
+            Self::GetTask(_) => OperationKind::GetTask,
+            Self::ListTasks(_) => OperationKind::ListTasks,
+            Self::CancelTask(_) => OperationKind::CancelTask,
+            Self::SubscribeToTask(_) => OperationKind::SubscribeToTask,
+            Self::CreatePushConfig(_) => OperationKind::CreatePushConfig,
+            Self::GetPushConfig(_) => OperationKind::GetPushConfig,
+            Self::ListPushConfigs(_) => OperationKind::ListPushConfigs,
+            Self::DeletePushConfig(_) => OperationKind::DeletePushConfig,
+            Self::GetExtendedCard(_) => OperationKind::GetExtendedCard,
+        }
+    }
+}
+
+/// Parameters of both sends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SendMessage {
+    /// What is said.
+    pub message: Message,
+    /// Media types the client can take; empty means any.
+    pub accepted_output_modes: Vec<String>,
+    /// How much history the answer carries; `None` is all of it.
+    pub history_length: Option<u32>,
+    /// Answer as soon as the message is recorded.
+    pub return_immediately: bool,
+    /// A webhook to register with the task.
+    pub push: Option<PushConfig>,
+    /// A JSON object about the request.
+    pub metadata: Option<Json>,
+    /// The tenant named in the body.
+    pub tenant: Option<String>,
+}
+
+/// Parameters of get.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GetTask {
+    /// The task.
+    pub id: TaskId,
+    /// How much history the answer carries; `None` is all of it.
+    pub history_length: Option<u32>,
+    /// The tenant named in the body.
+    pub tenant: Option<String>,
+}
+
+/// Parameters of list. Absent filters match everything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListTasks {
+    /// Only tasks of this conversation.
+    pub context_id: Option<ContextId>,
+    /// Only tasks in this state.
+    pub status: Option<TaskState>,
+    /// Tasks a page, 1 to 100.
+    pub page_size: Option<u32>,
+    /// Where the page before ended.
+    pub page_token: Option<String>,
+    /// How much history each task carries; `None` is all of it.
+    pub history_length: Option<u32>,
+    /// Only tasks whose status is not older than this.
+    pub status_timestamp_after: Option<Timestamp>,
+    /// Show artifacts too.
+    pub include_artifacts: bool,
+    /// The tenant named in the body.
+    pub tenant: Option<String>,
+}
+
+/// Parameters of cancel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CancelTask {
+    /// The task.
+    pub id: TaskId,
+    /// A JSON object about the request.
+    pub metadata: Option<Json>,
+    /// The tenant named in the body.
+    pub tenant: Option<String>,
+}
+
+/// Parameters of subscribe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubscribeToTask {
+    /// The task.
+    pub id: TaskId,
+    /// The tenant named in the body.
+    pub tenant: Option<String>,
+}
+
+/// Names one webhook of one task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PushConfigRef {
+    /// The task.
+    pub task_id: TaskId,
+    /// The webhook.
+    pub id: ConfigId,
+    /// The tenant named in the body.
+    pub tenant: Option<String>,
+}
+
+/// Parameters of listing the webhooks of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PushConfigQuery {
+    /// The task.
+    pub task_id: TaskId,
+    /// Configs a page.
+    pub page_size: Option<u32>,
+    /// Where the page before ended.
+    pub page_token: Option<String>,
+    /// The tenant named in the body.
+    pub tenant: Option<String>,
+}
+
+/// Parameters of the extended card.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GetExtendedCard {
+    /// The tenant named in the body.
+    pub tenant: Option<String>,
+}
+
+/// The answer to an operation that does not stream.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// A send that became work.
+    SentTask(Task),
+    /// A send that was answered outright.
+    SentMessage(Message),
+    /// Get and cancel.
+    Task(Task),
+    /// List.
+    Tasks(TaskPage),
+    /// Create and get of a webhook.
+    PushConfig(PushConfig),
+    /// List of webhooks.
+    PushConfigs(PushConfigPage),
+    /// Delete of a webhook.
+    Deleted,
+    /// The extended card.
+    Card(Box<AgentCard>),
+}
+
+/// One page of tasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskPage {
+    /// The tasks, newest status first.
+    pub tasks: Vec<Task>,
+    /// Where the next page begins; `None` on the last one.
+    pub next_page_token: Option<String>,
+    /// The page size in effect.
+    pub page_size: u32,
+    /// How many tasks the filter matches.
+    pub total_size: u64,
+    /// Whether each task shows its artifacts, even when it has none.
+    pub with_artifacts: bool,
+}
+
+/// One page of webhooks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PushConfigPage {
+    /// The webhooks.
+    pub configs: Vec<PushConfig>,
+    /// Where the next page begins.
+    pub next_page_token: Option<String>,
+}

@@ -1,0 +1,10 @@
+//! Keeps the engine's facts in a database.
+//!
+//! [`Sqlite`] is the embedded store: one file, one writer, a few readers. What a store must do is said by
+//! [`engine::Store`] and checked by one suite in `tests/conformance`, whatever the database.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod sqlite;
+
+pub use sqlite::{OpenError, Options, Sqlite};

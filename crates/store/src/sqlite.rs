@@ -1,0 +1,121 @@
+//! The embedded store: one SQLite file in WAL mode, synced at every commit.
+//!
+//! One thread writes and takes everything queued into one transaction; a few threads read; one more moves
+//! finished pages from the log into the file beside the writer. The file belongs to one process at a time.
+
+mod changes;
+mod checkpoint;
+mod migrations;
+mod open;
+mod readers;
+mod rows;
+mod scopes;
+mod writer;
+
+use std::sync::Arc;
+
+use engine::{
+    Scope, Store,
+    ids::{Ids, TaskNo},
+    log::{Entry, Seq},
+    store::{
+        Change, ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Read, Receipt, Snapshot, WorkItem,
+    },
+};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::Timestamp;
+
+pub use open::{OpenError, Options};
+
+use self::{readers::Readers, scopes::Scopes, writer::Writer};
+
+/// An open store.
+pub struct Sqlite {
+    writer: Writer,
+    readers: Readers,
+    scopes: Scopes,
+    ids: Ids,
+    seal_key: [u8; 32],
+    /// Held as long as the store is open; the last thing to go.
+    _lock: std::fs::File,
+}
+
+impl Store for Sqlite {
+    fn commit(&self, change: Change) -> Receipt {
+        self.writer.commit(change)
+    }
+
+    fn find(&self, scope: &Scope, lookup: Lookup) -> Read<Option<Snapshot>> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
+            let Some(row) = rows::find(tx, &ids, scope, &lookup)? else { return Ok(None) };
+            rows::with_log(tx, row).map(Some)
+        })
+    }
+
+    fn entries(&self, scope: &Scope, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Arc<Entry>)>> {
+        let scope = self.scopes.reader(scope);
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(Vec::new()) };
+            rows::entries(tx, scope, task, after, max)
+        })
+    }
+
+    fn list(&self, scope: &Scope, query: ListQuery) -> Read<ListPage> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(ListPage::default()) };
+            rows::list(tx, &ids, scope, &query)
+        })
+    }
+
+    fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
+            rows::context(tx, &ids, scope, &lookup)
+        })
+    }
+
+    fn conversation(&self, scope: &Scope, first: TaskNo, before: TaskNo, max: usize) -> Read<Vec<Snapshot>> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(Vec::new()) };
+            rows::conversation(tx, &ids, scope, first, before, max)
+        })
+    }
+
+    fn due(&self, now: Timestamp, max: usize) -> Read<Due> {
+        self.readers.read(move |tx| rows::due(tx, now, max))
+    }
+
+    fn work(&self, task: TaskNo) -> Read<Option<WorkItem>> {
+        let ids = self.ids.clone();
+        self.readers.read(move |tx| rows::work(tx, &ids, task))
+    }
+
+    fn reserve(&self, count: i64) -> Read<TaskNo> {
+        self.writer.reserve(count)
+    }
+
+    fn ids(&self) -> Ids {
+        self.ids.clone()
+    }
+
+    fn seal_key(&self) -> [u8; 32] {
+        self.seal_key
+    }
+
+    fn failed(&self) -> BoxFuture<'static, String> {
+        let mut failure = self.writer.failure();
+        async move {
+            match failure.wait_for(Option::is_some).await.map(|reason| reason.clone()) {
+                Ok(Some(reason)) => reason,
+                // The store was closed in good order: there is nothing to report, ever.
+                _ => std::future::pending().await,
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,86 @@
+//! Moves committed pages from the write-ahead log into the database file, beside the writer.
+//!
+//! A passive checkpoint never blocks the writer, but a log that grows while it runs is never found finished,
+//! and then never starts over. So when the log has become long, the writer is asked to do the small rest
+//! itself between two commits; its next commit then begins the log anew.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use rusqlite::Connection;
+
+/// How many bytes of news make a checkpoint worth its syncs.
+const EVERY_BYTES: usize = 4 << 20;
+/// How many pages the log may have before the writer helps.
+const LONG_LOG_PAGES: i64 = 8_192;
+/// How long a quiet store keeps pages in the log.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// The writer's handle on the thread that checkpoints.
+pub(super) struct Checkpointer {
+    nudges: Option<mpsc::SyncSender<()>>,
+    long: Arc<AtomicBool>,
+    news: usize,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    pub(super) fn start(connection: Connection) -> Self {
+        let (nudges, nudged) = mpsc::sync_channel(1);
+        let long = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&long);
+        let thread = std::thread::Builder::new().name("a2ad-checkpoint".into());
+        let thread = thread.spawn(move || work(&connection, &nudged, &flag)).expect("the system can start a thread");
+        Self { nudges: Some(nudges), long, news: 0, thread: Some(thread) }
+    }
+
+    /// Counts what a commit has written; to be called by the writer after each one, on its own connection.
+    pub(super) fn committed(&mut self, bytes: usize, connection: &Connection) {
+        self.news += bytes;
+        if self.news >= EVERY_BYTES {
+            self.news = 0;
+            if let Some(nudges) = &self.nudges {
+                // Full means that one is waiting already.
+                let _ = nudges.try_send(());
+            }
+        }
+        if self.long.swap(false, Ordering::Relaxed) {
+            let _ = checkpoint(connection);
+        }
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.nudges = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(connection: &Connection, nudged: &mpsc::Receiver<()>, long: &AtomicBool) {
+    loop {
+        match nudged.recv_timeout(IDLE) {
+            Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
+        match checkpoint(connection) {
+            Ok(pages) => long.store(pages > LONG_LOG_PAGES, Ordering::Relaxed),
+            // The writer meets the same disk and fails first; here it is only late.
+            Err(error) => tracing::warn!(%error, "a checkpoint failed"),
+        }
+    }
+}
+
+/// Copies what can be copied without waiting; gives the length of the log in pages.
+fn checkpoint(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1))
+}

@@ -1,0 +1,41 @@
+//! The schema, one numbered file per step, each run once inside a transaction.
+
+use rusqlite::Connection;
+
+/// Every step, oldest first; a store of version k has seen the first k.
+const STEPS: [&str; 1] = [include_str!("migrations/0001_tasks.sql")];
+
+/// Why a store cannot be brought up to date.
+pub(super) enum Failure {
+    /// A later version of this program has been here.
+    Newer {
+        /// The store's version.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// A statement failed.
+    Sql(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+/// Runs the steps this store has not seen.
+pub(super) fn run(connection: &mut Connection) -> Result<(), Failure> {
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = STEPS.len() as i64;
+    if found > known {
+        return Err(Failure::Newer { found, known });
+    }
+    for (version, step) in (1..).zip(STEPS).skip_while(|(version, _)| *version <= found) {
+        let tx = connection.transaction()?;
+        tx.execute_batch(step)?;
+        tx.pragma_update(None, "user_version", version)?;
+        tx.commit()?;
+    }
+    Ok(())
+}

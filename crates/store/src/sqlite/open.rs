@@ -1,0 +1,154 @@
+//! Opening a store: lock, settings, migrations, and what the last process left behind.
+
+use std::{
+    fs::{File, TryLockError},
+    path::{Path, PathBuf},
+};
+
+use engine::{Clock, Feed, ids::Ids};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+
+use super::{Sqlite, checkpoint::Checkpointer, migrations, readers::Readers, scopes::Scopes, writer::Writer};
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The database file; made when absent.
+    pub path: PathBuf,
+    /// How many threads read.
+    pub readers: usize,
+    /// Whether a commit waits for the disk. Off only in tests that are not about durability.
+    pub sync: bool,
+}
+
+impl Options {
+    /// A durable store at this path.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), readers: 2, sync: true }
+    }
+}
+
+/// Why a store cannot be opened. Each is one sentence for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error("the store {} is in use by another a2ad; stop that one or choose another file with --store", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A later version wrote it.
+    #[error("the store {} has schema {found}, this a2ad knows {known}; use the newer a2ad that wrote it", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// It cannot be read or written.
+    #[error("the store {} cannot be opened: {reason}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Sqlite {
+    /// Opens or makes the store. Work that an earlier process held is due again.
+    pub fn open(options: &Options, feed: Feed, clock: &Clock) -> Result<Self, OpenError> {
+        let path = &options.path;
+        let lock = lock(path)?;
+        let unusable = |error: rusqlite::Error| OpenError::Unusable { path: path.clone(), reason: error.to_string() };
+        let mut connection = connect(path, options.sync).map_err(unusable)?;
+        migrations::run(&mut connection).map_err(|failure| match failure {
+            migrations::Failure::Newer { found, known } => OpenError::Newer { path: path.clone(), found, known },
+            migrations::Failure::Sql(error) => unusable(error),
+        })?;
+        let start = start(&mut connection, clock.now().as_millis()).map_err(unusable)?;
+        if start.left_behind > 0 {
+            tracing::info!(tasks = start.left_behind, "the last process left work behind; it is due again");
+        }
+        let scopes = Scopes::default();
+        let readers = Readers::start(path, options.readers).map_err(unusable)?;
+        let checkpointer = Checkpointer::start(connect(path, options.sync).map_err(unusable)?);
+        let writer = Writer::start(connection, start.boot, scopes.clone(), feed, checkpointer);
+        Ok(Self { writer, readers, scopes, ids: Ids::new(start.id_key), seal_key: start.seal_key, _lock: lock })
+    }
+}
+
+/// Takes the instance lock: the file belongs to one process at a time.
+fn lock(path: &Path) -> Result<File, OpenError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let unusable = |error: std::io::Error| OpenError::Unusable { path: path.to_owned(), reason: error.to_string() };
+    let file = File::options().create(true).truncate(false).write(true).open(name).map_err(unusable)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(unusable(error)),
+    }
+}
+
+/// A connection that may write.
+fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    // Before the first table: freed pages can be given back later without rewriting the file.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", if sync { "FULL" } else { "OFF" })?;
+    connection.pragma_update(None, "foreign_keys", "OFF")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "cache_size", -8_192)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+struct Start {
+    boot: i64,
+    id_key: [u8; 16],
+    seal_key: [u8; 32],
+    left_behind: usize,
+}
+
+/// Counts this boot, makes the keys of a new store, and voids the leases of earlier boots: holding the lock
+/// proves that none of their processes lives.
+fn start(connection: &mut Connection, now: i64) -> rusqlite::Result<Start> {
+    let tx = connection.transaction()?;
+    let boot = 1 + meta(&tx, "boot")?.unwrap_or(0);
+    set_meta(&tx, "boot", boot)?;
+    let id_key = key(&tx, "id_key")?;
+    let seal_key = key(&tx, "seal_key")?;
+    let left_behind = tx.execute(
+        "UPDATE tasks SET boot = 0, next_run_at = ?1, deaths = deaths + 1 WHERE boot > 0",
+        params![now],
+    )?;
+    tx.commit()?;
+    Ok(Start { boot, id_key, seal_key, left_behind })
+}
+
+/// A number kept in `meta`.
+pub(super) fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
+    statement.query_row(params![key], |row| row.get(0)).optional()
+}
+
+/// Keeps a number in `meta`.
+pub(super) fn set_meta(connection: &Connection, key: &str, value: i64) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")?;
+    statement.execute(params![key, value]).map(drop)
+}
+
+/// A random key, made once and kept in `meta`.
+fn key<const N: usize>(connection: &Connection, name: &str) -> rusqlite::Result<[u8; N]> {
+    let mut fresh = [0; N];
+    getrandom::fill(&mut fresh).expect("the operating system provides randomness");
+    connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?1, ?2)", params![name, fresh])?;
+    connection.query_row("SELECT value FROM meta WHERE key = ?1", params![name], |row| row.get(0))
+}

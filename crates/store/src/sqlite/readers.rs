@@ -1,0 +1,112 @@
+//! A few threads that read, each on a connection of its own.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread::JoinHandle,
+};
+
+use engine::store::{Read, StoreError};
+use futures_util::FutureExt as _;
+use rusqlite::{Connection, OpenFlags, Transaction};
+use tokio::sync::oneshot;
+
+/// Hands reads to threads.
+pub(super) struct Readers {
+    jobs: Option<mpsc::Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// What can go wrong inside a read.
+pub(super) enum Failure {
+    Sql(rusqlite::Error),
+    Store(StoreError),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<engine::log::Corrupt> for Failure {
+    fn from(corrupt: engine::log::Corrupt) -> Self {
+        Self::Store(corrupt.into())
+    }
+}
+
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Store(error) => error,
+            Failure::Sql(error) => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+impl Readers {
+    /// Opens the connections and starts the threads.
+    pub(super) fn start(path: &Path, count: usize) -> rusqlite::Result<Self> {
+        let (jobs, queue) = mpsc::channel();
+        let queue = Arc::new(Mutex::new(queue));
+        let mut threads = Vec::with_capacity(count);
+        for number in 0..count.max(1) {
+            let connection = connect(path)?;
+            let queue = Arc::clone(&queue);
+            let thread = std::thread::Builder::new().name(format!("a2ad-read-{number}"));
+            threads.push(thread.spawn(move || work(connection, &queue)).expect("the system can start a thread"));
+        }
+        Ok(Self { jobs: Some(jobs), threads })
+    }
+
+    /// Reads inside one transaction, so that everything seen is of one moment.
+    pub(super) fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Read<T> {
+        let (told, answer) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let result = connection.transaction().map_err(Failure::from).and_then(|tx| read(&tx));
+            let _ = told.send(result.map_err(StoreError::from));
+        });
+        if let Some(jobs) = &self.jobs {
+            // A refused job drops its sender, which the receiver reports.
+            let _ = jobs.send(job);
+        }
+        async move {
+            answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the readers have stopped".into())))
+        }
+        .boxed()
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.jobs = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(mut connection: Connection, queue: &Mutex<mpsc::Receiver<Job>>) {
+    loop {
+        // The lock is held while waiting: one thread waits for the next job, the others for their turn to.
+        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match job {
+            Ok(job) => job(&mut connection),
+            Err(mpsc::RecvError) => return,
+        }
+    }
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.pragma_update(None, "cache_size", -4_096)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}

@@ -1,0 +1,290 @@
+//! Rows and logs as the engine reads them. Every query names its owner.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::{
+    Scope, ScopeParts,
+    ids::{Ids, Tag, TaskNo},
+    log::{Entry, Log, Seq},
+    store::{
+        ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Snapshot, StoreError, TaskRow, Visibility,
+        WorkItem,
+    },
+};
+use protocol::{ContextId, TaskId, TaskState, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+
+use super::readers::Failure;
+
+type Read<T> = Result<T, Failure>;
+
+/// How many entries one task can have: what is left of a place beside the task's number.
+const PLACE_BITS: u32 = 24;
+
+/// Where a segment lies: by task, then by its first entry.
+pub(super) fn place(n: i64, first_seq: Seq) -> i64 {
+    debug_assert!(first_seq < 1 << PLACE_BITS, "a task's size limit is far below this many entries");
+    (n << PLACE_BITS) + i64::try_from(first_seq).unwrap_or_default()
+}
+
+/// A query for task rows: the columns in the order in which [`task_row`] reads them.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT n, tag, client_id, context, context_tag, context_name, state, status_at, last_seq, fence, ",
+            "attempt, deaths, visible FROM tasks ",
+            $rest
+        )
+    };
+}
+
+/// A task by its public name: as ours, then as a client's.
+pub(super) fn find(tx: &Connection, ids: &Ids, scope: i64, lookup: &Lookup) -> Read<Option<TaskRow>> {
+    if let Some((no, tag)) = lookup.ours {
+        let mut statement = tx.prepare_cached(select!("WHERE n = ?1 AND scope = ?2 AND tag = ?3"))?;
+        let row = statement.query_row(params![no.0, scope, tag.0], |row| task_row(ids, row)).optional()?;
+        if row.is_some() {
+            return Ok(row);
+        }
+    }
+    let mut statement = tx.prepare_cached(select!("WHERE scope = ?1 AND client_id = ?2"))?;
+    let name = lookup.name.as_str();
+    Ok(statement.query_row(params![scope, name], |row| task_row(ids, row)).optional()?)
+}
+
+/// Adds the log to a row.
+pub(super) fn with_log(tx: &Connection, row: TaskRow) -> Read<Snapshot> {
+    let mut log = Vec::new();
+    for segment in segments(tx, row.no, 0, usize::MAX)? {
+        log.extend(segment.1.entries().iter().cloned());
+    }
+    if log.len() as Seq != row.last_seq {
+        let found = log.len();
+        let text = format!("task {} has {found} entries in its log and should have {}", row.no.0, row.last_seq);
+        return Err(Failure::Store(StoreError::Broken(text)));
+    }
+    Ok(Snapshot { row, log })
+}
+
+/// Entries behind a place in the log, at most `max`.
+pub(super) fn entries(
+    tx: &Connection,
+    scope: i64,
+    task: TaskNo,
+    after: Seq,
+    max: usize,
+) -> Read<Vec<(Seq, Arc<Entry>)>> {
+    let mut owned = tx.prepare_cached("SELECT 1 FROM tasks WHERE n = ?1 AND scope = ?2")?;
+    if !owned.exists(params![task.0, scope])? {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for (first, log) in segments(tx, task, after, max)? {
+        let numbered = (first..).zip(log.entries().iter().cloned());
+        found.extend(numbered.filter(|(seq, _)| *seq > after));
+    }
+    found.truncate(max);
+    Ok(found)
+}
+
+/// Segments that hold entries behind a place, until there are `max` entries, each with its first number.
+fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Log)>> {
+    // The segment that holds `after` may hold more behind it; it begins at or before that place.
+    let mut statement = tx.prepare_cached(
+        "SELECT place, bytes FROM segments
+         WHERE place >= coalesce((SELECT max(place) FROM segments WHERE place BETWEEN :first AND :from), :first)
+           AND place < :end AND last_seq > :after
+         ORDER BY place",
+    )?;
+    let first = place(task.0, 0);
+    let mut rows = statement.query(named_params! {
+        ":first": first,
+        ":from": place(task.0, after),
+        ":end": place(task.0 + 1, 0),
+        ":after": i64::try_from(after).unwrap_or(i64::MAX),
+    })?;
+    let mut found = Vec::new();
+    let mut count = 0;
+    while let Some(row) = rows.next()? {
+        let at: i64 = row.get(0)?;
+        let log = Log::unpack(Bytes::from(row.get::<_, Vec<u8>>(1)?))?;
+        count += log.entries().len();
+        found.push((Seq::try_from(at - first).unwrap_or_default(), log));
+        if count >= max {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// A page of visible tasks, newest status first.
+pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) -> Read<ListPage> {
+    let context_first = match &query.context {
+        None => None,
+        Some(lookup) => match context(tx, ids, scope, lookup)? {
+            Some(context) => Some(context.first.0),
+            None => return Ok(ListPage::default()),
+        },
+    };
+    let filter = named_params! {
+        ":scope": scope,
+        ":context": context_first,
+        ":state": query.state.map(TaskState::number),
+        ":since": query.since.map_or(i64::MIN, Timestamp::as_millis),
+    };
+    let total: i64 = tx
+        .prepare_cached(
+            "SELECT count(*) FROM tasks
+             WHERE scope = :scope AND visible = 1 AND status_at >= :since
+               AND (:context IS NULL OR context = :context) AND (:state IS NULL OR state = :state)",
+        )?
+        .query_row(filter, |row| row.get(0))?;
+    let mut statement = tx.prepare_cached(select!(
+        "WHERE scope = :scope AND visible = 1 AND status_at >= :since
+           AND (status_at, n) < (:at, :n)
+           AND (:context IS NULL OR context = :context) AND (:state IS NULL OR state = :state)
+         ORDER BY status_at DESC, n DESC LIMIT :limit"
+    ))?;
+    let (at, n) = query.after.map_or((i64::MAX, i64::MAX), |place| (place.status_at.as_millis(), place.no.0));
+    let limit = i64::try_from(query.size + 1).unwrap_or(i64::MAX);
+    let page = named_params! { ":at": at, ":n": n, ":limit": limit };
+    let params: Vec<(&str, &dyn rusqlite::ToSql)> = filter.iter().chain(page).copied().collect();
+    let rows = statement.query_map(params.as_slice(), |row| task_row(ids, row))?;
+    let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let more = rows.len() > query.size;
+    rows.truncate(query.size);
+    let tasks = rows.into_iter().map(|row| with_log(tx, row)).collect::<Read<Vec<_>>>()?;
+    Ok(ListPage { tasks, total: total.unsigned_abs(), more })
+}
+
+/// A conversation by its public name: as ours, then as a client's.
+pub(super) fn context(tx: &Connection, ids: &Ids, scope: i64, lookup: &ContextLookup) -> Read<Option<ContextRow>> {
+    if let Some((first, tag)) = lookup.ours
+        && owns_context(tx, ids, scope, first, tag)?
+    {
+        return Ok(Some(ContextRow { first, tag, name: None }));
+    }
+    let mut statement = tx.prepare_cached(
+        "SELECT context FROM tasks WHERE scope = ?1 AND context_name = ?2 ORDER BY n LIMIT 1",
+    )?;
+    let first = statement.query_row(params![scope, lookup.name.as_str()], |row| row.get(0)).optional()?;
+    let row = |first| ContextRow { first: TaskNo(first), tag: NO_TAG, name: Some(lookup.name.clone()) };
+    Ok(first.map(row))
+}
+
+/// A conversation that a client named is found by that name; its tag is never looked at.
+const NO_TAG: Tag = Tag([0; 10]);
+
+/// Whether this owner has a conversation of that first task and tag, even if that task itself is gone.
+fn owns_context(tx: &Connection, ids: &Ids, scope: i64, first: TaskNo, tag: Tag) -> Read<bool> {
+    let mut begun = tx.prepare_cached(
+        "SELECT tag FROM tasks WHERE n = ?1 AND scope = ?2 AND context = n AND context_name IS NULL",
+    )?;
+    let task_tag: Option<[u8; 10]> = begun.query_row(params![first.0, scope], |row| row.get(0)).optional()?;
+    if task_tag.is_some_and(|task_tag| ids.context_tag(Tag(task_tag)) == tag) {
+        return Ok(true);
+    }
+    let mut joined = tx.prepare_cached(
+        "SELECT 1 FROM tasks WHERE scope = ?1 AND context = ?2 AND context <> n AND context_tag = ?3 LIMIT 1",
+    )?;
+    Ok(joined.exists(params![scope, first.0, tag.0])?)
+}
+
+/// The tasks of a conversation before one of them, oldest first, the newest `max`.
+pub(super) fn conversation(
+    tx: &Connection,
+    ids: &Ids,
+    scope: i64,
+    first: TaskNo,
+    before: TaskNo,
+    max: usize,
+) -> Read<Vec<Snapshot>> {
+    let mut statement = tx.prepare_cached(select!(
+        "WHERE n IN (SELECT n FROM tasks WHERE scope = :scope AND context = :first AND context <> n
+                     UNION ALL SELECT n FROM tasks WHERE n = :first AND scope = :scope)
+           AND n < :before AND visible > 0
+         ORDER BY n DESC LIMIT :max"
+    ))?;
+    let rows = statement.query_map(
+        named_params! {
+            ":scope": scope,
+            ":first": first.0,
+            ":before": before.0,
+            ":max": i64::try_from(max).unwrap_or(i64::MAX),
+        },
+        |row| task_row(ids, row),
+    )?;
+    let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    rows.reverse();
+    rows.into_iter().map(|row| with_log(tx, row)).collect()
+}
+
+/// Work that nobody holds and whose time has come, and when the next is.
+pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> Read<Due> {
+    let mut statement = tx.prepare_cached(
+        "SELECT n, next_run_at FROM tasks WHERE next_run_at IS NOT NULL ORDER BY next_run_at, n LIMIT ?1",
+    )?;
+    let limit = i64::try_from(max).unwrap_or(i64::MAX);
+    let rows = statement.query_map(params![limit], |row| Ok((TaskNo(row.get(0)?), row.get::<_, i64>(1)?)))?;
+    let mut due = Due::default();
+    for row in rows {
+        let (task, at) = row?;
+        if at > now.as_millis() {
+            due.next = Some(Timestamp::from_millis(at));
+            break;
+        }
+        due.tasks.push(task);
+    }
+    Ok(due)
+}
+
+/// All a runner needs to take up a task.
+pub(super) fn work(tx: &Connection, ids: &Ids, task: TaskNo) -> Read<Option<WorkItem>> {
+    let mut statement = tx.prepare_cached(select!("WHERE n = ?1"))?;
+    let row = statement.query_row(params![task.0], |row| task_row(ids, row)).optional()?;
+    let Some(row) = row else { return Ok(None) };
+    let scope = tx
+        .prepare_cached(
+            "SELECT tenant, principal, agent, end_user FROM scopes JOIN tasks ON scopes.id = tasks.scope WHERE n = ?1",
+        )?
+        .query_row(params![task.0], |row| {
+            Ok(Scope::new(ScopeParts {
+                tenant: row.get(0)?,
+                principal: row.get(1)?,
+                agent: row.get(2)?,
+                end_user: row.get(3)?,
+            }))
+        })?;
+    let saved: Option<Vec<u8>> = tx
+        .prepare_cached("SELECT bytes FROM saved WHERE n = ?1")?
+        .query_row(params![task.0], |row| row.get(0))
+        .optional()?;
+    Ok(Some(WorkItem { snapshot: with_log(tx, row)?, scope, saved: saved.map(Bytes::from) }))
+}
+
+fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
+    let no = TaskNo(row.get(0)?);
+    let tag = Tag(row.get(1)?);
+    let first = TaskNo(row.get(3)?);
+    let joined: Option<[u8; 10]> = row.get(4)?;
+    let context_tag = if first == no { ids.context_tag(tag) } else { joined.map_or(NO_TAG, Tag) };
+    let unknown = |column: usize| rusqlite::Error::IntegralValueOutOfRange(column, -1);
+    Ok(TaskRow {
+        no,
+        tag,
+        client_id: row.get::<_, Option<String>>(2)?.map(TaskId::from),
+        context: ContextRow {
+            first,
+            tag: context_tag,
+            name: row.get::<_, Option<String>>(5)?.map(ContextId::from),
+        },
+        state: TaskState::from_number(row.get(6)?).ok_or_else(|| unknown(6))?,
+        status_at: Timestamp::from_millis(row.get(7)?),
+        last_seq: Seq::try_from(row.get::<_, i64>(8)?).map_err(|_| unknown(8))?,
+        fence: row.get(9)?,
+        attempt: row.get(10)?,
+        deaths: row.get(11)?,
+        visibility: Visibility::from_number(row.get(12)?).ok_or_else(|| unknown(12))?,
+    })
+}

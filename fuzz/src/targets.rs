@@ -1,0 +1,4 @@
+//! What is fuzzed: one file per row of the test matrix.
+
+pub(crate) mod card;
+pub(crate) mod json;

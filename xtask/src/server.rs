@@ -1,0 +1,168 @@
+//! The program under test as a process: built, started on a free loopback port with a store of its own, stopped
+//! by SIGKILL or SIGTERM.
+//!
+//! Only the process started here is ever signalled, by its own id while it is still our unreaped child.
+//! Deliberately not here: what the program is asked, and what its answers mean.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command as Blocking, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+use crate::http::Connection;
+
+const READY_LIMIT: Duration = Duration::from_secs(30);
+const READY_POLL: Duration = Duration::from_millis(5);
+
+/// A running a2ad. Dropping it kills the process.
+pub(crate) struct Server {
+    child: Child,
+    log: PathBuf,
+    pub(crate) address: SocketAddr,
+    /// From the start of the process to the first `/readyz` that said so.
+    pub(crate) ready_after: Duration,
+}
+
+impl Server {
+    /// Starts `program` on `store` and returns once it is ready. Its output goes to a file beside the store.
+    pub(crate) async fn start(program: &Path, store: &Path) -> Result<Self> {
+        let address = free_address()?;
+        let log = store.with_extension("log");
+        let output = File::options().create(true).append(true).open(&log)?;
+        let mut command = Command::new(program);
+        command
+            .arg("serve")
+            .args(["--listen", &address.to_string()])
+            .arg("--store")
+            .arg(store)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .kill_on_drop(true);
+        for name in own_settings() {
+            command.env_remove(name);
+        }
+        let started = Instant::now();
+        let child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
+        let mut server = Self { child, log, address, ready_after: Duration::ZERO };
+        match timeout(READY_LIMIT, server.wait_ready()).await {
+            Ok(ready) => ready?,
+            Err(_) => bail!("the server was not ready within {READY_LIMIT:?}\n{}", server.log_tail()),
+        }
+        server.ready_after = started.elapsed();
+        Ok(server)
+    }
+
+    /// The exit status, if the program has ended by itself.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
+    /// SIGKILL: nothing in the program gets to run again.
+    pub(crate) async fn kill(mut self) -> Result<()> {
+        Ok(self.child.kill().await?)
+    }
+
+    /// SIGTERM, and the exit status if it ends within `limit`.
+    pub(crate) async fn terminate(mut self, limit: Duration) -> Result<ExitStatus> {
+        let id = self.child.id().context("the server has already ended")?;
+        let sent = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &id.to_string()]).status().await?;
+        ensure!(sent.success(), "SIGTERM could not be sent");
+        timeout(limit, self.child.wait())
+            .await
+            .map_err(|_| anyhow!("the server did not stop within {limit:?} of SIGTERM"))?
+            .context("cannot wait for the server")
+    }
+
+    /// The end of what the program has written, for a message to a person.
+    pub(crate) fn log_tail(&self) -> String {
+        let bytes = fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+
+    async fn wait_ready(&mut self) -> Result<()> {
+        loop {
+            if let Some(status) = self.ended()? {
+                bail!("the server ended before it was ready ({status})\n{}", self.log_tail());
+            }
+            if is_ready(self.address).await {
+                return Ok(());
+            }
+            sleep(READY_POLL).await;
+        }
+    }
+}
+
+/// Builds the program with the test profile and returns its path. Cargo itself says where it lies, so every
+/// setting that moves the target directory is honoured; `target` moves it for this build.
+pub(crate) fn build(features: &[&str], target: Option<&Path>) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Blocking::new(cargo);
+    command.current_dir(workspace()).args([
+        "build",
+        "-p",
+        "a2ad",
+        "--message-format=json-render-diagnostics",
+    ]);
+    if !features.is_empty() {
+        command.arg("--features").arg(features.join(","));
+    }
+    if let Some(target) = target {
+        command.env("CARGO_TARGET_DIR", target);
+    }
+    let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+    ensure!(output.status.success(), "a2ad does not build");
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .find_map(executable)
+        .context("cargo built no program named a2ad")
+}
+
+/// The root of the sources.
+pub(crate) fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+}
+
+/// Where build products and test leavings go.
+pub(crate) fn target() -> Result<PathBuf> {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(path) => Ok(std::path::absolute(PathBuf::from(path))?),
+        None => Ok(workspace().join("target")),
+    }
+}
+
+#[expect(clippy::disallowed_types, reason = "cargo's messages are looked into once; no numbers matter")]
+fn executable(line: &str) -> Option<PathBuf> {
+    let message: serde_json::Value = serde_json::from_str(line).ok()?;
+    if message["reason"] != "compiler-artifact" || message["target"]["name"] != "a2ad" {
+        return None;
+    }
+    message["executable"].as_str().map(PathBuf::from)
+}
+
+/// A developer's own settings must not reach the program under test.
+fn own_settings() -> Vec<OsString> {
+    std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(|name| name.to_string_lossy().starts_with("A2AD_"))
+        .collect()
+}
+
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+async fn is_ready(address: SocketAddr) -> bool {
+    match Connection::open(address).await {
+        Ok(mut connection) => connection.get("/readyz").await.is_ok_and(|answer| answer.status == 200),
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,228 @@
+//! What a client knows of a task: a snapshot and the events that followed it, folded, and reduced to an
+//! [`Outcome`] once the task has ended.
+//!
+//! Two reads of one task are compared by outcome, so an outcome leaves out only what may honestly differ: how
+//! a text was cut into chunks. Deliberately not here: what an outcome ought to have been.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Value, json};
+
+/// A task as one client sees it.
+pub(crate) struct View {
+    pub(crate) task: String,
+    status: Value,
+    artifacts: Vec<Value>,
+}
+
+/// The end of a task, as far as two reads must agree on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) state: String,
+    /// Digest of the whole status: with its timestamp, so that an end that was lost and reached anew shows.
+    pub(crate) status: u64,
+    /// Digest of the artifacts with their ids.
+    pub(crate) artifacts: u64,
+    /// Digest of the artifacts' text alone, comparable between tasks.
+    pub(crate) text: u64,
+}
+
+impl View {
+    /// From a task object, whether an answer or the first frame of a stream.
+    pub(crate) fn of(task: &Value) -> Result<Self, String> {
+        let id = task["id"].as_str().ok_or_else(|| format!("a task without an id: {task}"))?;
+        let mut view = Self { task: id.to_owned(), status: Value::Null, artifacts: Vec::new() };
+        view.set_status(&task["status"])?;
+        for artifact in task["artifacts"].as_array().into_iter().flatten() {
+            view.add_artifact(artifact, false)?;
+        }
+        Ok(view)
+    }
+
+    /// Folds one event of a stream into the view.
+    pub(crate) fn apply(&mut self, event: &Value) -> Result<(), String> {
+        let members = event.as_object().map_or(0, serde_json::Map::len);
+        let (status, artifact) = (&event["statusUpdate"], &event["artifactUpdate"]);
+        let update = if status.is_object() { status } else { artifact };
+        if members != 1 || update["taskId"] != self.task.as_str() {
+            return Err(format!("a frame that is no update of task {}: {event}", self.task));
+        }
+        if status.is_object() {
+            return self.set_status(&status["status"]);
+        }
+        self.add_artifact(&artifact["artifact"], artifact["append"] == true)
+    }
+
+    pub(crate) fn state(&self) -> &str {
+        self.status["state"].as_str().unwrap_or_default()
+    }
+
+    /// The outcome, once there is one.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        if !is_terminal(self.state()) {
+            return None;
+        }
+        let contents: Vec<Value> = self
+            .artifacts
+            .iter()
+            .map(|artifact| json!([artifact["artifactId"], joined_parts(artifact)]))
+            .collect();
+        let text: String = self.artifacts.iter().flat_map(texts).collect();
+        Some(Outcome {
+            state: self.state().to_owned(),
+            status: digest(&self.status),
+            artifacts: digest(&Value::Array(contents)),
+            text: text_digest(&text),
+        })
+    }
+
+    fn set_status(&mut self, status: &Value) -> Result<(), String> {
+        if !status["state"].is_string() {
+            return Err(format!("a status without a state: {status}"));
+        }
+        self.status = status.clone();
+        Ok(())
+    }
+
+    fn add_artifact(&mut self, artifact: &Value, append: bool) -> Result<(), String> {
+        let id = &artifact["artifactId"];
+        let known = self.artifacts.iter_mut().find(|known| known["artifactId"] == *id);
+        match known {
+            _ if !id.is_string() => return Err(format!("an artifact without an id: {artifact}")),
+            Some(known) if append => {
+                let more = artifact["parts"].as_array().cloned().unwrap_or_default();
+                match known["parts"].as_array_mut() {
+                    Some(parts) => parts.extend(more),
+                    None => known["parts"] = Value::Array(more),
+                }
+            }
+            Some(known) => *known = artifact.clone(),
+            None if append => return Err(format!("a chunk appended to nothing: {artifact}")),
+            None => self.artifacts.push(artifact.clone()),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a state is one that nothing follows.
+pub(crate) fn is_terminal(state: &str) -> bool {
+    matches!(
+        state,
+        "TASK_STATE_COMPLETED" | "TASK_STATE_FAILED" | "TASK_STATE_CANCELED" | "TASK_STATE_REJECTED"
+    )
+}
+
+/// A digest that does not depend on the order of an object's members.
+pub(crate) fn digest(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    add_to(&mut hasher, value);
+    hasher.finish()
+}
+
+/// The digest of [`Outcome::text`] for a text expected in full.
+pub(crate) fn text_digest(text: &str) -> u64 {
+    digest(&Value::from(text))
+}
+
+fn add_to(hasher: &mut DefaultHasher, value: &Value) {
+    match value {
+        Value::Array(items) => {
+            ("array", items.len()).hash(hasher);
+            items.iter().for_each(|item| add_to(hasher, item));
+        }
+        Value::Object(members) => {
+            ("object", members.len()).hash(hasher);
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort();
+            for name in names {
+                name.hash(hasher);
+                add_to(hasher, &members[name]);
+            }
+        }
+        scalar => scalar.to_string().hash(hasher),
+    }
+}
+
+fn texts(artifact: &Value) -> impl Iterator<Item = &str> {
+    artifact["parts"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str())
+}
+
+/// The parts, with neighbouring texts that differ in nothing else made one.
+fn joined_parts(artifact: &Value) -> Vec<Value> {
+    let mut joined: Vec<Value> = Vec::new();
+    for part in artifact["parts"].as_array().into_iter().flatten() {
+        let text = part["text"].as_str();
+        match (joined.last_mut(), text) {
+            (Some(last), Some(text)) if last["text"].is_string() && same_but_text(last, part) => {
+                let whole = last["text"].as_str().unwrap_or_default().to_owned() + text;
+                last["text"] = Value::from(whole);
+            }
+            _ => joined.push(part.clone()),
+        }
+    }
+    joined
+}
+
+fn same_but_text(one: &Value, other: &Value) -> bool {
+    let rest = |part: &Value| {
+        let mut rest = part.clone();
+        rest["text"] = Value::Null;
+        rest
+    };
+    rest(one) == rest(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn working() -> View {
+        View::of(&json!({"id": "t", "status": {"state": "TASK_STATE_WORKING"}})).unwrap()
+    }
+
+    fn chunk(text: &str, append: bool) -> Value {
+        json!({"artifactUpdate": {
+            "taskId": "t", "append": append, "artifact": {"artifactId": "a", "parts": [{"text": text}]}
+        }})
+    }
+
+    fn end() -> Value {
+        json!({"statusUpdate": {"taskId": "t", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "1"}}})
+    }
+
+    fn stored(parts: &Value, timestamp: &str) -> Option<Outcome> {
+        let task = json!({
+            "id": "t",
+            "status": {"state": "TASK_STATE_COMPLETED", "timestamp": timestamp},
+            "artifacts": [{"artifactId": "a", "parts": parts}]
+        });
+        View::of(&task).unwrap().outcome()
+    }
+
+    #[test]
+    fn a_followed_stream_and_a_stored_task_have_one_outcome() {
+        let mut view = working();
+        for event in [chunk("lost attempt", false), chunk("he", false), chunk("llo", true), end()] {
+            assert_eq!(view.outcome(), None);
+            view.apply(&event).unwrap();
+        }
+        assert_eq!(view.outcome(), stored(&json!([{"text": "hello"}]), "1"));
+        assert_eq!(view.outcome().unwrap().text, text_digest("hello"));
+    }
+
+    #[test]
+    fn other_content_and_another_end_are_other_outcomes() {
+        let outcome = stored(&json!([{"text": "hello"}]), "1");
+        assert_ne!(outcome, stored(&json!([{"text": "hell"}]), "1"));
+        assert_ne!(outcome, stored(&json!([{"text": "hello"}]), "2"));
+    }
+
+    #[test]
+    fn frames_that_do_not_belong_are_refused() {
+        assert!(working().apply(&chunk("x", true)).is_err());
+        assert!(
+            working().apply(&json!({"statusUpdate": {"taskId": "u", "status": {"state": "x"}}})).is_err()
+        );
+        assert!(working().apply(&json!({"task": {"id": "t"}})).is_err());
+    }
+}
