@@ -42,10 +42,10 @@ pub struct Traits {
 /// What happens to a turn that a dead process left behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnCrash {
-    /// Run it again from the start, with the same idempotency key.
+    /// Run it again from the start, with the same idempotency key: artifacts are begun anew.
     #[default]
     Retry,
-    /// Run it again from what was saved last.
+    /// Run it again from what was saved last: artifacts go on where they were.
     Resume,
     /// The task fails: its effects must not happen twice.
     Fail,

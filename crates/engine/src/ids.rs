@@ -5,7 +5,7 @@
 //! and neither the order nor the count of tasks can be read off a name. A context is named the same way after
 //! its first task, under another permutation and a tag derived from that task's.
 
-use std::{fmt, hash::Hasher as _};
+use std::{cell::RefCell, fmt, hash::Hasher as _};
 
 use protocol::{ContextId, TaskId};
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
@@ -19,11 +19,19 @@ pub struct TaskNo(pub i64);
 pub struct Tag(pub [u8; 10]);
 
 impl Tag {
-    /// A fresh random tag.
+    /// A fresh random tag. The operating system is asked for many at a time; each byte is used once.
     pub fn random() -> Self {
-        let mut bytes = [0; 10];
-        getrandom::fill(&mut bytes).expect("the operating system provides randomness");
-        Self(bytes)
+        const MANY: usize = 256;
+        thread_local! {
+            static FRESH: RefCell<Vec<[u8; 10]>> = const { RefCell::new(Vec::new()) };
+        }
+        FRESH.with_borrow_mut(|fresh| {
+            if fresh.is_empty() {
+                fresh.resize(MANY, [0; 10]);
+                getrandom::fill(fresh.as_flattened_mut()).expect("the operating system provides randomness");
+            }
+            Self(fresh.pop().expect("the pool was just filled"))
+        })
     }
 }
 

@@ -1,6 +1,9 @@
 //! Task numbers, set aside in blocks so that a new task costs no question to the store.
 
-use tokio::sync::Mutex;
+use std::{
+    ops::Range,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use crate::{error::Result, ids::TaskNo, store::Store};
 
@@ -10,16 +13,28 @@ const BLOCK: i64 = 65_536;
 /// Hands out task numbers, each once.
 #[derive(Default)]
 pub(crate) struct Numbers {
-    left: Mutex<std::ops::Range<i64>>,
+    left: Mutex<Range<i64>>,
+    /// One at a time fetches a new block.
+    refill: tokio::sync::Mutex<()>,
 }
 
 impl Numbers {
     pub(crate) async fn next(&self, store: &dyn Store) -> Result<TaskNo> {
-        let mut left = self.left.lock().await;
-        if left.is_empty() {
-            let TaskNo(first) = store.reserve(BLOCK).await?;
-            *left = first..first + BLOCK;
+        if let Some(number) = self.left().next() {
+            return Ok(TaskNo(number));
         }
-        Ok(TaskNo(left.next().expect("the block was just filled")))
+        let _refilling = self.refill.lock().await;
+        loop {
+            // Somebody else may have fetched the block meanwhile, and others may have used it up.
+            if let Some(number) = self.left().next() {
+                return Ok(TaskNo(number));
+            }
+            let TaskNo(first) = store.reserve(BLOCK).await?;
+            *self.left() = first..first + BLOCK;
+        }
+    }
+
+    fn left(&self) -> MutexGuard<'_, Range<i64>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
 };
 
-/// Does what is asked.
+/// Does what is asked. What is not asked often is boxed, so that the future of a send stays small.
 pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -> Result<Answer> {
     let reply = match operation {
         Operation::SendMessage(req) => send_message::send_message(engine, call, req).await?,
@@ -23,11 +23,11 @@ pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -
             return send_message::send_streaming_message(engine, call, req).await.map(Answer::Stream);
         }
         Operation::SubscribeToTask(req) => {
-            return subscribe_to_task::subscribe_to_task(engine, call, req).await.map(Answer::Stream);
+            return Box::pin(subscribe_to_task::subscribe_to_task(engine, call, req)).await.map(Answer::Stream);
         }
-        Operation::GetTask(req) => get_task::get_task(engine, call, req).await?,
-        Operation::ListTasks(req) => list_tasks::list_tasks(engine, call, req).await?,
-        Operation::CancelTask(req) => cancel_task::cancel_task(engine, call, req).await?,
+        Operation::GetTask(req) => Box::pin(get_task::get_task(engine, call, req)).await?,
+        Operation::ListTasks(req) => Box::pin(list_tasks::list_tasks(engine, call, req)).await?,
+        Operation::CancelTask(req) => Box::pin(cancel_task::cancel_task(engine, call, req)).await?,
         Operation::CreatePushConfig(_)
         | Operation::GetPushConfig(_)
         | Operation::ListPushConfigs(_)

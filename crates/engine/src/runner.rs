@@ -73,13 +73,15 @@ pub(crate) struct Runner {
 
 /// The right to run one turn; free again when dropped.
 pub(crate) struct Slot {
-    _permit: OwnedSemaphorePermit,
+    permit: Option<OwnedSemaphorePermit>,
     runner: Arc<Runner>,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if self.runner.crowded.load(Ordering::Relaxed) {
+        // Free first, then tell: who is told must find it free.
+        self.permit = None;
+        if self.runner.crowded.load(Ordering::SeqCst) {
             self.runner.wake.notify_one();
         }
     }
@@ -132,7 +134,7 @@ impl Runner {
             return None;
         }
         let permit = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        Some(Slot { _permit: permit, runner: Arc::clone(self) })
+        Some(Slot { permit: Some(permit), runner: Arc::clone(self) })
     }
 
     /// Runs on, once the change that gave this process the work is durable. Says what became of that change.
@@ -152,6 +154,22 @@ impl Runner {
             if let Some(committed) = held {
                 run.drive(&runner, committed.fence, committed.attempt).await;
             }
+        });
+        answer
+    }
+
+    /// Waits for work that was recorded as due to be durable, then has it looked for. Says what became of it.
+    ///
+    /// Whoever waits for the answer may go away.
+    pub(crate) fn queue(
+        self: &Arc<Self>,
+        receipt: Receipt,
+    ) -> oneshot::Receiver<Result<Committed, NotCommitted>> {
+        let (told, answer) = oneshot::channel();
+        let runner = Arc::clone(self);
+        self.tracker.spawn(async move {
+            let _ = told.send(receipt.await);
+            runner.wake();
         });
         answer
     }
@@ -199,10 +217,11 @@ impl Runner {
 
     /// When the next attempt is due: at once after the first, then twice as long each time with full jitter.
     fn next_attempt(&self, made: i64) -> Timestamp {
-        const CAP: u64 = 100_000;
-        let exponent = u32::try_from(made.saturating_sub(1)).unwrap_or_default().min(7);
-        let delay = fastrand::u64(0..=CAP.min(1_000 << exponent));
-        let delay = if made == 0 { 0 } else { delay };
+        const CAP_MILLIS: u64 = 100_000;
+        let delay = match u32::try_from(made - 2) {
+            Ok(doublings) => fastrand::u64(0..=CAP_MILLIS.min(1_000 << doublings.min(7))),
+            Err(_) => 0,
+        };
         Timestamp::from_millis(self.clock.now().as_millis().saturating_add_unsigned(delay))
     }
 }

@@ -66,7 +66,8 @@ pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: W
         Some(id) => {
             for _ in 0..TRIES {
                 let snapshot = get_task::load(engine, &call, &id).await?;
-                if let Some(submitted) = go_on(engine, &call, hosted, snapshot, &req.message, wait).await? {
+                let going_on = Box::pin(go_on(engine, &call, hosted, snapshot, &req.message, wait));
+                if let Some(submitted) = going_on.await? {
                     return Ok(submitted);
                 }
             }
@@ -258,9 +259,8 @@ async fn begin(
         let log = Log::pack([opening]);
         let watcher = watch(engine, call, no, wait);
         let outline = Outline { log: log.clone(), standing, work: Work::Due(now), saved: None, now };
-        let begun = engine.store.commit(change(outline)).await;
-        engine.runner.wake();
-        return begun_as(begun, task, standing.visibility, &log, Some(watcher));
+        let begun = engine.runner.queue(engine.store.commit(change(outline))).await;
+        return begun_as(told(begun), task, standing.visibility, &log, Some(watcher));
     };
 
     let message = opening.1.clone().map(Arc::new);
@@ -274,6 +274,7 @@ async fn begin(
         history: before,
         conversation,
         attempt: 1,
+        on_crash: hosted.agent().traits().on_crash,
         saved,
         names: names.clone(),
     };
@@ -311,8 +312,11 @@ async fn begin(
     let watcher = watch(engine, call, no, wait);
     let receipt = engine.store.commit(change(outline));
     let begun = engine.runner.launch(run, receipt).await;
-    let begun = begun.unwrap_or_else(|_| Err(NotCommitted::Unavailable("the runner has stopped".into())));
-    begun_as(begun, task, visibility, &log, Some(watcher))
+    begun_as(told(begun), task, visibility, &log, Some(watcher))
+}
+
+fn told<E>(begun: Result<Result<Committed, NotCommitted>, E>) -> Result<Committed, NotCommitted> {
+    begun.unwrap_or_else(|_| Err(NotCommitted::Unavailable("the runner has stopped".into())))
 }
 
 /// Where a task stands after its opening status.

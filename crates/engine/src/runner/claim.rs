@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use protocol::{Message, Role};
+use protocol::Role;
 use tokio_util::sync::CancellationToken;
 
 use super::{Begin, Registration, Run, Runner, Slot, run};
@@ -53,14 +53,15 @@ impl Claimer {
     /// Claims what is due as long as there are slots; says how long to wait for more.
     async fn round(&self) -> Result<Duration, StoreError> {
         loop {
-            if self.runner.slots.available_permits() == 0 {
-                self.runner.crowded.store(true, Ordering::Relaxed);
+            // Said before looking: a slot that is freed behind the look is told about.
+            self.runner.crowded.store(true, Ordering::SeqCst);
+            if self.runner.slots.available_permits() == 0 || self.runner.draining.is_cancelled() {
                 return Ok(IDLE);
             }
             let now = self.runner.clock().now();
             let due = self.runner.store().due(now, BATCH).await?;
             if due.tasks.is_empty() {
-                self.runner.crowded.store(false, Ordering::Relaxed);
+                self.runner.crowded.store(false, Ordering::SeqCst);
                 let next = due.next.map(|at| at.as_millis().saturating_sub(now.as_millis()));
                 return Ok(next.map_or(IDLE, |millis| Duration::from_millis(millis.max(1).cast_unsigned()).min(IDLE)));
             }
@@ -113,8 +114,7 @@ async fn take_up(
     };
     let traits = hosted.agent().traits();
     if work.snapshot.row.deaths > 0 && traits.on_crash == OnCrash::Fail {
-        let text = "interrupted: the server stopped while this ran, and it must not run twice";
-        return give_up(runner, &names, no, claimed, text).await;
+        return give_up(runner, &names, no, claimed, run::INTERRUPTED).await;
     }
     if claimed.attempt > i64::from(runner.limits.attempts) {
         let text = format!("gave up after {} attempts", runner.limits.attempts);
@@ -132,11 +132,16 @@ fn begin(
     agent: Arc<dyn crate::Agent>,
     claimed: Committed,
 ) -> crate::Result<Begin> {
+    let on_crash = agent.traits().on_crash;
     let row = &work.snapshot.row;
     let mut history = fold::snapshot(&runner.store().ids(), &work.snapshot)?.history;
-    let asked = history.iter().rposition(|message: &Message| message.role == Role::User);
-    let message = asked.map(|at| history.remove(at));
-    let message = message.ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
+    // What was said after the turn began is the next turn's: every attempt answers the same message.
+    let later = usize::try_from(row.unanswered).unwrap_or_default();
+    let users = history.iter().enumerate().filter(|(_, message)| message.role == Role::User);
+    let asked = users.map(|(at, _)| at).rev().nth(later);
+    let asked = asked.ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
+    history.truncate(asked + 1);
+    let message = history.remove(asked);
     let store = Arc::clone(runner.store());
     Ok(Begin {
         no: row.no,
@@ -148,6 +153,7 @@ fn begin(
         message: Arc::new(message),
         history,
         attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),
+        on_crash,
         saved: work.saved,
     })
 }

@@ -5,10 +5,17 @@
 //! run ends without having said anything. The agent works on while a commit is under way, but for one that ends the
 //! turn.
 
-use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+use std::{
+    collections::HashSet,
+    future::poll_fn,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
-use protocol::{Message, Part, Role, TaskState};
+use protocol::{ArtifactId, Event, Message, Part, Role, TaskState, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +24,7 @@ use super::{
     fence::{Fenced, Panicked},
 };
 use crate::{
-    agent::{Agent, Outbox, Outcome, Turn, Update},
+    agent::{Agent, OnCrash, Outbox, Outcome, Turn, Update},
     context::Conversation,
     ids::TaskNo,
     log::Log,
@@ -28,6 +35,8 @@ use crate::{
 
 /// How long an undecided task keeps a stream waiting before it is shown as a task.
 const REVEAL_AFTER: Duration = Duration::from_millis(100);
+/// What a task is told that stopped half-way and must not run twice.
+pub(super) const INTERRUPTED: &str = "interrupted: the server stopped while this ran, and it must not run twice";
 /// How long an agent that is told to stop may take to do so.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
@@ -36,7 +45,11 @@ pub(crate) struct Run {
     no: TaskNo,
     names: Names,
     standing: Standing,
-    agent: Fenced,
+    /// Gone when the agent has ended.
+    agent: Option<Fenced>,
+    on_crash: OnCrash,
+    /// The artifacts this attempt has begun, where it has to begin them anew.
+    begun: Option<HashSet<ArtifactId>>,
     outbox: Arc<Outbox>,
     outcome: Option<Outcome>,
     cancel: CancellationToken,
@@ -57,6 +70,7 @@ pub(crate) struct Begin {
     pub(crate) history: Vec<Message>,
     pub(crate) conversation: Conversation,
     pub(crate) attempt: u32,
+    pub(crate) on_crash: OnCrash,
     pub(crate) saved: Option<Bytes>,
 }
 
@@ -83,7 +97,9 @@ impl Run {
             no: begin.no,
             names: begin.names,
             standing: begin.standing,
-            agent: Fenced::new(begin.agent, turn, updates),
+            agent: Some(Fenced::new(begin.agent, turn, updates)),
+            on_crash: begin.on_crash,
+            begun: (begin.attempt > 1 && begin.on_crash == OnCrash::Retry).then(HashSet::new),
             outbox,
             outcome: None,
             cancel,
@@ -111,9 +127,9 @@ impl Run {
 
     /// Polls the agent once, inside the caller's own task. Gives what it said, and whether the turn is over.
     pub(crate) async fn first_look(&mut self, runner: &Runner) -> advance::Advanced {
-        let polled = poll_fn(|cx| Poll::Ready(std::pin::Pin::new(&mut self.agent).poll(cx))).await;
+        let polled = poll_fn(|cx| Poll::Ready(poll_agent(&mut self.agent, cx))).await;
         let mut outcome = match polled {
-            Poll::Ready(ended) => Some(self.fenced(ended)),
+            Poll::Ready(ended) => Some(self.outcome_of(ended)),
             Poll::Pending => None,
         };
         // An outcome that wants another attempt is the runner's to judge.
@@ -153,7 +169,7 @@ impl Run {
             tokio::select! {
                 biased;
                 result = receipt(&mut in_flight) => {
-                    let Some(InFlight { step, .. }) = in_flight.take() else { continue };
+                    let Some(InFlight { step, pausing, .. }) = in_flight.take() else { continue };
                     match result {
                         Ok(_) if matches!(step, Step::Report { .. }) => {}
                         Ok(_) => {
@@ -162,13 +178,18 @@ impl Run {
                             }
                             return Ending::Over;
                         }
-                        Err(NotCommitted::Conflict(met)) => return self.lost(runner, fence, met).await,
+                        Err(NotCommitted::Conflict(met)) => {
+                            self.lost(runner, fence, met, pausing).await;
+                            return Ending::Over;
+                        }
                         Err(NotCommitted::Unavailable(_)) => return Ending::Over,
                     }
                 }
                 () = self.cancel.cancelled() => return Ending::Cancelled,
                 () = runner.halted.cancelled() => return Ending::Halted,
-                ended = &mut self.agent, if !over => self.outcome = Some(self.fenced(ended)),
+                ended = poll_fn(|cx| poll_agent(&mut self.agent, cx)), if !over => {
+                    self.outcome = Some(self.outcome_of(ended));
+                }
                 () = self.outbox.something(), if idle && !over => {}
                 () = tokio::time::sleep_until(self.deadline), if !over => {
                     let text = format!("the turn took longer than {:?}", runner.limits.run_time);
@@ -179,83 +200,125 @@ impl Run {
         }
     }
 
+    /// The outcome of an agent that has ended, one way or the other.
+    fn outcome_of(&self, ended: Result<Outcome, Panicked>) -> Outcome {
+        ended.unwrap_or_else(|Panicked(text)| {
+            tracing::error!(task = %self.names.task, panic = text, "an agent panicked");
+            Outcome::Failed { message: Some(self.word("the agent stopped unexpectedly")), retryable: false }
+        })
+    }
+
     /// Makes the change out of what has been said, and the outcome if there is one; `None` when nothing is left.
     fn hand_over(&mut self, runner: &Runner, fence: i64, attempt: i64, mut said: Vec<Update>) -> Option<InFlight> {
         let now = runner.clock().now();
         if self.must_reveal() && said.is_empty() && self.outcome.is_none() {
             said.push(Update::Working(None));
         }
+        self.begin_anew(&mut said);
         let mut outcome = self.outcome.take();
-        let retry = match &outcome {
-            Some(Outcome::Failed { retryable: true, .. }) if attempt < i64::from(runner.limits.attempts) => {
-                outcome = None;
-                Some(Step::Retry { fence, at: runner.next_attempt(attempt) })
-            }
-            _ => None,
-        };
-        if retry.is_some() {
+        let mut retry = None;
+        if matches!(outcome, Some(Outcome::Failed { retryable: true, .. }))
+            && attempt < i64::from(runner.limits.attempts)
+        {
             let text = format!("attempt {attempt} of {} failed, trying again", runner.limits.attempts);
             said.push(Update::Working(Some(self.word(text))));
+            retry = Some(Step::Retry { fence, at: runner.next_attempt(attempt) });
+            outcome = None;
         }
         let before = self.standing;
         let advanced = advance::advance(&self.names, before, said, outcome, now);
         self.standing = advanced.standing;
         let step = match (retry, advanced.ended) {
-            (Some(retry), false) => retry,
             (_, true) if self.standing.state.is_interrupted() => Step::Pause { fence },
             (_, true) => Step::Finish { fence },
+            (Some(retry), false) => retry,
             (None, false) => Step::Report { fence },
         };
         if advanced.events.is_empty() && advanced.saved.is_none() && step == (Step::Report { fence }) {
             return None;
         }
-        let said_status = advanced.events.iter().any(|event| !matches!(event, protocol::Event::Artifact(_)));
-        let receipt = runner.store().commit(Change::Advance(Box::new(Advance {
+        // A pause can be refused because the client said more meanwhile; what was said with it is said again then.
+        let pausing = matches!(step, Step::Pause { .. }).then(|| (advanced.events.clone(), advanced.saved.clone()));
+        let visibility = (before.visibility != self.standing.visibility).then_some(self.standing.visibility);
+        let change = self.change(step, advanced.events, advanced.saved, visibility, now);
+        Some(InFlight { receipt: runner.store().commit(change), step, pausing })
+    }
+
+    /// An attempt that starts over begins every artifact anew, so that clients replace what the attempt before
+    /// left unfinished instead of adding to it (R12).
+    fn begin_anew(&mut self, said: &mut [Update]) {
+        let Some(begun) = &mut self.begun else { return };
+        for update in said {
+            if let Update::Artifact { artifact, append, .. } = update
+                && begun.insert(artifact.id.clone())
+            {
+                *append = false;
+            }
+        }
+    }
+
+    fn change(
+        &self,
+        step: Step,
+        events: Vec<Event>,
+        saved: Option<Bytes>,
+        visibility: Option<Visibility>,
+        now: Timestamp,
+    ) -> Change {
+        let status = events.iter().any(|event| !matches!(event, Event::Artifact(_)));
+        Change::Advance(Box::new(Advance {
             no: self.no,
             step,
-            log: Log::pack(advanced.events.into_iter().map(|event| (event, None))),
-            status: said_status.then_some((self.standing.state, now)),
-            visibility: (before.visibility != self.standing.visibility).then_some(self.standing.visibility),
-            saved: advanced.saved,
-        })));
-        Some(InFlight { receipt, step })
+            log: Log::pack(events.into_iter().map(|event| (event, None))),
+            status: status.then_some((self.standing.state, now)),
+            visibility,
+            saved,
+        }))
     }
 
     /// The row was not as expected: somebody moved the task on, or said more to one that wanted to pause.
-    async fn lost(&mut self, runner: &Runner, fence: i64, met: Conflict) -> Ending {
-        let paused = self.standing.state.is_interrupted();
-        if paused && met.fence == fence && met.unanswered > 0 {
-            let now = runner.clock().now();
-            let _ = runner
-                .store()
-                .commit(Change::Advance(Box::new(Advance {
-                    no: self.no,
-                    step: Step::Again { fence, at: now },
-                    log: Log::default(),
-                    status: None,
-                    visibility: Some(Visibility::Visible),
-                    saved: None,
-                })))
-                .await;
-            runner.wake();
-        } else {
-            tracing::debug!(task = %self.names.task, "lost_race: the task has moved on, the run's last word is dropped");
+    async fn lost(&mut self, runner: &Runner, fence: i64, met: Conflict, pausing: Option<Pausing>) {
+        match pausing {
+            Some((events, saved)) if met.fence == fence && met.unanswered > 0 => {
+                let now = runner.clock().now();
+                self.standing = Standing { state: TaskState::Working, visibility: Visibility::Visible };
+                let events = events.into_iter().map(|event| self.keep_working(event, now)).collect();
+                let step = Step::Again { fence, at: now };
+                let again = self.change(step, events, saved, Some(Visibility::Visible), now);
+                let _ = runner.store().commit(again).await;
+                runner.wake();
+            }
+            _ => tracing::debug!(task = %self.names.task, "lost_race: the task has moved on, the run's last word is dropped"),
         }
-        Ending::Over
+    }
+
+    /// The question of a pause that is passed over becomes progress: the answer may be there already.
+    fn keep_working(&self, event: Event, now: Timestamp) -> Event {
+        match event {
+            Event::Status(update) if update.status.state.is_interrupted() => {
+                self.names.status(TaskState::Working, update.status.message, now)
+            }
+            other => other,
+        }
     }
 
     /// The work is no longer wanted: the agent has been told and gets a moment to stop by itself.
     async fn let_stop(mut self) {
-        if self.outcome.is_none() {
-            let _ = tokio::time::timeout(STOP_GRACE, &mut self.agent).await;
+        if let Some(agent) = self.agent.take() {
+            let _ = tokio::time::timeout(STOP_GRACE, agent).await;
         }
     }
 
-    /// The process ends: somebody else, or this store's next process, takes the turn up again.
+    /// The process ends: this store's next process takes the turn up again, unless it must not run twice.
     async fn release(self, runner: &Runner, fence: i64) {
-        let step = Step::Release { fence, at: runner.clock().now() };
-        let change = Advance { no: self.no, step, log: Log::default(), status: None, visibility: None, saved: None };
-        let _ = runner.store().commit(Change::Advance(Box::new(change))).await;
+        let now = runner.clock().now();
+        let change = match self.on_crash {
+            OnCrash::Fail => failed(&self.names, self.no, fence, INTERRUPTED, now),
+            OnCrash::Retry | OnCrash::Resume => {
+                self.change(Step::Release { fence, at: now }, Vec::new(), None, None, now)
+            }
+        };
+        let _ = runner.store().commit(change).await;
     }
 
     fn must_reveal(&self) -> bool {
@@ -263,17 +326,20 @@ impl Run {
         due && self.standing.visibility == Visibility::Undecided
     }
 
-    fn fenced(&self, ended: Result<Outcome, Panicked>) -> Outcome {
-        ended.unwrap_or_else(|Panicked(text)| {
-            tracing::error!(task = %self.names.task, panic = text, "an agent panicked");
-            Outcome::Failed { message: Some(self.word("the agent stopped unexpectedly")), retryable: false }
-        })
-    }
-
     /// Something the runner itself has to say, in the agent's name.
     fn word(&self, text: impl Into<String>) -> Message {
         word(&self.names, text)
     }
+}
+
+/// Polls an agent that has not ended yet; it is gone when it has.
+fn poll_agent(agent: &mut Option<Fenced>, cx: &mut Context<'_>) -> Poll<Result<Outcome, Panicked>> {
+    let Some(running) = agent else { return Poll::Pending };
+    let polled = Pin::new(running).poll(cx);
+    if polled.is_ready() {
+        *agent = None;
+    }
+    polled
 }
 
 /// A message in the agent's name.
@@ -286,7 +352,7 @@ pub(super) fn word(names: &Names, text: impl Into<String>) -> Message {
 }
 
 /// Records that a task failed before its agent could run.
-pub(super) fn failed(names: &Names, no: TaskNo, fence: i64, text: &str, now: protocol::Timestamp) -> Change {
+pub(super) fn failed(names: &Names, no: TaskNo, fence: i64, text: &str, now: Timestamp) -> Change {
     let event = names.status(TaskState::Failed, Some(word(names, text)), now);
     Change::Advance(Box::new(Advance {
         no,
@@ -310,7 +376,11 @@ enum Ending {
 struct InFlight {
     receipt: Receipt,
     step: Step,
+    pausing: Option<Pausing>,
 }
+
+/// What was said together with a pause.
+type Pausing = (Vec<Event>, Option<Bytes>);
 
 async fn receipt(in_flight: &mut Option<InFlight>) -> Result<crate::store::Committed, NotCommitted> {
     match in_flight {

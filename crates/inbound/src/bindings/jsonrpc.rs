@@ -13,7 +13,7 @@ use crate::{body, respond, routes::Doors, sse, version};
 
 /// Answers one request to one agent.
 pub(crate) async fn handle(doors: &Doors, call: Call, req: axum::extract::Request) -> Response {
-    let request_id = uuid::Uuid::new_v4().simple().to_string();
+    let request_id = format!("{:016x}", fastrand::u64(..));
     let (head, incoming) = req.into_parts();
     let answered = async {
         check_media_type(&head.headers)?;

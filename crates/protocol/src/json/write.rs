@@ -58,7 +58,14 @@ impl Writer {
     /// Writes a string value.
     pub fn string(&mut self, text: &str) {
         self.separate();
-        serde_json::to_writer(&mut self.out, text).expect("a string can always be written to memory");
+        let plain = text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\');
+        if plain {
+            self.out.push(b'"');
+            self.out.extend_from_slice(text.as_bytes());
+            self.out.push(b'"');
+        } else {
+            serde_json::to_writer(&mut self.out, text).expect("a string can always be written to memory");
+        }
     }
 
     /// Writes a number.

@@ -50,34 +50,33 @@ fn accept_new(
             (Some(row.first.0), Some(row.tag.0.as_slice()), row.name.as_ref().map(|name| name.as_str()))
         }
     };
+    let terminal_at = accept.state.is_terminal().then(|| accept.status_at.as_millis());
+    // By position: names would be looked up for every row, and this is the row every call writes.
     let inserted = connection
         .prepare_cached(
             "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq,
                                 fence, attempt, boot, next_run_at, terminal_at, visible)
-             VALUES (:n, :tag, :scope,
-                     coalesce(:joined,
-                              (SELECT context FROM tasks WHERE scope = :scope AND context_name = :name LIMIT 1),
-                              :n),
-                     :context_tag, :name, :state, :status_at, :last_seq,
-                     :ran, :ran, :boot, :next_run_at, :terminal_at, :visible)
+             VALUES (?1, ?2, ?3,
+                     coalesce(?4, (SELECT context FROM tasks WHERE scope = ?3 AND context_name = ?6 LIMIT 1), ?1),
+                     ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT DO NOTHING",
         )?
-        .execute(named_params! {
-            ":n": accept.no.0,
-            ":tag": accept.tag.0,
-            ":scope": scope,
-            ":joined": joined,
-            ":context_tag": tag,
-            ":name": name,
-            ":state": accept.state.number(),
-            ":status_at": accept.status_at.as_millis(),
-            ":last_seq": number(accept.log.len()),
-            ":ran": ran,
-            ":boot": holder,
-            ":next_run_at": next_run_at,
-            ":terminal_at": accept.state.is_terminal().then(|| accept.status_at.as_millis()),
-            ":visible": accept.visibility.number(),
-        })?;
+        .execute(params![
+            accept.no.0,
+            accept.tag.0,
+            scope,
+            joined,
+            tag,
+            name,
+            accept.state.number(),
+            accept.status_at.as_millis(),
+            number(accept.log.len()),
+            ran,
+            holder,
+            next_run_at,
+            terminal_at,
+            accept.visibility.number(),
+        ])?;
     if inserted == 0 {
         return refused(connection, accept.no.0);
     }

@@ -17,9 +17,9 @@ use std::{
 use rusqlite::Connection;
 
 /// How many bytes of news make a checkpoint worth its syncs.
-const EVERY_BYTES: usize = 4 << 20;
+const EVERY_BYTES: usize = 8 << 20;
 /// How many pages the log may have before the writer helps.
-const LONG_LOG_PAGES: i64 = 8_192;
+const LONG_LOG_PAGES: i64 = 16_384;
 /// How long a quiet store keeps pages in the log.
 const IDLE: Duration = Duration::from_secs(2);
 

@@ -33,7 +33,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT n, tag, client_id, context, context_tag, context_name, state, status_at, last_seq, fence, ",
-            "attempt, deaths, visible FROM tasks ",
+            "attempt, deaths, unanswered, visible FROM tasks ",
             $rest
         )
     };
@@ -285,6 +285,7 @@ fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         fence: row.get(9)?,
         attempt: row.get(10)?,
         deaths: row.get(11)?,
-        visibility: Visibility::from_number(row.get(12)?).ok_or_else(|| unknown(12))?,
+        unanswered: row.get(12)?,
+        visibility: Visibility::from_number(row.get(13)?).ok_or_else(|| unknown(13))?,
     })
 }

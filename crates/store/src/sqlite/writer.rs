@@ -136,8 +136,8 @@ impl Desk {
             }
         }
         if cfg!(feature = "fault-early-reply") {
-            self.tell(applied);
-            applied = Vec::new();
+            self.tell(std::mem::take(&mut applied));
+            dawdle();
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.tell(applied);
@@ -163,4 +163,10 @@ impl Desk {
             receipts.fill(result);
         }
     }
+}
+
+/// Gives the control run of the kill test something to find: answers that are not on the disk yet.
+#[expect(clippy::disallowed_methods, reason = "a fault that is compiled in on purpose, on the writer's own thread")]
+fn dawdle() {
+    std::thread::sleep(std::time::Duration::from_millis(3));
 }

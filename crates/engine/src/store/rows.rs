@@ -1,0 +1,135 @@
+//! What the engine reads: rows, logs and pages as of one moment.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::{ContextId, TaskId, TaskState, Timestamp};
+
+use super::Visibility;
+use crate::{
+    ids::{Tag, TaskNo},
+    log::{Entry, Seq},
+    scope::Scope,
+};
+
+/// A task by its public name: tried as ours, then as a name a client chose.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    /// The number and tag, when the name is one of ours.
+    pub ours: Option<(TaskNo, Tag)>,
+    /// The name as given.
+    pub name: TaskId,
+}
+
+/// A conversation by its public name: tried as ours, then as a name a client chose.
+#[derive(Clone, Debug)]
+pub struct ContextLookup {
+    /// The first task and the context's tag, when the name is one of ours.
+    pub ours: Option<(TaskNo, Tag)>,
+    /// The name as given.
+    pub name: ContextId,
+}
+
+/// A conversation as rows name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextRow {
+    /// Its first task.
+    pub first: TaskNo,
+    /// Its own tag.
+    pub tag: Tag,
+    /// The name a client chose for it.
+    pub name: Option<ContextId>,
+}
+
+/// A task's row.
+#[derive(Clone, Debug)]
+pub struct TaskRow {
+    /// Its number.
+    pub no: TaskNo,
+    /// The random part of its name.
+    pub tag: Tag,
+    /// The name a client chose for it.
+    pub client_id: Option<TaskId>,
+    /// Its conversation.
+    pub context: ContextRow,
+    /// Its state.
+    pub state: TaskState,
+    /// Since when.
+    pub status_at: Timestamp,
+    /// The number of its last entry.
+    pub last_seq: Seq,
+    /// The fence in force.
+    pub fence: i64,
+    /// Attempts made so far.
+    pub attempt: i64,
+    /// Processes that died while they ran it.
+    pub deaths: i64,
+    /// Messages said after its current turn began; the next turn answers them.
+    pub unanswered: i64,
+    /// Whether clients see it.
+    pub visibility: Visibility,
+}
+
+/// A task as of one moment: its row and its log.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The row.
+    pub row: TaskRow,
+    /// The log, from entry 1 to `row.last_seq`.
+    pub log: Vec<Arc<Entry>>,
+}
+
+/// A task to be run.
+#[derive(Clone, Debug)]
+pub struct WorkItem {
+    /// The task.
+    pub snapshot: Snapshot,
+    /// Whose it is.
+    pub scope: Scope,
+    /// What its agent saved last.
+    pub saved: Option<Bytes>,
+}
+
+/// What is due.
+#[derive(Clone, Debug, Default)]
+pub struct Due {
+    /// Tasks to claim.
+    pub tasks: Vec<TaskNo>,
+    /// When the first of those not yet due is.
+    pub next: Option<Timestamp>,
+}
+
+/// Which tasks to list.
+#[derive(Clone, Debug)]
+pub struct ListQuery {
+    /// Only this conversation.
+    pub context: Option<ContextLookup>,
+    /// Only this state.
+    pub state: Option<TaskState>,
+    /// Only statuses of this age or younger.
+    pub since: Option<Timestamp>,
+    /// Only behind this place.
+    pub after: Option<Place>,
+    /// How many.
+    pub size: usize,
+}
+
+/// A place in a list: lists run from newest status to oldest, and from newest task to oldest within one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The status time there.
+    pub status_at: Timestamp,
+    /// The task there.
+    pub no: TaskNo,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, Default)]
+pub struct ListPage {
+    /// The tasks.
+    pub tasks: Vec<Snapshot>,
+    /// How many the filter matches in all.
+    pub total: u64,
+    /// Whether more follow.
+    pub more: bool,
+}

@@ -1,0 +1,285 @@
+//! A house to test in: an engine on a fresh store, the test's end of its agent, and short words for what clients
+//! do and see.
+
+mod agent;
+mod frames;
+mod ledger;
+mod say;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use a2ad_engine::{Agent, Agents, Answer, Call, Clock, Engine, Error, Feed, Hosted, Limits, Profile, Result, Scope, Traits};
+use protocol::{
+    CancelTask, ErrorKind, GetTask, ListTasks, Operation, Reply, SubscribeToTask, Task, TaskId, TaskPage, TaskState,
+};
+use store::{Options, Sqlite};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use agent::{
+    Stage, Taken, answer, artifact, ask, chunk, done, done_saying, failed, progress, save, try_again, voice, working,
+};
+pub(crate) use frames::{Ending, Frames};
+pub(crate) use ledger::Ledger;
+pub(crate) use say::{Say, say};
+
+/// How long anything may take before a test gives it up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The name of the scripted agent.
+const SCRIPTED: &str = "scripted";
+
+/// What to open a house with.
+pub(crate) struct Setup {
+    pub(crate) traits: Traits,
+    pub(crate) limits: Limits,
+    pub(crate) clock: Clock,
+    others: Vec<Hosted>,
+}
+
+impl Setup {
+    /// An agent that has to wait until its task is recorded.
+    pub(crate) fn plain() -> Self {
+        Self { traits: Traits::default(), limits: Limits::default(), clock: Clock::system(), others: Vec::new() }
+    }
+
+    /// An agent that may begin before its task is recorded.
+    pub(crate) fn overlapping() -> Self {
+        let plain = Self::plain();
+        Self { traits: Traits { overlap: true, ..plain.traits }, ..plain }
+    }
+
+    /// Runs at a time.
+    pub(crate) fn slots(mut self, concurrent: usize) -> Self {
+        self.limits.concurrent = concurrent;
+        self
+    }
+
+    /// Tries per turn.
+    pub(crate) fn attempts(mut self, attempts: u32) -> Self {
+        self.limits.attempts = attempts;
+        self
+    }
+
+    /// The time clients are told.
+    pub(crate) fn clock(self, clock: &Clock) -> Self {
+        Self { clock: clock.clone(), ..self }
+    }
+
+    /// One more agent.
+    pub(crate) fn with(mut self, id: &str, agent: impl Agent) -> Self {
+        self.others.push(hosted(id, Arc::new(agent)));
+        self
+    }
+
+    /// A house of its own.
+    pub(crate) fn open(self) -> House {
+        let folder = tempfile::tempdir().unwrap();
+        let house = self.open_at(folder.path());
+        House { _folder: Some(folder), ..house }
+    }
+
+    /// A house in a folder that outlives it.
+    pub(crate) fn open_at(self, folder: &Path) -> House {
+        let Self { traits, limits, clock, others } = self;
+        let feed = Feed::default();
+        let options = Options { sync: false, ..Options::at(folder.join("a2ad.db")) };
+        let store = Arc::new(Ledger::new(Sqlite::open(&options, feed.clone(), &clock).unwrap()));
+        let (script, stage) = agent::stage(traits);
+        let agents = Agents::new(others.into_iter().chain([hosted(SCRIPTED, Arc::new(script))]));
+        let engine = Engine::start(store.clone(), feed.clone(), agents, clock, limits);
+        House { engine, stage, store, feed, calls: TaskTracker::new(), _folder: None }
+    }
+}
+
+fn hosted(id: &str, agent: Arc<dyn Agent>) -> Hosted {
+    let profile = Profile {
+        id: id.into(),
+        name: id.into(),
+        description: String::new(),
+        version: "1".into(),
+        skills: Vec::new(),
+        input_modes: Vec::new(),
+        output_modes: Vec::new(),
+    };
+    Hosted::new(profile, agent)
+}
+
+/// An engine, its store, and the test's end of its agent.
+pub(crate) struct House {
+    pub(crate) engine: Engine,
+    pub(crate) stage: Stage,
+    pub(crate) store: Arc<Ledger>,
+    pub(crate) feed: Feed,
+    /// Owns the calls made in the background.
+    calls: TaskTracker,
+    /// The last thing to go.
+    _folder: Option<TempDir>,
+}
+
+impl House {
+    pub(crate) async fn call(&self, scope: Scope, operation: Operation) -> Result<Answer> {
+        within(self.engine.call(Call { scope }, operation)).await
+    }
+
+    async fn reply(&self, operation: Operation) -> Result<Reply> {
+        match self.call(scope(), operation).await? {
+            Answer::Reply(reply) => Ok(reply),
+            Answer::Stream(_) => panic!("a stream where one answer was expected"),
+        }
+    }
+
+    async fn frames(&self, operation: Operation) -> Result<Frames> {
+        match self.call(scope(), operation).await? {
+            Answer::Stream(stream) => Ok(Frames::new(stream)),
+            Answer::Reply(reply) => panic!("{reply:?} where a stream was expected"),
+        }
+    }
+
+    /// Says something and waits for the answer.
+    pub(crate) async fn send(&self, say: Say) -> Result<Reply> {
+        self.reply(Operation::SendMessage(say.into())).await
+    }
+
+    /// Says something and waits for the task it becomes.
+    pub(crate) async fn send_for_task(&self, say: Say) -> Task {
+        task(self.send(say).await.unwrap())
+    }
+
+    /// Says something in the background.
+    pub(crate) fn send_aside(&self, say: Say) -> JoinHandle<Result<Reply>> {
+        let engine = self.engine.clone();
+        self.calls.spawn(async move {
+            let operation = Operation::SendMessage(say.into());
+            match within(engine.call(Call { scope: scope() }, operation)).await? {
+                Answer::Reply(reply) => Ok(reply),
+                Answer::Stream(_) => panic!("a stream where one answer was expected"),
+            }
+        })
+    }
+
+    /// Says something to a task that is not yet there and does not wait: gives its id and the turn it began.
+    pub(crate) async fn begin(&mut self, text: &str) -> (TaskId, Taken) {
+        let task = self.send_for_task(say(text).at_once()).await;
+        let turn = self.stage.turn().await;
+        assert_eq!(turn.task_id, task.id);
+        (task.id, turn)
+    }
+
+    /// Says something and watches.
+    pub(crate) async fn stream(&self, say: Say) -> Result<Frames> {
+        self.frames(Operation::SendStreamingMessage(say.into())).await
+    }
+
+    /// Watches a task.
+    pub(crate) async fn subscribe(&self, id: &TaskId) -> Result<Frames> {
+        self.frames(Operation::SubscribeToTask(SubscribeToTask { id: id.clone(), tenant: None })).await
+    }
+
+    /// Reads a task.
+    pub(crate) async fn get(&self, id: &TaskId) -> Result<Task> {
+        self.get_with(id, None).await
+    }
+
+    /// Reads a task with so much history.
+    pub(crate) async fn get_with(&self, id: &TaskId, history_length: Option<u32>) -> Result<Task> {
+        self.reply(Operation::GetTask(GetTask { id: id.clone(), history_length, tenant: None })).await.map(task)
+    }
+
+    /// Ends a task.
+    pub(crate) async fn cancel(&self, id: &TaskId) -> Result<Task> {
+        let req = CancelTask { id: id.clone(), metadata: None, tenant: None };
+        self.reply(Operation::CancelTask(req)).await.map(task)
+    }
+
+    /// Ends a task in the background.
+    pub(crate) fn cancel_aside(&self, id: &TaskId) -> JoinHandle<Result<()>> {
+        let engine = self.engine.clone();
+        let operation = Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None });
+        self.calls.spawn(async move { within(engine.call(Call { scope: scope() }, operation)).await.map(drop) })
+    }
+
+    /// Lists tasks.
+    pub(crate) async fn list(&self, req: ListTasks) -> Result<TaskPage> {
+        match self.reply(Operation::ListTasks(req)).await? {
+            Reply::Tasks(page) => Ok(page),
+            other => panic!("{other:?} where a page was expected"),
+        }
+    }
+
+    /// How many tasks are in a state.
+    pub(crate) async fn count(&self, state: TaskState) -> u64 {
+        self.list(ListTasks { status: Some(state), ..ListTasks::default() }).await.unwrap().total_size
+    }
+
+    /// Stops in good order, in the background.
+    pub(crate) fn drain_aside(&self, grace: Duration) -> JoinHandle<()> {
+        let engine = self.engine.clone();
+        self.calls.spawn(async move { within(engine.drain(grace)).await })
+    }
+}
+
+/// The scope all calls of these tests share unless they say otherwise.
+pub(crate) fn scope() -> Scope {
+    Scope::anonymous("default", SCRIPTED)
+}
+
+/// Waits, but not for ever.
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+}
+
+/// The task a call was answered with.
+pub(crate) fn task(reply: Reply) -> Task {
+    match reply {
+        Reply::SentTask(task) | Reply::Task(task) => task,
+        other => panic!("{other:?} where a task was expected"),
+    }
+}
+
+/// What a caller was refused with.
+pub(crate) fn refusal<T>(result: Result<T>) -> protocol::Error {
+    match result {
+        Err(Error::Refused(error)) => error,
+        Err(other) => panic!("{other:?} where a refusal was expected"),
+        Ok(_) => panic!("a success where a refusal was expected"),
+    }
+}
+
+/// The kind of refusal.
+pub(crate) fn refused<T>(result: Result<T>) -> ErrorKind {
+    refusal(result).kind
+}
+
+/// What was said in a task, as it shows it.
+pub(crate) fn history(task: &Task) -> Vec<String> {
+    task.history.iter().map(protocol::Message::text).collect()
+}
+
+/// What a task says about its state.
+pub(crate) fn status_text(task: &Task) -> Option<String> {
+    task.status.message.as_ref().map(protocol::Message::text)
+}
+
+/// The text of each artifact, by name.
+pub(crate) fn artifacts(task: &Task) -> Vec<(String, String)> {
+    let each = |artifact: &protocol::Artifact| (artifact.id.to_string(), frames::text(&artifact.parts));
+    task.artifacts.iter().map(each).collect()
+}
+
+/// Keeps the paused time of a test where it is while threads outside the runtime work, until this is dropped.
+///
+/// Paused time runs ahead whenever every task waits, and a task that waits for the store would set it off. A
+/// blocking job holds it; one that is given up lets time run, so that every timeout of the test strikes.
+pub(crate) struct StandStill {
+    _until: std::sync::mpsc::Sender<()>,
+}
+
+pub(crate) fn stand_still() -> StandStill {
+    let (until, dropped) = std::sync::mpsc::channel();
+    tokio::task::spawn_blocking(move || {
+        let _ = dropped.recv_timeout(PATIENCE);
+    });
+    StandStill { _until: until }
+}

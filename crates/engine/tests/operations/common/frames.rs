@@ -1,0 +1,116 @@
+//! What a client sees on a stream, one short line per frame.
+
+use std::collections::VecDeque;
+
+use a2ad_engine::{Frame, Next, TaskStream};
+use futures_util::FutureExt as _;
+use protocol::{Content, Event, Message, Part, TaskState, dialect::v1};
+
+/// A stream, read line by line: `3 working: progress`, `4 artifact a: text`, `1 task submitted`, …
+pub(crate) struct Frames {
+    stream: TaskStream,
+    ready: VecDeque<String>,
+}
+
+/// How a stream ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It has said everything.
+    End,
+    /// The server drains.
+    Cut,
+}
+
+impl Frames {
+    pub(super) fn new(stream: TaskStream) -> Self {
+        Self { stream, ready: VecDeque::new() }
+    }
+
+    /// The next line.
+    pub(crate) async fn next(&mut self) -> String {
+        match super::within(self.pull()).await {
+            Ok(line) => line,
+            Err(ending) => panic!("{ending:?} where a frame was expected"),
+        }
+    }
+
+    /// Every line up to the end, and what that end was.
+    pub(crate) async fn rest(&mut self) -> (Vec<String>, Ending) {
+        let mut lines = Vec::new();
+        loop {
+            match super::within(self.pull()).await {
+                Ok(line) => lines.push(line),
+                Err(ending) => return (lines, ending),
+            }
+        }
+    }
+
+    /// Every line; the stream must say everything it has to.
+    pub(crate) async fn lines(&mut self) -> Vec<String> {
+        let (lines, ending) = self.rest().await;
+        assert_eq!(ending, Ending::End);
+        lines
+    }
+
+    /// Whether there is nothing to see right now.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        match self.pull().now_or_never() {
+            None => true,
+            Some(Ok(line)) => {
+                self.ready.push_front(line);
+                false
+            }
+            Some(Err(_)) => false,
+        }
+    }
+
+    /// May be dropped while waiting.
+    async fn pull(&mut self) -> Result<String, Ending> {
+        loop {
+            if let Some(line) = self.ready.pop_front() {
+                return Ok(line);
+            }
+            match self.stream.next().await.unwrap() {
+                Next::Frames(frames) => self.ready.extend(frames.iter().map(line)),
+                Next::End => return Err(Ending::End),
+                Next::Cut => return Err(Ending::Cut),
+            }
+        }
+    }
+}
+
+fn line(frame: &Frame) -> String {
+    match frame {
+        Frame::Snapshot { seq, task } => format!("{seq} task {}", state(task.status.state)),
+        Frame::Entry { seq, entry } => format!("{seq} {}", event(entry.event().unwrap())),
+    }
+}
+
+fn event(event: &Event) -> String {
+    match event {
+        Event::Status(update) => format!("{}{}", state(update.status.state), said(update.status.message.as_ref())),
+        Event::Artifact(update) => {
+            let more = if update.append { "+" } else { "" };
+            format!("artifact {}{more}: {}", update.artifact.id, text(&update.artifact.parts))
+        }
+        Event::Message(message) => format!("message: {}", message.text()),
+        Event::Task(_) => panic!("a task is no entry of a log"),
+    }
+}
+
+fn said(message: Option<&Message>) -> String {
+    message.map_or_else(String::new, |message| format!(": {}", message.text()))
+}
+
+fn state(state: TaskState) -> String {
+    v1::task::state_name(state).trim_start_matches("TASK_STATE_").to_lowercase()
+}
+
+/// The text of all parts.
+pub(super) fn text(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| match &part.content {
+        Content::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}

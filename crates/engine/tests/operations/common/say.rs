@@ -1,0 +1,53 @@
+//! What a client says, in the words of a test.
+
+use protocol::{ContextId, Message, Part, Role, SendMessage, TaskId};
+
+/// A message on its way to the agent.
+#[derive(Clone)]
+pub(crate) struct Say(SendMessage);
+
+/// A message with this text and nothing else.
+pub(crate) fn say(text: &str) -> Say {
+    let id = uuid::Uuid::new_v4().to_string();
+    Say(SendMessage {
+        message: Message::new(id, Role::User, vec![Part::text(text)]),
+        accepted_output_modes: Vec::new(),
+        history_length: None,
+        return_immediately: false,
+        push: None,
+        metadata: None,
+        tenant: None,
+    })
+}
+
+impl Say {
+    /// To a task that exists.
+    pub(crate) fn to(mut self, task: &TaskId) -> Self {
+        self.0.message.task_id = Some(task.clone());
+        self
+    }
+
+    /// In a conversation.
+    pub(crate) fn context(mut self, context: impl Into<ContextId>) -> Self {
+        self.0.message.context_id = Some(context.into());
+        self
+    }
+
+    /// Without waiting for the outcome.
+    pub(crate) fn at_once(mut self) -> Self {
+        self.0.return_immediately = true;
+        self
+    }
+
+    /// With so much history in the answer.
+    pub(crate) fn history(mut self, length: u32) -> Self {
+        self.0.history_length = Some(length);
+        self
+    }
+}
+
+impl From<Say> for SendMessage {
+    fn from(say: Say) -> Self {
+        say.0
+    }
+}

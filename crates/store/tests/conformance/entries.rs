@@ -1,0 +1,105 @@
+//! The log is read by cursor: what follows a place, in order, by its owner only.
+
+use std::sync::Arc;
+
+use engine::{Store, ids::TaskNo, log::Seq};
+
+use super::{
+    bench::Bench,
+    samples::{accepted, advance, foreign_scope, found, number, report, scope, word},
+};
+
+on_every_database![
+    what_follows_a_cursor_is_read_wherever_segments_end,
+    no_more_entries_are_read_than_asked_for,
+    a_cursor_at_the_end_finds_nothing,
+    a_cursor_far_behind_the_end_finds_nothing,
+    the_log_of_another_scope_or_of_no_task_is_empty,
+    neighbours_do_not_read_each_others_logs,
+];
+
+/// A task whose eight entries lie in segments of two, one, three and two.
+async fn in_segments(store: &dyn Store) -> TaskNo {
+    let no = accepted(store, |_| {}).await;
+    for words in [&["third"][..], &["fourth", "fifth", "sixth"], &["seventh", "eighth"]] {
+        advance(store, report(no, words)).await.unwrap();
+    }
+    no
+}
+
+const WORDS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
+
+async fn read(store: &dyn Store, no: TaskNo, after: Seq, max: usize) -> Vec<(Seq, String)> {
+    let entries = store.entries(&scope(), no, after, max).await.unwrap();
+    entries.into_iter().map(|(seq, entry)| (seq, word(&entry))).collect()
+}
+
+fn expected(after: usize, max: usize) -> Vec<(Seq, String)> {
+    (1..).zip(WORDS).skip(after).take(max).map(|(seq, word)| (seq, word.to_owned())).collect()
+}
+
+async fn what_follows_a_cursor_is_read_wherever_segments_end(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = in_segments(&*store).await;
+    for after in 0..WORDS.len() {
+        assert_eq!(read(&*store, no, after as Seq, 100).await, expected(after, 100), "after {after}");
+    }
+    let snapshot = found(&*store, no).await;
+    for ((_, read), whole) in store.entries(&scope(), no, 0, 100).await.unwrap().iter().zip(&snapshot.log) {
+        assert_eq!((read.kind(), read.v1()), (whole.kind(), whole.v1()));
+        assert!(!Arc::ptr_eq(read, whole), "both were read, neither remembered");
+    }
+}
+
+async fn no_more_entries_are_read_than_asked_for(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = in_segments(&*store).await;
+    for max in [0, 1, 2, 3, 5, usize::MAX] {
+        for after in 0..WORDS.len() {
+            let told = format!("{max} after {after}");
+            assert_eq!(read(&*store, no, after as Seq, max).await, expected(after, max), "{told}");
+        }
+    }
+}
+
+async fn a_cursor_at_the_end_finds_nothing(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = in_segments(&*store).await;
+    in_segments(&*store).await;
+    for after in [8, 9, 1_000] {
+        assert!(read(&*store, no, after, 100).await.is_empty(), "{after}");
+    }
+}
+
+async fn a_cursor_far_behind_the_end_finds_nothing(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = in_segments(&*store).await;
+    in_segments(&*store).await;
+    for after in [1 << 24, (1 << 24) + 3, 1 << 40, i64::MAX.unsigned_abs(), Seq::MAX] {
+        let entries = store.entries(&scope(), no, after, 100).await;
+        assert!(entries.as_ref().is_ok_and(Vec::is_empty), "{after}: {entries:?}");
+    }
+    assert_eq!(read(&*store, no, 0, 100).await, expected(0, 100), "and the store reads on");
+}
+
+async fn the_log_of_another_scope_or_of_no_task_is_empty(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = in_segments(&*store).await;
+    assert!(store.entries(&foreign_scope(), no, 0, 100).await.unwrap().is_empty());
+    accepted(&*store, |task| task.scope = foreign_scope()).await;
+    assert!(store.entries(&foreign_scope(), no, 0, 100).await.unwrap().is_empty());
+    let free = number(&*store).await;
+    assert!(store.entries(&scope(), free, 0, 100).await.unwrap().is_empty());
+}
+
+async fn neighbours_do_not_read_each_others_logs(bench: &dyn Bench) {
+    let store = bench.open();
+    let (one, other) = (accepted(&*store, |_| {}).await, accepted(&*store, |_| {}).await);
+    for round in ["a", "b", "c"] {
+        advance(&*store, report(one, &[round])).await.unwrap();
+        advance(&*store, report(other, &["other", round])).await.unwrap();
+    }
+    let words: Vec<_> = read(&*store, one, 1, 100).await;
+    assert_eq!(words, [(2, "second".into()), (3, "a".into()), (4, "b".into()), (5, "c".into())]);
+    assert_eq!(read(&*store, other, 0, 100).await.len(), 8);
+}

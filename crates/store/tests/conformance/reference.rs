@@ -1,0 +1,96 @@
+//! The table of steps, read a second time: what a row becomes, in plain values.
+
+use bytes::Bytes;
+use engine::{
+    log::Seq,
+    store::{Accept, Advance, Committed, Conflict, Counter, Effects, Visibility, Work},
+};
+use protocol::{TaskState, Timestamp};
+
+/// A task's row, all of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) state: TaskState,
+    pub(crate) status_at: Timestamp,
+    pub(crate) last_seq: Seq,
+    pub(crate) fence: i64,
+    pub(crate) attempt: i64,
+    pub(crate) deaths: i64,
+    pub(crate) unanswered: i64,
+    pub(crate) visibility: Visibility,
+    pub(crate) work: Work,
+    pub(crate) saved: Option<Bytes>,
+}
+
+impl Row {
+    pub(crate) fn accepted(accept: &Accept) -> Self {
+        let ran = i64::from(!matches!(accept.work, Work::Due(_)));
+        Self {
+            state: accept.state,
+            status_at: accept.status_at,
+            last_seq: accept.log.len(),
+            fence: ran,
+            attempt: ran,
+            deaths: 0,
+            unanswered: 0,
+            visibility: accept.visibility,
+            work: accept.work,
+            saved: accept.saved.clone(),
+        }
+    }
+
+    /// The row after a step, or what the refused step has met.
+    pub(crate) fn after(&self, advance: &Advance) -> Result<Self, Conflict> {
+        // Field by field: whoever adds a column to the table has to read it here too.
+        let Effects { from, fence, due, max_unanswered, fence_step, attempts, unanswered, work } =
+            advance.step.effects();
+        let allowed = from.contains(self.state)
+            && fence.is_none_or(|fence| fence == self.fence)
+            && (!due || matches!(self.work, Work::Due(_)))
+            && self.unanswered <= max_unanswered;
+        if !allowed {
+            return Err(Conflict { state: Some(self.state), fence: self.fence, unanswered: self.unanswered });
+        }
+        let (state, status_at) = advance.status.unwrap_or((self.state, self.status_at));
+        Ok(Self {
+            state,
+            status_at,
+            last_seq: self.last_seq + advance.log.len(),
+            fence: self.fence + fence_step,
+            attempt: count(attempts, self.attempt),
+            // Attempts that begin anew have seen nobody die.
+            deaths: if matches!(attempts, Counter::Set(_)) { 0 } else { self.deaths },
+            unanswered: count(unanswered, self.unanswered),
+            visibility: advance.visibility.unwrap_or(self.visibility),
+            work: work.unwrap_or(self.work),
+            saved: advance.saved.clone().or_else(|| self.saved.clone()),
+        })
+    }
+
+    /// The row that the next process finds: what a dead one held is due at once.
+    pub(crate) fn after_death(&self, now: Timestamp) -> Self {
+        match self.work {
+            Work::Held => Self { work: Work::Due(now), deaths: self.deaths + 1, ..self.clone() },
+            Work::Idle | Work::Due(_) => self.clone(),
+        }
+    }
+
+    pub(crate) fn committed(&self) -> Committed {
+        Committed { last_seq: self.last_seq, fence: self.fence, attempt: self.attempt }
+    }
+
+    /// When the work is due, if nobody holds it.
+    pub(crate) fn due_at(&self) -> Option<Timestamp> {
+        match self.work {
+            Work::Due(at) => Some(at),
+            Work::Idle | Work::Held => None,
+        }
+    }
+}
+
+fn count(counter: Counter, number: i64) -> i64 {
+    match counter {
+        Counter::Add(by) => number + by,
+        Counter::Set(to) => to,
+    }
+}
