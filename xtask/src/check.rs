@@ -22,7 +22,8 @@ fn document() -> Result<()> {
 }
 
 fn licences() -> Result<()> {
-    let installed = Command::new("cargo").args(["deny", "--version"]).output().is_ok_and(|out| out.status.success());
+    let installed =
+        Command::new("cargo").args(["deny", "--version"]).output().is_ok_and(|out| out.status.success());
     if !installed {
         eprintln!("cargo-deny is not installed; licences and sources were not looked at");
         return Ok(());

@@ -6,7 +6,8 @@ use crate::run;
 
 /// Hands the arguments to the fuzzer.
 pub(crate) fn run(args: Vec<String>) -> Result<()> {
-    let mut command: Vec<String> = ["run", "--quiet", "--package", "a2ad-fuzz", "--"].map(String::from).into();
+    let mut command: Vec<String> =
+        ["run", "--quiet", "--package", "a2ad-fuzz", "--"].map(String::from).into();
     command.extend(args);
     run::cargo(&command)
 }

@@ -71,13 +71,16 @@ pub fn run() -> ExitCode {
 fn settings(flags: ServeFlags) -> anyhow::Result<Settings> {
     if let Some(path) = flags.config {
         // Reading the file comes first: one that is missing or cannot be read is the more useful thing to say.
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| anyhow::anyhow!("the configuration file {} cannot be read: {error}", path.display()))?;
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            anyhow::anyhow!("the configuration file {} cannot be read: {error}", path.display())
+        })?;
         check_config(&path, &text)?;
     }
     let listen = flags.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
     let listen: SocketAddr = listen.parse().map_err(|_| {
-        anyhow::anyhow!("--listen {listen:?} is not an address with a port, such as {DEFAULT_LISTEN} or [::1]:4242")
+        anyhow::anyhow!(
+            "--listen {listen:?} is not an address with a port, such as {DEFAULT_LISTEN} or [::1]:4242"
+        )
     })?;
     Ok(Settings { listen, store: flags.store.unwrap_or_else(|| DEFAULT_STORE.into()), ..Settings::default() })
 }
@@ -88,7 +91,9 @@ fn check_config(path: &std::path::Path, text: &str) -> anyhow::Result<()> {
         let line = line.trim();
         if !line.is_empty() && !line.starts_with('#') {
             let path = path.display();
-            anyhow::bail!("{path}:{number}: {line:?} is not known; this version takes --listen and --store only");
+            anyhow::bail!(
+                "{path}:{number}: {line:?} is not known; this version takes --listen and --store only"
+            );
         }
     }
     Ok(())

@@ -8,8 +8,6 @@
 pub mod cli;
 mod serve;
 
-pub use engine::{
-    Agent, Agents, Hosted, OnCrash, Outcome, Profile, Traits, Turn, Update, Updates,
-};
+pub use engine::{Agent, Agents, Hosted, OnCrash, Outcome, Profile, Traits, Turn, Update, Updates};
 pub use outbound::agents;
 pub use serve::{ServeError, Settings, serve};

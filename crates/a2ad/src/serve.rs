@@ -52,7 +52,9 @@ pub enum ServeError {
     #[error(transparent)]
     Open(#[from] store::OpenError),
     /// The store has stopped writing.
-    #[error("the store cannot write any more: {0}; every acknowledged task is safe, check the disk and start again")]
+    #[error(
+        "the store cannot write any more: {0}; every acknowledged task is safe, check the disk and start again"
+    )]
     StoreFailed(String),
 }
 
@@ -63,7 +65,8 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
         return Err(ServeError::NotLoopback(address));
     }
     // The port first: a second start by mistake fails before it touches the store.
-    let listener = TcpListener::bind(address).await.map_err(|reason| ServeError::Listen { address, reason })?;
+    let listener =
+        TcpListener::bind(address).await.map_err(|reason| ServeError::Listen { address, reason })?;
     let (feed, clock) = (Feed::default(), Clock::system());
     let store = Sqlite::open(&store::Options::at(&path), feed.clone(), &clock)?;
     let engine = Engine::start(Arc::new(store), feed, agents, clock, Limits::default());

@@ -4,13 +4,7 @@ use std::sync::Arc;
 
 use protocol::Message;
 
-use crate::{
-    error::Result,
-    ids::TaskNo,
-    scope::Scope,
-    store::Store,
-    task,
-};
+use crate::{error::Result, ids::TaskNo, scope::Scope, store::Store, task};
 
 /// Reads earlier messages of a conversation, when an agent wants them.
 #[derive(Clone)]

@@ -76,7 +76,9 @@ impl Default for Feed {
 impl Feed {
     /// Tells watchers about entries that have been committed; the last one has number `last_seq`.
     pub fn publish(&self, task: TaskNo, last_seq: Seq, entries: &[Arc<Entry>]) {
-        let Some(channel) = self.tasks().get(&task).map(|watched| Arc::clone(&watched.channel)) else { return };
+        let Some(channel) = self.tasks().get(&task).map(|watched| Arc::clone(&watched.channel)) else {
+            return;
+        };
         let first = last_seq + 1 - entries.len() as Seq;
         lock(&channel.memory).push(first, entries);
         channel.head.send_replace(last_seq);
@@ -88,7 +90,13 @@ impl Feed {
     }
 
     /// Starts watching a task. The caller reads where it stands afterwards and moves the cursor there.
-    pub(crate) fn watch(&self, store: Arc<dyn Store>, scope: Scope, task: TaskNo, patience: Patience) -> Watcher {
+    pub(crate) fn watch(
+        &self,
+        store: Arc<dyn Store>,
+        scope: Scope,
+        task: TaskNo,
+        patience: Patience,
+    ) -> Watcher {
         let mut tasks = self.tasks();
         let watched = tasks.entry(task).or_insert_with(|| Watched {
             channel: Arc::new(Channel { memory: Mutex::default(), head: watch::Sender::new(0) }),
@@ -146,7 +154,8 @@ impl Memory {
     /// The entries behind a cursor, if the memory reaches back to it.
     fn after(&self, cursor: Seq) -> Option<Vec<(Seq, Arc<Entry>)>> {
         let (first, _) = self.entries.front()?;
-        (*first <= cursor + 1).then(|| self.entries.iter().filter(|(seq, _)| *seq > cursor).cloned().collect())
+        (*first <= cursor + 1)
+            .then(|| self.entries.iter().filter(|(seq, _)| *seq > cursor).cloned().collect())
     }
 }
 

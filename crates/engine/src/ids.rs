@@ -203,7 +203,15 @@ mod tests {
         let ids = Ids::new([7; 16]);
         let id = ids.task(TaskNo(1), Tag([0xff; 10])).to_string();
         assert!(ids.parse_task(&id.as_str().into()).is_some());
-        for bad in ["", "task_", "129", &id[..33], &id.to_uppercase(), &id.replace("task_", "ctx_"), &format!("{id}0")] {
+        for bad in [
+            "",
+            "task_",
+            "129",
+            &id[..33],
+            &id.to_uppercase(),
+            &id.replace("task_", "ctx_"),
+            &format!("{id}0"),
+        ] {
             assert_eq!(ids.parse_task(&TaskId::from(bad)), None, "{bad}");
         }
         let respelled = format!("{}{}", &id[..33], if id.ends_with('y') { 'z' } else { 'y' });

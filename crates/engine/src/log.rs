@@ -8,11 +8,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use protocol::{
-    Event, Message, TaskState,
-    dialect::v1,
-    json::write::Writer,
-};
+use protocol::{Event, Message, TaskState, dialect::v1, json::write::Writer};
 
 /// The place of an event in its task's log, from 1, without gaps.
 pub type Seq = u64;
@@ -144,7 +140,8 @@ impl Log {
             match header[0] {
                 RIDER => rider = Some(Rider { bytes, message: OnceLock::new() }),
                 other => {
-                    let kind = kind_of_tag(other).ok_or_else(|| Corrupt(format!("a record of kind {other}")))?;
+                    let kind =
+                        kind_of_tag(other).ok_or_else(|| Corrupt(format!("a record of kind {other}")))?;
                     let rider = rider.take();
                     entries.push(Arc::new(Entry { kind, frame: bytes, event: OnceLock::new(), rider }));
                 }
@@ -243,7 +240,10 @@ mod tests {
     #[test]
     fn a_segment_unpacks_to_what_was_packed() {
         let message = Message::new("m", Role::User, vec![Part::text("hi")]);
-        let log = Log::pack([(status(TaskState::Submitted), Some(message.clone())), (status(TaskState::Working), None)]);
+        let log = Log::pack([
+            (status(TaskState::Submitted), Some(message.clone())),
+            (status(TaskState::Working), None),
+        ]);
         let read = Log::unpack(log.segment().clone()).unwrap();
         assert_eq!(read.len(), 2);
         assert_eq!(read.entries()[0].kind(), Kind::Status(TaskState::Submitted));

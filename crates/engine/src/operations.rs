@@ -23,7 +23,9 @@ pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -
             return send_message::send_streaming_message(engine, call, req).await.map(Answer::Stream);
         }
         Operation::SubscribeToTask(req) => {
-            return Box::pin(subscribe_to_task::subscribe_to_task(engine, call, req)).await.map(Answer::Stream);
+            return Box::pin(subscribe_to_task::subscribe_to_task(engine, call, req))
+                .await
+                .map(Answer::Stream);
         }
         Operation::GetTask(req) => Box::pin(get_task::get_task(engine, call, req)).await?,
         Operation::ListTasks(req) => Box::pin(list_tasks::list_tasks(engine, call, req)).await?,

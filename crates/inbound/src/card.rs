@@ -36,7 +36,8 @@ pub(crate) fn respond(profile: &Profile, path: &str, headers: &HeaderMap) -> Res
 /// The origin the client used, as it said itself; the card only ever points back to where it came from.
 fn origin(headers: &HeaderMap) -> String {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let clean = |host: &&str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte));
+    let clean =
+        |host: &&str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte));
     format!("http://{}", host.filter(clean).unwrap_or("localhost"))
 }
 

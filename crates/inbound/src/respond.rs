@@ -21,8 +21,11 @@ pub(crate) fn explain(error: engine::Error, request_id: &str) -> Error {
         }
         engine::Error::Broken(reason) => {
             tracing::error!(request_id, reason, "broken");
-            Error::new(ErrorKind::Internal, format!("internal error; the log has it under request {request_id}"))
-                .with("requestId", request_id)
+            Error::new(
+                ErrorKind::Internal,
+                format!("internal error; the log has it under request {request_id}"),
+            )
+            .with("requestId", request_id)
         }
     }
 }

@@ -90,7 +90,11 @@ async fn default_card(State(doors): State<Arc<Doors>>, headers: HeaderMap) -> Re
     show_card(&doors, &doors.default_agent, "/", &headers)
 }
 
-async fn agent_card(State(doors): State<Arc<Doors>>, Path(agent): Path<String>, headers: HeaderMap) -> Response {
+async fn agent_card(
+    State(doors): State<Arc<Doors>>,
+    Path(agent): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     show_card(&doors, &agent, &format!("/a2a/{agent}"), &headers)
 }
 
@@ -99,7 +103,7 @@ fn show_card(doors: &Doors, agent: &str, path: &str, headers: &HeaderMap) -> Res
         Some(hosted) => card::respond(hosted.profile(), path, headers),
         None => {
             let text = format!("there is no agent {agent:?} here");
-            refuse(&doors, &Error::new(ErrorKind::AgentDisabled, text))
+            refuse(doors, &Error::new(ErrorKind::AgentDisabled, text))
         }
     }
 }

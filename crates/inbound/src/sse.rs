@@ -26,7 +26,8 @@ const COME_BACK: &[u8] = b"retry: 1000\n\n";
 
 /// Answers a call with its stream.
 pub(crate) fn respond(stream: TaskStream, id: &Id, request_id: String, clock: Clock) -> Response {
-    let events = Events { stream: Some(stream), start: jsonrpc::result_start(id), id: id.clone(), request_id, clock };
+    let events =
+        Events { stream: Some(stream), start: jsonrpc::result_start(id), id: id.clone(), request_id, clock };
     let body = stream::unfold(events, |mut events| async move {
         let bytes = events.next().await?;
         Some((Ok::<_, Infallible>(bytes), events))

@@ -46,7 +46,8 @@ impl Json {
     pub fn merge_objects(first: &Self, second: &Self) -> Self {
         let members = |json: &Self| -> Vec<(String, Self)> {
             let object = read::Node::new(json.as_raw(), &read::Path::Root).object();
-            let entries = object.and_then(|object| object.entries(|name, node| Ok((name.to_owned(), node.any()?))));
+            let entries =
+                object.and_then(|object| object.entries(|name, node| Ok((name.to_owned(), node.any()?))));
             entries.unwrap_or_default()
         };
         let mut merged = members(first);
@@ -132,7 +133,8 @@ mod tests {
 
     #[test]
     fn numbers_and_strings_stay_as_they_came() {
-        let json = Json::parse(" { \"a\" : [ 9007199254740993 , 1.0, 1e400 ],\n \"b\\\" \": \" x \" } ").unwrap();
+        let json =
+            Json::parse(" { \"a\" : [ 9007199254740993 , 1.0, 1e400 ],\n \"b\\\" \": \" x \" } ").unwrap();
         assert_eq!(json.as_str(), r#"{"a":[9007199254740993,1.0,1e400],"b\" ":" x "}"#);
     }
 

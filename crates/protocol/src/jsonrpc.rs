@@ -66,7 +66,8 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Refusal> {
     let raw: &RawValue = serde_json::from_slice(body).map_err(|error| anonymous(not_json(&error)))?;
     let root = Node::new(raw, &Path::Root);
     if raw.get().starts_with('[') {
-        let violation = root.expected("one request object; batches are not served, send each request by itself");
+        let violation =
+            root.expected("one request object; batches are not served, send each request by itself");
         return Err(anonymous(Error::invalid_request(violation)));
     }
     let object = root.object().map_err(|violation| anonymous(Error::invalid_request(violation)))?;
@@ -97,7 +98,10 @@ fn read_call<'a>(object: &Object<'a, '_>) -> Result<(Cow<'a, str>, Option<&'a Ra
 
 fn not_json(error: &serde_json::Error) -> Error {
     let place = format!("line {}, column {}", error.line(), error.column());
-    Error::new(ErrorKind::Parse, format!("the body is not JSON: {place}: expected one JSON-RPC request object"))
+    Error::new(
+        ErrorKind::Parse,
+        format!("the body is not JSON: {place}: expected one JSON-RPC request object"),
+    )
 }
 
 /// The bytes of an answer before its result; [`RESULT_END`] closes it.
@@ -163,7 +167,11 @@ mod tests {
         for (body, kind, field) in cases {
             let error = decode(body.as_bytes()).unwrap_err().error;
             assert_eq!(error.kind, kind, "{body}");
-            assert_eq!(error.violations.first().map_or("", |violation| violation.field.as_str()), field, "{body}");
+            assert_eq!(
+                error.violations.first().map_or("", |violation| violation.field.as_str()),
+                field,
+                "{body}"
+            );
         }
         assert_eq!(decode(&[0xff, 0xfe]).unwrap_err().error.kind, ErrorKind::Parse);
     }

@@ -15,10 +15,10 @@ pub mod operation;
 pub use error::{Error, ErrorKind, Violation};
 pub use json::Json;
 pub use model::{
-    AgentCard, Artifact, ArtifactId, ConfigId, Content, ContextId, Event, Message, MessageId, Part, PushConfig,
-    Role, Task, TaskId, TaskState, TaskStatus, Timestamp,
+    AgentCard, Artifact, ArtifactId, ConfigId, Content, ContextId, Event, Message, MessageId, Part,
+    PushConfig, Role, Task, TaskId, TaskState, TaskStatus, Timestamp,
 };
 pub use operation::{
-    CancelTask, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfigPage, PushConfigQuery,
-    PushConfigRef, Reply, SendMessage, SubscribeToTask, TaskPage,
+    CancelTask, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfigPage,
+    PushConfigQuery, PushConfigRef, Reply, SendMessage, SubscribeToTask, TaskPage,
 };

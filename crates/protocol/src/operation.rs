@@ -1,8 +1,6 @@
 //! What a client can ask for, and what it gets: one value per operation of A2A 3.1.
 
-use crate::{
-    AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp,
-};
+use crate::{AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp};
 
 /// A decoded request.
 #[derive(Clone, Debug, PartialEq)]

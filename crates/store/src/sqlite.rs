@@ -19,7 +19,8 @@ use engine::{
     ids::{Ids, TaskNo},
     log::{Entry, Seq},
     store::{
-        Change, ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Read, Receipt, Snapshot, WorkItem,
+        Change, ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Read, Receipt, Snapshot,
+        WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};

@@ -31,7 +31,8 @@ pub(super) async fn list_tasks(engine: &Parts, call: Call, req: ListTasks) -> Re
     let size = req.page_size.unwrap_or(PAGE_SIZE);
     let context = req.context_id.as_ref();
     let query = ListQuery {
-        context: context.map(|name| ContextLookup { ours: engine.ids.parse_context(name), name: name.clone() }),
+        context: context
+            .map(|name| ContextLookup { ours: engine.ids.parse_context(name), name: name.clone() }),
         state: req.status,
         since: req.status_timestamp_after,
         after,
@@ -73,7 +74,8 @@ impl Seal {
         let status = req.status.map_or(String::new(), |state| state.number().to_string());
         let since = req.status_timestamp_after.map_or(String::new(), |at| at.as_millis().to_string());
         let context = req.context_id.as_ref().map_or("", |id| id.as_str());
-        for part in [&scope.tenant, &scope.principal, &scope.agent, &scope.end_user, context, &status, &since] {
+        for part in [&scope.tenant, &scope.principal, &scope.agent, &scope.end_user, context, &status, &since]
+        {
             // Each part is preceded by its length, so that no two lists of parts read the same.
             code.update(&(part.len() as u64).to_be_bytes());
             code.update(part.as_bytes());

@@ -36,9 +36,14 @@ pub(super) async fn send_message(engine: &Parts, call: Call, req: SendMessage) -
 }
 
 /// Says something and shows what becomes of it until the turn is over.
-pub(super) async fn send_streaming_message(engine: &Parts, call: Call, req: SendMessage) -> Result<TaskStream> {
+pub(super) async fn send_streaming_message(
+    engine: &Parts,
+    call: Call,
+    req: SendMessage,
+) -> Result<TaskStream> {
     let history_length = req.history_length;
-    let Submitted { mut task, seq, rest, visibility, watcher } = submit(engine, call, req, Wait::AsStream).await?;
+    let Submitted { mut task, seq, rest, visibility, watcher } =
+        submit(engine, call, req, Wait::AsStream).await?;
     trim_history(&mut task, history_length);
     let stream = TaskStream::new(seq, task, Until::Settled, watcher).followed_by(rest);
     Ok(if visibility == Visibility::Visible { stream } else { stream.undecided() })

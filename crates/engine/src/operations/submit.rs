@@ -77,13 +77,20 @@ pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: W
 }
 
 /// A message that becomes a task.
-async fn start(engine: &Parts, call: &Call, hosted: &Hosted, message: Message, wait: Wait) -> Result<Submitted> {
+async fn start(
+    engine: &Parts,
+    call: &Call,
+    hosted: &Hosted,
+    message: Message,
+    wait: Wait,
+) -> Result<Submitted> {
     let context = new_context(engine, call, message.context_id.as_ref()).await?;
     let no = engine.numbers.next(&*engine.store).await?;
     let tag = Tag::random();
     let (names, conversation) = name(engine, call, no, tag, &context);
     let opening = admit::start(&names, message, engine.clock.now());
-    let turn = NewTurn { no, before: Vec::new(), saved: None, conversation, task: fold::begin(&names), names };
+    let turn =
+        NewTurn { no, before: Vec::new(), saved: None, conversation, task: fold::begin(&names), names };
     let accept = |outline: Outline| {
         Change::Accept(Box::new(Accept {
             no,
@@ -191,7 +198,8 @@ async fn say_more(
             Ok(Some(recorded(task, Visibility::Visible, &log, committed, Some(watcher))?))
         }
         Err(NotCommitted::Conflict(met)) if met.unanswered >= MAX_UNANSWERED => {
-            let text = format!("task {} has {MAX_UNANSWERED} unanswered messages already; wait for it", names.task);
+            let text =
+                format!("task {} has {MAX_UNANSWERED} unanswered messages already; wait for it", names.task);
             Err(Error::refused(ErrorKind::UnsupportedOperation, text))
         }
         Err(NotCommitted::Conflict(_)) => Ok(None),
@@ -338,7 +346,9 @@ fn begun_as(
     watcher: Option<Watcher>,
 ) -> Result<Begun> {
     match begun {
-        Ok(committed) => recorded(task, visibility, log, committed, watcher).map(|done| Begun::Recorded(Box::new(done))),
+        Ok(committed) => {
+            recorded(task, visibility, log, committed, watcher).map(|done| Begun::Recorded(Box::new(done)))
+        }
         Err(NotCommitted::Conflict(met)) => Ok(Begun::Conflict(met)),
         Err(error) => Err(error.into()),
     }

@@ -13,7 +13,11 @@ use crate::{
 };
 
 /// Starts with the task as it stands, then every later event until the task is over, however many turns away.
-pub(super) async fn subscribe_to_task(engine: &Parts, call: Call, req: SubscribeToTask) -> Result<TaskStream> {
+pub(super) async fn subscribe_to_task(
+    engine: &Parts,
+    call: Call,
+    req: SubscribeToTask,
+) -> Result<TaskStream> {
     let found = load(engine, &call, &req.id).await?;
     refuse_if_over(&found)?;
     // Watching starts before the snapshot that counts is read, so that nothing falls between the two.

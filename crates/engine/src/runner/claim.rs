@@ -63,7 +63,8 @@ impl Claimer {
             if due.tasks.is_empty() {
                 self.runner.crowded.store(false, Ordering::SeqCst);
                 let next = due.next.map(|at| at.as_millis().saturating_sub(now.as_millis()));
-                return Ok(next.map_or(IDLE, |millis| Duration::from_millis(millis.max(1).cast_unsigned()).min(IDLE)));
+                return Ok(next
+                    .map_or(IDLE, |millis| Duration::from_millis(millis.max(1).cast_unsigned()).min(IDLE)));
             }
             for task in due.tasks {
                 let Some(slot) = self.runner.slot() else { break };

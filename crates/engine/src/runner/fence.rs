@@ -15,9 +15,16 @@ use crate::agent::{Agent, Outcome, Turn, Updates};
 /// An agent's turn that cannot panic.
 pub(crate) enum Fenced {
     /// Not polled yet.
-    Start(Option<Box<(Arc<dyn Agent>, Turn, Updates)>>),
+    Start(Option<Box<Beginning>>),
     /// At work.
     Running(BoxFuture<'static, Outcome>),
+}
+
+/// What a turn begins with.
+pub(crate) struct Beginning {
+    agent: Arc<dyn Agent>,
+    turn: Turn,
+    out: Updates,
 }
 
 /// The agent panicked; the text is for the log.
@@ -25,14 +32,14 @@ pub(crate) struct Panicked(pub(crate) String);
 
 impl Fenced {
     pub(crate) fn new(agent: Arc<dyn Agent>, turn: Turn, out: Updates) -> Self {
-        Self::Start(Some(Box::new((agent, turn, out))))
+        Self::Start(Some(Box::new(Beginning { agent, turn, out })))
     }
 
     fn begin(&mut self) {
         if let Self::Start(parts) = self
-            && let Some(parts) = parts.take()
+            && let Some(beginning) = parts.take()
         {
-            let (agent, turn, out) = *parts;
+            let Beginning { agent, turn, out } = *beginning;
             *self = Self::Running(agent.run(turn, out));
         }
     }

@@ -36,7 +36,8 @@ use crate::{
 /// How long an undecided task keeps a stream waiting before it is shown as a task.
 const REVEAL_AFTER: Duration = Duration::from_millis(100);
 /// What a task is told that stopped half-way and must not run twice.
-pub(super) const INTERRUPTED: &str = "interrupted: the server stopped while this ran, and it must not run twice";
+pub(super) const INTERRUPTED: &str =
+    "interrupted: the server stopped while this ran, and it must not run twice";
 /// How long an agent that is told to stop may take to do so.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
@@ -209,7 +210,13 @@ impl Run {
     }
 
     /// Makes the change out of what has been said, and the outcome if there is one; `None` when nothing is left.
-    fn hand_over(&mut self, runner: &Runner, fence: i64, attempt: i64, mut said: Vec<Update>) -> Option<InFlight> {
+    fn hand_over(
+        &mut self,
+        runner: &Runner,
+        fence: i64,
+        attempt: i64,
+        mut said: Vec<Update>,
+    ) -> Option<InFlight> {
         let now = runner.clock().now();
         if self.must_reveal() && said.is_empty() && self.outcome.is_none() {
             said.push(Update::Working(None));
@@ -238,7 +245,8 @@ impl Run {
             return None;
         }
         // A pause can be refused because the client said more meanwhile; what was said with it is said again then.
-        let pausing = matches!(step, Step::Pause { .. }).then(|| (advanced.events.clone(), advanced.saved.clone()));
+        let pausing =
+            matches!(step, Step::Pause { .. }).then(|| (advanced.events.clone(), advanced.saved.clone()));
         let visibility = (before.visibility != self.standing.visibility).then_some(self.standing.visibility);
         let change = self.change(step, advanced.events, advanced.saved, visibility, now);
         Some(InFlight { receipt: runner.store().commit(change), step, pausing })
@@ -288,7 +296,9 @@ impl Run {
                 let _ = runner.store().commit(again).await;
                 runner.wake();
             }
-            _ => tracing::debug!(task = %self.names.task, "lost_race: the task has moved on, the run's last word is dropped"),
+            _ => {
+                tracing::debug!(task = %self.names.task, "lost_race: the task has moved on, the run's last word is dropped")
+            }
         }
     }
 

@@ -76,7 +76,9 @@ impl From<NotCommitted> for error::Error {
     fn from(failure: NotCommitted) -> Self {
         match failure {
             NotCommitted::Unavailable(reason) => Self::Unavailable(reason),
-            NotCommitted::Conflict(met) => Self::Broken(format!("a change met a conflict nobody expected: {met:?}")),
+            NotCommitted::Conflict(met) => {
+                Self::Broken(format!("a change met a conflict nobody expected: {met:?}"))
+            }
         }
     }
 }

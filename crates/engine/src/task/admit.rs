@@ -31,7 +31,8 @@ pub fn follow_up(names: &Names, state: TaskState, context: Option<&ContextId>) -
     }
     if state.is_terminal() {
         let state = protocol::dialect::v1::task::state_name(state);
-        let message = format!("task {} is {state} and takes no more messages; send one without taskId", names.task);
+        let message =
+            format!("task {} is {state} and takes no more messages; send one without taskId", names.task);
         return Err(Error::refused(ErrorKind::UnsupportedOperation, message));
     }
     Ok(if state.is_interrupted() { FollowUp::Answer } else { FollowUp::More })

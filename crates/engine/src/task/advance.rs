@@ -33,7 +33,8 @@ pub fn advance(
     outcome: Option<Outcome>,
     now: Timestamp,
 ) -> Advanced {
-    let mut turn = Recording { names, now, out: Advanced { events: Vec::new(), standing, saved: None, ended: false } };
+    let mut turn =
+        Recording { names, now, out: Advanced { events: Vec::new(), standing, saved: None, ended: false } };
     for update in said {
         if turn.out.ended {
             break;
@@ -128,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_message_said_first_is_no_task() {
-        let said = run(Visibility::Undecided, vec![Update::Message(message()), artifact()], Some(Outcome::done()));
+        let said =
+            run(Visibility::Undecided, vec![Update::Message(message()), artifact()], Some(Outcome::done()));
         assert!(matches!(said.events.as_slice(), [Event::Message(_)]));
         assert_eq!(said.standing, Standing { state: TaskState::Completed, visibility: Visibility::Hidden });
     }

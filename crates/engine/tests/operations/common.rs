@@ -8,9 +8,13 @@ mod say;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use a2ad_engine::{Agent, Agents, Answer, Call, Clock, Engine, Error, Feed, Hosted, Limits, Profile, Result, Scope, Traits};
+use a2ad_engine::{
+    Agent, Agents, Answer, Call, Clock, Engine, Error, Feed, Hosted, Limits, OnCrash, Profile, Result, Scope,
+    Traits,
+};
 use protocol::{
-    CancelTask, ErrorKind, GetTask, ListTasks, Operation, Reply, SubscribeToTask, Task, TaskId, TaskPage, TaskState,
+    CancelTask, ErrorKind, GetTask, ListTasks, Operation, Reply, SubscribeToTask, Task, TaskId, TaskPage,
+    TaskState,
 };
 use store::{Options, Sqlite};
 use tempfile::TempDir;
@@ -18,7 +22,8 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use agent::{
-    Stage, Taken, answer, artifact, ask, chunk, done, done_saying, failed, progress, save, try_again, voice, working,
+    Stage, Taken, answer, artifact, ask, chunk, done, done_saying, failed, progress, save, try_again, voice,
+    working,
 };
 pub(crate) use frames::{Ending, Frames};
 pub(crate) use ledger::Ledger;
@@ -32,22 +37,33 @@ const SCRIPTED: &str = "scripted";
 
 /// What to open a house with.
 pub(crate) struct Setup {
-    pub(crate) traits: Traits,
-    pub(crate) limits: Limits,
-    pub(crate) clock: Clock,
+    traits: Traits,
+    limits: Limits,
+    clock: Clock,
     others: Vec<Hosted>,
 }
 
 impl Setup {
     /// An agent that has to wait until its task is recorded.
     pub(crate) fn plain() -> Self {
-        Self { traits: Traits::default(), limits: Limits::default(), clock: Clock::system(), others: Vec::new() }
+        Self {
+            traits: Traits::default(),
+            limits: Limits::default(),
+            clock: Clock::system(),
+            others: Vec::new(),
+        }
     }
 
     /// An agent that may begin before its task is recorded.
     pub(crate) fn overlapping() -> Self {
         let plain = Self::plain();
         Self { traits: Traits { overlap: true, ..plain.traits }, ..plain }
+    }
+
+    /// What becomes of a turn that a dead process left behind.
+    pub(crate) fn on_crash(mut self, on_crash: OnCrash) -> Self {
+        self.traits.on_crash = on_crash;
+        self
     }
 
     /// Runs at a time.
@@ -184,7 +200,9 @@ impl House {
 
     /// Reads a task with so much history.
     pub(crate) async fn get_with(&self, id: &TaskId, history_length: Option<u32>) -> Result<Task> {
-        self.reply(Operation::GetTask(GetTask { id: id.clone(), history_length, tenant: None })).await.map(task)
+        self.reply(Operation::GetTask(GetTask { id: id.clone(), history_length, tenant: None }))
+            .await
+            .map(task)
     }
 
     /// Ends a task.
@@ -197,7 +215,8 @@ impl House {
     pub(crate) fn cancel_aside(&self, id: &TaskId) -> JoinHandle<Result<()>> {
         let engine = self.engine.clone();
         let operation = Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None });
-        self.calls.spawn(async move { within(engine.call(Call { scope: scope() }, operation)).await.map(drop) })
+        self.calls
+            .spawn(async move { within(engine.call(Call { scope: scope() }, operation)).await.map(drop) })
     }
 
     /// Lists tasks.

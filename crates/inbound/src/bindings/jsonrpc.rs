@@ -20,8 +20,8 @@ pub(crate) async fn handle(doors: &Doors, call: Call, req: axum::extract::Reques
         let bytes = body::read(incoming, doors.max_body_bytes).await.map_err(anonymous)?;
         let request = jsonrpc::decode(&bytes)?;
         let id = request.id.clone();
-        let operation = decode(&head.headers, &head.uri, &request)
-            .map_err(|error| Refusal { id: id.clone(), error })?;
+        let operation =
+            decode(&head.headers, &head.uri, &request).map_err(|error| Refusal { id: id.clone(), error })?;
         match doors.engine.call(call, operation).await {
             Ok(answer) => Ok((id, answer)),
             Err(error) => Err(Refusal { id, error: respond::explain(error, &request_id) }),
@@ -31,7 +31,9 @@ pub(crate) async fn handle(doors: &Doors, call: Call, req: axum::extract::Reques
         Ok((id, Answer::Reply(reply))) => {
             respond::json(jsonrpc::encode_result(&id, |writer| v1::reply::encode(writer, &reply)))
         }
-        Ok((id, Answer::Stream(stream))) => sse::respond(stream, &id, request_id, doors.engine.clock().clone()),
+        Ok((id, Answer::Stream(stream))) => {
+            sse::respond(stream, &id, request_id, doors.engine.clock().clone())
+        }
         Err(Refusal { id, error }) => respond::refuse(&id, &error, doors.engine.clock().now()),
     }
 }
@@ -46,7 +48,9 @@ fn decode(headers: &HeaderMap, uri: &Uri, request: &Request<'_>) -> Result<Opera
 fn check_media_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("application/json") || essence.eq_ignore_ascii_case("application/a2a+json") {
+    if essence.eq_ignore_ascii_case("application/json")
+        || essence.eq_ignore_ascii_case("application/a2a+json")
+    {
         return Ok(());
     }
     let text = format!("Content-Type {essence:?} is not served here; send application/json");

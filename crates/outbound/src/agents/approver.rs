@@ -20,7 +20,8 @@ impl Agent for Approver {
             let request = String::from_utf8_lossy(&request);
             match said.trim().to_lowercase().as_str() {
                 "approve" | "approved" | "yes" | "ok" => {
-                    out.artifact(Artifact::new("approval", vec![Part::text(format!("Approved: {request}"))])).await;
+                    out.artifact(Artifact::new("approval", vec![Part::text(format!("Approved: {request}"))]))
+                        .await;
                     Outcome::Done { message: Some(turn.reply_text(format!("Done: {request}"))) }
                 }
                 "deny" | "denied" | "no" => {

@@ -84,7 +84,10 @@ mod tests {
     #[test]
     fn the_request_sets_size_and_pace() {
         let plan = Plan::read("the sea sections=3 delay=20ms");
-        assert_eq!((plan.topic.as_str(), plan.sections, plan.delay), ("the sea", 3, Duration::from_millis(20)));
+        assert_eq!(
+            (plan.topic.as_str(), plan.sections, plan.delay),
+            ("the sea", 3, Duration::from_millis(20))
+        );
         let plan = Plan::read("sections=x delay=99999999999999999999 sections=0");
         assert_eq!((plan.sections, plan.delay), (1, Duration::from_millis(300)));
     }

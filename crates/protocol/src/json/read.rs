@@ -73,7 +73,8 @@ impl<'a, 'p> Node<'a, 'p> {
 
     /// Each element of the value, which must be an array, read by `each`.
     pub fn list<T>(&self, mut each: impl FnMut(Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
-        let elements: Elements<'a> = serde_json::from_str(self.text()).map_err(|_| self.expected("an array"))?;
+        let elements: Elements<'a> =
+            serde_json::from_str(self.text()).map_err(|_| self.expected("an array"))?;
         let mut list = Vec::with_capacity(elements.0.len());
         for (index, raw) in elements.0.into_iter().enumerate() {
             list.push(each(Node::new(raw, &Path::Index(self.path, index)))?);
@@ -83,7 +84,9 @@ impl<'a, 'p> Node<'a, 'p> {
 
     /// The value as a string.
     pub fn string(&self) -> Read<Cow<'a, str>> {
-        serde_json::from_str::<Text<'a>>(self.text()).map(|text| text.0).map_err(|_| self.expected("a string"))
+        serde_json::from_str::<Text<'a>>(self.text())
+            .map(|text| text.0)
+            .map_err(|_| self.expected("a string"))
     }
 
     /// The value as an owned string of at least one character.
@@ -217,12 +220,15 @@ impl<'a> Object<'a, '_> {
 
     /// Every field as it stands in the text, for maps with free keys.
     pub fn entries<T>(&self, mut each: impl FnMut(&str, Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
-        self.fields.iter().map(|(name, raw)| each(name, Node::new(raw, &Path::Field(self.path, name)))).collect()
+        self.fields
+            .iter()
+            .map(|(name, raw)| each(name, Node::new(raw, &Path::Field(self.path, name))))
+            .collect()
     }
 
     /// A violation that says what the missing field should have been.
     pub fn lacks(&self, name: &str, what: &str) -> Violation {
-        Violation::new(&Path::Field(self.path, name), format_args!("required, expected {what}"))
+        Violation::new(Path::Field(self.path, name), format_args!("required, expected {what}"))
     }
 
     /// A violation of the object as a whole.

@@ -124,6 +124,13 @@ impl Artifact {
     /// An artifact named after its id.
     pub fn new(id: impl Into<ArtifactId>, parts: Vec<Part>) -> Self {
         let id = id.into();
-        Self { name: Some(id.to_string()), id, description: None, parts, extensions: Vec::new(), metadata: None }
+        Self {
+            name: Some(id.to_string()),
+            id,
+            description: None,
+            parts,
+            extensions: Vec::new(),
+            metadata: None,
+        }
     }
 }

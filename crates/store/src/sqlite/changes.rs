@@ -128,7 +128,12 @@ fn append_row(connection: &Connection, advance: &Advance, effects: &Effects) -> 
         .optional()
 }
 
-fn move_row(connection: &Connection, boot: i64, advance: &Advance, effects: &Effects) -> rusqlite::Result<Updated> {
+fn move_row(
+    connection: &Connection,
+    boot: i64,
+    advance: &Advance,
+    effects: &Effects,
+) -> rusqlite::Result<Updated> {
     let (holder, next_run_at) = effects.work.map_or((0, None), |work| columns(work, boot));
     let (attempt_keep, attempt_add) = factors(effects.attempts);
     let (unanswered_keep, unanswered_add) = factors(effects.unanswered);

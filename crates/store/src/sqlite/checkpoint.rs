@@ -37,7 +37,8 @@ impl Checkpointer {
         let long = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&long);
         let thread = std::thread::Builder::new().name("a2ad-checkpoint".into());
-        let thread = thread.spawn(move || work(&connection, &nudged, &flag)).expect("the system can start a thread");
+        let thread =
+            thread.spawn(move || work(&connection, &nudged, &flag)).expect("the system can start a thread");
         Self { nudges: Some(nudges), long, news: 0, thread: Some(thread) }
     }
 

@@ -62,10 +62,13 @@ impl Sqlite {
     pub fn open(options: &Options, feed: Feed, clock: &Clock) -> Result<Self, OpenError> {
         let path = &options.path;
         let lock = lock(path)?;
-        let unusable = |error: rusqlite::Error| OpenError::Unusable { path: path.clone(), reason: error.to_string() };
+        let unusable =
+            |error: rusqlite::Error| OpenError::Unusable { path: path.clone(), reason: error.to_string() };
         let mut connection = connect(path, options.sync).map_err(unusable)?;
         migrations::run(&mut connection).map_err(|failure| match failure {
-            migrations::Failure::Newer { found, known } => OpenError::Newer { path: path.clone(), found, known },
+            migrations::Failure::Newer { found, known } => {
+                OpenError::Newer { path: path.clone(), found, known }
+            }
             migrations::Failure::Sql(error) => unusable(error),
         })?;
         let start = start(&mut connection, clock.now().as_millis()).map_err(unusable)?;
@@ -76,7 +79,14 @@ impl Sqlite {
         let readers = Readers::start(path, options.readers).map_err(unusable)?;
         let checkpointer = Checkpointer::start(connect(path, options.sync).map_err(unusable)?);
         let writer = Writer::start(connection, start.boot, scopes.clone(), feed, checkpointer);
-        Ok(Self { writer, readers, scopes, ids: Ids::new(start.id_key), seal_key: start.seal_key, _lock: lock })
+        Ok(Self {
+            writer,
+            readers,
+            scopes,
+            ids: Ids::new(start.id_key),
+            seal_key: start.seal_key,
+            _lock: lock,
+        })
     }
 }
 
@@ -84,7 +94,8 @@ impl Sqlite {
 fn lock(path: &Path) -> Result<File, OpenError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
-    let unusable = |error: std::io::Error| OpenError::Unusable { path: path.to_owned(), reason: error.to_string() };
+    let unusable =
+        |error: std::io::Error| OpenError::Unusable { path: path.to_owned(), reason: error.to_string() };
     let file = File::options().create(true).truncate(false).write(true).open(name).map_err(unusable)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -95,7 +106,8 @@ fn lock(path: &Path) -> Result<File, OpenError> {
 
 /// A connection that may write.
 fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     // Before the first table: freed pages can be given back later without rewriting the file.
@@ -141,7 +153,8 @@ pub(super) fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Optio
 
 /// Keeps a number in `meta`.
 pub(super) fn set_meta(connection: &Connection, key: &str, value: i64) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")?;
+    let mut statement =
+        connection.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")?;
     statement.execute(params![key, value]).map(drop)
 }
 

@@ -56,7 +56,8 @@ impl Readers {
             let connection = connect(path)?;
             let queue = Arc::clone(&queue);
             let thread = std::thread::Builder::new().name(format!("a2ad-read-{number}"));
-            threads.push(thread.spawn(move || work(connection, &queue)).expect("the system can start a thread"));
+            threads
+                .push(thread.spawn(move || work(connection, &queue)).expect("the system can start a thread"));
         }
         Ok(Self { jobs: Some(jobs), threads })
     }

@@ -8,8 +8,8 @@ use engine::{
     ids::{Ids, Tag, TaskNo},
     log::{Entry, Log, Seq},
     store::{
-        ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Snapshot, StoreError, TaskRow, Visibility,
-        WorkItem,
+        ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Snapshot, StoreError, TaskRow,
+        Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, TaskId, TaskState, Timestamp};
@@ -61,7 +61,8 @@ pub(super) fn with_log(tx: &Connection, row: TaskRow) -> Read<Snapshot> {
     }
     if log.len() as Seq != row.last_seq {
         let found = log.len();
-        let text = format!("task {} has {found} entries in its log and should have {}", row.no.0, row.last_seq);
+        let text =
+            format!("task {} has {found} entries in its log and should have {}", row.no.0, row.last_seq);
         return Err(Failure::Store(StoreError::Broken(text)));
     }
     Ok(Snapshot { row, log })
@@ -159,7 +160,12 @@ pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) ->
 }
 
 /// A conversation by its public name: as ours, then as a client's.
-pub(super) fn context(tx: &Connection, ids: &Ids, scope: i64, lookup: &ContextLookup) -> Read<Option<ContextRow>> {
+pub(super) fn context(
+    tx: &Connection,
+    ids: &Ids,
+    scope: i64,
+    lookup: &ContextLookup,
+) -> Read<Option<ContextRow>> {
     if let Some((first, tag)) = lookup.ours
         && owns_context(tx, ids, scope, first, tag)?
     {

@@ -74,7 +74,9 @@ impl Unresolved {
 fn select(connection: &Connection, scope: &Scope) -> rusqlite::Result<Option<i64>> {
     let parts = scope.parts();
     connection
-        .prepare_cached("SELECT id FROM scopes WHERE tenant = ?1 AND principal = ?2 AND agent = ?3 AND end_user = ?4")?
+        .prepare_cached(
+            "SELECT id FROM scopes WHERE tenant = ?1 AND principal = ?2 AND agent = ?3 AND end_user = ?4",
+        )?
         .query_row(params![parts.tenant, parts.principal, parts.agent, parts.end_user], |row| row.get(0))
         .optional()
 }

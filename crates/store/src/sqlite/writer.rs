@@ -45,7 +45,8 @@ impl Writer {
         let (failed, failure) = watch::channel(None);
         let desk = Desk { connection, boot, scopes, feed, checkpointer };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
-        let thread = thread.spawn(move || work(desk, &queue, &failed)).expect("the system can start a thread");
+        let thread =
+            thread.spawn(move || work(desk, &queue, &failed)).expect("the system can start a thread");
         Self { jobs: Some(jobs), failure, thread: Some(thread) }
     }
 
@@ -58,7 +59,8 @@ impl Writer {
     pub(super) fn reserve(&self, count: i64) -> Read<TaskNo> {
         let (told, first) = oneshot::channel();
         self.send(Job::Reserve(count, told));
-        async move { first.await.map_err(|_| StoreError::Unavailable("the writer has stopped".into())) }.boxed()
+        async move { first.await.map_err(|_| StoreError::Unavailable("the writer has stopped".into())) }
+            .boxed()
     }
 
     /// Says why the writer stopped, once it has.
@@ -166,7 +168,10 @@ impl Desk {
 }
 
 /// Gives the control run of the kill test something to find: answers that are not on the disk yet.
-#[expect(clippy::disallowed_methods, reason = "a fault that is compiled in on purpose, on the writer's own thread")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a fault that is compiled in on purpose, on the writer's own thread"
+)]
 fn dawdle() {
     std::thread::sleep(std::time::Duration::from_millis(3));
 }

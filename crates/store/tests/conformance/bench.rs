@@ -2,9 +2,9 @@
 
 use std::{any::Any, path::PathBuf, sync::Arc};
 
+use a2ad_store::Options;
 use engine::{Clock, Feed, Store};
 use rusqlite::Connection;
-use store::Options;
 use tempfile::TempDir;
 
 use super::samples::at;
@@ -64,7 +64,7 @@ impl Sqlite {
 
 impl Bench for Sqlite {
     fn open_with(&self, feed: Feed, clock: &Clock) -> Arc<dyn Store> {
-        Arc::new(store::Sqlite::open(&self.options(), feed, clock).unwrap())
+        Arc::new(a2ad_store::Sqlite::open(&self.options(), feed, clock).unwrap())
     }
 
     fn stall(&self) -> Box<dyn Any> {
@@ -74,7 +74,8 @@ impl Bench for Sqlite {
     }
 
     fn spoil(&self) {
-        let spoiled = "CREATE TRIGGER spoiled BEFORE INSERT ON saved BEGIN SELECT raise(ABORT, 'spoiled'); END";
+        let spoiled =
+            "CREATE TRIGGER spoiled BEFORE INSERT ON saved BEGIN SELECT raise(ABORT, 'spoiled'); END";
         self.back_door().execute_batch(spoiled).unwrap();
     }
 

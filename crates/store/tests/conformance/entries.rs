@@ -1,7 +1,5 @@
 //! The log is read by cursor: what follows a place, in order, by its owner only.
 
-use std::sync::Arc;
-
 use engine::{Store, ids::TaskNo, log::Seq};
 
 use super::{
@@ -47,7 +45,6 @@ async fn what_follows_a_cursor_is_read_wherever_segments_end(bench: &dyn Bench) 
     let snapshot = found(&*store, no).await;
     for ((_, read), whole) in store.entries(&scope(), no, 0, 100).await.unwrap().iter().zip(&snapshot.log) {
         assert_eq!((read.kind(), read.v1()), (whole.kind(), whole.v1()));
-        assert!(!Arc::ptr_eq(read, whole), "both were read, neither remembered");
     }
 }
 

@@ -7,7 +7,10 @@ use engine::{
     Scope, Store,
     ids::{Tag, TaskNo},
     log::{Entry, Log},
-    store::{Accept, Advance, Change, Committed, Lookup, NewContext, NotCommitted, Receipt, Snapshot, Step, Visibility, Work},
+    store::{
+        Accept, Advance, Change, Committed, Lookup, NewContext, NotCommitted, Receipt, Snapshot, Step,
+        Visibility, Work,
+    },
     task::Names,
 };
 use protocol::{Artifact, Event, Message, Part, Role, TaskState, Timestamp, model::ArtifactUpdate};

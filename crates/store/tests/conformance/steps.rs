@@ -26,15 +26,16 @@ async fn steps_are_allowed_and_do_as_their_table_says(bench: &dyn Bench) {
     let mut tried = Vec::new();
     for situation in SITUATIONS {
         for arrow in ARROWS {
-            for off in [0, -1, 1] {
+            let of_holder = (arrow.step)(0).effects().fence.is_some();
+            for off in if of_holder { &[0, -1, 1][..] } else { &[0] } {
                 let (no, before) = bring_about(&*store, situation).await;
-                let change = arrow.change(no, before.fence + off);
-                let of_holder = change.step.effects().fence.is_some();
-                let told = format!("{:?} of {}", change.step, situation.name);
-                // What the right fence is worth to somebody who does not hold the work is a test of its own.
-                if of_holder && off == 0 && before.due_at().is_some() || !of_holder && off != 0 {
+                if of_holder && *off == 0 && before.work != Work::Held {
+                    // What the right fence is worth to who does not hold the work is the other test's question.
+                    tried.push((no, before));
                     continue;
                 }
+                let change = arrow.change(no, before.fence + off);
+                let told = format!("{:?} of {}", change.step, situation.name);
                 let expected = before.after(&change);
                 let result = advance(&*store, change).await;
                 let committed = expected.as_ref().map(Row::committed);
@@ -108,8 +109,23 @@ const LISTEN: Arrow = to(TaskState::Working, |_| Step::Listen);
 const CANCEL: Arrow = to(TaskState::Canceled, |_| Step::Cancel);
 
 const ARROWS: [Arrow; 17] = [
-    CLAIM, REPORT, REPORT_ARTIFACT, COMPLETE, FAIL, REJECT, ASK_INPUT, ASK_AUTH, RETRY, AGAIN, RELEASE, RESUME,
-    QUEUE, SETTLE, SETTLE_ASKING, LISTEN, CANCEL,
+    CLAIM,
+    REPORT,
+    REPORT_ARTIFACT,
+    COMPLETE,
+    FAIL,
+    REJECT,
+    ASK_INPUT,
+    ASK_AUTH,
+    RETRY,
+    AGAIN,
+    RELEASE,
+    RESUME,
+    QUEUE,
+    SETTLE,
+    SETTLE_ASKING,
+    LISTEN,
+    CANCEL,
 ];
 
 impl Arrow {
@@ -140,7 +156,11 @@ struct Situation {
     then: &'static [Arrow],
 }
 
-const fn situation(name: &'static str, accepted: (TaskState, fn() -> Work), then: &'static [Arrow]) -> Situation {
+const fn situation(
+    name: &'static str,
+    accepted: (TaskState, fn() -> Work),
+    then: &'static [Arrow],
+) -> Situation {
     Situation { name, accepted, then }
 }
 

@@ -88,7 +88,9 @@ fn line(frame: &Frame) -> String {
 
 fn event(event: &Event) -> String {
     match event {
-        Event::Status(update) => format!("{}{}", state(update.status.state), said(update.status.message.as_ref())),
+        Event::Status(update) => {
+            format!("{}{}", state(update.status.state), said(update.status.message.as_ref()))
+        }
         Event::Artifact(update) => {
             let more = if update.append { "+" } else { "" };
             format!("artifact {}{more}: {}", update.artifact.id, text(&update.artifact.parts))

@@ -7,8 +7,8 @@ use a2ad_engine::{
     ids::{Ids, TaskNo},
     log::{Entry, Seq},
     store::{
-        Change, ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Read, Receipt, Receipts, Snapshot,
-        WorkItem,
+        Change, ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Read, Receipt, Receipts,
+        Snapshot, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;

@@ -33,7 +33,9 @@ pub fn decode(kind: OperationKind, node: Node<'_, '_>) -> Read<Reply> {
         OperationKind::SendMessage => decode_sent(node),
         OperationKind::GetTask | OperationKind::CancelTask => task::decode(node).map(Reply::Task),
         OperationKind::ListTasks => decode_page(node).map(Reply::Tasks),
-        OperationKind::CreatePushConfig | OperationKind::GetPushConfig => push::decode(node).map(Reply::PushConfig),
+        OperationKind::CreatePushConfig | OperationKind::GetPushConfig => {
+            push::decode(node).map(Reply::PushConfig)
+        }
         OperationKind::ListPushConfigs => {
             let object = node.object()?;
             Ok(Reply::PushConfigs(PushConfigPage {

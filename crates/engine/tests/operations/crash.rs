@@ -1,0 +1,169 @@
+//! What a process that died leaves behind is taken up by the next.
+//!
+//! A life is a runtime of its own. Dropping it stops every task of it wherever it stands, as a kill does; what the
+//! store has been given is all that is left.
+
+use std::{path::Path, time::Duration};
+
+use a2ad_engine::OnCrash;
+use protocol::{ListTasks, TaskId, TaskState};
+
+use crate::common::{
+    House, Setup, artifact, artifacts, ask, chunk, done, history, progress, save, say, status_text,
+};
+
+/// One process, from start to death.
+fn life<T>(folder: &Path, setup: Setup, story: impl AsyncFnOnce(&mut House) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let told = runtime.block_on(async {
+        let mut house = setup.open_at(folder);
+        story(&mut house).await
+    });
+    runtime.shutdown_timeout(Duration::from_secs(10));
+    told
+}
+
+async fn finished(house: &mut House, id: &TaskId) -> protocol::Task {
+    let state = house.get(id).await.unwrap().status.state;
+    if !state.is_terminal() {
+        house.subscribe(id).await.unwrap().lines().await;
+    }
+    house.get(id).await.unwrap()
+}
+
+#[test]
+fn a_turn_is_tried_again_with_the_same_key_and_what_was_saved() {
+    for policy in [OnCrash::Retry, OnCrash::Resume] {
+        let folder = tempfile::tempdir().unwrap();
+        let (id, key) = life(folder.path(), Setup::plain().on_crash(policy), async |house| {
+            let (id, turn) = house.begin("hello").await;
+            turn.say([artifact("text", "one "), save("1")]);
+            turn.say([progress("not the last")]);
+            house.store.until("report", 1).await;
+            turn.say([chunk("text", "two "), save("2")]);
+            house.store.until("report", 2).await;
+            (id, turn.idempotency_key.clone())
+        });
+        life(folder.path(), Setup::plain().on_crash(policy), async |house| {
+            let turn = house.stage.turn().await;
+            assert_eq!((&turn.task_id, turn.attempt), (&id, 2));
+            assert_eq!(turn.idempotency_key, key);
+            assert_eq!((turn.message.text().as_str(), turn.history.len()), ("hello", 0));
+            assert_eq!(turn.saved.as_deref(), Some(b"2".as_slice()));
+            turn.say([chunk("text", "three")]);
+            turn.end(done());
+            let task = finished(house, &id).await;
+            assert_eq!(task.status.state, TaskState::Completed);
+            assert_eq!(artifacts(&task), [("text".into(), "one two three".into())]);
+        });
+    }
+}
+
+#[test]
+fn a_turn_that_must_not_run_twice_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = life(folder.path(), Setup::plain().on_crash(OnCrash::Fail), async |house| {
+        house.begin("pay the bill").await.0
+    });
+    life(folder.path(), Setup::plain().on_crash(OnCrash::Fail), async |house| {
+        let failed = finished(house, &id).await;
+        assert_eq!(failed.status.state, TaskState::Failed);
+        assert!(status_text(&failed).unwrap().starts_with("interrupted"), "{:?}", failed.status);
+        assert!(house.stage.is_quiet());
+        house.stage.prepare_turn([], done());
+        assert_eq!(house.send_for_task(say("hello")).await.status.state, TaskState::Completed);
+    });
+}
+
+#[test]
+fn no_task_is_lost_whatever_it_was_doing() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = || Setup::plain().slots(2);
+    let (ids, undecided) = life(folder.path(), setup(), async |house| {
+        house.stage.prepare_turn([], done());
+        let over = house.send_for_task(say("over")).await.id;
+        house.stage.turn().await;
+        house.stage.prepare_turn([save("place")], ask("which?"));
+        let asks = house.send_for_task(say("asks")).await.id;
+        house.stage.turn().await;
+        let (runs, _turn) = house.begin("runs").await;
+        // Nobody has decided whether this one is a task; its caller dies with the process.
+        let _call = house.send_aside(say("undecided"));
+        let undecided = house.stage.turn().await.task_id.clone();
+        let queued = house.send_for_task(say("queued").at_once()).await.id;
+        ([over, asks, runs, queued], undecided)
+    });
+    life(folder.path(), setup(), async |house| {
+        let mut texts = Vec::new();
+        for _ in 0..3 {
+            let turn = house.stage.turn().await;
+            texts.push((turn.message.text(), turn.attempt));
+            turn.end(done());
+        }
+        texts.sort();
+        assert_eq!(texts, [("queued".into(), 1), ("runs".into(), 2), ("undecided".into(), 2)]);
+        let [over, asks, runs, queued] = &ids;
+        for id in [over, runs, queued, &undecided] {
+            assert_eq!(finished(house, id).await.status.state, TaskState::Completed);
+        }
+        let call = house.send_aside(say("the answer").to(asks));
+        let turn = house.stage.turn().await;
+        assert_eq!((turn.saved.as_deref(), turn.attempt), (Some(b"place".as_slice()), 1));
+        turn.end(done());
+        call.await.unwrap().unwrap();
+        assert_eq!(history(&house.get(asks).await.unwrap()), ["asks", "which?", "the answer"]);
+        assert_eq!(house.list(ListTasks::default()).await.unwrap().total_size, 5);
+        assert!(house.stage.is_quiet());
+    });
+}
+
+#[test]
+fn what_was_said_before_the_crash_does_not_change_what_the_turn_is_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (id, key) = life(folder.path(), Setup::plain(), async |house| {
+        let (id, turn) = house.begin("one").await;
+        house.send(say("two").to(&id).at_once()).await.unwrap();
+        (id, turn.idempotency_key.clone())
+    });
+    life(folder.path(), Setup::plain(), async |house| {
+        let turn = house.stage.turn().await;
+        assert_eq!((turn.message.text().as_str(), turn.attempt), ("one", 2));
+        assert_eq!(turn.idempotency_key, key);
+        turn.end(done());
+        assert_eq!(history(&finished(house, &id).await), ["one", "two"]);
+    });
+}
+
+#[test]
+fn a_turn_that_kills_every_process_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = || Setup::plain().attempts(3);
+    let id = life(folder.path(), setup(), async |house| house.begin("hello").await.0);
+    for attempt in 2..=3 {
+        life(folder.path(), setup(), async |house| assert_eq!(house.stage.turn().await.attempt, attempt));
+    }
+    life(folder.path(), setup(), async |house| {
+        let failed = finished(house, &id).await;
+        assert_eq!(failed.status.state, TaskState::Failed);
+        assert!(house.stage.is_quiet());
+    });
+}
+
+#[test]
+fn ids_are_not_given_out_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ids = std::collections::HashSet::new();
+    for _ in 0..3 {
+        life(folder.path(), Setup::overlapping(), async |house| {
+            for _ in 0..3 {
+                house.stage.prepare_turn([], done());
+                assert!(ids.insert(house.send_for_task(say("hello")).await.id));
+            }
+        });
+    }
+    life(folder.path(), Setup::overlapping(), async |house| {
+        for id in &ids {
+            assert_eq!(house.get(id).await.unwrap().status.state, TaskState::Completed);
+        }
+    });
+}

@@ -1,0 +1,48 @@
+//! A turn that takes too long fails.
+
+use std::time::Duration;
+
+use protocol::TaskState;
+
+use crate::common::{
+    Setup, artifact, artifacts, ask, done, say, stand_still, status_text, task, within, working,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_takes_too_long_fails_and_its_agent_is_dropped() {
+    for setup in [Setup::overlapping(), Setup::plain()] {
+        let _time = stand_still();
+        let mut house = setup.slots(1).open();
+        house.stage.prepare_words([working(), artifact("a", "kept")]);
+        let call = house.send_aside(say("hello"));
+        let turn = house.stage.turn().await;
+        house.store.until("accept", 1).await;
+        assert!(turn.time_left() <= Duration::from_secs(600) && turn.time_left() > Duration::from_secs(590));
+        tokio::time::advance(Duration::from_secs(590)).await;
+        assert_eq!(house.get(&turn.task_id).await.unwrap().status.state, TaskState::Working);
+        tokio::time::advance(Duration::from_secs(11)).await;
+        let failed = task(call.await.unwrap().unwrap());
+        assert_eq!(failed.status.state, TaskState::Failed);
+        assert_eq!(status_text(&failed).as_deref(), Some("the turn took longer than 600s"));
+        assert_eq!(artifacts(&failed), [("a".into(), "kept".into())]);
+        turn.gone().await;
+        // The slot is free and the next turn has its own time.
+        house.stage.prepare_turn([], done());
+        assert_eq!(house.send_for_task(say("hello")).await.status.state, TaskState::Completed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_turn_has_its_own_time_and_waiting_for_the_client_takes_none() {
+    let _time = stand_still();
+    let mut house = Setup::plain().open();
+    house.stage.prepare_turn([], ask("which?"));
+    let asked = house.send_for_task(say("one of them")).await;
+    house.stage.turn().await;
+    tokio::time::advance(Duration::from_secs(3_600)).await;
+    let call = house.send_aside(say("blue").to(&asked.id));
+    let turn = house.stage.turn().await;
+    assert!(turn.time_left() > Duration::from_secs(590));
+    turn.end(done());
+    assert_eq!(task(within(call).await.unwrap().unwrap()).status.state, TaskState::Completed);
+}

@@ -1,0 +1,98 @@
+//! Stopping in good order loses nothing and spends nothing.
+
+use std::time::Duration;
+
+use a2ad_engine::Error;
+use protocol::TaskState;
+
+use crate::common::{Ending, Setup, artifact, done, save, say, task, within};
+
+const LONG: Duration = Duration::from_secs(15);
+
+#[tokio::test]
+async fn runs_finish_within_the_grace_and_their_callers_get_the_outcome() {
+    let mut house = Setup::plain().open();
+    let call = house.send_aside(say("hello"));
+    let turn = house.stage.turn().await;
+    let mut frames = {
+        turn.say([artifact("a", "b")]);
+        house.store.until("report", 1).await;
+        house.subscribe(&turn.task_id).await.unwrap()
+    };
+    let drain = house.drain_aside(LONG);
+    // Streams leave first: their clients come back elsewhere.
+    let (lines, ending) = frames.rest().await;
+    assert_eq!((lines, ending), (vec!["3 task working".to_owned()], Ending::Cut));
+    assert!(!drain.is_finished());
+    turn.end(done());
+    within(drain).await.unwrap();
+    assert_eq!(task(call.await.unwrap().unwrap()).status.state, TaskState::Completed);
+}
+
+#[tokio::test]
+async fn what_does_not_finish_is_let_go_without_spending_the_attempt() {
+    let folder = tempfile::tempdir().unwrap();
+    let (id, key) = {
+        let mut house = Setup::plain().open_at(folder.path());
+        let call = house.send_aside(say("hello"));
+        let turn = house.stage.turn().await;
+        turn.say([artifact("a", "b"), save("place")]);
+        house.store.until("report", 1).await;
+        within(house.engine.drain(Duration::ZERO)).await;
+        assert!(matches!(call.await.unwrap(), Err(Error::Unavailable(_))));
+        turn.gone().await;
+        assert_eq!(house.get(&turn.task_id).await.unwrap().status.state, TaskState::Working);
+        assert_eq!(house.store.steps().last().unwrap(), "release");
+        (turn.task_id.clone(), turn.idempotency_key.clone())
+    };
+    let mut house = Setup::plain().open_at(folder.path());
+    let turn = house.stage.turn().await;
+    assert_eq!((&turn.task_id, turn.attempt, &turn.idempotency_key), (&id, 1, &key));
+    assert_eq!(turn.saved.as_deref(), Some(b"place".as_slice()));
+    turn.end(done());
+    house.store.until("finish", 1).await;
+    assert_eq!(house.get(&id).await.unwrap().status.state, TaskState::Completed);
+}
+
+#[tokio::test]
+async fn what_comes_meanwhile_is_kept_for_the_next_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = {
+        let mut house = Setup::overlapping().open_at(folder.path());
+        let (_, running) = house.begin("one").await;
+        let drain = house.drain_aside(LONG);
+        let call = house.send_aside(say("two"));
+        house.store.until("accept", 2).await;
+        let mut frames = house.stream(say("three")).await.unwrap();
+        assert_eq!(frames.rest().await, (vec!["1 task submitted".to_owned()], Ending::Cut));
+        assert!(house.stage.is_quiet(), "new work was taken up");
+        let submitted = house.send_for_task(say("four").at_once()).await;
+        assert_eq!(submitted.status.state, TaskState::Submitted);
+        running.end(done());
+        within(drain).await.unwrap();
+        assert!(matches!(call.await.unwrap(), Err(Error::Unavailable(_))));
+        assert!(house.stage.is_quiet());
+        submitted.id
+    };
+    let mut house = Setup::overlapping().open_at(folder.path());
+    for text in ["two", "three", "four"] {
+        let turn = house.stage.turn().await;
+        assert_eq!((turn.message.text().as_str(), turn.attempt), (text, 1));
+        turn.end(done());
+    }
+    house.store.until("finish", 3).await;
+    assert_eq!(house.get(&id).await.unwrap().status.state, TaskState::Completed);
+}
+
+#[tokio::test]
+async fn a_drain_ends_even_while_work_is_being_taken_up() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let mut house = Setup::plain().open_at(folder.path());
+        house.begin("hello").await;
+        within(house.engine.drain(Duration::ZERO)).await;
+    }
+    let house = Setup::plain().open_at(folder.path());
+    let drained = tokio::time::timeout(Duration::from_secs(5), house.engine.drain(Duration::ZERO)).await;
+    assert!(drained.is_ok(), "the server cannot be stopped while there is a backlog");
+}

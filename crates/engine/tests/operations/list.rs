@@ -1,0 +1,140 @@
+//! Reading many tasks, page by page.
+
+use std::time::Duration;
+
+use a2ad_engine::{Clock, Scope};
+use protocol::{ErrorKind, ListTasks, Operation, TaskId, TaskState, Timestamp};
+
+use crate::common::{House, Setup, ask, done, refusal, refused, say};
+
+/// Seven tasks, one a second; every third asks.
+async fn seven(clock: &Clock) -> (House, Vec<TaskId>) {
+    let house = Setup::overlapping().clock(clock).open();
+    let mut ids = Vec::new();
+    for number in 0..7 {
+        house.stage.prepare_turn([], if number % 3 == 0 { ask("which?") } else { done() });
+        ids.push(house.send_for_task(say("hello")).await.id);
+        clock.advance(Duration::from_secs(1));
+    }
+    (house, ids)
+}
+
+fn start() -> Clock {
+    Clock::manual(Timestamp::from_millis(1_000_000))
+}
+
+async fn walk(house: &House, filter: &ListTasks) -> Vec<TaskId> {
+    let mut req = filter.clone();
+    let mut seen = Vec::new();
+    loop {
+        let page = house.list(req.clone()).await.unwrap();
+        assert_eq!(Some(page.page_size), filter.page_size);
+        seen.extend(page.tasks.iter().map(|task| task.id.clone()));
+        match page.next_page_token {
+            Some(token) => {
+                assert_eq!(page.tasks.len(), page.page_size as usize);
+                req.page_token = Some(token);
+            }
+            None => {
+                assert_eq!(page.total_size, seen.len() as u64);
+                return seen;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_walk_shows_every_task_once_newest_status_first() {
+    let (house, mut ids) = seven(&start()).await;
+    ids.reverse();
+    for size in [1, 2, 3, 6, 7, 8, 100] {
+        let filter = ListTasks { page_size: Some(size), ..ListTasks::default() };
+        assert_eq!(walk(&house, &filter).await, ids, "{size}");
+    }
+    let page = house.list(ListTasks::default()).await.unwrap();
+    assert_eq!((page.page_size, page.total_size, page.next_page_token), (50, 7, None));
+    let full = house.list(ListTasks { page_size: Some(2), ..ListTasks::default() }).await.unwrap();
+    assert_eq!(full.total_size, 7);
+}
+
+#[tokio::test]
+async fn tasks_of_one_moment_are_shown_newest_first() {
+    let clock = start();
+    let house = Setup::overlapping().clock(&clock).open();
+    let mut ids = Vec::new();
+    for _ in 0..5 {
+        house.stage.prepare_turn([], done());
+        ids.push(house.send_for_task(say("hello")).await.id);
+    }
+    ids.reverse();
+    let filter = ListTasks { page_size: Some(2), ..ListTasks::default() };
+    assert_eq!(walk(&house, &filter).await, ids);
+}
+
+#[tokio::test]
+async fn filters_narrow_the_list_and_its_total() {
+    let (house, ids) = seven(&start()).await;
+    let open =
+        ListTasks { status: Some(TaskState::InputRequired), page_size: Some(2), ..ListTasks::default() };
+    assert_eq!(walk(&house, &open).await, [ids[6].clone(), ids[3].clone(), ids[0].clone()]);
+    let recent = ListTasks {
+        status_timestamp_after: Some(Timestamp::from_millis(1_004_000)),
+        page_size: Some(2),
+        ..ListTasks::default()
+    };
+    assert_eq!(walk(&house, &recent).await, [ids[6].clone(), ids[5].clone(), ids[4].clone()]);
+    let both = ListTasks { status: Some(TaskState::Completed), ..recent };
+    assert_eq!(walk(&house, &both).await, [ids[5].clone(), ids[4].clone()]);
+}
+
+#[tokio::test]
+async fn a_task_that_changes_during_a_walk_is_not_shown_twice() {
+    let clock = start();
+    let (house, ids) = seven(&clock).await;
+    let req = ListTasks { page_size: Some(2), ..ListTasks::default() };
+    let first = house.list(req.clone()).await.unwrap();
+    // The last of the first page and one that is still to come move to the front.
+    for id in [&ids[6], &ids[3]] {
+        house.cancel(id).await.unwrap();
+        clock.advance(Duration::from_secs(1));
+    }
+    let mut seen: Vec<_> = first.tasks.iter().map(|task| task.id.clone()).collect();
+    let mut token = first.next_page_token;
+    while let Some(next) = token {
+        let page = house.list(ListTasks { page_token: Some(next), ..req.clone() }).await.unwrap();
+        seen.extend(page.tasks.iter().map(|task| task.id.clone()));
+        token = page.next_page_token;
+    }
+    assert_eq!(seen, [6, 5, 4, 2, 1, 0].map(|number: usize| ids[number].clone()));
+    let front = house.list(req).await.unwrap();
+    assert_eq!(front.tasks[0].id, ids[3]);
+}
+
+#[tokio::test]
+async fn a_page_token_is_good_for_its_caller_and_its_filter_only() {
+    let (house, _) = seven(&start()).await;
+    let req = ListTasks { page_size: Some(2), ..ListTasks::default() };
+    let token = house.list(req.clone()).await.unwrap().next_page_token.unwrap();
+    let with_token = ListTasks { page_token: Some(token.clone()), ..req.clone() };
+    assert!(house.list(with_token.clone()).await.is_ok());
+    // The size is not part of the question.
+    assert!(house.list(ListTasks { page_size: Some(3), ..with_token.clone() }).await.is_ok());
+    for other in [
+        ListTasks { status: Some(TaskState::Completed), ..with_token.clone() },
+        ListTasks { context_id: Some("chat".into()), ..with_token.clone() },
+        ListTasks { status_timestamp_after: Some(Timestamp::from_millis(1)), ..with_token.clone() },
+        ListTasks { page_token: Some(format!("{token}A")), ..req.clone() },
+        ListTasks { page_token: Some("made up".into()), ..req.clone() },
+    ] {
+        let refusal = refusal(house.list(other).await);
+        assert_eq!(
+            (refusal.kind, refusal.violations[0].field.as_str()),
+            (ErrorKind::InvalidParams, "pageToken")
+        );
+    }
+    let elsewhere = Scope::anonymous("elsewhere", "scripted");
+    assert_eq!(
+        refused(house.call(elsewhere, Operation::ListTasks(with_token)).await),
+        ErrorKind::InvalidParams
+    );
+}

@@ -1,0 +1,169 @@
+//! Nothing that comes in makes a decoder panic, and what a decoder lets in can be written and read again.
+
+use a2ad_protocol::{dialect::v1, jsonrpc};
+use proptest::{
+    collection::vec,
+    prelude::{BoxedStrategy, Strategy, any, prop_oneof},
+    proptest,
+    sample::select,
+};
+
+use crate::{
+    codec::{
+        read_error, read_event, read_operation, read_reply, write_error, write_event, write_operation,
+        write_reply,
+    },
+    values::{json_text, quoted},
+};
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..200)) {
+        survive_bytes(&bytes);
+    }
+
+    #[test]
+    fn any_json_is_survived(text in json_text()) {
+        survive_bytes(text.as_bytes());
+        survive_document(&text);
+    }
+
+    #[test]
+    fn known_names_with_unfit_values_are_survived(text in almost()) {
+        survive_document(&text);
+    }
+
+    #[test]
+    fn a_sample_that_was_cut_or_scratched_is_survived(
+        sample in select(samples()), at in any::<usize>(), byte in any::<u8>(), cut in any::<bool>()
+    ) {
+        let mut bytes = sample.as_bytes().to_vec();
+        let at = at % bytes.len();
+        if cut { bytes.truncate(at) } else { bytes[at] = byte }
+        survive_bytes(&bytes);
+        let json = std::str::from_utf8(&bytes).ok().filter(|text| serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok());
+        if let Some(text) = json {
+            survive_document(text);
+        }
+    }
+}
+
+fn survive_bytes(bytes: &[u8]) {
+    let _ = v1::event::decode_bytes(bytes);
+    if let Ok(request) = jsonrpc::decode(bytes) {
+        let _ = v1::operation::decode(&request.method, request.params);
+    }
+}
+
+/// Hands the document to every decoder; what one accepts is read back as the same value.
+fn survive_document(text: &str) {
+    for (method, kind) in v1::operation::METHODS {
+        if let Ok(operation) = read_operation(method, text) {
+            assert_eq!(read_operation(method, &write_operation(&operation)), Ok(operation), "{text}");
+        }
+        if let Ok(reply) = read_reply(kind, text) {
+            assert_eq!(read_reply(kind, &write_reply(&reply)), Ok(reply), "{text}");
+        }
+    }
+    if let Ok(event) = read_event(text) {
+        assert_eq!(read_event(&write_event(&event)), Ok(event), "{text}");
+    }
+    if let Ok(error) = read_error(text) {
+        assert_eq!(read_error(&write_error(&error)), Ok(error), "{text}");
+    }
+}
+
+/// A document of the protocol's own names and words in any place, so that most of it is nearly right.
+fn almost() -> BoxedStrategy<String> {
+    const NAMES: &[&str] = &[
+        "append",
+        "artifact",
+        "artifactId",
+        "artifactUpdate",
+        "artifact_update",
+        "artifacts",
+        "authentication",
+        "code",
+        "configs",
+        "configuration",
+        "contextId",
+        "credentials",
+        "data",
+        "extensions",
+        "filename",
+        "history",
+        "historyLength",
+        "id",
+        "lastChunk",
+        "mediaType",
+        "message",
+        "messageId",
+        "message_id",
+        "metadata",
+        "name",
+        "pageSize",
+        "parts",
+        "raw",
+        "role",
+        "scheme",
+        "state",
+        "status",
+        "statusTimestampAfter",
+        "statusUpdate",
+        "supportedInterfaces",
+        "task",
+        "taskId",
+        "taskPushNotificationConfig",
+        "task_id",
+        "tasks",
+        "tenant",
+        "text",
+        "timestamp",
+        "totalSize",
+        "url",
+    ];
+    const VALUES: &[&str] = &[
+        "\"\"",
+        "\"2026-01-02T03:04:05Z\"",
+        "\"ROLE_USER\"",
+        "\"TASK_STATE_WORKING\"",
+        "\"aGk=\"",
+        "\"https://a.example\"",
+        "\"t-1\"",
+        "\"\\ud800\"",
+        "-1",
+        "1",
+        "1e9",
+        "2.0",
+        "[{\"text\":\"hi\"}]",
+        "false",
+        "null",
+        "true",
+        "{\"state\":2}",
+    ];
+    let leaf = prop_oneof![4 => select(VALUES).prop_map(str::to_owned), 1 => json_text()];
+    leaf.prop_recursive(5, 40, 6, |inner| {
+        let member =
+            (select(NAMES), inner.clone()).prop_map(|(name, value)| format!("{}:{value}", quoted(name)));
+        prop_oneof![
+            5 => vec(member, 0..7).prop_map(|members| format!("{{{}}}", members.join(","))),
+            1 => vec(inner, 0..3).prop_map(|items| format!("[{}]", items.join(","))),
+        ]
+    })
+    .boxed()
+}
+
+/// Documents with something in every field.
+fn samples() -> Vec<&'static str> {
+    vec![
+        include_str!("../samples/v1/operation/SendMessage/full.json"),
+        include_str!("../samples/v1/operation/ListTasks/full.json"),
+        include_str!("../samples/v1/operation/CreateTaskPushNotificationConfig/full.json"),
+        include_str!("../samples/v1/event/task-full.json"),
+        include_str!("../samples/v1/event/status-full.json"),
+        include_str!("../samples/v1/event/artifact-full.json"),
+        include_str!("../samples/v1/reply/ListTasks/with-artifacts.json"),
+        include_str!("../samples/v1/error/invalid-params.json"),
+        r#"{"jsonrpc":"2.0","id":"a","method":"GetTask","params":{"id":"t-1","historyLength":2}}"#,
+    ]
+}

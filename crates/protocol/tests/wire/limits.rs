@@ -1,0 +1,146 @@
+//! Sizes: what is large and still read, and what is too large and refused in words.
+
+use a2ad_protocol::{
+    Content, Error, ErrorKind, Event, Json, Operation, OperationKind, Part, Reply, Task, Violation,
+    dialect::v1::{self, message::MAX_PARTS},
+    json::{MAX_DEPTH, MAX_NODES},
+    jsonrpc,
+};
+
+use crate::codec::{read_event, read_operation, read_reply, write_event, write_operation, write_reply};
+
+#[test]
+fn a_body_of_ten_megabytes_is_read_and_written_exactly() {
+    const SIZE: usize = 10 * 1024 * 1024;
+    let contents = [
+        format!(r#"{{"text":"{}"}}"#, "é\\n".repeat(SIZE / 4)),
+        format!(r#"{{"raw":"{}"}}"#, "aGkh".repeat(SIZE / 4)),
+        format!(r#"{{"data":"{}"}}"#, "x".repeat(SIZE)),
+    ];
+    for content in contents {
+        let params = format!(r#"{{"message":{{"messageId":"m-1","role":"ROLE_USER","parts":[{content}]}}}}"#);
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{params}}}"#);
+        let request = jsonrpc::decode(body.as_bytes()).unwrap();
+        let operation = v1::operation::decode(&request.method, request.params).unwrap();
+        // Not `assert_eq`: a failure would print the whole of it.
+        assert!(write_operation(&operation) == params);
+    }
+}
+
+#[test]
+fn a_message_holds_a_thousand_parts_and_not_one_more() {
+    let send = |parts: usize| read_operation("SendMessage", &format!(r#"{{"message":{}}}"#, message(parts)));
+    let Ok(Operation::SendMessage(req)) = send(MAX_PARTS) else { panic!("a thousand parts are fine") };
+    assert_eq!(req.message.parts.len(), 1_000);
+    let expected = Error::invalid_params(Violation::new("message.parts", "expected at most 1000 parts"));
+    assert_eq!(send(MAX_PARTS + 1), Err(expected));
+}
+
+#[test]
+fn a_task_whose_artifact_grew_by_appending_is_read_back() {
+    // A thousand and one chunks of one part each: every event is within bounds, and so must be their sum.
+    let first = r#"{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true}}"#;
+    let Ok(Event::Artifact(chunk)) = read_event(first) else { panic!("a chunk is an artifact event") };
+    let mut task = task();
+    task.artifacts.push(chunk.artifact);
+    task.artifacts[0].parts = vec![Part::text("x"); MAX_PARTS + 1];
+    let reply = Reply::Task(task.clone());
+    assert_eq!(read_reply(OperationKind::GetTask, &write_reply(&reply)), Ok(reply));
+    let event = Event::Task(task);
+    assert_eq!(read_event(&write_event(&event)), Ok(event));
+}
+
+#[test]
+fn merged_metadata_is_read_back() {
+    let object = |prefix: &str| {
+        let members: Vec<String> = (0..3_000).map(|at| format!(r#""{prefix}{at}":0"#)).collect();
+        Json::parse(&format!("{{{}}}", members.join(","))).unwrap()
+    };
+    let mut task = task();
+    task.metadata = Some(Json::merge_objects(&object("a"), &object("b")));
+    let event = Event::Task(task);
+    assert!(read_event(&write_event(&event)) == Ok(event));
+}
+
+#[test]
+fn the_bound_on_a_value_counts_values_not_names() {
+    // One object and 9,999 numbers: as many values as are allowed.
+    let members: Vec<String> = (1..MAX_NODES).map(|at| format!(r#""n{at}":{at}"#)).collect();
+    assert!(Json::parse(&format!("{{{}}}", members.join(","))).is_ok());
+}
+
+#[test]
+fn a_value_too_deep_or_too_wide_names_its_field() {
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let send = |part: &str, rest: &str| {
+        let message = format!(r#"{{"messageId":"m","role":1,"parts":[{part}]}}"#);
+        read_operation("SendMessage", &format!(r#"{{"message":{message}{rest}}}"#))
+    };
+    assert!(send(&format!(r#"{{"data":{}}}"#, deep(MAX_DEPTH)), "").is_ok());
+    let wide = format!("[0{}]", ",0".repeat(MAX_NODES));
+    let too_deep = "expected a value nested at most 64 deep";
+    let too_wide = "expected a value of at most 10000 nodes";
+    let cases = [
+        (format!(r#"{{"data":{}}}"#, deep(MAX_DEPTH + 1)), String::new(), "message.parts[0].data", too_deep),
+        (format!(r#"{{"data":{wide}}}"#), String::new(), "message.parts[0].data", too_wide),
+        (
+            format!(r#"{{"text":"","metadata":{{"a":{}}}}}"#, deep(MAX_DEPTH)),
+            String::new(),
+            "message.parts[0].metadata",
+            too_deep,
+        ),
+        (r#"{"text":""}"#.to_owned(), format!(r#","metadata":{{"a":{wide}}}"#), "metadata", too_wide),
+    ];
+    for (part, rest, field, problem) in cases {
+        let Err(error) = send(&part, &rest) else { panic!("{field} is accepted") };
+        assert_eq!(error.violations, [Violation::new(field, problem)]);
+    }
+}
+
+#[test]
+fn what_nobody_looks_into_may_nest_without_end() {
+    let depth = 200_000;
+    let unknown = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let operation = read_operation("GetTask", &format!(r#"{{"zz":{unknown},"id":"t-1"}}"#)).unwrap();
+    assert_eq!(write_operation(&operation), r#"{"id":"t-1"}"#);
+}
+
+#[test]
+fn a_total_beyond_32_bits_is_read_back() {
+    let text = r#"{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":2147483648}"#;
+    let reply = read_reply(OperationKind::ListTasks, text).map(|reply| write_reply(&reply));
+    assert_eq!(reply.as_deref(), Ok(text));
+}
+
+#[test]
+fn an_unknown_method_is_not_echoed_at_any_length() {
+    let Err(error) = v1::operation::decode(&"x".repeat(1_000_000), None) else { panic!("no such method") };
+    assert_eq!(error.kind, ErrorKind::MethodNotFound);
+    assert!(error.message.len() < 2_000, "{} bytes", error.message.len());
+}
+
+#[test]
+fn empty_contents_are_contents() {
+    let cases = [
+        (r#"{"text":""}"#, Content::Text(String::new())),
+        (r#"{"raw":""}"#, Content::Raw(Vec::new())),
+        (r#"{"url":""}"#, Content::Url(String::new())),
+        (r#"{"data":null}"#, Content::Data(Json::parse("null").unwrap())),
+    ];
+    for (part, expected) in cases {
+        let event = format!(r#"{{"message":{{"messageId":"m","role":2,"parts":[{part}]}}}}"#);
+        let Ok(Event::Message(message)) = read_event(&event) else { panic!("{event}") };
+        assert_eq!(message.parts, [Part::new(expected)]);
+    }
+}
+
+fn message(parts: usize) -> String {
+    let parts = vec![r#"{"text":"x"}"#; parts].join(",");
+    format!(r#"{{"messageId":"m-1","role":"ROLE_USER","parts":[{parts}]}}"#)
+}
+
+fn task() -> Task {
+    let text = r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}"#;
+    let Ok(Event::Task(task)) = read_event(text) else { panic!("a task is a task event") };
+    task
+}

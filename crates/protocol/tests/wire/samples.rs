@@ -1,0 +1,142 @@
+//! Samples as files: each is read, written again, and compared byte for byte with what is expected.
+//!
+//! A sample `x.json` is expected to become `x.expected.json`, or itself where there is no such file. In a `.jsonl`
+//! file each line is a sample. Operations and replies stand in a folder named after their method. An envelope
+//! is a whole request, and what is expected is the answer of a server that says back what it understood. Adding
+//! a file adds a test; nothing here writes one.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use a2ad_protocol::{
+    Operation,
+    dialect::v1,
+    jsonrpc::{self, Refusal},
+};
+
+use crate::codec::{
+    kind, now, read_error, read_event, read_operation, read_reply, write_error, write_event, write_operation,
+    write_reply,
+};
+
+/// Reads one sample, or one line of many, and writes it again. The folder is the one the file stands in.
+type Through = fn(folder: &str, text: &str) -> String;
+
+#[test]
+fn operations_are_written_exactly() {
+    check_folder("operation", |method, text| write_operation(&read_operation(method, text).unwrap()));
+}
+
+#[test]
+fn replies_are_written_exactly() {
+    check_folder("reply", |method, text| write_reply(&read_reply(kind(method), text).unwrap()));
+}
+
+#[test]
+fn events_are_written_exactly() {
+    check_folder("event", |_, text| write_event(&read_event(text).unwrap()));
+}
+
+#[test]
+fn errors_are_written_exactly() {
+    check_folder("error", |_, text| write_error(&read_error(text).unwrap()));
+}
+
+#[test]
+fn envelopes_are_answered_exactly() {
+    check_folder("envelope", |_, text| answer(text));
+}
+
+#[test]
+fn what_is_expected_stays_as_it_is_when_read_again() {
+    let families: [(&str, Through); 4] = [
+        ("operation", |method, text| write_operation(&read_operation(method, text).unwrap())),
+        ("reply", |method, text| write_reply(&read_reply(kind(method), text).unwrap())),
+        ("event", |_, text| write_event(&read_event(text).unwrap())),
+        ("error", |_, text| write_error(&read_error(text).unwrap())),
+    ];
+    for (family, through) in families {
+        for sample in samples(family) {
+            let expected = expected_of(&sample);
+            check(&expected, &expected, through);
+        }
+    }
+}
+
+#[test]
+fn a_body_that_is_not_utf8_is_not_json() {
+    let refusal = jsonrpc::decode(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}").unwrap_err();
+    assert_eq!((refusal.error.kind.row().code, refusal.id.as_json()), (-32700, "null"));
+    let refusal = jsonrpc::decode("\u{feff}{}".as_bytes()).unwrap_err();
+    assert_eq!(refusal.error.kind.row().code, -32700);
+}
+
+fn check_folder(family: &str, through: Through) {
+    for sample in samples(family) {
+        check(&sample, &expected_of(&sample), through);
+    }
+}
+
+/// What becomes of the sample is the expected file, byte for byte.
+fn check(sample: &Path, expected: &Path, through: Through) {
+    let folder = sample.parent().and_then(Path::file_name).unwrap().to_str().unwrap();
+    let text = fs::read_to_string(sample).unwrap();
+    let lines = sample.extension().is_some_and(|extension| extension == "jsonl");
+    let documents: Vec<&str> = if lines { text.lines().collect() } else { vec![&text] };
+    let written: String = documents.iter().map(|document| through(folder, document) + "\n").collect();
+    let expected_text = fs::read_to_string(expected).unwrap();
+    for (at, (line, expected_line)) in written.lines().zip(expected_text.lines()).enumerate() {
+        assert_eq!(line, expected_line, "{} line {}", sample.display(), at + 1);
+    }
+    assert_eq!(written, expected_text, "{}", sample.display());
+}
+
+/// A server that says back what it understood.
+fn answer(body: &str) -> String {
+    let answer = match understand(body) {
+        Ok((id, operation)) => jsonrpc::encode_result(&id, |writer| {
+            writer.object(|writer| {
+                writer.text("method", v1::operation::method(operation.kind()));
+                v1::operation::encode(writer.key("params"), &operation);
+            });
+        }),
+        Err(Refusal { id, error }) => {
+            jsonrpc::encode_error(&id, |writer| v1::error::encode(writer, &error, now()))
+        }
+    };
+    String::from_utf8(answer).unwrap()
+}
+
+fn understand(body: &str) -> Result<(jsonrpc::Id, Operation), Refusal> {
+    let request = jsonrpc::decode(body.as_bytes())?;
+    match v1::operation::decode(&request.method, request.params) {
+        Ok(operation) => Ok((request.id, operation)),
+        Err(error) => Err(Refusal { id: request.id, error }),
+    }
+}
+
+fn samples(family: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    collect(&Path::new("tests/samples/v1").join(family), &mut found);
+    assert!(!found.is_empty(), "{family} has samples");
+    found
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if !path.to_str().unwrap().contains(".expected.") {
+            found.push(path);
+        }
+    }
+}
+
+fn expected_of(sample: &Path) -> PathBuf {
+    let extension = sample.extension().unwrap().to_str().unwrap();
+    let expected = sample.with_extension(format!("expected.{extension}"));
+    if expected.exists() { expected } else { sample.to_owned() }
+}

@@ -1,0 +1,92 @@
+//! What the next process finds: the same names, and the work of a dead one due again.
+
+use engine::{
+    Clock,
+    ids::{Tag, TaskNo},
+    store::{Step, Work},
+};
+use protocol::TaskState;
+
+use super::{
+    bench::Bench,
+    samples::{accepted, advance, at, found, report, says, step, words},
+};
+
+on_every_database![
+    names_and_keys_are_the_same_in_the_next_process,
+    held_work_is_due_again_and_counts_a_death,
+    work_that_nobody_held_is_left_alone,
+    work_that_was_let_go_counts_no_death,
+    what_was_committed_is_there,
+];
+
+async fn names_and_keys_are_the_same_in_the_next_process(bench: &dyn Bench) {
+    let store = bench.open();
+    let (ids, seal) = (store.ids(), store.seal_key());
+    let store = bench.reopen(store, &Clock::manual(at(0)));
+    let (no, tag) = (TaskNo(42), Tag([7; 10]));
+    assert_eq!(store.ids().task(no, tag), ids.task(no, tag));
+    assert_eq!(store.ids().context(no, tag), ids.context(no, tag));
+    assert_eq!(store.ids().context_tag(tag), ids.context_tag(tag));
+    assert_eq!(store.seal_key(), seal);
+    assert_ne!(seal, [0; 32]);
+}
+
+async fn held_work_is_due_again_and_counts_a_death(bench: &dyn Bench) {
+    let mut store = bench.open();
+    let no = accepted(&*store, |_| {}).await;
+    for death in 1..=3 {
+        let now = at(1_000 * death);
+        store = bench.reopen(store, &Clock::manual(now));
+        let row = found(&*store, no).await.row;
+        assert_eq!(
+            (row.deaths, row.fence, row.attempt, row.state),
+            (death, death, death, TaskState::Working)
+        );
+        let early = store.due(at(1_000 * death - 1), 10).await.unwrap();
+        assert_eq!((early.tasks, early.next), (vec![], Some(now)));
+        assert_eq!(store.due(now, 10).await.unwrap().tasks, [no]);
+        let claimed = advance(&*store, step(no, Step::Claim)).await.unwrap();
+        assert_eq!((claimed.fence, claimed.attempt), (death + 1, death + 1));
+    }
+}
+
+async fn work_that_nobody_held_is_left_alone(bench: &dyn Bench) {
+    let store = bench.open();
+    let queued = accepted(&*store, |task| task.work = Work::Due(at(70))).await;
+    let paused = accepted(&*store, |_| {}).await;
+    advance(&*store, says(paused, Step::Pause { fence: 1 }, TaskState::InputRequired, "?")).await.unwrap();
+    let over = accepted(&*store, |_| {}).await;
+    advance(&*store, says(over, Step::Finish { fence: 1 }, TaskState::Completed, "!")).await.unwrap();
+    let store = bench.reopen(store, &Clock::manual(at(1)));
+    let due = store.due(at(1_000), 10).await.unwrap();
+    assert_eq!((due.tasks, due.next), (vec![queued], None));
+    assert_eq!(store.due(at(69), 10).await.unwrap().next, Some(at(70)));
+    for no in [queued, paused, over] {
+        assert_eq!(found(&*store, no).await.row.deaths, 0, "{no:?}");
+    }
+}
+
+async fn work_that_was_let_go_counts_no_death(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = accepted(&*store, |_| {}).await;
+    advance(&*store, step(no, Step::Release { fence: 1, at: at(5) })).await.unwrap();
+    let store = bench.reopen(store, &Clock::manual(at(9)));
+    let row = found(&*store, no).await.row;
+    assert_eq!((row.deaths, row.attempt), (0, 0));
+    assert_eq!(store.due(at(5), 10).await.unwrap().tasks, [no]);
+}
+
+async fn what_was_committed_is_there(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = accepted(&*store, |task| task.status_at = at(3)).await;
+    advance(&*store, report(no, &["third", "fourth"])).await.unwrap();
+    let before = found(&*store, no).await;
+    let store = bench.reopen(store, &Clock::manual(at(0)));
+    let after = found(&*store, no).await;
+    assert_eq!((after.row.last_seq, after.row.status_at), (4, at(3)));
+    assert_eq!(words(&after.log), ["first", "second", "third", "fourth"]);
+    for (before, after) in before.log.iter().zip(&after.log) {
+        assert_eq!((before.kind(), before.v1()), (after.kind(), after.v1()));
+    }
+}
