@@ -25,8 +25,12 @@ pub(crate) struct Connection {
 /// A whole answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    pub(crate) headers: Headers,
     pub(crate) body: Vec<u8>,
 }
+
+/// The header lines of an answer, as they came.
+pub(crate) struct Headers(Vec<String>);
 
 /// What a request for a stream was answered with.
 pub(crate) enum Reply {
@@ -43,6 +47,7 @@ pub(crate) struct Event {
 
 /// The events of one answer, in order. It owns the connection, which ends with it.
 pub(crate) struct Events {
+    pub(crate) headers: Headers,
     connection: Connection,
     framing: Framing,
     unread: Vec<u8>,
@@ -88,10 +93,33 @@ impl Connection {
         self.send("POST", path, headers, body).await?;
         let head = self.read_head().await?;
         if head.event_stream {
-            return Ok(Reply::Events(Events { connection: self, framing: head.framing, unread: Vec::new() }));
+            let Head { headers, framing, .. } = head;
+            return Ok(Reply::Events(Events { headers, connection: self, framing, unread: Vec::new() }));
         }
         let body = self.read_body(head.framing).await?;
-        Ok(Reply::Answer(Answer { status: head.status, body }))
+        Ok(Reply::Answer(Answer { status: head.status, headers: head.headers, body }))
+    }
+
+    /// Posts, reads at most that much of the answer and resets the connection: a client that is gone in the
+    /// middle of a reply.
+    pub(crate) async fn post_json_and_reset(
+        mut self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        after_bytes: usize,
+    ) -> Result<(), Error> {
+        self.send("POST", path, headers, body).await?;
+        let mut left = after_bytes;
+        while left > 0 {
+            let read = self.stream.fill_buf().await?.len().min(left);
+            if read == 0 {
+                break;
+            }
+            self.stream.consume(read);
+            left -= read;
+        }
+        Ok(self.stream.get_ref().set_zero_linger()?)
     }
 
     async fn send(
@@ -117,7 +145,7 @@ impl Connection {
     async fn answer(&mut self) -> Result<Answer, Error> {
         let head = self.read_head().await?;
         let body = self.read_body(head.framing).await?;
-        Ok(Answer { status: head.status, body })
+        Ok(Answer { status: head.status, headers: head.headers, body })
     }
 
     async fn read_head(&mut self) -> Result<Head, Error> {
@@ -203,6 +231,14 @@ impl Connection {
     }
 }
 
+impl Headers {
+    /// The value of a header, whatever the case of its name; the first one, when it came twice.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let mut pairs = self.0.iter().filter_map(|line| line.split_once(':'));
+        pairs.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+}
+
 impl Events {
     /// The next event, or `None` when the server has ended the stream in good order.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, Error> {
@@ -256,6 +292,7 @@ enum Framing {
 
 struct Head {
     status: u16,
+    headers: Headers,
     framing: Framing,
     event_stream: bool,
 }
@@ -267,7 +304,8 @@ impl Head {
             .and_then(|rest| rest.get(..3))
             .and_then(|digits| digits.parse().ok())
             .ok_or_else(|| malformed(line))?;
-        Ok(Self { status, framing: Framing::UntilClose, event_stream: false })
+        let headers = Headers(Vec::new());
+        Ok(Self { status, headers, framing: Framing::UntilClose, event_stream: false })
     }
 
     fn add(&mut self, line: &str) -> Result<(), Error> {
@@ -281,6 +319,7 @@ impl Head {
             "content-type" => self.event_stream = value.starts_with("text/event-stream"),
             _ => {}
         }
+        self.headers.0.push(line.to_owned());
         Ok(())
     }
 }
@@ -361,6 +400,13 @@ mod tests {
                 .unwrap();
         assert_eq!((by_length.status, by_length.body.as_slice()), (200, b"hello".as_slice()));
         assert_eq!(by_length.body, by_chunks.body);
+    }
+
+    #[tokio::test]
+    async fn headers_are_found_by_name_in_any_case() {
+        let answer = post(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-One:  a:b \r\n\r\n").await.unwrap();
+        assert_eq!(answer.headers.get("x-one"), Some("a:b"));
+        assert_eq!(answer.headers.get("x-two"), None);
     }
 
     #[tokio::test]

@@ -10,8 +10,11 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "data to stdout, talk to stderr")]
 
 mod kill;
+mod lists;
 mod random;
 mod rpc;
+mod trial;
+mod view;
 
 use anyhow::{Result, bail};
 

@@ -43,7 +43,8 @@ impl Json {
     }
 
     /// The members of two objects; where both have one, the second's value. What is no object has no members.
-    pub fn merge_objects(first: &Self, second: &Self) -> Self {
+    /// `None` when together they are more than one value may hold.
+    pub fn merge_objects(first: &Self, second: &Self) -> Option<Self> {
         let members = |json: &Self| -> Vec<(String, Self)> {
             let object = read::Node::new(json.as_raw(), &read::Path::Root).object();
             let entries =
@@ -64,7 +65,7 @@ impl Json {
             }
         });
         let text = String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only");
-        Self(text.into())
+        Self::parse(&text).ok()
     }
 
     /// Whether the value is a JSON object.
@@ -83,14 +84,20 @@ impl fmt::Debug for Json {
 fn compact(text: &str) -> Result<String, String> {
     let mut out = Vec::with_capacity(text.len());
     let (mut depth, mut nodes) = (0usize, 0usize);
+    // One bit for each open bracket, the innermost lowest: set where it is an object, whose commas come before names.
+    let mut objects = 0u128;
     let mut bytes = text.bytes();
     let mut previous = b'[';
     while let Some(byte) = bytes.next() {
         if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
             continue;
         }
-        // A value begins where something other than a closing bracket follows an opening or separating token.
-        if matches!(previous, b'[' | b'{' | b',' | b':') && !matches!(byte, b']' | b'}') {
+        let value_follows = match previous {
+            b'[' | b':' => byte != b']',
+            b',' => objects & 1 == 0,
+            _ => false,
+        };
+        if value_follows {
             nodes += 1;
             if nodes > MAX_NODES {
                 return Err(format!("a value of at most {MAX_NODES} nodes"));
@@ -99,11 +106,15 @@ fn compact(text: &str) -> Result<String, String> {
         match byte {
             b'{' | b'[' => {
                 depth += 1;
+                objects = objects << 1 | u128::from(byte == b'{');
                 if depth > MAX_DEPTH {
                     return Err(format!("a value nested at most {MAX_DEPTH} deep"));
                 }
             }
-            b'}' | b']' => depth -= 1,
+            b'}' | b']' => {
+                depth -= 1;
+                objects >>= 1;
+            }
             _ => {}
         }
         out.push(byte);

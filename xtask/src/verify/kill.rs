@@ -13,7 +13,6 @@ mod ledger;
 mod load;
 mod options;
 mod report;
-mod view;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -35,6 +34,7 @@ use self::options::Options;
 use self::report::Report;
 use super::random::Random;
 use super::rpc::Failure;
+use super::trial;
 use crate::server::{self, Server};
 
 pub(crate) const OPTIONS: &str = options::USAGE;
@@ -52,7 +52,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
     eprintln!("T-R1: seed {}, {} kills, {CLIENTS} clients", options.seed, options.kills);
     let program = program(&options)?;
-    let place = fresh_place(&options)?;
+    let name = if options.control { "T-R1-control" } else { "T-R1" };
+    let place = trial::fresh_place(name, options.seed)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let verdict = runtime
         .block_on(campaign(&options, &program, &place.join("store.db")))
@@ -62,17 +63,6 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         Err(_) => eprintln!("T-R1: the store and the server's log are kept in {}", place.display()),
     }
     verdict
-}
-
-/// An empty directory for the store and the server's log; what an earlier run of the same seed left is cleared.
-fn fresh_place(options: &Options) -> Result<PathBuf> {
-    let name = if options.control { "T-R1-control" } else { "T-R1" };
-    let place = server::target()?.join("verify").join(format!("{name}-{}", options.seed));
-    if place.exists() {
-        fs::remove_dir_all(&place).context("cannot clear the place of the store")?;
-    }
-    fs::create_dir_all(&place).context("cannot make a place for the store")?;
-    Ok(place)
 }
 
 fn program(options: &Options) -> Result<PathBuf> {

@@ -10,11 +10,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::http::{self, Connection, Events, Reply};
+use crate::http::{self, Connection, Events, Headers, Reply};
 
 /// Longer than any honest answer takes, so that a hang becomes a finding and not a stuck run.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const HEADERS: &[(&str, &str)] = &[("A2A-Version", "1.0")];
+const REPLAYED: &str = "A2AD-Replayed";
 
 pub(crate) const TASK_NOT_FOUND: i64 = -32001;
 pub(crate) const TASK_NOT_CANCELABLE: i64 = -32002;
@@ -34,15 +35,23 @@ pub(crate) enum Failure {
     /// The connection broke; whether the call took effect is unknown.
     Cut,
     /// The server answered with an error.
-    Error { code: i64, message: String },
+    Error { code: i64, reason: String, message: String },
     /// The server answered with something no client could use, or not at all.
     Unusable(String),
 }
 
 /// The frames of one stream.
 pub(crate) struct Frames {
+    /// Whether the server says that the message was known to it already.
+    pub(crate) replayed: bool,
     events: Events,
     id: u64,
+}
+
+/// A result, and whether the server says that the message was known to it already.
+pub(crate) struct Told {
+    pub(crate) result: Value,
+    pub(crate) replayed: bool,
 }
 
 /// One frame: its number, if it has one, and the JSON-RPC result in it.
@@ -57,7 +66,18 @@ impl Caller {
     }
 
     pub(crate) async fn call(&mut self, agent: &str, method: &str, params: Value) -> Result<Value, Failure> {
-        limited(self.call_unlimited(agent, method, params)).await
+        Ok(self.call_with(&[], agent, method, params).await?.result)
+    }
+
+    /// A call with headers of its own.
+    pub(crate) async fn call_with(
+        &mut self,
+        headers: &[(&str, &str)],
+        agent: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<Told, Failure> {
+        limited(self.call_unlimited(headers, agent, method, params)).await
     }
 
     /// Opens a stream on a connection of its own.
@@ -67,31 +87,66 @@ impl Caller {
         method: &str,
         params: Value,
     ) -> Result<Frames, Failure> {
-        limited(self.stream_unlimited(agent, method, params)).await
+        self.stream_with(&[], agent, method, params).await
     }
 
-    async fn call_unlimited(&mut self, agent: &str, method: &str, params: Value) -> Result<Value, Failure> {
+    /// A stream with headers of its own, such as `Last-Event-ID`.
+    pub(crate) async fn stream_with(
+        &mut self,
+        headers: &[(&str, &str)],
+        agent: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<Frames, Failure> {
+        limited(self.stream_unlimited(headers, agent, method, params)).await
+    }
+
+    /// Asks on a connection of its own and resets it after that much of the answer, which nobody learns.
+    pub(crate) async fn ask_and_reset(
+        &mut self,
+        headers: &[(&str, &str)],
+        agent: &str,
+        method: &str,
+        params: Value,
+        after_bytes: usize,
+    ) -> Result<(), Failure> {
+        let (_, body) = self.request(method, &params);
+        limited(async {
+            let connection = Connection::open(self.address).await?;
+            Ok(connection.post_json_and_reset(&path(agent), &with(headers), &body, after_bytes).await?)
+        })
+        .await
+    }
+
+    async fn call_unlimited(
+        &mut self,
+        headers: &[(&str, &str)],
+        agent: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<Told, Failure> {
         let (id, body) = self.request(method, &params);
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => Connection::open(self.address).await?,
         };
-        let answer = connection.post_json(&path(agent), HEADERS, &body).await?;
+        let answer = connection.post_json(&path(agent), &with(headers), &body).await?;
         // Kept only after a whole answer: a connection that failed is never used again.
         self.connection = Some(connection);
-        result_of(&answer.body, id)
+        Ok(Told { result: result_of(&answer.body, id)?, replayed: is_replayed(&answer.headers) })
     }
 
     async fn stream_unlimited(
         &mut self,
+        headers: &[(&str, &str)],
         agent: &str,
         method: &str,
         params: Value,
     ) -> Result<Frames, Failure> {
         let (id, body) = self.request(method, &params);
         let connection = Connection::open(self.address).await?;
-        match connection.post_json_for_events(&path(agent), HEADERS, &body).await? {
-            Reply::Events(events) => Ok(Frames { events, id }),
+        match connection.post_json_for_events(&path(agent), &with(headers), &body).await? {
+            Reply::Events(events) => Ok(Frames { replayed: is_replayed(&events.headers), events, id }),
             Reply::Answer(answer) => {
                 result_of(&answer.body, id)?;
                 Err(Failure::Unusable("a stream was asked for and a single result came".to_owned()))
@@ -129,7 +184,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cut => write!(f, "the connection was cut"),
-            Self::Error { code, message } => write!(f, "error {code}: {message}"),
+            Self::Error { code, reason, message } => write!(f, "error {code} {reason}: {message}"),
             Self::Unusable(what) => write!(f, "an answer no client can use: {what}"),
         }
     }
@@ -151,6 +206,15 @@ async fn limited<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T,
     }
 }
 
+/// The headers of every request, and those of this one.
+fn with<'a>(headers: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    [HEADERS, headers].concat()
+}
+
+fn is_replayed(headers: &Headers) -> bool {
+    headers.get(REPLAYED) == Some("true")
+}
+
 fn path(agent: &str) -> String {
     format!("/a2a/{agent}")
 }
@@ -161,10 +225,17 @@ fn result_of(body: &[u8], id: u64) -> Result<Value, Failure> {
     if let Some(error) = answer.get("error") {
         let code = error["code"].as_i64().ok_or_else(unusable)?;
         let message = error["message"].as_str().unwrap_or_default().to_owned();
-        return Err(Failure::Error { code, message });
+        let reason = reason_of(&error["data"]);
+        return Err(Failure::Error { code, reason, message });
     }
     if answer["jsonrpc"] != "2.0" || answer["id"] != id || !answer["result"].is_object() {
         return Err(unusable());
     }
     Ok(answer["result"].take())
+}
+
+/// The reason named by the error's `ErrorInfo`, which is one of its details.
+fn reason_of(details: &Value) -> String {
+    let mut reasons = details.as_array().into_iter().flatten().filter_map(|detail| detail["reason"].as_str());
+    reasons.next().unwrap_or_default().to_owned()
 }

@@ -76,10 +76,10 @@ fn add_artifact(artifacts: &mut Vec<Artifact>, new: &Artifact, append: bool) {
     }
 }
 
-/// The keys of both objects; where both have one, the newer value.
+/// The keys of both objects; where both have one, the newer value. What would grow too large stays as it was.
 fn merge(old: Option<Json>, new: Option<&Json>) -> Option<Json> {
     match (old, new) {
-        (Some(old), Some(new)) => Some(Json::merge_objects(&old, new)),
+        (Some(old), Some(new)) => Some(Json::merge_objects(&old, new).unwrap_or(old)),
         (old, new) => old.or_else(|| new.cloned()),
     }
 }

@@ -163,12 +163,12 @@ impl House {
         task(self.send(say).await.unwrap())
     }
 
-    /// Says something in the background.
+    /// Says something in the background; to be [`joined`].
     pub(crate) fn send_aside(&self, say: Say) -> JoinHandle<Result<Reply>> {
         let engine = self.engine.clone();
         self.calls.spawn(async move {
             let operation = Operation::SendMessage(say.into());
-            match within(engine.call(Call { scope: scope() }, operation)).await? {
+            match engine.call(Call { scope: scope() }, operation).await? {
                 Answer::Reply(reply) => Ok(reply),
                 Answer::Stream(_) => panic!("a stream where one answer was expected"),
             }
@@ -235,7 +235,7 @@ impl House {
     /// Stops in good order, in the background.
     pub(crate) fn drain_aside(&self, grace: Duration) -> JoinHandle<()> {
         let engine = self.engine.clone();
-        self.calls.spawn(async move { within(engine.drain(grace)).await })
+        self.calls.spawn(async move { engine.drain(grace).await })
     }
 }
 
@@ -247,6 +247,11 @@ pub(crate) fn scope() -> Scope {
 /// Waits, but not for ever.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+}
+
+/// Waits for something that goes on in the background.
+pub(crate) async fn joined<T>(aside: JoinHandle<T>) -> T {
+    within(aside).await.unwrap()
 }
 
 /// The task a call was answered with.

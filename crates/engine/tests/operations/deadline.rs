@@ -4,24 +4,22 @@ use std::time::Duration;
 
 use protocol::TaskState;
 
-use crate::common::{
-    Setup, artifact, artifacts, ask, done, say, stand_still, status_text, task, within, working,
-};
+use crate::common::{Setup, artifact, artifacts, ask, done, joined, say, stand_still, status_text, task};
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_takes_too_long_fails_and_its_agent_is_dropped() {
     for setup in [Setup::overlapping(), Setup::plain()] {
         let _time = stand_still();
         let mut house = setup.slots(1).open();
-        house.stage.prepare_words([working(), artifact("a", "kept")]);
         let call = house.send_aside(say("hello"));
         let turn = house.stage.turn().await;
-        house.store.until("accept", 1).await;
+        turn.say([artifact("a", "kept")]);
+        house.store.until("report", 1).await;
         assert!(turn.time_left() <= Duration::from_secs(600) && turn.time_left() > Duration::from_secs(590));
         tokio::time::advance(Duration::from_secs(590)).await;
         assert_eq!(house.get(&turn.task_id).await.unwrap().status.state, TaskState::Working);
         tokio::time::advance(Duration::from_secs(11)).await;
-        let failed = task(call.await.unwrap().unwrap());
+        let failed = task(joined(call).await.unwrap());
         assert_eq!(failed.status.state, TaskState::Failed);
         assert_eq!(status_text(&failed).as_deref(), Some("the turn took longer than 600s"));
         assert_eq!(artifacts(&failed), [("a".into(), "kept".into())]);
@@ -44,5 +42,5 @@ async fn each_turn_has_its_own_time_and_waiting_for_the_client_takes_none() {
     let turn = house.stage.turn().await;
     assert!(turn.time_left() > Duration::from_secs(590));
     turn.end(done());
-    assert_eq!(task(within(call).await.unwrap().unwrap()).status.state, TaskState::Completed);
+    assert_eq!(task(joined(call).await.unwrap()).status.state, TaskState::Completed);
 }

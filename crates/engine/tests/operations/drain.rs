@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use a2ad_engine::Error;
+use a2ad_engine::{Error, OnCrash};
 use protocol::TaskState;
 
-use crate::common::{Ending, Setup, artifact, done, save, say, task, within};
+use crate::common::{Ending, Setup, artifact, artifacts, chunk, done, joined, save, say, task, within};
 
 const LONG: Duration = Duration::from_secs(15);
 
@@ -25,8 +25,8 @@ async fn runs_finish_within_the_grace_and_their_callers_get_the_outcome() {
     assert_eq!((lines, ending), (vec!["3 task working".to_owned()], Ending::Cut));
     assert!(!drain.is_finished());
     turn.end(done());
-    within(drain).await.unwrap();
-    assert_eq!(task(call.await.unwrap().unwrap()).status.state, TaskState::Completed);
+    joined(drain).await;
+    assert_eq!(task(joined(call).await.unwrap()).status.state, TaskState::Completed);
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn what_does_not_finish_is_let_go_without_spending_the_attempt() {
         turn.say([artifact("a", "b"), save("place")]);
         house.store.until("report", 1).await;
         within(house.engine.drain(Duration::ZERO)).await;
-        assert!(matches!(call.await.unwrap(), Err(Error::Unavailable(_))));
+        assert!(matches!(joined(call).await, Err(Error::Unavailable(_))));
         turn.gone().await;
         assert_eq!(house.get(&turn.task_id).await.unwrap().status.state, TaskState::Working);
         assert_eq!(house.store.steps().last().unwrap(), "release");
@@ -69,19 +69,62 @@ async fn what_comes_meanwhile_is_kept_for_the_next_process() {
         let submitted = house.send_for_task(say("four").at_once()).await;
         assert_eq!(submitted.status.state, TaskState::Submitted);
         running.end(done());
-        within(drain).await.unwrap();
-        assert!(matches!(call.await.unwrap(), Err(Error::Unavailable(_))));
+        joined(drain).await;
+        assert!(matches!(joined(call).await, Err(Error::Unavailable(_))));
         assert!(house.stage.is_quiet());
         submitted.id
     };
     let mut house = Setup::overlapping().open_at(folder.path());
-    for text in ["two", "three", "four"] {
+    let mut texts = Vec::new();
+    for _ in 0..3 {
         let turn = house.stage.turn().await;
-        assert_eq!((turn.message.text().as_str(), turn.attempt), (text, 1));
+        assert_eq!(turn.attempt, 1);
+        texts.push(turn.message.text());
         turn.end(done());
     }
+    texts.sort();
+    assert_eq!(texts, ["four", "three", "two"]);
     house.store.until("finish", 3).await;
     assert_eq!(house.get(&id).await.unwrap().status.state, TaskState::Completed);
+}
+
+#[tokio::test]
+async fn a_released_turn_begins_its_artifacts_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = {
+        let mut house = Setup::plain().open_at(folder.path());
+        let (id, turn) = house.begin("hello").await;
+        turn.say([chunk("text", "one ")]);
+        house.store.until("report", 1).await;
+        within(house.engine.drain(Duration::ZERO)).await;
+        id
+    };
+    let mut house = Setup::plain().open_at(folder.path());
+    let turn = house.stage.turn().await;
+    turn.say([chunk("text", "one ")]);
+    turn.say([chunk("text", "two")]);
+    turn.end(done());
+    house.store.until("finish", 1).await;
+    assert_eq!(artifacts(&house.get(&id).await.unwrap()), [("text".into(), "one two".into())]);
+}
+
+#[tokio::test]
+async fn what_must_not_run_twice_fails_instead_of_being_released() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = || Setup::plain().on_crash(OnCrash::Fail);
+    let id = {
+        let mut house = setup().open_at(folder.path());
+        let call = house.send_aside(say("pay the bill"));
+        let turn = house.stage.turn().await;
+        within(house.engine.drain(Duration::ZERO)).await;
+        assert_eq!(task(joined(call).await.unwrap()).status.state, TaskState::Failed);
+        turn.task_id.clone()
+    };
+    let mut house = setup().open_at(folder.path());
+    assert_eq!(house.get(&id).await.unwrap().status.state, TaskState::Failed);
+    house.stage.prepare_turn([], done());
+    house.send(say("hello")).await.unwrap();
+    assert_eq!(house.stage.turn().await.message.text(), "hello");
 }
 
 #[tokio::test]

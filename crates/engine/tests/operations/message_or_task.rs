@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::{ErrorKind, ListTasks, Reply, TaskId, TaskState};
 
 use crate::common::{
-    House, Setup, answer, done, progress, refused, save, say, stand_still, status_text, working,
+    House, Setup, answer, done, joined, progress, refused, save, say, stand_still, status_text, working,
 };
 
 async fn is_nowhere(house: &House, id: &TaskId) {
@@ -47,7 +47,7 @@ async fn an_undecided_task_does_not_exist_for_anybody() {
     house.store.until("report", 2).await;
     assert_eq!(house.get(&turn.task_id).await.unwrap().status.state, TaskState::Working);
     turn.end(done());
-    call.await.unwrap().unwrap();
+    joined(call).await.unwrap();
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn a_caller_that_waits_gets_a_message_however_late() {
     is_nowhere(&house, &turn.task_id).await;
     turn.say([answer("at last")]);
     assert!(
-        matches!(call.await.unwrap().unwrap(), Reply::SentMessage(message) if message.text() == "at last")
+        matches!(joined(call).await.unwrap(), Reply::SentMessage(message) if message.text() == "at last")
     );
 }
 

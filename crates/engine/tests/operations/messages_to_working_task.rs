@@ -3,7 +3,7 @@
 use protocol::{ErrorKind, TaskState};
 
 use crate::common::{
-    Setup, artifact, artifacts, ask, done, history, refusal, save, say, task, try_again, working,
+    Setup, artifact, artifacts, ask, done, history, joined, refusal, save, say, task, try_again, working,
 };
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn it_is_recorded_at_once_and_used_when_the_run_asks() {
     assert_eq!((second.message.text().as_str(), second.attempt), ("three", 1));
     assert_ne!(first.idempotency_key, second.idempotency_key);
     second.end(done());
-    let over = task(waiting.await.unwrap().unwrap());
+    let over = task(joined(waiting).await.unwrap());
     assert_eq!(over.status.state, TaskState::Completed);
     assert!(house.stage.is_quiet());
 }

@@ -4,7 +4,8 @@ use a2ad_engine::{Answer, Outcome, Scope};
 use protocol::{ErrorKind, GetTask, Operation, Role, TaskId, TaskState};
 
 use crate::common::{
-    Setup, artifact, artifacts, ask, done, failed, history, refusal, refused, save, say, status_text, voice,
+    Setup, artifact, artifacts, ask, done, failed, history, joined, refusal, refused, save, say, status_text,
+    voice,
 };
 
 #[tokio::test]
@@ -119,7 +120,7 @@ async fn two_answers_at_once_are_both_kept() {
         while frames.next().await != "4 working" && house.get(&asked.id).await.unwrap().history.len() < 4 {}
         turn.end(done());
         for call in calls {
-            call.await.unwrap().unwrap();
+            joined(call).await.unwrap();
         }
         let mut said = history(&house.get(&asked.id).await.unwrap());
         said.sort();

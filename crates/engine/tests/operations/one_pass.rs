@@ -4,7 +4,7 @@
 use futures_util::FutureExt as _;
 use protocol::{ListTasks, TaskState};
 
-use crate::common::{Setup, answer, artifact, ask, done, progress, say, working};
+use crate::common::{Setup, answer, artifact, ask, done, joined, progress, say, working};
 
 #[tokio::test]
 async fn an_agent_that_is_ready_costs_one_commit() {
@@ -62,7 +62,7 @@ async fn an_agent_that_may_not_overlap_starts_when_its_task_is_recorded() {
     assert!(house.stage.is_quiet(), "the agent ran before its task was durable");
     house.store.open_gate();
     house.stage.turn().await.end(done());
-    call.await.unwrap().unwrap();
+    joined(call).await.unwrap();
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_ready_answer_leaves_when_it_is_durable() {
     assert!((&mut call).now_or_never().is_none(), "the answer left before its commit");
     assert_eq!(house.list(ListTasks::default()).await.unwrap().total_size, 0);
     house.store.open_gate();
-    call.await.unwrap().unwrap();
+    joined(call).await.unwrap();
     assert_eq!(house.count(TaskState::Completed).await, 1);
 }
 

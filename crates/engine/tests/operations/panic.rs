@@ -4,7 +4,7 @@ use a2ad_engine::{Agent, Answer, Outcome, Scope, Turn, Updates};
 use futures_util::future::BoxFuture;
 use protocol::{Operation, TaskState};
 
-use crate::common::{Setup, artifact, artifacts, done, say, status_text, task, working};
+use crate::common::{Setup, artifact, artifacts, done, joined, say, status_text, task, working};
 
 const SECRET: &str = "the password is swordfish";
 
@@ -28,7 +28,7 @@ async fn a_panic_on_the_way_keeps_what_was_said_and_frees_the_slot() {
         house.stage.prepare_words([working(), artifact("a", "kept")]);
         let call = house.send_aside(say("hello"));
         house.stage.turn().await.panic(SECRET);
-        let failed = task(call.await.unwrap().unwrap());
+        let failed = task(joined(call).await.unwrap());
         assert_eq!(failed.status.state, TaskState::Failed);
         assert_eq!(artifacts(&failed), [("a".into(), "kept".into())]);
         assert!(!status_text(&failed).unwrap().contains("swordfish"));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use protocol::TaskState;
 
-use crate::common::{Setup, done, history, say, task};
+use crate::common::{Setup, done, history, joined, say, task};
 
 #[tokio::test]
 async fn what_has_no_slot_is_submitted_and_runs_later() {
@@ -42,7 +42,7 @@ async fn who_waits_in_the_queue_gets_the_outcome() {
         assert_eq!(turn.message.text(), text);
         turn.end(done());
     }
-    let answered = task(blocking.await.unwrap().unwrap());
+    let answered = task(joined(blocking).await.unwrap());
     assert_eq!((answered.status.state, history(&answered)), (TaskState::Completed, vec!["two".to_owned()]));
     assert_eq!(frames.lines().await, ["2 completed"]);
 }
@@ -60,7 +60,7 @@ async fn a_crowd_goes_through_one_slot_without_a_pause() {
     // A slot that is freed and not noticed would cost seconds each time.
     let all = async {
         for call in calls {
-            assert_eq!(task(call.await.unwrap().unwrap()).status.state, TaskState::Completed);
+            assert_eq!(task(joined(call).await.unwrap()).status.state, TaskState::Completed);
         }
     };
     tokio::time::timeout(Duration::from_secs(4), all).await.expect("a free slot went unnoticed");

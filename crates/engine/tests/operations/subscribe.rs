@@ -2,7 +2,7 @@
 
 use protocol::{ErrorKind, TaskState};
 
-use crate::common::{Frames, Setup, artifact, ask, chunk, done, failed, progress, refused, say};
+use crate::common::{Frames, Setup, artifact, ask, chunk, done, failed, joined, progress, refused, say};
 
 #[tokio::test]
 async fn a_watcher_of_a_task_that_asks_sees_the_next_turn() {
@@ -17,7 +17,7 @@ async fn a_watcher_of_a_task_that_asks_sees_the_next_turn() {
     let call = house.send_aside(say("blue").to(&asked.id));
     let turn = house.stage.turn().await;
     turn.end(ask("sure?"));
-    call.await.unwrap().unwrap();
+    joined(call).await.unwrap();
     assert_eq!(frames.next().await, "5 working");
     assert_eq!(frames.next().await, "6 input_required: sure?");
 

@@ -208,6 +208,18 @@ impl<'a> Object<'a, '_> {
         })
     }
 
+    /// An optional integer of up to 64 bits that may not be negative.
+    pub fn long_count(&self, name: &str) -> Read<Option<u64>> {
+        self.maybe(name, |node| {
+            let text = if node.text().starts_with('"') { node.string()? } else { Cow::Borrowed(node.text()) };
+            text.parse().or_else(|_| {
+                node.int32().and_then(|number| {
+                    u64::try_from(number).map_err(|_| node.expected("an integer of 0 or more"))
+                })
+            })
+        })
+    }
+
     /// An optional JSON object kept as raw text.
     pub fn json_object(&self, name: &str) -> Read<Option<Json>> {
         self.maybe(name, |node| node.any_object())

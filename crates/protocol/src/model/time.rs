@@ -22,8 +22,39 @@ impl Timestamp {
 
     /// Reads RFC 3339 with any offset and up to nine fraction digits; `None` when the text is something else.
     pub fn parse(text: &str) -> Option<Self> {
-        let time: jiff::Timestamp = text.parse().ok()?;
+        // The parser behind it takes more than RFC 3339.
+        let time: jiff::Timestamp = looks_right(text).then(|| text.parse().ok())??;
         Self::RANGE.contains(&time.as_millisecond()).then(|| Self(time.as_millisecond()))
+    }
+}
+
+/// `2026-01-02T03:04:05`, up to nine fraction digits, and `Z` or an offset such as `+02:00`.
+fn looks_right(text: &str) -> bool {
+    const SHAPE: &[u8] = b"0000-00-00T00:00:00";
+    let fits = |(byte, shape): (u8, &u8)| match shape {
+        b'0' => byte.is_ascii_digit(),
+        _ => byte.eq_ignore_ascii_case(shape),
+    };
+    let Some((head, rest)) = text.as_bytes().split_at_checked(SHAPE.len()) else { return false };
+    if !head.iter().copied().zip(SHAPE).all(fits) {
+        return false;
+    }
+    let digits =
+        rest.strip_prefix(b".").map(|rest| rest.iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let zone = match digits {
+        Some(digits @ 1..=9) => &rest[1 + digits..],
+        Some(_) => return false,
+        None => rest,
+    };
+    match zone {
+        b"Z" | b"z" => true,
+        [b'+' | b'-', offset @ ..] => {
+            const OFFSET: &[u8] = b"00:00";
+            offset.len() == OFFSET.len()
+                && offset.iter().copied().zip(OFFSET).all(fits)
+                && offset < b"24".as_slice()
+        }
+        _ => false,
     }
 }
 

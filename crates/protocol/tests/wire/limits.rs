@@ -51,13 +51,12 @@ fn a_task_whose_artifact_grew_by_appending_is_read_back() {
 }
 
 #[test]
-fn merged_metadata_is_read_back() {
-    let object = |prefix: &str| {
-        let members: Vec<String> = (0..3_000).map(|at| format!(r#""{prefix}{at}":0"#)).collect();
-        Json::parse(&format!("{{{}}}", members.join(","))).unwrap()
-    };
+fn objects_that_are_too_large_together_do_not_merge() {
+    let object =
+        |name: &str, count| Json::parse(&format!(r#"{{"{name}":[0{}]}}"#, ",0".repeat(count))).unwrap();
+    assert!(Json::merge_objects(&object("a", 9_000), &object("b", 9_000)).is_none());
     let mut task = task();
-    task.metadata = Some(Json::merge_objects(&object("a"), &object("b")));
+    task.metadata = Json::merge_objects(&object("a", 4_000), &object("b", 4_000));
     let event = Event::Task(task);
     assert!(read_event(&write_event(&event)) == Ok(event));
 }

@@ -6,7 +6,7 @@ use engine::{
     Clock, Store,
     ids::TaskNo,
     log::Log,
-    store::{Accept, Advance, NotCommitted, Step, Visibility, Work},
+    store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, Work},
 };
 use protocol::{TaskState, Timestamp};
 
@@ -236,13 +236,14 @@ async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, told: &str) {
         fence: row.fence,
         attempt: row.attempt,
         deaths: row.deaths,
-        unanswered: met.unanswered,
+        unanswered: row.unanswered,
         visibility: row.visibility,
         work: expected.work,
         saved: work.saved,
     };
     assert_eq!(&found, expected, "{told}");
-    assert_eq!((met.state, met.fence), (Some(row.state), row.fence), "{told}");
+    let meets = Conflict { state: Some(row.state), fence: row.fence, unanswered: row.unanswered };
+    assert_eq!(met, meets, "{told}");
     assert_eq!(work.snapshot.log.len() as u64, row.last_seq, "{told}");
 }
 

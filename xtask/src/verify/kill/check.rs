@@ -14,14 +14,13 @@ use tokio::time::sleep;
 use super::judge::Judge;
 use super::ledger::Ledger;
 use super::load::cancel;
-use super::view::is_terminal;
+use crate::verify::lists::walk;
 use crate::verify::rpc::{Caller, Failure, TASK_NOT_FOUND};
+use crate::verify::view::is_terminal;
 
 pub(crate) const AGENTS: [&str; 2] = ["echo", "slow-writer"];
 const READERS: usize = 4;
 const BATCH: usize = 128;
-const PAGE_SIZE: u64 = 100;
-const HISTORY: u64 = 10;
 const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 
 /// A task and the agent that has it.
@@ -175,32 +174,4 @@ async fn read_share(places: Vec<Place>, address: SocketAddr) -> Result<Vec<(Plac
         found.push(((agent, id), task));
     }
     Ok(found)
-}
-
-/// Goes through all pages of one list and returns the total the last page named.
-async fn walk(
-    caller: &mut Caller,
-    agent: &str,
-    filter: Value,
-    mut each: impl FnMut(Value),
-) -> Result<u64, Failure> {
-    let mut params = filter;
-    params["pageSize"] = PAGE_SIZE.into();
-    params["historyLength"] = HISTORY.into();
-    loop {
-        let mut page = caller.call(agent, "ListTasks", params.clone()).await?;
-        let unusable = |page: &Value| Failure::Unusable(format!("a page out of form: {page}"));
-        let total = page["totalSize"].as_u64().ok_or_else(|| unusable(&page))?;
-        let token = page["nextPageToken"].as_str().ok_or_else(|| unusable(&page))?.to_owned();
-        let Value::Array(tasks) = page["tasks"].take() else { return Err(unusable(&page)) };
-        // A page that leads on and holds nothing would lead on for ever.
-        if tasks.is_empty() && !token.is_empty() {
-            return Err(unusable(&page));
-        }
-        tasks.into_iter().for_each(&mut each);
-        if token.is_empty() {
-            return Ok(total);
-        }
-        params["pageToken"] = token.into();
-    }
 }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::ledger::{Fact, Operation};
-use super::view::{Outcome, View, text_digest};
+use crate::verify::view::{Outcome, View, text_digest};
 
 /// A task is given up as poisoned at its third process death and not before.
 const DEATHS_TO_FAIL: u64 = 3;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::view::Outcome;
+use crate::verify::view::Outcome;
 
 /// What a client sets out to do. Each makes one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

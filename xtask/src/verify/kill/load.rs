@@ -14,10 +14,10 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::ledger::{Fact, Ledger, Operation};
-use super::view::{View, digest};
 use crate::verify::random::Random;
 use crate::verify::rpc::{Caller, Failure, Frames};
 use crate::verify::rpc::{TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION};
+use crate::verify::view::{View, digest};
 
 const POSTPONED_PAUSE: Duration = Duration::from_millis(10);
 

@@ -12,8 +12,10 @@ use protocol::{Artifact, Message, Part, Role};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 /// What the agent is told to do next.
-pub(crate) enum Order {
+enum Order {
     Say(Vec<Update>),
+    /// Be pending once.
+    Pause,
     End(Outcome),
     Panic(String),
 }
@@ -55,6 +57,7 @@ impl Agent for Script {
             while let Some(order) = todo.recv().await {
                 match order {
                     Order::Say(updates) => out.say(updates).await,
+                    Order::Pause => tokio::task::yield_now().await,
                     Order::End(outcome) => return outcome,
                     Order::Panic(text) => panic!("{text}"),
                 }
@@ -82,7 +85,7 @@ impl Stage {
 
     /// Orders that are there before the next unprepared turn begins: the agent is ready at its first look if they
     /// end it.
-    pub(crate) fn prepare(&self, orders: impl IntoIterator<Item = Order>) {
+    fn prepare(&self, orders: impl IntoIterator<Item = Order>) {
         self.prepared.lock().unwrap().push_back(orders.into_iter().collect());
     }
 
@@ -91,9 +94,19 @@ impl Stage {
         self.prepare([Order::Say(updates.into_iter().collect()), Order::End(outcome)]);
     }
 
+    /// The next turn is not ready at its first look, and then ends so without being asked.
+    pub(crate) fn prepare_slow_turn(&self, updates: impl IntoIterator<Item = Update>, outcome: Outcome) {
+        self.prepare([Order::Pause, Order::Say(updates.into_iter().collect()), Order::End(outcome)]);
+    }
+
     /// The next turn says this and waits for orders.
     pub(crate) fn prepare_words(&self, updates: impl IntoIterator<Item = Update>) {
         self.prepare([Order::Say(updates.into_iter().collect())]);
+    }
+
+    /// Takes back what no turn has begun with.
+    pub(crate) fn forget_prepared(&self) {
+        self.prepared.lock().unwrap().clear();
     }
 
     /// The next turn panics at its first look.

@@ -66,20 +66,27 @@ pub fn decode(node: Node<'_, '_>) -> Read<Error> {
     let mut violations = Vec::new();
     // Peers put all kinds of things into `data`; only what is typed is looked at.
     let _ = object.list("data", |node| {
-        let detail = node.object()?;
-        match detail.text("@type")?.as_deref() {
-            Some(ERROR_INFO) => reason = detail.text("reason")?,
-            Some(BAD_REQUEST) => violations = decode_violations(&detail)?,
-            _ => {}
+        let Ok(detail) = node.object() else { return Ok(()) };
+        let is = |name: &str, value: &str| detail.text(name).is_ok_and(|text| text.as_deref() == Some(value));
+        if is("@type", ERROR_INFO) && is("domain", DOMAIN) {
+            reason = detail.text("reason").ok().flatten();
+        } else if is("@type", BAD_REQUEST) {
+            violations = decode_violations(&detail).unwrap_or_default();
         }
         Ok(())
     });
-    let known = |kind: &ErrorKind| match &reason {
-        Some(reason) => kind.row().reason == reason,
-        None => kind.row().code == code,
-    };
-    let kind = ErrorKind::ALL.into_iter().find(known).unwrap_or(ErrorKind::Internal);
+    let kind = reason.as_deref().and_then(by_reason).or_else(|| by_code(code)).unwrap_or(ErrorKind::Internal);
     Ok(Error { kind, message, violations, facts: Vec::new() })
+}
+
+fn by_reason(reason: &str) -> Option<ErrorKind> {
+    ErrorKind::ALL.into_iter().find(|kind| kind.row().reason == reason)
+}
+
+/// A code that several rows share means the first of them; the catch-all code means nothing in particular.
+fn by_code(code: i32) -> Option<ErrorKind> {
+    const CATCH_ALL: i32 = -32_000;
+    ErrorKind::ALL.into_iter().find(|kind| kind.row().code == code && code != CATCH_ALL)
 }
 
 fn decode_violations(detail: &Object<'_, '_>) -> Read<Vec<Violation>> {

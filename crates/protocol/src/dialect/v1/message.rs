@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// How many parts one message or artifact may hold.
+/// How many parts one message or one chunk of an artifact may hold.
 pub const MAX_PARTS: usize = 1_000;
 
 const ROLES: [(&str, i32, Role); 2] = [("ROLE_USER", 1, Role::User), ("ROLE_AGENT", 2, Role::Agent)];
@@ -22,7 +22,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Message> {
     Ok(Message {
         id: object.need_text("messageId")?.into(),
         role: object.need("role", what, |node| node.one_of(what, &ROLES))?,
-        parts: decode_parts(&object)?,
+        parts: decode_parts(&object, MAX_PARTS)?,
         context_id: object.text("contextId")?.map(ContextId::from),
         task_id: object.text("taskId")?.map(TaskId::from),
         reference_task_ids: object.list("referenceTaskIds", |node| node.filled_string().map(TaskId::from))?,
@@ -46,14 +46,14 @@ pub fn encode(writer: &mut Writer, message: &Message) {
     });
 }
 
-/// Reads the `parts` of a message or an artifact: between one and [`MAX_PARTS`].
-pub(super) fn decode_parts(object: &Object<'_, '_>) -> Read<Vec<Part>> {
+/// Reads the `parts` of a message or an artifact: at least one, and at most `max`.
+pub(super) fn decode_parts(object: &Object<'_, '_>, max: usize) -> Read<Vec<Part>> {
     object.need("parts", "at least one part", |node| {
         let parts = node.list(decode_part)?;
         match parts.len() {
             0 => Err(node.expected("at least one part")),
-            1..=MAX_PARTS => Ok(parts),
-            _ => Err(node.expected(format_args!("at most {MAX_PARTS} parts"))),
+            count if count <= max => Ok(parts),
+            _ => Err(node.expected(format_args!("at most {max} parts"))),
         }
     })
 }

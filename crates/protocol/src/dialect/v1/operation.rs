@@ -232,6 +232,8 @@ fn maybe_count(writer: &mut Writer, name: &str, count: Option<u32>) {
 }
 
 fn unknown(method: &str) -> Error {
+    const SHOWN: usize = 64;
+    let method: String = method.chars().take(SHOWN).collect();
     let known: Vec<&str> = METHODS.iter().map(|row| row.0).collect();
     Error::new(
         ErrorKind::MethodNotFound,

@@ -49,8 +49,11 @@ const URL: &str = "an absolute http or https URL";
 
 fn decode_url(node: Node<'_, '_>) -> Read<String> {
     let url = node.filled_string()?;
-    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-    let has_host = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#']));
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    let web = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let has_host = web && !host.is_empty() && !host.starts_with(':');
     let clean = !url.contains(|character: char| character.is_whitespace() || character.is_control());
     if has_host && clean { Ok(url) } else { Err(node.expected(URL)) }
 }

@@ -79,6 +79,6 @@ fn decode_page(node: Node<'_, '_>) -> Read<TaskPage> {
         tasks,
         next_page_token: object.text("nextPageToken")?,
         page_size: object.count("pageSize")?.unwrap_or_default(),
-        total_size: object.count("totalSize")?.unwrap_or_default().into(),
+        total_size: object.long_count("totalSize")?.unwrap_or_default(),
     })
 }

@@ -41,7 +41,8 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         id: object.need_text("id")?.into(),
         context_id: object.text_or_empty("contextId")?.into(),
         status: object.need("status", "a task status", decode_status)?,
-        artifacts: object.list("artifacts", decode_artifact)?,
+        // What was appended over time is bounded by the size of a task, not by the size of a chunk.
+        artifacts: object.list("artifacts", |node| decode_parts_of(node, usize::MAX))?,
         history: object.list("history", message::decode)?,
         metadata: object.json_object("metadata")?,
     })
@@ -95,14 +96,18 @@ pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus) {
     });
 }
 
-/// Reads an artifact.
+/// Reads an artifact as an update carries it.
 pub(super) fn decode_artifact(node: Node<'_, '_>) -> Read<Artifact> {
+    decode_parts_of(node, message::MAX_PARTS)
+}
+
+fn decode_parts_of(node: Node<'_, '_>, max_parts: usize) -> Read<Artifact> {
     let object = node.object()?;
     Ok(Artifact {
         id: object.need_text("artifactId")?.into(),
         name: object.text("name")?,
         description: object.text("description")?,
-        parts: message::decode_parts(&object)?,
+        parts: message::decode_parts(&object, max_parts)?,
         extensions: object.texts("extensions")?,
         metadata: object.json_object("metadata")?,
     })

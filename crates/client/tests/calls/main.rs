@@ -1,0 +1,286 @@
+//! The client against a server that says what the test tells it to, over a loopback socket.
+
+#![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
+
+mod agent;
+
+use std::time::Duration;
+
+use a2ad_client::{Client, Error};
+use agent::{Agent, answer, events, json};
+use http::StatusCode;
+use protocol::{
+    CancelTask, ErrorKind, Event, GetTask, Message, Operation, Part, Reply, Role, SendMessage,
+    SubscribeToTask, TaskState,
+};
+
+const TASK: &str = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_WORKING"}}"#;
+
+#[tokio::test]
+async fn a_call_is_one_post_and_its_reply_is_read() {
+    let agent = Agent::start(|_| vec![json(&result(TASK)), json(&result(&format!(r#"{{"task":{TASK}}}"#)))]);
+    let client = Client::connect(&agent.url("/rpc?x=1")).unwrap();
+    let Reply::Task(task) = client.call(get()).await.unwrap() else { panic!("get is answered by a task") };
+    assert_eq!(task.status.state, TaskState::Working);
+    let Reply::SentTask(sent) = client.call(Operation::SendMessage(send())).await.unwrap() else {
+        panic!("this send is answered by a task")
+    };
+    assert_eq!(sent, task);
+
+    let requests = agent.requests();
+    assert_eq!(requests[0].line, "POST /rpc?x=1 HTTP/1.1");
+    assert_eq!(requests[0].header("a2a-version"), Some("1.0"));
+    assert_eq!(requests[0].header("content-type"), Some("application/json"));
+    assert_eq!(requests[0].header("accept"), Some("application/json"));
+    assert_eq!(requests[0].body, r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t-1"}}"#);
+    assert!(
+        requests[1]
+            .body
+            .starts_with(r#"{"jsonrpc":"2.0","id":2,"method":"SendMessage","params":{"message":"#)
+    );
+}
+
+#[tokio::test]
+async fn an_error_object_is_the_agents_word_whatever_the_status() {
+    let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"task not found: t-1"}}"#;
+    let agent = Agent::start(|_| vec![json(body), answer("404 Not Found", "application/json", body)]);
+    let client = Client::connect(&agent.url("/")).unwrap();
+    for _ in 0..2 {
+        let refused = client.call(get()).await;
+        let Err(Error::Protocol(error)) = refused else { panic!("{refused:?}") };
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::TaskNotFound, "task not found: t-1"));
+    }
+}
+
+#[tokio::test]
+async fn a_status_without_an_answer_is_told_as_such() {
+    let agent = Agent::start(|_| {
+        vec![
+            answer("502 Bad Gateway", "text/html", "<html>no</html>"),
+            answer("302 Found", "text/plain", ""),
+            answer("401 Unauthorized", "text/plain", "who?"),
+        ]
+    });
+    let client = Client::connect(&agent.url("/")).unwrap();
+    for expected in [StatusCode::BAD_GATEWAY, StatusCode::FOUND] {
+        let refused = client.call(get()).await;
+        assert!(matches!(refused, Err(Error::Status(status)) if status == expected), "{refused:?}");
+    }
+    let refused = refused(client.stream(subscribe()).await);
+    assert!(matches!(refused, Error::Status(StatusCode::UNAUTHORIZED)), "{refused:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_a2a_names_the_field() {
+    let agent = Agent::start(|_| vec![json("hello"), json(&result(r#"{"id":"t-1"}"#))]);
+    let client = Client::connect(&agent.url("/")).unwrap();
+    for expected in ["expected JSON", "result.status: required, expected a task status"] {
+        let error = client.call(get()).await.unwrap_err();
+        assert!(matches!(error, Error::Malformed(_)), "{error:?}");
+        assert!(error.to_string().ends_with(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_beyond_the_limit_is_not_read() {
+    let agent = Agent::start(|_| vec![json(&result(&" ".repeat(2_000))), events(&[&"x".repeat(2_000)])]);
+    let client = Client::connect(&agent.url("/")).unwrap().with_max_answer_bytes(1_000);
+    let error = client.call(get()).await.unwrap_err();
+    assert!(matches!(error, Error::TooLarge { limit_bytes: 1_000 }), "{error:?}");
+    let error = client.stream(subscribe()).await.unwrap().next().await.unwrap_err();
+    assert!(matches!(error, Error::TooLarge { limit_bytes: 1_000 }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_stream_gives_each_event_with_its_number() {
+    let working =
+        r#"{"jsonrpc":"2.0","id":1,"result":{"statusUpdate":{"taskId":"t-1","status":{"state":2}}}}"#;
+    let agent = Agent::start(|_| {
+        let task = result(&format!(r#"{{"task":{TASK}}}"#));
+        vec![events(&[
+            "\u{feff}: hello\r\n\r\nid: 4\r\n",
+            &format!("data: {task}\r\n\r"),
+            &format!("\nevent: message\nid: 5\ndata: {}\nda", &working[..24]),
+            &format!("ta: {}\n\n: alive\n\n", &working[24..]),
+            &format!("data: {working}\n\nretry: 1500\n\n"),
+        ])]
+    });
+    let client = Client::connect(&agent.url("/")).unwrap();
+    let mut stream = client.stream(Operation::SendStreamingMessage(send())).await.unwrap();
+    let Some((Some(4), Event::Task(task))) = stream.next().await.unwrap() else {
+        panic!("a task comes first")
+    };
+    assert_eq!(task.id.as_str(), "t-1");
+    for expected in [Some(5), None] {
+        let Some((seq, Event::Status(update))) = stream.next().await.unwrap() else {
+            panic!("then its status")
+        };
+        assert_eq!((seq, update.status.state), (expected, TaskState::Working));
+    }
+    assert_eq!(stream.next().await.unwrap(), None);
+    assert_eq!(stream.next().await.unwrap(), None);
+    assert_eq!(stream.retry(), Some(Duration::from_millis(1_500)));
+
+    let requests = agent.requests();
+    assert_eq!(requests[0].header("accept"), Some("text/event-stream"));
+    assert_eq!(requests[0].header("last-event-id"), None);
+}
+
+#[tokio::test]
+async fn a_stream_is_resumed_behind_an_event() {
+    let agent = Agent::start(|_| vec![events(&[])]);
+    let client = Client::connect(&agent.url("/")).unwrap();
+    assert_eq!(client.resume(subscribe(), 41).await.unwrap().next().await.unwrap(), None);
+    assert_eq!(agent.requests()[0].header("last-event-id"), Some("41"));
+}
+
+#[tokio::test]
+async fn a_refusal_before_the_first_event_is_the_calls_error() {
+    let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"the task has ended"}}"#;
+    let agent = Agent::start(|_| vec![json(body), json(&result(TASK))]);
+    let client = Client::connect(&agent.url("/")).unwrap();
+    let error = refused(client.stream(subscribe()).await);
+    assert!(
+        matches!(&error, Error::Protocol(error) if error.kind == ErrorKind::UnsupportedOperation),
+        "{error:?}"
+    );
+    let error = refused(client.stream(subscribe()).await);
+    assert!(error.to_string().ends_with("result: expected a stream, not one answer"), "{error}");
+}
+
+#[tokio::test]
+async fn an_error_is_the_last_thing_a_stream_says() {
+    let task = result(&format!(r#"{{"task":{TASK}}}"#));
+    let failure = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"request 17"}}"#;
+    let agent = Agent::start(|_| {
+        vec![
+            events(&[&format!("data: {task}\n\ndata: {failure}\n\ndata: {task}\n\n")]),
+            events(&["data: {}\n\n"]),
+        ]
+    });
+    let client = Client::connect(&agent.url("/")).unwrap();
+    let mut stream = client.stream(subscribe()).await.unwrap();
+    assert!(matches!(stream.next().await, Ok(Some((None, Event::Task(_))))));
+    let error = stream.next().await.unwrap_err();
+    assert!(matches!(&error, Error::Protocol(error) if error.kind == ErrorKind::Internal), "{error:?}");
+    assert_eq!(stream.next().await.unwrap(), None);
+
+    let error = client.stream(subscribe()).await.unwrap().next().await.unwrap_err();
+    assert!(matches!(error, Error::Malformed(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_is_not_the_end_of_a_stream() {
+    let task = result(&format!(r#"{{"task":{TASK}}}"#));
+    let frame = format!("data: {task}\n\n");
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: Text/Event-Stream; charset=utf-8\r\ncontent-length: 100000\r\n\r\n";
+    let agent = Agent::start(|_| vec![vec![format!("{head}{frame}").into_bytes()]]);
+    let client = Client::connect(&agent.url("/")).unwrap();
+    let mut stream = client.stream(subscribe()).await.unwrap();
+    assert!(matches!(stream.next().await, Ok(Some(_))));
+    let error = stream.next().await.unwrap_err();
+    assert!(matches!(error, Error::Transport(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_is_a_transport_error() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = Client::connect(&format!("http://{free}/")).unwrap().call(get()).await.unwrap_err();
+    assert!(matches!(error, Error::Transport(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn discovery_reads_the_card_and_calls_what_it_offers() {
+    let agent = Agent::start(|url| {
+        let card = format!(
+            r#"{{"name":"a","supportedInterfaces":[
+                {{"url":"{url}/rest","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}},
+                {{"url":"{url}/v03","protocolBinding":"JSONRPC","protocolVersion":"0.3"}},
+                {{"url":"{url}/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0","tenant":"acme"}}]}}"#
+        );
+        vec![json(&card), json(&result(TASK)), json(&result(TASK))]
+    });
+    let client = Client::discover(&agent.url("/agents/a/")).await.unwrap();
+    client.call(get()).await.unwrap();
+    let named = CancelTask { id: "t-1".into(), metadata: None, tenant: Some("other".to_owned()) };
+    client.call(Operation::CancelTask(named)).await.unwrap();
+
+    let requests = agent.requests();
+    assert_eq!(requests[0].line, "GET /agents/a/.well-known/agent-card.json HTTP/1.1");
+    assert_eq!(requests[0].header("a2a-version"), Some("1.0"));
+    assert_eq!(requests[1].line, "POST /rpc HTTP/1.1");
+    assert!(requests[1].body.ends_with(r#""params":{"tenant":"acme","id":"t-1"}}"#), "{}", requests[1].body);
+    assert!(requests[2].body.ends_with(r#""params":{"tenant":"other","id":"t-1"}}"#), "{}", requests[2].body);
+}
+
+#[tokio::test]
+async fn discovery_fails_in_words() {
+    let interface = |url: &str, version: &str| {
+        let interface =
+            format!(r#"{{"url":"{url}","protocolBinding":"JSONRPC","protocolVersion":"{version}"}}"#);
+        json(&format!(r#"{{"name":"a","supportedInterfaces":[{interface}]}}"#))
+    };
+    let agent = Agent::start(|_| {
+        vec![
+            answer("404 Not Found", "text/plain", "no card"),
+            json("[]"),
+            json(r#"{"name":"a","url":"http://old.example"}"#),
+            interface("http://old.example", "0.3"),
+            interface("https://safe.example/rpc", "1.0"),
+        ]
+    });
+    let base = agent.url("");
+    let expected = [
+        "HTTP status 404 Not Found and no JSON-RPC answer",
+        "expected an object",
+        "supportedInterfaces: required, expected at least one interface",
+        "but JSONRPC 0.3",
+        r#""https://safe.example/rpc" cannot be called: this client has no TLS yet, use http"#,
+    ];
+    for expected in expected {
+        let error = refused(Client::discover(&base).await).to_string();
+        assert!(error.ends_with(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_operation_is_called_the_way_it_is_answered() {
+    let client = Client::connect("http://127.0.0.1:1/").unwrap();
+    let error = client.call(subscribe()).await.unwrap_err();
+    assert!(matches!(error, Error::Misuse { method: "SubscribeToTask", .. }), "{error:?}");
+    let error = refused(client.stream(get()).await);
+    assert!(matches!(error, Error::Misuse { method: "GetTask", .. }), "{error:?}");
+}
+
+fn result(result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)
+}
+
+fn get() -> Operation {
+    Operation::GetTask(GetTask { id: "t-1".into(), history_length: None, tenant: None })
+}
+
+fn subscribe() -> Operation {
+    Operation::SubscribeToTask(SubscribeToTask { id: "t-1".into(), tenant: None })
+}
+
+fn send() -> SendMessage {
+    SendMessage {
+        message: Message::new("m-1", Role::User, vec![Part::text("hi")]),
+        accepted_output_modes: Vec::new(),
+        history_length: None,
+        return_immediately: false,
+        push: None,
+        metadata: None,
+        tenant: None,
+    }
+}
+
+/// Neither a client nor a stream can be printed.
+fn refused<T>(outcome: Result<T, Error>) -> Error {
+    match outcome {
+        Ok(_) => panic!("this is not refused"),
+        Err(error) => error,
+    }
+}

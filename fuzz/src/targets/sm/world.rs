@@ -1,0 +1,466 @@
+//! What can happen to a task, and what then becomes of it by the engine's rules.
+//!
+//! There is one task at a time; one that is over makes room for the next. What an agent says is prepared first
+//! and handed over with a later act, as with the runner's outbox.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use engine::{
+    Outcome, Update,
+    log::Log,
+    store::{Advance, Conflict, MAX_UNANSWERED, Step, Visibility, Work},
+    task::{
+        Names, Standing,
+        admit::{self, FollowUp},
+        advance::{self, Advanced},
+        cancel,
+    },
+};
+use protocol::{Artifact, Event, Message, Part, Role, TaskState, Timestamp};
+
+use super::life::Life;
+
+/// One thing that happens.
+pub(super) type Act = fn(&mut World);
+
+/// Everything that can happen, by name.
+pub(super) const ACTS: &[(&str, Act)] = &[
+    // A client sends a message: it waits; it does not wait; no slot is free.
+    ("send", |world| world.send(TaskState::Submitted, Visibility::Undecided, Work::Held)),
+    ("at-once", |world| world.send(TaskState::Working, Visibility::Visible, Work::Held)),
+    ("queued", |world| world.send(TaskState::Submitted, Visibility::Visible, Work::Due(world.now()))),
+    // Or the agent overlaps, and has said what was prepared before the message is recorded.
+    ("overlap", |world| world.send_overlapping(None)),
+    ("overlap-done", |world| world.send_overlapping(Some(Outcome::done()))),
+    ("overlap-asks", |world| world.send_overlapping(Some(asks_input()))),
+    // The agent prepares something to say.
+    ("working", |world| world.say(Update::Working(None))),
+    ("progress", |world| world.say(Update::Working(Some(word("soon"))))),
+    ("artifact", |world| world.say(piece(false))),
+    ("chunk", |world| world.say(piece(true))),
+    ("save", |world| world.say(Update::Save(Bytes::from_static(b"saved")))),
+    ("message", |world| world.say(Update::Message(word("here")))),
+    // The run hands it over, alone or with the outcome.
+    ("report", |world| world.hand_over(None)),
+    ("done", |world| world.hand_over(Some(Outcome::done()))),
+    ("done-saying", |world| world.hand_over(Some(Outcome::Done { message: Some(word("done")) }))),
+    ("retry", |world| world.hand_over(Some(Outcome::Failed { message: None, retryable: true }))),
+    ("failed", |world| {
+        world.hand_over(Some(Outcome::Failed { message: Some(word("no")), retryable: false }))
+    }),
+    ("rejected", |world| world.hand_over(Some(Outcome::Rejected { message: None }))),
+    ("need-input", |world| world.hand_over(Some(asks_input()))),
+    ("need-auth", |world| world.hand_over(Some(asks_auth()))),
+    // A client looks; the client that acts next decides by what was seen then, however late that is.
+    ("look", |world| world.looked = world.shown()),
+    ("late", |world| world.seen = world.looked),
+    // A client says more or answers: a slot is free; none is; the agent overlaps.
+    ("answer", |world| world.follow_up(Taken::Up)),
+    ("answer-queued", |world| world.follow_up(Taken::Later)),
+    ("answer-overlap", |world| world.follow_up(Taken::Overlapping(None))),
+    ("answer-overlap-done", |world| world.follow_up(Taken::Overlapping(Some(Outcome::done())))),
+    ("answer-overlap-asks", |world| world.follow_up(Taken::Overlapping(Some(asks_auth())))),
+    ("elsewhere", World::follow_up_elsewhere),
+    ("cancel", World::cancel),
+    // The runner takes up due work, to run it or to give it up.
+    ("claim", |world| _ = world.claim()),
+    ("give-up", World::give_up),
+    // The process drains, or dies.
+    ("halt", World::release),
+    ("halt-fails", World::fail),
+    ("crash", World::crash),
+    // Somebody who held the work before writes on.
+    ("stale-report", |world| world.write_stale(|fence, _| Step::Report { fence }, TaskState::Working)),
+    ("stale-done", |world| world.write_stale(|fence, _| Step::Finish { fence }, TaskState::Completed)),
+    ("stale-release", |world| world.write_stale(|fence, at| Step::Release { fence, at }, TaskState::Working)),
+];
+
+/// How often a turn is tried before it is given up.
+const ATTEMPTS: i64 = 6;
+/// How much an agent prepares to say at once.
+const MAX_SAID: usize = 64;
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| Names { task: "task".into(), context: "context".into() });
+
+/// All there is.
+#[derive(Default)]
+pub(super) struct World {
+    /// How many acts there have been; also the time.
+    acts: i64,
+    /// How many tasks there have been.
+    lives: usize,
+    life: Option<Life>,
+    /// What an agent has prepared to say.
+    said: Vec<Update>,
+    /// What a client saw when it looked.
+    looked: Option<TaskState>,
+    /// What the client that acts next decides by, if not by how things are.
+    seen: Option<TaskState>,
+    /// The steps that were tried, and whether they were taken.
+    #[cfg(test)]
+    pub(super) tried: Vec<(Step, bool)>,
+}
+
+/// Who runs the turn that an answer begins.
+enum Taken {
+    Up,
+    Later,
+    Overlapping(Option<Outcome>),
+}
+
+impl World {
+    /// Lets something happen and looks whether all is well.
+    pub(super) fn play(&mut self, act: Act) {
+        self.acts += 1;
+        let (lives, before) = (self.lives, self.life.as_ref().map(|life| life.row));
+        act(self);
+        if let Some(life) = &self.life {
+            life.check(before.filter(|_| lives == self.lives));
+        }
+    }
+
+    pub(super) fn check_whole(&self) {
+        if let Some(life) = &self.life {
+            life.check_whole(&NAMES);
+        }
+    }
+
+    /// The log of the last task, as stored.
+    pub(super) fn log(&self) -> Option<Vec<u8>> {
+        let (first, rest) = self.life.as_ref()?.segments().split_first()?;
+        // All segments as one: each begins with a byte that names the format.
+        Some(rest.iter().fold(first.to_vec(), |log, segment| [&log, &segment[1..]].concat()))
+    }
+
+    /// The same with one byte changed, which one and how decided by the script.
+    pub(super) fn log_with_a_damaged_byte(&self, script: &[u8]) -> Option<Bytes> {
+        let mut log = self.log()?;
+        let hash = script.iter().fold(7_usize, |hash, byte| (hash * 31 + usize::from(*byte)) % 1_000_003);
+        let at = hash % log.len();
+        log[at] = log[at].wrapping_add(*script.last()?);
+        Some(log.into())
+    }
+
+    /// How the last task ended, or stands: the name of its state, or hidden.
+    #[cfg(test)]
+    pub(super) fn ended(&self) -> Option<String> {
+        let Standing { state, visibility } = self.life.as_ref()?.row.standing;
+        let name =
+            protocol::dialect::v1::task::state_name(state).trim_start_matches("TASK_STATE_").to_lowercase();
+        Some(if visibility == Visibility::Hidden { "hidden".into() } else { name })
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.acts)
+    }
+
+    fn commit(&mut self, advance: &Advance) -> Result<(), Conflict> {
+        let Some(life) = &mut self.life else {
+            return Err(Conflict { state: None, fence: 0, unanswered: 0 });
+        };
+        let before = life.row;
+        let result = life.commit(advance);
+        assert!(result.is_ok() || life.row == before, "{:?} was refused and changed something", advance.step);
+        #[cfg(test)]
+        self.tried.push((advance.step, result.is_ok()));
+        result
+    }
+
+    fn send(&mut self, state: TaskState, visibility: Visibility, work: Work) {
+        let worked = (state == TaskState::Working).then(|| NAMES.status(state, None, self.now()));
+        self.begin(worked.into_iter().collect(), Standing { state, visibility }, work);
+    }
+
+    fn send_overlapping(&mut self, outcome: Option<Outcome>) {
+        if self.life.as_ref().is_none_or(Life::is_over) {
+            let standing = Standing { state: TaskState::Submitted, visibility: Visibility::Undecided };
+            let advanced = self.advance(standing, outcome);
+            let work = if advanced.ended { Work::Idle } else { Work::Held };
+            self.begin(advanced.events, advanced.standing, work);
+        }
+    }
+
+    fn begin(&mut self, events: Vec<Event>, standing: Standing, work: Work) {
+        if self.life.as_ref().is_some_and(|life| !life.is_over()) {
+            return;
+        }
+        self.check_whole();
+        let opening = admit::start(&NAMES, ask(), self.now());
+        let log = Log::pack([opening].into_iter().chain(events.into_iter().map(|event| (event, None))));
+        self.life = Some(Life::begin(&NAMES, &log, standing, work));
+        self.lives += 1;
+        (self.looked, self.seen) = (None, None);
+    }
+
+    fn say(&mut self, update: Update) {
+        if self.said.len() < MAX_SAID {
+            self.said.push(update);
+        }
+    }
+
+    /// What was prepared, as events.
+    fn advance(&mut self, standing: Standing, outcome: Option<Outcome>) -> Advanced {
+        let said = std::mem::take(&mut self.said);
+        let ended = outcome.is_some();
+        let advanced = advance::advance(&NAMES, standing, said, outcome, self.now());
+        let settles = |event: &Event| match event {
+            Event::Status(update) => update.status.state.is_settled(),
+            Event::Message(_) => true,
+            _ => false,
+        };
+        let first = advanced.events.iter().position(settles);
+        assert_eq!(first.is_some(), advanced.ended, "{advanced:?}");
+        assert!(
+            first.is_none_or(|at| at + 1 == advanced.events.len()),
+            "something follows the end: {advanced:?}"
+        );
+        assert!(advanced.ended || !ended, "an outcome was dropped: {advanced:?}");
+        advanced
+    }
+
+    /// The run records what was said, and the outcome if there is one (`runner::run`).
+    fn hand_over(&mut self, mut outcome: Option<Outcome>) {
+        let Some(run) = self.life.as_ref().and_then(|life| life.run) else { return };
+        let fence = run.fence;
+        let retries =
+            matches!(outcome, Some(Outcome::Failed { retryable: true, .. })) && run.attempt < ATTEMPTS;
+        if retries {
+            outcome = None;
+            self.said.push(Update::Working(Some(word("trying again"))));
+        }
+        let advanced = self.advance(run.standing, outcome);
+        let standing = advanced.standing;
+        let step = match advanced.ended {
+            true if standing.state.is_interrupted() => Step::Pause { fence },
+            true => Step::Finish { fence },
+            false if retries => Step::Retry { fence, at: self.now() },
+            false => Step::Report { fence },
+        };
+        if advanced.events.is_empty() && advanced.saved.is_none() {
+            return;
+        }
+        let visibility = run.standing.visibility != standing.visibility;
+        let change = Advance {
+            visibility: visibility.then_some(standing.visibility),
+            saved: advanced.saved.clone(),
+            ..self.says(step, standing.state, advanced.events.clone())
+        };
+        match self.commit(&change) {
+            Ok(()) if matches!(step, Step::Report { .. }) => self.update_run(standing),
+            Ok(()) => self.end_run(),
+            Err(met) => self.lost(step, advanced, met),
+        }
+    }
+
+    /// Somebody moved the task on, or said more to one that wanted to pause: then its question becomes progress,
+    /// and the work is due again for what was said.
+    fn lost(&mut self, step: Step, advanced: Advanced, met: Conflict) {
+        match step {
+            Step::Pause { fence } if met.fence == fence => {
+                assert!(met.unanswered > 0, "a run that holds the work was refused: {met:?}");
+                let mut events = advanced.events;
+                if let Some(Event::Status(update)) = events.last_mut() {
+                    update.status.state = TaskState::Working;
+                }
+                let again = Step::Again { fence, at: self.now() };
+                let change = Advance {
+                    visibility: Some(Visibility::Visible),
+                    saved: advanced.saved,
+                    ..self.says(again, TaskState::Working, events)
+                };
+                self.commit(&change).expect("the work is still this run's");
+            }
+            _ => assert!(met.state.is_some_and(TaskState::is_terminal), "{step:?} was refused: {met:?}"),
+        }
+        self.end_run();
+    }
+
+    fn follow_up(&mut self, taken: Taken) {
+        let Some(now) = self.shown() else { return };
+        let seen = self.seen.take().unwrap_or(now);
+        let verdict = admit::follow_up(&NAMES, seen, None);
+        assert_eq!(verdict.is_err(), seen.is_terminal(), "{verdict:?}");
+        match verdict {
+            Err(_) => {}
+            Ok(FollowUp::More) => self.say_more(seen == now),
+            Ok(FollowUp::Answer) => self.answer(taken, seen == now),
+        }
+    }
+
+    fn say_more(&mut self, fresh: bool) {
+        let listen = Advance {
+            status: Some((TaskState::Working, self.now())),
+            ..self.step(Step::Listen, [admit::go_on(&NAMES, ask(), self.now())])
+        };
+        if let Err(met) = self.commit(&listen) {
+            assert!(!fresh || met.unanswered == MAX_UNANSWERED, "{met:?}");
+        }
+    }
+
+    fn answer(&mut self, taken: Taken, fresh: bool) {
+        let mut events = vec![admit::go_on(&NAMES, ask(), self.now())];
+        let mut standing = Standing { state: TaskState::Working, visibility: Visibility::Visible };
+        let mut step = Step::Resume;
+        match taken {
+            Taken::Up => {}
+            Taken::Later => step = Step::Queue { at: self.now() },
+            Taken::Overlapping(outcome) => {
+                let advanced = self.advance(standing, outcome);
+                events.extend(advanced.events.into_iter().map(|event| (event, None)));
+                standing = advanced.standing;
+                step = if advanced.ended { Step::Settle } else { Step::Resume };
+            }
+        }
+        let change = Advance { status: Some((standing.state, self.now())), ..self.step(step, events) };
+        let result = self.commit(&change);
+        assert!(result.is_ok() || !fresh, "{step:?} met {result:?}");
+        if let (Ok(()), Step::Resume, Some(life)) = (result, step, &mut self.life) {
+            life.take_up(standing);
+        }
+    }
+
+    fn follow_up_elsewhere(&mut self) {
+        if let Some(state) = self.shown() {
+            admit::follow_up(&NAMES, state, Some(&"elsewhere".into()))
+                .expect_err("a task has one conversation");
+            assert_eq!(admit::follow_up(&NAMES, state, Some(&NAMES.context)).is_err(), state.is_terminal());
+        }
+    }
+
+    fn cancel(&mut self) {
+        let Some(now) = self.shown() else { return };
+        let seen = self.seen.take().unwrap_or(now);
+        let event = cancel::cancel(&NAMES, seen, self.now());
+        assert_eq!(event.is_err(), seen.is_terminal(), "{event:?}");
+        let Ok(event) = event else { return };
+        let change = self.says(Step::Cancel, TaskState::Canceled, vec![event]);
+        // Whatever happened since the look: an open task can be ended, one that is over stays as it is.
+        assert_eq!(self.commit(&change).is_err(), now.is_terminal());
+    }
+
+    /// Takes up due work; says whether there was any.
+    fn claim(&mut self) -> bool {
+        let due = self.life.as_ref().is_some_and(|life| matches!(life.row.work, Work::Due(_)));
+        let claim = Advance { visibility: Some(Visibility::Visible), ..self.step(Step::Claim, []) };
+        let claimed = self.commit(&claim).is_ok();
+        assert_eq!(claimed, due);
+        if let (true, Some(life)) = (claimed, &mut self.life) {
+            life.take_up(Standing { visibility: Visibility::Visible, ..life.row.standing });
+            if life.row.attempt > ATTEMPTS {
+                self.fail();
+            }
+        }
+        claimed
+    }
+
+    fn give_up(&mut self) {
+        if self.claim() {
+            self.fail();
+        }
+    }
+
+    /// The runner ends its run as failed, because it must not go on.
+    fn fail(&mut self) {
+        let Some(fence) = self.fence() else { return };
+        let failed = NAMES.status(TaskState::Failed, Some(word("gave up")), self.now());
+        let change = Advance {
+            visibility: Some(Visibility::Visible),
+            ..self.says(Step::Finish { fence }, TaskState::Failed, vec![failed])
+        };
+        self.end_run_by(&change);
+    }
+
+    fn release(&mut self) {
+        let Some(fence) = self.fence() else { return };
+        let release = self.step(Step::Release { fence, at: self.now() }, []);
+        self.end_run_by(&release);
+    }
+
+    /// The last change of a run: it is refused only when a client has ended the task.
+    fn end_run_by(&mut self, change: &Advance) {
+        let over = self.life.as_ref().is_some_and(Life::is_over);
+        assert_eq!(self.commit(change).is_err(), over, "{:?}", change.step);
+        self.end_run();
+    }
+
+    fn crash(&mut self) {
+        let now = self.now();
+        self.said.clear();
+        if let Some(life) = &mut self.life {
+            life.die(now);
+        }
+    }
+
+    /// One of the former runs writes. It must not, once another has held the work or the turn is over; until then
+    /// it keeps quiet by itself.
+    fn write_stale(&mut self, step: fn(i64, Timestamp) -> Step, state: TaskState) {
+        let Some(life) = &self.life else { return };
+        let turn = usize::try_from(self.acts).unwrap_or_default();
+        let Some(run) = life.former.get(turn % life.former.len().max(1)) else { return };
+        if life.is_stale(*run) {
+            let stale = step(run.fence, self.now());
+            let status = NAMES.status(state, Some(word("late")), self.now());
+            let late =
+                Advance { visibility: Some(Visibility::Visible), ..self.says(stale, state, vec![status]) };
+            self.commit(&late).expect_err("a stale run wrote");
+        }
+    }
+
+    fn update_run(&mut self, standing: Standing) {
+        if let Some(run) = self.life.as_mut().and_then(|life| life.run.as_mut()) {
+            run.standing = standing;
+        }
+    }
+
+    fn end_run(&mut self) {
+        if let Some(life) = &mut self.life {
+            life.let_go();
+        }
+    }
+
+    /// The state of a task that clients can see.
+    fn shown(&self) -> Option<TaskState> {
+        let standing = self.life.as_ref()?.row.standing;
+        (standing.visibility == Visibility::Visible).then_some(standing.state)
+    }
+
+    /// The fence of the run that holds the work, as far as it knows.
+    fn fence(&self) -> Option<i64> {
+        Some(self.life.as_ref()?.run?.fence)
+    }
+
+    /// A step that leads to a state, if it says one.
+    fn says(&self, step: Step, state: TaskState, events: Vec<Event>) -> Advance {
+        let says = events.iter().any(|event| !matches!(event, Event::Artifact(_)));
+        let status = says.then_some((state, self.now()));
+        Advance { status, ..self.step(step, events.into_iter().map(|event| (event, None))) }
+    }
+
+    fn step(&self, step: Step, events: impl IntoIterator<Item = (Event, Option<Message>)>) -> Advance {
+        Advance { no: NO, step, log: Log::pack(events), status: None, visibility: None, saved: None }
+    }
+}
+
+/// There is one task at a time.
+const NO: engine::ids::TaskNo = engine::ids::TaskNo(1);
+
+fn asks_input() -> Outcome {
+    Outcome::NeedInput { message: word("which?") }
+}
+
+fn asks_auth() -> Outcome {
+    Outcome::NeedAuth { message: word("who?") }
+}
+
+fn ask() -> Message {
+    Message::new("user", Role::User, vec![Part::text("please")])
+}
+
+fn word(text: &str) -> Message {
+    Message::new("agent", Role::Agent, vec![Part::text(text)])
+}
+
+fn piece(append: bool) -> Update {
+    Update::Artifact { artifact: Artifact::new("artifact", vec![Part::text("piece")]), append, last: !append }
+}
