@@ -24,23 +24,65 @@ const READY_POLL: Duration = Duration::from_millis(5);
 pub(crate) struct Server {
     child: Child,
     log: PathBuf,
+    /// How much earlier processes had written into the log.
+    log_start: usize,
     pub(crate) address: SocketAddr,
     /// From the start of the process to the first `/readyz` that said so.
     pub(crate) ready_after: Duration,
 }
 
+/// What is unusual about a start.
+#[derive(Default)]
+pub(crate) struct Launch {
+    /// Words before the program: another one that becomes it, as `strace -D` does.
+    pub(crate) wrapper: Vec<OsString>,
+    /// Words behind those that every start has.
+    pub(crate) arguments: Vec<OsString>,
+    /// Where the program's output goes, when not into a file beside the store.
+    pub(crate) log: Option<PathBuf>,
+}
+
+impl Launch {
+    /// A start with a configuration, which is written to a file beside the store.
+    pub(crate) fn with_config(store: &Path, text: &str) -> Result<Self> {
+        let config = store.with_extension("toml");
+        fs::write(&config, text).context("cannot write a configuration")?;
+        Ok(Self { arguments: vec!["--config".into(), config.into()], ..Self::default() })
+    }
+}
+
 impl Server {
     /// Starts `program` on `store` and returns once it is ready. Its output goes to a file beside the store.
     pub(crate) async fn start(program: &Path, store: &Path) -> Result<Self> {
+        Self::start_by(&Launch::default(), program, store).await
+    }
+
+    /// Starts `program` on `store` in an unusual way and returns once it is ready.
+    pub(crate) async fn start_by(launch: &Launch, program: &Path, store: &Path) -> Result<Self> {
+        let started = Instant::now();
+        let mut server = Self::spawn(launch, program, store)?;
+        if let Some(status) = server.ended_before_ready().await? {
+            bail!("the server ended before it was ready ({status})\n{}", server.log_tail());
+        }
+        server.ready_after = started.elapsed();
+        Ok(server)
+    }
+
+    /// Starts `program` on `store` and does not wait for it.
+    pub(crate) fn spawn(launch: &Launch, program: &Path, store: &Path) -> Result<Self> {
         let address = free_address()?;
-        let log = store.with_extension("log");
+        let log = launch.log.clone().unwrap_or_else(|| store.with_extension("log"));
         let output = File::options().create(true).append(true).open(&log)?;
-        let mut command = Command::new(program);
+        let log_start = usize::try_from(output.metadata()?.len())?;
+        let mut words = launch.wrapper.iter().map(OsString::as_os_str).chain([program.as_os_str()]);
+        let mut command = Command::new(words.next().expect("the program is the last word"));
         command
+            .args(words)
             .arg("serve")
             .args(["--listen", &address.to_string()])
             .arg("--store")
             .arg(store)
+            .args(&launch.arguments)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
@@ -48,15 +90,29 @@ impl Server {
         for name in own_settings() {
             command.env_remove(name);
         }
-        let started = Instant::now();
         let child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
-        let mut server = Self { child, log, address, ready_after: Duration::ZERO };
-        match timeout(READY_LIMIT, server.wait_ready()).await {
-            Ok(ready) => ready?,
-            Err(_) => bail!("the server was not ready within {READY_LIMIT:?}\n{}", server.log_tail()),
+        Ok(Self { child, log, log_start, address, ready_after: Duration::ZERO })
+    }
+
+    /// Waits until the program is ready; the exit status, if it ends before.
+    pub(crate) async fn ended_before_ready(&mut self) -> Result<Option<ExitStatus>> {
+        match timeout(READY_LIMIT, self.wait_ready()).await {
+            Ok(ended) => ended,
+            Err(_) => bail!("the server was not ready within {READY_LIMIT:?}\n{}", self.log_tail()),
         }
-        server.ready_after = started.elapsed();
-        Ok(server)
+    }
+
+    /// The id of the process, while it runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// The exit status, if the program ends by itself within `limit`.
+    pub(crate) async fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>> {
+        match timeout(limit, self.child.wait()).await {
+            Ok(status) => Ok(Some(status.context("cannot wait for the server")?)),
+            Err(_) => Ok(None),
+        }
     }
 
     /// The exit status, if the program has ended by itself.
@@ -80,21 +136,26 @@ impl Server {
             .context("cannot wait for the server")
     }
 
+    /// What this process has written.
+    pub(crate) fn log(&self) -> String {
+        let bytes = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(bytes.get(self.log_start..).unwrap_or_default()).into_owned()
+    }
+
     /// The end of what the program has written, for a message to a person.
     pub(crate) fn log_tail(&self) -> String {
-        let bytes = fs::read(&self.log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.log();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
 
-    async fn wait_ready(&mut self) -> Result<()> {
+    async fn wait_ready(&mut self) -> Result<Option<ExitStatus>> {
         loop {
             if let Some(status) = self.ended()? {
-                bail!("the server ended before it was ready ({status})\n{}", self.log_tail());
+                return Ok(Some(status));
             }
             if is_ready(self.address).await {
-                return Ok(());
+                return Ok(None);
             }
             sleep(READY_POLL).await;
         }

@@ -9,12 +9,21 @@
 )]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "data to stdout, talk to stderr")]
 
+mod extras;
+mod faults;
+mod fill;
 mod kill;
 mod lists;
+mod poison;
 mod random;
+mod recovery;
+mod resume;
+mod retention;
 mod rpc;
+mod storm;
 mod trial;
 mod view;
+mod writer;
 
 use anyhow::{Result, bail};
 
@@ -26,12 +35,56 @@ struct Row {
     run: fn(&[String]) -> Result<()>,
 }
 
-const ROWS: &[Row] = &[Row {
-    id: "T-R1",
-    proves: "kill -9 under load loses nothing, doubles nothing and leaves no gap",
-    options: kill::OPTIONS,
-    run: kill::run,
-}];
+const ROWS: &[Row] = &[
+    Row {
+        id: "T-R1",
+        proves: "kill -9 under load loses nothing, doubles nothing and leaves no gap",
+        options: kill::OPTIONS,
+        run: kill::run,
+    },
+    Row {
+        id: "T-R9",
+        proves: "a key sent many times at once makes one task, whatever is cut off",
+        options: storm::OPTIONS,
+        run: storm::run,
+    },
+    Row {
+        id: "T-R10",
+        proves: "a cancel and an end that meet leave one ending, and everybody is told the same",
+        options: races::OPTIONS,
+        run: races::run,
+    },
+    Row {
+        id: "T-R7",
+        proves: "a disk that fails, fills up or turns read-only stops the server, and nothing acknowledged is lost",
+        options: faults::OPTIONS,
+        run: faults::run,
+    },
+    Row {
+        id: "T-R8",
+        proves: "a store full of tasks is served again soon after kill -9, and what was at work ends soon",
+        options: recovery::OPTIONS,
+        run: recovery::run,
+    },
+    Row {
+        id: "T-R11",
+        proves: "a stream that is cut and resumed misses nothing and repeats nothing, also across kill -9",
+        options: resume::OPTIONS,
+        run: resume::run,
+    },
+    Row {
+        id: "T-R14",
+        proves: "a task that kills the process is given up, and every other task ends well",
+        options: poison::OPTIONS,
+        run: poison::run,
+    },
+    Row {
+        id: "T-R16",
+        proves: "tasks expire under load: gone, nothing else touched, no growth, live calls hardly slower",
+        options: retention::OPTIONS,
+        run: retention::run,
+    },
+];
 
 /// Runs the row named by the first argument with the rest as its options.
 pub(crate) fn run(args: Vec<String>) -> Result<()> {

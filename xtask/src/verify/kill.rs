@@ -7,10 +7,10 @@
 //!
 //! Deliberately not here: power loss (SIGKILL leaves the page cache intact), kills at named points, replicas.
 
-mod check;
-mod judge;
-mod ledger;
-mod load;
+pub(super) mod check;
+pub(super) mod judge;
+pub(super) mod ledger;
+pub(super) mod load;
 mod options;
 mod report;
 

@@ -20,6 +20,7 @@ const REPLAYED: &str = "A2AD-Replayed";
 pub(crate) const TASK_NOT_FOUND: i64 = -32001;
 pub(crate) const TASK_NOT_CANCELABLE: i64 = -32002;
 pub(crate) const UNSUPPORTED_OPERATION: i64 = -32004;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
 const UNAVAILABLE: i64 = -32000;
 
 /// Calls the agents of one server over one connection, which is opened when needed.

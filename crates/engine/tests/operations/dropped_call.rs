@@ -113,7 +113,7 @@ async fn a_change_on_its_way_does_not_need_its_caller() {
         let house = setup.open();
         house.stage.prepare_turn([], ask("which?"));
         let asked = house.send_for_task(say("one of them")).await;
-        for message in [say("hello"), say("blue").to(&asked.id)] {
+        for (message, finished) in [(say("hello"), 1), (say("blue").to(&asked.id), 2)] {
             house.stage.prepare_slow_turn([], done());
             house.store.close_gate();
             let call = house.send_aside(message);
@@ -121,8 +121,8 @@ async fn a_change_on_its_way_does_not_need_its_caller() {
             call.abort();
             assert!(within(call).await.unwrap_err().is_cancelled());
             house.store.open_gate();
+            house.store.until("finish", finished).await;
         }
-        house.store.until("finish", 2).await;
         assert_eq!(house.count(TaskState::Completed).await, 2);
     }
 }

@@ -4,15 +4,15 @@ use bytes::Bytes;
 use engine::{
     Clock,
     ids::TaskNo,
-    store::{Accept, Change, NotCommitted, Receipt, StoreError},
+    store::{Accept, Change, NotCommitted, Receipt, Step, StoreError},
 };
 use futures_util::FutureExt as _;
 
 use super::{
     bench::Bench,
     samples::{
-        accept, accepted, advance, at, found, hand_over, lookup, number, report, save, scope, tag, task,
-        words,
+        accept, accepted, advance, at, found, hand_over, lookup, number, report, save, scope, step, tag,
+        task, words,
     },
 };
 
@@ -44,7 +44,7 @@ async fn a_failed_write_ends_the_writing(bench: &dyn Bench) {
 
     let store = bench.reopen(store, &Clock::manual(at(0)));
     assert_eq!(words(&found(&*store, no).await.log), ["first", "second"]);
-    advance(&*store, report(no, &["third"])).await.unwrap();
+    advance(&*store, step(no, Step::Claim)).await.unwrap();
 }
 
 async fn nothing_of_a_failed_write_is_found_later(bench: &dyn Bench) {

@@ -106,6 +106,11 @@ impl Life {
         self.run = Some(Run { number: self.runs, fence, attempt, standing });
     }
 
+    /// A turn began and ended in one change: nobody held it, and nobody before it may write any more.
+    pub(super) fn pass_over(&mut self) {
+        self.runs += 1;
+    }
+
     /// The run is over.
     pub(super) fn let_go(&mut self) {
         self.former.extend(self.run.take());

@@ -283,22 +283,24 @@ impl World {
         assert_eq!(verdict.is_err(), seen.is_terminal(), "{verdict:?}");
         match verdict {
             Err(_) => {}
-            Ok(FollowUp::More) => self.say_more(seen == now),
-            Ok(FollowUp::Answer) => self.answer(taken, seen == now),
+            Ok(FollowUp::More) => self.say_more(now),
+            Ok(FollowUp::Answer) => self.answer(taken, now),
         }
     }
 
-    fn say_more(&mut self, fresh: bool) {
+    /// More is taken by a task that is being worked on, up to a limit, whatever the client saw.
+    fn say_more(&mut self, now: TaskState) {
         let listen = Advance {
             status: Some((TaskState::Working, self.now())),
             ..self.step(Step::Listen, [admit::go_on(&NAMES, ask(), self.now())])
         };
-        if let Err(met) = self.commit(&listen) {
-            assert!(!fresh || met.unanswered == MAX_UNANSWERED, "{met:?}");
-        }
+        let taken = self.commit(&listen);
+        let full = taken.is_err_and(|met| met.unanswered == MAX_UNANSWERED);
+        assert!(taken.is_ok() != (now.is_settled() || full), "{now:?}: {taken:?}");
     }
 
-    fn answer(&mut self, taken: Taken, fresh: bool) {
+    /// An answer is taken by a task that waits for one, whatever the client saw.
+    fn answer(&mut self, taken: Taken, now: TaskState) {
         let mut events = vec![admit::go_on(&NAMES, ask(), self.now())];
         let mut standing = Standing { state: TaskState::Working, visibility: Visibility::Visible };
         let mut step = Step::Resume;
@@ -314,9 +316,11 @@ impl World {
         }
         let change = Advance { status: Some((standing.state, self.now())), ..self.step(step, events) };
         let result = self.commit(&change);
-        assert!(result.is_ok() || !fresh, "{step:?} met {result:?}");
-        if let (Ok(()), Step::Resume, Some(life)) = (result, step, &mut self.life) {
-            life.take_up(standing);
+        assert_eq!(result.is_ok(), now.is_interrupted(), "{step:?} met {result:?}");
+        match (result, step, &mut self.life) {
+            (Ok(()), Step::Resume, Some(life)) => life.take_up(standing),
+            (Ok(()), Step::Settle, Some(life)) => life.pass_over(),
+            _ => {}
         }
     }
 

@@ -293,7 +293,7 @@ fn missing(ledger: &Ledger, task: &str, failure: Failure) -> Result<(), Failure>
     }
 }
 
-fn message(call: Uuid, text: &str, at_once: bool) -> Value {
+pub(crate) fn message(call: Uuid, text: &str, at_once: bool) -> Value {
     json!({
         "message": {"messageId": call.to_string(), "role": "ROLE_USER", "parts": [{"text": text}]},
         "configuration": {"returnImmediately": at_once}

@@ -1,0 +1,150 @@
+//! A disk that becomes read-only: a file system of its own that is told to have found an error in itself, which
+//! is how disks become read-only in earnest. What was not synced by then is lost with it. Without the right to
+//! mount one, writes that fail with the same error.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::disk::{Disk, Means, Moment};
+use super::mount::{self, Mount};
+use super::traced::{self, Tampering};
+use crate::server::{Launch, Server};
+use crate::verify::random::Random;
+
+const IMAGE_BYTES: u64 = 512 * 1024 * 1024;
+const WRITES: &str = "pwrite64,write,ftruncate,fallocate";
+
+pub(crate) fn disk(place: &Path, means: Means) -> Result<Box<dyn Disk>> {
+    let real = match means {
+        Means::All => Real::make(place),
+        Means::WithoutMounts => Err(anyhow::anyhow!("no mounts are wanted")),
+    };
+    match real {
+        Ok(real) => Ok(Box::new(real)),
+        Err(error) => {
+            eprintln!("T-R7: {error:#}; writes that fail stand in for a read-only disk");
+            traced::find_strace()?;
+            Ok(Box::new(Pretended { store: place.join("store.db"), trace: place.join("trace") }))
+        }
+    }
+}
+
+/// An ext4 file system in a file.
+struct Real {
+    image: PathBuf,
+    store: PathBuf,
+    /// Elsewhere: the server must be able to say what happened.
+    log: PathBuf,
+    /// Gone only while the file system is mended.
+    mount: Option<Mount>,
+    dead_since: Option<Moment>,
+}
+
+impl Real {
+    fn make(place: &Path) -> Result<Self> {
+        let image = place.join("image");
+        fs::File::create(&image)?.set_len(IMAGE_BYTES)?;
+        mount::run("mkfs.ext4", &["-q", "-F", &image.to_string_lossy()])?;
+        let at = place.join("disk");
+        let (store, log) = (at.join("store.db"), place.join("store.log"));
+        let mut real = Self { image, store, log, mount: None, dead_since: None };
+        real.attach()?;
+        // Asked now, so that a system that cannot do it is found out before it matters.
+        real.trigger()?;
+        Ok(real)
+    }
+
+    fn attach(&mut self) -> Result<()> {
+        let at = self.store.parent().context("a store lies in a directory")?;
+        let words = ["-o", "loop,errors=remount-ro", &self.image.to_string_lossy()];
+        self.mount = Some(Mount::make(&words, at)?);
+        Ok(())
+    }
+
+    /// The file to write to for the file system to find an error.
+    fn trigger(&self) -> Result<PathBuf> {
+        let mount = self.mount.as_ref().context("the disk is not mounted")?;
+        let device = mount.ask("findmnt", &["-n", "-o", "SOURCE"])?;
+        let name = Path::new(&device).file_name().context("a device has a name")?;
+        let trigger = Path::new("/sys/fs/ext4").join(name).join("trigger_fs_error");
+        fs::metadata(&trigger).context("this kernel cannot be told of an error")?;
+        Ok(trigger)
+    }
+}
+
+impl Disk for Real {
+    fn means(&self) -> &'static str {
+        "EROFS on an ext4 that found an error"
+    }
+
+    fn store(&self) -> &Path {
+        &self.store
+    }
+
+    fn launch(&mut self, _: &mut Random) -> Result<Launch> {
+        Ok(Launch { log: Some(self.log.clone()), ..Launch::default() })
+    }
+
+    fn strike(&mut self, _: &Server, _: &mut Random) -> Result<()> {
+        fs::write(self.trigger()?, "1").context("the file system cannot be told of an error")?;
+        self.dead_since = Some(Moment::now());
+        Ok(())
+    }
+
+    fn dead_since(&self) -> Option<Moment> {
+        self.dead_since
+    }
+
+    fn refuses_starts(&self) -> bool {
+        true
+    }
+
+    fn mend(&mut self) -> Result<()> {
+        self.mount = None;
+        self.dead_since = None;
+        // Its exit code says that there was something to repair, which is no news.
+        if let Err(error) = mount::run("e2fsck", &["-f", "-y", &self.image.to_string_lossy()]) {
+            eprintln!("T-R7: {}", error.to_string().lines().next().unwrap_or_default());
+        }
+        self.attach()
+    }
+}
+
+/// A disk whose writes fail as on a read-only one.
+struct Pretended {
+    store: PathBuf,
+    trace: PathBuf,
+}
+
+impl Disk for Pretended {
+    fn means(&self) -> &'static str {
+        "EROFS on writes injected with strace, for want of a file system to break"
+    }
+
+    fn store(&self) -> &Path {
+        &self.store
+    }
+
+    fn launch(&mut self, random: &mut Random) -> Result<Launch> {
+        let mut log = self.store.clone().into_os_string();
+        log.push("-wal");
+        let files = [self.store.clone(), log.into()];
+        let first = random.within(400..=6_000);
+        let tampering = Tampering { calls: WRITES, error: "EROFS", first, lasting: true, files: &files };
+        Ok(traced::launch(&tampering, &self.trace))
+    }
+
+    fn strike(&mut self, _: &Server, _: &mut Random) -> Result<()> {
+        Ok(())
+    }
+
+    fn dead_since(&self) -> Option<Moment> {
+        traced::first_failure(&self.trace).ok().flatten()
+    }
+
+    fn mend(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

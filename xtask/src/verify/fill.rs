@@ -1,0 +1,127 @@
+//! Tasks by the thousand: a store that has something in it before a row begins, and many tasks read at once.
+//!
+//! Deliberately not here: what a row then does with them.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::kill::load::message;
+use super::random::Random;
+use super::rpc::{Caller, Failure, TASK_NOT_FOUND};
+use super::view::{View, text_digest};
+
+const CONNECTIONS: u64 = 64;
+const READERS: usize = 8;
+
+/// A task that was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) task: String,
+    call: Uuid,
+}
+
+impl Sent {
+    /// What is wrong with the echo in a task that was read, if anything.
+    pub(crate) fn fault_in(&self, task: &Value) -> Option<String> {
+        let outcome = View::of(task).ok().and_then(|view| view.outcome());
+        match outcome {
+            None => Some(format!("has not ended: {}", task["status"])),
+            Some(outcome) if outcome.text != text_digest(&echoed(self.call)) => {
+                Some("has another text than was sent".to_owned())
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// Sends so many messages to `echo` over many connections; each task has ended when this returns.
+pub(crate) async fn finished(address: SocketAddr, tasks: u64, random: &mut Random) -> Result<Vec<Sent>> {
+    send(address, tasks, random, |call| ("echo", message(call, &echoed(call), false))).await
+}
+
+/// Sends so many messages of one text and does not wait for their tasks to end.
+pub(crate) async fn begun(
+    address: SocketAddr,
+    agent: &'static str,
+    text: &str,
+    tasks: u64,
+    random: &mut Random,
+) -> Result<Vec<Sent>> {
+    let text = text.to_owned();
+    send(address, tasks, random, move |call| (agent, message(call, &text, true))).await
+}
+
+async fn send(
+    address: SocketAddr,
+    tasks: u64,
+    random: &mut Random,
+    request: impl Fn(Uuid) -> (&'static str, Value) + Clone + Send + 'static,
+) -> Result<Vec<Sent>> {
+    let mut senders = JoinSet::new();
+    for sender in 0..CONNECTIONS {
+        let share = (tasks + sender) / CONNECTIONS;
+        let (mut random, request) = (random.branch(), request.clone());
+        senders.spawn(async move {
+            let mut caller = Caller::new(address);
+            let mut sent = Vec::new();
+            for _ in 0..share {
+                let call = random.uuid();
+                let (agent, params) = request(call);
+                let answer = caller.call(agent, "SendMessage", params).await?;
+                let task = View::of(&answer["task"]).map_err(Failure::Unusable)?.task;
+                sent.push(Sent { task, call });
+            }
+            Ok::<_, Failure>(sent)
+        });
+    }
+    let mut sent = Vec::new();
+    while let Some(share) = senders.join_next().await {
+        sent.extend(share.context("a sender failed")?.map_err(|failure| anyhow!("{failure}"))?);
+    }
+    Ok(sent)
+}
+
+/// Reads tasks of one agent over a few connections: each id with the task, or with nothing when it is unknown.
+pub(crate) async fn read(
+    address: SocketAddr,
+    agent: &'static str,
+    ids: &[String],
+) -> Result<Vec<(String, Option<Value>)>> {
+    let mut readers = JoinSet::new();
+    for share in ids.chunks(ids.len().div_ceil(READERS).max(1)) {
+        let share = share.to_vec();
+        readers.spawn(async move {
+            let mut caller = Caller::new(address);
+            let mut found = Vec::with_capacity(share.len());
+            for id in share {
+                let task = match caller.call(agent, "GetTask", json!({"id": id})).await {
+                    Ok(task) => Some(task),
+                    Err(Failure::Error { code: TASK_NOT_FOUND, .. }) => None,
+                    Err(failure) => return Err(failure),
+                };
+                found.push((id, task));
+            }
+            Ok(found)
+        });
+    }
+    let mut found = Vec::with_capacity(ids.len());
+    while let Some(share) = readers.join_next().await {
+        found.extend(share.context("a reader failed")?.map_err(|failure| anyhow!("{failure}"))?);
+    }
+    Ok(found)
+}
+
+/// How many tasks of an agent are in a state, as its list says.
+pub(crate) async fn count(caller: &mut Caller, agent: &str, state: &str) -> Result<u64> {
+    let filter = json!({"status": state, "pageSize": 1});
+    let page = caller.call(agent, "ListTasks", filter).await.map_err(|failure| anyhow!("{failure}"))?;
+    page["totalSize"].as_u64().with_context(|| format!("a page without a total: {page}"))
+}
+
+fn echoed(call: Uuid) -> String {
+    format!("stored {call}")
+}

@@ -1,0 +1,155 @@
+//! T-R11: streams that are cut again and again and resumed with `Last-Event-ID`, also across SIGKILL and restart
+//! of the server, also when the task has finished meanwhile. No event is missing, repeated or out of order.
+//!
+//! Each task has one reader (`reader.rs`) that cuts its own stream at random moments and resumes; what it is
+//! shown is entered in a track (`track.rs`), which is pure and knows the rules. When the task has ended, the
+//! reader has the whole log replayed and asks what must be refused or flagged (`ended.rs`).
+//!
+//! Deliberately not here: idempotent sends and cancels (T-R9, T-R10), replicas.
+
+mod ended;
+mod reader;
+mod track;
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use self::reader::{Followed, Reader};
+use super::extras::Extras;
+use super::kill::load::Stage;
+use super::random::Random;
+use super::trial::{Seen, Stand, Trial};
+use super::writer::Piece;
+use crate::server::Server;
+
+pub(crate) const OPTIONS: &str = "[--tasks N] [--kills N] [--seed S] [--binary PATH] [--relaxed]";
+
+/// Two events for each section, one for the start and one for the end: about fifty.
+const PIECE: Piece = Piece { sections: 24, delay_millis: 25 };
+/// How many tasks are followed at a time.
+const READERS: usize = 64;
+/// Between two kills, in milliseconds: longer than a task lives, so that none is given up as poisoned.
+const BETWEEN_KILLS: RangeInclusive<u64> = 2_500..=5_000;
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let mut extras = Extras::of(args);
+    // No goal of this row is a time, so relaxed is the same.
+    let (kills, _) = (extras.number("--kills", 4)?, extras.pace());
+    let trial = Trial::parse("T-R11", "--tasks", 1_000, &extras.rest())?;
+    trial.run(async |stand| campaign(&trial, kills, stand).await)
+}
+
+async fn campaign(trial: &Trial, kills: u64, stand: &Stand) -> Result<Seen> {
+    let mut random = Random::new(trial.seed);
+    let (stage, stages) = watch::channel(Stage::Down);
+    let turns = Arc::new(Semaphore::new(READERS));
+    let mut readers = JoinSet::new();
+    for _ in 0..trial.size {
+        let reader = Reader::new(PIECE, random.branch(), stages.clone());
+        let turns = turns.clone();
+        readers.spawn(async move {
+            let _turn = turns.acquire().await;
+            reader.run().await
+        });
+    }
+    let mut total = Total::default();
+    let mut killed = 0;
+    let mut server = boot(stand, &stage, 1).await?;
+    while !readers.is_empty() {
+        let moment = sleep(Duration::from_millis(random.within(BETWEEN_KILLS)));
+        tokio::pin!(moment);
+        loop {
+            tokio::select! {
+                reader = readers.join_next() => match reader {
+                    Some(followed) => total.add(followed.context("a reader failed")?),
+                    None => break,
+                },
+                () = &mut moment, if killed < kills => {
+                    stage.send_replace(Stage::Down);
+                    server.kill().await?;
+                    killed += 1;
+                    server = boot(stand, &stage, killed + 1).await?;
+                    break;
+                }
+            }
+        }
+    }
+    if let Some(status) = server.ended()? {
+        total.findings.push(format!("the server ended by itself ({status}):\n{}", server.log_tail()));
+    } else {
+        let status = server.terminate(STOP_LIMIT).await?;
+        if !status.success() {
+            total.findings.push(format!("the server answered SIGTERM with {status}"));
+        }
+    }
+    Ok(total.into_seen(trial.size, killed))
+}
+
+async fn boot(stand: &Stand, stage: &watch::Sender<Stage>, boot: u64) -> Result<Server> {
+    let server = Server::start(&stand.program, &stand.store).await.with_context(|| format!("boot {boot}"))?;
+    stage.send_replace(Stage::Up { boot, address: server.address });
+    Ok(server)
+}
+
+/// What all readers together have seen.
+#[derive(Default)]
+struct Total {
+    events: u64,
+    cuts: u64,
+    cuts_by_kill: u64,
+    resumed: u64,
+    resumed_finished: u64,
+    gaps_flagged: u64,
+    given_up: u64,
+    findings: Vec<String>,
+}
+
+impl Total {
+    fn add(&mut self, followed: Followed) {
+        self.events += followed.events;
+        self.cuts += followed.cuts;
+        self.cuts_by_kill += followed.cuts_by_kill;
+        self.resumed += followed.resumed;
+        self.resumed_finished += followed.resumed_finished;
+        self.gaps_flagged += followed.gaps_flagged;
+        self.given_up += u64::from(followed.given_up);
+        self.findings.extend(followed.findings);
+    }
+
+    fn into_seen(mut self, tasks: u64, kills: u64) -> Seen {
+        // A verdict of nothing found is worth what was looked at.
+        for (count, what) in [
+            (self.cuts, "no stream was cut"),
+            (self.resumed_finished, "no stream was resumed after its task had finished"),
+            (self.gaps_flagged, "no gap was asked for"),
+        ] {
+            if count == 0 {
+                self.findings.push(format!("T-R11 proves nothing: {what}"));
+            }
+        }
+        let of_kind = |kind: &str| self.findings.iter().filter(|what| what.starts_with(kind)).count();
+        let figures = json!({
+            "tasks": tasks,
+            "kills": kills,
+            "events": self.events,
+            "cuts": self.cuts,
+            "cuts_by_kill": self.cuts_by_kill,
+            "resumed": self.resumed,
+            "resumed_after_the_end": self.resumed_finished,
+            "gaps_flagged": self.gaps_flagged,
+            "given_up_as_poisoned": self.given_up,
+            "missing": of_kind("missing"),
+            "repeated": of_kind("repeated"),
+            "reordered": of_kind("reordered"),
+        });
+        Seen { figures, findings: self.findings }
+    }
+}

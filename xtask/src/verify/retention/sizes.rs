@@ -1,0 +1,49 @@
+//! How much room the store takes: the database and its log of writes, looked at all the time.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::interval;
+
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Looks at the files until it is dropped.
+pub(crate) struct Sizes {
+    files: [PathBuf; 2],
+    peak: Arc<AtomicU64>,
+    _watch: JoinSet<()>,
+}
+
+impl Sizes {
+    pub(crate) fn watch(store: &Path) -> Self {
+        let mut log: OsString = store.into();
+        log.push("-wal");
+        let files = [store.to_owned(), log.into()];
+        let peak = Arc::new(AtomicU64::new(0));
+        let mut watch = JoinSet::new();
+        let (seen, watched) = (peak.clone(), files.clone());
+        watch.spawn(async move {
+            let mut look = interval(LOOK);
+            loop {
+                look.tick().await;
+                seen.fetch_max(total(&watched), Ordering::Relaxed);
+            }
+        });
+        Self { files, peak, _watch: watch }
+    }
+
+    /// The largest size since the last time, and the size now.
+    pub(crate) fn take_peak(&self) -> (u64, u64) {
+        let now = total(&self.files);
+        (self.peak.swap(now, Ordering::Relaxed).max(now), now)
+    }
+}
+
+/// A file that is not there takes no room.
+fn total(files: &[PathBuf]) -> u64 {
+    files.iter().map(|file| fs::metadata(file).map_or(0, |metadata| metadata.len())).sum()
+}
