@@ -1,15 +1,17 @@
 //! The command line: what was typed becomes what is needed, once, here.
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Args, Parser, Subcommand};
+use engine::{Agents, Limits, Retention};
 
-use crate::serve::{ServeError, Settings, serve};
-
-/// Where the server listens when nobody says otherwise.
-const DEFAULT_LISTEN: &str = "127.0.0.1:4242";
-/// Where it keeps its tasks.
-const DEFAULT_STORE: &str = "a2ad.db";
+use crate::{
+    config,
+    serve::{ServeError, Settings, serve},
+};
 
 /// Serves A2A agents: durable tasks, one binary, no key and no network needed.
 #[derive(Debug, Parser)]
@@ -67,36 +69,49 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Decides every default.
+/// Decides every default: a flag, else the environment, else the file, else ours.
 fn settings(flags: ServeFlags) -> anyhow::Result<Settings> {
-    if let Some(path) = flags.config {
-        // Reading the file comes first: one that is missing or cannot be read is the more useful thing to say.
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            anyhow::anyhow!("the configuration file {} cannot be read: {error}", path.display())
-        })?;
-        check_config(&path, &text)?;
-    }
-    let listen = flags.listen.as_deref().unwrap_or(DEFAULT_LISTEN);
-    let listen: SocketAddr = listen.parse().map_err(|_| {
-        anyhow::anyhow!(
-            "--listen {listen:?} is not an address with a port, such as {DEFAULT_LISTEN} or [::1]:4242"
-        )
-    })?;
-    Ok(Settings { listen, store: flags.store.unwrap_or_else(|| DEFAULT_STORE.into()), ..Settings::default() })
+    let file = flags.config.as_deref().map(read_config).transpose()?.unwrap_or_default();
+    let defaults = Settings::default();
+    let listen = match flags.listen.as_deref() {
+        Some(listen) => listen.parse().map_err(|_| {
+            anyhow::anyhow!(
+                "--listen {listen:?} is not an address with a port, such as {} or [::1]:4242",
+                defaults.listen
+            )
+        })?,
+        None => file.server.listen.unwrap_or(defaults.listen),
+    };
+    let limits = Limits {
+        concurrent: file.limits.concurrent.map_or(defaults.limits.concurrent, usize::from),
+        run_time: file.limits.run_time.map_or(defaults.limits.run_time, |span| span.0),
+        max_task: file.limits.max_task.map_or(defaults.limits.max_task, |size| size.0),
+        ..defaults.limits
+    };
+    let max_body = file.limits.max_body.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
+    let kept = file.store.retention;
+    let retention = Retention {
+        max_age: kept.max_age.map_or(Retention::default().max_age, |span| span.0),
+        max_tasks: kept.max_tasks.filter(|max| *max > 0),
+        ..Retention::default()
+    };
+    let agents = outbound::agents::demo().into_iter().map(|hosted| hosted.with_retention(retention));
+    Ok(Settings {
+        listen,
+        store: flags.store.or(file.store.url).unwrap_or(defaults.store),
+        agents: Agents::new(agents),
+        limits,
+        max_body_bytes: max_body.unwrap_or(defaults.max_body_bytes),
+        default_agent: defaults.default_agent,
+    })
 }
 
-/// No key of a configuration file is known yet, so a file may hold comments only; anything else is named.
-fn check_config(path: &std::path::Path, text: &str) -> anyhow::Result<()> {
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
-        if !line.is_empty() && !line.starts_with('#') {
-            let path = path.display();
-            anyhow::bail!(
-                "{path}:{number}: {line:?} is not known; this version takes --listen and --store only"
-            );
-        }
-    }
-    Ok(())
+fn read_config(path: &Path) -> anyhow::Result<config::File> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        anyhow::anyhow!("the configuration file {} cannot be read: {error}", path.display())
+    })?;
+    config::parse(&text)
+        .map_err(|error| anyhow::anyhow!("{}: {}", path.display(), error.to_string().trim_end()))
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

@@ -6,8 +6,12 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod cli;
+mod config;
 mod serve;
 
-pub use engine::{Agent, Agents, Hosted, OnCrash, Outcome, Profile, Traits, Turn, Update, Updates};
+pub use engine::{
+    Agent, Agents, Dedupe, Hosted, Limits, OnCrash, Outcome, Profile, Retention, Traits, Turn, Update,
+    Updates,
+};
 pub use outbound::agents;
 pub use serve::{ServeError, Settings, serve};

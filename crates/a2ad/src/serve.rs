@@ -11,6 +11,9 @@ use tokio_util::sync::CancellationToken;
 /// How long runs may go on after the process is told to stop.
 const GRACE: Duration = Duration::from_secs(25);
 
+/// How long answers may take to leave when the store has failed.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// What a server needs to know.
 pub struct Settings {
     /// Where it listens.
@@ -21,6 +24,10 @@ pub struct Settings {
     pub agents: Agents,
     /// The agent at `/`.
     pub default_agent: String,
+    /// How much may run at a time, and how long.
+    pub limits: Limits,
+    /// The largest body that is read.
+    pub max_body_bytes: usize,
 }
 
 impl Default for Settings {
@@ -30,6 +37,8 @@ impl Default for Settings {
             store: "a2ad.db".into(),
             agents: Agents::new(outbound::agents::demo()),
             default_agent: "echo".into(),
+            limits: Limits::default(),
+            max_body_bytes: 16 << 20,
         }
     }
 }
@@ -60,7 +69,7 @@ pub enum ServeError {
 
 /// Serves until the process is told to stop, then stops in good order.
 pub async fn serve(settings: Settings) -> Result<(), ServeError> {
-    let Settings { listen: address, store: path, agents, default_agent } = settings;
+    let Settings { listen: address, store: path, agents, default_agent, limits, max_body_bytes } = settings;
     if !address.ip().is_loopback() {
         return Err(ServeError::NotLoopback(address));
     }
@@ -69,9 +78,9 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
         TcpListener::bind(address).await.map_err(|reason| ServeError::Listen { address, reason })?;
     let (feed, clock) = (Feed::default(), Clock::system());
     let store = Sqlite::open(&store::Options::at(&path), feed.clone(), &clock)?;
-    let engine = Engine::start(Arc::new(store), feed, agents, clock, Limits::default());
+    let engine = Engine::start(Arc::new(store), feed, agents, clock, limits);
     let ready = Ready::default();
-    let router = inbound::router(engine.clone(), Options::new(default_agent), ready.clone());
+    let router = inbound::router(engine.clone(), Options { default_agent, max_body_bytes }, ready.clone());
 
     let bound = listener.local_addr().unwrap_or(address);
     let names: Vec<&str> = engine.agents().iter().map(|hosted| hosted.profile().id.as_str()).collect();
@@ -87,6 +96,8 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     ready.withdraw();
     drain.cancel();
     if let Some(reason) = failed {
+        // Whoever waits for a commit has been told that there is none; give those answers a moment to leave.
+        let _ = tokio::time::timeout(LAST_WORDS, serving).await;
         return Err(ServeError::StoreFailed(reason));
     }
     tracing::info!("stopping: no new work, streams end, runs may finish");

@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use protocol::{Artifact, ContextId, Message, Part, Role, TaskId};
+use protocol::{Artifact, Content, ContextId, Message, Part, Role, TaskId};
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -117,6 +117,23 @@ pub enum Update {
     Save(Bytes),
     /// The answer is this message and the turn is over. Said first, there is no task for the client to see.
     Message(Message),
+}
+
+impl Update {
+    /// About how many bytes of log this makes.
+    pub(crate) fn size(&self) -> u64 {
+        let parts = match self {
+            Self::Working(None) | Self::Save(_) => return 0,
+            Self::Working(Some(message)) | Self::Message(message) => &message.parts,
+            Self::Artifact { artifact, .. } => &artifact.parts,
+        };
+        let size = |part: &Part| match &part.content {
+            Content::Text(text) | Content::Url(text) => text.len(),
+            Content::Raw(bytes) => bytes.len() / 3 * 4,
+            Content::Data(json) => json.as_str().len(),
+        };
+        parts.iter().map(|part| size(part) as u64).sum()
+    }
 }
 
 /// How a turn ended.

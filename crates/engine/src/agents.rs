@@ -4,12 +4,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use protocol::model::AgentSkill;
 
-use crate::agent::Agent;
+use crate::{agent::Agent, idempotency::Dedupe, retention::Retention};
 
 /// An agent and how it presents itself.
 pub struct Hosted {
     profile: Profile,
     agent: Arc<dyn Agent>,
+    dedupe: Dedupe,
+    retention: Retention,
 }
 
 /// How an agent presents itself on its card.
@@ -34,7 +36,29 @@ pub struct Profile {
 impl Hosted {
     /// Presents an agent.
     pub fn new(profile: Profile, agent: Arc<dyn Agent>) -> Self {
-        Self { profile, agent }
+        Self { profile, agent, dedupe: Dedupe::default(), retention: Retention::default() }
+    }
+
+    /// Which of its messages have a key.
+    #[must_use]
+    pub fn with_dedupe(self, dedupe: Dedupe) -> Self {
+        Self { dedupe, ..self }
+    }
+
+    /// How long its tasks are kept.
+    #[must_use]
+    pub fn with_retention(self, retention: Retention) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// Which of its messages have a key.
+    pub fn dedupe(&self) -> Dedupe {
+        self.dedupe
+    }
+
+    /// How long its tasks are kept.
+    pub fn retention(&self) -> Retention {
+        self.retention
     }
 
     /// How it presents itself.

@@ -10,8 +10,10 @@ use crate::{
     error::{Error, Result},
     feed::{Feed, Patience},
     ids::Ids,
+    log::Seq,
     numbers::Numbers,
     operations,
+    retention::Purger,
     runner::{Limits, Runner},
     scope::Scope,
     store::{Lookup, Store},
@@ -29,6 +31,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Clock,
     pub(crate) numbers: Numbers,
     pub(crate) ids: Ids,
+    pub(crate) seal_key: [u8; 32],
 }
 
 /// Who asks for something, and of which agent.
@@ -36,6 +39,26 @@ pub(crate) struct Parts {
 pub struct Call {
     /// The caller's scope; it names the agent too.
     pub scope: Scope,
+    /// What the caller calls this request, so that a repetition is known.
+    pub idempotency_key: Option<String>,
+    /// Where the caller's last stream of the task broke off.
+    pub resume: Option<Resume>,
+}
+
+/// Where a stream broke off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// Behind the event of this number.
+    After(Seq),
+    /// Somewhere the caller cannot name in a way we know.
+    Unknown,
+}
+
+impl Call {
+    /// A call that asks for nothing but the operation.
+    pub fn new(scope: Scope) -> Self {
+        Self { scope, idempotency_key: None, resume: None }
+    }
 }
 
 /// What a call gets.
@@ -44,6 +67,8 @@ pub enum Answer {
     Reply(Reply),
     /// Frames as they come.
     Stream(TaskStream),
+    /// One of these, to a message that was sent before.
+    Replayed(Box<Answer>),
 }
 
 impl Engine {
@@ -51,8 +76,9 @@ impl Engine {
     pub fn start(store: Arc<dyn Store>, feed: Feed, agents: Agents, clock: Clock, limits: Limits) -> Self {
         let runner = Runner::new(Arc::clone(&store), agents, clock.clone(), limits);
         runner.start();
-        let ids = store.ids();
-        Self(Arc::new(Parts { store, feed, runner, clock, numbers: Numbers::default(), ids }))
+        runner.keep(Purger::new(Arc::clone(&store), runner.agents().clone(), clock.clone()));
+        let (ids, seal_key) = (store.ids(), store.seal_key());
+        Self(Arc::new(Parts { store, feed, runner, clock, numbers: Numbers::default(), ids, seal_key }))
     }
 
     /// Does what is asked.

@@ -112,6 +112,7 @@ impl Feed {
             scope,
             task,
             cursor: 0,
+            known: 0,
             channel,
             head,
             drained: self.0.drained.subscribe(),
@@ -166,6 +167,8 @@ pub struct Watcher {
     scope: Scope,
     task: TaskNo,
     cursor: Seq,
+    /// The last entry the caller knows to be in the log already.
+    known: Seq,
     channel: Arc<Channel>,
     head: watch::Receiver<Seq>,
     drained: watch::Receiver<Patience>,
@@ -181,15 +184,17 @@ pub(crate) enum News {
 }
 
 impl Watcher {
-    /// Moves the cursor, after a snapshot has been read.
-    pub(crate) fn seek(&mut self, cursor: Seq) {
+    /// Moves the cursor; entries up to `known` are in the log already.
+    pub(crate) fn seek(&mut self, cursor: Seq, known: Seq) {
         self.cursor = cursor;
+        self.known = known;
     }
 
     /// Waits for what follows the cursor and moves it. May be dropped at any time: nothing is lost.
     pub(crate) async fn follow(&mut self) -> Result<News, StoreError> {
         loop {
-            if *self.head.borrow_and_update() > self.cursor {
+            let published = *self.head.borrow_and_update();
+            if published.max(self.known) > self.cursor {
                 let entries = self.behind_cursor().await?;
                 if let Some((seq, _)) = entries.last() {
                     self.cursor = *seq;

@@ -18,9 +18,9 @@ use crate::{
 /// Does what is asked. What is not asked often is boxed, so that the future of a send stays small.
 pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -> Result<Answer> {
     let reply = match operation {
-        Operation::SendMessage(req) => send_message::send_message(engine, call, req).await?,
+        Operation::SendMessage(req) => return send_message::send_message(engine, call, req).await,
         Operation::SendStreamingMessage(req) => {
-            return send_message::send_streaming_message(engine, call, req).await.map(Answer::Stream);
+            return send_message::send_streaming_message(engine, call, req).await;
         }
         Operation::SubscribeToTask(req) => {
             return Box::pin(subscribe_to_task::subscribe_to_task(engine, call, req))

@@ -24,12 +24,13 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(crate) use run::{Begin, Run};
+pub(crate) use run::{Begin, Run, word};
 
 use crate::{
     agents::Agents,
     clock::Clock,
     ids::TaskNo,
+    retention::Purger,
     store::{Committed, NotCommitted, Receipt, Store},
 };
 
@@ -42,11 +43,13 @@ pub struct Limits {
     pub run_time: Duration,
     /// How often a turn is tried in all.
     pub attempts: u32,
+    /// How many bytes of log a task may have.
+    pub max_task: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { concurrent: 256, run_time: Duration::from_secs(600), attempts: 6 }
+        Self { concurrent: 256, run_time: Duration::from_secs(600), attempts: 6, max_task: 64 << 20 }
     }
 }
 
@@ -57,6 +60,8 @@ pub(crate) struct Runner {
     clock: Clock,
     limits: Limits,
     slots: Arc<Semaphore>,
+    /// Tasks under which processes have died run one at a time.
+    suspects: Arc<Semaphore>,
     /// How to stop the runs of this process, by task; each with a number of its own.
     live: Mutex<HashMap<TaskNo, (u64, CancellationToken)>>,
     registrations: AtomicU64,
@@ -113,6 +118,7 @@ impl Runner {
             clock,
             limits,
             slots: Arc::new(Semaphore::new(limits.concurrent)),
+            suspects: Arc::new(Semaphore::new(1)),
             live: Mutex::default(),
             registrations: AtomicU64::new(0),
             wake: Notify::new(),
@@ -126,6 +132,11 @@ impl Runner {
     /// Starts taking up work that nobody holds.
     pub(crate) fn start(self: &Arc<Self>) {
         self.tracker.spawn(claim::Claimer::new(Arc::clone(self)).run());
+    }
+
+    /// Looks after a duty that ends when the process drains.
+    pub(crate) fn keep(&self, duty: Purger) {
+        self.tracker.spawn(duty.run(self.draining.clone()));
     }
 
     /// A slot, if one is free and work is still taken up.
@@ -229,6 +240,10 @@ impl Runner {
 impl Runner {
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     pub(crate) fn clock(&self) -> &Clock {

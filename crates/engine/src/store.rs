@@ -14,10 +14,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use protocol::Timestamp;
 
-pub use change::{Accept, Advance, Change, NewContext, Visibility, Work};
-pub use receipt::{Committed, Conflict, NotCommitted, Receipt, Receipts};
+pub use change::{Accept, Advance, Change, MessageKey, NewContext, Visibility, Work};
+pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, Receipts};
 pub use rows::{
-    ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Place, Snapshot, TaskRow, WorkItem,
+    ContextLookup, ContextRow, Due, Expired, Expiry, ListPage, ListQuery, Lookup, Place, Snapshot, TaskRow,
+    WorkItem,
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, States, Step};
 
@@ -43,6 +44,9 @@ pub trait Store: Send + Sync + 'static {
     /// A page of the tasks of this scope that show themselves, newest status first.
     fn list(&self, scope: &Scope, query: ListQuery) -> Read<ListPage>;
 
+    /// Where a follow-up to a task of this scope was recorded before.
+    fn turn_key(&self, scope: &Scope, task: TaskNo, key: MessageKey) -> Read<Option<KeyUsed>>;
+
     /// A conversation of this scope.
     fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>>;
 
@@ -54,6 +58,16 @@ pub trait Store: Send + Sync + 'static {
 
     /// All a runner needs to take up a task.
     fn work(&self, task: TaskNo) -> Read<Option<WorkItem>>;
+
+    /// Tasks of an agent that have had their time.
+    fn expired(&self, expiry: Expiry) -> Read<Expired>;
+
+    /// Empties finished tasks: nothing of them is left but rows that still know their messages' keys. Says how
+    /// many there were.
+    fn purge(&self, tasks: Vec<TaskNo>) -> Read<usize>;
+
+    /// Drops rows of tasks that were purged and had ended before this, at most `max`. Says how many there were.
+    fn drop_purged(&self, ended_before: Timestamp, max: usize) -> Read<usize>;
 
     /// Sets aside a block of task numbers that nobody else will use; gives the first.
     fn reserve(&self, count: i64) -> Read<TaskNo>;

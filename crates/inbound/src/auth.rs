@@ -10,5 +10,5 @@ const DEFAULT_TENANT: &str = "default";
 
 /// The caller of a request to this agent.
 pub(crate) fn anonymous(agent: &str) -> Call {
-    Call { scope: Scope::anonymous(DEFAULT_TENANT, agent) }
+    Call::new(Scope::anonymous(DEFAULT_TENANT, agent))
 }

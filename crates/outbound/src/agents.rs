@@ -1,5 +1,7 @@
 //! The agents that come with a2ad. Each is one small file and an example of [`engine::Agent`].
 
+#[cfg(feature = "fault-agents")]
+mod abort;
 mod approver;
 mod echo;
 mod slow_writer;
@@ -15,7 +17,7 @@ pub use slow_writer::SlowWriter;
 
 /// The agents of the demo.
 pub fn demo() -> Vec<Hosted> {
-    vec![
+    let agents = vec![
         present("echo", "Echo", "Gives back what it is given", &["hello", "hold on"], Arc::new(Echo)),
         present(
             "approver",
@@ -31,7 +33,14 @@ pub fn demo() -> Vec<Hosted> {
             &["the sea", "the sea sections=10 delay=100ms"],
             Arc::new(SlowWriter),
         ),
-    ]
+    ];
+    #[cfg(feature = "fault-agents")]
+    let agents = {
+        let description = "Aborts the whole process when told to";
+        let abort = present("abort", "Abort", description, &["abort"], Arc::new(abort::Abort));
+        agents.into_iter().chain([abort]).collect()
+    };
+    agents
 }
 
 fn present(id: &str, name: &str, description: &str, examples: &[&str], agent: Arc<dyn Agent>) -> Hosted {

@@ -5,6 +5,10 @@
 
 mod changes;
 mod checkpoint;
+mod counts;
+mod docs;
+mod expiry;
+mod keys;
 mod migrations;
 mod open;
 mod readers;
@@ -19,8 +23,8 @@ use engine::{
     ids::{Ids, TaskNo},
     log::{Entry, Seq},
     store::{
-        Change, ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Read, Receipt, Snapshot,
-        WorkItem,
+        Change, ContextLookup, ContextRow, Due, Expired, Expiry, KeyUsed, ListPage, ListQuery, Lookup,
+        MessageKey, Read, Receipt, Snapshot, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -94,6 +98,30 @@ impl Store for Sqlite {
     fn work(&self, task: TaskNo) -> Read<Option<WorkItem>> {
         let ids = self.ids.clone();
         self.readers.read(move |tx| rows::work(tx, &ids, task))
+    }
+
+    fn turn_key(&self, scope: &Scope, task: TaskNo, key: MessageKey) -> Read<Option<KeyUsed>> {
+        let scope = self.scopes.reader(scope);
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
+            if !rows::owns(tx, scope, task)? {
+                return Ok(None);
+            }
+            Ok(rows::turn_key(tx, task, &key)?)
+        })
+    }
+
+    fn expired(&self, expiry: Expiry) -> Read<Expired> {
+        let ids = self.ids.clone();
+        self.readers.read(move |tx| expiry::find(tx, &ids, &expiry))
+    }
+
+    fn purge(&self, tasks: Vec<TaskNo>) -> Read<usize> {
+        self.writer.purge(tasks)
+    }
+
+    fn drop_purged(&self, ended_before: Timestamp, max: usize) -> Read<usize> {
+        self.writer.drop_purged(ended_before, max)
     }
 
     fn reserve(&self, count: i64) -> Read<TaskNo> {

@@ -41,6 +41,7 @@ async fn cancel_if_open(engine: &Parts, snapshot: &Snapshot) -> Result<bool> {
         status: Some((TaskState::Canceled, now)),
         visibility: None,
         saved: None,
+        key: None,
     }));
     match engine.store.commit(change).await {
         Ok(_) => Ok(true),

@@ -11,7 +11,7 @@ use super::{
     trim_history,
 };
 use crate::{
-    engine::{Call, Parts},
+    engine::{Answer, Call, Parts},
     error::{Error, Result},
     feed::News,
     log::{Entry, Seq},
@@ -21,32 +21,35 @@ use crate::{
 };
 
 /// Says something and answers when the turn is over, or at once if the caller does not want to wait.
-pub(super) async fn send_message(engine: &Parts, call: Call, req: SendMessage) -> Result<Reply> {
+pub(super) async fn send_message(engine: &Parts, call: Call, req: SendMessage) -> Result<Answer> {
     let history_length = req.history_length;
     let wait = if req.return_immediately { Wait::Not } else { Wait::ForOutcome };
     let submitted = submit(engine, call, req, wait).await?;
-    let mut reply = match wait {
-        Wait::Not => at_once(submitted)?,
+    let replayed = submitted.replayed;
+    let mut reply = match submitted.visibility {
+        Visibility::Visible if wait == Wait::Not => at_once(submitted)?,
+        // What is no task for anybody to see, or not yet, can only be waited for.
         _ => settle(submitted).await?,
     };
     if let Reply::SentTask(task) = &mut reply {
         trim_history(task, history_length);
     }
-    Ok(reply)
+    Ok(flagged(Answer::Reply(reply), replayed))
+}
+
+fn flagged(answer: Answer, replayed: bool) -> Answer {
+    if replayed { Answer::Replayed(Box::new(answer)) } else { answer }
 }
 
 /// Says something and shows what becomes of it until the turn is over.
-pub(super) async fn send_streaming_message(
-    engine: &Parts,
-    call: Call,
-    req: SendMessage,
-) -> Result<TaskStream> {
+pub(super) async fn send_streaming_message(engine: &Parts, call: Call, req: SendMessage) -> Result<Answer> {
     let history_length = req.history_length;
-    let Submitted { mut task, seq, rest, visibility, watcher } =
-        submit(engine, call, req, Wait::AsStream).await?;
+    let submitted = submit(engine, call, req, Wait::AsStream).await?;
+    let Submitted { mut task, seq, rest, visibility, watcher, replayed } = submitted;
     trim_history(&mut task, history_length);
     let stream = TaskStream::new(seq, task, Until::Settled, watcher).followed_by(rest);
-    Ok(if visibility == Visibility::Visible { stream } else { stream.undecided() })
+    let stream = if visibility == Visibility::Visible { stream } else { stream.undecided() };
+    Ok(flagged(Answer::Stream(stream), replayed))
 }
 
 /// The task as recorded.

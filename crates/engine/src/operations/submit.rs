@@ -6,7 +6,7 @@
 //! future moves to the runner and the call becomes a watcher. Every other agent starts when the acceptance is
 //! durable. Without a free slot the task is recorded as due, and the claimer takes it up later.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use protocol::{ContextId, ErrorKind, Event, Message, SendMessage, Task, TaskState};
 
@@ -17,12 +17,13 @@ use crate::{
     engine::{Call, Parts},
     error::{Error, Result},
     feed::{Patience, Watcher},
+    idempotency,
     ids::{Tag, TaskNo},
     log::{Entry, Log, Seq},
     runner::{Begin, Run},
     store::{
-        Accept, Advance, Change, Committed, Conflict, ContextLookup, ContextRow, MAX_UNANSWERED, NewContext,
-        NotCommitted, Snapshot, Step, Visibility, Work,
+        Accept, Advance, Change, Committed, Conflict, ContextLookup, ContextRow, KeyUsed, MAX_UNANSWERED,
+        MessageKey, NewContext, NotCommitted, Snapshot, Step, Visibility, Work,
     },
     task::{Names, Standing, admit, context_name, fold},
 };
@@ -50,6 +51,8 @@ pub(super) struct Submitted {
     pub(super) visibility: Visibility,
     /// Follows what comes next; absent when nothing does.
     pub(super) watcher: Option<Watcher>,
+    /// The message was recorded by an earlier call.
+    pub(super) replayed: bool,
 }
 
 /// How often a decision is made anew because the task moved on under it.
@@ -61,19 +64,19 @@ pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: W
     if req.push.is_some() {
         return Err(push_configs::not_supported());
     }
-    match req.message.task_id.clone() {
-        None => start(engine, &call, hosted, req.message, wait).await,
-        Some(id) => {
-            for _ in 0..TRIES {
-                let snapshot = get_task::load(engine, &call, &id).await?;
-                let going_on = Box::pin(go_on(engine, &call, hosted, snapshot, &req.message, wait));
-                if let Some(submitted) = going_on.await? {
-                    return Ok(submitted);
-                }
-            }
-            Err(Error::Unavailable("the task changes too fast to take a message; try again".into()))
+    let given = call.idempotency_key.as_deref();
+    let key = idempotency::key(hosted.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
+    let Some(id) = req.message.task_id.clone() else {
+        return start(engine, &call, hosted, req.message, key, wait).await;
+    };
+    for _ in 0..TRIES {
+        let snapshot = get_task::load(engine, &call, &id).await?;
+        let going_on = Box::pin(go_on(engine, &call, hosted, snapshot, &req.message, key, wait));
+        if let Some(submitted) = going_on.await? {
+            return Ok(submitted);
         }
     }
+    Err(Error::Unavailable("the task changes too fast to take a message; try again".into()))
 }
 
 /// A message that becomes a task.
@@ -82,6 +85,7 @@ async fn start(
     call: &Call,
     hosted: &Hosted,
     message: Message,
+    key: Option<MessageKey>,
     wait: Wait,
 ) -> Result<Submitted> {
     let context = new_context(engine, call, message.context_id.as_ref()).await?;
@@ -89,8 +93,8 @@ async fn start(
     let tag = Tag::random();
     let (names, conversation) = name(engine, call, no, tag, &context);
     let opening = admit::start(&names, message, engine.clock.now());
-    let turn =
-        NewTurn { no, before: Vec::new(), saved: None, conversation, task: fold::begin(&names), names };
+    let task = fold::begin(&names);
+    let turn = NewTurn { no, before: Vec::new(), saved: None, size: 0, conversation, task, names };
     let accept = |outline: Outline| {
         Change::Accept(Box::new(Accept {
             no,
@@ -103,12 +107,45 @@ async fn start(
             visibility: outline.standing.visibility,
             work: outline.work,
             saved: outline.saved,
+            key,
         }))
     };
     match begin(engine, call, hosted, turn, opening, wait, accept).await? {
         Begun::Recorded(submitted) => Ok(*submitted),
+        Begun::Before(used) => Box::pin(replay(engine, call, used, wait)).await,
         Begun::Conflict(met) => Err(NotCommitted::Conflict(met).into()),
     }
+}
+
+/// A message that was recorded before: the same task, from the status that message caused.
+async fn replay(engine: &Parts, call: &Call, used: KeyUsed, wait: Wait) -> Result<Submitted> {
+    let id = engine.ids.task(used.task, used.tag);
+    if !used.same {
+        let text =
+            "this key was used for another message before; use a new one, or send the same message again";
+        let error = protocol::Error::new(ErrorKind::MessageIdReused, text);
+        return Err(Error::Refused(error.with("taskId", &id)));
+    }
+    let mut watcher = watch(engine, call, used.task, wait);
+    let found = engine.store.find(&call.scope, engine.lookup(&id)).await?;
+    let found = found.filter(|snapshot| snapshot.row.visibility != Visibility::Purged);
+    let row = found.ok_or_else(|| protocol::Error::task_not_found(&id))?.row;
+    let mut task = fold::begin(&Names::of(&engine.ids, &row));
+    let mut entries = engine.store.entries(&call.scope, row.no, 0, usize::MAX).await?;
+    let rest = entries.split_off(entries.partition_point(|(seq, _)| *seq <= used.seq));
+    for (_, entry) in &entries {
+        fold::apply(&mut task, entry)?;
+    }
+    let last = rest.last().map_or(used.seq, |(seq, _)| *seq);
+    watcher.seek(last, last);
+    Ok(Submitted {
+        task,
+        seq: used.seq,
+        rest,
+        visibility: row.visibility,
+        watcher: Some(watcher),
+        replayed: true,
+    })
 }
 
 /// A message to a task that exists; `None` when the task moved on before it was recorded.
@@ -118,14 +155,41 @@ async fn go_on(
     hosted: &Hosted,
     snapshot: Snapshot,
     message: &Message,
+    key: Option<MessageKey>,
     wait: Wait,
 ) -> Result<Option<Submitted>> {
     let names = Names::of(&engine.ids, &snapshot.row);
-    let verdict = admit::follow_up(&names, snapshot.row.state, message.context_id.as_ref())?;
+    let verdict = match admit::follow_up(&names, snapshot.row.state, message.context_id.as_ref()) {
+        Ok(verdict) => verdict,
+        // A repetition of the message that led here is answered as it was then, though the task takes no more.
+        Err(refusal) => match key {
+            Some(key) => return repeated(engine, call, &snapshot, key, wait, refusal).await.map(Some),
+            None => return Err(refusal),
+        },
+    };
+    if snapshot.row.size > engine.runner.limits().max_task {
+        let text = format!("task {} has reached its size limit and takes no more messages", names.task);
+        return Err(Error::refused(ErrorKind::UnsupportedOperation, text));
+    }
     let opening = admit::go_on(&names, message.clone(), engine.clock.now());
     match verdict {
-        admit::FollowUp::More => say_more(engine, call, &names, snapshot, opening, wait).await,
-        admit::FollowUp::Answer => answer(engine, call, hosted, names, snapshot, opening, wait).await,
+        admit::FollowUp::More => say_more(engine, call, &names, snapshot, opening, key, wait).await,
+        admit::FollowUp::Answer => answer(engine, call, hosted, names, snapshot, opening, key, wait).await,
+    }
+}
+
+/// A follow-up to a task that takes no more: answered as before if it is a repetition, else refused.
+async fn repeated(
+    engine: &Parts,
+    call: &Call,
+    snapshot: &Snapshot,
+    key: MessageKey,
+    wait: Wait,
+    refusal: Error,
+) -> Result<Submitted> {
+    match engine.store.turn_key(&call.scope, snapshot.row.no, key).await? {
+        Some(used) => replay(engine, call, used, wait).await,
+        None => Err(refusal),
     }
 }
 
@@ -137,6 +201,7 @@ async fn answer(
     names: Names,
     snapshot: Snapshot,
     opening: (Event, Option<Message>),
+    key: Option<MessageKey>,
     wait: Wait,
 ) -> Result<Option<Submitted>> {
     let no = snapshot.row.no;
@@ -147,6 +212,7 @@ async fn answer(
         no,
         names,
         before: task.history.clone(),
+        size: snapshot.row.size,
         saved: work.and_then(|work| work.saved),
         conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
         task,
@@ -164,10 +230,12 @@ async fn answer(
             status: Some((outline.standing.state, outline.now)),
             visibility: None,
             saved: outline.saved,
+            key,
         }))
     };
     match begin(engine, call, hosted, turn, opening, wait, resume).await? {
         Begun::Recorded(submitted) => Ok(Some(*submitted)),
+        Begun::Before(used) => replay(engine, call, used, wait).await.map(Some),
         Begun::Conflict(_) => Ok(None),
     }
 }
@@ -179,6 +247,7 @@ async fn say_more(
     names: &Names,
     snapshot: Snapshot,
     opening: (Event, Option<Message>),
+    key: Option<MessageKey>,
     wait: Wait,
 ) -> Result<Option<Submitted>> {
     let no = snapshot.row.no;
@@ -191,6 +260,7 @@ async fn say_more(
         status: Some((TaskState::Working, engine.clock.now())),
         visibility: None,
         saved: None,
+        key,
     }));
     match engine.store.commit(change).await {
         Ok(committed) => {
@@ -203,6 +273,7 @@ async fn say_more(
             Err(Error::refused(ErrorKind::UnsupportedOperation, text))
         }
         Err(NotCommitted::Conflict(_)) => Ok(None),
+        Err(NotCommitted::KeyUsed(used)) => replay(engine, call, used, wait).await.map(Some),
         Err(error) => Err(error.into()),
     }
 }
@@ -229,6 +300,8 @@ struct NewTurn {
     names: Names,
     /// What was said in this task before.
     before: Vec<Message>,
+    /// Bytes of its log so far.
+    size: u64,
     saved: Option<bytes::Bytes>,
     conversation: Conversation,
     /// The task before the opening status.
@@ -246,6 +319,8 @@ struct Outline {
 
 enum Begun {
     Recorded(Box<Submitted>),
+    /// The message was recorded before.
+    Before(KeyUsed),
     Conflict(Conflict),
 }
 
@@ -261,7 +336,7 @@ async fn begin(
 ) -> Result<Begun> {
     let now = engine.clock.now();
     let standing = opening_standing(&opening.0, wait);
-    let NewTurn { no, names, before, saved, conversation, task } = turn;
+    let NewTurn { no, names, before, size, saved, conversation, task } = turn;
     let Some(slot) = engine.runner.slot() else {
         let standing = Standing { visibility: Visibility::Visible, ..standing };
         let log = Log::pack([opening]);
@@ -282,7 +357,9 @@ async fn begin(
         history: before,
         conversation,
         attempt: 1,
+        size,
         on_crash: hosted.agent().traits().on_crash,
+        stale: HashSet::new(),
         saved,
         names: names.clone(),
     };
@@ -350,6 +427,7 @@ fn begun_as(
             recorded(task, visibility, log, committed, watcher).map(|done| Begun::Recorded(Box::new(done)))
         }
         Err(NotCommitted::Conflict(met)) => Ok(Begun::Conflict(met)),
+        Err(NotCommitted::KeyUsed(used)) => Ok(Begun::Before(used)),
         Err(error) => Err(error.into()),
     }
 }
@@ -363,14 +441,14 @@ fn recorded(
     mut watcher: Option<Watcher>,
 ) -> Result<Submitted> {
     if let Some(watcher) = &mut watcher {
-        watcher.seek(committed.last_seq);
+        watcher.seek(committed.last_seq, committed.last_seq);
     }
     let seq = committed.last_seq + 1 - log.len();
     let mut numbered = (seq..).zip(log.entries().iter().cloned());
     if let Some((_, opening)) = numbered.next() {
         fold::apply(&mut task, &opening)?;
     }
-    Ok(Submitted { task, seq, rest: numbered.collect(), visibility, watcher })
+    Ok(Submitted { task, seq, rest: numbered.collect(), visibility, watcher, replayed: false })
 }
 
 fn watch(engine: &Parts, call: &Call, no: TaskNo, wait: Wait) -> Watcher {

@@ -1,11 +1,13 @@
 //! Takes up work that nobody holds.
 
 use std::{
+    collections::HashSet,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use protocol::Role;
+use protocol::{ArtifactId, Event, Role};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::{Begin, Registration, Run, Runner, Slot, run};
@@ -13,11 +15,13 @@ use crate::{
     agent::OnCrash,
     context::Conversation,
     ids::TaskNo,
-    log::Log,
+    log::{Entry, Log},
     store::{Advance, Change, Committed, NotCommitted, Step, StoreError, Visibility, WorkItem},
     task::{Names, Standing, fold},
 };
 
+/// How many processes may die under a task before it is given up.
+const DEATHS: i64 = 3;
 /// How many due tasks are looked up at a time.
 const BATCH: usize = 64;
 /// How often the store is asked even when nobody says that something is due.
@@ -60,19 +64,23 @@ impl Claimer {
             }
             let now = self.runner.clock().now();
             let due = self.runner.store().due(now, BATCH).await?;
-            if due.tasks.is_empty() {
+            let suspect = self.suspect(due.suspect);
+            if due.tasks.is_empty() && suspect.is_none() {
                 self.runner.crowded.store(false, Ordering::SeqCst);
                 let next = due.next.map(|at| at.as_millis().saturating_sub(now.as_millis()));
                 return Ok(next
                     .map_or(IDLE, |millis| Duration::from_millis(millis.max(1).cast_unsigned()).min(IDLE)));
             }
-            for task in due.tasks {
+            let innocent = due.tasks.into_iter().map(|task| (task, None));
+            for (task, alone) in innocent.chain(suspect) {
                 let Some(slot) = self.runner.slot() else { break };
                 let registration = self.runner.register(task, CancellationToken::new());
                 // The claim is decided before the next look, so that no task is looked up twice.
                 if let Some(committed) = self.claim(task).await? {
                     let runner = Arc::clone(&self.runner);
                     self.runner.tracker.spawn(async move {
+                        // Held to the end of the run: another suspect waits for it.
+                        let _alone = alone;
                         if let Err(error) = take_up(&runner, slot, registration, task, committed).await {
                             tracing::error!(%error, "claimed work could not be taken up");
                         }
@@ -80,6 +88,13 @@ impl Claimer {
                 }
             }
         }
+    }
+
+    /// A task under which processes have died runs alone among its kind, so that the next death tells which of
+    /// them it was.
+    fn suspect(&self, task: Option<TaskNo>) -> Option<(TaskNo, Option<Alone>)> {
+        let permit = Arc::clone(&self.runner.suspects).try_acquire_owned().ok()?;
+        task.map(|task| (task, Some(Alone { permit: Some(permit), runner: Arc::clone(&self.runner) })))
     }
 
     async fn claim(&self, no: TaskNo) -> Result<Option<Committed>, StoreError> {
@@ -91,12 +106,26 @@ impl Claimer {
             // A task that waited or was left behind is a task for good.
             visibility: Some(Visibility::Visible),
             saved: None,
+            key: None,
         };
         match self.runner.store().commit(Change::Advance(Box::new(claim))).await {
             Ok(committed) => Ok(Some(committed)),
-            Err(NotCommitted::Conflict(_)) => Ok(None),
+            Err(NotCommitted::Conflict(_) | NotCommitted::KeyUsed(_)) => Ok(None),
             Err(NotCommitted::Unavailable(reason)) => Err(StoreError::Unavailable(reason)),
         }
+    }
+}
+
+/// The right of a suspect to run; the next one is looked for when it is given back.
+struct Alone {
+    permit: Option<OwnedSemaphorePermit>,
+    runner: Arc<Runner>,
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        self.permit = None;
+        self.runner.wake();
     }
 }
 
@@ -117,13 +146,47 @@ async fn take_up(
     if work.snapshot.row.deaths > 0 && traits.on_crash == OnCrash::Fail {
         return give_up(runner, &names, no, claimed, run::INTERRUPTED).await;
     }
+    if work.snapshot.row.deaths >= DEATHS {
+        let text = format!("poisoned: the server died {DEATHS} times while this ran");
+        return give_up(runner, &names, no, claimed, &text).await;
+    }
     if claimed.attempt > i64::from(runner.limits.attempts) {
         let text = format!("gave up after {} attempts", runner.limits.attempts);
         return give_up(runner, &names, no, claimed, &text).await;
     }
-    let begin = begin(runner, work, names, Arc::clone(hosted.agent()), claimed)?;
+    let stale = match traits.on_crash {
+        OnCrash::Retry => left_behind(runner, &work).await?,
+        OnCrash::Resume | OnCrash::Fail => HashSet::new(),
+    };
+    let begin = begin(runner, work, names, Arc::clone(hosted.agent()), claimed, stale)?;
     Run::new(runner, slot, begin, Some(registration)).drive(runner, claimed.fence, claimed.attempt).await;
     Ok(())
+}
+
+/// The artifacts that earlier runs of the turn at hand have recorded.
+async fn left_behind(runner: &Runner, work: &WorkItem) -> crate::Result<HashSet<ArtifactId>> {
+    let row = &work.snapshot.row;
+    let whole: Vec<Arc<Entry>> = match &work.snapshot.doc {
+        None => work.snapshot.log.clone(),
+        Some(_) => {
+            let entries = runner.store().entries(&work.scope, row.no, 0, usize::MAX).await?;
+            entries.into_iter().map(|(_, entry)| entry).collect()
+        }
+    };
+    let mut later = row.unanswered;
+    let mut found = HashSet::new();
+    for entry in whole.iter().rev() {
+        if entry.rider()?.is_some() {
+            if later == 0 {
+                break;
+            }
+            later -= 1;
+        }
+        if let Event::Artifact(update) = entry.event()? {
+            found.insert(update.artifact.id.clone());
+        }
+    }
+    Ok(found)
 }
 
 fn begin(
@@ -132,6 +195,7 @@ fn begin(
     names: Names,
     agent: Arc<dyn crate::Agent>,
     claimed: Committed,
+    stale: HashSet<ArtifactId>,
 ) -> crate::Result<Begin> {
     let on_crash = agent.traits().on_crash;
     let row = &work.snapshot.row;
@@ -155,6 +219,8 @@ fn begin(
         history,
         attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),
         on_crash,
+        stale,
+        size: row.size,
         saved: work.saved,
     })
 }

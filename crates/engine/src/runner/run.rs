@@ -49,8 +49,10 @@ pub(crate) struct Run {
     /// Gone when the agent has ended.
     agent: Option<Fenced>,
     on_crash: OnCrash,
-    /// The artifacts this attempt has begun, where it has to begin them anew.
-    begun: Option<HashSet<ArtifactId>>,
+    /// Bytes of the task's log.
+    size: u64,
+    /// Artifacts that earlier runs of this turn have left, to be begun anew.
+    stale: HashSet<ArtifactId>,
     outbox: Arc<Outbox>,
     outcome: Option<Outcome>,
     cancel: CancellationToken,
@@ -71,7 +73,10 @@ pub(crate) struct Begin {
     pub(crate) history: Vec<Message>,
     pub(crate) conversation: Conversation,
     pub(crate) attempt: u32,
+    pub(crate) size: u64,
     pub(crate) on_crash: OnCrash,
+    /// Artifacts that earlier runs of this turn have left, where this one starts over.
+    pub(crate) stale: HashSet<ArtifactId>,
     pub(crate) saved: Option<Bytes>,
 }
 
@@ -100,7 +105,8 @@ impl Run {
             standing: begin.standing,
             agent: Some(Fenced::new(begin.agent, turn, updates)),
             on_crash: begin.on_crash,
-            begun: (begin.attempt > 1 && begin.on_crash == OnCrash::Retry).then(HashSet::new),
+            size: begin.size,
+            stale: begin.stale,
             outbox,
             outcome: None,
             cancel,
@@ -172,7 +178,7 @@ impl Run {
                 result = receipt(&mut in_flight) => {
                     let Some(InFlight { step, pausing, .. }) = in_flight.take() else { continue };
                     match result {
-                        Ok(_) if matches!(step, Step::Report { .. }) => {}
+                        Ok(committed) if matches!(step, Step::Report { .. }) => self.size = committed.size,
                         Ok(_) => {
                             if matches!(step, Step::Retry { .. }) {
                                 runner.wake();
@@ -183,7 +189,7 @@ impl Run {
                             self.lost(runner, fence, met, pausing).await;
                             return Ending::Over;
                         }
-                        Err(NotCommitted::Unavailable(_)) => return Ending::Over,
+                        Err(NotCommitted::Unavailable(_) | NotCommitted::KeyUsed(_)) => return Ending::Over,
                     }
                 }
                 () = self.cancel.cancelled() => return Ending::Cancelled,
@@ -222,6 +228,12 @@ impl Run {
             said.push(Update::Working(None));
         }
         self.begin_anew(&mut said);
+        if self.size + said.iter().map(Update::size).sum::<u64>() > runner.limits.max_task {
+            let text = format!("the task is larger than {} bytes", runner.limits.max_task);
+            said.clear();
+            self.agent = None;
+            self.outcome = Some(Outcome::Failed { message: Some(self.word(text)), retryable: false });
+        }
         let mut outcome = self.outcome.take();
         let mut retry = None;
         if matches!(outcome, Some(Outcome::Failed { retryable: true, .. }))
@@ -252,13 +264,12 @@ impl Run {
         Some(InFlight { receipt: runner.store().commit(change), step, pausing })
     }
 
-    /// An attempt that starts over begins every artifact anew, so that clients replace what the attempt before
-    /// left unfinished instead of adding to it (R12).
+    /// A run that starts over begins every artifact anew, so that clients replace what the run before left
+    /// unfinished instead of adding to it (R12).
     fn begin_anew(&mut self, said: &mut [Update]) {
-        let Some(begun) = &mut self.begun else { return };
         for update in said {
             if let Update::Artifact { artifact, append, .. } = update
-                && begun.insert(artifact.id.clone())
+                && self.stale.remove(&artifact.id)
             {
                 *append = false;
             }
@@ -281,6 +292,7 @@ impl Run {
             status: status.then_some((self.standing.state, now)),
             visibility,
             saved,
+            key: None,
         }))
     }
 
@@ -353,7 +365,7 @@ fn poll_agent(agent: &mut Option<Fenced>, cx: &mut Context<'_>) -> Poll<Result<O
 }
 
 /// A message in the agent's name.
-pub(super) fn word(names: &Names, text: impl Into<String>) -> Message {
+pub(crate) fn word(names: &Names, text: impl Into<String>) -> Message {
     Message {
         context_id: Some(names.context.clone()),
         task_id: Some(names.task.clone()),
@@ -371,6 +383,7 @@ pub(super) fn failed(names: &Names, no: TaskNo, fence: i64, text: &str, now: Tim
         status: Some((TaskState::Failed, now)),
         visibility: Some(Visibility::Visible),
         saved: None,
+        key: None,
     }))
 }
 

@@ -42,6 +42,17 @@ pub struct Accept {
     pub work: Work,
     /// What its agent saved.
     pub saved: Option<Bytes>,
+    /// What tells a repetition of its message.
+    pub key: Option<MessageKey>,
+}
+
+/// What tells a repetition of a message: whose it is and under which name, and what it said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageKey {
+    /// A digest of the owner and the name.
+    pub key: [u8; 16],
+    /// A digest of what was said.
+    pub hash: [u8; 16],
 }
 
 /// The conversation of a new task.
@@ -70,6 +81,8 @@ pub struct Advance {
     pub visibility: Option<Visibility>,
     /// What its agent saved.
     pub saved: Option<Bytes>,
+    /// What tells a repetition of the client's message, where this records one.
+    pub key: Option<MessageKey>,
 }
 
 /// Who runs a task, or when.
@@ -92,6 +105,8 @@ pub enum Visibility {
     Visible,
     /// It was answered by a bare message.
     Hidden,
+    /// Its time is over: only the row is left, so that repetitions of its messages are still known.
+    Purged,
 }
 
 impl Visibility {
@@ -101,11 +116,14 @@ impl Visibility {
             Self::Undecided => 0,
             Self::Visible => 1,
             Self::Hidden => 2,
+            Self::Purged => 3,
         }
     }
 
     /// The visibility of a number.
     pub fn from_number(number: i64) -> Option<Self> {
-        [Self::Undecided, Self::Visible, Self::Hidden].into_iter().find(|each| each.number() == number)
+        [Self::Undecided, Self::Visible, Self::Hidden, Self::Purged]
+            .into_iter()
+            .find(|each| each.number() == number)
     }
 }

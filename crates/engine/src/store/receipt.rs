@@ -8,7 +8,11 @@ use std::{
 use protocol::TaskState;
 use tokio::sync::oneshot;
 
-use crate::{error, log::Seq};
+use crate::{
+    error,
+    ids::{Tag, TaskNo},
+    log::Seq,
+};
 
 /// Says later what became of a change.
 pub struct Receipt(oneshot::Receiver<Result<Committed, NotCommitted>>);
@@ -50,6 +54,8 @@ pub struct Committed {
     pub fence: i64,
     /// Attempts made so far.
     pub attempt: i64,
+    /// Bytes of the task's log.
+    pub size: u64,
 }
 
 /// A change that did not happen.
@@ -57,8 +63,23 @@ pub struct Committed {
 pub enum NotCommitted {
     /// The row was not as the step demands.
     Conflict(Conflict),
+    /// The message is a repetition.
+    KeyUsed(KeyUsed),
     /// The store cannot write.
     Unavailable(String),
+}
+
+/// Where the key of a repeated message was used first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyUsed {
+    /// The task.
+    pub task: TaskNo,
+    /// The random part of its name.
+    pub tag: Tag,
+    /// The number of the status that message caused.
+    pub seq: Seq,
+    /// Whether the same was said then.
+    pub same: bool,
 }
 
 /// The row a refused change met.
@@ -76,6 +97,9 @@ impl From<NotCommitted> for error::Error {
     fn from(failure: NotCommitted) -> Self {
         match failure {
             NotCommitted::Unavailable(reason) => Self::Unavailable(reason),
+            NotCommitted::KeyUsed(used) => {
+                Self::Broken(format!("a change met a key nobody expected: {used:?}"))
+            }
             NotCommitted::Conflict(met) => {
                 Self::Broken(format!("a change met a conflict nobody expected: {met:?}"))
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::{ContextId, TaskId, TaskState, Timestamp};
+use protocol::{ContextId, Task, TaskId, TaskState, Timestamp};
 
 use super::Visibility;
 use crate::{
@@ -68,14 +68,18 @@ pub struct TaskRow {
     pub unanswered: i64,
     /// Whether clients see it.
     pub visibility: Visibility,
+    /// Bytes of its log.
+    pub size: u64,
 }
 
-/// A task as of one moment: its row and its log.
+/// A task as of one moment: its row, and its log or the end of it.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The row.
     pub row: TaskRow,
-    /// The log, from entry 1 to `row.last_seq`.
+    /// The task as folded some time ago, where that has been kept.
+    pub doc: Option<Task>,
+    /// The log behind the doc, up to `row.last_seq`; all of it where there is none.
     pub log: Vec<Arc<Entry>>,
 }
 
@@ -95,6 +99,8 @@ pub struct WorkItem {
 pub struct Due {
     /// Tasks to claim.
     pub tasks: Vec<TaskNo>,
+    /// The longest due of the tasks under which two processes or more have died.
+    pub suspect: Option<TaskNo>,
     /// When the first of those not yet due is.
     pub next: Option<Timestamp>,
 }
@@ -132,4 +138,28 @@ pub struct ListPage {
     pub total: u64,
     /// Whether more follow.
     pub more: bool,
+}
+
+/// Which tasks of an agent have had their time.
+#[derive(Clone, Debug)]
+pub struct Expiry {
+    /// The agent, over all its owners.
+    pub agent: String,
+    /// Finished tasks whose end is older.
+    pub ended_before: Timestamp,
+    /// How many finished tasks are kept; the oldest go first.
+    pub max_tasks: Option<u64>,
+    /// Tasks that have waited for their client since before this.
+    pub waiting_since: Timestamp,
+    /// How many to name at most.
+    pub max: usize,
+}
+
+/// Tasks that have had their time.
+#[derive(Clone, Debug, Default)]
+pub struct Expired {
+    /// Finished tasks to be emptied.
+    pub finished: Vec<TaskNo>,
+    /// Tasks whose client never answered.
+    pub waiting: Vec<TaskRow>,
 }

@@ -59,6 +59,11 @@ pub enum Step {
     Listen,
     /// The client ends an open task.
     Cancel,
+    /// The client never answered: the task is over.
+    Expire {
+        /// The fence of the turn that asked.
+        fence: i64,
+    },
 }
 
 /// How many messages may wait for a task that is being worked on.
@@ -195,6 +200,13 @@ impl Step {
                 unanswered: Counter::Add(1),
                 ..free
             },
+            Self::Expire { fence } => Effects {
+                from: States::INTERRUPTED,
+                fence: Some(fence),
+                fence_step: 1,
+                work: Some(Work::Idle),
+                ..free
+            },
             Self::Cancel => Effects { fence_step: 1, work: Some(Work::Idle), ..free },
         }
     }
@@ -229,6 +241,7 @@ mod tests {
             Step::Settle,
             Step::Listen,
             Step::Cancel,
+            Step::Expire { fence: 1 },
         ];
         for step in steps {
             for state in TaskState::ALL.into_iter().filter(|state| state.is_terminal()) {

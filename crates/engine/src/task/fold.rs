@@ -26,7 +26,7 @@ pub fn begin(names: &Names) -> Task {
 
 /// The task of a snapshot.
 pub fn snapshot(ids: &Ids, snapshot: &Snapshot) -> Result<Task, Corrupt> {
-    let mut task = begin(&Names::of(ids, &snapshot.row));
+    let mut task = snapshot.doc.clone().unwrap_or_else(|| begin(&Names::of(ids, &snapshot.row)));
     for entry in &snapshot.log {
         apply(&mut task, entry)?;
     }

@@ -1,8 +1,8 @@
 //! JSON-RPC: one POST is one call.
 
 use axum::response::Response;
-use engine::{Answer, Call};
-use http::{HeaderMap, Uri, header};
+use engine::{Answer, Call, Resume};
+use http::{HeaderMap, HeaderValue, Uri, header};
 use protocol::{
     Error, ErrorKind, Operation,
     dialect::v1,
@@ -22,20 +22,38 @@ pub(crate) async fn handle(doors: &Doors, call: Call, req: axum::extract::Reques
         let id = request.id.clone();
         let operation =
             decode(&head.headers, &head.uri, &request).map_err(|error| Refusal { id: id.clone(), error })?;
-        match doors.engine.call(call, operation).await {
+        match doors.engine.call(with_headers(call, &head.headers), operation).await {
             Ok(answer) => Ok((id, answer)),
             Err(error) => Err(Refusal { id, error: respond::explain(error, &request_id) }),
         }
     };
     match answered.await {
-        Ok((id, Answer::Reply(reply))) => {
-            respond::json(jsonrpc::encode_result(&id, |writer| v1::reply::encode(writer, &reply)))
-        }
-        Ok((id, Answer::Stream(stream))) => {
-            sse::respond(stream, &id, request_id, doors.engine.clock().clone())
-        }
+        Ok((id, answer)) => respond(doors, &id, answer, request_id),
         Err(Refusal { id, error }) => respond::refuse(&id, &error, doors.engine.clock().now()),
     }
+}
+
+fn respond(doors: &Doors, id: &Id, answer: Answer, request_id: String) -> Response {
+    match answer {
+        Answer::Reply(reply) => {
+            respond::json(jsonrpc::encode_result(id, |writer| v1::reply::encode(writer, &reply)))
+        }
+        Answer::Stream(stream) => sse::respond(stream, id, request_id, doors.engine.clock().clone()),
+        Answer::Replayed(answer) => {
+            let mut response = respond(doors, id, *answer, request_id);
+            response.headers_mut().insert("a2ad-replayed", HeaderValue::from_static("true"));
+            response
+        }
+    }
+}
+
+/// What the headers say about a call: its name for repetitions, and where its last stream broke off.
+fn with_headers(call: Call, headers: &HeaderMap) -> Call {
+    let text =
+        |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let resume = text("last-event-id")
+        .map(|seen| engine::cursor::last_event_id(&seen).map_or(Resume::Unknown, Resume::After));
+    Call { idempotency_key: text("idempotency-key"), resume, ..call }
 }
 
 /// The version is judged before the method: a generation we do not speak has no methods here.

@@ -1,26 +1,38 @@
 //! Changes as SQL. The first statement of each is its guard.
 
 use engine::{
+    ids::{Tag, TaskNo},
     log::{Log, Seq},
     store::{
-        Accept, Advance, Change, Committed, Conflict, Counter, Effects, NewContext, NotCommitted, Step, Work,
+        Accept, Advance, Change, Committed, Conflict, Counter, Effects, KeyUsed, MessageKey, NewContext,
+        NotCommitted, Step, Visibility, Work,
     },
 };
 use protocol::TaskState;
-use rusqlite::{Connection, OptionalExtension as _, named_params, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
-use super::{rows, scopes::Scopes};
+use super::{counts::Counts, docs, keys::Keys, rows, scopes::Scopes};
+
+/// What the writer knows beside the rows.
+pub(super) struct Books {
+    /// This process, as the holder of work.
+    pub(super) boot: i64,
+    pub(super) scopes: Scopes,
+    pub(super) keys: Keys,
+    pub(super) counts: Counts,
+    /// Tasks whose log has grown long enough to be folded, as of this commit.
+    pub(super) grown: Vec<TaskNo>,
+}
 
 /// Applies a change inside the writer's transaction. A refusal is a result; an error is the end of the writer.
 pub(super) fn apply(
     connection: &Connection,
-    boot: i64,
-    scopes: &Scopes,
+    books: &mut Books,
     change: &Change,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
     match change {
-        Change::Accept(accept) => accept_new(connection, boot, scopes, accept),
-        Change::Advance(advance) => advance_if_allowed(connection, boot, advance),
+        Change::Accept(accept) => accept_new(connection, books, accept),
+        Change::Advance(advance) => advance_if_allowed(connection, books, advance),
     }
 }
 
@@ -35,12 +47,16 @@ pub(super) fn size(change: &Change) -> usize {
 
 fn accept_new(
     connection: &Connection,
-    boot: i64,
-    scopes: &Scopes,
+    books: &mut Books,
     accept: &Accept,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
-    let scope = scopes.intern(connection, &accept.scope)?;
-    let (holder, next_run_at) = columns(accept.work, boot);
+    if let Some(key) = &accept.key
+        && let Some(used) = first_use(connection, &books.keys, key)?
+    {
+        return Ok(Err(NotCommitted::KeyUsed(used)));
+    }
+    let scope = books.scopes.intern(connection, &accept.scope)?;
+    let (holder, next_run_at) = columns(accept.work, books.boot);
     // A turn that ran, even one that is over already, has had its first attempt.
     let ran = i64::from(!matches!(accept.work, Work::Due(_)));
     let (joined, tag, name) = match &accept.context {
@@ -50,15 +66,16 @@ fn accept_new(
             (Some(row.first.0), Some(row.tag.0.as_slice()), row.name.as_ref().map(|name| name.as_str()))
         }
     };
+    let size = bytes(&accept.log);
     let terminal_at = accept.state.is_terminal().then(|| accept.status_at.as_millis());
     // By position: names would be looked up for every row, and this is the row every call writes.
     let inserted = connection
         .prepare_cached(
             "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq,
-                                fence, attempt, boot, next_run_at, terminal_at, visible)
+                                fence, attempt, boot, next_run_at, terminal_at, visible, key, hash, size)
              VALUES (?1, ?2, ?3,
                      coalesce(?4, (SELECT context FROM tasks WHERE scope = ?3 AND context_name = ?6 LIMIT 1), ?1),
-                     ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14)
+                     ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
              ON CONFLICT DO NOTHING",
         )?
         .execute(params![
@@ -76,73 +93,144 @@ fn accept_new(
             next_run_at,
             terminal_at,
             accept.visibility.number(),
+            accept.key.map(|key| key.key),
+            accept.key.map(|key| key.hash),
+            size,
         ])?;
     if inserted == 0 {
         return refused(connection, accept.no.0);
     }
     append(connection, accept.no.0, accept.log.len(), ran, &accept.log)?;
     save(connection, accept.no.0, ran, accept.saved.as_deref())?;
-    Ok(Ok(Committed { last_seq: accept.log.len(), fence: ran, attempt: ran }))
+    if let Some(key) = &accept.key {
+        books.keys.add(key.key, accept.no.0);
+    }
+    if accept.visibility == Visibility::Visible {
+        books.counts.shown(scope, accept.state);
+    }
+    if docs::worth_it(accept.state.is_settled(), 1, size) {
+        books.grown.push(accept.no);
+    }
+    Ok(Ok(Committed { last_seq: accept.log.len(), fence: ran, attempt: ran, size: size.unsigned_abs() }))
+}
+
+/// Where the key of a first message was used before. The row has the last word: a task that is gone entirely has
+/// given its keys back.
+fn first_use(connection: &Connection, keys: &Keys, key: &MessageKey) -> rusqlite::Result<Option<KeyUsed>> {
+    let Some(n) = keys.find(connection, &key.key)? else { return Ok(None) };
+    connection
+        .prepare_cached("SELECT tag, hash FROM tasks WHERE n = ?1 AND key = ?2")?
+        .query_row(params![n, key.key], |row| {
+            let hash: [u8; 16] = row.get(1)?;
+            Ok(KeyUsed { task: TaskNo(n), tag: Tag(row.get(0)?), seq: 1, same: hash == key.hash })
+        })
+        .optional()
 }
 
 fn advance_if_allowed(
     connection: &Connection,
-    boot: i64,
+    books: &mut Books,
     advance: &Advance,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
+    if let Some(key) = &advance.key
+        && let Some(used) = rows::turn_key(connection, advance.no, key)?
+    {
+        return Ok(Err(NotCommitted::KeyUsed(used)));
+    }
     let effects = advance.step.effects();
     let says_only = advance.status.is_none() && advance.visibility.is_none();
     let updated = match advance.step {
         Step::Report { .. } if says_only => append_row(connection, advance, &effects)?,
-        _ => move_row(connection, boot, advance, &effects)?,
+        _ => move_row(connection, books, advance, &effects)?,
     };
-    let Some((last_seq, fence, attempt)) = updated else { return refused(connection, advance.no.0) };
-    let last_seq = Seq::try_from(last_seq).unwrap_or_default();
-    append(connection, advance.no.0, last_seq, fence, &advance.log)?;
-    save(connection, advance.no.0, attempt, advance.saved.as_deref())?;
-    Ok(Ok(Committed { last_seq, fence, attempt }))
+    let Some(updated) = updated else { return refused(connection, advance.no.0) };
+    let last_seq = Seq::try_from(updated.last_seq).unwrap_or_default();
+    append(connection, advance.no.0, last_seq, updated.fence, &advance.log)?;
+    save(connection, advance.no.0, updated.attempt, advance.saved.as_deref())?;
+    if let Some(key) = &advance.key {
+        let seq = number(last_seq + 1 - advance.log.len());
+        connection
+            .prepare_cached("INSERT INTO turn_keys (n, key, hash, seq) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![advance.no.0, key.key, key.hash, seq])?;
+    }
+    if !advance.log.is_empty() && docs::worth_it(updated.settled, updated.tail, bytes(&advance.log)) {
+        books.grown.push(advance.no);
+    }
+    let size = updated.size.unsigned_abs();
+    Ok(Ok(Committed { last_seq, fence: updated.fence, attempt: updated.attempt, size }))
 }
 
-type Updated = Option<(i64, i64, i64)>;
+/// The row after an update.
+struct Updated {
+    last_seq: i64,
+    fence: i64,
+    attempt: i64,
+    size: i64,
+    tail: i64,
+    settled: bool,
+}
+
+impl Updated {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let state = TaskState::from_number(row.get(5)?);
+        Ok(Self {
+            last_seq: row.get(0)?,
+            fence: row.get(1)?,
+            attempt: row.get(2)?,
+            size: row.get(3)?,
+            tail: row.get(4)?,
+            settled: state.is_some_and(TaskState::is_settled),
+        })
+    }
+}
 
 /// More of the log and nothing else: no column that an index knows is touched.
-fn append_row(connection: &Connection, advance: &Advance, effects: &Effects) -> rusqlite::Result<Updated> {
+fn append_row(
+    connection: &Connection,
+    advance: &Advance,
+    effects: &Effects,
+) -> rusqlite::Result<Option<Updated>> {
     connection
         .prepare_cached(
-            "UPDATE tasks SET last_seq = last_seq + :entries
+            "UPDATE tasks SET last_seq = last_seq + :entries, size = size + :bytes, tail = tail + :segments
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND unanswered <= :max_unanswered AND (NOT :due OR next_run_at IS NOT NULL)
-             RETURNING last_seq, fence, attempt",
+             RETURNING last_seq, fence, attempt, size, tail, state",
         )?
         .query_row(
             named_params! {
                 ":n": advance.no.0,
                 ":entries": number(advance.log.len()),
+                ":bytes": bytes(&advance.log),
+                ":segments": !advance.log.is_empty(),
                 ":states": effects.from.0,
                 ":fence": effects.fence,
                 ":max_unanswered": effects.max_unanswered,
                 ":due": effects.due,
             },
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            Updated::read,
         )
         .optional()
 }
 
 fn move_row(
     connection: &Connection,
-    boot: i64,
+    books: &mut Books,
     advance: &Advance,
     effects: &Effects,
-) -> rusqlite::Result<Updated> {
-    let (holder, next_run_at) = effects.work.map_or((0, None), |work| columns(work, boot));
+) -> rusqlite::Result<Option<Updated>> {
+    let before = shown(connection, advance.no.0)?;
+    let (holder, next_run_at) = effects.work.map_or((0, None), |work| columns(work, books.boot));
     let (attempt_keep, attempt_add) = factors(effects.attempts);
     let (unanswered_keep, unanswered_add) = factors(effects.unanswered);
     let state = advance.status.map(|(state, _)| state);
     let status_at = advance.status.map(|(_, at)| at.as_millis());
-    connection
+    let updated = connection
         .prepare_cached(
             "UPDATE tasks SET
                  last_seq = last_seq + :entries,
+                 size = size + :bytes,
+                 tail = tail + :segments,
                  state = coalesce(:state, state),
                  status_at = coalesce(:status_at, status_at),
                  terminal_at = coalesce(:terminal_at, terminal_at),
@@ -155,12 +243,14 @@ fn move_row(
                  next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND unanswered <= :max_unanswered AND (NOT :due OR next_run_at IS NOT NULL)
-             RETURNING last_seq, fence, attempt",
+             RETURNING last_seq, fence, attempt, size, tail, state",
         )?
         .query_row(
             named_params! {
                 ":n": advance.no.0,
                 ":entries": number(advance.log.len()),
+                ":bytes": bytes(&advance.log),
+                ":segments": !advance.log.is_empty(),
                 ":state": state.map(TaskState::number),
                 ":status_at": status_at,
                 ":terminal_at": status_at.filter(|_| state.is_some_and(TaskState::is_terminal)),
@@ -178,9 +268,95 @@ fn move_row(
                 ":max_unanswered": effects.max_unanswered,
                 ":due": effects.due,
             },
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            Updated::read,
         )
+        .optional()?;
+    if updated.is_some()
+        && let Some((scope, was)) = before
+    {
+        count(&mut books.counts, scope, was, advance);
+    }
+    Ok(updated)
+}
+
+/// The owner of a task, and its state if clients see it.
+fn shown(connection: &Connection, n: i64) -> rusqlite::Result<Option<(i64, Shown)>> {
+    connection
+        .prepare_cached("SELECT scope, state, visible FROM tasks WHERE n = ?1")?
+        .query_row(params![n], |row| {
+            let shown =
+                Shown { state: TaskState::from_number(row.get(1)?), visible: row.get::<_, i64>(2)? == 1 };
+            Ok((row.get(0)?, shown))
+        })
         .optional()
+}
+
+/// What clients saw of a task.
+struct Shown {
+    state: Option<TaskState>,
+    visible: bool,
+}
+
+/// Counts a task that has moved on.
+fn count(counts: &mut Counts, scope: i64, was: Shown, advance: &Advance) {
+    if let (true, Some(state)) = (was.visible, was.state) {
+        counts.gone(scope, state);
+    }
+    let visible = advance.visibility.map_or(was.visible, |visibility| visibility == Visibility::Visible);
+    if let (true, Some(state)) = (visible, advance.status.map(|(state, _)| state).or(was.state)) {
+        counts.shown(scope, state);
+    }
+}
+
+/// Empties finished tasks; their rows stay, so that their messages' keys are still known.
+pub(super) fn purge(connection: &Connection, books: &mut Books, tasks: &[TaskNo]) -> rusqlite::Result<usize> {
+    let mut purged = 0;
+    for task in tasks {
+        let before = shown(connection, task.0)?;
+        let emptied = connection
+            .prepare_cached(
+                "UPDATE tasks SET visible = 3, size = 0, doc = 0, tail = 0
+                 WHERE n = ?1 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
+            )?
+            .execute(params![task.0])?;
+        if emptied == 0 {
+            continue;
+        }
+        purged += 1;
+        if let Some((scope, Shown { state: Some(state), visible: true })) = before {
+            books.counts.gone(scope, state);
+        }
+        connection
+            .prepare_cached("DELETE FROM segments WHERE place BETWEEN ?1 AND ?2")?
+            .execute(params![rows::place(task.0, 0), rows::place(task.0 + 1, 0) - 1])?;
+        connection.prepare_cached("DELETE FROM docs WHERE n = ?1")?.execute(params![task.0])?;
+        connection.prepare_cached("DELETE FROM saved WHERE n = ?1")?.execute(params![task.0])?;
+    }
+    Ok(purged)
+}
+
+/// Drops rows of purged tasks, and the keys only they knew.
+pub(super) fn drop_purged(
+    connection: &Connection,
+    books: &mut Books,
+    ended_before: i64,
+    max: usize,
+) -> rusqlite::Result<usize> {
+    let limit = i64::try_from(max).unwrap_or(i64::MAX);
+    let mut old = connection.prepare_cached(
+        "SELECT n FROM tasks WHERE visible = 3 AND terminal_at < ?1 ORDER BY terminal_at LIMIT ?2",
+    )?;
+    let old = old.query_map(params![ended_before, limit], |row| row.get(0))?;
+    let old = old.collect::<rusqlite::Result<Vec<i64>>>()?;
+    for n in &old {
+        connection.prepare_cached("DELETE FROM turn_keys WHERE n = ?1")?.execute(params![n])?;
+        connection.prepare_cached("DELETE FROM tasks WHERE n = ?1")?.execute(params![n])?;
+    }
+    if !old.is_empty() {
+        let first: Option<i64> = connection.query_row("SELECT min(n) FROM tasks", [], |row| row.get(0))?;
+        books.keys.forget_before(connection, first.unwrap_or(i64::MAX))?;
+    }
+    Ok(old.len())
 }
 
 /// Appends one segment, whose last entry has number `last_seq`.
@@ -232,6 +408,10 @@ fn factors(counter: Counter) -> (i64, i64) {
         Counter::Add(by) => (1, by),
         Counter::Set(to) => (0, to),
     }
+}
+
+fn bytes(log: &Log) -> i64 {
+    i64::try_from(log.segment().len()).unwrap_or(i64::MAX)
 }
 
 fn number(count: Seq) -> i64 {

@@ -8,7 +8,17 @@ use std::{
 use engine::{Clock, Feed, ids::Ids};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 
-use super::{Sqlite, checkpoint::Checkpointer, migrations, readers::Readers, scopes::Scopes, writer::Writer};
+use super::{
+    Sqlite,
+    changes::Books,
+    checkpoint::Checkpointer,
+    counts::Counts,
+    keys::Keys,
+    migrations,
+    readers::{self, Readers},
+    scopes::Scopes,
+    writer::Writer,
+};
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -72,21 +82,29 @@ impl Sqlite {
             migrations::Failure::Sql(error) => unusable(error),
         })?;
         let start = start(&mut connection, clock.now().as_millis()).map_err(unusable)?;
+        if !start.clean {
+            probe(&connection)
+                .map_err(unusable)?
+                .map_or(Ok(()), |reason| Err(OpenError::Unusable { path: path.clone(), reason }))?;
+        }
         if start.left_behind > 0 {
             tracing::info!(tasks = start.left_behind, "the last process left work behind; it is due again");
         }
         let scopes = Scopes::default();
         let readers = Readers::start(path, options.readers).map_err(unusable)?;
         let checkpointer = Checkpointer::start(connect(path, options.sync).map_err(unusable)?);
-        let writer = Writer::start(connection, start.boot, scopes.clone(), feed, checkpointer);
-        Ok(Self {
-            writer,
-            readers,
-            scopes,
-            ids: Ids::new(start.id_key),
-            seal_key: start.seal_key,
-            _lock: lock,
-        })
+        let ids = Ids::new(start.id_key);
+        let keys = Keys::load(&connection).map_err(unusable)?;
+        let books = Books {
+            boot: start.boot,
+            scopes: scopes.clone(),
+            keys,
+            counts: Counts::default(),
+            grown: Vec::new(),
+        };
+        let folding = (readers::connect(path).map_err(unusable)?, ids.clone());
+        let writer = Writer::start(connection, books, feed, checkpointer, folding);
+        Ok(Self { writer, readers, scopes, ids, seal_key: start.seal_key, _lock: lock })
     }
 }
 
@@ -124,6 +142,8 @@ fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
 
 struct Start {
     boot: i64,
+    /// The last process closed the store in good order.
+    clean: bool,
     id_key: [u8; 16],
     seal_key: [u8; 32],
     left_behind: usize,
@@ -135,6 +155,8 @@ fn start(connection: &mut Connection, now: i64) -> rusqlite::Result<Start> {
     let tx = connection.transaction()?;
     let boot = 1 + meta(&tx, "boot")?.unwrap_or(0);
     set_meta(&tx, "boot", boot)?;
+    let clean = boot == 1 || meta(&tx, "clean")? == Some(1);
+    set_meta(&tx, "clean", 0)?;
     let id_key = key(&tx, "id_key")?;
     let seal_key = key(&tx, "seal_key")?;
     let left_behind = tx.execute(
@@ -142,7 +164,22 @@ fn start(connection: &mut Connection, now: i64) -> rusqlite::Result<Start> {
         params![now],
     )?;
     tx.commit()?;
-    Ok(Start { boot, id_key, seal_key, left_behind })
+    Ok(Start { boot, clean, id_key, seal_key, left_behind })
+}
+
+/// Looks at the newest tasks after an unclean stop: their logs must reach as far as their rows say (R4).
+fn probe(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let torn: Option<i64> = connection
+        .query_row(
+            "SELECT n FROM (SELECT n, last_seq FROM tasks WHERE visible < 3 ORDER BY n DESC LIMIT 1000) AS newest
+             WHERE last_seq <> (SELECT coalesce(max(last_seq), 0) FROM segments
+                                WHERE place BETWEEN newest.n << 24 AND (newest.n << 24) + 16777215)
+             LIMIT 1",
+            [],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(torn.map(|n| format!("the log of task {n} does not reach as far as its row says; restore a backup")))
 }
 
 /// A number kept in `meta`.

@@ -103,7 +103,8 @@ fn work(mut connection: Connection, queue: &Mutex<mpsc::Receiver<Job>>) {
     }
 }
 
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
+/// A connection that only reads.
+pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;

@@ -8,11 +8,11 @@ use engine::{
     ids::{Ids, Tag, TaskNo},
     log::{Entry, Log, Seq},
     store::{
-        ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Snapshot, StoreError, TaskRow,
-        Visibility, WorkItem,
+        ContextLookup, ContextRow, Due, KeyUsed, ListPage, ListQuery, Lookup, MessageKey, Snapshot,
+        StoreError, TaskRow, Visibility, WorkItem,
     },
 };
-use protocol::{ContextId, TaskId, TaskState, Timestamp};
+use protocol::{ContextId, Task, TaskId, TaskState, Timestamp, dialect::v1};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::readers::Failure;
@@ -33,7 +33,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT n, tag, client_id, context, context_tag, context_name, state, status_at, last_seq, fence, ",
-            "attempt, deaths, unanswered, visible FROM tasks ",
+            "attempt, deaths, unanswered, visible, size, doc, tail FROM tasks ",
             $rest
         )
     };
@@ -53,19 +53,73 @@ pub(super) fn find(tx: &Connection, ids: &Ids, scope: i64, lookup: &Lookup) -> R
     Ok(statement.query_row(params![scope, name], |row| task_row(ids, row)).optional()?)
 }
 
-/// Adds the log to a row.
+/// A task's row, and how many segments lie behind its doc.
+pub(super) fn with_tail(tx: &Connection, ids: &Ids, task: TaskNo) -> Read<Option<(TaskRow, i64)>> {
+    let mut statement = tx.prepare_cached(select!("WHERE n = ?1 AND visible < 3"))?;
+    Ok(statement.query_row(params![task.0], |row| Ok((task_row(ids, row)?, row.get(16)?))).optional()?)
+}
+
+/// Adds the log to a row: its doc, if there is one, and what follows. A purged task has neither.
 pub(super) fn with_log(tx: &Connection, row: TaskRow) -> Read<Snapshot> {
-    let mut log = Vec::new();
-    for segment in segments(tx, row.no, 0, usize::MAX)? {
-        log.extend(segment.1.entries().iter().cloned());
+    if row.visibility == Visibility::Purged {
+        return Ok(Snapshot { row, doc: None, log: Vec::new() });
     }
-    if log.len() as Seq != row.last_seq {
-        let found = log.len();
+    let doc = doc(tx, row.no)?;
+    let from = doc.as_ref().map_or(0, |(at_seq, _)| *at_seq);
+    let mut log = Vec::new();
+    for (first, segment) in segments(tx, row.no, from, usize::MAX)? {
+        let behind = usize::try_from((from + 1).saturating_sub(first)).unwrap_or(usize::MAX);
+        log.extend(segment.entries().iter().skip(behind).cloned());
+    }
+    if from + log.len() as Seq != row.last_seq {
+        let found = from + log.len() as Seq;
         let text =
             format!("task {} has {found} entries in its log and should have {}", row.no.0, row.last_seq);
         return Err(Failure::Store(StoreError::Broken(text)));
     }
-    Ok(Snapshot { row, log })
+    Ok(Snapshot { row, doc: doc.map(|(_, task)| task), log })
+}
+
+/// The folded task, and up to which entry it holds.
+fn doc(tx: &Connection, task: TaskNo) -> Read<Option<(Seq, Task)>> {
+    let found: Option<(i64, Vec<u8>)> = tx
+        .prepare_cached("SELECT at_seq, bytes FROM docs WHERE n = ?1")?
+        .query_row(params![task.0], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((at_seq, bytes)) = found else { return Ok(None) };
+    let damaged = |error: String| Failure::Store(StoreError::Broken(format!("task {}: {error}", task.0)));
+    let text = std::str::from_utf8(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let task = v1::task::decode_str(text).map_err(|error| damaged(error.message))?;
+    Ok(Some((Seq::try_from(at_seq).unwrap_or_default(), task)))
+}
+
+/// Whether a task is this owner's.
+pub(super) fn owns(tx: &Connection, scope: i64, task: TaskNo) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT 1 FROM tasks WHERE n = ?1 AND scope = ?2")?.exists(params![task.0, scope])
+}
+
+/// Where a follow-up with this key was recorded.
+pub(super) fn turn_key(tx: &Connection, task: TaskNo, key: &MessageKey) -> rusqlite::Result<Option<KeyUsed>> {
+    tx.prepare_cached(
+        "SELECT tag, turn_keys.hash, seq FROM turn_keys JOIN tasks USING (n) WHERE n = ?1 AND turn_keys.key = ?2",
+    )?
+    .query_row(params![task.0, key.key], |row| {
+        let hash: [u8; 16] = row.get(1)?;
+        let seq = Seq::try_from(row.get::<_, i64>(2)?).unwrap_or_default();
+        Ok(KeyUsed { task, tag: Tag(row.get(0)?), seq, same: hash == key.hash })
+    })
+    .optional()
+}
+
+/// Tasks of an owner that have waited for their client since before a time.
+pub(super) fn waiting(tx: &Connection, ids: &Ids, scope: i64, since: i64, max: usize) -> Read<Vec<TaskRow>> {
+    // The wider set of states is the index's own condition, said again so that the index is used.
+    let mut statement = tx.prepare_cached(select!(
+        "WHERE scope = ?1 AND visible = 1 AND state IN (1, 2, 6, 8) AND state IN (6, 8) AND status_at < ?2 LIMIT ?3"
+    ))?;
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let rows = statement.query_map(params![scope, since, max], |row| task_row(ids, row))?;
+    Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
 }
 
 /// Entries behind a place in the log, at most `max`.
@@ -76,8 +130,7 @@ pub(super) fn entries(
     after: Seq,
     max: usize,
 ) -> Read<Vec<(Seq, Arc<Entry>)>> {
-    let mut owned = tx.prepare_cached("SELECT 1 FROM tasks WHERE n = ?1 AND scope = ?2")?;
-    if !owned.exists(params![task.0, scope])? {
+    if !owns(tx, scope, task)? {
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
@@ -119,6 +172,13 @@ fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(
     Ok(found)
 }
 
+/// How many tasks a filter matches: by state the writer has counted them, by anything else they are counted now.
+const COUNTED: &str = "SELECT coalesce(sum(n), 0) FROM counts
+     WHERE scope = :scope AND (:state IS NULL OR state = :state) AND :context IS NULL AND :since IS NOT NULL";
+const COUNT: &str = "SELECT count(*) FROM tasks
+     WHERE scope = :scope AND visible = 1 AND status_at >= :since
+       AND (:context IS NULL OR context = :context) AND (:state IS NULL OR state = :state)";
+
 /// A page of visible tasks, newest status first.
 pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) -> Read<ListPage> {
     let context_first = match &query.context {
@@ -134,13 +194,8 @@ pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) ->
         ":state": query.state.map(TaskState::number),
         ":since": query.since.map_or(i64::MIN, Timestamp::as_millis),
     };
-    let total: i64 = tx
-        .prepare_cached(
-            "SELECT count(*) FROM tasks
-             WHERE scope = :scope AND visible = 1 AND status_at >= :since
-               AND (:context IS NULL OR context = :context) AND (:state IS NULL OR state = :state)",
-        )?
-        .query_row(filter, |row| row.get(0))?;
+    let counting = if query.context.is_none() && query.since.is_none() { COUNTED } else { COUNT };
+    let total: i64 = tx.prepare_cached(counting)?.query_row(filter, |row| row.get(0))?;
     let mut statement = tx.prepare_cached(select!(
         "WHERE scope = :scope AND visible = 1 AND status_at >= :since
            AND (status_at, n) < (:at, :n)
@@ -229,7 +284,8 @@ pub(super) fn conversation(
 /// Work that nobody holds and whose time has come, and when the next is.
 pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> Read<Due> {
     let mut statement = tx.prepare_cached(
-        "SELECT n, next_run_at FROM tasks WHERE next_run_at IS NOT NULL ORDER BY next_run_at, n LIMIT ?1",
+        "SELECT n, next_run_at FROM tasks WHERE next_run_at IS NOT NULL AND deaths < 2
+         ORDER BY next_run_at, n LIMIT ?1",
     )?;
     let limit = i64::try_from(max).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![limit], |row| Ok((TaskNo(row.get(0)?), row.get::<_, i64>(1)?)))?;
@@ -242,6 +298,13 @@ pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> Read<Due> {
         }
         due.tasks.push(task);
     }
+    due.suspect = tx
+        .prepare_cached(
+            "SELECT n FROM tasks WHERE next_run_at IS NOT NULL AND next_run_at <= ?1 AND deaths >= 2
+             ORDER BY next_run_at, n LIMIT 1",
+        )?
+        .query_row(params![now.as_millis()], |row| row.get(0).map(TaskNo))
+        .optional()?;
     Ok(due)
 }
 
@@ -293,5 +356,6 @@ fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         deaths: row.get(11)?,
         unanswered: row.get(12)?,
         visibility: Visibility::from_number(row.get(13)?).ok_or_else(|| unknown(13))?,
+        size: row.get::<_, i64>(14)?.unsigned_abs(),
     })
 }

@@ -5,25 +5,35 @@
 //! error is the end: a disk that failed once is not asked again. The process stops, and what is in the file is
 //! what was acknowledged.
 
-use std::{sync::mpsc, thread::JoinHandle};
+use std::{sync::mpsc, thread::JoinHandle, time::Duration};
 
 use engine::{
     Feed,
-    ids::TaskNo,
+    ids::{Ids, TaskNo},
     store::{Change, Committed, NotCommitted, Read, Receipt, Receipts, StoreError},
 };
 use futures_util::FutureExt as _;
+use protocol::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
-use super::{changes, checkpoint::Checkpointer, open, scopes::Scopes};
+use super::{
+    changes::{self, Books},
+    checkpoint::Checkpointer,
+    docs::{self, Doc, Docs},
+    open,
+};
 
 /// How many changes one commit takes.
 const BATCH: usize = 256;
+/// How long the writer has nothing to do before it tidies up.
+const IDLE: Duration = Duration::from_secs(1);
+/// How many free pages are given back to the file system at a time.
+const GIVE_BACK_PAGES: i64 = 256;
 
 /// The way to the writing thread.
 pub(super) struct Writer {
-    jobs: Option<mpsc::Sender<Job>>,
+    jobs: mpsc::Sender<Job>,
     failure: watch::Receiver<Option<String>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -31,23 +41,30 @@ pub(super) struct Writer {
 enum Job {
     Change(Change, Receipts),
     Reserve(i64, oneshot::Sender<TaskNo>),
+    Purge(Vec<TaskNo>, oneshot::Sender<usize>),
+    DropPurged(Timestamp, usize, oneshot::Sender<usize>),
+    Doc(Doc),
+    /// The store is closed: what is queued before this is still written, then the thread ends.
+    Close,
 }
 
 impl Writer {
     pub(super) fn start(
         connection: Connection,
-        boot: i64,
-        scopes: Scopes,
+        books: Books,
         feed: Feed,
         checkpointer: Checkpointer,
+        folding: (Connection, Ids),
     ) -> Self {
         let (jobs, queue) = mpsc::channel();
         let (failed, failure) = watch::channel(None);
-        let desk = Desk { connection, boot, scopes, feed, checkpointer };
+        let folded = jobs.clone();
+        let docs = Docs::start(folding.0, folding.1, move |doc| drop(folded.send(Job::Doc(doc))));
+        let desk = Desk { connection, books, feed, checkpointer, docs };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let thread =
             thread.spawn(move || work(desk, &queue, &failed)).expect("the system can start a thread");
-        Self { jobs: Some(jobs), failure, thread: Some(thread) }
+        Self { jobs, failure, thread: Some(thread) }
     }
 
     pub(super) fn commit(&self, change: Change) -> Receipt {
@@ -59,8 +76,19 @@ impl Writer {
     pub(super) fn reserve(&self, count: i64) -> Read<TaskNo> {
         let (told, first) = oneshot::channel();
         self.send(Job::Reserve(count, told));
-        async move { first.await.map_err(|_| StoreError::Unavailable("the writer has stopped".into())) }
-            .boxed()
+        answer(first)
+    }
+
+    pub(super) fn purge(&self, tasks: Vec<TaskNo>) -> Read<usize> {
+        let (told, count) = oneshot::channel();
+        self.send(Job::Purge(tasks, told));
+        answer(count)
+    }
+
+    pub(super) fn drop_purged(&self, ended_before: Timestamp, max: usize) -> Read<usize> {
+        let (told, count) = oneshot::channel();
+        self.send(Job::DropPurged(ended_before, max, told));
+        answer(count)
     }
 
     /// Says why the writer stopped, once it has.
@@ -69,17 +97,19 @@ impl Writer {
     }
 
     fn send(&self, job: Job) {
-        if let Some(jobs) = &self.jobs {
-            // A refused job drops its receipt, which whoever waits for it reports.
-            let _ = jobs.send(job);
-        }
+        // A refused job drops its receipt, which whoever waits for it reports.
+        let _ = self.jobs.send(job);
     }
+}
+
+fn answer<T: Send + 'static>(told: oneshot::Receiver<T>) -> Read<T> {
+    async move { told.await.map_err(|_| StoreError::Unavailable("the writer has stopped".into())) }.boxed()
 }
 
 impl Drop for Writer {
     /// Everything handed over is still written.
     fn drop(&mut self) {
-        self.jobs = None;
+        self.send(Job::Close);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -89,25 +119,57 @@ impl Drop for Writer {
 /// What the writing thread has before it.
 struct Desk {
     connection: Connection,
-    boot: i64,
-    scopes: Scopes,
+    books: Books,
     feed: Feed,
     checkpointer: Checkpointer,
+    docs: Docs,
 }
 
 fn work(mut desk: Desk, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Option<String>>) {
     let mut batch = Vec::with_capacity(BATCH);
-    while let Ok(first) = queue.recv() {
-        batch.push(first);
+    loop {
+        match queue.recv_timeout(IDLE) {
+            Ok(first) => batch.push(first),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                desk.give_back();
+                continue;
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
         batch.extend(queue.try_iter().take(BATCH - 1));
-        if let Err(error) = desk.write(&mut batch) {
+        let closing = batch.iter().any(|job| matches!(job, Job::Close));
+        let written = desk.write(&mut batch).and_then(|()| if closing { desk.close() } else { Ok(()) });
+        if let Err(error) = written {
             tracing::error!(%error, "the store cannot write any more; the process has to stop");
             // What is dropped here, in the batch and in the queue, tells its callers that it was not committed.
             failed.send_replace(Some(error.to_string()));
             return;
         }
+        if closing {
+            return;
+        }
     }
 }
+
+/// What is told about other jobs than changes.
+#[derive(Default)]
+struct News {
+    reserved: Vec<(oneshot::Sender<TaskNo>, TaskNo)>,
+    counted: Vec<(oneshot::Sender<usize>, usize)>,
+}
+
+impl News {
+    fn tell(self) {
+        for (told, first) in self.reserved {
+            let _ = told.send(first);
+        }
+        for (told, count) in self.counted {
+            let _ = told.send(count);
+        }
+    }
+}
+
+const GIVE_BACK: &str = "PRAGMA incremental_vacuum(256)";
 
 /// A change that has been applied and waits for the commit, with whoever waits for it.
 struct Applied {
@@ -120,34 +182,65 @@ impl Desk {
     /// One transaction for the whole batch, then the news.
     fn write(&mut self, batch: &mut Vec<Job>) -> rusqlite::Result<()> {
         let mut applied = Vec::with_capacity(batch.len());
-        let mut reserved = Vec::new();
+        let mut news = News::default();
         let mut bytes = 0;
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         for job in batch.drain(..) {
             match job {
                 Job::Change(change, receipts) => {
-                    let result = changes::apply(&self.connection, self.boot, &self.scopes, &change)?;
+                    let result = changes::apply(&self.connection, &mut self.books, &change)?;
                     bytes += changes::size(&change);
                     applied.push(Applied { change, receipts, result });
                 }
                 Job::Reserve(count, told) => {
                     let first = open::meta(&self.connection, "next_n")?.unwrap_or(1);
                     open::set_meta(&self.connection, "next_n", first + count)?;
-                    reserved.push((told, TaskNo(first)));
+                    news.reserved.push((told, TaskNo(first)));
                 }
+                Job::Purge(tasks, told) => {
+                    let purged = changes::purge(&self.connection, &mut self.books, &tasks)?;
+                    news.counted.push((told, purged));
+                }
+                Job::DropPurged(before, max, told) => {
+                    let before = before.as_millis();
+                    let dropped = changes::drop_purged(&self.connection, &mut self.books, before, max)?;
+                    news.counted.push((told, dropped));
+                }
+                Job::Doc(doc) => docs::keep(&self.connection, &doc)?,
+                Job::Close => {}
             }
         }
+        self.books.counts.flush(&self.connection)?;
+        self.books.keys.keep_house(&self.connection)?;
         if cfg!(feature = "fault-early-reply") {
             self.tell(std::mem::take(&mut applied));
             dawdle();
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.tell(applied);
-        for (told, first) in reserved {
-            let _ = told.send(first);
+        news.tell();
+        for task in self.books.grown.drain(..) {
+            self.docs.grown(task);
         }
         self.checkpointer.committed(bytes, &self.connection);
         Ok(())
+    }
+
+    /// Gives free pages back when a quarter of the file is free; a little at a time, and only while nothing waits.
+    fn give_back(&self) {
+        let pages = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        if let (Ok(free), Ok(all)) = (pages("freelist_count"), pages("page_count"))
+            && free * 4 > all
+            && free > GIVE_BACK_PAGES
+            && let Err(error) = self.connection.execute_batch(GIVE_BACK)
+        {
+            tracing::warn!(%error, "free pages could not be given back");
+        }
+    }
+
+    /// Notes that nothing was cut short.
+    fn close(&self) -> rusqlite::Result<()> {
+        open::set_meta(&self.connection, "clean", 1)
     }
 
     /// Tells watchers and callers, in commit order: nobody hears of a change before it is durable.

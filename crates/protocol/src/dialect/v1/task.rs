@@ -1,9 +1,11 @@
 //! Tasks, their status and artifacts.
 
+use serde_json::value::RawValue;
+
 use crate::{
-    Artifact, Task, TaskState, TaskStatus,
+    Artifact, Error, ErrorKind, Task, TaskState, TaskStatus,
     json::{
-        read::{Node, Read},
+        read::{Node, Path, Read},
         write::Writer,
     },
 };
@@ -46,6 +48,13 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         history: object.list("history", message::decode)?,
         metadata: object.json_object("metadata")?,
     })
+}
+
+/// Reads a task from text.
+pub fn decode_str(text: &str) -> Result<Task, Error> {
+    let raw: &RawValue = serde_json::from_str(text)
+        .map_err(|error| Error::new(ErrorKind::Parse, format!("the task is not JSON: {error}")))?;
+    Ok(decode(Node::new(raw, &Path::Root))?)
 }
 
 /// Writes a task, leaving out what is empty.

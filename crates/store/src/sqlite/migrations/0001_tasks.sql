@@ -35,7 +35,10 @@ CREATE TABLE tasks (
     next_run_at  INTEGER,                      -- when unheld work is due
     deadline     INTEGER,
     terminal_at  INTEGER,
-    visible      INTEGER NOT NULL CHECK (visible BETWEEN 0 AND 2),
+    visible      INTEGER NOT NULL CHECK (visible BETWEEN 0 AND 3),
+    size         INTEGER NOT NULL,             -- bytes of its log
+    doc          INTEGER NOT NULL DEFAULT 0,   -- up to which entry its doc holds
+    tail         INTEGER NOT NULL DEFAULT 1,   -- segments behind that
     key          BLOB,                         -- the first message's idempotency key, and what it was used for
     hash         BLOB,
     skill        TEXT,
@@ -46,6 +49,8 @@ CREATE TABLE tasks (
 
 CREATE INDEX tasks_listed ON tasks (scope, status_at DESC, n DESC) WHERE visible = 1;
 CREATE INDEX tasks_open ON tasks (scope, state, status_at DESC, n DESC) WHERE visible = 1 AND state IN (1, 2, 6, 8);
+CREATE INDEX tasks_hidden ON tasks (scope, status_at) WHERE visible = 2;
+CREATE INDEX tasks_purged ON tasks (terminal_at) WHERE visible = 3;
 CREATE INDEX tasks_context ON tasks (scope, context, n) WHERE context <> n;
 CREATE INDEX tasks_named_context ON tasks (scope, context_name, n) WHERE context_name IS NOT NULL;
 CREATE UNIQUE INDEX tasks_client_id ON tasks (scope, client_id) WHERE client_id IS NOT NULL;
@@ -83,6 +88,21 @@ CREATE TABLE turn_keys (
     seq  INTEGER NOT NULL,
     PRIMARY KEY (n, key)
 ) STRICT, WITHOUT ROWID;
+
+-- Idempotency keys of first messages: immutable sorted runs, each a filter, the first key of every page, and pages
+-- of (key, n). Keys younger than the last run are in memory and are found again in the task rows. The key of a page
+-- is run * 2^24 + its number.
+CREATE TABLE key_runs (
+    id     INTEGER PRIMARY KEY,
+    last_n INTEGER NOT NULL,                   -- rows up to here are in this run or an earlier one
+    max_n  INTEGER NOT NULL,                   -- no row behind this is in it
+    filter BLOB    NOT NULL,
+    fences BLOB    NOT NULL
+) STRICT;
+CREATE TABLE key_pages (
+    place INTEGER PRIMARY KEY,
+    bytes BLOB    NOT NULL
+) STRICT;
 
 -- How many visible tasks an owner has in each state.
 CREATE TABLE counts (

@@ -1,0 +1,131 @@
+//! Telling a repeated message from a new one (R21).
+//!
+//! A message has a key when its caller gave one, or when its id is a UUID and hence meant to be unique. The key
+//! holds inside the caller's scope, and for a follow-up inside its task. What was said is remembered as a hash:
+//! the same key with the same words is a repetition, with other words a mistake.
+
+use std::hash::Hasher as _;
+
+use protocol::{SendMessage, dialect::v1, json::write::Writer};
+use sha2::{Digest as _, Sha256};
+use siphasher::sip128::{Hasher128 as _, SipHasher24};
+use uuid::Variant;
+
+use crate::{
+    error::{Error, Result},
+    scope::Scope,
+    store::MessageKey,
+};
+
+/// How long a key may be.
+const MAX_KEY_BYTES: usize = 255;
+
+/// Which messages have a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dedupe {
+    /// Those whose caller gave one, and those whose id is a UUID of version 4 or 7.
+    #[default]
+    Auto,
+    /// All of them: every message id counts.
+    Always,
+    /// Only those whose caller gave one.
+    Off,
+}
+
+/// The key of a message; `None` when nothing tells it from a repetition.
+pub(crate) fn key(
+    dedupe: Dedupe,
+    seal: &[u8; 32],
+    scope: &Scope,
+    given: Option<&str>,
+    req: &SendMessage,
+) -> Result<Option<MessageKey>> {
+    let id = req.message.id.as_str();
+    let (kind, name) = match given {
+        Some(given) if given.is_empty() || given.len() > MAX_KEY_BYTES => {
+            return Err(Error::invalid("Idempotency-Key", "expected 1 to 255 bytes"));
+        }
+        Some(given) => ("header", given),
+        None if dedupe == Dedupe::Always || dedupe == Dedupe::Auto && is_unique(id) => ("message", id),
+        None => return Ok(None),
+    };
+    Ok(Some(MessageKey { key: name_digest(seal, scope, kind, name), hash: words_digest(req) }))
+}
+
+/// Whether an id was made to be unique: a UUID of version 4 or 7.
+fn is_unique(id: &str) -> bool {
+    uuid::Uuid::try_parse(id)
+        .is_ok_and(|id| id.get_variant() == Variant::RFC4122 && matches!(id.get_version_num(), 4 | 7))
+}
+
+fn name_digest(seal: &[u8; 32], scope: &Scope, kind: &str, name: &str) -> [u8; 16] {
+    let mut hasher = SipHasher24::new_with_key(seal[..16].first_chunk().expect("the seal key has 32 bytes"));
+    let scope = scope.parts();
+    for part in [&scope.tenant, &scope.principal, &scope.agent, &scope.end_user, kind, name] {
+        hasher.write_usize(part.len());
+        hasher.write(part.as_bytes());
+    }
+    hasher.finish128().as_bytes()
+}
+
+/// Covers the message and the request's metadata, not how the answer is wanted and not how it was spelled.
+fn words_digest(req: &SendMessage) -> [u8; 16] {
+    let mut writer = Writer::new();
+    v1::message::encode(&mut writer, &req.message);
+    if let Some(metadata) = &req.metadata {
+        writer.raw(metadata.as_str());
+    }
+    let digest = Sha256::digest(writer.finish());
+    std::array::from_fn(|at| digest[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Message, Part, Role};
+
+    use super::*;
+
+    fn send(id: &str, text: &str) -> SendMessage {
+        SendMessage {
+            message: Message::new(id, Role::User, vec![Part::text(text)]),
+            accepted_output_modes: Vec::new(),
+            history_length: None,
+            return_immediately: false,
+            push: None,
+            metadata: None,
+            tenant: None,
+        }
+    }
+
+    const V4: &str = "3f2b8c1e-7d4a-4b6f-9c0d-5e8a1b2c3d4e";
+
+    fn key_of(dedupe: Dedupe, agent: &str, given: Option<&str>, id: &str, text: &str) -> Option<MessageKey> {
+        key(dedupe, &[7; 32], &Scope::anonymous("default", agent), given, &send(id, text)).unwrap()
+    }
+
+    #[test]
+    fn a_uuid_or_a_header_is_a_key_and_another_id_is_not() {
+        let v1 = "3f2b8c1e-7d4a-1b6f-9c0d-5e8a1b2c3d4e";
+        let v7 = "01890a5d-ac96-774b-bcce-b302099a8057";
+        assert!(key_of(Dedupe::Auto, "a", None, V4, "x").is_some());
+        assert!(key_of(Dedupe::Auto, "a", None, v7, "x").is_some());
+        assert!(key_of(Dedupe::Auto, "a", None, v1, "x").is_none());
+        assert!(key_of(Dedupe::Auto, "a", None, "m-1", "x").is_none());
+        assert!(key_of(Dedupe::Always, "a", None, "m-1", "x").is_some());
+        assert!(key_of(Dedupe::Off, "a", None, V4, "x").is_none());
+        assert!(key_of(Dedupe::Off, "a", Some("k"), V4, "x").is_some());
+        let long = "k".repeat(256);
+        let refused = key(Dedupe::Auto, &[7; 32], &Scope::anonymous("d", "a"), Some(&long), &send(V4, "x"));
+        assert!(refused.is_err());
+    }
+
+    #[test]
+    fn a_key_holds_inside_its_scope_and_remembers_the_words() {
+        let one = key_of(Dedupe::Auto, "a", None, V4, "x").unwrap();
+        assert_eq!(key_of(Dedupe::Auto, "a", None, V4, "x"), Some(one));
+        assert_ne!(key_of(Dedupe::Auto, "b", None, V4, "x").unwrap().key, one.key);
+        let other = key_of(Dedupe::Auto, "a", None, V4, "y").unwrap();
+        assert_eq!(other.key, one.key);
+        assert_ne!(other.hash, one.hash);
+    }
+}

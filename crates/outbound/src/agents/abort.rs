@@ -1,0 +1,21 @@
+//! Aborts the whole process when it is told to. For the test of what a poisonous task does to a server.
+
+use engine::{Agent, Outcome, Turn, Updates};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::Artifact;
+
+/// The agent that aborts.
+pub(super) struct Abort;
+
+impl Agent for Abort {
+    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+        async move {
+            if turn.message.text().starts_with("abort") {
+                std::process::abort();
+            }
+            out.artifact(Artifact::new("echo-result", turn.message.parts.clone())).await;
+            Outcome::done()
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,78 @@
+//! Tasks that have had their time.
+//!
+//! Found through the lists that are there anyway, owner by owner from the oldest status on: no index of its own
+//! has to be kept up by every call.
+
+use engine::{
+    ids::{Ids, TaskNo},
+    store::{Expired, Expiry},
+};
+use rusqlite::{Connection, named_params, params};
+
+use super::{readers::Failure, rows};
+
+/// Finds what to forget and what to fail, at most `expiry.max` of each.
+pub(super) fn find(tx: &Connection, ids: &Ids, expiry: &Expiry) -> Result<Expired, Failure> {
+    let mut scopes = tx.prepare_cached("SELECT id FROM scopes WHERE agent = ?1")?;
+    let scopes = scopes.query_map(params![expiry.agent], |row| row.get(0))?;
+    let scopes = scopes.collect::<rusqlite::Result<Vec<i64>>>()?;
+    let mut expired = Expired::default();
+    for scope in &scopes {
+        let room = expiry.max.saturating_sub(expired.finished.len());
+        let ended_before = expiry.ended_before.as_millis();
+        expired.finished.extend(ended(tx, *scope, ended_before, room)?.into_iter().map(|(_, n)| TaskNo(n)));
+        let room = expiry.max.saturating_sub(expired.finished.len());
+        expired.finished.extend(hidden(tx, *scope, ended_before, room)?);
+        let room = expiry.max.saturating_sub(expired.waiting.len());
+        let since = expiry.waiting_since.as_millis();
+        expired.waiting.extend(rows::waiting(tx, ids, *scope, since, room)?);
+    }
+    if let (true, Some(max_tasks)) = (expired.finished.is_empty(), expiry.max_tasks) {
+        expired.finished = surplus(tx, &scopes, max_tasks, expiry.max)?;
+    }
+    Ok(expired)
+}
+
+/// The oldest finished tasks of an owner that ended before a time, each with that time.
+fn ended(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Result<Vec<(i64, i64)>> {
+    let mut statement = tx.prepare_cached(
+        "SELECT status_at, n FROM tasks
+         WHERE scope = :scope AND visible = 1 AND status_at < :before AND state IN (3, 4, 5, 7)
+         ORDER BY status_at, n LIMIT :max",
+    )?;
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let params = named_params! { ":scope": scope, ":before": before, ":max": max };
+    statement.query_map(params, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// The oldest tasks of an owner that were answered by a bare message.
+fn hidden(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Result<Vec<TaskNo>> {
+    let mut statement = tx.prepare_cached(
+        "SELECT n FROM tasks WHERE scope = ?1 AND visible = 2 AND status_at < ?2 ORDER BY status_at LIMIT ?3",
+    )?;
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    statement.query_map(params![scope, before, max], |row| row.get(0).map(TaskNo))?.collect()
+}
+
+/// The oldest finished tasks beyond the number that is kept, over all owners.
+fn surplus(tx: &Connection, scopes: &[i64], max_tasks: u64, max: usize) -> rusqlite::Result<Vec<TaskNo>> {
+    let mut total = 0i64;
+    for scope in scopes {
+        total += tx
+            .prepare_cached(
+                "SELECT coalesce(sum(n), 0) FROM counts WHERE scope = ?1 AND state IN (3, 4, 5, 7)",
+            )?
+            .query_row(params![scope], |row| row.get::<_, i64>(0))?;
+    }
+    let surplus = total.unsigned_abs().saturating_sub(max_tasks);
+    let surplus = usize::try_from(surplus).unwrap_or(usize::MAX).min(max);
+    if surplus == 0 {
+        return Ok(Vec::new());
+    }
+    let mut oldest = Vec::new();
+    for scope in scopes {
+        oldest.extend(ended(tx, *scope, i64::MAX, surplus)?);
+    }
+    oldest.sort_unstable();
+    Ok(oldest.into_iter().take(surplus).map(|(_, n)| TaskNo(n)).collect())
+}
