@@ -15,6 +15,7 @@ mod fill;
 mod kill;
 mod lists;
 mod poison;
+mod races;
 mod random;
 mod recovery;
 mod resume;

@@ -136,21 +136,15 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) async fn call(&self, scope: Scope, operation: Operation) -> Result<Answer> {
-        within(self.engine.call(Call { scope }, operation)).await
+        within(self.engine.call(Call::new(scope), operation)).await
     }
 
     async fn reply(&self, operation: Operation) -> Result<Reply> {
-        match self.call(scope(), operation).await? {
-            Answer::Reply(reply) => Ok(reply),
-            Answer::Stream(_) => panic!("a stream where one answer was expected"),
-        }
+        self.call(scope(), operation).await.map(reply)
     }
 
     async fn frames(&self, operation: Operation) -> Result<Frames> {
-        match self.call(scope(), operation).await? {
-            Answer::Stream(stream) => Ok(Frames::new(stream)),
-            Answer::Reply(reply) => panic!("{reply:?} where a stream was expected"),
-        }
+        self.call(scope(), operation).await.map(frames)
     }
 
     /// Says something and waits for the answer.
@@ -168,10 +162,7 @@ impl House {
         let engine = self.engine.clone();
         self.calls.spawn(async move {
             let operation = Operation::SendMessage(say.into());
-            match engine.call(Call { scope: scope() }, operation).await? {
-                Answer::Reply(reply) => Ok(reply),
-                Answer::Stream(_) => panic!("a stream where one answer was expected"),
-            }
+            engine.call(Call::new(scope()), operation).await.map(reply)
         })
     }
 
@@ -215,8 +206,7 @@ impl House {
     pub(crate) fn cancel_aside(&self, id: &TaskId) -> JoinHandle<Result<()>> {
         let engine = self.engine.clone();
         let operation = Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None });
-        self.calls
-            .spawn(async move { within(engine.call(Call { scope: scope() }, operation)).await.map(drop) })
+        self.calls.spawn(async move { engine.call(Call::new(scope()), operation).await.map(drop) })
     }
 
     /// Lists tasks.
@@ -252,6 +242,24 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
 /// Waits for something that goes on in the background.
 pub(crate) async fn joined<T>(aside: JoinHandle<T>) -> T {
     within(aside).await.unwrap()
+}
+
+/// The one answer of a call, whether or not it was given before.
+pub(crate) fn reply(answer: Answer) -> Reply {
+    match answer {
+        Answer::Reply(reply) => reply,
+        Answer::Replayed(answer) => reply(*answer),
+        Answer::Stream(_) => panic!("a stream where one answer was expected"),
+    }
+}
+
+/// The frames of a call, whether or not it was made before.
+pub(crate) fn frames(answer: Answer) -> Frames {
+    match answer {
+        Answer::Stream(stream) => Frames::new(stream),
+        Answer::Replayed(answer) => frames(*answer),
+        Answer::Reply(reply) => panic!("{reply:?} where a stream was expected"),
+    }
 }
 
 /// The task a call was answered with.

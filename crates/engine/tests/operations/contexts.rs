@@ -1,9 +1,9 @@
 //! Conversations: a task begins one of its own, or joins one by its name.
 
-use a2ad_engine::{Answer, Scope};
-use protocol::{ContextId, ListTasks, Operation, Reply, Task};
+use a2ad_engine::Scope;
+use protocol::{ContextId, ListTasks, Operation, Task};
 
-use crate::common::{Setup, Taken, answer, done_saying, history, say, task};
+use crate::common::{Setup, Taken, answer, done_saying, history, reply, say, task};
 
 async fn earlier(turn: &Taken) -> Vec<String> {
     turn.conversation.messages().await.unwrap().iter().map(protocol::Message::text).collect()
@@ -77,8 +77,7 @@ async fn a_foreign_conversation_is_only_a_name() {
             house.stage.prepare_turn([], done_saying("ok"));
             let send = Operation::SendMessage(say("hi").context(name).into());
             let answered = house.call(Scope::anonymous(tenant, "scripted"), send).await.unwrap();
-            let Answer::Reply(reply @ Reply::SentTask(_)) = answered else { panic!("no task") };
-            tasks.push(task(reply));
+            tasks.push(task(reply(answered)));
             let turn = house.stage.turn().await;
             let known = tenant == "default" && name != "shared name";
             assert_eq!(earlier(&turn).await.len(), if known { 2 } else { 0 }, "{tenant} {name}");

@@ -136,15 +136,43 @@ fn what_was_said_before_the_crash_does_not_change_what_the_turn_is_for() {
 #[test]
 fn a_turn_that_kills_every_process_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
-    let setup = || Setup::plain().attempts(3);
-    let id = life(folder.path(), setup(), async |house| house.begin("hello").await.0);
+    let id = life(folder.path(), Setup::plain(), async |house| house.begin("hello").await.0);
     for attempt in 2..=3 {
-        life(folder.path(), setup(), async |house| assert_eq!(house.stage.turn().await.attempt, attempt));
+        life(folder.path(), Setup::plain(), async |house| {
+            assert_eq!(house.stage.turn().await.attempt, attempt)
+        });
     }
-    life(folder.path(), setup(), async |house| {
+    life(folder.path(), Setup::plain(), async |house| {
         let failed = finished(house, &id).await;
         assert_eq!(failed.status.state, TaskState::Failed);
+        assert!(status_text(&failed).unwrap().starts_with("poisoned"), "{:?}", failed.status);
         assert!(house.stage.is_quiet());
+    });
+}
+
+#[test]
+fn turns_under_which_two_processes_died_run_one_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    life(folder.path(), Setup::plain(), async |house| {
+        house.begin("one").await;
+        house.begin("two").await;
+    });
+    life(folder.path(), Setup::plain(), async |house| {
+        house.stage.turn().await;
+        house.stage.turn().await;
+    });
+    life(folder.path(), Setup::plain(), async |house| {
+        let suspect = house.stage.turn().await;
+        assert_eq!(suspect.attempt, 3);
+        // Others are not held up by it.
+        let (_, innocent) = house.begin("three").await;
+        innocent.end(done());
+        house.store.until("finish", 1).await;
+        assert!(house.stage.is_quiet());
+        suspect.end(done());
+        house.stage.turn().await.end(done());
+        house.store.until("finish", 3).await;
+        assert_eq!(house.count(TaskState::Completed).await, 3);
     });
 }
 

@@ -9,7 +9,7 @@ use std::{
 use a2ad_engine::Call;
 use protocol::{Operation, TaskState};
 
-use crate::common::{House, Say, Setup, artifact, ask, done, say, scope, within};
+use crate::common::{House, Setup, artifact, ask, done, say, scope, within};
 
 /// A future that is dropped instead of being polled once more than it may be.
 struct Short<F>(Option<Pin<Box<F>>>, usize);
@@ -30,22 +30,22 @@ impl<F: Future> Future for Short<F> {
 
 /// Makes a call and drops it after so many polls; says whether it came to its end before.
 async fn call(house: &House, operation: Operation, polls: usize) -> bool {
-    let call = house.engine.call(Call { scope: scope() }, operation);
+    let call = house.engine.call(Call::new(scope()), operation);
     match within(Short(Some(Box::pin(call)), polls)).await {
         Some(answered) => answered.map(|_| true).unwrap(),
         None => false,
     }
 }
 
-fn both(say: &Say) -> [Operation; 2] {
-    [Operation::SendMessage(say.clone().into()), Operation::SendStreamingMessage(say.clone().into())]
-}
+/// A new message, to be answered either way.
+const BOTH: [fn() -> Operation; 2] =
+    [|| Operation::SendMessage(say("hello").into()), || Operation::SendStreamingMessage(say("hello").into())];
 
 /// Makes this call again and again, dropping it at one await point after the other, until one is not dropped.
-async fn drop_everywhere(house: &House, operation: &Operation, prepare: impl Fn()) {
+async fn drop_everywhere(house: &House, operation: fn() -> Operation, prepare: impl Fn()) {
     for polls in 0..50 {
         prepare();
-        if call(house, operation.clone(), polls).await {
+        if call(house, operation(), polls).await {
             assert!(polls > 1, "there was no point to drop it at");
             return;
         }
@@ -59,8 +59,8 @@ async fn what_was_recorded_of_a_ready_answer_is_whole() {
     let prepare = || house.stage.prepare_turn([artifact("a", "b")], done());
     prepare();
     house.send(say("first")).await.unwrap();
-    for operation in both(&say("hello")) {
-        drop_everywhere(&house, &operation, prepare).await;
+    for operation in BOTH {
+        drop_everywhere(&house, operation, prepare).await;
     }
     let accepted = house.store.count("accept");
     assert!(accepted >= 5, "{accepted}: no call was dropped after its commit was on its way");
@@ -72,9 +72,9 @@ async fn what_was_recorded_of_a_ready_answer_is_whole() {
 async fn a_run_goes_on_without_its_caller() {
     for setup in [Setup::overlapping(), Setup::plain()] {
         let house = setup.open();
-        for operation in both(&say("hello")) {
+        for operation in BOTH {
             let prepare = || house.stage.prepare_slow_turn([artifact("a", "b")], done());
-            drop_everywhere(&house, &operation, prepare).await;
+            drop_everywhere(&house, operation, prepare).await;
         }
         let accepted = house.store.count("accept");
         assert!(accepted >= 4, "{accepted}: no call was dropped after its commit was on its way");

@@ -1,10 +1,10 @@
 //! An agent that panics fails its task and nothing else.
 
-use a2ad_engine::{Agent, Answer, Outcome, Scope, Turn, Updates};
+use a2ad_engine::{Agent, Outcome, Scope, Turn, Updates};
 use futures_util::future::BoxFuture;
 use protocol::{Operation, TaskState};
 
-use crate::common::{Setup, artifact, artifacts, done, joined, say, status_text, task, working};
+use crate::common::{Setup, artifact, artifacts, done, joined, reply, say, status_text, task, working};
 
 const SECRET: &str = "the password is swordfish";
 
@@ -50,8 +50,6 @@ impl Agent for Hasty {
 async fn a_panic_before_the_first_look_fails_the_task() {
     let house = Setup::plain().with("hasty", Hasty).open();
     let scope = Scope::anonymous("default", "hasty");
-    match house.call(scope, Operation::SendMessage(say("hello").into())).await.unwrap() {
-        Answer::Reply(reply) => assert_eq!(task(reply).status.state, TaskState::Failed),
-        Answer::Stream(_) => panic!("a stream where one answer was expected"),
-    }
+    let answer = house.call(scope, Operation::SendMessage(say("hello").into())).await.unwrap();
+    assert_eq!(task(reply(answer)).status.state, TaskState::Failed);
 }

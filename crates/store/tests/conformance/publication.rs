@@ -69,7 +69,11 @@ impl Watched {
 
     /// What is heard next; each entry is looked up in the log the moment it is heard.
     async fn hear(&self, no: TaskNo, stream: &mut TaskStream) -> Vec<Seq> {
-        let Ok(Next::Frames(frames)) = stream.next().await else { return Vec::new() };
+        let next = tokio::select! {
+            next = stream.next() => next,
+            reason = self.store.failed() => panic!("there is nothing to hear from a store that failed: {reason}"),
+        };
+        let Ok(Next::Frames(frames)) = next else { return Vec::new() };
         let mut heard = Vec::new();
         for frame in frames {
             let Frame::Entry { seq, entry } = frame else { panic!("a snapshot in between") };

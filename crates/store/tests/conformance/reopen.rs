@@ -17,6 +17,7 @@ on_every_database![
     held_work_is_due_again_and_counts_a_death,
     work_that_nobody_held_is_left_alone,
     work_that_was_let_go_counts_no_death,
+    deaths_count_until_the_attempts_begin_anew,
     what_was_committed_is_there,
 ];
 
@@ -75,6 +76,35 @@ async fn work_that_was_let_go_counts_no_death(bench: &dyn Bench) {
     let row = found(&*store, no).await.row;
     assert_eq!((row.deaths, row.attempt), (0, 0));
     assert_eq!(store.due(at(5), 10).await.unwrap().tasks, [no]);
+}
+
+async fn deaths_count_until_the_attempts_begin_anew(bench: &dyn Bench) {
+    const CLAIM: Step = Step::Claim;
+    const PAUSE: Step = Step::Pause { fence: 2 };
+    let (again, at_once) = (Step::Again { fence: 2, at: at(0) }, Step::Queue { at: at(0) });
+    let ways: [(&[Step], i64); 7] = [
+        (&[CLAIM], 1),
+        (&[CLAIM, Step::Retry { fence: 2, at: at(0) }, CLAIM], 1),
+        (&[CLAIM, Step::Release { fence: 2, at: at(0) }, CLAIM], 1),
+        (&[CLAIM, Step::Listen, again], 0),
+        (&[CLAIM, PAUSE, Step::Resume], 0),
+        (&[CLAIM, PAUSE, at_once], 0),
+        (&[CLAIM, PAUSE, Step::Settle], 0),
+    ];
+    let store = bench.open();
+    let mut tasks = Vec::new();
+    for _ in &ways {
+        tasks.push(accepted(&*store, |_| {}).await);
+    }
+    let store = bench.reopen(store, &Clock::manual(at(0)));
+    for (no, (way, deaths)) in tasks.into_iter().zip(ways) {
+        for arrow in way {
+            let state = if *arrow == PAUSE { TaskState::InputRequired } else { TaskState::Working };
+            let state = if *arrow == Step::Settle { TaskState::Completed } else { state };
+            advance(&*store, says(no, *arrow, state, "on")).await.unwrap();
+        }
+        assert_eq!(found(&*store, no).await.row.deaths, deaths, "{way:?}");
+    }
 }
 
 async fn what_was_committed_is_there(bench: &dyn Bench) {

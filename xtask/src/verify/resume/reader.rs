@@ -13,7 +13,7 @@ use super::ended;
 use super::track::Track;
 use crate::verify::kill::load::{Stage, message};
 use crate::verify::random::Random;
-use crate::verify::rpc::{Caller, Failure, Frames, UNSUPPORTED_OPERATION};
+use crate::verify::rpc::{Caller, Failure, Frame, Frames, UNSUPPORTED_OPERATION};
 use crate::verify::view::is_terminal;
 use crate::verify::writer::{AGENT, Piece, status_text};
 
@@ -81,7 +81,13 @@ impl Reader {
                 None => break,
             };
         }
-        let (asked, found) = self.persist(async |caller| ended::ask(caller, &mut track).await).await?;
+        let (asked, found) = loop {
+            let (up, mut caller) = self.next_up().await?;
+            match ended::ask(&mut caller, &mut track).await {
+                Ok(answered) => break answered,
+                Err(failure) => self.forgive(up, failure).await?,
+            }
+        };
         self.followed.gaps_flagged += asked.gaps_flagged;
         track.findings.extend(asked.findings);
         self.judge_end(&mut track, &found);
@@ -93,13 +99,13 @@ impl Reader {
     /// Makes the task. When the first frame does not come through, the same message is sent again.
     async fn begin(&mut self) -> Result<(Track, Frames), String> {
         let params = message(self.random.uuid(), &self.piece.text(), false);
-        let (frames, first) = self
-            .persist(async |caller| {
-                let mut frames = caller.stream(AGENT, "SendStreamingMessage", params.clone()).await?;
-                let first = frames.next().await?;
-                Ok((frames, first.ok_or_else(|| Failure::Unusable("a stream without a frame".to_owned()))?))
-            })
-            .await?;
+        let (frames, first) = loop {
+            let (up, mut caller) = self.next_up().await?;
+            match open(&mut caller, &[], "SendStreamingMessage", params.clone()).await {
+                Ok(opened) => break opened,
+                Err(failure) => self.forgive(up, failure).await?,
+            }
+        };
         self.first_boot = self.boot();
         Ok((Track::begin(&first)?, frames))
     }
@@ -149,17 +155,21 @@ impl Reader {
                 Ok(())
             }
             Pause::UntilFinished => {
-                let params = json!({"id": track.task});
-                loop {
-                    let task = self
-                        .persist(async |caller| caller.call(AGENT, "GetTask", params.clone()).await)
-                        .await?;
-                    if is_terminal(task["status"]["state"].as_str().unwrap_or_default()) {
-                        self.followed.resumed_finished += 1;
-                        return Ok(());
-                    }
+                while !self.has_finished(track).await? {
                     sleep(LOOK_PAUSE).await;
                 }
+                self.followed.resumed_finished += 1;
+                Ok(())
+            }
+        }
+    }
+
+    async fn has_finished(&mut self, track: &Track) -> Result<bool, String> {
+        loop {
+            let (up, mut caller) = self.next_up().await?;
+            match caller.call(AGENT, "GetTask", json!({"id": track.task})).await {
+                Ok(task) => return Ok(is_terminal(task["status"]["state"].as_str().unwrap_or_default())),
+                Err(failure) => self.forgive(up, failure).await?,
             }
         }
     }
@@ -168,35 +178,43 @@ impl Reader {
     /// for what is not there.
     async fn resume(&mut self, track: &mut Track) -> Result<Option<Frames>, String> {
         if self.random.within(0..=9) == 0 {
-            let (task, newest) = (track.task.clone(), track.newest());
-            let (asked, _) =
-                self.persist(async |caller| ended::ask_beyond(caller, &task, newest).await).await?;
-            self.followed.gaps_flagged += asked.gaps_flagged;
-            track.findings.extend(asked.findings);
+            self.ask_beyond(track).await?;
         }
         let from = match self.random.within(0..=3) {
             0 => self.random.within(0..=track.newest()),
             _ => track.newest(),
         };
-        let (number, params) = (from.to_string(), json!({"id": track.task}));
-        let resumed = self
-            .persist(async |caller| {
-                let headers = [("Last-Event-ID", number.as_str())];
-                let subscribed = caller.stream_with(&headers, AGENT, "SubscribeToTask", params.clone()).await;
-                match subscribed {
-                    Ok(mut frames) => Ok(frames.next().await?.map(|first| (frames, first))),
-                    Err(Failure::Error { code: UNSUPPORTED_OPERATION, .. }) => Ok(None),
-                    Err(failure) => Err(failure),
-                }
-            })
-            .await?;
         self.followed.resumed += 1;
-        let Some((frames, first)) = resumed else {
-            track.find("missing", format!("resumed from {from}: refused or empty, the end was not shown"));
-            return Ok(None);
-        };
-        track.resume(from, &first);
-        Ok(Some(frames))
+        let number = from.to_string();
+        loop {
+            let (up, mut caller) = self.next_up().await?;
+            let (headers, params) = ([("Last-Event-ID", number.as_str())], json!({"id": track.task}));
+            match open(&mut caller, &headers, "SubscribeToTask", params).await {
+                Ok((frames, first)) => {
+                    track.resume(from, &first);
+                    return Ok(Some(frames));
+                }
+                Err(failure @ Failure::Error { code: UNSUPPORTED_OPERATION, .. }) => {
+                    track.find("missing", format!("resumed from {from}, before the end: {failure}"));
+                    return Ok(None);
+                }
+                Err(failure) => self.forgive(up, failure).await?,
+            }
+        }
+    }
+
+    async fn ask_beyond(&mut self, track: &mut Track) -> Result<(), String> {
+        loop {
+            let (up, mut caller) = self.next_up().await?;
+            match ended::ask_beyond(&mut caller, &track.task, track.newest()).await {
+                Ok((asked, _)) => {
+                    self.followed.gaps_flagged += asked.gaps_flagged;
+                    track.findings.extend(asked.findings);
+                    return Ok(());
+                }
+                Err(failure) => self.forgive(up, failure).await?,
+            }
+        }
     }
 
     /// Compares the end as shown with the task as read, and with what was asked for.
@@ -220,21 +238,36 @@ impl Reader {
         }
     }
 
-    /// Does `work` until it is done, waiting for the next boot whenever the server dies under it.
-    async fn persist<T>(
-        &mut self,
-        mut work: impl AsyncFnMut(&mut Caller) -> Result<T, Failure>,
-    ) -> Result<T, String> {
-        loop {
-            let stage = self.stages.wait_for(|stage| matches!(stage, Stage::Up { .. })).await;
-            let up = *stage.map_err(|_| "the campaign ended under its readers".to_owned())?;
-            let Stage::Up { address, .. } = up else { continue };
-            match work(&mut Caller::new(address)).await {
-                Ok(done) => return Ok(done),
-                Err(Failure::Cut) if *self.stages.borrow() != up => {}
-                Err(failure) if failure.is_passing() => sleep(POSTPONED_PAUSE).await,
-                Err(failure) => return Err(format!("refused: {failure}")),
-            }
+    /// Waits until the server is up, and whom to call then.
+    async fn next_up(&mut self) -> Result<(Stage, Caller), String> {
+        let stage = self.stages.wait_for(|stage| matches!(stage, Stage::Up { .. })).await;
+        match *stage.map_err(|_| "the campaign ended under its readers".to_owned())? {
+            up @ Stage::Up { address, .. } => Ok((up, Caller::new(address))),
+            Stage::Down | Stage::Over => Err("the campaign is over".to_owned()),
         }
     }
+
+    /// A call that failed because the server died, or asked for a moment, is made again.
+    async fn forgive(&self, up: Stage, failure: Failure) -> Result<(), String> {
+        match failure {
+            Failure::Cut if *self.stages.borrow() != up => Ok(()),
+            failure if failure.is_passing() => {
+                sleep(POSTPONED_PAUSE).await;
+                Ok(())
+            }
+            failure => Err(format!("refused: {failure}")),
+        }
+    }
+}
+
+/// Opens a stream and reads its first frame.
+async fn open(
+    caller: &mut Caller,
+    headers: &[(&str, &str)],
+    method: &str,
+    params: Value,
+) -> Result<(Frames, Frame), Failure> {
+    let mut frames = caller.stream_with(headers, AGENT, method, params).await?;
+    let first = frames.next().await?;
+    Ok((frames, first.ok_or_else(|| Failure::Unusable("a stream without a single frame".to_owned()))?))
 }

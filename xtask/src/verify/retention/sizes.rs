@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use tokio::time::interval;
 
 const LOOK: Duration = Duration::from_millis(100);

@@ -7,8 +7,8 @@ use a2ad_engine::{
     ids::{Ids, TaskNo},
     log::{Entry, Seq},
     store::{
-        Change, ContextLookup, ContextRow, Due, ListPage, ListQuery, Lookup, Read, Receipt, Receipts,
-        Snapshot, WorkItem,
+        Change, ContextLookup, ContextRow, Due, Expired, Expiry, KeyUsed, ListPage, ListQuery, Lookup,
+        MessageKey, Read, Receipt, Receipts, Snapshot, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -136,6 +136,10 @@ impl Store for Ledger {
         self.store.list(scope, query)
     }
 
+    fn turn_key(&self, scope: &Scope, task: TaskNo, key: MessageKey) -> Read<Option<KeyUsed>> {
+        self.store.turn_key(scope, task, key)
+    }
+
     fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>> {
         self.store.context(scope, lookup)
     }
@@ -150,6 +154,18 @@ impl Store for Ledger {
 
     fn work(&self, task: TaskNo) -> Read<Option<WorkItem>> {
         self.store.work(task)
+    }
+
+    fn expired(&self, expiry: Expiry) -> Read<Expired> {
+        self.store.expired(expiry)
+    }
+
+    fn purge(&self, tasks: Vec<TaskNo>) -> Read<usize> {
+        self.store.purge(tasks)
+    }
+
+    fn drop_purged(&self, ended_before: Timestamp, max: usize) -> Read<usize> {
+        self.store.drop_purged(ended_before, max)
     }
 
     fn reserve(&self, count: i64) -> Read<TaskNo> {
