@@ -9,6 +9,7 @@ mod counts;
 mod docs;
 mod expiry;
 mod keys;
+mod lists;
 mod migrations;
 mod open;
 mod readers;
@@ -71,7 +72,7 @@ impl Store for Sqlite {
         let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(ListPage::default()) };
-            rows::list(tx, &ids, scope, &query)
+            lists::list(tx, &ids, scope, &query)
         })
     }
 

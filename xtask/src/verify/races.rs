@@ -68,7 +68,9 @@ async fn campaign(trial: &Trial, stand: &Stand) -> Result<Seen> {
 }
 
 /// Does all of them at once and collects what they give.
-async fn in_lanes<T: Send + 'static>(lanes: impl Iterator<Item = impl Future<Output = T> + Send + 'static>) -> Vec<T> {
+async fn in_lanes<T: Send + 'static>(
+    lanes: impl Iterator<Item = impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
     let lanes: JoinSet<T> = lanes.collect();
     lanes.join_all().await
 }

@@ -74,7 +74,12 @@ fn work(connection: &Connection, nudged: &mpsc::Receiver<()>, long: &AtomicBool)
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         }
         match checkpoint(connection) {
-            Ok(pages) => long.store(pages > LONG_LOG_PAGES, Ordering::Relaxed),
+            Ok(pages) if pages > LONG_LOG_PAGES => {
+                // Once more, for what came meanwhile: the shorter the rest, the shorter the writer is held up.
+                let _ = checkpoint(connection);
+                long.store(true, Ordering::Relaxed);
+            }
+            Ok(_) => {}
             // The writer meets the same disk and fails first; here it is only late.
             Err(error) => tracing::warn!(%error, "a checkpoint failed"),
         }

@@ -8,6 +8,7 @@
 
 use std::{
     collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
     sync::{Arc, mpsc},
 };
 
@@ -15,6 +16,27 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// A digest of a scope and a name.
 pub(super) type Key = [u8; 16];
+
+/// Young keys and their tasks.
+type Young = HashMap<Key, i64, BuildHasherDefault<Digested>>;
+
+/// Keys are digests already: their first bytes are as good as any hash of them.
+#[derive(Default)]
+struct Digested(u64);
+
+impl Hasher for Digested {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk() {
+            self.0 = u64::from_ne_bytes(*first);
+        }
+    }
+
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// How many keys make a run.
 const RUN: usize = 32_768;
@@ -29,7 +51,7 @@ const PAGE_BITS: u32 = 24;
 
 /// All keys of the store.
 pub(super) struct Keys {
-    young: HashMap<Key, i64>,
+    young: Young,
     freezing: Option<Freezing>,
     runs: Vec<Run>,
     last_n: i64,
@@ -37,7 +59,7 @@ pub(super) struct Keys {
 
 /// Keys on their way from memory to pages.
 struct Freezing {
-    keys: Arc<HashMap<Key, i64>>,
+    keys: Arc<Young>,
     made: mpsc::Receiver<Made>,
     storing: Option<(Made, usize)>,
 }
@@ -60,7 +82,7 @@ struct Run {
 impl Keys {
     /// Reads the runs, and the young keys from the rows behind them.
     pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut keys = Self { young: HashMap::new(), freezing: None, runs: Vec::new(), last_n: 0 };
+        let mut keys = Self { young: Young::default(), freezing: None, runs: Vec::new(), last_n: 0 };
         let mut runs =
             connection.prepare("SELECT id, last_n, max_n, filter, fences FROM key_runs ORDER BY id")?;
         let mut rows = runs.query([])?;
@@ -171,7 +193,7 @@ impl Keys {
 }
 
 impl Made {
-    fn new(id: i64, keys: &HashMap<Key, i64>, last_n: i64) -> Self {
+    fn new(id: i64, keys: &Young, last_n: i64) -> Self {
         let mut sorted: Vec<(Key, i64)> = keys.iter().map(|(key, n)| (*key, *n)).collect();
         sorted.sort_unstable();
         let max_n = sorted.iter().map(|(_, n)| *n).max().unwrap_or_default();

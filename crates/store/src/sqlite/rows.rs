@@ -8,8 +8,8 @@ use engine::{
     ids::{Ids, Tag, TaskNo},
     log::{Entry, Log, Seq},
     store::{
-        ContextLookup, ContextRow, Due, KeyUsed, ListPage, ListQuery, Lookup, MessageKey, Snapshot,
-        StoreError, TaskRow, Visibility, WorkItem,
+        ContextLookup, ContextRow, Due, KeyUsed, Lookup, MessageKey, Snapshot, StoreError, TaskRow,
+        Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, Task, TaskId, TaskState, Timestamp, dialect::v1};
@@ -29,7 +29,7 @@ pub(super) fn place(n: i64, first_seq: Seq) -> i64 {
 }
 
 /// A query for task rows: the columns in the order in which [`task_row`] reads them.
-macro_rules! select {
+macro_rules! select_tasks {
     ($rest:literal) => {
         concat!(
             "SELECT n, tag, client_id, context, context_tag, context_name, state, status_at, last_seq, fence, ",
@@ -39,23 +39,25 @@ macro_rules! select {
     };
 }
 
+pub(super) use select_tasks;
+
 /// A task by its public name: as ours, then as a client's.
 pub(super) fn find(tx: &Connection, ids: &Ids, scope: i64, lookup: &Lookup) -> Read<Option<TaskRow>> {
     if let Some((no, tag)) = lookup.ours {
-        let mut statement = tx.prepare_cached(select!("WHERE n = ?1 AND scope = ?2 AND tag = ?3"))?;
+        let mut statement = tx.prepare_cached(select_tasks!("WHERE n = ?1 AND scope = ?2 AND tag = ?3"))?;
         let row = statement.query_row(params![no.0, scope, tag.0], |row| task_row(ids, row)).optional()?;
         if row.is_some() {
             return Ok(row);
         }
     }
-    let mut statement = tx.prepare_cached(select!("WHERE scope = ?1 AND client_id = ?2"))?;
+    let mut statement = tx.prepare_cached(select_tasks!("WHERE scope = ?1 AND client_id = ?2"))?;
     let name = lookup.name.as_str();
     Ok(statement.query_row(params![scope, name], |row| task_row(ids, row)).optional()?)
 }
 
 /// A task's row, and how many segments lie behind its doc.
 pub(super) fn with_tail(tx: &Connection, ids: &Ids, task: TaskNo) -> Read<Option<(TaskRow, i64)>> {
-    let mut statement = tx.prepare_cached(select!("WHERE n = ?1 AND visible < 3"))?;
+    let mut statement = tx.prepare_cached(select_tasks!("WHERE n = ?1 AND visible < 3"))?;
     Ok(statement.query_row(params![task.0], |row| Ok((task_row(ids, row)?, row.get(16)?))).optional()?)
 }
 
@@ -113,9 +115,9 @@ pub(super) fn turn_key(tx: &Connection, task: TaskNo, key: &MessageKey) -> rusql
 
 /// Tasks of an owner that have waited for their client since before a time.
 pub(super) fn waiting(tx: &Connection, ids: &Ids, scope: i64, since: i64, max: usize) -> Read<Vec<TaskRow>> {
-    // The wider set of states is the index's own condition, said again so that the index is used.
-    let mut statement = tx.prepare_cached(select!(
-        "WHERE scope = ?1 AND visible = 1 AND state IN (1, 2, 6, 8) AND state IN (6, 8) AND status_at < ?2 LIMIT ?3"
+    // The index's own condition is said again so that the index is used.
+    let mut statement = tx.prepare_cached(select_tasks!(
+        "WHERE scope = ?1 AND visible = 1 AND state <> 3 AND state IN (6, 8) AND status_at < ?2 LIMIT ?3"
     ))?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![scope, since, max], |row| task_row(ids, row))?;
@@ -172,48 +174,6 @@ fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(
     Ok(found)
 }
 
-/// How many tasks a filter matches: by state the writer has counted them, by anything else they are counted now.
-const COUNTED: &str = "SELECT coalesce(sum(n), 0) FROM counts
-     WHERE scope = :scope AND (:state IS NULL OR state = :state) AND :context IS NULL AND :since IS NOT NULL";
-const COUNT: &str = "SELECT count(*) FROM tasks
-     WHERE scope = :scope AND visible = 1 AND status_at >= :since
-       AND (:context IS NULL OR context = :context) AND (:state IS NULL OR state = :state)";
-
-/// A page of visible tasks, newest status first.
-pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) -> Read<ListPage> {
-    let context_first = match &query.context {
-        None => None,
-        Some(lookup) => match context(tx, ids, scope, lookup)? {
-            Some(context) => Some(context.first.0),
-            None => return Ok(ListPage::default()),
-        },
-    };
-    let filter = named_params! {
-        ":scope": scope,
-        ":context": context_first,
-        ":state": query.state.map(TaskState::number),
-        ":since": query.since.map_or(i64::MIN, Timestamp::as_millis),
-    };
-    let counting = if query.context.is_none() && query.since.is_none() { COUNTED } else { COUNT };
-    let total: i64 = tx.prepare_cached(counting)?.query_row(filter, |row| row.get(0))?;
-    let mut statement = tx.prepare_cached(select!(
-        "WHERE scope = :scope AND visible = 1 AND status_at >= :since
-           AND (status_at, n) < (:at, :n)
-           AND (:context IS NULL OR context = :context) AND (:state IS NULL OR state = :state)
-         ORDER BY status_at DESC, n DESC LIMIT :limit"
-    ))?;
-    let (at, n) = query.after.map_or((i64::MAX, i64::MAX), |place| (place.status_at.as_millis(), place.no.0));
-    let limit = i64::try_from(query.size + 1).unwrap_or(i64::MAX);
-    let page = named_params! { ":at": at, ":n": n, ":limit": limit };
-    let params: Vec<(&str, &dyn rusqlite::ToSql)> = filter.iter().chain(page).copied().collect();
-    let rows = statement.query_map(params.as_slice(), |row| task_row(ids, row))?;
-    let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    let more = rows.len() > query.size;
-    rows.truncate(query.size);
-    let tasks = rows.into_iter().map(|row| with_log(tx, row)).collect::<Read<Vec<_>>>()?;
-    Ok(ListPage { tasks, total: total.unsigned_abs(), more })
-}
-
 /// A conversation by its public name: as ours, then as a client's.
 pub(super) fn context(
     tx: &Connection,
@@ -261,7 +221,7 @@ pub(super) fn conversation(
     before: TaskNo,
     max: usize,
 ) -> Read<Vec<Snapshot>> {
-    let mut statement = tx.prepare_cached(select!(
+    let mut statement = tx.prepare_cached(select_tasks!(
         "WHERE n IN (SELECT n FROM tasks WHERE scope = :scope AND context = :first AND context <> n
                      UNION ALL SELECT n FROM tasks WHERE n = :first AND scope = :scope)
            AND n < :before AND visible > 0
@@ -310,7 +270,7 @@ pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> Read<Due> {
 
 /// All a runner needs to take up a task.
 pub(super) fn work(tx: &Connection, ids: &Ids, task: TaskNo) -> Read<Option<WorkItem>> {
-    let mut statement = tx.prepare_cached(select!("WHERE n = ?1"))?;
+    let mut statement = tx.prepare_cached(select_tasks!("WHERE n = ?1"))?;
     let row = statement.query_row(params![task.0], |row| task_row(ids, row)).optional()?;
     let Some(row) = row else { return Ok(None) };
     let scope = tx
@@ -332,7 +292,8 @@ pub(super) fn work(tx: &Connection, ids: &Ids, task: TaskNo) -> Read<Option<Work
     Ok(Some(WorkItem { snapshot: with_log(tx, row)?, scope, saved: saved.map(Bytes::from) }))
 }
 
-fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
+/// Reads a row of [`select_tasks`].
+pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
     let no = TaskNo(row.get(0)?);
     let tag = Tag(row.get(1)?);
     let first = TaskNo(row.get(3)?);

@@ -100,7 +100,8 @@ async fn a_joined_conversation_is_the_one_that_was_begun(bench: &dyn Bench) {
     let third = accepted(&*store, |task| task.context = NewContext::Joined(known)).await;
     accepted(&*store, |_| {}).await;
     assert_eq!(members(&*store, ours(&*store, first, begun.tag)).await, [first, joined, third]);
-    // A follower begins nothing of its own.
+    // Followers carry the tag: another one leads nowhere, and a follower begins nothing of its own.
+    assert_eq!(context(&*store, &scope(), ours(&*store, first, tag(first))).await, None);
     let own = ours(&*store, joined, store.ids().context_tag(tag(joined)));
     assert_eq!(context(&*store, &scope(), own).await, None);
 }

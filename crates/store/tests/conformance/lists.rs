@@ -160,6 +160,7 @@ async fn a_walk_shows_each_task_once(bench: &dyn Bench) {
             let page = walk.next(&*store).await;
             assert!(!page.is_empty() && page.len() <= size, "pages of {size}");
             seen.extend(page);
+            assert!(seen.len() <= whole.len(), "pages of {size}: {seen:?}");
         }
         assert_eq!(seen, whole, "pages of {size}");
     }

@@ -26,6 +26,7 @@ pub(crate) struct Task {
     pub(crate) id: String,
     pub(crate) context: String,
     pub(crate) log: Vec<Event>,
+    place: Option<Place>,
 }
 
 #[derive(Clone, Debug)]
@@ -107,7 +108,8 @@ impl Reference {
     /// Takes a message; a new task is called as the server has called it. Says which task and which event.
     pub(crate) fn take(&mut self, said: &Said, at_once: bool, id: &str, context: &str) -> (usize, usize) {
         let number = said.task.unwrap_or_else(|| {
-            self.tasks.push(Task { id: id.to_owned(), context: context.to_owned(), log: Vec::new() });
+            let (id, context) = (id.to_owned(), context.to_owned());
+            self.tasks.push(Task { id, context, log: Vec::new(), place: None });
             self.tasks.len() - 1
         });
         let task = &mut self.tasks[number];
@@ -145,8 +147,10 @@ impl Reference {
             return Err(format!("event {number} is older than one before it"));
         }
         if self.tasks[task].last_status() == number {
-            self.order.retain_not(task);
-            self.order.insert((Reverse(shown.to_owned()), Reverse(task)));
+            let place = (Reverse(shown.to_owned()), Reverse(task));
+            let before = self.tasks[task].place.replace(place.clone());
+            before.iter().for_each(|before| drop(self.order.remove(before)));
+            self.order.insert(place);
         }
         Ok(())
     }
@@ -178,7 +182,12 @@ impl Task {
 
     /// The number of the newest status.
     pub(crate) fn last_status(&self) -> usize {
-        1 + self.log.iter().rposition(Event::is_status).expect("a task begins with a status")
+        self.status_among(self.log.len())
+    }
+
+    /// The number of the newest status among the first events.
+    pub(crate) fn status_among(&self, events: usize) -> usize {
+        1 + self.log[..events].iter().rposition(Event::is_status).expect("a task begins with a status")
     }
 
     /// The task after its first events, as a client is shown it.

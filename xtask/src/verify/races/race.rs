@@ -58,19 +58,23 @@ pub(crate) async fn run(random: &mut Random, callers: &mut [Caller; 3]) -> Resul
         let (tell, told) = oneshot::channel();
         let mut tell = Some(tell);
         let reader = follow(&mut frames, |event| {
-            if event.writes && let Some(tell) = tell.take() {
+            if event.writes
+                && let Some(tell) = tell.take()
+            {
                 // The other half of this race waits for it and cannot be gone.
                 let _ = tell.send((event.task.clone(), Instant::now()));
             }
         });
         let canceler = async {
-            let (task, begun) = told.await.map_err(|_| Failure::Unusable("no writing before the end".to_owned()))?;
+            let (task, begun) =
+                told.await.map_err(|_| Failure::Unusable("no writing before the end".to_owned()))?;
             Ok((cancels(&task, begun + after).await?, task))
         };
         let (events, (replies, task)) = tokio::try_join!(reader, canceler)?;
         (task, replies, Some(events))
     };
-    let offset_micros = i64::try_from(shift).unwrap_or_default() - i64::try_from(MARGIN_MICROS).unwrap_or_default();
+    let offset_micros =
+        i64::try_from(shift).unwrap_or_default() - i64::try_from(MARGIN_MICROS).unwrap_or_default();
     Ok(Race { task, offset_micros, cancels, streamed })
 }
 

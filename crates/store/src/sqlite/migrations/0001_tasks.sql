@@ -48,7 +48,7 @@ CREATE TABLE tasks (
 ) STRICT;
 
 CREATE INDEX tasks_listed ON tasks (scope, status_at DESC, n DESC) WHERE visible = 1;
-CREATE INDEX tasks_open ON tasks (scope, state, status_at DESC, n DESC) WHERE visible = 1 AND state IN (1, 2, 6, 8);
+CREATE INDEX tasks_uncompleted ON tasks (scope, state, status_at DESC, n DESC) WHERE visible = 1 AND state <> 3;
 CREATE INDEX tasks_hidden ON tasks (scope, status_at) WHERE visible = 2;
 CREATE INDEX tasks_purged ON tasks (terminal_at) WHERE visible = 3;
 CREATE INDEX tasks_context ON tasks (scope, context, n) WHERE context <> n;

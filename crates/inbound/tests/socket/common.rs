@@ -1,0 +1,154 @@
+//! A server to knock at, and words for the bytes that go to and fro.
+
+mod mask;
+mod wire;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use a2ad_inbound::{
+    Options, Ready,
+    listen::{self, Caps},
+    router,
+};
+use engine::{Agents, Clock, Engine, Feed, Limits};
+use protocol::Timestamp;
+use store::Sqlite;
+use tempfile::TempDir;
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub(crate) use mask::mask;
+pub(crate) use wire::{Answer, Wire};
+
+/// How long anything may take before a test gives it up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What every clock of these tests shows, for ever.
+pub(crate) const NOW: &str = "2026-01-02T03:04:05.678Z";
+
+/// What to open a server with.
+pub(crate) struct Setup {
+    pub(crate) caps: Caps,
+    pub(crate) max_body_bytes: usize,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { caps: Caps::default(), max_body_bytes: 16 << 20 }
+    }
+}
+
+impl Setup {
+    /// Serves the built-in agents on a free port; `echo` is at `/`.
+    pub(crate) async fn open(self) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let (feed, clock) = (Feed::default(), Clock::manual(Timestamp::parse(NOW).unwrap()));
+        let options = store::Options { sync: false, ..store::Options::at(folder.path().join("a2ad.db")) };
+        let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
+        let agents = Agents::new(outbound::agents::demo());
+        let engine = Engine::start(Arc::new(store), feed, agents, clock, Limits::default());
+        let ready = Ready::default();
+        let doors = Options { max_body_bytes: self.max_body_bytes, ..Options::new("echo") };
+        let router = router(engine.clone(), doors, ready.clone());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());
+        let serving = tasks.spawn(listen::serve(listener, router, self.caps, drain.clone()));
+        Server { address, engine, ready, drain, serving, _tasks: tasks, _folder: folder }
+    }
+}
+
+/// A server that listens.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) engine: Engine,
+    pub(crate) ready: Ready,
+    /// Cancelled when the process is told to stop.
+    pub(crate) drain: CancellationToken,
+    /// Ends when the last connection has.
+    pub(crate) serving: JoinHandle<()>,
+    _tasks: TaskTracker,
+    _folder: TempDir,
+}
+
+impl Server {
+    /// A server with the usual bounds.
+    pub(crate) async fn open() -> Self {
+        Setup::default().open().await
+    }
+
+    /// A connection.
+    pub(crate) async fn connect(&self) -> Wire {
+        Wire::connect(self.address).await
+    }
+
+    /// Sends the head and body of a request on a connection of its own and reads the answer.
+    pub(crate) async fn exchange(&self, head: &str, body: &str) -> Answer {
+        let mut wire = self.connect().await;
+        wire.send(head, body).await;
+        wire.answer().await
+    }
+
+    /// Posts a JSON-RPC body to a path.
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Answer {
+        self.exchange(&format!("POST {path} HTTP/1.1\r\ncontent-type: application/json"), body).await
+    }
+
+    /// Gets a path.
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.exchange(&format!("GET {path} HTTP/1.1"), "").await
+    }
+
+    /// Calls a method of an agent.
+    pub(crate) async fn call(&self, agent: &str, method: &str, params: &str) -> Answer {
+        self.post(&format!("/a2a/{agent}"), &request(method, params)).await
+    }
+
+    /// Calls a method of an agent that answers with a stream, up to the head of the answer.
+    pub(crate) async fn stream(&self, agent: &str, method: &str, params: &str) -> Wire {
+        let mut wire = self.connect().await;
+        let head = format!("POST /a2a/{agent} HTTP/1.1\r\ncontent-type: application/json");
+        wire.send(&head, &request(method, params)).await;
+        let head = wire.head().await;
+        assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+        wire
+    }
+}
+
+/// A JSON-RPC body.
+pub(crate) fn request(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+}
+
+/// The parameters of a send of this text; `more` follows the parts of the message.
+pub(crate) fn said(text: &str, more: &str) -> String {
+    format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","parts":[{{"text":"{text}"}}]{more}}}}}"#)
+}
+
+/// The value of the first member of this name.
+pub(crate) fn member(body: &str, name: &str) -> String {
+    let start = body.find(&format!("\"{name}\":\"")).unwrap_or_else(|| panic!("no {name} in {body}"));
+    let value = &body[start + name.len() + 4..];
+    value[..value.find('"').unwrap()].to_owned()
+}
+
+/// Waits, but not for ever.
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+}
+
+/// Keeps the paused time of a test where it is while threads outside the runtime work, until this is dropped.
+///
+/// Paused time runs ahead whenever every task waits, and a task that waits for the store would set it off. A
+/// blocking job holds it; one that is given up lets time run, so that every timeout of the test strikes.
+pub(crate) struct StandStill {
+    _until: std::sync::mpsc::Sender<()>,
+}
+
+pub(crate) fn stand_still() -> StandStill {
+    let (until, dropped) = std::sync::mpsc::channel();
+    tokio::task::spawn_blocking(move || {
+        let _ = dropped.recv_timeout(PATIENCE);
+    });
+    StandStill { _until: until }
+}

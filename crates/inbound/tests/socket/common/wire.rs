@@ -1,0 +1,168 @@
+//! HTTP/1.1 by hand.
+
+use std::net::SocketAddr;
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use super::within;
+
+/// One connection.
+pub(crate) struct Wire {
+    stream: TcpStream,
+    /// Read and not yet looked at.
+    ahead: Vec<u8>,
+    /// Body bytes that belong to an event which is not whole yet.
+    partial: String,
+}
+
+/// The head of an answer.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: Head,
+    pub(crate) body: String,
+}
+
+impl Head {
+    /// The value of a header; a header that stands twice is a failure.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|header| header.0 == name).map(|header| header.1.as_str());
+        let first = found.next();
+        assert_eq!(found.next(), None, "{name} stands twice");
+        first
+    }
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.header(name)
+    }
+}
+
+impl Wire {
+    pub(super) async fn connect(address: SocketAddr) -> Self {
+        let stream = within(TcpStream::connect(address)).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, ahead: Vec::new(), partial: String::new() }
+    }
+
+    /// Sends a request line with headers and a body of known length; `host` is `example.test` unless it is said.
+    pub(crate) async fn send(&mut self, head: &str, body: &str) {
+        let host = if head.contains("\r\nhost:") { "" } else { "host: example.test\r\n" };
+        let length = if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+        self.write(format!("{head}\r\n{host}{length}\r\n{body}").as_bytes()).await;
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) {
+        within(self.stream.write_all(bytes)).await.unwrap();
+    }
+
+    /// Reads a whole answer.
+    pub(crate) async fn answer(&mut self) -> Answer {
+        let head = self.head().await;
+        let mut body = Vec::new();
+        if head.header("transfer-encoding") == Some("chunked") {
+            while let Some(chunk) = self.chunk().await {
+                body.extend(chunk);
+            }
+        } else if let Some(length) = head.header("content-length") {
+            body = self.take(length.parse().unwrap()).await;
+        }
+        Answer { status: head.status, head, body: String::from_utf8(body).unwrap() }
+    }
+
+    /// Reads the head of an answer.
+    pub(crate) async fn head(&mut self) -> Head {
+        let status = self.line().await;
+        let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_else(|| panic!("{status:?}"))[..3].parse().unwrap();
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line().await;
+            let Some((name, value)) = line.split_once(": ") else { break };
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+        Head { status, headers }
+    }
+
+    /// The next server-sent event or comment as it stands, with the blank line that ends it; `None` when the body
+    /// is over.
+    pub(crate) async fn event(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.partial.find("\n\n") {
+                let rest = self.partial.split_off(end + 2);
+                return Some(std::mem::replace(&mut self.partial, rest));
+            }
+            match self.chunk().await {
+                Some(chunk) => self.partial.push_str(std::str::from_utf8(&chunk).unwrap()),
+                None => {
+                    assert_eq!(self.partial, "", "the body ends in the middle of an event");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Every event up to the end of the body.
+    pub(crate) async fn events(&mut self) -> Vec<String> {
+        let mut events = Vec::new();
+        while let Some(event) = self.event().await {
+            events.push(event);
+        }
+        events
+    }
+
+    /// Waits until the server closes; gives what it still said. A reset is a close too.
+    pub(crate) async fn closed(&mut self) -> String {
+        let mut rest = std::mem::take(&mut self.ahead);
+        let mut buffer = [0; 4_096];
+        loop {
+            match within(self.stream.read(&mut buffer)).await {
+                Ok(0) | Err(_) => return String::from_utf8(rest).unwrap(),
+                Ok(read) => rest.extend_from_slice(&buffer[..read]),
+            }
+        }
+    }
+
+    /// One chunk of a chunked body; `None` at its end.
+    async fn chunk(&mut self) -> Option<Vec<u8>> {
+        let length = usize::from_str_radix(&self.line().await, 16).unwrap();
+        let chunk = self.take(length).await;
+        assert_eq!(self.line().await, "");
+        (length > 0).then_some(chunk)
+    }
+
+    /// A line without its end.
+    async fn line(&mut self) -> String {
+        loop {
+            if let Some(end) = self.ahead.windows(2).position(|pair| pair == b"\r\n") {
+                let line = self.take(end + 2).await;
+                return String::from_utf8(line[..end].to_vec()).unwrap();
+            }
+            self.fill().await;
+        }
+    }
+
+    async fn take(&mut self, length: usize) -> Vec<u8> {
+        while self.ahead.len() < length {
+            self.fill().await;
+        }
+        let rest = self.ahead.split_off(length);
+        std::mem::replace(&mut self.ahead, rest)
+    }
+
+    async fn fill(&mut self) {
+        let read = within(self.stream.read_buf(&mut self.ahead)).await.unwrap();
+        assert_ne!(read, 0, "the connection was closed behind {:?}", String::from_utf8_lossy(&self.ahead));
+    }
+}

@@ -1,0 +1,392 @@
+//! One sequential client of one agent: makes a call, asks the reference what must come of it, compares.
+//!
+//! It is sequential because then there is one right answer to everything; what it sends to return at once it
+//! watches to its end before the next call. It stops at the first divergence, since the reference knows nothing
+//! of what follows one. What it asks for is decided in `choices.rs`.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::reference::{Filter, Place, Reference, Said, State, Verdict};
+use super::wire;
+use crate::verify::random::Random;
+use crate::verify::rpc::{Caller, Failure, Frame, Frames, Told};
+
+/// How many calls are shown when one goes wrong.
+const REMEMBERED: usize = 20;
+/// How long a task that nobody waits for may take to get on.
+const SETTLE_LIMIT: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+pub(crate) struct Driver {
+    pub(crate) agent: &'static str,
+    pub(crate) random: Random,
+    pub(crate) reference: Reference,
+    pub(crate) caller: Caller,
+    /// The last calls, as told.
+    pub(crate) calls: VecDeque<String>,
+    /// How many calls were made.
+    pub(crate) done: u64,
+    /// Messages that may be sent again.
+    pub(crate) said: Vec<Said>,
+    /// A walk through a list that goes on between other calls.
+    pub(crate) walk: Option<Walk>,
+    /// Tasks that stay open until somebody acts.
+    pub(crate) open: Vec<usize>,
+    pub(crate) words: u64,
+}
+
+/// A list half read.
+#[derive(Clone)]
+pub(crate) struct Walk {
+    pub(crate) filter: Filter,
+    pub(crate) size: usize,
+    pub(crate) token: String,
+    pub(crate) behind: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Wait,
+    AtOnce,
+    Stream,
+}
+
+/// The server did something else than the reference.
+pub(crate) struct Divergence(pub(crate) String);
+
+pub(crate) type Outcome = Result<(), Divergence>;
+
+impl Driver {
+    pub(crate) fn new(agent: &'static str, random: Random, address: SocketAddr) -> Self {
+        Self {
+            agent,
+            random,
+            reference: Reference::new(agent),
+            caller: Caller::new(address),
+            calls: VecDeque::new(),
+            done: 0,
+            said: Vec::new(),
+            walk: None,
+            open: Vec::new(),
+            words: 0,
+        }
+    }
+
+    /// Sends a message and compares what comes of it, and of the task.
+    pub(crate) async fn say(&mut self, said: Said, mode: Mode, history: Option<usize>) -> Outcome {
+        let verdict = self.reference.judge(&said);
+        let header = said.key.clone().filter(|key| *key != said.id);
+        let headers: Vec<_> = header.iter().map(|key| ("Idempotency-Key", key.as_str())).collect();
+        let mut params = json!({"message": said.message});
+        params["configuration"] = json!({"returnImmediately": mode == Mode::AtOnce});
+        if let Some(history) = history {
+            params["configuration"]["historyLength"] = history.into();
+        }
+        self.note(format!("{mode:?} {} key {header:?}, {verdict:?} expected", params));
+        let method = if mode == Mode::Stream { "SendStreamingMessage" } else { "SendMessage" };
+        if mode == Mode::Stream && matches!(verdict, Verdict::Taken | Verdict::Known(..)) {
+            let frames = self.caller.stream_with(&headers, self.agent, method, params).await;
+            return self.see_stream(&said, verdict, frames.map_err(unexpected)?, history).await;
+        }
+        let told = self.caller.call_with(&headers, self.agent, method, params).await;
+        match verdict {
+            Verdict::Reused => expect_error(told, -32602, "MESSAGE_ID_REUSED"),
+            Verdict::TooLate => expect_error(told, -32004, "UNSUPPORTED_OPERATION"),
+            Verdict::Taken => {
+                let told = told.map_err(unexpected)?;
+                expect(!told.replayed, || "a new message is flagged as a replay".to_owned())?;
+                let (task, number) = self.take(&said, mode, &told.result["task"])?;
+                if mode == Mode::Wait {
+                    let events = self.reference.tasks[task].log.len();
+                    return self.compare(task, events, history, true, &told.result["task"]);
+                }
+                self.compare_early(task, number, history, &told.result["task"])?;
+                self.settle(task).await
+            }
+            Verdict::Known(task, number) => {
+                let told = told.map_err(unexpected)?;
+                expect(told.replayed, || "a replay is not flagged".to_owned())?;
+                let shown = &told.result["task"];
+                let known = &self.reference.tasks[task];
+                expect(shown["id"] == known.id.as_str(), || format!("task {} expected: {shown}", known.id))?;
+                // A turn that was followed by another may be shown as of then or as of now.
+                let is_last = known.log[number..].iter().filter(|event| event.settles()).count() <= 1;
+                if mode == Mode::Wait && is_last {
+                    return self.compare(task, known.log.len(), history, true, shown);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) async fn get(&mut self, task: usize, history: Option<usize>) -> Outcome {
+        let mut params = json!({"id": self.reference.tasks[task].id});
+        if let Some(history) = history {
+            params["historyLength"] = history.into();
+        }
+        self.note(format!("GetTask {params}"));
+        let shown = self.caller.call(self.agent, "GetTask", params).await.map_err(unexpected)?;
+        self.compare(task, self.reference.tasks[task].log.len(), history, true, &shown)
+    }
+
+    pub(crate) async fn cancel(&mut self, task: usize) -> Outcome {
+        let params = json!({"id": self.reference.tasks[task].id});
+        self.note(format!("CancelTask {params}"));
+        let told = self.caller.call_with(&[], self.agent, "CancelTask", params).await;
+        if self.reference.tasks[task].state().is_terminal() {
+            return expect_error(told, -32002, "TASK_NOT_CANCELABLE");
+        }
+        self.reference.cancel(task);
+        let shown = told.map_err(unexpected)?.result;
+        self.compare(task, self.reference.tasks[task].log.len(), None, true, &shown)
+    }
+
+    /// Watches a task, from the number in `last` or from now on, as far as there is something to see.
+    pub(crate) async fn subscribe(&mut self, task: usize, last: Option<&str>) -> Outcome {
+        let known = &self.reference.tasks[task];
+        let (newest, over) = (known.log.len(), known.state().is_terminal());
+        let params = json!({"id": known.id});
+        self.note(format!("SubscribeToTask {params} Last-Event-ID {last:?}, at {newest}, over: {over}"));
+        let headers: Vec<_> = last.iter().map(|last| ("Last-Event-ID", *last)).collect();
+        let frames = self.caller.stream_with(&headers, self.agent, "SubscribeToTask", params).await;
+        let from = last.map(|last| last.parse::<usize>().ok().filter(|last| *last <= newest));
+        if over && (from.is_none() || from == Some(Some(newest))) {
+            let told = frames.map(|_| Told { result: json!("a stream"), replayed: false });
+            return expect_error(told, -32004, "UNSUPPORTED_OPERATION");
+        }
+        let mut frames = frames.map_err(unexpected)?;
+        let first = next(&mut frames).await?;
+        let shown = &first.result["task"];
+        match from {
+            Some(Some(from)) => {
+                expect(first.seq == Some(from as u64), || format!("number {from} first: {:?}", first.seq))?;
+                let bare = wire::task(shown);
+                let known = &self.reference.tasks[task];
+                let empty = bare["history"] == json!([]) && bare["artifacts"] == json!([]);
+                let same = bare["id"] == known.id.as_str() && bare["context"] == known.context.as_str();
+                expect(empty && same, || format!("a task with its status only: {shown}"))?;
+                self.follow(task, from, newest, &mut frames).await?;
+            }
+            gap => {
+                expect(first.seq == Some(newest as u64), || format!("number {newest}: {:?}", first.seq))?;
+                self.compare(task, newest, None, true, shown)?;
+                let flagged = shown["metadata"]["gap"] == true;
+                expect(flagged == gap.is_some(), || format!("the gap is flagged: {flagged}"))?;
+            }
+        }
+        if over { end(&mut frames).await } else { Ok(()) }
+    }
+
+    /// Reads a page of a list, the first or the next of a walk, and keeps the walk when there is more.
+    pub(crate) async fn page(&mut self, filter: Filter, size: usize, walk: Option<Walk>) -> Outcome {
+        let (history, artifacts) = (self.random.within(0..=3), self.random.within(0..=1) == 0);
+        let mut params = filter_params(&filter);
+        params["pageSize"] = size.into();
+        params["includeArtifacts"] = artifacts.into();
+        if history < 3 {
+            params["historyLength"] = history.into();
+        }
+        if let Some(walk) = &walk {
+            params["pageToken"] = walk.token.as_str().into();
+        }
+        self.note(format!("ListTasks {params}"));
+        let page = self.caller.call(self.agent, "ListTasks", params).await.map_err(unexpected)?;
+        let (total, rest) = self.reference.list(&filter, walk.as_ref().map(|walk| &walk.behind));
+        let mut rest: Vec<Place> = rest.take(size + 1).cloned().collect();
+        let more = rest.len() > size;
+        rest.truncate(size);
+        let history = (history < 3).then(|| usize::try_from(history).unwrap_or_default());
+        let shown: Vec<Value> = page["tasks"].as_array().into_iter().flatten().map(wire::task).collect();
+        let expected: Vec<Value> = rest
+            .iter()
+            .map(|place| &self.reference.tasks[place.1.0])
+            .map(|task| task.shown(task.log.len(), history, artifacts))
+            .collect();
+        differ(&Value::Array(expected), &Value::Array(shown))?;
+        let sizes = json!([page["totalSize"], page["pageSize"]]);
+        differ(&json!([total, size]), &sizes)?;
+        let token = page["nextPageToken"].as_str().unwrap_or_default().to_owned();
+        expect(token.is_empty() != more, || format!("{} after a page, more: {more}", page["nextPageToken"]))?;
+        self.walk = rest.pop().filter(|_| more).map(|behind| Walk { filter, size, token, behind });
+        Ok(())
+    }
+
+    /// A call that must be refused.
+    pub(crate) async fn refused(&mut self, method: &str, params: Value, code: i64, reason: &str) -> Outcome {
+        self.note(format!("{method} {params}, {reason} expected"));
+        let told = self.caller.call_with(&[], self.agent, method, params).await;
+        expect_error(told, code, reason)
+    }
+
+    fn note(&mut self, call: String) {
+        self.done += 1;
+        if self.calls.len() == REMEMBERED {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(call);
+    }
+
+    /// Has the reference take a message under the names the server has given.
+    fn take(&mut self, said: &Said, mode: Mode, shown: &Value) -> Result<(usize, usize), Divergence> {
+        let name = |name: &str| shown[name].as_str().unwrap_or_default();
+        let (id, context) = (name("id"), name("contextId"));
+        if said.task.is_none() {
+            let known = self.reference.tasks.iter().rev().take(1_000).any(|task| task.id == id);
+            expect(!known && !id.is_empty(), || format!("a new task: {shown}"))?;
+            let asked = said.message["contextId"].as_str();
+            expect(asked.is_none_or(|asked| asked == context), || format!("its own context: {shown}"))?;
+        }
+        let (task, number) = self.reference.take(said, mode == Mode::AtOnce, id, context);
+        if said.task.is_none() {
+            self.said.push(said.clone());
+        }
+        let open = !self.reference.tasks[task].state().is_terminal();
+        self.open.retain(|known| *known != task);
+        self.open.extend(open.then_some(task));
+        Ok((task, number))
+    }
+
+    /// Reads the stream of a message to its end.
+    async fn see_stream(
+        &mut self,
+        said: &Said,
+        verdict: Verdict,
+        mut frames: Frames,
+        history: Option<usize>,
+    ) -> Outcome {
+        let replayed = matches!(verdict, Verdict::Known(..));
+        expect(frames.replayed == replayed, || format!("flagged as a replay: {}", frames.replayed))?;
+        let first = next(&mut frames).await?;
+        let (task, number) = match verdict {
+            Verdict::Known(task, number) => (task, number),
+            _ => self.take(said, Mode::Stream, &first.result["task"])?,
+        };
+        expect(first.seq == Some(number as u64), || format!("number {number} first: {:?}", first.seq))?;
+        self.compare(task, number, history, true, &first.result["task"])?;
+        let log = &self.reference.tasks[task].log;
+        let Some(turn) = log[number..].iter().position(super::reference::Event::settles) else {
+            return Ok(()); // A task that is held; nobody waits for its end.
+        };
+        let turn = number + turn + 1;
+        self.follow(task, number, turn, &mut frames).await?;
+        // A turn that was followed by another may be shown to its own end or to the task's.
+        if turn == self.reference.tasks[task].log.len() { end(&mut frames).await } else { Ok(()) }
+    }
+
+    /// Reads the events behind one number up to another.
+    async fn follow(&mut self, task: usize, from: usize, to: usize, frames: &mut Frames) -> Outcome {
+        for number in from + 1..=to {
+            let frame = next(frames).await?;
+            expect(frame.seq == Some(number as u64), || format!("number {number}: {:?}", frame.seq))?;
+            let shown = wire::event(&frame.result);
+            self.learn(task, number, &shown["at"])?;
+            differ(&self.reference.tasks[task].log[number - 1].shown(), &shown)?;
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        task: usize,
+        events: usize,
+        history: Option<usize>,
+        artifacts: bool,
+        shown: &Value,
+    ) -> Outcome {
+        let shown = wire::task(shown);
+        let status = self.reference.tasks[task].status_among(events);
+        self.learn(task, status, &shown["status"]["at"])?;
+        differ(&self.reference.tasks[task].shown(events, history, artifacts), &shown)
+    }
+
+    /// A task that was returned at once is shown after its own message or any later event.
+    fn compare_early(&mut self, task: usize, number: usize, history: Option<usize>, shown: &Value) -> Outcome {
+        let mut last = Ok(());
+        for events in number..=self.reference.tasks[task].log.len() {
+            let mut reduced = wire::task(shown);
+            reduced["status"]["at"] = Value::Null;
+            let mut expected = self.reference.tasks[task].shown(events, history, true);
+            expected["status"]["at"] = Value::Null;
+            last = differ(&expected, &reduced);
+            if last.is_ok() {
+                break;
+            }
+        }
+        last
+    }
+
+    /// Looks at a task until it is where it must come to rest.
+    async fn settle(&mut self, task: usize) -> Outcome {
+        let events = self.reference.tasks[task].log.len();
+        let state = self.reference.tasks[task].state();
+        let started = Instant::now();
+        loop {
+            let params = json!({"id": self.reference.tasks[task].id});
+            let shown = self.caller.call(self.agent, "GetTask", params).await.map_err(unexpected)?;
+            // A task at work may be shown at work before the last of its messages is.
+            let rests = shown["status"]["state"] == state.name() && state != State::Working;
+            let held = state == State::Working && self.compare(task, events, None, true, &shown).is_ok();
+            if rests || held || started.elapsed() > SETTLE_LIMIT {
+                return self.compare(task, events, None, true, &shown);
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    fn learn(&mut self, task: usize, number: usize, shown: &Value) -> Outcome {
+        let Some(shown) = shown.as_str() else { return Ok(()) };
+        let known = self.reference.learn(task, number, shown);
+        known.map_err(|what| Divergence(format!("task {task} shows the time {shown}: {what}")))
+    }
+}
+
+pub(crate) fn filter_params(filter: &Filter) -> Value {
+    let mut params = json!({});
+    if let Some(context) = &filter.context {
+        params["contextId"] = context.as_str().into();
+    }
+    if let Some(state) = filter.state {
+        params["status"] = state.name().into();
+    }
+    if let Some(since) = &filter.since {
+        params["statusTimestampAfter"] = since.as_str().into();
+    }
+    params
+}
+
+async fn next(frames: &mut Frames) -> Result<Frame, Divergence> {
+    let frame = frames.next().await.map_err(unexpected)?;
+    frame.ok_or_else(|| Divergence("the stream ended where another event must come".to_owned()))
+}
+
+async fn end(frames: &mut Frames) -> Outcome {
+    match frames.next().await.map_err(unexpected)? {
+        None => Ok(()),
+        Some(frame) => Err(Divergence(format!("the stream must end and went on: {}", frame.result))),
+    }
+}
+
+fn expect(holds: bool, what: impl FnOnce() -> String) -> Outcome {
+    if holds { Ok(()) } else { Err(Divergence(what())) }
+}
+
+fn expect_error(told: Result<Told, Failure>, code: i64, reason: &str) -> Outcome {
+    match told {
+        Err(Failure::Error { code: given, reason: why, .. }) if given == code && why == reason => Ok(()),
+        Err(failure) => Err(Divergence(format!("expected {code} {reason}, got {failure}"))),
+        Ok(told) => Err(Divergence(format!("expected {code} {reason}, got {}", told.result))),
+    }
+}
+
+fn differ(expected: &Value, shown: &Value) -> Outcome {
+    if expected == shown { Ok(()) } else { Err(Divergence(format!("expected {expected}\n     got {shown}"))) }
+}
+
+fn unexpected(failure: Failure) -> Divergence {
+    Divergence(format!("expected a result, got {failure}"))
+}
