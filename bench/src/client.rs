@@ -2,10 +2,12 @@
 //!
 //! The loader shares the machine with the server it measures, so this is plain bytes over a socket: the
 //! request comes finished, the answer's head is scanned for its status and its framing, and buffers are used
-//! again from call to call. There is no pipelining and no redirect; anything unexpected is an error.
+//! again from call to call. An answer is read whole, or, where it is a stream that lasts, chunk by chunk.
+//! There is no pipelining and no redirect; anything unexpected is an error.
 
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,6 +20,13 @@ pub struct Connection {
     received: Vec<u8>,
     /// The current answer's body once its chunks are joined.
     joined: Vec<u8>,
+}
+
+/// An answer that goes on. It owns the connection, which ends with it.
+pub struct Body {
+    connection: Connection,
+    /// Where in what was received the next chunk begins.
+    at: usize,
 }
 
 /// An answer, borrowed from its connection until the next exchange.
@@ -55,6 +64,17 @@ impl Connection {
             }
         };
         Ok(Response { status: head.status, body })
+    }
+
+    /// Sends `request` and returns its answer as soon as it begins, which has to be a good one in chunks.
+    pub async fn stream(mut self, request: &[u8]) -> io::Result<Body> {
+        self.received.clear();
+        self.stream.write_all(request).await?;
+        let at = self.read_past(b"\r\n\r\n", 0).await?;
+        match Head::decode(&self.received[..at])? {
+            Head { status: 200, framing: Framing::Chunked } => Ok(Body { connection: self, at }),
+            _ => Err(malformed("the answer is not a stream")),
+        }
     }
 
     async fn join_chunks(&mut self, mut at: usize) -> io::Result<()> {
@@ -103,6 +123,39 @@ impl Connection {
         } else {
             Err(malformed("bytes after the end of the answer"))
         }
+    }
+}
+
+impl Body {
+    /// Waits for the next chunks and adds what is in them to `into`; `false` at the proper end. If dropped
+    /// half-way, nothing is lost.
+    pub async fn read(&mut self, into: &mut Vec<u8>) -> io::Result<bool> {
+        let before = into.len();
+        loop {
+            match self.chunk()? {
+                // The last chunk is left where it is, to be found again by whoever asks after the end.
+                Some((data, _)) if data.is_empty() => return Ok(into.len() > before),
+                Some((data, after)) => {
+                    into.extend_from_slice(&self.connection.received[data]);
+                    self.at = after;
+                }
+                None if into.len() > before => return Ok(true),
+                None => {
+                    self.connection.received.drain(..self.at);
+                    self.at = 0;
+                    self.connection.read_more().await?;
+                }
+            }
+        }
+    }
+
+    /// Where the data of the next chunk is and where the chunk ends, if it is here as a whole.
+    fn chunk(&self) -> io::Result<Option<(Range<usize>, usize)>> {
+        let unread = &self.connection.received[self.at..];
+        let Some(line) = memmem::find(unread, b"\r\n") else { return Ok(None) };
+        let size = chunk_size(&unread[..line])?;
+        let (start, end) = (self.at + line + 2, self.at + line + 2 + size);
+        Ok((end + 2 <= self.connection.received.len()).then_some((start..end, end + 2)))
     }
 }
 
@@ -155,9 +208,10 @@ mod tests {
     use super::*;
 
     use tokio::net::TcpListener;
+    use tokio::task::JoinHandle;
 
-    /// Has a server send `answer` in `pieces` writes and returns what the connection made of it.
-    async fn check(answer: &'static str, pieces: usize) -> io::Result<(u16, String)> {
+    /// A server that sends `answer` in `pieces` writes to the first who asks, and then closes.
+    async fn serve(answer: &'static str, pieces: usize) -> (SocketAddr, JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move {
@@ -169,6 +223,12 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         });
+        (address, server)
+    }
+
+    /// What a connection makes of an answer.
+    async fn check(answer: &'static str, pieces: usize) -> io::Result<(u16, String)> {
+        let (address, server) = serve(answer, pieces).await;
         let mut connection = Connection::open(address).await?;
         let response = connection.exchange(b"ping").await;
         let read = response.map(|res| (res.status, String::from_utf8(res.body.to_vec()).unwrap()));
@@ -184,6 +244,31 @@ mod tests {
             for pieces in [1, 2, 7, answer.len()] {
                 assert_eq!(check(answer, pieces).await.unwrap(), (200, "hello".to_owned()));
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_read_chunk_by_chunk_to_its_end() {
+        let answer = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
+        for pieces in [1, 2, 7, answer.len()] {
+            let (address, server) = serve(answer, pieces).await;
+            let connection = Connection::open(address).await.unwrap();
+            let mut body = connection.stream(b"ping").await.unwrap();
+            let mut read = Vec::new();
+            while body.read(&mut read).await.unwrap() {}
+            assert!(!body.read(&mut read).await.unwrap());
+            assert_eq!(read, b"hello");
+            server.await.unwrap();
+        }
+        for answer in [&answer[..answer.len() - 5], "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"] {
+            let (address, _server) = serve(answer, 1).await;
+            let connection = Connection::open(address).await.unwrap();
+            let read = async {
+                let mut body = connection.stream(b"ping").await?;
+                while body.read(&mut Vec::new()).await? {}
+                Ok::<_, io::Error>(())
+            };
+            assert!(read.await.is_err(), "{answer}");
         }
     }
 

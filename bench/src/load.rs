@@ -4,7 +4,6 @@
 //! loader's side. All are open before the clock starts; a call that has begun is finished and counted.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -18,6 +17,7 @@ use tokio::time::timeout;
 use crate::call::{Calls, Mode};
 use crate::client::Connection;
 use crate::report::{Report, Tally};
+use crate::request::Door;
 
 /// How long one call may take before it is given up as an error.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
@@ -26,16 +26,18 @@ const CALL_LIMIT: Duration = Duration::from_secs(10);
 pub struct Load {
     /// The call.
     pub mode: Mode,
-    /// The server.
-    pub address: SocketAddr,
-    /// The path of the agent.
-    pub path: String,
+    /// The agent.
+    pub door: Door,
     /// How many connections call at the same time.
     pub connections: usize,
     /// How many threads they are shared out to.
     pub threads: usize,
     /// When to stop.
     pub until: Until,
+    /// The tasks to ask for.
+    pub known: Arc<[String]>,
+    /// Of each how many tasks a connection makes it keeps the id of one.
+    pub keep_every: Option<usize>,
 }
 
 /// When a load stops.
@@ -85,22 +87,25 @@ impl Load {
             Until::Elapsed(time) => Some(started + time),
             Until::Calls(_) => None,
         };
-        let callers = opened.into_iter().map(|connection| Caller {
-            connection,
-            calls: Calls::new(self.mode, self.address, &self.path),
-            address: self.address,
-            deadline,
-            budget: Arc::clone(budget),
+        let callers = opened.into_iter().map(|connection| {
+            Ok(Caller {
+                connection,
+                calls: Calls::new(self.mode, self.door.clone(), Arc::clone(&self.known), self.keep_every)?,
+                door: self.door.clone(),
+                deadline,
+                budget: Arc::clone(budget),
+            })
         });
-        let tallies =
-            runtime.block_on(async { callers.map(Caller::run).collect::<JoinSet<_>>().join_all().await });
+        let callers = callers.collect::<Result<Vec<_>>>()?;
+        let tallies = runtime
+            .block_on(async { callers.into_iter().map(Caller::run).collect::<JoinSet<_>>().join_all().await });
         Ok((tallies.into_iter().fold(Tally::default(), Tally::join), started.elapsed()))
     }
 
     /// A runtime for this thread, and its connections.
     fn open(&self, connections: usize) -> Result<(Runtime, Vec<Connection>)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let open = || runtime.block_on(Connection::open(self.address));
+        let open = || runtime.block_on(Connection::open(self.door.address));
         let opened = std::iter::repeat_with(open).take(connections).collect::<io::Result<_>>();
         Ok((runtime, opened.context("cannot connect to the server")?))
     }
@@ -110,7 +115,7 @@ impl Load {
 struct Caller {
     connection: Connection,
     calls: Calls,
-    address: SocketAddr,
+    door: Door,
     deadline: Option<Instant>,
     /// Calls left to all callers together.
     budget: Arc<AtomicU64>,
@@ -128,15 +133,15 @@ impl Caller {
                 Err(error) => {
                     tally.failed(error);
                     // What is left of the failed exchange must not be taken for the next answer.
-                    match Connection::open(self.address).await {
+                    match Connection::open(self.door.address).await {
                         Ok(connection) => self.connection = connection,
-                        Err(_) => return tally,
+                        Err(_) => break,
                     }
                 }
             }
             began = Instant::now();
         }
-        tally
+        tally.kept(self.calls.into_kept())
     }
 
     fn may_call(&self, now: Instant) -> bool {
@@ -152,7 +157,7 @@ impl Caller {
     async fn call(&mut self) -> Result<()> {
         let exchange = self.connection.exchange(self.calls.fresh());
         let response = timeout(CALL_LIMIT, exchange).await.context("no answer in time")??;
-        self.calls.check(&response)
+        self.calls.heard(&response)
     }
 }
 
@@ -160,9 +165,23 @@ impl Caller {
 mod tests {
     use super::*;
 
+    use std::net::SocketAddr;
+
     use tokio::net::TcpListener;
 
     use crate::bare;
+
+    fn load(mode: Mode, address: SocketAddr, calls: u64) -> Load {
+        Load {
+            mode,
+            door: Door { address, path: "/".into() },
+            connections: 3,
+            threads: 2,
+            until: Until::Calls(calls),
+            known: Arc::new([]),
+            keep_every: None,
+        }
+    }
 
     #[tokio::test]
     async fn every_call_of_the_budget_is_made_and_answered() {
@@ -170,8 +189,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         tokio::spawn(bare::serve(listener, bare::router()));
         for mode in [Mode::Send, Mode::Stream] {
-            let until = Until::Calls(100);
-            let load = Load { mode, address, path: "/".into(), connections: 3, threads: 2, until };
+            let load = load(mode, address, 100);
             let report = tokio::task::spawn_blocking(move || load.run()).await.unwrap().unwrap();
             assert!(report.line().contains("\"calls\":100,"), "{}", report.line());
             assert!(report.first_error.is_none(), "{:?}", report.first_error);
@@ -181,8 +199,6 @@ mod tests {
     #[test]
     fn a_server_that_is_not_there_is_an_error() {
         let address = "127.0.0.1:1".parse().unwrap();
-        let until = Until::Calls(1);
-        let load = Load { mode: Mode::Send, address, path: "/".into(), connections: 2, threads: 2, until };
-        assert!(load.run().is_err());
+        assert!(load(Mode::Send, address, 1).run().is_err());
     }
 }

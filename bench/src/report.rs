@@ -11,6 +11,7 @@ pub struct Tally {
     latencies: Vec<Duration>,
     errors: u64,
     first_error: Option<anyhow::Error>,
+    kept: Vec<String>,
 }
 
 impl Tally {
@@ -25,9 +26,15 @@ impl Tally {
         self.first_error.get_or_insert(error);
     }
 
+    /// The same with ids of tasks it made.
+    pub fn kept(self, kept: Vec<String>) -> Self {
+        Self { kept, ..self }
+    }
+
     /// Both together.
     pub fn join(mut self, mut other: Self) -> Self {
         self.latencies.append(&mut other.latencies);
+        self.kept.append(&mut other.kept);
         self.errors += other.errors;
         self.first_error = self.first_error.or(other.first_error);
         self
@@ -43,6 +50,8 @@ pub struct Report {
     pub errors: u64,
     /// Why the first of them did.
     pub first_error: Option<anyhow::Error>,
+    /// Ids of tasks that were made.
+    pub kept: Vec<String>,
 }
 
 impl Report {
@@ -50,9 +59,9 @@ impl Report {
     pub fn of(shares: Vec<(Tally, Duration)>) -> Self {
         let elapsed = shares.iter().map(|(_, elapsed)| *elapsed).max().unwrap_or_default();
         let tally = shares.into_iter().map(|(tally, _)| tally).fold(Tally::default(), Tally::join);
-        let mut latencies = tally.latencies;
+        let Tally { mut latencies, errors, first_error, kept } = tally;
         latencies.sort_unstable();
-        Self { latencies, elapsed, errors: tally.errors, first_error: tally.first_error }
+        Self { latencies, elapsed, errors, first_error, kept }
     }
 
     /// The report as one JSON object of numbers.
@@ -78,7 +87,8 @@ impl Report {
     }
 }
 
-fn rounded(number: f64) -> f64 {
+/// A number to three decimals.
+pub fn rounded(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
 

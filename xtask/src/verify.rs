@@ -14,6 +14,7 @@ mod faults;
 mod fill;
 mod kill;
 mod lists;
+mod model;
 mod poison;
 mod races;
 mod random;
@@ -84,6 +85,12 @@ const ROWS: &[Row] = &[
         proves: "tasks expire under load: gone, nothing else touched, no growth, live calls hardly slower",
         options: retention::OPTIONS,
         run: retention::run,
+    },
+    Row {
+        id: "T-R20",
+        proves: "random calls are answered as a reference of a few hundred lines says",
+        options: model::OPTIONS,
+        run: model::run,
     },
 ];
 

@@ -1,45 +1,102 @@
-//! `load send|stream --address ADDR --path PATH --connections N (--seconds S | --calls N) [--threads N]`:
-//! calls one server from many keep-alive connections and prints one line of JSON.
+//! `load MODE --address ADDR --path PATH …`: calls one server and prints what came of it as lines of JSON.
+//!
+//! - `send|stream|get|list|walk --connections N (--seconds S | --calls N) [--ids FILE] [--threads N]`: one call
+//!   after the other on each connection. `send` writes ids of tasks it made to the file, `get` reads them there.
+//! - `idle --streams N --seconds S`: holds subscriptions to a task that does nothing.
+//! - `fanout --subscribers N --events N [--threads N]`: one task of the slow writer with many readers.
 
-use std::net::SocketAddr;
+use std::fs;
+use std::io;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use a2ad_bench::args::Args;
 use a2ad_bench::call::Mode;
+use a2ad_bench::fanout::Fanout;
+use a2ad_bench::idle::Idle;
 use a2ad_bench::load::{Load, Until};
-use anyhow::{Context, bail};
+use a2ad_bench::request::Door;
+use anyhow::{Context, Result, bail, ensure};
 
-fn main() -> anyhow::Result<()> {
-    let load = load_from(Args::from_env()?)?;
+/// How many ids a long `send` writes down.
+const IDS: u64 = 20_000;
+
+fn main() -> Result<()> {
+    let mut args = Args::from_env()?;
+    let word = args.word().context("say what to do: send, stream, get, list, walk, idle or fanout")?;
+    let door = Door { address: args.required("--address")?, path: args.required("--path")? };
+    match word.as_str() {
+        "idle" => idle(args, door),
+        "fanout" => fanout(args, door),
+        _ => calls(args, door, word.parse()?),
+    }
+}
+
+fn calls(mut args: Args, door: Door, mode: Mode) -> Result<()> {
+    let until = match (args.optional("--seconds")?, args.optional("--calls")?) {
+        (Some(seconds), None) => Until::Elapsed(Duration::try_from_secs_f64(seconds)?),
+        (None, Some(calls)) => Until::Calls(calls),
+        _ => bail!("give either --seconds or --calls"),
+    };
+    let ids: Option<PathBuf> = args.optional("--ids")?;
+    let known: Vec<String> = match (&ids, mode) {
+        (Some(file), Mode::Get) => {
+            let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+            text.lines().map(str::to_owned).collect()
+        }
+        (None, Mode::Get) => bail!("say with --ids which tasks there are"),
+        _ => Vec::new(),
+    };
+    let wanted = ids.filter(|_| mode == Mode::Send);
+    let keep_every = match until {
+        Until::Calls(calls) => usize::try_from((calls / IDS).max(1))?,
+        Until::Elapsed(_) => 1,
+    };
+    let load = Load {
+        mode,
+        door,
+        connections: args.required::<NonZeroUsize>("--connections")?.get(),
+        threads: threads(&mut args)?,
+        until,
+        known: known.into(),
+        keep_every: wanted.is_some().then_some(keep_every),
+    };
+    args.finish()?;
     let report = load.run()?;
     if let Some(error) = &report.first_error {
         eprintln!("{} calls failed, the first with: {error}", report.errors);
+    }
+    if let Some(file) = wanted {
+        fs::write(&file, report.kept.join("\n")).with_context(|| format!("cannot write {}", file.display()))?;
     }
     println!("{}", report.line());
     Ok(())
 }
 
-fn load_from(mut args: Args) -> anyhow::Result<Load> {
-    let mode: Mode = args.word().context("say what to call: send or stream")?.parse()?;
-    let until = match (args.optional::<f64>("--seconds")?, args.optional("--calls")?) {
-        (Some(seconds), None) => Until::Elapsed(Duration::try_from_secs_f64(seconds)?),
-        (None, Some(calls)) => Until::Calls(calls),
-        _ => bail!("give either --seconds or --calls"),
-    };
-    let load = Load {
-        mode,
-        address: args.required::<SocketAddr>("--address")?,
-        path: args.required("--path")?,
-        connections: args.required::<NonZeroUsize>("--connections")?.get(),
-        threads: args.optional::<NonZeroUsize>("--threads")?.map_or_else(threads, NonZeroUsize::get),
-        until,
-    };
+fn idle(mut args: Args, door: Door) -> Result<()> {
+    let streams = args.required::<NonZeroUsize>("--streams")?.get();
+    let idle = Idle { door, streams, time: Duration::try_from_secs_f64(args.required("--seconds")?)? };
     args.finish()?;
-    Ok(load)
+    let kept = idle.run(&mut io::stdout())?;
+    ensure!(kept == streams, "{} of {streams} streams did not last", streams - kept);
+    Ok(())
 }
 
-/// Half the cores: the other half is the server's.
-fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
+fn fanout(mut args: Args, door: Door) -> Result<()> {
+    let fanout = Fanout {
+        door,
+        subscribers: args.required::<NonZeroUsize>("--subscribers")?.get(),
+        events: args.required("--events")?,
+        threads: threads(&mut args)?,
+    };
+    args.finish()?;
+    println!("{}", fanout.run()?);
+    Ok(())
+}
+
+/// Half the cores unless told: the other half is the server's.
+fn threads(args: &mut Args) -> Result<usize> {
+    let half = || std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
+    Ok(args.optional::<NonZeroUsize>("--threads")?.map_or_else(half, NonZeroUsize::get))
 }

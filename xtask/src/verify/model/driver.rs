@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::reference::{Filter, Place, Reference, Said, State, Verdict};
+use super::reference::{Event, Filter, Place, Reference, Said, Verdict};
 use super::wire;
 use crate::verify::random::Random;
 use crate::verify::rpc::{Caller, Failure, Frame, Frames, Told};
@@ -217,9 +217,15 @@ impl Driver {
     }
 
     /// A call that must be refused.
-    pub(crate) async fn refused(&mut self, method: &str, params: Value, code: i64, reason: &str) -> Outcome {
-        self.note(format!("{method} {params}, {reason} expected"));
-        let told = self.caller.call_with(&[], self.agent, method, params).await;
+    pub(crate) async fn refused(
+        &mut self,
+        agent: &str,
+        method: &str,
+        params: Value,
+        (code, reason): (i64, &str),
+    ) -> Outcome {
+        self.note(format!("{agent} {method} {params}, {reason} expected"));
+        let told = self.caller.call_with(&[], agent, method, params).await;
         expect_error(told, code, reason)
     }
 
@@ -242,9 +248,7 @@ impl Driver {
             expect(asked.is_none_or(|asked| asked == context), || format!("its own context: {shown}"))?;
         }
         let (task, number) = self.reference.take(said, mode == Mode::AtOnce, id, context);
-        if said.task.is_none() {
-            self.said.push(said.clone());
-        }
+        self.said.push(said.clone());
         let open = !self.reference.tasks[task].state().is_terminal();
         self.open.retain(|known| *known != task);
         self.open.extend(open.then_some(task));
@@ -269,8 +273,9 @@ impl Driver {
         expect(first.seq == Some(number as u64), || format!("number {number} first: {:?}", first.seq))?;
         self.compare(task, number, history, true, &first.result["task"])?;
         let log = &self.reference.tasks[task].log;
-        let Some(turn) = log[number..].iter().position(super::reference::Event::settles) else {
-            return Ok(()); // A task that is held; nobody waits for its end.
+        let Some(turn) = log[number..].iter().position(Event::settles) else {
+            // A task that is held: nobody waits for its end.
+            return self.settle(task).await;
         };
         let turn = number + turn + 1;
         self.follow(task, number, turn, &mut frames).await?;
@@ -305,37 +310,32 @@ impl Driver {
     }
 
     /// A task that was returned at once is shown after its own message or any later event.
-    fn compare_early(&mut self, task: usize, number: usize, history: Option<usize>, shown: &Value) -> Outcome {
-        let mut last = Ok(());
-        for events in number..=self.reference.tasks[task].log.len() {
-            let mut reduced = wire::task(shown);
-            reduced["status"]["at"] = Value::Null;
-            let mut expected = self.reference.tasks[task].shown(events, history, true);
-            expected["status"]["at"] = Value::Null;
-            last = differ(&expected, &reduced);
-            if last.is_ok() {
-                break;
-            }
-        }
-        last
+    fn compare_early(&self, task: usize, number: usize, history: Option<usize>, shown: &Value) -> Outcome {
+        let events = self.reference.tasks[task].log.len();
+        let fits = |events: usize| self.compare_but_time(task, events, history, shown).is_ok();
+        if (number..events).any(fits) { Ok(()) } else { self.compare_but_time(task, events, history, shown) }
     }
 
-    /// Looks at a task until it is where it must come to rest.
+    /// Looks at a task until it is where it must come to rest; only then its time counts.
     async fn settle(&mut self, task: usize) -> Outcome {
         let events = self.reference.tasks[task].log.len();
-        let state = self.reference.tasks[task].state();
         let started = Instant::now();
         loop {
             let params = json!({"id": self.reference.tasks[task].id});
             let shown = self.caller.call(self.agent, "GetTask", params).await.map_err(unexpected)?;
-            // A task at work may be shown at work before the last of its messages is.
-            let rests = shown["status"]["state"] == state.name() && state != State::Working;
-            let held = state == State::Working && self.compare(task, events, None, true, &shown).is_ok();
-            if rests || held || started.elapsed() > SETTLE_LIMIT {
+            let rests = self.compare_but_time(task, events, None, &shown).is_ok();
+            if rests || started.elapsed() > SETTLE_LIMIT {
                 return self.compare(task, events, None, true, &shown);
             }
             sleep(LOOK_AGAIN).await;
         }
+    }
+
+    fn compare_but_time(&self, task: usize, events: usize, history: Option<usize>, shown: &Value) -> Outcome {
+        let mut shown = wire::task(shown);
+        let mut expected = self.reference.tasks[task].shown(events, history, true);
+        (shown["status"]["at"], expected["status"]["at"]) = (Value::Null, Value::Null);
+        differ(&expected, &shown)
     }
 
     fn learn(&mut self, task: usize, number: usize, shown: &Value) -> Outcome {

@@ -57,6 +57,15 @@ pub(crate) enum State {
     Canceled,
 }
 
+pub(crate) const STATES: [State; 6] = [
+    State::Submitted,
+    State::Working,
+    State::InputRequired,
+    State::Completed,
+    State::Rejected,
+    State::Canceled,
+];
+
 /// A message about to be sent.
 #[derive(Clone)]
 pub(crate) struct Said {
@@ -173,6 +182,16 @@ impl Reference {
 }
 
 impl Task {
+    /// The time of its status, once shown.
+    pub(crate) fn status_at(&self) -> Option<&str> {
+        self.log[self.last_status() - 1].at()
+    }
+
+    /// How many messages of the user it holds.
+    pub(crate) fn turns(&self) -> usize {
+        self.log.iter().filter(|event| matches!(event, Event::Status { asked: Some(_), .. })).count()
+    }
+
     pub(crate) fn state(&self) -> State {
         match self.log[self.last_status() - 1] {
             Event::Status { state, .. } => state,
@@ -192,7 +211,8 @@ impl Task {
 
     /// The task after its first events, as a client is shown it.
     pub(crate) fn shown(&self, events: usize, history: Option<usize>, artifacts: bool) -> Value {
-        let (mut status, mut said_so_far, mut made) = (Value::Null, Vec::new(), Vec::<(&str, Vec<&str>)>::new());
+        let (mut status, mut said_so_far, mut made) =
+            (Value::Null, Vec::new(), Vec::<(&str, Vec<&str>)>::new());
         for event in &self.log[..events] {
             match event {
                 Event::Status { state, said, asked, at } => {

@@ -59,7 +59,8 @@ impl Wire {
     /// Sends a request line with headers and a body of known length; `host` is `example.test` unless it is said.
     pub(crate) async fn send(&mut self, head: &str, body: &str) {
         let host = if head.contains("\r\nhost:") { "" } else { "host: example.test\r\n" };
-        let length = if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+        let length =
+            if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
         self.write(format!("{head}\r\n{host}{length}\r\n{body}").as_bytes()).await;
     }
 
@@ -85,7 +86,8 @@ impl Wire {
     /// Reads the head of an answer.
     pub(crate) async fn head(&mut self) -> Head {
         let status = self.line().await;
-        let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_else(|| panic!("{status:?}"))[..3].parse().unwrap();
+        let status =
+            status.strip_prefix("HTTP/1.1 ").unwrap_or_else(|| panic!("{status:?}"))[..3].parse().unwrap();
         let mut headers = Vec::new();
         loop {
             let line = self.line().await;

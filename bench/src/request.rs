@@ -1,0 +1,114 @@
+//! Requests as bytes, and a few words found in the answers.
+//!
+//! An answer is searched, not parsed: the loader shares the machine with the server it measures. What is
+//! looked for are names and values that A2A 1.0 writes in one way only.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, ensure};
+use memchr::memmem;
+
+use crate::client::{Connection, Response};
+
+/// An agent of a server.
+#[derive(Clone)]
+pub struct Door {
+    /// The server.
+    pub address: SocketAddr,
+    /// The path of the agent.
+    pub path: String,
+}
+
+impl Door {
+    /// A JSON-RPC call of `method`; `headers` are whole lines, each with its line end.
+    pub fn request(&self, headers: &str, method: &str, params: &str) -> Vec<u8> {
+        let mut request = Vec::new();
+        self.write_request(&mut request, headers, method, params);
+        request
+    }
+
+    /// The same in place of what `into` held.
+    pub fn write_request(&self, into: &mut Vec<u8>, headers: &str, method: &str, params: &str) {
+        let Self { address, path } = self;
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let length = body.len();
+        into.clear();
+        into.extend_from_slice(
+            format!(
+                "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+            )
+            .as_bytes(),
+        );
+    }
+
+    /// Starts a task with `text` and returns its id at once.
+    pub async fn start_task(&self, text: &str) -> Result<String> {
+        let id = uuid::Builder::from_random_bytes(fastrand::u128(..).to_ne_bytes()).into_uuid();
+        let params = format!(
+            r#"{{"message":{{"messageId":"{id}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}},"configuration":{{"returnImmediately":true}}}}"#
+        );
+        let mut connection = Connection::open(self.address).await?;
+        let response = connection.exchange(&self.request("", "SendMessage", &params)).await?;
+        refuse_failure(&response)?;
+        task_id(response.body).with_context(|| format!("no task: {}", excerpt(response.body)))
+    }
+
+    /// Cancels a task.
+    pub async fn cancel_task(&self, task: &str) -> Result<()> {
+        let mut connection = Connection::open(self.address).await?;
+        let params = format!(r#"{{"id":"{task}"}}"#);
+        refuse_failure(&connection.exchange(&self.request("", "CancelTask", &params)).await?)
+    }
+
+    /// The request for a task's stream: with `after`, of the events behind that number.
+    pub fn subscription(&self, task: &str, after: Option<u64>) -> Vec<u8> {
+        let header = after.map(|number| format!("Last-Event-ID: {number}\r\n")).unwrap_or_default();
+        self.request(&header, "SubscribeToTask", &format!(r#"{{"id":"{task}"}}"#))
+    }
+}
+
+/// Refuses an answer that is not a result.
+pub fn refuse_failure(response: &Response<'_>) -> Result<()> {
+    let result = response.status == 200 && memmem::find(response.body, b"\"result\":").is_some();
+    ensure!(result, "status {}: {}", response.status, excerpt(response.body));
+    Ok(())
+}
+
+/// The id of the task that a send was answered with.
+pub fn task_id(body: &[u8]) -> Option<String> {
+    string_after(body, b"\"task\":{\"id\":\"").filter(|id| !id.is_empty())
+}
+
+/// The text from behind `mark` to the next quotation mark; nothing that is asked for has one inside.
+pub fn string_after(body: &[u8], mark: &[u8]) -> Option<String> {
+    let rest = &body[memmem::find(body, mark)? + mark.len()..];
+    let text = &rest[..memchr::memchr(b'"', rest)?];
+    std::str::from_utf8(text).ok().map(str::to_owned)
+}
+
+/// The beginning of an answer, for a message to a person.
+pub fn excerpt(body: &[u8]) -> String {
+    String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_how_long_it_is() {
+        let door = Door { address: "127.0.0.1:80".parse().unwrap(), path: "/a2a/echo".into() };
+        let request = String::from_utf8(door.subscription("task_1", Some(7))).unwrap();
+        let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("Content-Length: {}", body.len())) && head.contains("Last-Event-ID: 7"));
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!((&body["method"], &body["params"]["id"]), (&"SubscribeToTask".into(), &"task_1".into()));
+    }
+
+    #[test]
+    fn the_task_of_an_answer_is_found() {
+        let body = br#"{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"task_a","contextId":"ctx_b"}}}"#;
+        assert_eq!(task_id(body).as_deref(), Some("task_a"));
+        assert_eq!(task_id(br#"{"id":1,"error":{}}"#), None);
+    }
+}
