@@ -169,7 +169,8 @@ fn completed(outcome: &[u8], body: &[u8]) -> Result<()> {
 fn page(body: &[u8]) -> Result<String> {
     let next = string_after(body, b"\"nextPageToken\":\"").unwrap_or_default();
     let tasks = STATUS.find_iter(body).count();
-    let whole = memmem::find(body, b"\"tasks\":[").is_some() && memmem::find(body, b"\"totalSize\":").is_some();
+    let whole =
+        memmem::find(body, b"\"tasks\":[").is_some() && memmem::find(body, b"\"totalSize\":").is_some();
     ensure!(whole, "no page: {}", excerpt(body));
     ensure!(tasks == PAGE || next.is_empty() && tasks < PAGE, "{tasks} tasks on a page of {PAGE}");
     Ok(next)

@@ -97,8 +97,9 @@ impl Load {
             })
         });
         let callers = callers.collect::<Result<Vec<_>>>()?;
-        let tallies = runtime
-            .block_on(async { callers.into_iter().map(Caller::run).collect::<JoinSet<_>>().join_all().await });
+        let tallies = runtime.block_on(async {
+            callers.into_iter().map(Caller::run).collect::<JoinSet<_>>().join_all().await
+        });
         Ok((tallies.into_iter().fold(Tally::default(), Tally::join), started.elapsed()))
     }
 

@@ -100,7 +100,9 @@ mod tests {
         let door = Door { address: "127.0.0.1:80".parse().unwrap(), path: "/a2a/echo".into() };
         let request = String::from_utf8(door.subscription("task_1", Some(7))).unwrap();
         let (head, body) = request.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(&format!("Content-Length: {}", body.len())) && head.contains("Last-Event-ID: 7"));
+        assert!(
+            head.contains(&format!("Content-Length: {}", body.len())) && head.contains("Last-Event-ID: 7")
+        );
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         assert_eq!((&body["method"], &body["params"]["id"]), (&"SubscribeToTask".into(), &"task_1".into()));
     }

@@ -68,7 +68,8 @@ fn calls(mut args: Args, door: Door, mode: Mode) -> Result<()> {
         eprintln!("{} calls failed, the first with: {error}", report.errors);
     }
     if let Some(file) = wanted {
-        fs::write(&file, report.kept.join("\n")).with_context(|| format!("cannot write {}", file.display()))?;
+        fs::write(&file, report.kept.join("\n"))
+            .with_context(|| format!("cannot write {}", file.display()))?;
     }
     println!("{}", report.line());
     Ok(())

@@ -27,6 +27,15 @@ struct Typed {
 enum Command {
     /// Start the server; also what a bare `a2ad` does.
     Serve(ServeFlags),
+    /// Look a store over from end to end; the server must be stopped.
+    Check(CheckFlags),
+}
+
+#[derive(Debug, Args)]
+struct CheckFlags {
+    /// Database file [default: ./a2ad.db].
+    #[arg(long, env = "A2AD_STORE", value_name = "PATH")]
+    store: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -51,14 +60,11 @@ pub fn run() -> ExitCode {
             return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
     };
-    let flags = match typed.command {
-        Some(Command::Serve(flags)) => flags,
-        None => typed.serve,
+    let result = match typed.command {
+        Some(Command::Serve(flags)) => start(flags),
+        Some(Command::Check(flags)) => check(flags),
+        None => start(typed.serve),
     };
-    let result = settings(flags).and_then(|settings| {
-        start_logging();
-        runtime()?.block_on(serve(settings)).map_err(anyhow::Error::from)
-    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -67,6 +73,23 @@ pub fn run() -> ExitCode {
             ExitCode::from(if failed_store { 70 } else { 1 })
         }
     }
+}
+
+fn start(flags: ServeFlags) -> anyhow::Result<()> {
+    let settings = settings(flags)?;
+    start_logging();
+    runtime()?.block_on(serve(settings)).map_err(anyhow::Error::from)
+}
+
+/// Says what is wrong with a store, if anything is.
+fn check(flags: CheckFlags) -> anyhow::Result<()> {
+    let path = flags.store.unwrap_or(Settings::default().store);
+    let findings = store::check(&path)?;
+    if findings.is_empty() {
+        say(&format!("the store {} is whole", path.display()));
+        return Ok(());
+    }
+    anyhow::bail!("the store {} is damaged; restore a backup:\n{}", path.display(), findings.join("\n"))
 }
 
 /// Decides every default: a flag, else the environment, else the file, else ours.

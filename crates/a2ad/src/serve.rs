@@ -88,7 +88,14 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
 
     let drain = CancellationToken::new();
     let mut serving = std::pin::pin!(listen::serve(listener, router, listen::Caps::default(), drain.clone()));
+    let not_ready = async {
+        let finding = engine.damaged().await;
+        ready.withdraw();
+        tracing::error!(finding, "not ready: the store is damaged");
+        std::future::pending::<()>().await;
+    };
     let failed = tokio::select! {
+        () = not_ready => None,
         () = &mut serving => None,
         () = told_to_stop() => None,
         reason = engine.failed() => Some(reason),

@@ -104,6 +104,11 @@ impl Engine {
         self.0.store.failed().await
     }
 
+    /// Resolves when the store is found to be damaged, with what was found.
+    pub async fn damaged(&self) -> String {
+        self.0.store.damaged().await
+    }
+
     /// Stops in good order: takes up nothing new, ends streams, lets runs finish for a while, then lets go of
     /// them without spending their attempts.
     pub async fn drain(&self, grace: Duration) {

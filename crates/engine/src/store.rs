@@ -80,6 +80,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Resolves when the store can no longer write, with the reason.
     fn failed(&self) -> BoxFuture<'static, String>;
+
+    /// Resolves when the store is found to hold something it should not, with what that is.
+    fn damaged(&self) -> BoxFuture<'static, String>;
 }
 
 /// What a read gives, later.

@@ -4,6 +4,7 @@ use axum::response::Response;
 use engine::Profile;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
+    Timestamp,
     dialect::v1,
     json::write::Writer,
     model::{AgentCapabilities, AgentCard, AgentInterface},
@@ -16,12 +17,12 @@ use crate::respond;
 const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=60");
 
 /// Answers with an agent's card; `path` is where it takes calls.
-pub(crate) fn respond(profile: &Profile, path: &str, headers: &HeaderMap) -> Response {
+pub(crate) fn respond(profile: &Profile, path: &str, headers: &HeaderMap, since: Timestamp) -> Response {
     let mut writer = Writer::new();
     v1::card::encode(&mut writer, &card(profile, &format!("{}{path}", origin(headers))));
     let body = writer.finish();
     let etag = etag(&body);
-    let fresh = headers.get(header::IF_NONE_MATCH).is_some_and(|asked| asked == etag);
+    let fresh = has(headers, &etag);
     let mut response = respond::json(if fresh { Vec::new() } else { body });
     if fresh {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -29,8 +30,18 @@ pub(crate) fn respond(profile: &Profile, path: &str, headers: &HeaderMap) -> Res
     let out = response.headers_mut();
     out.insert(header::ETAG, etag);
     out.insert(header::CACHE_CONTROL, CACHE);
+    if let Ok(date) = HeaderValue::from_str(&since.http_date()) {
+        out.insert(header::LAST_MODIFIED, date);
+    }
     out.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
+}
+
+/// Whether the client has this card: any of the tags it names, or any card at all (RFC 9110 13.1.2).
+fn has(headers: &HeaderMap, etag: &HeaderValue) -> bool {
+    let asked = headers.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
+    let mut tags = asked.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
+    tags.any(|tag| tag == "*" || tag.as_bytes() == etag.as_bytes())
 }
 
 /// The origin the client used, as it said itself; the card only ever points back to where it came from.

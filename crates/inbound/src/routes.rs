@@ -7,13 +7,13 @@ use std::sync::{
 
 use axum::{
     Router,
-    extract::{Path, Request, State},
+    extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
     routing::{get, post},
 };
 use engine::Engine;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use protocol::{Error, ErrorKind, jsonrpc::Id};
+use http::{HeaderMap, Method, StatusCode};
+use protocol::{Error, ErrorKind, Timestamp, jsonrpc::Id};
 
 use crate::{auth, bindings::jsonrpc, card, respond};
 
@@ -60,12 +60,15 @@ pub(crate) struct Doors {
     pub(crate) max_body_bytes: usize,
     default_agent: String,
     ready: Ready,
+    /// Since when the cards are what they are.
+    since: Timestamp,
 }
 
 /// Everything a server answers.
 pub fn router(engine: Engine, options: Options, ready: Ready) -> Router {
     let Options { default_agent, max_body_bytes } = options;
-    let doors = Arc::new(Doors { engine, max_body_bytes, default_agent, ready });
+    let since = engine.clock().now();
+    let doors = Arc::new(Doors { engine, max_body_bytes, default_agent, ready, since });
     Router::new()
         .route("/", post(call_default))
         .route("/a2a/{agent}", post(call_agent))
@@ -82,25 +85,29 @@ async fn call_default(State(doors): State<Arc<Doors>>, req: Request) -> Response
     jsonrpc::handle(&doors, auth::anonymous(&doors.default_agent), req).await
 }
 
-async fn call_agent(State(doors): State<Arc<Doors>>, Path(agent): Path<String>, req: Request) -> Response {
-    jsonrpc::handle(&doors, auth::anonymous(&agent), req).await
+async fn call_agent(State(doors): State<Arc<Doors>>, agent: AgentPath, req: Request) -> Response {
+    jsonrpc::handle(&doors, auth::anonymous(&agent_name(agent)), req).await
+}
+
+/// The agent a path names; what is no text names none.
+type AgentPath = Result<Path<String>, PathRejection>;
+
+fn agent_name(path: AgentPath) -> String {
+    path.map(|Path(agent)| agent).unwrap_or_default()
 }
 
 async fn default_card(State(doors): State<Arc<Doors>>, headers: HeaderMap) -> Response {
     show_card(&doors, &doors.default_agent, "/", &headers)
 }
 
-async fn agent_card(
-    State(doors): State<Arc<Doors>>,
-    Path(agent): Path<String>,
-    headers: HeaderMap,
-) -> Response {
+async fn agent_card(State(doors): State<Arc<Doors>>, agent: AgentPath, headers: HeaderMap) -> Response {
+    let agent = agent_name(agent);
     show_card(&doors, &agent, &format!("/a2a/{agent}"), &headers)
 }
 
 fn show_card(doors: &Doors, agent: &str, path: &str, headers: &HeaderMap) -> Response {
     match doors.engine.agents().get(agent) {
-        Some(hosted) => card::respond(hosted.profile(), path, headers),
+        Some(hosted) => card::respond(hosted.profile(), path, headers, doors.since),
         None => {
             let text = format!("there is no agent {agent:?} here");
             refuse(doors, &Error::new(ErrorKind::AgentDisabled, text))
@@ -121,11 +128,11 @@ async fn ready_now(State(doors): State<Arc<Doors>>) -> Response {
     response
 }
 
+/// The router adds which methods there are.
 async fn wrong_method(State(doors): State<Arc<Doors>>, method: Method) -> Response {
-    let text = format!("{method} is not served at this path; calls are POST, cards are GET");
+    let text = format!("{method} is not served at this path; calls are POST, everything else is GET");
     let mut response = refuse(&doors, &Error::new(ErrorKind::MethodNotFound, text));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
     response
 }
 

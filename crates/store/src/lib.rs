@@ -7,4 +7,4 @@
 
 mod sqlite;
 
-pub use sqlite::{OpenError, Options, Sqlite};
+pub use sqlite::{OpenError, Options, Sqlite, check};

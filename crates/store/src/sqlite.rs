@@ -8,6 +8,7 @@ mod checkpoint;
 mod counts;
 mod docs;
 mod expiry;
+mod inspect;
 mod keys;
 mod lists;
 mod migrations;
@@ -30,10 +31,12 @@ use engine::{
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::Timestamp;
+use tokio::sync::watch;
 
+pub use inspect::check;
 pub use open::{OpenError, Options};
 
-use self::{readers::Readers, scopes::Scopes, writer::Writer};
+use self::{inspect::Inspector, readers::Readers, scopes::Scopes, writer::Writer};
 
 /// An open store.
 pub struct Sqlite {
@@ -42,8 +45,22 @@ pub struct Sqlite {
     scopes: Scopes,
     ids: Ids,
     seal_key: [u8; 32],
+    damage: watch::Receiver<Option<String>>,
+    /// Looks the store over after an unclean stop.
+    _inspector: Option<Inspector>,
     /// Held as long as the store is open; the last thing to go.
     _lock: std::fs::File,
+}
+
+/// Resolves when there is something to tell; never, when the store is closed in good order before.
+fn told(mut news: watch::Receiver<Option<String>>) -> BoxFuture<'static, String> {
+    async move {
+        match news.wait_for(Option::is_some).await.map(|reason| reason.clone()) {
+            Ok(Some(reason)) => reason,
+            _ => std::future::pending().await,
+        }
+    }
+    .boxed()
 }
 
 impl Store for Sqlite {
@@ -138,14 +155,10 @@ impl Store for Sqlite {
     }
 
     fn failed(&self) -> BoxFuture<'static, String> {
-        let mut failure = self.writer.failure();
-        async move {
-            match failure.wait_for(Option::is_some).await.map(|reason| reason.clone()) {
-                Ok(Some(reason)) => reason,
-                // The store was closed in good order: there is nothing to report, ever.
-                _ => std::future::pending().await,
-            }
-        }
-        .boxed()
+        told(self.writer.failure())
+    }
+
+    fn damaged(&self) -> BoxFuture<'static, String> {
+        told(self.damage.clone())
     }
 }

@@ -49,7 +49,12 @@ async fn campaign(trial: &Trial, stand: &Stand) -> Result<Seen> {
         drivers.iter_mut().for_each(|driver| driver.caller = Caller::new(server.address));
         findings.extend(drive(&mut drivers, trial.size).await);
     }
-    stop(server, &mut findings).await?;
+    // After a divergence nobody lets go of what is held, and stopping would wait for it.
+    if findings.is_empty() {
+        stop(server, &mut findings).await?
+    } else {
+        server.kill().await?
+    }
     let done: u64 = drivers.iter().map(|driver| driver.done).sum();
     let seconds = started.elapsed().as_secs_f64();
     let figures = json!({

@@ -21,9 +21,11 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use self::judge::Race;
+use self::race::{Lane, follow};
 use super::random::Random;
 use super::rpc::{Caller, Failure};
 use super::trial::{Seen, Stand, Trial};
+use super::writer::AGENT;
 use crate::server::Server;
 
 pub(crate) const OPTIONS: &str = "[--races N] [--seed S] [--binary PATH]";
@@ -78,9 +80,9 @@ async fn in_lanes<T: Send + 'static>(
 /// Runs races until none is left; those that could not be run to their end are findings.
 async fn race_on(mut random: Random, left: Arc<AtomicU64>, address: SocketAddr) -> (Vec<Race>, Vec<String>) {
     let (mut races, mut failures) = (Vec::new(), Vec::new());
-    let mut callers = [Caller::new(address), Caller::new(address), Caller::new(address)];
+    let mut lane = Lane::new(address);
     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
-        match race::run(&mut random, &mut callers).await {
+        match lane.race(&mut random).await {
             Ok(race) => races.push(race),
             Err(failure) => failures.push(format!("a race was not run to its end: {failure}")),
         }
@@ -102,11 +104,11 @@ async fn compare(races: Vec<Race>, address: SocketAddr) -> Vec<String> {
 }
 
 async fn read(caller: &mut Caller, race: &Race) -> Result<Vec<String>, Failure> {
-    let task = caller.call(race::AGENT, "GetTask", json!({"id": race.task})).await?;
+    let task = caller.call(AGENT, "GetTask", json!({"id": race.task})).await?;
     let mut frames = caller
-        .stream_with(&[("Last-Event-ID", "0")], race::AGENT, "SubscribeToTask", json!({"id": race.task}))
+        .stream_with(&[("Last-Event-ID", "0")], AGENT, "SubscribeToTask", json!({"id": race.task}))
         .await?;
-    let log = race::follow(&mut frames, |_| {}).await?;
+    let log = follow(&mut frames, |_| {}).await?;
     Ok(race.compare(&task, &log))
 }
 

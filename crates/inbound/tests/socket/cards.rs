@@ -1,1 +1,90 @@
-//! x
+//! Agent cards: whole, cacheable, and pointing back to where they were asked for.
+
+use crate::common::Server;
+
+const CARD: &str = "/.well-known/agent-card.json";
+
+#[tokio::test]
+async fn each_agent_shows_its_card() {
+    let server = Server::open().await;
+    let skill = r#"{"id":"echo","name":"Echo","description":"Gives back what it is given","tags":["demo"],"examples":["hello","hold on"]}"#;
+    let modes = r#"["text/plain","application/json","*/*"]"#;
+    let version = env!("CARGO_PKG_VERSION");
+    for (path, url) in [(CARD.to_owned(), "/"), (format!("/a2a/echo{CARD}"), "/a2a/echo")] {
+        let card = server.get(&path).await;
+        assert_eq!((card.status, card.header("content-type")), (200, Some("application/json")));
+        assert_eq!(
+            card.body,
+            format!(
+                r#"{{"name":"Echo","description":"Gives back what it is given","supportedInterfaces":[{{"url":"http://example.test{url}","protocolBinding":"JSONRPC","protocolVersion":"1.0"}}],"version":"{version}","capabilities":{{"streaming":true,"pushNotifications":false,"extendedAgentCard":false}},"defaultInputModes":{modes},"defaultOutputModes":{modes},"skills":[{skill}]}}"#
+            )
+        );
+    }
+    for agent in ["approver", "slow-writer"] {
+        let card = server.get(&format!("/a2a/{agent}{CARD}")).await;
+        assert!(card.body.contains(&format!("http://example.test/a2a/{agent}\"")), "{}", card.body);
+    }
+    let nobody = server.get(&format!("/a2a/nobody{CARD}")).await;
+    assert_eq!((nobody.status, nobody.header("content-type")), (404, Some("application/json")));
+    assert!(nobody.body.contains("AGENT_DISABLED"));
+}
+
+#[tokio::test]
+async fn a_card_that_is_known_is_not_sent_again() {
+    let server = Server::open().await;
+    let card = server.get(CARD).await;
+    let etag = card.header("etag").unwrap().to_owned();
+    assert_eq!(card.header("cache-control"), Some("public, max-age=60"));
+    assert_eq!(card.header("access-control-allow-origin"), Some("*"));
+    let ask =
+        async |tag: &str| server.exchange(&format!("GET {CARD} HTTP/1.1\r\nif-none-match: {tag}"), "").await;
+
+    let known = ask(&etag).await;
+    assert_eq!((known.status, known.body.as_str()), (304, ""));
+    assert_eq!(
+        (known.header("etag"), known.header("cache-control")),
+        (Some(etag.as_str()), Some("public, max-age=60"))
+    );
+    let other = ask("\"other\"").await;
+    assert_eq!((other.status, &other.body), (200, &card.body));
+    // A different card has a different tag, and the same one the same.
+    assert_eq!(server.get(CARD).await.header("etag"), Some(etag.as_str()));
+    assert_ne!(server.get(&format!("/a2a/echo{CARD}")).await.header("etag"), Some(etag.as_str()));
+}
+
+#[tokio::test]
+async fn a_known_card_may_be_named_in_any_spelling() {
+    let server = Server::open().await;
+    let etag = server.get(CARD).await.header("etag").unwrap().to_owned();
+    for asked in [format!("W/{etag}"), format!("\"other\", {etag}"), "*".to_owned()] {
+        let head = format!("GET {CARD} HTTP/1.1\r\nif-none-match: {asked}");
+        assert_eq!(server.exchange(&head, "").await.status, 304, "{asked}");
+    }
+}
+
+#[tokio::test]
+async fn a_card_points_back_to_the_host_it_was_asked_at() {
+    let server = Server::open().await;
+    let url = async |host: &str| {
+        let card = server.exchange(&format!("GET {CARD} HTTP/1.1\r\nhost: {host}"), "").await.body;
+        let start = card.find("\"url\":\"").unwrap() + 7;
+        card[start..start + card[start..].find('"').unwrap()].to_owned()
+    };
+    assert_eq!(url("127.0.0.1:4242").await, "http://127.0.0.1:4242/");
+    assert_eq!(url("[::1]:4242").await, "http://[::1]:4242/");
+    assert_eq!(url("agents.example.test").await, "http://agents.example.test/");
+    for strange in ["a/b", "a\\b", "user@evil.test", "a<b"] {
+        assert_eq!(url(strange).await, "http://localhost/", "{strange}");
+    }
+}
+
+#[tokio::test]
+async fn the_head_of_a_card_can_be_asked_for() {
+    let server = Server::open().await;
+    let card = server.get(CARD).await;
+    let mut wire = server.connect().await;
+    wire.send(&format!("HEAD {CARD} HTTP/1.1\r\nconnection: close"), "").await;
+    let head = wire.head().await;
+    assert_eq!((head.status, head.header("etag")), (200, card.header("etag")));
+    assert_eq!(wire.closed().await, "");
+}

@@ -1,1 +1,266 @@
-//! x
+//! Every refusal, byte for byte.
+
+use std::time::Duration;
+
+use crate::common::{NOW, Server, Setup, mask, member, request, said, stand_still};
+
+/// An error answer: the facts beside the timestamp, and the field at fault.
+fn error(
+    id: &str,
+    code: i32,
+    reason: &str,
+    message: &str,
+    facts: &str,
+    violation: Option<(&str, &str)>,
+) -> String {
+    let violation = violation.map_or(String::new(), |(field, problem)| {
+        format!(
+            r#",{{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{{"field":"{field}","description":"{problem}"}}]}}"#
+        )
+    });
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}","data":[{{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"{reason}","domain":"a2a-protocol.org","metadata":{{{facts}"timestamp":"{NOW}"}}}}{violation}]}}}}"#
+    )
+}
+
+fn invalid(code: i32, id: &str, field: &str, problem: &str) -> String {
+    let reason = if code == -32600 { "INVALID_REQUEST" } else { "INVALID_PARAMS" };
+    let message = if field.is_empty() { problem.to_owned() } else { format!("{field}: {problem}") };
+    error(id, code, reason, &message, "", Some((field, problem)))
+}
+
+#[tokio::test]
+async fn broken_envelopes() {
+    let server = Server::open().await;
+    let batch = "expected one request object; batches are not served, send each request by itself";
+    let not_json = "the body is not JSON: line 1, column 1: expected one JSON-RPC request object";
+    let cases = [
+        ("{", error("null", -32700, "PARSE_ERROR", not_json, "", None)),
+        ("[]", invalid(-32600, "null", "", batch)),
+        ("5", invalid(-32600, "null", "", "expected an object")),
+        (r#"{"id":7,"method":"GetTask"}"#, invalid(-32600, "7", "jsonrpc", r#"required, expected \"2.0\""#)),
+        (
+            r#"{"jsonrpc":"2.0","id":{},"method":"GetTask"}"#,
+            invalid(-32600, "null", "id", "expected a string, an integer or null"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":"a"}"#,
+            invalid(-32600, "\"a\"", "method", "required, expected a method name"),
+        ),
+        (
+            r#"{"jsonrpc":"1.0","id":"a","method":"GetTask"}"#,
+            invalid(-32600, "\"a\"", "jsonrpc", r#"expected \"2.0\""#),
+        ),
+    ];
+    for (body, expected) in cases {
+        let answer = server.post("/", body).await;
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")), "{body}");
+        assert_eq!(answer.body, expected, "{body}");
+    }
+    let empty = server.exchange("POST / HTTP/1.1\r\ncontent-length: 0", "").await;
+    assert!(empty.body.contains(r#""code":-32700"#), "{}", empty.body);
+}
+
+#[tokio::test]
+async fn broken_parameters_are_named() {
+    let server = Server::open().await;
+    let part =
+        |part: &str| format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","parts":[{part}]}}}}"#);
+    let cases = [
+        ("GetTask", "{}".to_owned(), "id", "required, expected a non-empty string"),
+        ("GetTask", "[]".to_owned(), "", "expected an object"),
+        ("SendMessage", "{}".to_owned(), "message", "required, expected a message"),
+        ("SendMessage", part(r#"{"raw":"%"}"#), "message.parts[0].raw", "expected a base64 string"),
+        (
+            "SendMessage",
+            part(r#"{"text":"a","url":"b"}"#),
+            "message.parts[0]",
+            "expected only one of text, raw, url, data",
+        ),
+        ("SendMessage", part(""), "message.parts", "expected at least one part"),
+        (
+            "SendStreamingMessage",
+            said("hi", "").replace("ROLE_USER", "user"),
+            "message.role",
+            "expected ROLE_USER or ROLE_AGENT",
+        ),
+        ("ListTasks", r#"{"pageSize":0}"#.to_owned(), "pageSize", "expected an integer from 1 to 100"),
+        (
+            "ListTasks",
+            r#"{"pageToken":"x"}"#.to_owned(),
+            "pageToken",
+            "expected a nextPageToken of the same caller and the same filters",
+        ),
+    ];
+    for (method, params, field, problem) in cases {
+        let answer = server.call("echo", method, &params).await;
+        assert_eq!(
+            (answer.status, answer.body),
+            (200, invalid(-32602, "1", field, problem)),
+            "{method} {params}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn tasks_that_are_not_there_or_are_over() {
+    let server = Server::open().await;
+    let missing = error("1", -32001, "TASK_NOT_FOUND", "task not found: x", r#""taskId":"x","#, None);
+    for method in ["GetTask", "CancelTask", "SubscribeToTask"] {
+        assert_eq!(server.call("echo", method, r#"{"id":"x"}"#).await.body, missing, "{method}");
+    }
+    assert_eq!(server.call("echo", "SendMessage", &said("hi", r#","taskId":"x""#)).await.body, missing);
+
+    let sent = server.call("echo", "SendMessage", &said("hi", "")).await.body;
+    let (id, context) = (member(&sent, "id"), member(&sent, "contextId"));
+    let params = format!(r#"{{"id":"{id}"}}"#);
+    let over = "is TASK_STATE_COMPLETED and can no longer be canceled";
+    let expected = error(
+        "1",
+        -32002,
+        "TASK_NOT_CANCELABLE",
+        &format!("task TASK {over}"),
+        r#""taskId":"TASK","state":"TASK_STATE_COMPLETED","#,
+        None,
+    );
+    assert_eq!(mask(&server.call("echo", "CancelTask", &params).await.body), expected);
+    let unsupported = |message: &str| error("1", -32004, "UNSUPPORTED_OPERATION", message, "", None);
+    assert_eq!(
+        server.call("echo", "SubscribeToTask", &params).await.body,
+        unsupported("the task is TASK_STATE_COMPLETED, nothing more will happen to it; get it instead")
+    );
+    let more = server.call("echo", "SendMessage", &said("more", &format!(r#","taskId":"{id}""#))).await;
+    let text = "task TASK is TASK_STATE_COMPLETED and takes no more messages; send one without taskId";
+    assert_eq!(mask(&more.body), unsupported(text));
+    let other = format!(r#","taskId":"{id}","contextId":"not-{context}""#);
+    assert_eq!(
+        server.call("echo", "SendMessage", &said("more", &other)).await.body,
+        invalid(-32602, "1", "message.contextId", "expected the context of the task, or none")
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_served() {
+    let server = Server::open().await;
+    let push = error(
+        "1",
+        -32003,
+        "PUSH_NOTIFICATION_NOT_SUPPORTED",
+        "push notifications are not supported by this agent; stream the task or poll it instead",
+        "",
+        None,
+    );
+    let params = r#"{"taskId":"x","id":"y","url":"http://localhost/"}"#;
+    for method in ["Create", "Get", "Delete"].map(|verb| format!("{verb}TaskPushNotificationConfig")) {
+        assert_eq!(server.call("echo", &method, params).await.body, push, "{method}");
+    }
+    assert_eq!(server.call("echo", "ListTaskPushNotificationConfigs", r#"{"taskId":"x"}"#).await.body, push);
+    let with_push = said("hi", "")
+        .replace("]}}", r#"]},"configuration":{"taskPushNotificationConfig":{"url":"http://localhost/"}}}"#);
+    assert_eq!(server.call("echo", "SendMessage", &with_push).await.body, push);
+
+    let card = error(
+        "1",
+        -32004,
+        "UNSUPPORTED_OPERATION",
+        "this agent has no extended card; its public card says everything",
+        "",
+        None,
+    );
+    assert_eq!(server.call("echo", "GetExtendedAgentCard", "{}").await.body, card);
+    let unknown = server.call("echo", "tasks/get", "{}").await;
+    assert!(unknown.body.starts_with(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method not found: \"tasks/get\"; A2A 1.0 has SendMessage, "#), "{}", unknown.body);
+
+    let nobody = server.call("nobody", "GetTask", r#"{"id":"x"}"#).await;
+    let text = r#"there is no agent \"nobody\" here, or it is disabled"#;
+    assert_eq!((nobody.status, nobody.body), (404, error("1", -32000, "AGENT_DISABLED", text, "", None)));
+}
+
+#[tokio::test]
+async fn versions() {
+    let server = Server::open().await;
+    let body = request("ListTasks", "{}");
+    for version in ["1.0", "1", "1.0.3"] {
+        let answer = server.exchange(&format!("POST / HTTP/1.1\r\nA2A-Version: {version}"), &body).await;
+        assert!(answer.body.contains("\"result\""), "{version}: {}", answer.body);
+    }
+    let text = r#"A2A-Version \"0.3\" is not supported here; use 1.0"#;
+    let expected = error("1", -32009, "VERSION_NOT_SUPPORTED", text, r#""supportedVersions":"1.0","#, None);
+    for head in ["POST / HTTP/1.1\r\na2a-version: 0.3", "POST /?A2A-Version=0.3 HTTP/1.1"] {
+        let answer = server.exchange(head, &body).await;
+        assert_eq!((answer.status, answer.body.as_str()), (200, expected.as_str()));
+        // The version is judged before the method.
+        let answer = server.exchange(head, &request("no-such-method", "{}")).await;
+        assert_eq!(answer.body, expected);
+    }
+}
+
+#[tokio::test]
+async fn media_types() {
+    let server = Server::open().await;
+    let body = request("ListTasks", "{}");
+    for good in ["application/json", "Application/JSON; charset=utf-8", "application/a2a+json"] {
+        let answer = server.exchange(&format!("POST / HTTP/1.1\r\ncontent-type: {good}"), &body).await;
+        assert_eq!(answer.status, 200, "{good}");
+    }
+    for bad in ["text/plain", "application/xml", "application/jsonx"] {
+        let answer = server.exchange(&format!("POST / HTTP/1.1\r\ncontent-type: {bad}; q=1"), &body).await;
+        let text = format!(r#"Content-Type \"{bad}\" is not served here; send application/json"#);
+        let expected = error("null", -32600, "UNSUPPORTED_MEDIA_TYPE", &text, "", None);
+        assert_eq!((answer.status, answer.body), (415, expected));
+    }
+}
+
+#[tokio::test]
+async fn bodies_beyond_the_limit() {
+    let server = Setup { max_body_bytes: 1_000, ..Setup::default() }.open().await;
+    let text = "the body is larger than 1000 bytes; send files by url instead";
+    let expected = error("null", -32600, "BODY_TOO_LARGE", text, r#""maxBodyBytes":"1000","#, None);
+    let frame = request("SendMessage", &said("", "")).len();
+    let fits = server.post("/", &request("SendMessage", &said(&"x".repeat(1_000 - frame), ""))).await;
+    assert_eq!(fits.status, 200, "{}", fits.body);
+    // One byte more, and far more than the sockets' buffers hold.
+    for size in [1_001 - frame, 10 << 20] {
+        let answer = server.post("/", &request("SendMessage", &said(&"x".repeat(size), ""))).await;
+        assert_eq!((answer.status, answer.body.as_str()), (413, expected.as_str()), "{size}");
+    }
+    let mut wire = server.connect().await;
+    wire.write(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").await;
+    wire.write(format!("400\r\n{}\r\n", "x".repeat(1_024)).as_bytes()).await;
+    let answer = wire.answer().await;
+    assert_eq!((answer.status, answer.body), (413, expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_stops_coming() {
+    let _time = stand_still();
+    let server = Server::open().await;
+    let mut wire = server.connect().await;
+    wire.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{").await;
+    // It is waited for from its first byte on: nothing tells when that has been seen.
+    let answer = loop {
+        tokio::select! {
+            answer = wire.answer() => break answer,
+            () = tokio::time::advance(Duration::from_secs(1)) => {}
+        }
+    };
+    let text = "the body stopped coming for 10 seconds; send it again";
+    assert_eq!(
+        (answer.status, answer.body),
+        (408, error("null", -32000, "DEADLINE_EXCEEDED", text, "", None))
+    );
+}
+
+#[tokio::test]
+async fn a_key_that_was_used_for_another_message() {
+    let server = Server::open().await;
+    let send = async |text: &str| {
+        let head = "POST / HTTP/1.1\r\nidempotency-key: once";
+        server.exchange(head, &request("SendMessage", &said(text, ""))).await
+    };
+    assert_eq!(send("one").await.status, 200);
+    let text = "this key was used for another message before; use a new one, or send the same message again";
+    let expected = error("1", -32602, "MESSAGE_ID_REUSED", text, r#""taskId":"TASK","#, None);
+    let reused = send("two").await;
+    assert_eq!((reused.status, mask(&reused.body)), (200, expected));
+}

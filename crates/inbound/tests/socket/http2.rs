@@ -1,1 +1,64 @@
-//! x
+//! HTTP/2 without negotiation, on the same port.
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+use tokio_util::task::TaskTracker;
+
+use crate::common::{Server, member, request, said, within};
+
+async fn connect(server: &Server, tasks: &TaskTracker) -> SendRequest<Full<Bytes>> {
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (sender, connection) = within(handshake(TokioExecutor::new(), TokioIo::new(stream))).await.unwrap();
+    tasks.spawn(connection);
+    sender
+}
+
+fn post(server: &Server, body: String) -> Request<Full<Bytes>> {
+    Request::post(format!("http://{}/", server.address)).body(Full::new(Bytes::from(body))).unwrap()
+}
+
+#[tokio::test]
+async fn requests_share_a_connection() {
+    let (server, tasks) = (Server::open().await, TaskTracker::new());
+    let mut sender = connect(&server, &tasks).await;
+    // One that waits does not hold up the others.
+    let held = tasks.spawn(sender.send_request(post(&server, request("SendMessage", &said("hold", "")))));
+    let mut last = String::new();
+    while !last.contains(r#""totalSize":1"#) {
+        let answer = within(sender.send_request(post(&server, request("ListTasks", "{}")))).await.unwrap();
+        last = String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().into()).unwrap();
+    }
+    let cancel = request("CancelTask", &format!(r#"{{"id":"{}"}}"#, member(&last[20..], "id")));
+    let canceled = within(sender.send_request(post(&server, cancel))).await.unwrap();
+    assert_eq!(canceled.status(), 200);
+    let answer = within(held).await.unwrap().unwrap().into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&answer).contains("TASK_STATE_CANCELED"));
+}
+
+#[tokio::test]
+async fn a_stream_is_the_same_as_over_http_1() {
+    let (server, tasks) = (Server::open().await, TaskTracker::new());
+    let mut sender = connect(&server, &tasks).await;
+    let body = request("SendStreamingMessage", &said("hi", ""));
+    let answer = within(sender.send_request(post(&server, body))).await.unwrap();
+    assert_eq!(answer.headers()["content-type"], "text/event-stream");
+    let body = within(answer.into_body().collect()).await.unwrap().to_bytes();
+    let text = std::str::from_utf8(&body).unwrap();
+    let numbers: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
+    assert_eq!(numbers, ["1", "2", "3", "4"]);
+    assert!(text.ends_with("\n\n"));
+}
+
+#[tokio::test]
+async fn a_card_points_back_to_the_authority_it_was_asked_at() {
+    let (server, tasks) = (Server::open().await, TaskTracker::new());
+    let mut sender = connect(&server, &tasks).await;
+    let ask = Request::get("http://agents.example.test:8080/.well-known/agent-card.json");
+    let answer = within(sender.send_request(ask.body(Full::default()).unwrap())).await.unwrap();
+    let body = within(answer.into_body().collect()).await.unwrap().to_bytes();
+    assert_eq!(member(std::str::from_utf8(&body).unwrap(), "url"), "http://agents.example.test:8080/");
+}

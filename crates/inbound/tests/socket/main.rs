@@ -14,5 +14,4 @@ mod errors;
 mod http2;
 mod methods;
 mod paths;
-mod scratch;
 mod streams;

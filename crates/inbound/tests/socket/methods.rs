@@ -1,1 +1,145 @@
-//! x
+//! Every method of A2A 1.0, answered whole.
+
+use crate::common::{NOW, Server, mask, member, request, said};
+
+/// A message in an answer.
+fn message(id: &str, role: &str, text: &str) -> String {
+    format!(
+        r#"{{"messageId":"{id}","contextId":"CTX","taskId":"TASK","role":"ROLE_{role}","parts":[{{"text":"{text}"}}]}}"#
+    )
+}
+
+fn status(state: &str) -> String {
+    format!(r#"{{"state":"TASK_STATE_{state}","timestamp":"{NOW}"}}"#)
+}
+
+/// The task that `echo` makes of `hi`; `artifacts` where they are shown.
+fn echoed(artifacts: bool) -> String {
+    let artifacts = if artifacts {
+        r#""artifacts":[{"artifactId":"echo-result","name":"echo-result","parts":[{"text":"hi"}]}],"#
+    } else {
+        ""
+    };
+    let (status, asked) = (status("COMPLETED"), message("m", "USER", "hi"));
+    format!(r#"{{"id":"TASK","contextId":"CTX","status":{status},{artifacts}"history":[{asked}]}}"#)
+}
+
+fn result(result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)
+}
+
+#[tokio::test]
+async fn send_get_and_list() {
+    let server = Server::open().await;
+    let sent = server.call("echo", "SendMessage", &said("hi", "")).await;
+    assert_eq!((sent.status, sent.header("content-type")), (200, Some("application/json")));
+    assert_eq!(mask(&sent.body), result(&format!(r#"{{"task":{}}}"#, echoed(true))));
+
+    let id = member(&sent.body, "id");
+    let got = server.call("echo", "GetTask", &format!(r#"{{"id":"{id}"}}"#)).await;
+    assert_eq!(mask(&got.body), result(&echoed(true)));
+    let bare = server.call("echo", "GetTask", &format!(r#"{{"id":"{id}","historyLength":0}}"#)).await;
+    assert!(!bare.body.contains("history"));
+
+    let listed = server.call("echo", "ListTasks", "{}").await;
+    let page = |tasks: &str| {
+        result(&format!(r#"{{"tasks":[{tasks}],"nextPageToken":"","pageSize":50,"totalSize":1}}"#))
+    };
+    assert_eq!(mask(&listed.body), page(&echoed(false)));
+    let listed = server.call("echo", "ListTasks", r#"{"includeArtifacts":true}"#).await;
+    assert_eq!(mask(&listed.body), page(&echoed(true)));
+    let elsewhere = server.call("approver", "ListTasks", "{}").await;
+    assert_eq!(
+        elsewhere.body,
+        result(r#"{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":0}"#),
+        "another agent's tasks are not this one's"
+    );
+}
+
+#[tokio::test]
+async fn pages_lead_to_the_next() {
+    let server = Server::open().await;
+    for _ in 0..3 {
+        server.call("echo", "SendMessage", &said("hi", "")).await;
+    }
+    let first = server.call("echo", "ListTasks", r#"{"pageSize":2}"#).await.body;
+    assert!(first.ends_with(r#","pageSize":2,"totalSize":3}}"#), "{first}");
+    let token = member(&first, "nextPageToken");
+    let params = format!(r#"{{"pageSize":2,"pageToken":"{token}"}}"#);
+    let second = server.call("echo", "ListTasks", &params).await.body;
+    assert!(second.ends_with(r#","nextPageToken":"","pageSize":2,"totalSize":3}}"#), "{second}");
+    assert_eq!((first.matches("artifactId").count(), first.matches(r#"{"id":"#).count()), (0, 2));
+    assert_eq!(second.matches(r#"{"id":"#).count(), 1);
+}
+
+#[tokio::test]
+async fn ask_answer_and_cancel() {
+    let server = Server::open().await;
+    let asked = server.call("approver", "SendMessage", &said("jump", "")).await;
+    let question = message("UUID", "AGENT", "May I proceed with: jump? Answer approve or deny.");
+    let expected = format!(
+        r#"{{"task":{{"id":"TASK","contextId":"CTX","status":{{"state":"TASK_STATE_INPUT_REQUIRED","message":{question},"timestamp":"{NOW}"}},"history":[{},{question}]}}}}"#,
+        message("m", "USER", "jump"),
+    );
+    assert_eq!(mask(&asked.body), result(&expected));
+
+    let id = member(&asked.body, "id");
+    let told =
+        server.call("approver", "SendMessage", &said("approve", &format!(r#","taskId":"{id}""#))).await;
+    assert!(
+        told.body.contains("TASK_STATE_COMPLETED") && told.body.contains("Approved: jump"),
+        "{}",
+        told.body
+    );
+    assert_eq!(member(&told.body, "id"), id);
+
+    let params = r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hold"}]},"configuration":{"returnImmediately":true}}"#;
+    let held = server.call("echo", "SendMessage", params).await;
+    let task = |state: &str| {
+        let (status, asked) = (status(state), message("m", "USER", "hold"));
+        format!(r#"{{"id":"TASK","contextId":"CTX","status":{status},"history":[{asked}]}}"#)
+    };
+    assert_eq!(mask(&held.body), result(&format!(r#"{{"task":{}}}"#, task("WORKING"))));
+    let id = member(&held.body, "id");
+    let canceled = server.call("echo", "CancelTask", &format!(r#"{{"id":"{id}"}}"#)).await;
+    assert_eq!(mask(&canceled.body), result(&task("CANCELED")));
+}
+
+#[tokio::test]
+async fn parts_come_back_as_they_were_sent() {
+    let server = Server::open().await;
+    let parts = r#"[{"text":"tab\t\u0001 \"ü\""},{"raw":"AAEC","filename":"a.bin","mediaType":"application/x"},{"url":"https://example.test/x"},{"data":{"n":9007199254740993,"x":1.0}}]"#;
+    let params = format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","parts":{parts}}}}}"#);
+    let sent = server.call("echo", "SendMessage", &params).await.body;
+    let start = sent.find(r#""parts":"#).unwrap();
+    let expected = parts
+        .replace("\\u0001", "\u{5c}u0001")
+        .replace(r#"{"url":"https://example.test/x"}"#, r#"{"url":"https://example.test/x"}"#);
+    assert!(sent[start + 8..].starts_with(&expected), "{sent}");
+}
+
+#[tokio::test]
+async fn ids_of_requests_are_echoed_and_both_mounts_lead_to_the_agent() {
+    let server = Server::open().await;
+    for id in ["7", "\"seven\"", "null", "-1", "123456789012345678901234567890"] {
+        let body = request("ListTasks", "{}").replace(r#""id":1"#, &format!(r#""id":{id}"#));
+        for path in ["/", "/a2a/echo", "/?x=y"] {
+            let answer = server.post(path, &body).await;
+            assert!(
+                answer.body.starts_with(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#)),
+                "{}",
+                answer.body
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_message_is_answered_as_before_and_says_so() {
+    let server = Server::open().await;
+    let params = said("hi", "").replace(r#""m""#, r#""3f2b8c1e-7d4a-4b6f-9c0d-5e8a1b2c3d4e""#);
+    let first = server.call("echo", "SendMessage", &params).await;
+    let second = server.call("echo", "SendMessage", &params).await;
+    assert_eq!(first.body, second.body);
+    assert_eq!((first.header("a2ad-replayed"), second.header("a2ad-replayed")), (None, Some("true")));
+}

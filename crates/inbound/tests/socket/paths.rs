@@ -1,1 +1,72 @@
-//! x
+//! Wrong paths and wrong methods are answered in JSON like everything else.
+
+use crate::common::{Answer, Server, request};
+
+fn is_json_error(answer: &Answer, status: u16, what: &str) {
+    assert_eq!((answer.status, answer.header("content-type")), (status, Some("application/json")), "{what}");
+    assert!(
+        answer.body.starts_with(r#"{"jsonrpc":"2.0","id":null,"error":{"code":"#),
+        "{what}: {}",
+        answer.body
+    );
+}
+
+#[tokio::test]
+async fn a_path_that_is_not_served_is_told_where_to_go() {
+    let server = Server::open().await;
+    for path in ["/nowhere", "/a2a", "/a2a/", "/a2a/echo/", "/a2a/echo/more", "//", "/.well-known/", "/%00"] {
+        for method in ["GET", "POST", "PUT"] {
+            let answer = server.exchange(&format!("{method} {path} HTTP/1.1"), "").await;
+            is_json_error(&answer, 404, path);
+            assert!(answer.body.contains("calls go to / or /a2a/{agent}"), "{}", answer.body);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_be_is_not_here() {
+    let server = Server::open().await;
+    for path in ["/a2a/%ff", "/a2a/%ff/.well-known/agent-card.json"] {
+        let head = if path.ends_with("json") { "GET" } else { "POST" };
+        let answer = server.exchange(&format!("{head} {path} HTTP/1.1"), "").await;
+        is_json_error(&answer, 404, path);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_told_which_are_right() {
+    let server = Server::open().await;
+    let cases = [
+        ("GET /", "POST"),
+        ("DELETE /a2a/echo", "POST"),
+        ("POST /healthz", "GET,HEAD"),
+        ("PUT /readyz", "GET,HEAD"),
+        ("POST /.well-known/agent-card.json", "GET,HEAD"),
+        ("POST /a2a/echo/.well-known/agent-card.json", "GET,HEAD"),
+    ];
+    for (wrong, right) in cases {
+        let answer = server.exchange(&format!("{wrong} HTTP/1.1"), "").await;
+        is_json_error(&answer, 405, wrong);
+        assert_eq!(
+            answer.header("allow").map(|allow| allow.replace(' ', "")).as_deref(),
+            Some(right),
+            "{wrong}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn health_and_readiness_are_two_questions() {
+    let server = Server::open().await;
+    let ask = async |path: &str| {
+        let answer = server.get(path).await;
+        (answer.status, answer.body)
+    };
+    assert_eq!(ask("/healthz").await, (200, r#"{"status":"ok"}"#.into()));
+    assert_eq!(ask("/readyz").await, (200, r#"{"status":"ready"}"#.into()));
+    server.ready.withdraw();
+    assert_eq!(ask("/readyz").await, (503, r#"{"status":"not ready"}"#.into()));
+    assert_eq!(ask("/healthz").await, (200, r#"{"status":"ok"}"#.into()));
+    // Who is still connected is still served.
+    assert_eq!(server.post("/", &request("ListTasks", "{}")).await.status, 200);
+}

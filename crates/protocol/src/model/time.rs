@@ -20,6 +20,12 @@ impl Timestamp {
         self.0
     }
 
+    /// The form HTTP headers use: `Fri, 02 Jan 2026 03:04:05 GMT`.
+    pub fn http_date(self) -> String {
+        let time = jiff::Timestamp::from_millisecond(self.0).expect("within the years 0000 to 9999");
+        time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
     /// Reads RFC 3339 with any offset and up to nine fraction digits; `None` when the text is something else.
     pub fn parse(text: &str) -> Option<Self> {
         // The parser behind it takes more than RFC 3339.
@@ -84,6 +90,12 @@ mod tests {
         for bad in ["", "now", "2026-13-01T00:00:00Z", "2026-01-02T03:04:05"] {
             assert_eq!(Timestamp::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn headers_have_their_own_form() {
+        let time = Timestamp::parse("2026-01-02T03:04:05.678Z").unwrap();
+        assert_eq!(time.http_date(), "Fri, 02 Jan 2026 03:04:05 GMT");
     }
 
     #[test]

@@ -7,12 +7,14 @@ use std::{
 
 use engine::{Clock, Feed, ids::Ids};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+use tokio::sync::watch;
 
 use super::{
     Sqlite,
     changes::Books,
     checkpoint::Checkpointer,
     counts::Counts,
+    inspect::Inspector,
     keys::Keys,
     migrations,
     readers::{self, Readers},
@@ -102,14 +104,26 @@ impl Sqlite {
             counts: Counts::default(),
             grown: Vec::new(),
         };
+        let (found, damage) = watch::channel(None);
+        let inspected = (!start.clean).then(|| readers::connect(path)).transpose().map_err(unusable)?;
+        let inspector = inspected.map(|connection| Inspector::start(connection, found));
         let folding = (readers::connect(path).map_err(unusable)?, ids.clone());
         let writer = Writer::start(connection, books, feed, checkpointer, folding);
-        Ok(Self { writer, readers, scopes, ids, seal_key: start.seal_key, _lock: lock })
+        Ok(Self {
+            writer,
+            readers,
+            scopes,
+            ids,
+            seal_key: start.seal_key,
+            damage,
+            _inspector: inspector,
+            _lock: lock,
+        })
     }
 }
 
 /// Takes the instance lock: the file belongs to one process at a time.
-fn lock(path: &Path) -> Result<File, OpenError> {
+pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let unusable =
@@ -130,7 +144,15 @@ fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     // Before the first table: freed pages can be given back later without rewriting the file.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // The answer is the mode in force, and not every failure to change it is an error.
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
+    if mode != "wal" {
+        let text = format!("its journal mode stays {mode:?} and cannot be made \"wal\"");
+        return Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR),
+            Some(text),
+        ));
+    }
     connection.pragma_update(None, "synchronous", if sync { "FULL" } else { "OFF" })?;
     connection.pragma_update(None, "foreign_keys", "OFF")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;

@@ -43,7 +43,7 @@ async fn a_failed_write_ends_the_writing(bench: &dyn Bench) {
     assert!(matches!(store.reserve(1).await, Err(StoreError::Unavailable(_))));
 
     let store = bench.reopen(store, &Clock::manual(at(0)));
-    assert_eq!(words(&found(&*store, no).await.log), ["first", "second"]);
+    assert_eq!(told(&*store, no).await, ["first", "second"]);
     advance(&*store, step(no, Step::Claim)).await.unwrap();
 }
 
@@ -78,7 +78,7 @@ async fn nothing_of_a_failed_write_is_found_later(bench: &dyn Bench) {
 
     bench.mend();
     let store = bench.reopen(store, &Clock::manual(at(0)));
-    let log = words(&found(&*store, kept).await.log);
+    let log = told(&*store, kept).await;
     assert_eq!(log.contains(&"third".to_owned()), committed.contains(&"report"), "{log:?}");
     assert!(!log.contains(&"fourth".to_owned()), "{log:?}");
     assert_eq!(store.work(kept).await.unwrap().unwrap().saved, None);

@@ -1,12 +1,12 @@
 //! Numbers are given where a change is committed: without gaps, whoever races.
 
-use std::thread;
+use std::{sync::Arc, thread};
 
 use engine::{
     Store,
     ids::TaskNo,
-    log::{Kind, Log},
-    store::{Advance, Committed, Conflict, MAX_UNANSWERED, NotCommitted, Receipt, Step},
+    log::{Entry, Kind, Log},
+    store::{Advance, Committed, Conflict, MAX_UNANSWERED, NotCommitted, Receipt, Step, TaskRow},
 };
 use protocol::TaskState;
 
@@ -29,7 +29,7 @@ async fn racing_committers_leave_one_ending_and_no_gap(bench: &dyn Bench) {
             let result = try_.receipt.await;
             raced.push((try_.step, try_.words, result));
         }
-        check(&found(&*store, no).await, &raced);
+        check(&found(&*store, no).await.row, &log(&*store, no).await, &raced);
     }
 }
 
@@ -37,14 +37,14 @@ async fn a_change_that_records_nothing_takes_no_number(bench: &dyn Bench) {
     let store = bench.open();
     let no = accepted(&*store, |_| {}).await;
     let committed = hand_over(&*store, report(no, &["third"])).await.unwrap();
-    assert_eq!(committed, Committed { last_seq: 3, fence: 1, attempt: 1 });
+    assert_eq!((committed.last_seq, committed.fence, committed.attempt), (3, 1, 1));
     let retry = step(no, Step::Retry { fence: 1, at: at(0) });
     assert_eq!(hand_over(&*store, retry).await.unwrap().last_seq, 3);
     let claimed = hand_over(&*store, step(no, Step::Claim)).await.unwrap();
-    assert_eq!(claimed, Committed { last_seq: 3, fence: 2, attempt: 2 });
+    assert_eq!((claimed.last_seq, claimed.fence, claimed.attempt), (3, 2, 2));
     let finish = says(no, Step::Finish { fence: 2 }, TaskState::Completed, "fourth");
     assert_eq!(hand_over(&*store, finish).await.unwrap().last_seq, 4);
-    assert_eq!(words(&found(&*store, no).await.log), ["first", "second", "third", "fourth"]);
+    assert_eq!(told(&*store, no).await, ["first", "second", "third", "fourth"]);
 }
 
 /// A change somebody tried in the race.
@@ -89,11 +89,11 @@ fn race(store: &dyn Store, no: TaskNo) -> Vec<Try> {
     })
 }
 
-fn check(snapshot: &engine::store::Snapshot, raced: &[Raced]) {
-    let log = words(&snapshot.log);
-    let endings = snapshot.log.iter().filter(|entry| ends(entry.kind())).count();
-    assert_eq!((endings, ends(snapshot.log[log.len() - 1].kind())), (1, true), "{log:?}");
-    assert_eq!(snapshot.row.last_seq, log.len() as u64);
+fn check(row: &TaskRow, entries: &[Arc<Entry>], raced: &[Raced]) {
+    let log = words(entries);
+    let endings = entries.iter().filter(|entry| ends(entry.kind())).count();
+    assert_eq!((endings, ends(entries[log.len() - 1].kind())), (1, true), "{log:?}");
+    assert_eq!(row.last_seq, log.len() as u64);
 
     let mut told = vec![false; log.len()];
     told[..2].fill(true);
@@ -106,7 +106,7 @@ fn check(snapshot: &engine::store::Snapshot, raced: &[Raced]) {
                 assert!(told[place.clone()].iter().all(|told| !told), "{step:?} was told a number twice");
                 told[place].fill(true);
             }
-            Err(NotCommitted::Conflict(met)) => check_conflict(*step, *met, snapshot.row.state),
+            Err(NotCommitted::Conflict(met)) => check_conflict(*step, *met, row.state),
             Err(error) => panic!("{step:?}: {error:?}"),
         }
     }

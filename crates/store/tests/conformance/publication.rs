@@ -56,7 +56,7 @@ impl Watched {
     /// Watches a task; the opening snapshot has been taken off.
     async fn watch(&self, no: TaskNo) -> TaskStream {
         let subscribe = SubscribeToTask { id: self.store.ids().task(no, tag(no)), tenant: None };
-        let call = Call { scope: scope() };
+        let call = Call::new(scope());
         let Ok(Answer::Stream(mut stream)) =
             self.engine.call(call, Operation::SubscribeToTask(subscribe)).await
         else {

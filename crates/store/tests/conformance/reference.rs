@@ -13,6 +13,7 @@ pub(crate) struct Row {
     pub(crate) state: TaskState,
     pub(crate) status_at: Timestamp,
     pub(crate) last_seq: Seq,
+    pub(crate) size: u64,
     pub(crate) fence: i64,
     pub(crate) attempt: i64,
     pub(crate) deaths: i64,
@@ -29,6 +30,7 @@ impl Row {
             state: accept.state,
             status_at: accept.status_at,
             last_seq: accept.log.len(),
+            size: accept.log.segment().len() as u64,
             fence: ran,
             attempt: ran,
             deaths: 0,
@@ -56,6 +58,7 @@ impl Row {
             state,
             status_at,
             last_seq: self.last_seq + advance.log.len(),
+            size: self.size + advance.log.segment().len() as u64,
             fence: self.fence + fence_step,
             attempt: count(attempts, self.attempt),
             // Attempts that begin anew have seen nobody die.
@@ -76,7 +79,7 @@ impl Row {
     }
 
     pub(crate) fn committed(&self) -> Committed {
-        Committed { last_seq: self.last_seq, fence: self.fence, attempt: self.attempt }
+        Committed { last_seq: self.last_seq, fence: self.fence, attempt: self.attempt, size: self.size }
     }
 
     /// When the work is due, if nobody holds it.

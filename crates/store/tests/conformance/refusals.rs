@@ -42,8 +42,8 @@ async fn a_refused_change_writes_nothing_and_its_neighbours_are_committed(bench:
     }
 
     let store = bench.reopen(store, &Clock::manual(at(0)));
-    assert_eq!(words(&found(&*store, one).await.log), ["first", "second", "canceled"]);
-    assert_eq!(words(&found(&*store, other).await.log), ["first", "second", "a", "b", "c"]);
+    assert_eq!(told(&*store, one).await, ["first", "second", "canceled"]);
+    assert_eq!(told(&*store, other).await, ["first", "second", "a", "b", "c"]);
     let (one, other) = (store.work(one).await.unwrap().unwrap(), store.work(other).await.unwrap().unwrap());
     assert_eq!((one.saved, other.saved.as_deref()), (None, Some(b"kept".as_slice())));
     assert_eq!(other.snapshot.row.visibility, Visibility::Visible);
@@ -80,5 +80,5 @@ async fn a_stale_fence_never_writes(bench: &dyn Bench) {
         assert_eq!(result, Err(met.clone()), "{stale:?}");
     }
     let work = store.work(no).await.unwrap().unwrap();
-    assert_eq!((words(&work.snapshot.log).len(), work.saved), (2, None));
+    assert_eq!((told(&*store, no).await.len(), work.saved), (2, None));
 }

@@ -111,12 +111,13 @@ async fn what_was_committed_is_there(bench: &dyn Bench) {
     let store = bench.open();
     let no = accepted(&*store, |task| task.status_at = at(3)).await;
     advance(&*store, report(no, &["third", "fourth"])).await.unwrap();
-    let before = found(&*store, no).await;
+    let before = log(&*store, no).await;
     let store = bench.reopen(store, &Clock::manual(at(0)));
-    let after = found(&*store, no).await;
-    assert_eq!((after.row.last_seq, after.row.status_at), (4, at(3)));
-    assert_eq!(words(&after.log), ["first", "second", "third", "fourth"]);
-    for (before, after) in before.log.iter().zip(&after.log) {
+    let row = found(&*store, no).await.row;
+    assert_eq!((row.last_seq, row.status_at), (4, at(3)));
+    let after = log(&*store, no).await;
+    assert_eq!(words(&after), ["first", "second", "third", "fourth"]);
+    for (before, after) in before.iter().zip(&after) {
         assert_eq!((before.kind(), before.v1()), (after.kind(), after.v1()));
     }
 }

@@ -97,12 +97,13 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         visibility: Visibility::Visible,
         work: Work::Held,
         saved: None,
+        key: None,
     }
 }
 
 /// A step that records nothing.
 pub(crate) fn step(no: TaskNo, step: Step) -> Advance {
-    Advance { no, step, log: Log::default(), status: None, visibility: None, saved: None }
+    Advance { no, step, log: Log::default(), status: None, visibility: None, saved: None, key: None }
 }
 
 /// A step that says a new state, with a word.
@@ -156,4 +157,20 @@ pub(crate) fn lookup(store: &dyn Store, no: TaskNo, tag: Tag) -> Lookup {
 /// A task of [`scope`] that must be there.
 pub(crate) async fn found(store: &dyn Store, no: TaskNo) -> Snapshot {
     store.find(&scope(), lookup(store, no, tag(no))).await.unwrap().unwrap()
+}
+
+/// The whole log of a task of [`scope`], whatever of it a snapshot may have folded already.
+pub(crate) async fn log(store: &dyn Store, no: TaskNo) -> Vec<Arc<Entry>> {
+    log_of(store, &scope(), no).await
+}
+
+pub(crate) async fn log_of(store: &dyn Store, scope: &Scope, no: TaskNo) -> Vec<Arc<Entry>> {
+    let entries = store.entries(scope, no, 0, usize::MAX).await.unwrap();
+    assert!(entries.iter().map(|(seq, _)| *seq).eq(1..=entries.len() as u64), "{entries:?}");
+    entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// The words in it.
+pub(crate) async fn told(store: &dyn Store, no: TaskNo) -> Vec<String> {
+    words(&log(store, no).await)
 }

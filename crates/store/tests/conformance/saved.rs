@@ -40,7 +40,7 @@ async fn a_task_is_taken_up_with_its_owner_and_its_log(bench: &dyn Bench) {
     advance(&*store, report(no, &["third"])).await.unwrap();
     let work = store.work(no).await.unwrap().unwrap();
     assert_eq!((work.scope, work.snapshot.row.no, work.snapshot.row.last_seq), (foreign_scope(), no, 3));
-    assert_eq!(words(&work.snapshot.log), ["first", "second", "third"]);
+    assert_eq!(words(&log_of(&*store, &foreign_scope(), no).await), ["first", "second", "third"]);
     let free = number(&*store).await;
     assert!(store.work(free).await.unwrap().is_none());
 }

@@ -26,10 +26,10 @@ async fn steps_are_allowed_and_do_as_their_table_says(bench: &dyn Bench) {
     let mut tried = Vec::new();
     for situation in SITUATIONS {
         for arrow in ARROWS {
-            let of_holder = (arrow.step)(0).effects().fence.is_some();
-            for off in if of_holder { &[0, -1, 1][..] } else { &[0] } {
+            let fenced = (arrow.step)(0).effects().fence.is_some();
+            for off in if fenced { &[0, -1, 1][..] } else { &[0] } {
                 let (no, before) = bring_about(&*store, situation).await;
-                if of_holder && *off == 0 && before.work != Work::Held {
+                if arrow.is_of_holder() && *off == 0 && before.work != Work::Held {
                     // What the right fence is worth to who does not hold the work is the other test's question.
                     tried.push((no, before));
                     continue;
@@ -64,7 +64,7 @@ async fn who_does_not_hold_the_work_takes_no_step_of_the_holder(bench: &dyn Benc
         for arrow in ARROWS {
             let (no, before) = bring_about(&*store, situation).await;
             let change = arrow.change(no, before.fence);
-            if change.step.effects().fence.is_none() || before.work == Work::Held {
+            if !arrow.is_of_holder() || before.work == Work::Held {
                 continue;
             }
             let told = format!("{:?} of {}", change.step, situation.name);
@@ -108,7 +108,9 @@ const SETTLE_ASKING: Arrow = to(TaskState::InputRequired, |_| Step::Settle);
 const LISTEN: Arrow = to(TaskState::Working, |_| Step::Listen);
 const CANCEL: Arrow = to(TaskState::Canceled, |_| Step::Cancel);
 
-const ARROWS: [Arrow; 17] = [
+const EXPIRE: Arrow = to(TaskState::Failed, |fence| Step::Expire { fence });
+
+const ARROWS: [Arrow; 18] = [
     CLAIM,
     REPORT,
     REPORT_ARTIFACT,
@@ -126,9 +128,15 @@ const ARROWS: [Arrow; 17] = [
     SETTLE_ASKING,
     LISTEN,
     CANCEL,
+    EXPIRE,
 ];
 
 impl Arrow {
+    fn is_of_holder(self) -> bool {
+        let step = (self.step)(0);
+        step.effects().fence.is_some() && !matches!(step, Step::Expire { .. })
+    }
+
     /// The step as the engine would hand it over; it always saves, to see what a refused one leaves behind.
     fn change(self, no: TaskNo, fence: i64) -> Advance {
         let arrow = (self.step)(fence);
@@ -196,6 +204,7 @@ const SITUATIONS: &[Situation] = &[
     situation("a completed task with a message left over", WORKING, &[LISTEN, COMPLETE]),
     situation("a failed task", WORKING, &[FAIL]),
     situation("a rejected task", WORKING, &[REJECT]),
+    situation("a task whose client never answered", WORKING, &[ASK_INPUT, EXPIRE]),
     situation("a canceled task", WORKING, &[CANCEL]),
     situation("a task canceled in the queue", QUEUED, &[CANCEL]),
     situation("a task canceled while it waited", WORKING, &[ASK_INPUT, CANCEL]),
@@ -233,6 +242,7 @@ async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, told: &str) {
         state: row.state,
         status_at: row.status_at,
         last_seq: row.last_seq,
+        size: row.size,
         fence: row.fence,
         attempt: row.attempt,
         deaths: row.deaths,
@@ -244,7 +254,9 @@ async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, told: &str) {
     assert_eq!(&found, expected, "{told}");
     let meets = Conflict { state: Some(row.state), fence: row.fence, unanswered: row.unanswered };
     assert_eq!(met, meets, "{told}");
-    assert_eq!(work.snapshot.log.len() as u64, row.last_seq, "{told}");
+    assert_eq!(log(store, no).await.len() as u64, row.last_seq, "{told}");
+    let folded = fold::snapshot(&store.ids(), &work.snapshot).unwrap();
+    assert_eq!(folded.status.state, row.state, "{told}");
 }
 
 /// At every time there is, exactly what the reference says is due, longest due first.

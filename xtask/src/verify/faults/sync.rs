@@ -16,12 +16,23 @@ const CALLS: &str = "fsync,fdatasync";
 
 pub(crate) fn disk(place: &Path) -> Result<Box<dyn Disk>> {
     traced::find_strace()?;
-    Ok(Box::new(Failing { store: place.join("store.db"), trace: place.join("trace") }))
+    let target = Target::Log;
+    Ok(Box::new(Failing { store: place.join("store.db"), trace: place.join("trace"), target }))
 }
 
 struct Failing {
     store: PathBuf,
     trace: PathBuf,
+    target: Target,
+}
+
+/// The file whose sync fails next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// The log of writes, synced by every commit.
+    Log,
+    /// The database itself, synced now and then, when the log of writes is carried over into it.
+    Database,
 }
 
 impl Disk for Failing {
@@ -34,14 +45,20 @@ impl Disk for Failing {
     }
 
     fn launch(&mut self, random: &mut Random) -> Result<Launch> {
-        let mut log = self.store.clone().into_os_string();
-        log.push("-wal");
-        // The database itself is synced only now and then, when the log of writes is carried over into it.
         let (file, first) = match random.within(0..=3) {
-            0 => (self.store.clone(), random.within(1..=2)),
-            _ => (log.into(), random.within(40..=600)),
+            0 => {
+                self.target = Target::Database;
+                (self.store.clone(), random.within(1..=2))
+            }
+            _ => {
+                self.target = Target::Log;
+                let mut log = self.store.clone().into_os_string();
+                log.push("-wal");
+                (log.into(), random.within(40..=600))
+            }
         };
         let lasting = random.within(0..=1) == 0;
+        eprintln!("T-R7: sync {first} of {:?} fails{}", self.target, if lasting { " for good" } else { "" });
         let tampering = Tampering { calls: CALLS, error: "EIO", first, lasting, files: &[file] };
         Ok(traced::launch(&tampering, &self.trace))
     }
@@ -50,7 +67,11 @@ impl Disk for Failing {
         Ok(())
     }
 
+    /// What is in the log of writes is safe, whatever becomes of the database.
     fn dead_since(&self) -> Option<Moment> {
+        if self.target == Target::Database {
+            return None;
+        }
         traced::first_failure(&self.trace).ok().flatten()
     }
 

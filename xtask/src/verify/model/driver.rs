@@ -155,7 +155,8 @@ impl Driver {
         let headers: Vec<_> = last.iter().map(|last| ("Last-Event-ID", *last)).collect();
         let frames = self.caller.stream_with(&headers, self.agent, "SubscribeToTask", params).await;
         let from = last.map(|last| last.parse::<usize>().ok().filter(|last| *last <= newest));
-        if over && (from.is_none() || from == Some(Some(newest))) {
+        let missed = from.flatten().is_some_and(|from| from < newest);
+        if over && !missed {
             let told = frames.map(|_| Told { result: json!("a stream"), replayed: false });
             return expect_error(told, -32004, "UNSUPPORTED_OPERATION");
         }

@@ -158,7 +158,9 @@ impl Reference {
         if self.tasks[task].last_status() == number {
             let place = (Reverse(shown.to_owned()), Reverse(task));
             let before = self.tasks[task].place.replace(place.clone());
-            before.iter().for_each(|before| drop(self.order.remove(before)));
+            if let Some(before) = before {
+                self.order.remove(&before);
+            }
             self.order.insert(place);
         }
         Ok(())

@@ -3,6 +3,7 @@
 //! The moment is counted from the event that says that the last section is being written, so that waiting for a
 //! free run or for a busy machine moves the cancel with it. Deliberately not here: who ought to have won.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,8 +14,7 @@ use super::judge::{Event, Race, Reply};
 use crate::verify::random::Random;
 use crate::verify::rpc::{Caller, Failure, Frames, TASK_NOT_CANCELABLE};
 use crate::verify::view::is_terminal;
-
-pub(crate) const AGENT: &str = "slow-writer";
+use crate::verify::writer::AGENT;
 
 /// The most a cancel is fired before or behind the end.
 const MARGIN_MICROS: u64 = 20_000;
@@ -24,58 +24,92 @@ const DELAY_MILLIS: u64 = 25;
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const END_LIMIT: Duration = Duration::from_secs(30);
 
-pub(crate) async fn run(random: &mut Random, callers: &mut [Caller; 3]) -> Result<Race, Failure> {
-    let [sender, first, second] = callers;
-    let shift = random.within(0..=2 * MARGIN_MICROS);
-    let after = Duration::from_millis(DELAY_MILLIS) + Duration::from_micros(shift);
-    let after = after.saturating_sub(Duration::from_micros(MARGIN_MICROS));
-    let two = random.within(0..=4) == 0;
-    let text = format!("sections=1 delay={DELAY_MILLIS}ms");
-    let params = |at_once: bool, id: String| {
-        json!({
-            "message": {"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]},
+/// The connections of one lane: one that sends and reads, and one for each cancel.
+pub(crate) struct Lane {
+    sender: Caller,
+    cancelers: [Caller; 2],
+}
+
+/// When the cancels of a race are fired, counted from the beginning of the writing, and how many.
+#[derive(Clone, Copy)]
+struct Shots {
+    after: Duration,
+    two: bool,
+}
+
+impl Lane {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        Self { sender: Caller::new(address), cancelers: [Caller::new(address), Caller::new(address)] }
+    }
+
+    /// Runs one race to its end.
+    pub(crate) async fn race(&mut self, random: &mut Random) -> Result<Race, Failure> {
+        let shift = random.within(0..=2 * MARGIN_MICROS);
+        let behind = Duration::from_millis(DELAY_MILLIS) + Duration::from_micros(shift);
+        let after = behind.saturating_sub(Duration::from_micros(MARGIN_MICROS));
+        let shots = Shots { after, two: random.within(0..=4) == 0 };
+        let at_once = random.within(0..=2) == 0;
+        let parts = json!([{"text": format!("sections=1 delay={DELAY_MILLIS}ms")}]);
+        let params = json!({
+            "message": {"messageId": random.uuid().to_string(), "role": "ROLE_USER", "parts": parts},
             "configuration": {"returnImmediately": at_once}
-        })
-    };
-    let id = random.uuid().to_string();
-    let cancels = async |task: &str, moment: Instant| {
-        sleep_until(moment).await;
-        if two {
-            let both = tokio::join!(cancel(first, task), cancel(second, task));
-            return Ok(vec![both.0?, both.1?]);
-        }
-        Ok::<_, Failure>(vec![cancel(first, task).await?])
-    };
-    let (task, cancels, streamed) = if random.within(0..=2) == 0 {
-        let answer = sender.call(AGENT, "SendMessage", params(true, id)).await?;
+        });
+        let (task, cancels, streamed) = match at_once {
+            true => self.race_unseen(params, shots).await?,
+            false => self.race_streamed(params, shots).await?,
+        };
+        let micros = |micros: u64| i64::try_from(micros).unwrap_or(i64::MAX);
+        Ok(Race { task, offset_micros: micros(shift) - micros(MARGIN_MICROS), cancels, streamed })
+    }
+
+    async fn race_unseen(&mut self, params: Value, shots: Shots) -> Result<Told, Failure> {
+        let answer = self.sender.call(AGENT, "SendMessage", params).await?;
         let begun = Instant::now();
         let task = answer["task"]["id"].as_str().unwrap_or_default().to_owned();
-        let replies = cancels(&task, begun + after).await?;
-        wait_for_end(sender, &task).await?;
-        (task, replies, None)
-    } else {
-        let mut frames = sender.stream(AGENT, "SendStreamingMessage", params(false, id)).await?;
+        let replies = shoot(&mut self.cancelers, &task, begun, shots).await?;
+        wait_for_end(&mut self.sender, &task).await?;
+        Ok((task, replies, None))
+    }
+
+    async fn race_streamed(&mut self, params: Value, shots: Shots) -> Result<Told, Failure> {
+        let mut frames = self.sender.stream(AGENT, "SendStreamingMessage", params).await?;
         let (tell, told) = oneshot::channel();
         let mut tell = Some(tell);
         let reader = follow(&mut frames, |event| {
             if event.writes
                 && let Some(tell) = tell.take()
             {
-                // The other half of this race waits for it and cannot be gone.
+                // The other half of this race waits for it; when that is gone, so is the race.
                 let _ = tell.send((event.task.clone(), Instant::now()));
             }
         });
+        let cancelers = &mut self.cancelers;
         let canceler = async {
-            let (task, begun) =
-                told.await.map_err(|_| Failure::Unusable("no writing before the end".to_owned()))?;
-            Ok((cancels(&task, begun + after).await?, task))
+            let begun = told.await.map_err(|_| Failure::Unusable("no writing before the end".to_owned()));
+            let (task, begun) = begun?;
+            Ok((shoot(cancelers, &task, begun, shots).await?, task))
         };
         let (events, (replies, task)) = tokio::try_join!(reader, canceler)?;
-        (task, replies, Some(events))
-    };
-    let offset_micros =
-        i64::try_from(shift).unwrap_or_default() - i64::try_from(MARGIN_MICROS).unwrap_or_default();
-    Ok(Race { task, offset_micros, cancels, streamed })
+        Ok((task, replies, Some(events)))
+    }
+}
+
+/// The task, what the cancels were told, and what the sender's stream showed.
+type Told = (String, Vec<Reply>, Option<Vec<Event>>);
+
+async fn shoot(
+    cancelers: &mut [Caller; 2],
+    task: &str,
+    begun: Instant,
+    shots: Shots,
+) -> Result<Vec<Reply>, Failure> {
+    let [first, second] = cancelers;
+    sleep_until(begun + shots.after).await;
+    if shots.two {
+        let (one, other) = tokio::try_join!(cancel(first, task), cancel(second, task))?;
+        return Ok(vec![one, other]);
+    }
+    Ok(vec![cancel(first, task).await?])
 }
 
 /// Reads a stream from its first frame to its end; the first frame is a task and no event.

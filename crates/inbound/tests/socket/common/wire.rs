@@ -64,6 +64,11 @@ impl Wire {
         self.write(format!("{head}\r\n{host}{length}\r\n{body}").as_bytes()).await;
     }
 
+    /// Sends a request without a body to a server that may have closed already.
+    pub(crate) async fn try_send(&mut self, head: &str) {
+        let _ = within(self.stream.write_all(format!("{head}\r\nhost: x\r\n\r\n").as_bytes())).await;
+    }
+
     /// Sends bytes as they are.
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
         within(self.stream.write_all(bytes)).await.unwrap();

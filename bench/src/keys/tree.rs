@@ -1,0 +1,22 @@
+//! Keys in a unique index on the task rows. The row itself claims its key: a second one is refused.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{Index, Key};
+
+pub(super) struct Tree;
+
+impl Index for Tree {
+    fn prepare(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection.execute_batch("CREATE UNIQUE INDEX tasks_key ON tasks (key)")
+    }
+
+    fn claim(&mut self, _connection: &Connection, _key: &Key, _n: i64) -> rusqlite::Result<bool> {
+        Ok(true)
+    }
+
+    fn find(&self, connection: &Connection, key: &Key) -> rusqlite::Result<Option<i64>> {
+        let mut select = connection.prepare_cached("SELECT n FROM tasks WHERE key = ?1")?;
+        select.query_row(params![key], |row| row.get(0)).optional()
+    }
+}

@@ -1,0 +1,88 @@
+//! Looks a whole store over: gently beside a server that was not stopped in good order, or at once for its operator.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use rusqlite::Connection;
+use tokio::sync::watch;
+
+use super::{open, readers};
+use crate::OpenError;
+
+/// After so many steps of the database machine there is a rest, so that calls hardly notice.
+const STEPS: i32 = 20_000;
+const REST: Duration = Duration::from_millis(2);
+
+/// The thread that looks the store over after an unclean stop.
+pub(super) struct Inspector {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Inspector {
+    /// Starts looking; what is found is told once.
+    pub(super) fn start(connection: Connection, found: watch::Sender<Option<String>>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("a2ad-inspect".into());
+        let thread = thread
+            .spawn(move || inspect(connection, stopped, &found))
+            .expect("the system can start a thread");
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Inspector {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn inspect(mut connection: Connection, stop: Arc<AtomicBool>, found: &watch::Sender<Option<String>>) {
+    let interrupted = Arc::clone(&stop);
+    let rested = connection.progress_handler(STEPS, Some(move || rest(&interrupted)));
+    match rested.and_then(|()| findings(&connection, "PRAGMA quick_check(1)")) {
+        Ok(findings) if findings.is_empty() => tracing::info!("the store was looked over and is whole"),
+        Ok(findings) => {
+            tracing::error!(finding = findings[0], "the store is damaged; restore a backup");
+            found.send_replace(findings.into_iter().next());
+        }
+        Err(_) if stop.load(Ordering::Relaxed) => {}
+        Err(error) => tracing::warn!(%error, "the store could not be looked over"),
+    }
+}
+
+/// Rests a little; says whether to give up.
+#[expect(clippy::disallowed_methods, reason = "a thread of its own that has nothing to wait for but time")]
+fn rest(stop: &AtomicBool) -> bool {
+    std::thread::sleep(REST);
+    stop.load(Ordering::Relaxed)
+}
+
+/// What a check finds; nothing when the store is whole.
+fn findings(connection: &Connection, check: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(check)?;
+    let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+    rows.filter(|row| !row.as_ref().is_ok_and(|text| text == "ok")).collect()
+}
+
+/// Looks a store over that no server has open. Gives what is wrong with it.
+pub fn check(path: &Path) -> Result<Vec<String>, OpenError> {
+    let unusable = |reason: String| OpenError::Unusable { path: path.to_owned(), reason };
+    if !path.exists() {
+        return Err(unusable("there is no such file".into()));
+    }
+    let _lock = open::lock(path)?;
+    let connection = readers::connect(path).map_err(|error| unusable(error.to_string()))?;
+    findings(&connection, "PRAGMA integrity_check").map_err(|error| unusable(error.to_string()))
+}
