@@ -215,7 +215,7 @@ mod tests {
     fn every_design_finds_its_keys_and_no_others() {
         let folder = std::env::temp_dir().join(format!("a2ad-keys-{}", std::process::id()));
         for (name, design) in
-            [("tree", Design::Tree), ("hours", Design::Hours { rows: 300 }), ("runs", Design::Runs)]
+            [("tree", Design::Tree), ("hours", Design::Hours { rows: 9_000 }), ("runs", Design::Runs)]
         {
             let mut trial = Trial::open(design, &folder, name).unwrap();
             trial.connection.pragma_update(None, "synchronous", "OFF").unwrap();

@@ -30,6 +30,7 @@ mod conformance {
     mod due;
     mod entries;
     mod fail_stop;
+    mod keys;
     mod lists;
     mod numbers;
     mod opening;
@@ -37,6 +38,8 @@ mod conformance {
     mod refusals;
     mod reopen;
     mod reserve;
+    mod retention;
     mod saved;
+    mod snapshots;
     mod steps;
 }

@@ -105,6 +105,11 @@ const LIVES: &[(&str, Ends)] = &[
     ("send need-input look answer late answer late answer-queued late answer-overlap-done done", "completed"),
     ("at-once look need-input late answer answer done late cancel", "completed"),
     ("send need-input answer stale-report need-auth answer-queued crash claim stale-done done", "completed"),
+    ("send need-input expire answer", "failed"),
+    (
+        "send need-input look answer late expire need-auth late expire answer-overlap-asks late expire expire",
+        "failed",
+    ),
     ("send working report elsewhere done elsewhere", "completed"),
     ("send done send need-input cancel queued claim done", "completed"),
     ("at-once report message chunk save", "working"),
@@ -133,7 +138,7 @@ mod tests {
             let world = play(&mutator.input(number));
             tried.extend(world.tried.iter().map(|(step, taken)| (name(step), *taken)));
         }
-        let steps = "Claim Report Finish Pause Retry Again Release Resume Queue Settle Listen Cancel";
+        let steps = "Claim Report Finish Pause Retry Again Release Resume Queue Settle Listen Cancel Expire";
         for step in steps.split(' ') {
             assert!(tried.contains(&(step.to_owned(), true)), "{step} is never taken");
             // Again follows a refusal that has just told it that it will be taken.

@@ -76,7 +76,7 @@ async fn a_head_that_takes_too_long_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_head_that_is_no_http_or_far_too_large_ends_the_connection() {
-    let server = Server::open().await;
+    let server = with(Caps { head: SHORT, ..Caps::default() }).await;
     for bytes in [
         b"hello\r\n\r\n".to_vec(),
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec(),

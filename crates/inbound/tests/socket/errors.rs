@@ -219,11 +219,14 @@ async fn bodies_beyond_the_limit() {
     let frame = request("SendMessage", &said("", "")).len();
     let fits = server.post("/", &request("SendMessage", &said(&"x".repeat(1_000 - frame), ""))).await;
     assert_eq!(fits.status, 200, "{}", fits.body);
-    // One byte more, and far more than the sockets' buffers hold.
-    for size in [1_001 - frame, 10 << 20] {
-        let answer = server.post("/", &request("SendMessage", &said(&"x".repeat(size), ""))).await;
-        assert_eq!((answer.status, answer.body.as_str()), (413, expected.as_str()), "{size}");
-    }
+    let answer = server.post("/", &request("SendMessage", &said(&"x".repeat(1_001 - frame), ""))).await;
+    assert_eq!((answer.status, answer.body.as_str()), (413, expected.as_str()));
+    // Far more than the sockets' buffers hold: the server does not wait for it.
+    let mut wire = server.connect().await;
+    wire.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\r\n").await;
+    wire.write(&[b'x'; 2_000]).await;
+    let answer = wire.answer().await;
+    assert_eq!((answer.status, answer.body.as_str()), (413, expected.as_str()));
     let mut wire = server.connect().await;
     wire.write(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").await;
     wire.write(format!("400\r\n{}\r\n", "x".repeat(1_024)).as_bytes()).await;

@@ -112,10 +112,7 @@ async fn parts_come_back_as_they_were_sent() {
     let params = format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","parts":{parts}}}}}"#);
     let sent = server.call("echo", "SendMessage", &params).await.body;
     let start = sent.find(r#""parts":"#).unwrap();
-    let expected = parts
-        .replace("\\u0001", "\u{5c}u0001")
-        .replace(r#"{"url":"https://example.test/x"}"#, r#"{"url":"https://example.test/x"}"#);
-    assert!(sent[start + 8..].starts_with(&expected), "{sent}");
+    assert!(sent[start + 8..].starts_with(parts), "{sent}");
 }
 
 #[tokio::test]

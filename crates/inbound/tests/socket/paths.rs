@@ -27,9 +27,13 @@ async fn a_path_that_is_not_served_is_told_where_to_go() {
 async fn an_agent_that_cannot_be_is_not_here() {
     let server = Server::open().await;
     for path in ["/a2a/%ff", "/a2a/%ff/.well-known/agent-card.json"] {
-        let head = if path.ends_with("json") { "GET" } else { "POST" };
-        let answer = server.exchange(&format!("{head} {path} HTTP/1.1"), "").await;
-        is_json_error(&answer, 404, path);
+        let answer = if path.ends_with("json") {
+            server.get(path).await
+        } else {
+            server.post(path, &request("ListTasks", "{}")).await
+        };
+        assert_eq!((answer.status, answer.header("content-type")), (404, Some("application/json")), "{path}");
+        assert!(answer.body.contains("AGENT_DISABLED"), "{}", answer.body);
     }
 }
 

@@ -86,7 +86,7 @@ async fn a_stream_that_broke_off_is_taken_up_behind_the_last_event() {
     let server = Server::open().await;
     let mut wire = server.stream("echo", "SendStreamingMessage", &said("hi", "")).await;
     let whole = wire.events().await;
-    let id = member(&whole[0], "id\":\"");
+    let id = member(&whole[0], "id");
     let body = request("SubscribeToTask", &format!(r#"{{"id":"{id}"}}"#));
     let mut again = server.connect().await;
     again.send("POST /a2a/echo HTTP/1.1\r\nlast-event-id: 2", &body).await;

@@ -292,6 +292,7 @@ fn shown(connection: &Connection, n: i64) -> rusqlite::Result<Option<(i64, Shown
 }
 
 /// What clients saw of a task.
+#[derive(Clone, Copy)]
 struct Shown {
     state: Option<TaskState>,
     visible: bool,

@@ -33,7 +33,7 @@ impl Inspector {
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("a2ad-inspect".into());
         let thread = thread
-            .spawn(move || inspect(connection, stopped, &found))
+            .spawn(move || inspect(connection, &stopped, &found))
             .expect("the system can start a thread");
         Self { stop, thread: Some(thread) }
     }
@@ -48,8 +48,8 @@ impl Drop for Inspector {
     }
 }
 
-fn inspect(mut connection: Connection, stop: Arc<AtomicBool>, found: &watch::Sender<Option<String>>) {
-    let interrupted = Arc::clone(&stop);
+fn inspect(mut connection: Connection, stop: &Arc<AtomicBool>, found: &watch::Sender<Option<String>>) {
+    let interrupted = Arc::clone(stop);
     let rested = connection.progress_handler(STEPS, Some(move || rest(&interrupted)));
     match rested.and_then(|()| findings(&connection, "PRAGMA quick_check(1)")) {
         Ok(findings) if findings.is_empty() => tracing::info!("the store was looked over and is whole"),

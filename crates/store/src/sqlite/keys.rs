@@ -264,7 +264,7 @@ impl Filter {
     fn places(&self, key: &Key) -> (usize, impl Iterator<Item = (usize, u8)> + use<>) {
         let half = |from: usize| u64::from_be_bytes(std::array::from_fn(|at| key[from + at]));
         let blocks = (self.0.len() / BLOCK) as u128;
-        let block = usize::try_from(u128::from(half(0)) * blocks >> 64).unwrap_or_default();
+        let block = usize::try_from((u128::from(half(0)) * blocks) >> 64).unwrap_or_default();
         let choice = half(8);
         let bits = (0..BITS).map(move |number| {
             let bit = choice >> (9 * number) & 511;

@@ -9,7 +9,9 @@ use protocol::TaskState;
 
 use super::{
     bench::Bench,
-    samples::{accept, accepted, at, foreign_scope, found, lookup, number, scope, tag, task, words},
+    samples::{
+        accept, accepted, at, foreign_scope, found, log, lookup, number, scope, tag, task, told, words,
+    },
 };
 
 on_every_database![

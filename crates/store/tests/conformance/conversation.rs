@@ -4,12 +4,13 @@ use engine::{
     Scope, Store,
     ids::TaskNo,
     store::{NewContext, Snapshot, Visibility, Work},
+    task::fold,
 };
 use protocol::TaskState;
 
 use super::{
     bench::Bench,
-    samples::{accepted, foreign_scope, found, number, scope, words},
+    samples::{accepted, foreign_scope, found, number, scope},
 };
 
 on_every_database![

@@ -4,7 +4,7 @@ use engine::{Store, ids::TaskNo, log::Seq};
 
 use super::{
     bench::Bench,
-    samples::{accepted, advance, foreign_scope, found, number, report, scope, word},
+    samples::{accepted, advance, foreign_scope, number, report, scope, word},
 };
 
 on_every_database![

@@ -11,8 +11,7 @@ use futures_util::FutureExt as _;
 use super::{
     bench::Bench,
     samples::{
-        accept, accepted, advance, at, found, hand_over, lookup, number, report, save, scope, step, tag,
-        task, words,
+        accept, accepted, advance, at, hand_over, lookup, number, report, save, scope, step, tag, task, told,
     },
 };
 

@@ -4,12 +4,13 @@ use engine::{
     Store,
     ids::TaskNo,
     store::{ContextLookup, ListPage, ListQuery, NewContext, Place, Step, Visibility, Work},
+    task::fold,
 };
 use protocol::{TaskState, Timestamp};
 
 use super::{
     bench::Bench,
-    samples::{accepted, advance, at, foreign_scope, says, scope, step, words},
+    samples::{accepted, advance, at, foreign_scope, says, scope, step},
 };
 
 on_every_database![

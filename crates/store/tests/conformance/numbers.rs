@@ -12,7 +12,7 @@ use protocol::TaskState;
 
 use super::{
     bench::Bench,
-    samples::{accepted, asked, at, found, hand_over, report, says, step, words},
+    samples::{accepted, asked, at, found, hand_over, log, report, says, step, told, words},
 };
 
 on_every_database![

@@ -5,7 +5,7 @@ use engine::{Clock, Feed};
 
 use super::{
     bench::{Bench as _, Sqlite},
-    samples::{accepted, at, found, words},
+    samples::{accepted, at, found, told},
 };
 
 fn open(bench: &Sqlite) -> Result<a2ad_store::Sqlite, OpenError> {

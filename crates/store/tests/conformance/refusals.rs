@@ -9,7 +9,7 @@ use protocol::TaskState;
 
 use super::{
     bench::Bench,
-    samples::{accepted, advance, at, found, hand_over, number, report, save, says, step, words},
+    samples::{accepted, advance, at, hand_over, number, report, save, says, step, told},
 };
 
 on_every_database![

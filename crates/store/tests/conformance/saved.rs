@@ -5,7 +5,7 @@ use engine::{Clock, Store, ids::TaskNo, store::Step};
 
 use super::{
     bench::Bench,
-    samples::{accepted, advance, at, foreign_scope, number, report, save, step, words},
+    samples::{accepted, advance, at, foreign_scope, log_of, number, report, save, step, words},
 };
 
 on_every_database![

@@ -7,13 +7,14 @@ use engine::{
     ids::TaskNo,
     log::Log,
     store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, Work},
+    task::fold,
 };
 use protocol::{TaskState, Timestamp};
 
 use super::{
     bench::Bench,
     reference::Row,
-    samples::{accept, advance, artifact, at, number, says, status, step, task},
+    samples::{accept, advance, artifact, at, log, number, says, status, step, task},
 };
 
 on_every_database![

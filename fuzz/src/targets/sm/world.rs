@@ -19,7 +19,7 @@ use engine::{
 };
 use protocol::{Artifact, Event, Message, Part, Role, TaskState, Timestamp};
 
-use super::life::Life;
+use super::life::{Life, Row};
 
 /// One thing that happens.
 pub(super) type Act = fn(&mut World);
@@ -52,7 +52,7 @@ pub(super) const ACTS: &[(&str, Act)] = &[
     ("rejected", |world| world.hand_over(Some(Outcome::Rejected { message: None }))),
     ("need-input", |world| world.hand_over(Some(asks_input()))),
     ("need-auth", |world| world.hand_over(Some(asks_auth()))),
-    // A client looks; the client that acts next decides by what was seen then, however late that is.
+    // Somebody looks; who acts next from outside decides by what was seen then, however late that is.
     ("look", |world| world.looked = world.shown()),
     ("late", |world| world.seen = world.looked),
     // A client says more or answers: a slot is free; none is; the agent overlaps.
@@ -63,6 +63,8 @@ pub(super) const ACTS: &[(&str, Act)] = &[
     ("answer-overlap-asks", |world| world.follow_up(Taken::Overlapping(Some(asks_auth())))),
     ("elsewhere", World::follow_up_elsewhere),
     ("cancel", World::cancel),
+    // Nobody has answered in time.
+    ("expire", World::expire),
     // The runner takes up due work, to run it or to give it up.
     ("claim", |world| _ = world.claim()),
     ("give-up", World::give_up),
@@ -93,10 +95,10 @@ pub(super) struct World {
     life: Option<Life>,
     /// What an agent has prepared to say.
     said: Vec<Update>,
-    /// What a client saw when it looked.
-    looked: Option<TaskState>,
-    /// What the client that acts next decides by, if not by how things are.
-    seen: Option<TaskState>,
+    /// What somebody saw who looked.
+    looked: Option<Row>,
+    /// What decides the next act from outside, if not how things are.
+    seen: Option<Row>,
     /// The steps that were tried, and whether they were taken.
     #[cfg(test)]
     pub(super) tried: Vec<(Step, bool)>,
@@ -277,8 +279,10 @@ impl World {
     }
 
     fn follow_up(&mut self, taken: Taken) {
-        let Some(now) = self.shown() else { return };
-        let seen = self.seen.take().unwrap_or(now);
+        let Some((now, seen)) = self.look().map(|(now, seen)| (now.standing.state, seen.standing.state))
+        else {
+            return;
+        };
         let verdict = admit::follow_up(&NAMES, seen, None);
         assert_eq!(verdict.is_err(), seen.is_terminal(), "{verdict:?}");
         match verdict {
@@ -325,7 +329,7 @@ impl World {
     }
 
     fn follow_up_elsewhere(&mut self) {
-        if let Some(state) = self.shown() {
+        if let Some(state) = self.shown().map(|row| row.standing.state) {
             admit::follow_up(&NAMES, state, Some(&"elsewhere".into()))
                 .expect_err("a task has one conversation");
             assert_eq!(admit::follow_up(&NAMES, state, Some(&NAMES.context)).is_err(), state.is_terminal());
@@ -333,14 +337,27 @@ impl World {
     }
 
     fn cancel(&mut self) {
-        let Some(now) = self.shown() else { return };
-        let seen = self.seen.take().unwrap_or(now);
+        let Some((now, seen)) = self.look().map(|(now, seen)| (now.standing.state, seen.standing.state))
+        else {
+            return;
+        };
         let event = cancel::cancel(&NAMES, seen, self.now());
         assert_eq!(event.is_err(), seen.is_terminal(), "{event:?}");
         let Ok(event) = event else { return };
         let change = self.says(Step::Cancel, TaskState::Canceled, vec![event]);
         // Whatever happened since the look: an open task can be ended, one that is over stays as it is.
         assert_eq!(self.commit(&change).is_err(), now.is_terminal());
+    }
+
+    /// Ends a task that waits in vain; an answer, or another question, is not ended by what was seen before it.
+    fn expire(&mut self) {
+        let Some((now, seen)) = self.look() else { return };
+        if seen.standing.state.is_interrupted() {
+            let failed = NAMES.status(TaskState::Failed, Some(word("too late")), self.now());
+            let change = self.says(Step::Expire { fence: seen.fence }, TaskState::Failed, vec![failed]);
+            let waits = now.standing.state.is_interrupted() && now.fence == seen.fence;
+            assert_eq!(self.commit(&change).is_ok(), waits, "{seen:?} became {now:?}");
+        }
     }
 
     /// Takes up due work; says whether there was any.
@@ -423,10 +440,16 @@ impl World {
         }
     }
 
-    /// The state of a task that clients can see.
-    fn shown(&self) -> Option<TaskState> {
-        let standing = self.life.as_ref()?.row.standing;
-        (standing.visibility == Visibility::Visible).then_some(standing.state)
+    /// How a task that clients can see stands, and how it stood for whoever acts now.
+    fn look(&mut self) -> Option<(Row, Row)> {
+        let now = self.shown()?;
+        Some((now, self.seen.take().unwrap_or(now)))
+    }
+
+    /// The row of a task that clients can see.
+    fn shown(&self) -> Option<Row> {
+        let row = self.life.as_ref()?.row;
+        (row.standing.visibility == Visibility::Visible).then_some(row)
     }
 
     /// The fence of the run that holds the work, as far as it knows.
@@ -442,7 +465,15 @@ impl World {
     }
 
     fn step(&self, step: Step, events: impl IntoIterator<Item = (Event, Option<Message>)>) -> Advance {
-        Advance { no: NO, step, log: Log::pack(events), status: None, visibility: None, saved: None }
+        Advance {
+            no: NO,
+            step,
+            log: Log::pack(events),
+            status: None,
+            visibility: None,
+            saved: None,
+            key: None,
+        }
     }
 }
 

@@ -106,7 +106,8 @@ impl<'a> Campaign<'a> {
 
     async fn boot_and_break(&mut self, boot: u64) -> Result<()> {
         self.tally.faults += 1;
-        let launch = self.disk.launch(&mut self.random)?;
+        let launch = self.disk.launch(&mut self.random);
+        let launch = Launch { log: self.log(), ..launch };
         let mut server = Server::spawn(&launch, self.program, &self.store())?;
         if let Some(status) = server.ended_before_ready().await? {
             // A disk that fails by count may do so before anybody is let in.
@@ -199,7 +200,7 @@ impl<'a> Campaign<'a> {
         while let Some(client) = self.clients.join_next().await {
             client.context("a client of the harness failed")?;
         }
-        let launch = Launch { log: self.disk.launch(&mut self.random)?.log, ..Launch::default() };
+        let launch = Launch { log: self.log(), ..Launch::default() };
         let server = Server::start_by(&launch, self.program, &self.store()).await?;
         self.ledger.record(Fact::Booted { boot });
         self.catch_up();
@@ -268,6 +269,10 @@ impl<'a> Campaign<'a> {
 
     fn store(&self) -> PathBuf {
         self.disk.store().to_owned()
+    }
+
+    fn log(&self) -> Option<PathBuf> {
+        self.disk.log().map(Path::to_owned)
     }
 
     fn find(&mut self, what: String) {

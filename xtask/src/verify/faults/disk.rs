@@ -24,8 +24,13 @@ pub(crate) trait Disk: Send {
 
     fn store(&self) -> &Path;
 
+    /// Where the server's log goes, when not beside the store: it must be able to say what happened.
+    fn log(&self) -> Option<&Path> {
+        None
+    }
+
     /// How the server that will meet the next failure is started.
-    fn launch(&mut self, random: &mut Random) -> Result<Launch>;
+    fn launch(&mut self, random: &mut Random) -> Launch;
 
     /// Breaks the disk, unless it breaks by itself.
     fn strike(&mut self, server: &Server, random: &mut Random) -> Result<()>;

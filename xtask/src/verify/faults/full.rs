@@ -33,7 +33,6 @@ pub(crate) fn disk(place: &Path, means: Means) -> Result<Box<dyn Disk>> {
 /// A file system with little room.
 struct Small {
     store: PathBuf,
-    /// Elsewhere: the server must be able to say what happened.
     log: PathBuf,
     mount: Mount,
 }
@@ -47,8 +46,12 @@ impl Disk for Small {
         &self.store
     }
 
-    fn launch(&mut self, _: &mut Random) -> Result<Launch> {
-        Ok(Launch { log: Some(self.log.clone()), ..Launch::default() })
+    fn log(&self) -> Option<&Path> {
+        Some(&self.log)
+    }
+
+    fn launch(&mut self, _: &mut Random) -> Launch {
+        Launch::default()
     }
 
     fn strike(&mut self, _: &Server, random: &mut Random) -> Result<()> {
@@ -90,9 +93,9 @@ impl Disk for Limited {
     }
 
     /// The signal that goes with the limit is ignored, so that the write fails as on a full disk.
-    fn launch(&mut self, _: &mut Random) -> Result<Launch> {
+    fn launch(&mut self, _: &mut Random) -> Launch {
         let wrapper = ["sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""].map(Into::into).to_vec();
-        Ok(Launch { wrapper, ..Launch::default() })
+        Launch { wrapper, ..Launch::default() }
     }
 
     fn strike(&mut self, server: &Server, random: &mut Random) -> Result<()> {

@@ -4,8 +4,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::disk::{Disk, Means, Moment};
 use super::mount::{self, Mount};
@@ -35,7 +36,6 @@ pub(crate) fn disk(place: &Path, means: Means) -> Result<Box<dyn Disk>> {
 struct Real {
     image: PathBuf,
     store: PathBuf,
-    /// Elsewhere: the server must be able to say what happened.
     log: PathBuf,
     /// Gone only while the file system is mended.
     mount: Option<Mount>,
@@ -83,8 +83,12 @@ impl Disk for Real {
         &self.store
     }
 
-    fn launch(&mut self, _: &mut Random) -> Result<Launch> {
-        Ok(Launch { log: Some(self.log.clone()), ..Launch::default() })
+    fn log(&self) -> Option<&Path> {
+        Some(&self.log)
+    }
+
+    fn launch(&mut self, _: &mut Random) -> Launch {
+        Launch::default()
     }
 
     fn strike(&mut self, _: &Server, _: &mut Random) -> Result<()> {
@@ -104,12 +108,19 @@ impl Disk for Real {
     fn mend(&mut self) -> Result<()> {
         self.mount = None;
         self.dead_since = None;
-        // Its exit code says that there was something to repair, which is no news.
-        if let Err(error) = mount::run("e2fsck", &["-f", "-y", &self.image.to_string_lossy()]) {
-            eprintln!("T-R7: {}", error.to_string().lines().next().unwrap_or_default());
-        }
+        repair(&self.image)?;
         self.attach()
     }
+}
+
+/// Takes the mark of the error off a file system.
+fn repair(image: &Path) -> Result<()> {
+    let output =
+        Command::new("e2fsck").args(["-f", "-y"]).arg(image).output().context("e2fsck is missing")?;
+    // 1 and 2 say that there was something to repair, which is no news.
+    let mended = output.status.code().is_some_and(|code| code <= 2);
+    ensure!(mended, "e2fsck: {}", String::from_utf8_lossy(&output.stdout));
+    Ok(())
 }
 
 /// A disk whose writes fail as on a read-only one.
@@ -127,13 +138,13 @@ impl Disk for Pretended {
         &self.store
     }
 
-    fn launch(&mut self, random: &mut Random) -> Result<Launch> {
+    fn launch(&mut self, random: &mut Random) -> Launch {
         let mut log = self.store.clone().into_os_string();
         log.push("-wal");
         let files = [self.store.clone(), log.into()];
         let first = random.within(400..=6_000);
         let tampering = Tampering { calls: WRITES, error: "EROFS", first, lasting: true, files: &files };
-        Ok(traced::launch(&tampering, &self.trace))
+        traced::launch(&tampering, &self.trace)
     }
 
     fn strike(&mut self, _: &Server, _: &mut Random) -> Result<()> {

@@ -44,7 +44,7 @@ impl Disk for Failing {
         &self.store
     }
 
-    fn launch(&mut self, random: &mut Random) -> Result<Launch> {
+    fn launch(&mut self, random: &mut Random) -> Launch {
         let (file, first) = match random.within(0..=3) {
             0 => {
                 self.target = Target::Database;
@@ -60,7 +60,7 @@ impl Disk for Failing {
         let lasting = random.within(0..=1) == 0;
         eprintln!("T-R7: sync {first} of {:?} fails{}", self.target, if lasting { " for good" } else { "" });
         let tampering = Tampering { calls: CALLS, error: "EIO", first, lasting, files: &[file] };
-        Ok(traced::launch(&tampering, &self.trace))
+        traced::launch(&tampering, &self.trace)
     }
 
     fn strike(&mut self, _: &Server, _: &mut Random) -> Result<()> {

@@ -53,12 +53,10 @@ impl Driver {
     async fn say_new(&mut self) -> Outcome {
         let held = self.open.iter().filter(|task| self.reference.tasks[**task].state() == State::Working);
         let may_hold = held.count() < MOST_HELD;
-        let word = self.word();
-        let text = match self.agent {
-            "echo" if may_hold && self.random.within(0..=15) == 0 => format!("hold {word}"),
-            "slow-writer" => format!("{word} sections={} delay=0ms", self.random.within(1..=3)),
-            _ => word,
-        };
+        let mut text = self.text();
+        if self.agent == "echo" && may_hold && self.random.within(0..=15) == 0 {
+            text = format!("hold {text}");
+        }
         let context = match self.random.within(0..=3) {
             0 => Some(self.word()),
             1 if !self.reference.tasks.is_empty() => {
@@ -95,7 +93,7 @@ impl Driver {
     async fn say_again(&mut self, misuse: bool) -> Outcome {
         let mut said = self.said[index(self.random.within(0..=self.said.len() as u64 - 1))].clone();
         if misuse {
-            said.text = self.word();
+            said.text = self.text();
             said.message["parts"][0]["text"] = said.text.as_str().into();
         }
         self.say_somehow(said).await
@@ -271,6 +269,15 @@ impl Driver {
             message["contextId"] = context.into();
         }
         Said { key, task, message, id, text }
+    }
+
+    /// Something to say that nobody has said.
+    fn text(&mut self) -> String {
+        let word = self.word();
+        match self.agent {
+            "slow-writer" => format!("{word} sections={} delay=0ms", self.random.within(1..=3)),
+            _ => word,
+        }
     }
 
     /// A word nobody has used.

@@ -1,0 +1,143 @@
+//! A message to a task that exists: the answer it waited for, or more to one that is being worked on.
+
+use protocol::{ErrorKind, Event, Message, Task, TaskState};
+
+use super::{
+    Sending, Submitted,
+    replay::replay,
+    turn::{Begun, NewTurn, Outline, begin},
+};
+use crate::{
+    context::Conversation,
+    error::{Error, Result},
+    log::{Log, Seq},
+    store::{Advance, Change, MAX_UNANSWERED, NotCommitted, Snapshot, Step, Visibility, Work},
+    task::{Names, admit, fold},
+};
+
+/// Records the message; `None` when the task moved on before that.
+pub(super) async fn follow_up(
+    sending: Sending<'_>,
+    snapshot: Snapshot,
+    message: &Message,
+) -> Result<Option<Submitted>> {
+    let engine = sending.engine;
+    let names = Names::of(&engine.ids, &snapshot.row);
+    let verdict = match admit::follow_up(&names, snapshot.row.state, message.context_id.as_ref()) {
+        Ok(verdict) => verdict,
+        Err(refusal) => return repeated(sending, &snapshot, refusal).await.map(Some),
+    };
+    if snapshot.row.size > engine.runner.limits().max_task {
+        let text = format!("task {} has reached its size limit and takes no more messages", names.task);
+        return Err(Error::refused(ErrorKind::UnsupportedOperation, text));
+    }
+    let opening = admit::go_on(&names, message.clone(), engine.clock.now());
+    match verdict {
+        admit::FollowUp::More => say_more(sending, &names, &snapshot, opening).await,
+        admit::FollowUp::Answer => answer(sending, names, &snapshot, opening).await,
+    }
+}
+
+/// A message the task does not take: answered as before if it is a repetition, else refused.
+async fn repeated(sending: Sending<'_>, snapshot: &Snapshot, refusal: Error) -> Result<Submitted> {
+    let Some(key) = sending.key else { return Err(refusal) };
+    match sending.engine.store.turn_key(&sending.call.scope, snapshot.row.no, key).await? {
+        Some(used) => replay(sending, used).await,
+        None => Err(refusal),
+    }
+}
+
+/// A message that an interrupted task waited for: its next run begins.
+async fn answer(
+    sending: Sending<'_>,
+    names: Names,
+    snapshot: &Snapshot,
+    opening: (Event, Option<Message>),
+) -> Result<Option<Submitted>> {
+    let Sending { engine, call, key, .. } = sending;
+    let (no, first) = (snapshot.row.no, snapshot.row.context.first);
+    let work = engine.store.work(no).await?;
+    let task = fold::snapshot(&engine.ids, snapshot)?;
+    let turn = NewTurn {
+        no,
+        names,
+        before: task.history.clone(),
+        size: snapshot.row.size,
+        saved: work.and_then(|work| work.saved),
+        conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
+        task,
+    };
+    let resume = |outline: Outline| {
+        let step = match outline.work {
+            Work::Due(at) => Step::Queue { at },
+            Work::Held => Step::Resume,
+            Work::Idle => Step::Settle,
+        };
+        Change::Advance(Box::new(Advance {
+            no,
+            step,
+            log: outline.log,
+            status: Some((outline.standing.state, outline.now)),
+            visibility: None,
+            saved: outline.saved,
+            key,
+        }))
+    };
+    match begin(sending, turn, opening, resume).await? {
+        Begun::Recorded(submitted) => Ok(Some(*submitted)),
+        Begun::Before(used) => replay(sending, used).await.map(Some),
+        Begun::Conflict(_) => Ok(None),
+    }
+}
+
+/// A message to a task that is being worked on: it waits for the run's end.
+async fn say_more(
+    sending: Sending<'_>,
+    names: &Names,
+    snapshot: &Snapshot,
+    opening: (Event, Option<Message>),
+) -> Result<Option<Submitted>> {
+    let Sending { engine, key, .. } = sending;
+    let no = snapshot.row.no;
+    let watcher = sending.watch(no);
+    let log = Log::pack([opening]);
+    let change = Change::Advance(Box::new(Advance {
+        no,
+        step: Step::Listen,
+        log: log.clone(),
+        status: Some((TaskState::Working, engine.clock.now())),
+        visibility: None,
+        saved: None,
+        key,
+    }));
+    match engine.store.commit(change).await {
+        Ok(committed) => {
+            let task = as_of(sending, snapshot, committed.last_seq).await?;
+            Submitted::new(task, Visibility::Visible, &log, committed, Some(watcher)).map(Some)
+        }
+        Err(NotCommitted::KeyUsed(used)) => replay(sending, used).await.map(Some),
+        Err(NotCommitted::Conflict(met)) if met.unanswered >= MAX_UNANSWERED => {
+            let text = format!("task {} has {MAX_UNANSWERED} unanswered messages; wait for it", names.task);
+            Err(Error::refused(ErrorKind::UnsupportedOperation, text))
+        }
+        Err(NotCommitted::Conflict(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The task before the entry of this number: the snapshot, and what its run said since.
+async fn as_of(sending: Sending<'_>, snapshot: &Snapshot, seq: Seq) -> Result<Task> {
+    let Sending { engine, call, .. } = sending;
+    let mut task = fold::snapshot(&engine.ids, snapshot)?;
+    let mut cursor = snapshot.row.last_seq;
+    while cursor + 1 < seq {
+        let missing = usize::try_from(seq - cursor - 1).unwrap_or(usize::MAX);
+        let entries = engine.store.entries(&call.scope, snapshot.row.no, cursor, missing).await?;
+        let Some((last, _)) = entries.last() else { break };
+        cursor = *last;
+        for (_, entry) in &entries {
+            fold::apply(&mut task, entry)?;
+        }
+    }
+    Ok(task)
+}

@@ -1,0 +1,35 @@
+//! A message that was recorded before: the same task, from the status that message caused.
+
+use protocol::ErrorKind;
+
+use super::{Sending, Submitted};
+use crate::{
+    error::{Error, Result},
+    store::{KeyUsed, Visibility},
+    task::{Names, fold},
+};
+
+/// Answers a repetition as the first call was; the same key with other words is a mistake.
+pub(super) async fn replay(sending: Sending<'_>, used: KeyUsed) -> Result<Submitted> {
+    let Sending { engine, call, .. } = sending;
+    let id = engine.ids.task(used.task, used.tag);
+    if !used.same {
+        let text = "this key was used for another message before; use a new one, or repeat that message";
+        let error = protocol::Error::new(ErrorKind::MessageIdReused, text);
+        return Err(Error::Refused(error.with("taskId", &id)));
+    }
+    let mut watcher = sending.watch(used.task);
+    let found = engine.store.find(&call.scope, engine.lookup(&id)).await?;
+    let found = found.filter(|snapshot| snapshot.row.visibility != Visibility::Purged);
+    let row = found.ok_or_else(|| protocol::Error::task_not_found(&id))?.row;
+    let mut task = fold::begin(&Names::of(&engine.ids, &row));
+    let mut entries = engine.store.entries(&call.scope, row.no, 0, usize::MAX).await?;
+    let rest = entries.split_off(entries.partition_point(|(seq, _)| *seq <= used.seq));
+    for (_, entry) in &entries {
+        fold::apply(&mut task, entry)?;
+    }
+    let last = rest.last().map_or(used.seq, |(seq, _)| *seq);
+    watcher.seek(last, last);
+    let visibility = row.visibility;
+    Ok(Submitted { task, seq: used.seq, rest, visibility, watcher: Some(watcher), replayed: true })
+}
