@@ -36,5 +36,5 @@ pub struct Target {
 
 /// Every target.
 pub fn targets() -> &'static [Target] {
-    &[targets::json::TARGET, targets::card::TARGET, targets::sm::TARGET]
+    &[targets::json::TARGET, targets::card::TARGET, targets::cursor::TARGET, targets::sm::TARGET]
 }

@@ -1,5 +1,6 @@
 //! What is fuzzed: one file per row of the test matrix.
 
 pub(crate) mod card;
+pub(crate) mod cursor;
 pub(crate) mod json;
 pub(crate) mod sm;

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use engine::Profile;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use protocol::{
     Timestamp,
     dialect::v1,
@@ -16,10 +16,10 @@ use crate::respond;
 /// How long a card may be kept.
 const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=60");
 
-/// Answers with an agent's card; `path` is where it takes calls.
-pub(crate) fn respond(profile: &Profile, path: &str, headers: &HeaderMap, since: Timestamp) -> Response {
+/// Answers with an agent's card; `url` is where it takes calls.
+pub(crate) fn respond(profile: &Profile, url: &str, headers: &HeaderMap, since: Timestamp) -> Response {
     let mut writer = Writer::new();
-    v1::card::encode(&mut writer, &card(profile, &format!("{}{path}", origin(headers))));
+    v1::card::encode(&mut writer, &card(profile, url));
     let body = writer.finish();
     let etag = etag(&body);
     let fresh = has(headers, &etag);
@@ -45,8 +45,10 @@ fn has(headers: &HeaderMap, etag: &HeaderValue) -> bool {
 }
 
 /// The origin the client used, as it said itself; the card only ever points back to where it came from.
-fn origin(headers: &HeaderMap) -> String {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+pub(crate) fn origin(uri: &Uri, headers: &HeaderMap) -> String {
+    // HTTP/2 says it in the target, HTTP/1.1 in a header.
+    let target = uri.authority().map(http::uri::Authority::as_str);
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or(target);
     let clean =
         |host: &&str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte));
     format!("http://{}", host.filter(clean).unwrap_or("localhost"))

@@ -12,7 +12,7 @@ use axum::{
     routing::{get, post},
 };
 use engine::Engine;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use protocol::{Error, ErrorKind, Timestamp, jsonrpc::Id};
 
 use crate::{auth, bindings::jsonrpc, card, respond};
@@ -96,18 +96,26 @@ fn agent_name(path: AgentPath) -> String {
     path.map(|Path(agent)| agent).unwrap_or_default()
 }
 
-async fn default_card(State(doors): State<Arc<Doors>>, headers: HeaderMap) -> Response {
-    show_card(&doors, &doors.default_agent, "/", &headers)
+async fn default_card(State(doors): State<Arc<Doors>>, uri: Uri, headers: HeaderMap) -> Response {
+    show_card(&doors, &doors.default_agent, "/", &uri, &headers)
 }
 
-async fn agent_card(State(doors): State<Arc<Doors>>, agent: AgentPath, headers: HeaderMap) -> Response {
+async fn agent_card(
+    State(doors): State<Arc<Doors>>,
+    agent: AgentPath,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     let agent = agent_name(agent);
-    show_card(&doors, &agent, &format!("/a2a/{agent}"), &headers)
+    show_card(&doors, &agent, &format!("/a2a/{agent}"), &uri, &headers)
 }
 
-fn show_card(doors: &Doors, agent: &str, path: &str, headers: &HeaderMap) -> Response {
+fn show_card(doors: &Doors, agent: &str, path: &str, uri: &Uri, headers: &HeaderMap) -> Response {
     match doors.engine.agents().get(agent) {
-        Some(hosted) => card::respond(hosted.profile(), path, headers, doors.since),
+        Some(hosted) => {
+            let url = format!("{}{path}", card::origin(uri, headers));
+            card::respond(hosted.profile(), &url, headers, doors.since)
+        }
         None => {
             let text = format!("there is no agent {agent:?} here");
             refuse(doors, &Error::new(ErrorKind::AgentDisabled, text))

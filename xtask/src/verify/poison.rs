@@ -42,7 +42,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = Extras::of(args);
-    let (writers, pace) = (extras.number("--writers", 24)?, extras.pace());
+    let (writers, pace) = (extras.number("--writers", 12)?, extras.pace());
     if !extras.has("--binary") {
         extras.add("--binary", &program()?.to_string_lossy());
     }

@@ -35,8 +35,8 @@ pub(crate) const OPTIONS: &str = "[--tasks N] [--kills N] [--seed S] [--binary P
 const PIECE: Piece = Piece { sections: 24, delay_millis: 25 };
 /// How many tasks are followed at a time.
 const READERS: usize = 64;
-/// Between two kills, in milliseconds: longer than a task lives, so that none is given up as poisoned.
-const BETWEEN_KILLS: RangeInclusive<u64> = 2_500..=5_000;
+/// Between two kills, in milliseconds: longer than most tasks live, so that few are given up as poisoned.
+const BETWEEN_KILLS: RangeInclusive<u64> = 1_500..=3_000;
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -128,6 +128,7 @@ impl Total {
         // A verdict of nothing found is worth what was looked at.
         for (count, what) in [
             (self.cuts, "no stream was cut"),
+            (self.cuts_by_kill, "no kill met a stream"),
             (self.resumed_finished, "no stream was resumed after its task had finished"),
             (self.gaps_flagged, "no gap was asked for"),
         ] {

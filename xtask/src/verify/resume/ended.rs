@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::track::Track;
 use crate::verify::rpc::{Caller, Failure, Frame, Frames, UNSUPPORTED_OPERATION};
-use crate::verify::view::View;
+use crate::verify::view::{View, is_terminal};
 use crate::verify::writer::AGENT;
 
 /// What came of asking.
@@ -41,8 +41,8 @@ pub(crate) async fn ask(caller: &mut Caller, track: &mut Track) -> Result<(Asked
     Ok((asked, found))
 }
 
-/// Asks for what is not in the log, or is no number at all: the whole task must come, flagged. The stream it
-/// comes with is handed back.
+/// Asks for what is not in the log, or is no number at all: the whole task must come, flagged, unless it has
+/// ended and is not streamed any more. The stream it comes with is handed back.
 pub(crate) async fn ask_beyond(
     caller: &mut Caller,
     task: &str,
@@ -54,6 +54,9 @@ pub(crate) async fn ask_beyond(
         let headers = [("Last-Event-ID", beyond.clone())];
         let mut frames = match subscribe(caller, task, &headers).await {
             Ok(frames) => frames,
+            Err(Failure::Error { code: UNSUPPORTED_OPERATION, .. }) if has_ended(caller, task).await? => {
+                continue;
+            }
             Err(failure @ Failure::Error { .. }) if !failure.is_passing() => {
                 asked.findings.push(format!("gap: task {task}: resumed from {beyond}: {failure}"));
                 continue;
@@ -102,6 +105,11 @@ fn fault_in_gap(first: &Frame, newest: u64) -> Option<String> {
         return Some("the snapshot is not whole".to_owned());
     }
     None
+}
+
+async fn has_ended(caller: &mut Caller, task: &str) -> Result<bool, Failure> {
+    let found = caller.call(AGENT, "GetTask", json!({"id": task})).await?;
+    Ok(is_terminal(found["status"]["state"].as_str().unwrap_or_default()))
 }
 
 async fn subscribe(caller: &mut Caller, task: &str, headers: &[(&str, String)]) -> Result<Frames, Failure> {

@@ -14,7 +14,8 @@ pub(super) async fn replay(sending: Sending<'_>, used: KeyUsed) -> Result<Submit
     let Sending { engine, call, .. } = sending;
     let id = engine.ids.task(used.task, used.tag);
     if !used.same {
-        let text = "this key was used for another message before; use a new one, or repeat that message";
+        let text =
+            "this key was used for another message before; use a new one, or send the same message again";
         let error = protocol::Error::new(ErrorKind::MessageIdReused, text);
         return Err(Error::Refused(error.with("taskId", &id)));
     }

@@ -183,4 +183,8 @@ impl Store for Ledger {
     fn failed(&self) -> BoxFuture<'static, String> {
         self.store.failed()
     }
+
+    fn damaged(&self) -> BoxFuture<'static, String> {
+        self.store.damaged()
+    }
 }

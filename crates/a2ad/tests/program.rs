@@ -1,0 +1,311 @@
+//! The program from outside: started, called, killed, started again.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+
+use std::{net::TcpListener, path::Path, process::Stdio, time::Duration};
+
+use client::{Client, EventStream};
+use protocol::{
+    Content, Event, GetTask, ListTasks, Message, Operation, Part, Reply, Role, SendMessage, SubscribeToTask,
+    Task, TaskId, TaskState,
+};
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::{Child, Command},
+    task::JoinSet,
+};
+
+/// How long anything may take before a test gives it up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A port that is free.
+const ANY: &str = "127.0.0.1:0";
+
+async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+}
+
+/// The program in this folder, hearing nothing of the environment the tests run in.
+fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(arguments).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for name in ["A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// A program that serves.
+struct Program {
+    child: Child,
+    /// Where, as it says itself.
+    url: String,
+    /// Reads what it goes on saying, so that it is never held up by it.
+    _reader: JoinSet<()>,
+}
+
+impl Program {
+    /// Starts it and waits until it says where it serves.
+    async fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = String::new();
+        let url = loop {
+            let line = within(lines.next_line()).await.unwrap();
+            let line = line.unwrap_or_else(|| panic!("it stopped after saying {said}"));
+            if let Some((_, url)) = line.split_once(r#""url":""#) {
+                break url[..url.find('"').unwrap()].to_owned();
+            }
+            said += &line;
+        };
+        let mut reader = JoinSet::new();
+        reader.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Self { child, url, _reader: reader }
+    }
+
+    fn client(&self, agent: &str) -> Client {
+        Client::connect(&format!("{}/a2a/{agent}", self.url)).unwrap()
+    }
+
+    /// Kills it without warning.
+    async fn kill(mut self) {
+        within(self.child.kill()).await.unwrap();
+    }
+
+    /// Sends it a signal; gives its exit code and what it wrote to its standard output.
+    async fn signal(self, name: &str) -> (Option<i32>, Vec<u8>) {
+        let id = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().await.unwrap().success());
+        let output = within(self.child.wait_with_output()).await.unwrap();
+        (output.status.code(), output.stdout)
+    }
+}
+
+/// Runs a program that should not serve; gives its exit code and what it said. Data goes to stdout, so that is empty.
+async fn refused(mut command: Command) -> (i32, String) {
+    let output = within(command.output()).await.unwrap();
+    assert!(output.stdout.is_empty());
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Checks that a program stops with one sentence that has these words in it.
+async fn stops_with(command: Command, code: i32, words: &[&str]) {
+    let (found, said) = refused(command).await;
+    assert_eq!(found, code, "{said}");
+    assert!(said.starts_with("a2ad: ") && said.ends_with('\n') && said.lines().count() == 1, "{said:?}");
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not in {said:?}");
+    }
+}
+
+fn send(text: &str, return_immediately: bool) -> SendMessage {
+    SendMessage {
+        message: Message::new("m", Role::User, vec![Part::text(text)]),
+        accepted_output_modes: Vec::new(),
+        history_length: None,
+        return_immediately,
+        push: None,
+        metadata: None,
+        tenant: None,
+    }
+}
+
+async fn task(client: &Client, operation: Operation) -> Task {
+    match within(client.call(operation)).await.unwrap() {
+        Reply::SentTask(task) | Reply::Task(task) => task,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn get(client: &Client, id: &TaskId) -> Task {
+    task(client, Operation::GetTask(GetTask { id: id.clone(), history_length: None, tenant: None })).await
+}
+
+async fn subscribe(client: &Client, id: &TaskId) -> Result<EventStream, client::Error> {
+    let operation = Operation::SubscribeToTask(SubscribeToTask { id: id.clone(), tenant: None });
+    within(client.stream(operation)).await
+}
+
+/// The task when it is over.
+async fn finished(client: &Client, id: &TaskId) -> Task {
+    // Refused when it is over already.
+    if let Ok(mut stream) = subscribe(client, id).await {
+        while within(stream.next()).await.unwrap().is_some() {}
+    }
+    get(client, id).await
+}
+
+/// The sections of a slow writer's text.
+fn sections(task: &Task) -> Vec<&str> {
+    task.artifacts.iter().flat_map(|artifact| &artifact.parts).map(text).collect()
+}
+
+fn text(part: &Part) -> &str {
+    match &part.content {
+        Content::Text(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn all_sections(count: usize) -> Vec<String> {
+    (1..=count).map(|number| format!("Section {number} of {count}: more about the sea.\n")).collect()
+}
+
+#[tokio::test]
+async fn it_serves_where_it_is_told_to_and_keeps_its_tasks_where_it_is_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let by_flags = a2ad(folder.path(), &["serve", "--listen", ANY, "--store", "flags.db"]);
+    let mut by_environment = a2ad(folder.path(), &[]);
+    by_environment.env("A2AD_LISTEN", "[::1]:0").env("A2AD_STORE", "environment.db");
+    let mut flags_win = a2ad(folder.path(), &["--listen", ANY, "--store", "winner.db"]);
+    flags_win.env("A2AD_LISTEN", "no address").env("A2AD_STORE", "loser.db");
+    let by_default = a2ad(folder.path(), &["--listen", ANY]);
+    for (command, host, store) in [
+        (by_flags, "http://127.0.0.1:", "flags.db"),
+        (by_environment, "http://[::1]:", "environment.db"),
+        (flags_win, "http://127.0.0.1:", "winner.db"),
+        (by_default, "http://127.0.0.1:", "a2ad.db"),
+    ] {
+        let program = Program::start(command).await;
+        assert!(program.url.starts_with(host), "{}", program.url);
+        let client = within(Client::discover(&program.url)).await.unwrap();
+        let echoed = task(&client, Operation::SendMessage(send("hello", false))).await;
+        assert_eq!(echoed.status.state, TaskState::Completed);
+        assert!(folder.path().join(store).exists());
+        assert_eq!(program.signal("-TERM").await, (Some(0), Vec::new()));
+    }
+    assert!(!folder.path().join("loser.db").exists());
+}
+
+#[tokio::test]
+async fn a_text_survives_kills_whole_and_with_no_section_twice() {
+    const SECTIONS: usize = 60;
+    let folder = tempfile::tempdir().unwrap();
+    let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
+    let mut program = Program::start(serve()).await;
+    let mut client = program.client("slow-writer");
+    let text = format!("the sea sections={SECTIONS} delay=20ms");
+    let id = task(&client, Operation::SendMessage(send(&text, true))).await.id;
+    for _ in 0..2 {
+        // Killed in the middle: some sections after it was last started, and some before the last.
+        let mut stream = subscribe(&client, &id).await.unwrap();
+        let mut seen = 0;
+        while seen < 10 {
+            let (_, event) = within(stream.next()).await.unwrap().expect("the text goes on");
+            seen += usize::from(matches!(event, Event::Artifact(_)));
+        }
+        program.kill().await;
+        program = Program::start(serve()).await;
+        client = program.client("slow-writer");
+        let left = get(&client, &id).await;
+        assert!(sections(&left).len() < SECTIONS, "it was killed too late to tell anything");
+    }
+    let written = finished(&client, &id).await;
+    assert_eq!(written.status.state, TaskState::Completed);
+    assert_eq!(sections(&written), all_sections(SECTIONS));
+    assert_eq!(written.artifacts.len(), 1);
+}
+
+#[tokio::test]
+async fn it_stops_in_good_order_when_it_is_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in ["-TERM", "-INT"] {
+        let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
+        let program = Program::start(serve()).await;
+        let client = program.client("slow-writer");
+        let text = "the sea sections=20 delay=20ms";
+        let id = task(&client, Operation::SendMessage(send(text, true))).await.id;
+        let mut stream = subscribe(&client, &id).await.unwrap();
+        within(stream.next()).await.unwrap().unwrap();
+        // The stream is sent elsewhere, the run may finish, and the process says that all went well.
+        let stopping = program.signal(signal);
+        let watching = async {
+            while within(stream.next()).await.unwrap().is_some() {}
+            stream.retry()
+        };
+        let (stopped, retry) = tokio::join!(stopping, watching);
+        assert_eq!(stopped, (Some(0), Vec::new()), "{signal}");
+        assert_eq!(retry, Some(Duration::from_secs(1)));
+
+        let program = Program::start(serve()).await;
+        let written = get(&program.client("slow-writer"), &id).await;
+        assert_eq!(written.status.state, TaskState::Completed);
+        assert_eq!(sections(&written), all_sections(20));
+        program.signal(signal).await;
+    }
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind(ANY).unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    stops_with(a2ad(folder.path(), &["--listen", &address]), 1, &[&address, "in use", "--listen"]).await;
+    // Nothing was touched.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_store_that_another_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--listen", ANY, "--store", "tasks.db"];
+    let first = Program::start(a2ad(folder.path(), &arguments)).await;
+    stops_with(a2ad(folder.path(), &arguments), 1, &["tasks.db", "in use by another a2ad", "--store"]).await;
+    // The first one does not mind, and its place is free when it is gone, however it went.
+    let client = first.client("echo");
+    task(&client, Operation::SendMessage(send("hello", false))).await;
+    first.kill().await;
+    let second = Program::start(a2ad(folder.path(), &arguments)).await;
+    let listed =
+        within(second.client("echo").call(Operation::ListTasks(ListTasks::default()))).await.unwrap();
+    assert!(matches!(listed, Reply::Tasks(page) if page.total_size == 1));
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |path: &str| a2ad(folder.path(), &["--listen", ANY, "--store", path]);
+    stops_with(start("missing/tasks.db"), 1, &["missing/tasks.db", "cannot be opened", "No such file"]).await;
+    std::fs::create_dir(folder.path().join("folder.db")).unwrap();
+    stops_with(start("folder.db"), 1, &["folder.db", "cannot be opened"]).await;
+    std::fs::write(folder.path().join("letter.db"), "Dear Sir or Madam,\n".repeat(1_000)).unwrap();
+    stops_with(start("letter.db"), 1, &["letter.db", "cannot be opened", "not a database"]).await;
+    let newer = rusqlite::Connection::open(folder.path().join("newer.db")).unwrap();
+    newer.pragma_update(None, "user_version", 999).unwrap();
+    drop(newer);
+    stops_with(start("newer.db"), 1, &["newer.db", "schema 999", "newer a2ad"]).await;
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |path: &str| a2ad(folder.path(), &["--config", path, "--listen", ANY]);
+    stops_with(start("missing.toml"), 1, &["missing.toml", "cannot be read", "No such file"]).await;
+    std::fs::create_dir(folder.path().join("folder.toml")).unwrap();
+    stops_with(start("folder.toml"), 1, &["folder.toml", "cannot be read"]).await;
+    std::fs::write(folder.path().join("wrong.toml"), "# ours\n[server]\nlissten = \"127.0.0.1:1\"\n")
+        .unwrap();
+    let (code, said) = refused(start("wrong.toml")).await;
+    assert_eq!(code, 1, "{said}");
+    for word in ["a2ad: ", "wrong.toml", "line 3", "lissten"] {
+        assert!(said.contains(word), "{word:?} is not in {said:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_will_not_do() {
+    let folder = tempfile::tempdir().unwrap();
+    for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:4242"] {
+        stops_with(a2ad(folder.path(), &["--listen", open]), 1, &[open, "let anybody in", "127.0.0.1:"])
+            .await;
+    }
+    for wrong in ["here", "127.0.0.1", "localhost:4242", "127.0.0.1:99999"] {
+        let words = [wrong, "is not an address with a port", "127.0.0.1:4242"];
+        stops_with(a2ad(folder.path(), &["--listen", wrong]), 1, &words).await;
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    // What was typed wrong has a code of its own.
+    let (code, said) = refused(a2ad(folder.path(), &["--lissten", "x"])).await;
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("--lissten"), "{said}");
+}

@@ -1,0 +1,92 @@
+//! The servers that are measured: how each is called and started.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use anyhow::Result;
+use tokio::process::Command;
+
+use super::places::Places;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Contender {
+    BareAxum,
+    BareDurable,
+    OfficialSdk,
+    A2ad,
+}
+
+impl Contender {
+    pub(super) const ALL: [Self; 4] = [Self::BareAxum, Self::BareDurable, Self::OfficialSdk, Self::A2ad];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::BareAxum => "bare-axum",
+            Self::BareDurable => "bare-durable",
+            Self::OfficialSdk => "official-sdk",
+            Self::A2ad => "a2ad",
+        }
+    }
+
+    pub(super) fn what(self) -> &'static str {
+        match self {
+            Self::BareAxum => {
+                "axum alone: parses the body, answers a task of the same shape and size, keeps nothing. \
+                 The ceiling of this HTTP stack"
+            }
+            Self::BareDurable => {
+                "the same with 1.6 KB appended per call and a shared `fdatasync` before every answer. \
+                 The ceiling of a durable server on this stack and disk"
+            }
+            Self::OfficialSdk => {
+                "an echo agent on the official Rust SDK, in memory, put together as in its own example, hence \
+                 without `TCP_NODELAY`; its streams have no task at the head and so three events, not four"
+            }
+            Self::A2ad => "this program with its default settings: every task on disk before it is answered",
+        }
+    }
+
+    /// Where its echo agent is called.
+    pub(super) fn path(self) -> &'static str {
+        if self == Self::A2ad { "/a2a/echo" } else { "/" }
+    }
+
+    /// Starts it with its files in `folder`; `open_files` as in [`program`].
+    pub(super) fn command(
+        self,
+        places: &Places,
+        address: SocketAddr,
+        folder: &Path,
+        open_files: Option<u64>,
+    ) -> Command {
+        let listen = ["--listen".to_owned(), address.to_string()];
+        let mut command = match self {
+            Self::A2ad => program(&places.a2ad, open_files),
+            _ => program(&places.bench.join(self.name()), open_files),
+        };
+        match self {
+            Self::BareAxum | Self::OfficialSdk => command.args(listen),
+            Self::BareDurable => command.args(listen).arg("--dir").arg(folder),
+            Self::A2ad => command.arg("serve").args(listen).arg("--store").arg(folder.join("a2ad.db")),
+        };
+        command
+    }
+}
+
+/// A program, and how many open files it is allowed if that matters: a shell sees to it and then becomes the
+/// program, so that there is one process.
+pub(super) fn program(path: &Path, open_files: Option<u64>) -> Command {
+    let Some(files) = open_files else { return Command::new(path) };
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &files.to_string()]).arg(path);
+    command
+}
+
+/// How many open files a process can be allowed here, at most `wanted`.
+pub(super) async fn open_files_allowed(wanted: u64) -> Result<u64> {
+    let ask = r#"ulimit -n "$0" 2>/dev/null || ulimit -n "$(ulimit -Hn)"; ulimit -n"#;
+    let output = Command::new("sh").args(["-c", ask, &wanted.to_string()]).output().await?;
+    let answer = String::from_utf8(output.stdout)?;
+    // What is not a number is `unlimited`.
+    Ok(answer.trim().parse().unwrap_or(wanted).min(wanted))
+}

@@ -1,0 +1,63 @@
+//! How much is measured, as the command line asks for it.
+
+use anyhow::{Context, Result, bail, ensure};
+
+pub(super) struct Plan {
+    pub(super) rounds: usize,
+    pub(super) seconds: f64,
+    /// How many tasks the fullest store has.
+    pub(super) tasks: u64,
+    /// How many idle subscriptions are wanted.
+    pub(super) streams: u64,
+    /// How many events a task has for how many subscribers.
+    pub(super) events: u64,
+    pub(super) subscribers: u64,
+    /// Whether the figures are worth writing down.
+    pub(super) recorded: bool,
+    /// The command line that asks for this plan.
+    pub(super) command: String,
+}
+
+impl Plan {
+    pub(super) fn from_args(args: Vec<String>) -> Result<Self> {
+        let command = ["cargo xtask bench"].into_iter().chain(args.iter().map(String::as_str));
+        let command = command.collect::<Vec<_>>().join(" ");
+        let mut plan = Self {
+            rounds: 5,
+            seconds: 3.0,
+            tasks: 1_000_000,
+            streams: 5_000,
+            events: 10_000,
+            subscribers: 100,
+            recorded: true,
+            command,
+        };
+        if args.iter().any(|arg| arg == "--quick") {
+            plan = Self {
+                rounds: 2,
+                seconds: 0.5,
+                tasks: 20_000,
+                streams: 500,
+                events: 1_000,
+                subscribers: 20,
+                recorded: false,
+                ..plan
+            };
+        }
+        let mut args = args.into_iter().filter(|arg| arg != "--quick");
+        while let Some(flag) = args.next() {
+            let value = args.next().with_context(|| format!("{flag} needs a value"))?;
+            match flag.as_str() {
+                "--rounds" => plan.rounds = value.parse().context("--rounds takes a whole number")?,
+                "--seconds" => plan.seconds = value.parse().context("--seconds takes a number")?,
+                "--tasks" => plan.tasks = value.parse().context("--tasks takes a whole number")?,
+                _ => {
+                    bail!("unknown argument {flag}; known are --rounds N, --seconds S, --tasks N and --quick")
+                }
+            }
+        }
+        ensure!(plan.rounds > 0 && plan.seconds > 0.0, "rounds and seconds must be more than nothing");
+        ensure!(plan.tasks >= 10_000, "with fewer than 10000 tasks no store is full");
+        Ok(plan)
+    }
+}

@@ -1,0 +1,178 @@
+//! A contender at work: started, called, looked at, stopped in one way or the other.
+//!
+//! Only processes started here are ever signalled, by their own id while they are still our unreaped children.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+use super::contender::{Contender, program};
+use super::figures::Sample;
+use super::places::Places;
+
+const START_LIMIT: Duration = Duration::from_secs(60);
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+/// How long a load goes on before the server is killed under it.
+const BEFORE_KILL: Duration = Duration::from_millis(500);
+
+/// A running server; it ends with this value.
+pub(super) struct Server {
+    contender: Contender,
+    child: Child,
+    address: SocketAddr,
+    /// From the start of the process to its first good answer.
+    pub(super) ready_after: Duration,
+}
+
+/// What is called, from how many connections.
+#[derive(Clone, Copy)]
+pub(super) struct Cell {
+    pub(super) mode: &'static str,
+    pub(super) connections: usize,
+}
+
+/// When a load ends.
+#[derive(Clone, Copy)]
+pub(super) enum Limit {
+    Seconds(f64),
+    Calls(u64),
+}
+
+impl Server {
+    /// Starts `contender` with its files in `folder` and waits until it answers.
+    pub(super) async fn start(
+        places: &Places,
+        contender: Contender,
+        folder: &Path,
+        open_files: Option<u64>,
+    ) -> Result<Self> {
+        let address = free_address()?;
+        let log = folder.join("log");
+        let mut command = contender.command(places, address, folder, open_files);
+        command
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(&log)?)
+            .kill_on_drop(true);
+        let started = Instant::now();
+        let child = command.spawn().with_context(|| format!("cannot start {}", contender.name()))?;
+        let mut server = Self { contender, child, address, ready_after: Duration::ZERO };
+        let ready = timeout(START_LIMIT, server.ready()).await;
+        ready.context("it does not answer").flatten().with_context(|| {
+            format!("{} did not start: {}", contender.name(), fs::read_to_string(&log).unwrap_or_default())
+        })?;
+        server.ready_after = started.elapsed();
+        Ok(server)
+    }
+
+    async fn ready(&mut self) -> Result<()> {
+        while !self.answers().await {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("it ended with {status}");
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+        Ok(())
+    }
+
+    async fn answers(&self) -> bool {
+        let Ok(mut stream) = TcpStream::connect(self.address).await else { return false };
+        if self.contender != Contender::A2ad {
+            return true;
+        }
+        let request = format!("GET /readyz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        let mut answer = String::new();
+        stream.write_all(request.as_bytes()).await.is_ok()
+            && stream.read_to_string(&mut answer).await.is_ok()
+            && answer.starts_with("HTTP/1.1 200")
+    }
+
+    /// A load on this server's agent at `path`, to be given its further arguments.
+    pub(super) fn load_command(
+        &self,
+        places: &Places,
+        mode: &str,
+        path: &str,
+        open_files: Option<u64>,
+    ) -> Command {
+        let mut command = program(&places.bench.join("load"), open_files);
+        command.args([mode, "--address", &self.address.to_string(), "--path", path]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    /// Calls the echo agent until `limit`. A `send` writes ids of tasks to the file `ids`, a `get` reads them.
+    pub(super) async fn load(
+        &self,
+        places: &Places,
+        cell: Cell,
+        limit: Limit,
+        ids: Option<&Path>,
+    ) -> Result<Sample> {
+        let output = self.calls(places, cell, limit, ids).output().await.context("cannot start the load")?;
+        let Cell { mode, connections } = cell;
+        let what = || format!("{} at {mode}, {connections}", self.contender.name());
+        ensure!(output.status.success(), "{}: the load failed", what());
+        Sample::decode(&output.stdout).with_context(what)
+    }
+
+    fn calls(&self, places: &Places, cell: Cell, limit: Limit, ids: Option<&Path>) -> Command {
+        let mut command = self.load_command(places, cell.mode, self.contender.path(), None);
+        command.args(["--connections", &cell.connections.to_string()]);
+        match limit {
+            Limit::Seconds(seconds) => command.args(["--seconds", &seconds.to_string()]),
+            Limit::Calls(calls) => command.args(["--calls", &calls.to_string()]),
+        };
+        command.args(ids.into_iter().flat_map(|file| [OsStr::new("--ids"), file.as_os_str()]));
+        command
+    }
+
+    /// What it has resident, in KiB.
+    pub(super) fn resident(&self) -> Result<u64> {
+        let pid = self.child.id().context("it has ended")?;
+        let status =
+            fs::read_to_string(format!("/proc/{pid}/status")).context("cannot read its memory use")?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+
+    /// SIGKILL.
+    pub(super) async fn kill(mut self) -> Result<()> {
+        self.child.kill().await.with_context(|| format!("cannot stop {}", self.contender.name()))
+    }
+
+    /// SIGKILL in the middle of a load, whose failures are wanted.
+    pub(super) async fn kill_under_load(self, places: &Places, cell: Cell) -> Result<()> {
+        let mut command = self.calls(places, cell, Limit::Seconds(2.0 * BEFORE_KILL.as_secs_f64()), None);
+        let mut load =
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the load")?;
+        sleep(BEFORE_KILL).await;
+        self.kill().await?;
+        load.wait().await?;
+        Ok(())
+    }
+
+    /// SIGTERM, and a good end.
+    pub(super) async fn terminate(mut self) -> Result<()> {
+        let id = self.child.id().context("it has already ended")?;
+        let sent = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &id.to_string()]).status().await?;
+        ensure!(sent.success(), "SIGTERM could not be sent");
+        let status = timeout(STOP_LIMIT, self.child.wait()).await.context("it does not stop")??;
+        ensure!(status.success(), "{} ended with {status}", self.contender.name());
+        Ok(())
+    }
+}
+
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr())?)
+}
