@@ -45,18 +45,6 @@ const ROWS: &[Row] = &[
         run: kill::run,
     },
     Row {
-        id: "T-R9",
-        proves: "a key sent many times at once makes one task, whatever is cut off",
-        options: storm::OPTIONS,
-        run: storm::run,
-    },
-    Row {
-        id: "T-R10",
-        proves: "a cancel and an end that meet leave one ending, and everybody is told the same",
-        options: races::OPTIONS,
-        run: races::run,
-    },
-    Row {
         id: "T-R7",
         proves: "a disk that fails, fills up or turns read-only stops the server, and nothing acknowledged is lost",
         options: faults::OPTIONS,
@@ -67,6 +55,18 @@ const ROWS: &[Row] = &[
         proves: "a store full of tasks is served again soon after kill -9, and what was at work ends soon",
         options: recovery::OPTIONS,
         run: recovery::run,
+    },
+    Row {
+        id: "T-R9",
+        proves: "a key sent many times at once makes one task, whatever is cut off",
+        options: storm::OPTIONS,
+        run: storm::run,
+    },
+    Row {
+        id: "T-R10",
+        proves: "a cancel and an end that meet leave one ending, and everybody is told the same",
+        options: races::OPTIONS,
+        run: races::run,
     },
     Row {
         id: "T-R11",

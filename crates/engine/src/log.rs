@@ -8,7 +8,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use protocol::{Event, Message, TaskState, dialect::v1, json::write::Writer};
+use protocol::{Event, Message, TaskState, Timestamp, dialect::v1, json::write::Writer};
 
 /// The place of an event in its task's log, from 1, without gaps.
 pub type Seq = u64;
@@ -88,6 +88,7 @@ impl Entry {
 pub struct Log {
     entries: Vec<Arc<Entry>>,
     segment: Bytes,
+    status: Option<(TaskState, Timestamp)>,
 }
 
 impl Log {
@@ -95,7 +96,11 @@ impl Log {
     pub fn pack(events: impl IntoIterator<Item = (Event, Option<Message>)>) -> Self {
         let mut buffer = vec![FORMAT];
         let mut marks = Vec::with_capacity(4);
+        let mut status = None;
         for (event, rider) in events {
+            if let Event::Status(update) = &event {
+                status = update.status.timestamp.map(|at| (update.status.state, at));
+            }
             let rider = rider.map(|message| {
                 let message = Event::Message(message);
                 let place = push(&mut buffer, RIDER, &message);
@@ -118,7 +123,7 @@ impl Log {
             });
             Arc::new(Entry { kind, frame: segment.slice(place), event: OnceLock::from(event), rider })
         };
-        Self { entries: marks.into_iter().map(entry).collect(), segment: segment.clone() }
+        Self { entries: marks.into_iter().map(entry).collect(), segment: segment.clone(), status }
     }
 
     /// Unpacks a stored segment.
@@ -148,7 +153,12 @@ impl Log {
             }
             at = end;
         }
-        Ok(Self { entries, segment })
+        Ok(Self { entries, segment, status: None })
+    }
+
+    /// The last status that was packed, so that a row says what its log says. Unknown of a stored segment.
+    pub fn status(&self) -> Option<(TaskState, Timestamp)> {
+        self.status
     }
 
     /// The entries in order.

@@ -126,6 +126,7 @@ fn seen(storm: &Storm) -> Seen {
         "turns": turns,
         "answers": tally,
         "cuts": cuts,
+        "postponed": storm.postponed.load(Ordering::Relaxed),
         "kills": 1,
     });
     Seen { figures, findings: judge.findings }

@@ -3,7 +3,7 @@
 //! Cancelling is itself the terminal event: it is decided where it is committed, the fence moves with it, and
 //! whatever the run says afterwards is refused. A success is final.
 
-use protocol::{CancelTask, Reply, TaskState};
+use protocol::{CancelTask, Reply};
 
 use super::get_task::load;
 use crate::{
@@ -32,13 +32,14 @@ pub(super) async fn cancel_task(engine: &Parts, call: Call, req: CancelTask) -> 
 
 /// Ends the task; `false` when it has moved on to where it cannot be ended.
 async fn cancel_if_open(engine: &Parts, snapshot: &Snapshot) -> Result<bool> {
-    let now = engine.clock.now();
-    let event = cancel::cancel(&Names::of(&engine.ids, &snapshot.row), snapshot.row.state, now)?;
+    let names = Names::of(&engine.ids, &snapshot.row);
+    let event = cancel::cancel(&names, snapshot.row.state, engine.clock.now())?;
+    let log = Log::pack([(event, None)]);
     let change = Change::Advance(Box::new(Advance {
         no: snapshot.row.no,
         step: Step::Cancel,
-        log: Log::pack([(event, None)]),
-        status: Some((TaskState::Canceled, now)),
+        status: log.status(),
+        log,
         visibility: None,
         saved: None,
         key: None,

@@ -284,12 +284,14 @@ impl Run {
         visibility: Option<Visibility>,
         now: Timestamp,
     ) -> Change {
-        let status = events.iter().any(|event| !matches!(event, Event::Artifact(_)));
+        // A bare message says nothing about the state it leads to, nor since when.
+        let bare = events.iter().any(|event| matches!(event, Event::Message(_)));
+        let log = Log::pack(events.into_iter().map(|event| (event, None)));
         Change::Advance(Box::new(Advance {
             no: self.no,
             step,
-            log: Log::pack(events.into_iter().map(|event| (event, None))),
-            status: status.then_some((self.standing.state, now)),
+            status: log.status().or_else(|| bare.then_some((self.standing.state, now))),
+            log,
             visibility,
             saved,
             key: None,

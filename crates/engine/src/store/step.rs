@@ -76,6 +76,8 @@ pub struct Effects {
     pub from: States,
     /// The fence it must find.
     pub fence: Option<i64>,
+    /// The work must be held by the process that takes the step.
+    pub held: bool,
     /// The work must be due and held by nobody.
     pub due: bool,
     /// How many unanswered messages there may be.
@@ -141,6 +143,7 @@ impl Step {
         let free = Effects {
             from: States::OPEN,
             fence: None,
+            held: false,
             due: false,
             max_unanswered: i64::MAX,
             fence_step: 0,
@@ -148,7 +151,7 @@ impl Step {
             unanswered: Counter::Add(0),
             work: None,
         };
-        let held = |fence| Effects { from: States::ACTIVE, fence: Some(fence), ..free };
+        let held = |fence| Effects { from: States::ACTIVE, fence: Some(fence), held: true, ..free };
         match self {
             Self::Claim => Effects {
                 from: States::ACTIVE,

@@ -9,8 +9,8 @@ mod say;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
-    Agent, Agents, Answer, Call, Clock, Engine, Error, Feed, Hosted, Limits, OnCrash, Profile, Result, Scope,
-    Traits,
+    Agent, Agents, Answer, Call, Clock, Engine, Error, Feed, Hosted, Limits, OnCrash, Profile, Result,
+    Resume, Scope, Traits,
 };
 use protocol::{
     CancelTask, ErrorKind, GetTask, ListTasks, Operation, Reply, SubscribeToTask, Task, TaskId, TaskPage,
@@ -136,7 +136,11 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) async fn call(&self, scope: Scope, operation: Operation) -> Result<Answer> {
-        within(self.engine.call(Call::new(scope), operation)).await
+        self.call_as(Call::new(scope), operation).await
+    }
+
+    pub(crate) async fn call_as(&self, call: Call, operation: Operation) -> Result<Answer> {
+        within(self.engine.call(call, operation)).await
     }
 
     async fn reply(&self, operation: Operation) -> Result<Reply> {
@@ -182,6 +186,13 @@ impl House {
     /// Watches a task.
     pub(crate) async fn subscribe(&self, id: &TaskId) -> Result<Frames> {
         self.frames(Operation::SubscribeToTask(SubscribeToTask { id: id.clone(), tenant: None })).await
+    }
+
+    /// Watches a task from where an earlier stream of it broke off.
+    pub(crate) async fn resume(&self, id: &TaskId, resume: Resume) -> Result<Frames> {
+        let call = Call { resume: Some(resume), ..Call::new(scope()) };
+        let req = SubscribeToTask { id: id.clone(), tenant: None };
+        self.call_as(call, Operation::SubscribeToTask(req)).await.map(frames)
     }
 
     /// Reads a task.

@@ -36,6 +36,7 @@ async fn a_card_that_is_known_is_not_sent_again() {
     let etag = card.header("etag").unwrap().to_owned();
     assert_eq!(card.header("cache-control"), Some("public, max-age=60"));
     assert_eq!(card.header("access-control-allow-origin"), Some("*"));
+    assert!(card.header("last-modified").is_some_and(|at| at.ends_with(" GMT")), "{:?}", card.head);
     let ask =
         async |tag: &str| server.exchange(&format!("GET {CARD} HTTP/1.1\r\nif-none-match: {tag}"), "").await;
 

@@ -140,7 +140,7 @@ fn advance_if_allowed(
     let effects = advance.step.effects();
     let says_only = advance.status.is_none() && advance.visibility.is_none();
     let updated = match advance.step {
-        Step::Report { .. } if says_only => append_row(connection, advance, &effects)?,
+        Step::Report { .. } if says_only => append_row(connection, books, advance, &effects)?,
         _ => move_row(connection, books, advance, &effects)?,
     };
     let Some(updated) = updated else { return refused(connection, advance.no.0) };
@@ -187,6 +187,7 @@ impl Updated {
 /// More of the log and nothing else: no column that an index knows is touched.
 fn append_row(
     connection: &Connection,
+    books: &Books,
     advance: &Advance,
     effects: &Effects,
 ) -> rusqlite::Result<Option<Updated>> {
@@ -194,7 +195,8 @@ fn append_row(
         .prepare_cached(
             "UPDATE tasks SET last_seq = last_seq + :entries, size = size + :bytes, tail = tail + :segments
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
-               AND unanswered <= :max_unanswered AND (NOT :due OR next_run_at IS NOT NULL)
+               AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
+               AND unanswered <= :max_unanswered
              RETURNING last_seq, fence, attempt, size, tail, state",
         )?
         .query_row(
@@ -206,6 +208,8 @@ fn append_row(
                 ":states": effects.from.0,
                 ":fence": effects.fence,
                 ":max_unanswered": effects.max_unanswered,
+                ":held": effects.held,
+                ":me": books.boot,
                 ":due": effects.due,
             },
             Updated::read,
@@ -242,7 +246,8 @@ fn move_row(
                  boot = CASE WHEN :works THEN :boot ELSE boot END,
                  next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
-               AND unanswered <= :max_unanswered AND (NOT :due OR next_run_at IS NOT NULL)
+               AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
+               AND unanswered <= :max_unanswered
              RETURNING last_seq, fence, attempt, size, tail, state",
         )?
         .query_row(
@@ -266,6 +271,8 @@ fn move_row(
                 ":states": effects.from.0,
                 ":fence": effects.fence,
                 ":max_unanswered": effects.max_unanswered,
+                ":held": effects.held,
+                ":me": books.boot,
                 ":due": effects.due,
             },
             Updated::read,

@@ -14,7 +14,8 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::watch;
 
 /// How many bytes of news make a checkpoint worth its syncs.
 const EVERY_BYTES: usize = 8 << 20;
@@ -32,18 +33,20 @@ pub(super) struct Checkpointer {
 }
 
 impl Checkpointer {
-    pub(super) fn start(connection: Connection) -> Self {
+    /// Starts the thread; a failure is told once and ends it: a disk that failed is not asked again.
+    pub(super) fn start(connection: Connection, failed: watch::Sender<Option<String>>) -> Self {
         let (nudges, nudged) = mpsc::sync_channel(1);
         let long = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&long);
         let thread = std::thread::Builder::new().name("a2ad-checkpoint".into());
-        let thread =
-            thread.spawn(move || work(&connection, &nudged, &flag)).expect("the system can start a thread");
+        let thread = thread
+            .spawn(move || work(&connection, &nudged, &flag, &failed))
+            .expect("the system can start a thread");
         Self { nudges: Some(nudges), long, news: 0, thread: Some(thread) }
     }
 
     /// Counts what a commit has written; to be called by the writer after each one, on its own connection.
-    pub(super) fn committed(&mut self, bytes: usize, connection: &Connection) {
+    pub(super) fn committed(&mut self, bytes: usize, connection: &Connection) -> rusqlite::Result<()> {
         self.news += bytes;
         if self.news >= EVERY_BYTES {
             self.news = 0;
@@ -53,8 +56,9 @@ impl Checkpointer {
             }
         }
         if self.long.swap(false, Ordering::Relaxed) {
-            let _ = checkpoint(connection);
+            checkpoint(connection)?;
         }
+        Ok(())
     }
 }
 
@@ -67,7 +71,12 @@ impl Drop for Checkpointer {
     }
 }
 
-fn work(connection: &Connection, nudged: &mpsc::Receiver<()>, long: &AtomicBool) {
+fn work(
+    connection: &Connection,
+    nudged: &mpsc::Receiver<()>,
+    long: &AtomicBool,
+    failed: &watch::Sender<Option<String>>,
+) {
     loop {
         match nudged.recv_timeout(IDLE) {
             Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => {}
@@ -80,13 +89,20 @@ fn work(connection: &Connection, nudged: &mpsc::Receiver<()>, long: &AtomicBool)
                 long.store(true, Ordering::Relaxed);
             }
             Ok(_) => {}
-            // The writer meets the same disk and fails first; here it is only late.
-            Err(error) => tracing::warn!(%error, "a checkpoint failed"),
+            Err(error) => {
+                tracing::error!(%error, "a checkpoint failed; the process has to stop");
+                failed.send_replace(Some(error.to_string()));
+                return;
+            }
         }
     }
 }
 
-/// Copies what can be copied without waiting; gives the length of the log in pages.
+/// Copies what can be copied without waiting; gives the length of the log in pages. Somebody else at the same
+/// work is no failure.
 fn checkpoint(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1))
+    match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(0),
+        other => other,
+    }
 }

@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use super::{
     Sqlite,
     changes::Books,
-    checkpoint::Checkpointer,
     counts::Counts,
     inspect::Inspector,
     keys::Keys,
@@ -94,7 +93,7 @@ impl Sqlite {
         }
         let scopes = Scopes::default();
         let readers = Readers::start(path, options.readers).map_err(unusable)?;
-        let checkpointer = Checkpointer::start(connect(path, options.sync).map_err(unusable)?);
+        let checkpoints = connect(path, options.sync).map_err(unusable)?;
         let ids = Ids::new(start.id_key);
         let keys = Keys::load(&connection).map_err(unusable)?;
         let books = Books {
@@ -108,7 +107,7 @@ impl Sqlite {
         let inspected = (!start.clean).then(|| readers::connect(path)).transpose().map_err(unusable)?;
         let inspector = inspected.map(|connection| Inspector::start(connection, found));
         let folding = (readers::connect(path).map_err(unusable)?, ids.clone());
-        let writer = Writer::start(connection, books, feed, checkpointer, folding);
+        let writer = Writer::start(connection, books, feed, checkpoints, folding);
         Ok(Self {
             writer,
             readers,

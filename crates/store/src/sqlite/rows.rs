@@ -147,6 +147,9 @@ pub(super) fn entries(
 
 /// Segments that hold entries behind a place, until there are `max` entries, each with its first number.
 fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Log)>> {
+    if after >= (1 << PLACE_BITS) - 1 {
+        return Ok(Vec::new());
+    }
     // The segment that holds `after` may hold more behind it; it begins at or before that place.
     let mut statement = tx.prepare_cached(
         "SELECT place, bytes FROM segments
@@ -166,8 +169,10 @@ fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(
     while let Some(row) = rows.next()? {
         let at: i64 = row.get(0)?;
         let log = Log::unpack(Bytes::from(row.get::<_, Vec<u8>>(1)?))?;
-        count += log.entries().len();
-        found.push((Seq::try_from(at - first).unwrap_or_default(), log));
+        let first_seq = Seq::try_from(at - first).unwrap_or_default();
+        let seen = usize::try_from((after + 1).saturating_sub(first_seq)).unwrap_or(usize::MAX);
+        count += log.entries().len().saturating_sub(seen);
+        found.push((first_seq, log));
         if count >= max {
             break;
         }
@@ -253,12 +258,16 @@ pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> Read<Due> {
     let mut due = Due::default();
     for row in rows {
         let (task, at) = row?;
-        if at > now.as_millis() {
-            due.next = Some(Timestamp::from_millis(at));
-            break;
+        if at <= now.as_millis() {
+            due.tasks.push(task);
         }
-        due.tasks.push(task);
     }
+    let next: Option<i64> = tx
+        .prepare_cached(
+            "SELECT min(next_run_at) FROM tasks WHERE next_run_at IS NOT NULL AND next_run_at > ?1",
+        )?
+        .query_row(params![now.as_millis()], |row| row.get(0))?;
+    due.next = next.map(Timestamp::from_millis);
     due.suspect = tx
         .prepare_cached(
             "SELECT n FROM tasks WHERE next_run_at IS NOT NULL AND next_run_at <= ?1 AND deaths >= 2

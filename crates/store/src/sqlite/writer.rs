@@ -53,11 +53,12 @@ impl Writer {
         connection: Connection,
         books: Books,
         feed: Feed,
-        checkpointer: Checkpointer,
+        checkpoints: Connection,
         folding: (Connection, Ids),
     ) -> Self {
         let (jobs, queue) = mpsc::channel();
         let (failed, failure) = watch::channel(None);
+        let checkpointer = Checkpointer::start(checkpoints, failed.clone());
         let folded = jobs.clone();
         let docs = Docs::start(folding.0, folding.1, move |doc| drop(folded.send(Job::Doc(doc))));
         let desk = Desk { connection, books, feed, checkpointer, docs };
@@ -222,8 +223,7 @@ impl Desk {
         for task in self.books.grown.drain(..) {
             self.docs.grown(task);
         }
-        self.checkpointer.committed(bytes, &self.connection);
-        Ok(())
+        self.checkpointer.committed(bytes, &self.connection)
     }
 
     /// Gives free pages back when a quarter of the file is free; a little at a time, and only while nothing waits.

@@ -44,10 +44,11 @@ impl Row {
     /// The row after a step, or what the refused step has met.
     pub(crate) fn after(&self, advance: &Advance) -> Result<Self, Conflict> {
         // Field by field: whoever adds a column to the table has to read it here too.
-        let Effects { from, fence, due, max_unanswered, fence_step, attempts, unanswered, work } =
+        let Effects { from, fence, held, due, max_unanswered, fence_step, attempts, unanswered, work } =
             advance.step.effects();
         let allowed = from.contains(self.state)
             && fence.is_none_or(|fence| fence == self.fence)
+            && (!held || self.work == Work::Held)
             && (!due || matches!(self.work, Work::Due(_)))
             && self.unanswered <= max_unanswered;
         if !allowed {

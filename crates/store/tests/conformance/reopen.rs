@@ -45,7 +45,7 @@ async fn held_work_is_due_again_and_counts_a_death(bench: &dyn Bench) {
             (death, death, death, TaskState::Working)
         );
         let early = store.due(at(1_000 * death - 1), 10).await.unwrap();
-        assert_eq!((early.tasks, early.suspect), (vec![], None));
+        assert_eq!((early.tasks, early.suspect, early.next), (vec![], None, Some(now)));
         // From the second death on it is a suspect, and named apart.
         let due = store.due(now, 10).await.unwrap();
         let (tasks, suspect) = if death < 2 { (vec![no], None) } else { (vec![], Some(no)) };

@@ -24,8 +24,6 @@ pub(super) struct Life {
     pub(super) run: Option<Run>,
     /// Runs that held it before.
     pub(super) former: Vec<Run>,
-    /// How many runs there have been.
-    runs: usize,
 }
 
 /// A task's row.
@@ -43,8 +41,6 @@ pub(super) struct Row {
 /// A run and what it believes.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
-    /// Its place among the runs of the task.
-    number: usize,
     pub(super) fence: i64,
     pub(super) attempt: i64,
     pub(super) standing: Standing,
@@ -65,7 +61,6 @@ impl Life {
             asked: 0,
             run: None,
             former: Vec::new(),
-            runs: 0,
         };
         life.append(log);
         if work == Work::Held {
@@ -76,11 +71,12 @@ impl Life {
 
     /// What a store does with a change. Every column of the table is read here.
     pub(super) fn commit(&mut self, advance: &Advance) -> Result<(), Conflict> {
-        let Effects { from, fence, due, max_unanswered, fence_step, attempts, unanswered, work } =
+        let Effects { from, fence, held, due, max_unanswered, fence_step, attempts, unanswered, work } =
             advance.step.effects();
         let row = &mut self.row;
         let allowed = from.contains(row.standing.state)
             && fence.is_none_or(|fence| fence == row.fence)
+            && (!held || row.work == Work::Held)
             && (!due || matches!(row.work, Work::Due(_)))
             && row.unanswered <= max_unanswered;
         if !allowed {
@@ -101,14 +97,8 @@ impl Life {
     /// Somebody holds the work from now on.
     pub(super) fn take_up(&mut self, standing: Standing) {
         self.let_go();
-        self.runs += 1;
         let Row { fence, attempt, .. } = self.row;
-        self.run = Some(Run { number: self.runs, fence, attempt, standing });
-    }
-
-    /// A turn began and ended in one change: nobody held it, and nobody before it may write any more.
-    pub(super) fn pass_over(&mut self) {
-        self.runs += 1;
+        self.run = Some(Run { fence, attempt, standing });
     }
 
     /// The run is over.
@@ -123,11 +113,6 @@ impl Life {
             self.row.work = Work::Due(now);
             self.row.deaths += 1;
         }
-    }
-
-    /// Whether nothing a former run writes may be taken: others have held the work since, or the turn is over.
-    pub(super) fn is_stale(&self, run: Run) -> bool {
-        run.number < self.runs || self.row.standing.state.is_settled()
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -321,10 +321,8 @@ impl World {
         let change = Advance { status: Some((standing.state, self.now())), ..self.step(step, events) };
         let result = self.commit(&change);
         assert_eq!(result.is_ok(), now.is_interrupted(), "{step:?} met {result:?}");
-        match (result, step, &mut self.life) {
-            (Ok(()), Step::Resume, Some(life)) => life.take_up(standing),
-            (Ok(()), Step::Settle, Some(life)) => life.pass_over(),
-            _ => {}
+        if let (Ok(()), Step::Resume, Some(life)) = (result, step, &mut self.life) {
+            life.take_up(standing);
         }
     }
 
@@ -413,19 +411,15 @@ impl World {
         }
     }
 
-    /// One of the former runs writes. It must not, once another has held the work or the turn is over; until then
-    /// it keeps quiet by itself.
+    /// One of the former runs writes. Whoever let go of the work, or lost it, writes no more.
     fn write_stale(&mut self, step: fn(i64, Timestamp) -> Step, state: TaskState) {
         let Some(life) = &self.life else { return };
         let turn = usize::try_from(self.acts).unwrap_or_default();
         let Some(run) = life.former.get(turn % life.former.len().max(1)) else { return };
-        if life.is_stale(*run) {
-            let stale = step(run.fence, self.now());
-            let status = NAMES.status(state, Some(word("late")), self.now());
-            let late =
-                Advance { visibility: Some(Visibility::Visible), ..self.says(stale, state, vec![status]) };
-            self.commit(&late).expect_err("a stale run wrote");
-        }
+        let stale = step(run.fence, self.now());
+        let status = NAMES.status(state, Some(word("late")), self.now());
+        let late = Advance { visibility: Some(Visibility::Visible), ..self.says(stale, state, vec![status]) };
+        self.commit(&late).expect_err("a stale run wrote");
     }
 
     fn update_run(&mut self, standing: Standing) {

@@ -177,7 +177,7 @@ impl Driver {
         let task = self.any_task();
         let parts = json!([{"text": "x"}]);
         let message = |message: Value| json!({"message": message});
-        let (method, params, error) = match self.random.within(0..=11) {
+        let (method, params, error) = match self.random.within(0..=12) {
             0 => ("GetTask", unknown, NOT_FOUND),
             1 => ("CancelTask", unknown, NOT_FOUND),
             2 => ("SubscribeToTask", unknown, NOT_FOUND),
@@ -198,6 +198,15 @@ impl Driver {
             10 => {
                 let id = &self.reference.tasks[task].id;
                 ("GetTask", json!({"id": id, "historyLength": -1}), INVALID)
+            }
+            11 => {
+                // Only an open task looks at the conversation: one that is over takes no message at all.
+                let task = self.open.first().map(|open| self.reference.tasks[*open].id.clone());
+                let mut astray = json!({"messageId": "m", "role": "ROLE_USER", "parts": parts});
+                astray["contextId"] =
+                    if task.is_some() { "another conversation".into() } else { Value::from(1) };
+                astray["taskId"] = task.into();
+                ("SendMessage", message(astray), INVALID)
             }
             _ => {
                 let other = if agent == "echo" { "approver" } else { "echo" };

@@ -332,3 +332,6 @@ fn write(text: &str, at_once: bool) -> Vec<Event> {
     events.push(status(State::Completed, Some(format!("{sections} sections written"))));
     events
 }
+
+#[cfg(test)]
+mod tests;

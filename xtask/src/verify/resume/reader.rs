@@ -30,7 +30,9 @@ pub(crate) struct Reader {
     stages: watch::Receiver<Stage>,
     /// How often the reader still cuts its stream.
     cuts_left: u64,
+    /// The boot the task was made in, and the last one that was called.
     first_boot: u64,
+    last_boot: u64,
     followed: Followed,
 }
 
@@ -48,6 +50,12 @@ pub(crate) struct Followed {
     pub(crate) findings: Vec<String>,
 }
 
+/// A stream and the boot it was opened in.
+struct Opened {
+    frames: Frames,
+    up: Stage,
+}
+
 /// Where and when the reader takes a stream up again.
 enum Pause {
     None,
@@ -58,7 +66,7 @@ enum Pause {
 impl Reader {
     pub(crate) fn new(piece: Piece, mut random: Random, stages: watch::Receiver<Stage>) -> Self {
         let cuts_left = random.within(1..=10);
-        Self { piece, random, stages, cuts_left, first_boot: 0, followed: Followed::default() }
+        Self { piece, random, stages, cuts_left, first_boot: 0, last_boot: 0, followed: Followed::default() }
     }
 
     pub(crate) async fn run(mut self) -> Followed {
@@ -69,15 +77,15 @@ impl Reader {
     }
 
     async fn follow_task(&mut self) -> Result<(), String> {
-        let (mut track, mut frames) = self.begin().await?;
+        let (mut track, mut stream) = self.begin().await?;
         loop {
-            self.read(&mut track, frames).await?;
+            self.read(&mut track, stream).await?;
             if track.outcome().is_some() {
                 break;
             }
             self.wait_before_resuming(&track).await?;
-            frames = match self.resume(&mut track).await? {
-                Some(frames) => frames,
+            stream = match self.resume(&mut track).await? {
+                Some(stream) => stream,
                 None => break,
             };
         }
@@ -97,22 +105,23 @@ impl Reader {
     }
 
     /// Makes the task. When the first frame does not come through, the same message is sent again.
-    async fn begin(&mut self) -> Result<(Track, Frames), String> {
+    async fn begin(&mut self) -> Result<(Track, Opened), String> {
         let params = message(self.random.uuid(), &self.piece.text(), false);
-        let (frames, first) = loop {
+        loop {
             let (up, mut caller) = self.next_up().await?;
             match open(&mut caller, &[], "SendStreamingMessage", params.clone()).await {
-                Ok(opened) => break opened,
+                Ok((frames, first)) => {
+                    self.first_boot = self.last_boot;
+                    return Ok((Track::begin(&first)?, Opened { frames, up }));
+                }
                 Err(failure) => self.forgive(up, failure).await?,
             }
-        };
-        self.first_boot = self.boot();
-        Ok((Track::begin(&first)?, frames))
+        }
     }
 
     /// Follows the stream to its end, to a cut of its own, or to the server's death.
-    async fn read(&mut self, track: &mut Track, mut frames: Frames) -> Result<(), String> {
-        let up = *self.stages.borrow();
+    async fn read(&mut self, track: &mut Track, stream: Opened) -> Result<(), String> {
+        let Opened { mut frames, up } = stream;
         let mut left = match self.cuts_left {
             0 => u64::MAX,
             _ => self.random.within(EVENTS_BETWEEN_CUTS),
@@ -175,8 +184,8 @@ impl Reader {
     }
 
     /// Takes the stream up again: where it was cut or, now and then, further back; sometimes after having asked
-    /// for what is not there.
-    async fn resume(&mut self, track: &mut Track) -> Result<Option<Frames>, String> {
+    /// for what is not there. Nothing when it is refused.
+    async fn resume(&mut self, track: &mut Track) -> Result<Option<Opened>, String> {
         if self.random.within(0..=9) == 0 {
             self.ask_beyond(track).await?;
         }
@@ -192,7 +201,7 @@ impl Reader {
             match open(&mut caller, &headers, "SubscribeToTask", params).await {
                 Ok((frames, first)) => {
                     track.resume(from, &first);
-                    return Ok(Some(frames));
+                    return Ok(Some(Opened { frames, up }));
                 }
                 Err(failure @ Failure::Error { code: UNSUPPORTED_OPERATION, .. }) => {
                     track.find("missing", format!("resumed from {from}, before the end: {failure}"));
@@ -223,7 +232,7 @@ impl Reader {
         if track.outcome() != read {
             track.find("wrong", format!("shown as {:?}, read as {read:?}", track.outcome()));
         }
-        let deaths = self.boot() - self.first_boot;
+        let deaths = self.last_boot - self.first_boot;
         if deaths >= DEATHS_TO_FAIL && status_text(found).contains("poisoned") {
             self.followed.given_up = true;
         } else if let Some(fault) = self.piece.fault_in(found) {
@@ -231,18 +240,14 @@ impl Reader {
         }
     }
 
-    fn boot(&self) -> u64 {
-        match *self.stages.borrow() {
-            Stage::Up { boot, .. } => boot,
-            Stage::Down | Stage::Over => self.first_boot,
-        }
-    }
-
     /// Waits until the server is up, and whom to call then.
     async fn next_up(&mut self) -> Result<(Stage, Caller), String> {
         let stage = self.stages.wait_for(|stage| matches!(stage, Stage::Up { .. })).await;
         match *stage.map_err(|_| "the campaign ended under its readers".to_owned())? {
-            up @ Stage::Up { address, .. } => Ok((up, Caller::new(address))),
+            up @ Stage::Up { boot, address } => {
+                self.last_boot = boot;
+                Ok((up, Caller::new(address)))
+            }
             Stage::Down | Stage::Over => Err("the campaign is over".to_owned()),
         }
     }

@@ -29,6 +29,8 @@ pub(crate) struct Storm {
     pub(crate) address: watch::Sender<Option<SocketAddr>>,
     /// Connections that broke because the server was killed.
     pub(crate) cuts: AtomicU64,
+    /// Sends that the server had no time for; they count as lost.
+    pub(crate) postponed: AtomicU64,
     clock: AtomicU64,
 }
 
@@ -43,7 +45,8 @@ impl Storm {
     pub(crate) fn new(plan: Plan, waiting: Vec<String>, address: SocketAddr) -> Self {
         let judge = Mutex::new(Judge::new(plan.keys.len()));
         let address = watch::Sender::new(Some(address));
-        Self { plan, waiting, judge, address, cuts: AtomicU64::new(0), clock: AtomicU64::new(0) }
+        let [cuts, postponed, clock] = [(); 3].map(|()| AtomicU64::new(0));
+        Self { plan, waiting, judge, address, cuts, postponed, clock }
     }
 
     /// Sends them all; `halfway` is done while they are sent, once half of them have been taken up.
@@ -97,7 +100,10 @@ impl Storm {
                 self.cut(address, send);
                 Verdict::Lost
             }
-            Err(failure) if failure.is_passing() => Verdict::Lost,
+            Err(failure) if failure.is_passing() => {
+                self.postponed.fetch_add(1, Ordering::Relaxed);
+                Verdict::Lost
+            }
             Err(failure) => {
                 self.judge().find(format!("key {}, {:?}: {failure}", send.key, send.mode));
                 Verdict::Lost

@@ -1,6 +1,6 @@
 //! A message to a task that exists: the answer it waited for, or more to one that is being worked on.
 
-use protocol::{ErrorKind, Event, Message, Task, TaskState};
+use protocol::{ErrorKind, Event, Message, Task};
 
 use super::{
     Sending, Submitted,
@@ -77,7 +77,7 @@ async fn answer(
             no,
             step,
             log: outline.log,
-            status: Some((outline.standing.state, outline.now)),
+            status: Some((outline.standing.state, outline.since)),
             visibility: None,
             saved: outline.saved,
             key,
@@ -104,8 +104,8 @@ async fn say_more(
     let change = Change::Advance(Box::new(Advance {
         no,
         step: Step::Listen,
+        status: log.status(),
         log: log.clone(),
-        status: Some((TaskState::Working, engine.clock.now())),
         visibility: None,
         saved: None,
         key,

@@ -32,7 +32,7 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Subm
             context,
             log: outline.log,
             state: outline.standing.state,
-            status_at: outline.now,
+            status_at: outline.since,
             visibility: outline.standing.visibility,
             work: outline.work,
             saved: outline.saved,

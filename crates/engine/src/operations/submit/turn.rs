@@ -44,7 +44,8 @@ pub(super) struct Outline {
     pub(super) standing: Standing,
     pub(super) work: Work,
     pub(super) saved: Option<Bytes>,
-    pub(super) now: Timestamp,
+    /// Since when the task stands there.
+    pub(super) since: Timestamp,
 }
 
 /// What became of it.
@@ -81,7 +82,8 @@ async fn begin_later(
     let standing = Standing { visibility: Visibility::Visible, ..after(&opening.0, sending.wait) };
     let log = Log::pack([opening]);
     let watcher = sending.watch(turn.no);
-    let outline = Outline { log: log.clone(), standing, work: Work::Due(now), saved: None, now };
+    let since = since(&log, now);
+    let outline = Outline { log: log.clone(), standing, work: Work::Due(now), saved: None, since };
     let begun = engine.runner.queue(engine.store.commit(change(outline))).await;
     begun_as(told(begun), turn.task, standing.visibility, &log, Some(watcher))
 }
@@ -117,7 +119,7 @@ async fn begin_now(
     };
     let mut run = Run::new(&engine.runner, slot, begin, None);
     let mut events = vec![opening];
-    let mut outline = Outline { log: Log::default(), standing, work: Work::Held, saved: None, now };
+    let mut outline = Outline { log: Log::default(), standing, work: Work::Held, saved: None, since: now };
     if wait == Wait::Not {
         if standing.state == TaskState::Submitted {
             events.push((turn.names.status(TaskState::Working, None, now), None));
@@ -134,6 +136,7 @@ async fn begin_now(
         }
     }
     outline.log = Log::pack(events);
+    outline.since = since(&outline.log, now);
     let (log, visibility) = (outline.log.clone(), outline.standing.visibility);
 
     if outline.work == Work::Idle {
@@ -150,6 +153,11 @@ async fn begin_now(
     let receipt = engine.store.commit(change(outline));
     let begun = engine.runner.launch(run, receipt).await;
     begun_as(told(begun), turn.task, visibility, &log, Some(watcher))
+}
+
+/// The time of the log's last status; a bare message has none of its own.
+fn since(log: &Log, now: Timestamp) -> Timestamp {
+    log.status().map_or(now, |(_, at)| at)
 }
 
 fn told<E>(begun: Result<Result<Committed, NotCommitted>, E>) -> Result<Committed, NotCommitted> {

@@ -21,6 +21,12 @@ pub(crate) fn say(text: &str) -> Say {
 }
 
 impl Say {
+    /// Under this message id.
+    pub(crate) fn id(mut self, id: &str) -> Self {
+        self.0.message.id = id.into();
+        self
+    }
+
     /// To a task that exists.
     pub(crate) fn to(mut self, task: &TaskId) -> Self {
         self.0.message.task_id = Some(task.clone());
