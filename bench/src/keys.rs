@@ -52,7 +52,7 @@ impl Design {
         match self {
             Self::None => "no keys".to_owned(),
             Self::Tree => "one unique B-tree".to_owned(),
-            Self::Hours { rows } => format!("a table for every {rows} rows"),
+            Self::Hours { rows } => format!("hour tables of {rows} rows"),
             Self::Runs => "sorted runs with filters".to_owned(),
         }
     }

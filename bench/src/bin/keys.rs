@@ -49,7 +49,7 @@ fn main() -> Result<()> {
 }
 
 fn print_table(trials: &[Trial], piece: u64) -> Result<()> {
-    let window = piece * PIECES_A_WINDOW as u64;
+    let window = thousands((piece * PIECES_A_WINDOW as u64) as f64);
     println!(
         "| keys | rows/s, first {window} | rows/s, last {window} | × none, first | × none, last | µs to find one |"
     );
@@ -61,9 +61,16 @@ fn print_table(trials: &[Trial], piece: u64) -> Result<()> {
             trial.probe()?.map_or_else(|| "–".to_owned(), |time| format!("{:.1}", time.as_secs_f64() * 1e6));
         let (of_first, of_last) = (first / none[0], last / none[1]);
         let name = trial.design().name();
-        println!("| {name} | {first:.0} | {last:.0} | {of_first:.2} | {of_last:.2} | {found} |");
+        let (first, last) = (thousands(first), thousands(last));
+        println!("| {name} | {first} | {last} | {of_first:.2} | {of_last:.2} | {found} |");
     }
     Ok(())
+}
+
+fn thousands(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// A folder that goes with this value.

@@ -78,7 +78,13 @@ pub fn run() -> ExitCode {
 fn start(flags: ServeFlags) -> anyhow::Result<()> {
     let settings = settings(flags)?;
     start_logging();
-    runtime()?.block_on(serve(settings)).map_err(anyhow::Error::from)
+    let runtime = runtime()?;
+    let served = runtime.block_on(serve(settings));
+    if matches!(served, Err(ServeError::StoreFailed(_))) {
+        // Nothing that is still under way can be kept; waiting for it would only delay the restart.
+        runtime.shutdown_background();
+    }
+    Ok(served?)
 }
 
 /// Says what is wrong with a store, if anything is.

@@ -29,6 +29,11 @@ const CELLS: [Cell; 4] = [
 ];
 const WARM_UP: (Cell, Limit) = (Cell { mode: "get", connections: 16 }, Limit::Seconds(0.5));
 
+/// What a store that nobody has open consists of; the second file is there only if the first is behind.
+const DATA: [&str; 2] = ["a2ad.db", "a2ad.db-wal"];
+/// Ids of some of its tasks.
+const IDS: &str = "ids";
+
 /// What came of it. Stores are known by their place in `stores`, the empty one first.
 pub(super) struct FullStore {
     stores: Vec<Store>,
@@ -77,7 +82,7 @@ impl FullStore {
     async fn measure_store(&mut self, plan: &Plan, places: &Places, number: usize) -> Result<()> {
         let folder = places.fresh_folder("round")?;
         copy(&self.stores[number].folder, &folder)?;
-        let ids = folder.join("ids");
+        let ids = folder.join(IDS);
         let server = Server::start(places, Contender::A2ad, &folder, None).await?;
         self.clean_starts.entry(number).or_default().push(millis(server.ready_after));
         server.load(places, WARM_UP.0, WARM_UP.1, Some(&ids)).await?;
@@ -161,21 +166,23 @@ impl Store {
         eprintln!("a store with {} tasks", thousands(tasks as f64));
         let folder = places.fresh_folder(&format!("store-{tasks}"))?;
         let server = Server::start(places, Contender::A2ad, &folder, None).await?;
-        let sample = server.load(places, SEND, Limit::Calls(tasks), Some(&folder.join("ids"))).await?;
+        let sample = server.load(places, SEND, Limit::Calls(tasks), Some(&folder.join(IDS))).await?;
         ensure!(sample.errors == 0 && sample.calls as u64 == tasks, "the store could not be filled");
         let resident = server.resident()?;
         server.terminate().await?;
-        let bytes = fs::metadata(folder.join("a2ad.db")).context("there is no store")?.len();
+        let mut bytes = 0;
+        for name in DATA {
+            bytes += fs::metadata(folder.join(name)).map_or(0, |file| file.len());
+        }
         Ok(Self { tasks, folder, bytes, resident })
     }
 }
 
-/// Copies the files of a folder; they are on disk when this returns.
+/// Copies a store and what is known of it; all is on disk when this returns.
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    for entry in fs::read_dir(from).context("cannot list a store")? {
-        let entry = entry?;
-        let copy = to.join(entry.file_name());
-        fs::copy(entry.path(), &copy).context("cannot copy a store")?;
+    for name in DATA.into_iter().chain([IDS]).filter(|name| from.join(name).exists()) {
+        let copy = to.join(name);
+        fs::copy(from.join(name), &copy).context("cannot copy a store")?;
         File::options().write(true).open(&copy)?.sync_all().context("cannot sync a copy")?;
     }
     Ok(())

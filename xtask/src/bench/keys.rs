@@ -31,7 +31,7 @@ pub(super) fn describe(text: &mut String, table: &str) -> Result<()> {
          Not the program but its question: SQLite alone, WAL, `synchronous=FULL`, one thread, commits of 64 rows of a\n\
          task and its segment, 1.4 KB together; only the keys are kept differently, and the ways take turns. The\n\
          program keeps sorted runs.\n\n{}",
-        table
+        table.trim_end()
     )?;
     Ok(())
 }

@@ -82,10 +82,10 @@ async fn inject(trial: &Trial, means: Means, pace: Pace, stand: &Stand) -> Resul
         let tally = campaign.run(faults).await.with_context(|| format!("faults of kind {}", kind.name()))?;
         total.add(kind.name(), tally);
     }
-    Ok(Seen { figures: figures(&total, used), findings: total.findings })
+    Ok(Seen { figures: figures(&total, &used), findings: total.findings })
 }
 
-fn figures(total: &Tally, means: Map<String, Value>) -> Value {
+fn figures(total: &Tally, means: &Map<String, Value>) -> Value {
     json!({
         "faults": total.faults,
         "at_start": total.at_start,

@@ -191,6 +191,8 @@ impl fmt::Display for Failure {
     }
 }
 
+impl std::error::Error for Failure {}
+
 impl From<http::Error> for Failure {
     fn from(error: http::Error) -> Self {
         match error {

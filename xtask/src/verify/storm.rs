@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use self::judge::Judge;
@@ -44,7 +44,8 @@ async fn campaign(trial: &Trial, stand: &Stand) -> Result<Seen> {
     let mut random = Random::new(trial.seed);
     let plan = Plan::new(&mut random, trial.size);
     let server = Server::start(&stand.program, &stand.store).await?;
-    let waiting = make_waiting(&mut random, plan.waiting, server.address).await.map_err(failed)?;
+    let waiting =
+        make_waiting(&mut random, plan.waiting, server.address).await.context("before the storm")?;
     let (storm, second) = (plan.storm.clone(), plan.second.clone());
     let state = Arc::new(Storm::new(plan, waiting, server.address));
 
@@ -53,7 +54,7 @@ async fn campaign(trial: &Trial, stand: &Stand) -> Result<Seen> {
     state.send_all(second.clone(), async {}).await;
     state.send_all(state.plan.ask_again(&second), async {}).await;
 
-    compare(&state, server.address).await.map_err(failed)?;
+    compare(&state, server.address).await.context("after the storm")?;
     let status = server.terminate(STOP_LIMIT).await?;
     if !status.success() {
         state.judge().find(format!("the server answered SIGTERM with {status}"));
@@ -130,8 +131,4 @@ fn seen(storm: &Storm) -> Seen {
         "kills": 1,
     });
     Seen { figures, findings: judge.findings }
-}
-
-fn failed(failure: Failure) -> anyhow::Error {
-    anyhow!("a call that must succeed failed: {failure}")
 }

@@ -3,7 +3,7 @@
 use a2ad_engine::Resume;
 use protocol::ErrorKind;
 
-use crate::common::{House, Setup, artifact, chunk, done, progress, refused, say};
+use crate::common::{House, Setup, artifact, chunk, done, progress, refused};
 
 /// A task at work whose log has five events.
 async fn five() -> (House, crate::common::Taken, Vec<String>) {

@@ -61,6 +61,12 @@ pub(crate) struct Divergence(pub(crate) String);
 
 pub(crate) type Outcome = Result<(), Divergence>;
 
+impl From<Failure> for Divergence {
+    fn from(failure: Failure) -> Self {
+        Self(format!("expected a result, got {failure}"))
+    }
+}
+
 impl Driver {
     pub(crate) fn new(agent: &'static str, random: Random, address: SocketAddr) -> Self {
         Self {
@@ -91,14 +97,14 @@ impl Driver {
         let method = if mode == Mode::Stream { "SendStreamingMessage" } else { "SendMessage" };
         if mode == Mode::Stream && matches!(verdict, Verdict::Taken | Verdict::Known(..)) {
             let frames = self.caller.stream_with(&headers, self.agent, method, params).await;
-            return self.see_stream(&said, verdict, frames.map_err(unexpected)?, history).await;
+            return self.see_stream(&said, verdict, frames?, history).await;
         }
         let told = self.caller.call_with(&headers, self.agent, method, params).await;
         match verdict {
             Verdict::Reused => expect_error(told, -32602, "MESSAGE_ID_REUSED"),
             Verdict::TooLate => expect_error(told, -32004, "UNSUPPORTED_OPERATION"),
             Verdict::Taken => {
-                let told = told.map_err(unexpected)?;
+                let told = told?;
                 expect(!told.replayed, || "a new message is flagged as a replay".to_owned())?;
                 let (task, number) = self.take(&said, mode, &told.result["task"])?;
                 if mode == Mode::Wait {
@@ -109,7 +115,7 @@ impl Driver {
                 self.settle(task).await
             }
             Verdict::Known(task, number) => {
-                let told = told.map_err(unexpected)?;
+                let told = told?;
                 expect(told.replayed, || "a replay is not flagged".to_owned())?;
                 let shown = &told.result["task"];
                 let known = &self.reference.tasks[task];
@@ -130,7 +136,7 @@ impl Driver {
             params["historyLength"] = history.into();
         }
         self.note(format!("GetTask {params}"));
-        let shown = self.caller.call(self.agent, "GetTask", params).await.map_err(unexpected)?;
+        let shown = self.caller.call(self.agent, "GetTask", params).await?;
         self.compare(task, self.reference.tasks[task].log.len(), history, true, &shown)
     }
 
@@ -142,7 +148,7 @@ impl Driver {
             return expect_error(told, -32002, "TASK_NOT_CANCELABLE");
         }
         self.reference.cancel(task);
-        let shown = told.map_err(unexpected)?.result;
+        let shown = told?.result;
         self.compare(task, self.reference.tasks[task].log.len(), None, true, &shown)
     }
 
@@ -160,7 +166,7 @@ impl Driver {
             let told = frames.map(|_| Told { result: json!("a stream"), replayed: false });
             return expect_error(told, -32004, "UNSUPPORTED_OPERATION");
         }
-        let mut frames = frames.map_err(unexpected)?;
+        let mut frames = frames?;
         let first = next(&mut frames).await?;
         let shown = &first.result["task"];
         match from {
@@ -196,9 +202,9 @@ impl Driver {
             params["pageToken"] = walk.token.as_str().into();
         }
         self.note(format!("ListTasks {params}"));
-        let page = self.caller.call(self.agent, "ListTasks", params).await.map_err(unexpected)?;
-        let (total, rest) = self.reference.list(&filter, walk.as_ref().map(|walk| &walk.behind));
-        let mut rest: Vec<Place> = rest.take(size + 1).cloned().collect();
+        let page = self.caller.call(self.agent, "ListTasks", params).await?;
+        let behind = walk.as_ref().map(|walk| &walk.behind);
+        let (total, mut rest) = self.reference.list(&filter, behind, size + 1);
         let more = rest.len() > size;
         rest.truncate(size);
         let history = (history < 3).then(|| usize::try_from(history).unwrap_or_default());
@@ -326,7 +332,7 @@ impl Driver {
         let started = Instant::now();
         loop {
             let params = json!({"id": self.reference.tasks[task].id});
-            let shown = self.caller.call(self.agent, "GetTask", params).await.map_err(unexpected)?;
+            let shown = self.caller.call(self.agent, "GetTask", params).await?;
             let rests = self.compare_but_time(task, events, None, &shown).is_ok();
             if rests || started.elapsed() > SETTLE_LIMIT {
                 return self.compare(task, events, None, true, &shown);
@@ -364,12 +370,12 @@ pub(crate) fn filter_params(filter: &Filter) -> Value {
 }
 
 async fn next(frames: &mut Frames) -> Result<Frame, Divergence> {
-    let frame = frames.next().await.map_err(unexpected)?;
+    let frame = frames.next().await?;
     frame.ok_or_else(|| Divergence("the stream ended where another event must come".to_owned()))
 }
 
 async fn end(frames: &mut Frames) -> Outcome {
-    match frames.next().await.map_err(unexpected)? {
+    match frames.next().await? {
         None => Ok(()),
         Some(frame) => Err(Divergence(format!("the stream must end and went on: {}", frame.result))),
     }
@@ -389,8 +395,4 @@ fn expect_error(told: Result<Told, Failure>, code: i64, reason: &str) -> Outcome
 
 fn differ(expected: &Value, shown: &Value) -> Outcome {
     if expected == shown { Ok(()) } else { Err(Divergence(format!("expected {expected}\n     got {shown}"))) }
-}
-
-fn unexpected(failure: Failure) -> Divergence {
-    Divergence(format!("expected a result, got {failure}"))
 }

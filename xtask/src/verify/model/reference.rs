@@ -166,20 +166,22 @@ impl Reference {
         Ok(())
     }
 
-    /// How many tasks match, and the places of those behind a place, in order.
-    pub(crate) fn list<'a>(
-        &'a self,
-        filter: &'a Filter,
-        behind: Option<&'a Place>,
-    ) -> (usize, impl Iterator<Item = &'a Place>) {
-        let matches = move |(Reverse(at), Reverse(task)): &&Place| {
-            let task = &self.tasks[*task];
-            filter.context.as_ref().is_none_or(|context| *context == task.context)
-                && filter.state.is_none_or(|state| state == task.state())
-                && filter.since.as_ref().is_none_or(|since| at >= since)
-        };
-        let all = || self.order.iter().filter(matches);
-        (all().count(), all().filter(move |place| behind.is_none_or(|behind| *place > behind)))
+    /// How many tasks match, and the places of the first `most` behind a place, in order.
+    pub(crate) fn list(&self, filter: &Filter, behind: Option<&Place>, most: usize) -> (usize, Vec<Place>) {
+        let (mut total, mut places) = (0, Vec::new());
+        for place in &self.order {
+            let task = &self.tasks[place.1.0];
+            let matches = filter.state.is_none_or(|state| state == task.state())
+                && filter.context.as_ref().is_none_or(|context| *context == task.context);
+            if filter.since.as_ref().is_some_and(|since| place.0.0 < *since) {
+                break;
+            }
+            total += usize::from(matches);
+            if matches && places.len() < most && behind.is_none_or(|behind| place > behind) {
+                places.push(place.clone());
+            }
+        }
+        (total, places)
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Race {
 /// The reply to a cancel.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
-    Canceled { state: String, status: String },
+    Canceled { status: Value },
     TooLate,
 }
 
@@ -57,10 +57,10 @@ impl Race {
         let mut found = one_end(log, state);
         found.extend(self.streamed.iter().flat_map(|streamed| same_story(streamed, log)));
         for reply in &self.cancels {
-            if let Reply::Canceled { state: told, status } = reply
-                && (told != CANCELED || *status != task["status"].to_string())
+            if let Reply::Canceled { status } = reply
+                && (status["state"] != CANCELED || *status != task["status"])
             {
-                found.push(format!("a cancel was told {told} with {status}, the task is {}", task["status"]));
+                found.push(format!("a cancel was told {status}, the task is {}", task["status"]));
             }
         }
         let winners = self.cancels.iter().filter(|reply| **reply != Reply::TooLate).count();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn told(state: &str) -> Reply {
-        Reply::Canceled { state: state.to_owned(), status: task(state)["status"].to_string() }
+        Reply::Canceled { status: task(state)["status"].clone() }
     }
 
     fn found(cancels: Vec<Reply>, streamed: Option<Vec<Event>>, state: &str, log: &[Event]) -> usize {

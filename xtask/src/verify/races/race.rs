@@ -130,7 +130,7 @@ pub(crate) async fn follow(frames: &mut Frames, mut each: impl FnMut(&Event)) ->
 /// What a cancel is told: the task as it ended, or that it had ended before.
 async fn cancel(caller: &mut Caller, task: &str) -> Result<Reply, Failure> {
     match caller.call(AGENT, "CancelTask", json!({"id": task})).await {
-        Ok(task) => Ok(Reply::Canceled { state: state(&task), status: task["status"].to_string() }),
+        Ok(mut task) => Ok(Reply::Canceled { status: task["status"].take() }),
         Err(Failure::Error { code: TASK_NOT_CANCELABLE, .. }) => Ok(Reply::TooLate),
         Err(failure) => Err(failure),
     }

@@ -82,7 +82,7 @@ async fn replay(caller: &mut Caller, track: &mut Track) -> Result<(), Failure> {
     let mut frames = subscribe(caller, &track.task, &headers).await?;
     match frames.next().await? {
         Some(first) => track.resume(0, &first),
-        None => track.find("missing", "resumed from 0: an empty stream".to_owned()),
+        None => track.find("missing", "resumed from 0: an empty stream"),
     }
     while let Some(frame) = frames.next().await? {
         track.follow(&frame);

@@ -141,7 +141,7 @@ impl Reader {
                 Err(Failure::Cut) => {
                     self.followed.cuts_by_kill += 1;
                     if *self.stages.borrow() == up {
-                        track.find("refused", "a living server cut the stream".to_owned());
+                        track.find("refused", "a living server cut the stream");
                     }
                     return Ok(());
                 }
@@ -204,7 +204,7 @@ impl Reader {
                     return Ok(Some(Opened { frames, up }));
                 }
                 Err(failure @ Failure::Error { code: UNSUPPORTED_OPERATION, .. }) => {
-                    track.find("missing", format!("resumed from {from}, before the end: {failure}"));
+                    track.find("missing", &format!("resumed from {from}, before the end: {failure}"));
                     return Ok(None);
                 }
                 Err(failure) => self.forgive(up, failure).await?,
@@ -230,13 +230,13 @@ impl Reader {
     fn judge_end(&mut self, track: &mut Track, found: &Value) {
         let read = crate::verify::view::View::of(found).ok().and_then(|view| view.outcome());
         if track.outcome() != read {
-            track.find("wrong", format!("shown as {:?}, read as {read:?}", track.outcome()));
+            track.find("wrong", &format!("shown as {:?}, read as {read:?}", track.outcome()));
         }
         let deaths = self.last_boot - self.first_boot;
         if deaths >= DEATHS_TO_FAIL && status_text(found).contains("poisoned") {
             self.followed.given_up = true;
         } else if let Some(fault) = self.piece.fault_in(found) {
-            track.find("wrong", fault);
+            track.find("wrong", &fault);
         }
     }
 

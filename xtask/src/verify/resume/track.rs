@@ -75,38 +75,41 @@ impl Track {
         self.stream = Stream::from(from);
         let task = &first.result["task"];
         if task["id"] != self.task.as_str() || !task["status"]["state"].is_string() {
-            self.find("form", format!("resumed from {from}, the first frame is no status: {}", first.result));
+            self.find(
+                "form",
+                &format!("resumed from {from}, the first frame is no status: {}", first.result),
+            );
         }
         for member in ["artifacts", "history"] {
             if task[member].as_array().is_some_and(|items| !items.is_empty()) {
-                self.find("form", format!("resumed from {from}, the first frame has {member}"));
+                self.find("form", &format!("resumed from {from}, the first frame has {member}"));
             }
         }
         if first.seq != Some(from) {
-            self.find("form", format!("resumed from {from}, the first frame has number {:?}", first.seq));
+            self.find("form", &format!("resumed from {from}, the first frame has number {:?}", first.seq));
         }
         if task["metadata"]["gap"] == true {
-            self.find("gap", format!("resumed from {from}, within the log, a gap is flagged"));
+            self.find("gap", &format!("resumed from {from}, within the log, a gap is flagged"));
         }
     }
 
     /// The open stream went on with this frame.
     pub(crate) fn follow(&mut self, frame: &Frame) {
         let Some(seq) = frame.seq else {
-            return self.find("form", format!("an event without a number: {}", frame.result));
+            return self.find("form", &format!("an event without a number: {}", frame.result));
         };
         self.place(seq);
         if self.stream.ended {
-            self.find("repeated", format!("event {seq} behind the end"));
+            self.find("repeated", &format!("event {seq} behind the end"));
         }
         let content = digest(&frame.result);
         if self.events.insert(seq, content).is_some_and(|before| before != content) {
-            self.find("repeated", format!("event {seq} has two contents"));
+            self.find("repeated", &format!("event {seq} has two contents"));
         }
         if seq > self.newest {
             self.newest = seq;
             if let Err(what) = self.view.apply(&frame.result) {
-                self.find("form", what);
+                self.find("form", &what);
             }
         }
         self.stream.ended = is_end(&frame.result);
@@ -115,7 +118,7 @@ impl Track {
     /// The open stream was closed in good order.
     pub(crate) fn close(&mut self) {
         if !self.stream.ended {
-            self.find("missing", format!("the stream was closed behind event {}", self.stream.last));
+            self.find("missing", &format!("the stream was closed behind event {}", self.stream.last));
         }
     }
 
@@ -125,15 +128,15 @@ impl Track {
         let seen = !self.stream.shown.insert(seq);
         self.stream.last = last.max(seq);
         if seq > last + 1 {
-            self.find("missing", format!("event {seq} after {last}"));
+            self.find("missing", &format!("event {seq} after {last}"));
         } else if seq <= last && seen {
-            self.find("repeated", format!("event {seq} after {last}"));
+            self.find("repeated", &format!("event {seq} after {last}"));
         } else if seq <= last {
-            self.find("reordered", format!("event {seq} after {last}"));
+            self.find("reordered", &format!("event {seq} after {last}"));
         }
     }
 
-    pub(crate) fn find(&mut self, kind: &str, what: String) {
+    pub(crate) fn find(&mut self, kind: &str, what: &str) {
         self.findings.push(format!("{kind}: task {}: {what}", self.task));
     }
 }

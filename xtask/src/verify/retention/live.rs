@@ -4,6 +4,7 @@
 //! call that had to wait, and not only for the one it stalled on.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ const BEAT: Duration = Duration::from_millis(8);
 /// The clients at work.
 pub(crate) struct Live {
     times: Arc<Mutex<Vec<Duration>>>,
+    sent: Arc<AtomicU64>,
     over: watch::Sender<bool>,
     clients: JoinSet<Vec<String>>,
 }
@@ -36,6 +38,7 @@ impl Live {
     /// Starts the clients; what they read is `open`, a task that stays.
     pub(crate) fn begin(address: SocketAddr, open: &str, random: &mut Random) -> Self {
         let times = Arc::new(Mutex::new(Vec::new()));
+        let sent = Arc::new(AtomicU64::new(0));
         let (over, stop) = watch::channel(false);
         let mut clients = JoinSet::new();
         for _ in 0..CLIENTS {
@@ -44,16 +47,22 @@ impl Live {
                 open: open.to_owned(),
                 random: random.branch(),
                 times: times.clone(),
+                sent: sent.clone(),
             };
             clients.spawn(client.run(stop.clone()));
         }
-        Self { times, over, clients }
+        Self { times, sent, over, clients }
     }
 
     /// Moves what was measured since the last time.
     pub(crate) fn drain_into(&self, times: &mut Times) {
         times.0.append(&mut self.times.lock().unwrap_or_else(PoisonError::into_inner));
         times.0.sort_unstable();
+    }
+
+    /// How many tasks the clients have made.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
     }
 
     /// Stops the clients and says what they found.
@@ -72,6 +81,7 @@ struct Client {
     open: String,
     random: Random,
     times: Arc<Mutex<Vec<Duration>>>,
+    sent: Arc<AtomicU64>,
 }
 
 impl Client {
@@ -93,6 +103,7 @@ impl Client {
 
     async fn call(&mut self) -> Result<(), Failure> {
         if self.random.within(0..=1) == 0 {
+            self.sent.fetch_add(1, Ordering::Relaxed);
             let params = message(self.random.uuid(), "live", false);
             return self.caller.call("echo", "SendMessage", params).await.map(drop);
         }

@@ -37,14 +37,23 @@ impl Sizes {
         Self { files, peak, _watch: watch }
     }
 
-    /// The largest size since the last time, and the size now.
-    pub(crate) fn take_peak(&self) -> (u64, u64) {
+    /// The largest size of both since the last time.
+    pub(crate) fn take_peak(&self) -> u64 {
         let now = total(&self.files);
-        (self.peak.swap(now, Ordering::Relaxed).max(now), now)
+        self.peak.swap(now, Ordering::Relaxed).max(now)
+    }
+
+    /// The size of the database without the log of writes.
+    pub(crate) fn database(&self) -> u64 {
+        size(&self.files[0])
     }
 }
 
-/// A file that is not there takes no room.
 fn total(files: &[PathBuf]) -> u64 {
-    files.iter().map(|file| fs::metadata(file).map_or(0, |metadata| metadata.len())).sum()
+    files.iter().map(|file| size(file)).sum()
+}
+
+/// A file that is not there takes no room.
+fn size(file: &Path) -> u64 {
+    fs::metadata(file).map_or(0, |metadata| metadata.len())
 }

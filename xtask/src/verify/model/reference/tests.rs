@@ -64,8 +64,8 @@ fn times_are_learned_once_and_order_the_list() {
 
     let places = |behind: Option<&Place>, since: &str| {
         let filter = Filter { since: Some(since.to_owned()), ..Filter::default() };
-        let (total, places) = echo.list(&filter, behind);
-        (total, places.map(|place| place.1.0).collect::<Vec<_>>())
+        let (total, places) = echo.list(&filter, behind, 9);
+        (total, places.iter().map(|place| place.1.0).collect::<Vec<_>>())
     };
     assert_eq!(places(None, "12:00"), (2, vec![new, old]));
     assert_eq!(places(Some(&(Reverse("12:00".to_owned()), Reverse(new))), "11:00"), (2, vec![old]));

@@ -94,8 +94,8 @@ fn a_list_with_a_task_too_many_or_a_message_too_often_is_found() {
     let good = task(json!([said("m0")]));
     assert_eq!(compare(std::slice::from_ref(&good), 1), 0);
     assert_eq!(compare(std::slice::from_ref(&good), 2), 1);
-    assert_eq!(compare(&[good.clone(), json!({"id": "u", "history": []})], 2), 1);
     assert_eq!(compare(&[task(json!([said("m0"), said("m0")]))], 1), 2);
+    assert_eq!(compare(&[good, json!({"id": "u", "history": []})], 2), 1);
 }
 
 #[test]
