@@ -19,6 +19,7 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
         let Some(frame) = frame else { break };
         let Ok(data) = frame.map_err(|_| cut_off())?.into_data() else { continue };
         if first.len() + whole.len() + data.len() > limit {
+            discard(body).await;
             return Err(too_large(limit));
         }
         // Most bodies are one frame, and then nothing is copied.
@@ -30,6 +31,21 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
         }
     }
     Ok(if whole.is_empty() { first } else { whole.freeze() })
+}
+
+/// Reads on for a while without keeping anything: a client that is still writing reads its answer only afterwards.
+async fn discard(mut body: Body) {
+    const MOST: usize = 64 << 20;
+    let reading = async {
+        let mut read = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            read += frame.data_ref().map_or(0, Bytes::len);
+            if read > MOST {
+                break;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(PATIENCE, reading).await;
 }
 
 fn too_large(limit: usize) -> Error {

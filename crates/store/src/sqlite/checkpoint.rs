@@ -18,9 +18,10 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::watch;
 
 /// How many bytes of news make a checkpoint worth its syncs.
-const EVERY_BYTES: usize = 8 << 20;
-/// How many pages the log may have before the writer helps.
-const LONG_LOG_PAGES: i64 = 16_384;
+const EVERY_BYTES: usize = 4 << 20;
+/// How many pages the log may have before the writer helps: what a process that was killed leaves behind has to be
+/// read before the next one can start.
+const LONG_LOG_PAGES: i64 = 6_144;
 /// How long a quiet store keeps pages in the log.
 const IDLE: Duration = Duration::from_secs(2);
 

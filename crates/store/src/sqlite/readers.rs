@@ -1,6 +1,8 @@
 //! A few threads that read, each on a connection of its own.
 
 use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread::JoinHandle,
@@ -97,10 +99,21 @@ fn work(mut connection: Connection, queue: &Mutex<mpsc::Receiver<Job>>) {
         // The lock is held while waiting: one thread waits for the next job, the others for their turn to.
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         match job {
-            Ok(job) => job(&mut connection),
+            Ok(job) => {
+                // Whoever waits for a job that panics is told; the next job finds the thread at its place.
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut connection))) {
+                    tracing::error!(panic = panic_text(&*panic), "a read panicked");
+                }
+            }
             Err(mpsc::RecvError) => return,
         }
     }
+}
+
+/// What a panic said.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }
 
 /// A connection that only reads.

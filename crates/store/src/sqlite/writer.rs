@@ -5,7 +5,12 @@
 //! error is the end: a disk that failed once is not asked again. The process stops, and what is in the file is
 //! what was acknowledged.
 
-use std::{sync::mpsc, thread::JoinHandle, time::Duration};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::mpsc,
+    thread::JoinHandle,
+    time::Duration,
+};
 
 use engine::{
     Feed,
@@ -21,7 +26,7 @@ use super::{
     changes::{self, Books},
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
-    open,
+    open, readers,
 };
 
 /// How many changes one commit takes.
@@ -63,8 +68,13 @@ impl Writer {
         let docs = Docs::start(folding.0, folding.1, move |doc| drop(folded.send(Job::Doc(doc))));
         let desk = Desk { connection, books, feed, checkpointer, docs };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
-        let thread =
-            thread.spawn(move || work(desk, &queue, &failed)).expect("the system can start a thread");
+        let work = move || {
+            // A bug in here must stop the server as a failed disk does, not leave it waiting for ever.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(desk, &queue, &failed))) {
+                failed.send_replace(Some(format!("the writer panicked: {}", readers::panic_text(&*panic))));
+            }
+        };
+        let thread = thread.spawn(work).expect("the system can start a thread");
         Self { jobs, failure, thread: Some(thread) }
     }
 
@@ -238,9 +248,10 @@ impl Desk {
         }
     }
 
-    /// Notes that nothing was cut short.
+    /// Notes that nothing was cut short, and leaves no log for the next process to read first.
     fn close(&self) -> rusqlite::Result<()> {
-        open::set_meta(&self.connection, "clean", 1)
+        open::set_meta(&self.connection, "clean", 1)?;
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
 
     /// Tells watchers and callers, in commit order: nobody hears of a change before it is durable.
