@@ -45,6 +45,27 @@ pub(super) fn size(change: &Change) -> usize {
     log.segment().len() + 256
 }
 
+/// By position: names would be looked up for every row, and this is the row every call writes.
+macro_rules! insert_task {
+    ($context:literal) => {
+        concat!(
+            "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq, fence,
+                                attempt, boot, next_run_at, terminal_at, visible, key, hash, size)
+             VALUES (?1, ?2, ?3, ",
+            $context,
+            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+             ON CONFLICT DO NOTHING"
+        )
+    };
+}
+
+const INSERT: &str = insert_task!("coalesce(?4, ?1)");
+
+/// A conversation that a client names may have begun since the caller looked: then the task joins it.
+const INSERT_NAMED: &str = insert_task!(
+    "coalesce(?4, (SELECT context FROM tasks WHERE scope = ?3 AND context_name = ?6 LIMIT 1), ?1)"
+);
+
 fn accept_new(
     connection: &Connection,
     books: &mut Books,
@@ -68,17 +89,8 @@ fn accept_new(
     };
     let size = bytes(&accept.log);
     let terminal_at = accept.state.is_terminal().then(|| accept.status_at.as_millis());
-    // By position: names would be looked up for every row, and this is the row every call writes.
-    let inserted = connection
-        .prepare_cached(
-            "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq,
-                                fence, attempt, boot, next_run_at, terminal_at, visible, key, hash, size)
-             VALUES (?1, ?2, ?3,
-                     coalesce(?4, (SELECT context FROM tasks WHERE scope = ?3 AND context_name = ?6 LIMIT 1), ?1),
-                     ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
-             ON CONFLICT DO NOTHING",
-        )?
-        .execute(params![
+    let inserted =
+        connection.prepare_cached(if name.is_some() { INSERT_NAMED } else { INSERT })?.execute(params![
             accept.no.0,
             accept.tag.0,
             scope,

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 const EVERY_BYTES: usize = 4 << 20;
 /// How many pages the log may have before the writer helps: what a process that was killed leaves behind has to be
 /// read before the next one can start.
-const LONG_LOG_PAGES: i64 = 6_144;
+const LONG_LOG_PAGES: i64 = 3_072;
 /// How long a quiet store keeps pages in the log.
 const IDLE: Duration = Duration::from_secs(2);
 

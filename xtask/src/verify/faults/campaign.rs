@@ -6,14 +6,14 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout_at};
 
-use super::disk::Disk;
+use super::disk::{Disk, Moment};
 use super::integrity::{self, Opinion};
 use super::witness::{Testimony, Witness};
 use crate::server::{Launch, Server};
@@ -117,29 +117,13 @@ impl<'a> Campaign<'a> {
         }
         self.ledger.record(Fact::Booted { boot });
         self.catch_up();
-        let address = server.address;
-        let witness = Witness::begin(address, self.random.branch(), self.ledger.clone());
-        self.stage.send_replace(Stage::Up { boot, address });
-        let moment = tokio::time::Instant::now() + Duration::from_millis(self.random.within(STRIKE_AFTER));
-        let check = check::after_restart(&mut self.judge, &self.ledger, &mut self.due, address);
-        let checked = timeout_at(moment, check).await;
-        sleep_until(moment).await;
-        if server.ended()?.is_none() {
-            self.disk.strike(&server, &mut self.random)?;
-        }
-        let struck = Instant::now();
-        let status = server.wait(self.pace.limit(EXIT_GOAL)).await?;
-        self.tally.slowest_exit = self.tally.slowest_exit.max(struck.elapsed());
-        self.stage.send_replace(Stage::Down);
-        match status {
+        let witness = Witness::begin(server.address, self.random.branch(), self.ledger.clone());
+        match self.break_under_load(&mut server, boot).await? {
             Some(status) => self.judge_exit(&server, status),
-            None => self.find(format!("the server goes on, {:?} after the fault", struck.elapsed())),
-        }
-        if status.is_none() {
-            server.kill().await?;
-        }
-        if let Ok(Err(failure)) = checked {
-            self.note(&failure);
+            None => {
+                self.find(format!("the server goes on although its disk failed\n{}", server.log_tail()));
+                server.kill().await?;
+            }
         }
         let testimony = witness.testify().await?;
         self.judge_testimony(testimony);
@@ -147,6 +131,27 @@ impl<'a> Campaign<'a> {
             self.start_in_vain(&launch).await?;
         }
         Ok(())
+    }
+
+    /// Lets the clients in, breaks the disk at some moment, and waits for the server to stop.
+    async fn break_under_load(&mut self, server: &mut Server, boot: u64) -> Result<Option<ExitStatus>> {
+        let address = server.address;
+        self.stage.send_replace(Stage::Up { boot, address });
+        let moment = tokio::time::Instant::now() + Duration::from_millis(self.random.within(STRIKE_AFTER));
+        let check = check::after_restart(&mut self.judge, &self.ledger, &mut self.due, address);
+        if let Ok(Err(failure)) = timeout_at(moment, check).await {
+            self.note(&failure);
+        }
+        sleep_until(moment).await;
+        if server.ended()?.is_none() {
+            self.disk.strike(server, &mut self.random)?;
+        }
+        let struck = Moment::now();
+        let status = server.wait(self.pace.limit(EXIT_GOAL)).await?;
+        let took = self.disk.dead_since().unwrap_or(struck).elapsed();
+        self.tally.slowest_exit = self.tally.slowest_exit.max(took);
+        self.stage.send_replace(Stage::Down);
+        Ok(status)
     }
 
     /// The exit code and the log line of a server whose disk has failed.

@@ -57,6 +57,11 @@ impl Moment {
         Self(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 
+    /// How long ago it was.
+    pub(crate) fn elapsed(self) -> Duration {
+        Self::now().0.saturating_sub(self.0)
+    }
+
     /// From seconds since 1970, as strace writes them.
     pub(crate) fn from_seconds(seconds: f64) -> Self {
         Self(Duration::from_secs_f64(seconds))
