@@ -22,7 +22,11 @@ const VERBS: &[Verb] = &[
     ("check", "format, lints, documentation, licences", check::run),
     ("test", "set up everything the tests need and run them all", test::run),
     ("verify", "prove one row of the test matrix: verify T-R1 [--kills N] [--control]", verify::run),
-    ("bench", "measure a2ad beside other servers: bench [--rounds N] [--seconds S] [--quick]", bench::run),
+    (
+        "bench",
+        "measure a2ad beside other servers: bench [--rounds N] [--seconds S] [--tasks N] [--quick]",
+        bench::run,
+    ),
     ("interop", "run the tests of other people's clients", |args| interop::python(&args)),
     ("fuzz", "feed the decoders and the task rules: fuzz [ID] [--inputs N] [--seed S]", fuzz::run),
 ];

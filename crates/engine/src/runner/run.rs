@@ -162,12 +162,11 @@ impl Run {
 
     async fn work(&mut self, runner: &Runner, fence: i64, attempt: i64) -> Ending {
         let mut in_flight: Option<InFlight> = None;
-        let mut said = Vec::new();
         loop {
             if in_flight.is_none() {
-                said.append(&mut self.outbox.take());
+                let said = self.outbox.take();
                 if self.outcome.is_some() || !said.is_empty() || self.must_reveal() {
-                    in_flight = self.hand_over(runner, fence, attempt, std::mem::take(&mut said));
+                    in_flight = self.hand_over(runner, fence, attempt, said);
                 }
             }
             let idle = in_flight.is_none();

@@ -1,6 +1,8 @@
 //! A disk that becomes read-only: a file system of its own that is told to have found an error in itself, which
-//! is how disks become read-only in earnest. What was not synced by then is lost with it. Without the right to
-//! mount one, writes that fail with the same error.
+//! is how disks become read-only in earnest. Without the right to mount one, writes that fail with the same error.
+//!
+//! The file system is held still while it is told: Linux 6.18 otherwise answers some syncs that are under way with
+//! success and drops what they were to save, which no server can know and any program would be blamed for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,8 +53,9 @@ impl Real {
         let (store, log) = (at.join("store.db"), place.join("store.log"));
         let mut real = Self { image, store, log, mount: None, dead_since: None };
         real.attach()?;
-        // Asked now, so that a system that cannot do it is found out before it matters.
+        // Tried now, so that a system that cannot do it is found out before it matters.
         real.trigger()?;
+        real.while_still(|| Ok(()))?;
         Ok(real)
     }
 
@@ -61,6 +64,16 @@ impl Real {
         let words = ["-o", "loop,errors=remount-ro", &self.image.to_string_lossy()];
         self.mount = Some(Mount::make(&words, at)?);
         Ok(())
+    }
+
+    /// Does something while nothing is written, and everything written is safe.
+    fn while_still<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mount = self.mount.as_ref().context("the disk is not mounted")?;
+        let at = mount.at.to_string_lossy();
+        mount::run("fsfreeze", &["-f", &at])?;
+        let done = act();
+        mount::run("fsfreeze", &["-u", &at])?;
+        done
     }
 
     /// The file to write to for the file system to find an error.
@@ -92,8 +105,12 @@ impl Disk for Real {
     }
 
     fn strike(&mut self, _: &Server, _: &mut Random) -> Result<()> {
-        fs::write(self.trigger()?, "1").context("the file system cannot be told of an error")?;
-        self.dead_since = Some(Moment::now());
+        let trigger = self.trigger()?;
+        let dead_since = self.while_still(|| {
+            fs::write(trigger, "1").context("the file system cannot be told of an error")?;
+            Ok(Moment::now())
+        })?;
+        self.dead_since = Some(dead_since);
         Ok(())
     }
 
