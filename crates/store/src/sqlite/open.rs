@@ -145,15 +145,7 @@ fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "page_size", 8_192)?;
     // Likewise: freed pages can be given back later without rewriting the file.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    // The answer is the mode in force, and not every failure to change it is an error.
-    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
-    if mode != "wal" {
-        let text = format!("its journal mode stays {mode:?} and cannot be made \"wal\"");
-        return Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR),
-            Some(text),
-        ));
-    }
+    use_wal(&connection)?;
     connection.pragma_update(None, "synchronous", if sync { "FULL" } else { "OFF" })?;
     connection.pragma_update(None, "foreign_keys", "OFF")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
@@ -161,6 +153,23 @@ fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+/// Switches to the write-ahead log. The answer is the mode in force, and not every failure to change it is an error;
+/// a sync that fails is one, but only once the statement has run to its end.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare("PRAGMA journal_mode = WAL")?;
+    let mut rows = statement.query([])?;
+    let mode: String = match rows.next()? {
+        Some(row) => row.get(0)?,
+        None => String::new(),
+    };
+    while rows.next()?.is_some() {}
+    if mode == "wal" {
+        return Ok(());
+    }
+    let text = format!("its journal mode stays {mode:?} and cannot be made \"wal\"");
+    Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR), Some(text)))
 }
 
 struct Start {
