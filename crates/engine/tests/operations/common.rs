@@ -10,7 +10,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
     Agent, Agents, Answer, Call, Clock, Engine, Error, Feed, Hosted, Limits, OnCrash, Profile, Result,
-    Resume, Scope, Traits,
+    Resume, Retention, Scope, Traits,
 };
 use protocol::{
     CancelTask, ErrorKind, GetTask, ListTasks, Operation, Reply, SubscribeToTask, Task, TaskId, TaskPage,
@@ -40,6 +40,7 @@ pub(crate) struct Setup {
     traits: Traits,
     limits: Limits,
     clock: Clock,
+    retention: Retention,
     others: Vec<Hosted>,
 }
 
@@ -50,6 +51,7 @@ impl Setup {
             traits: Traits::default(),
             limits: Limits::default(),
             clock: Clock::system(),
+            retention: Retention::default(),
             others: Vec::new(),
         }
     }
@@ -78,6 +80,17 @@ impl Setup {
         self
     }
 
+    /// Bytes of log per task.
+    pub(crate) fn max_task(mut self, max_task: u64) -> Self {
+        self.limits.max_task = max_task;
+        self
+    }
+
+    /// How long tasks are kept.
+    pub(crate) fn retention(self, retention: Retention) -> Self {
+        Self { retention, ..self }
+    }
+
     /// The time clients are told.
     pub(crate) fn clock(self, clock: &Clock) -> Self {
         Self { clock: clock.clone(), ..self }
@@ -98,12 +111,13 @@ impl Setup {
 
     /// A house in a folder that outlives it.
     pub(crate) fn open_at(self, folder: &Path) -> House {
-        let Self { traits, limits, clock, others } = self;
+        let Self { traits, limits, clock, retention, others } = self;
         let feed = Feed::default();
         let options = Options { sync: false, ..Options::at(folder.join("a2ad.db")) };
         let store = Arc::new(Ledger::new(Sqlite::open(&options, feed.clone(), &clock).unwrap()));
         let (script, stage) = agent::stage(traits);
-        let agents = Agents::new(others.into_iter().chain([hosted(SCRIPTED, Arc::new(script))]));
+        let scripted = hosted(SCRIPTED, Arc::new(script)).with_retention(retention);
+        let agents = Agents::new(others.into_iter().chain([scripted]));
         let engine = Engine::start(store.clone(), feed.clone(), agents, clock, limits);
         House { engine, stage, store, feed, calls: TaskTracker::new(), _folder: None }
     }

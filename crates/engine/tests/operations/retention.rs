@@ -1,0 +1,80 @@
+//! Finished tasks are forgotten in time, open ones are not, and nobody waits for ever.
+
+use std::time::Duration;
+
+use a2ad_engine::{Clock, Retention};
+use protocol::{ErrorKind, ListTasks, TaskId, TaskState, Timestamp};
+
+use crate::common::{House, Setup, ask, done, refused, say, status_text, within};
+
+const SPAN: Duration = Duration::from_secs(4);
+
+fn clock() -> Clock {
+    Clock::manual(Timestamp::from_millis(1_000_000))
+}
+
+/// Waits until the duty that forgets has been there.
+async fn until_gone(house: &House, id: &TaskId) {
+    let gone = async {
+        while house.get(id).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(gone).await;
+    assert_eq!(refused(house.get(id).await), ErrorKind::TaskNotFound);
+}
+
+#[tokio::test]
+async fn a_finished_task_goes_when_its_time_is_over_and_an_open_one_stays() {
+    let clock = clock();
+    let retention = Retention { max_age: SPAN, ..Retention::default() };
+    let house = Setup::plain().clock(&clock).retention(retention).open();
+    house.stage.prepare_turn([], done());
+    let finished = house.send_for_task(say("done at once")).await;
+    house.stage.prepare_turn([], ask("which?"));
+    let open = house.send_for_task(say("waits")).await;
+    clock.advance(SPAN / 2);
+    house.stage.prepare_turn([], done());
+    let younger = house.send_for_task(say("done later")).await;
+    clock.advance(SPAN / 2 + Duration::from_secs(1));
+    until_gone(&house, &finished.id).await;
+    assert_eq!(house.get(&open.id).await.unwrap().status.state, TaskState::InputRequired);
+    assert_eq!(house.get(&younger.id).await.unwrap().status.state, TaskState::Completed);
+    assert_eq!(house.list(ListTasks::default()).await.unwrap().total_size, 2);
+}
+
+#[tokio::test]
+async fn only_so_many_finished_tasks_are_kept_and_the_oldest_go_first() {
+    let clock = clock();
+    let retention = Retention { max_age: SPAN, max_tasks: Some(3), ..Retention::default() };
+    let house = Setup::plain().clock(&clock).retention(retention).open();
+    house.stage.prepare_turn([], ask("which?"));
+    let open = house.send_for_task(say("waits")).await;
+    let mut sent = Vec::new();
+    for _ in 0..5 {
+        clock.advance(Duration::from_millis(1));
+        house.stage.prepare_turn([], done());
+        sent.push(house.send_for_task(say("done")).await.id);
+    }
+    until_gone(&house, &sent[0]).await;
+    until_gone(&house, &sent[1]).await;
+    for kept in &sent[2..] {
+        assert!(house.get(kept).await.is_ok());
+    }
+    assert_eq!(house.get(&open.id).await.unwrap().status.state, TaskState::InputRequired);
+}
+
+#[tokio::test]
+async fn a_task_whose_client_never_answers_fails() {
+    let clock = clock();
+    let retention = Retention { max_wait: SPAN, ..Retention::default() };
+    let house = Setup::plain().clock(&clock).retention(retention).open();
+    house.stage.prepare_turn([], ask("which?"));
+    let asked = house.send_for_task(say("waits")).await;
+    let mut watching = house.subscribe(&asked.id).await.unwrap();
+    clock.advance(SPAN + Duration::from_secs(1));
+    let (_, _) = within(watching.rest()).await;
+    let failed = house.get(&asked.id).await.unwrap();
+    assert_eq!(failed.status.state, TaskState::Failed);
+    assert_eq!(status_text(&failed).as_deref(), Some("nobody answered in time"));
+}
