@@ -99,15 +99,8 @@ async fn stops_with(command: Command, code: i32, words: &[&str]) {
 }
 
 fn send(text: &str, return_immediately: bool) -> SendMessage {
-    SendMessage {
-        message: Message::new("m", Role::User, vec![Part::text(text)]),
-        accepted_output_modes: Vec::new(),
-        history_length: None,
-        return_immediately,
-        push: None,
-        metadata: None,
-        tenant: None,
-    }
+    let message = Message::new("m", Role::User, vec![Part::text(text)]);
+    SendMessage { return_immediately, ..SendMessage::new(message) }
 }
 
 async fn task(client: &Client, operation: Operation) -> Task {

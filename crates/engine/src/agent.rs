@@ -57,6 +57,8 @@ pub struct Turn {
     pub task_id: TaskId,
     /// Its conversation.
     pub context_id: ContextId,
+    /// The skill that was asked for by id; kept for the task's later turns.
+    pub skill: Option<String>,
     /// The message to answer.
     pub message: Arc<Message>,
     /// What was said in this task before.

@@ -86,15 +86,7 @@ mod tests {
     use super::*;
 
     fn send(id: &str, text: &str) -> SendMessage {
-        SendMessage {
-            message: Message::new(id, Role::User, vec![Part::text(text)]),
-            accepted_output_modes: Vec::new(),
-            history_length: None,
-            return_immediately: false,
-            push: None,
-            metadata: None,
-            tenant: None,
-        }
+        SendMessage::new(Message::new(id, Role::User, vec![Part::text(text)]))
     }
 
     const V4: &str = "3f2b8c1e-7d4a-4b6f-9c0d-5e8a1b2c3d4e";

@@ -1,3 +1,83 @@
 //! The wire forms of the protocol's generations. Each is a set of pure functions around the one model.
 
 pub mod v1;
+
+/// A generation of the protocol's wire form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// The first public draft, up to 0.1.
+    Draft,
+    /// 0.2 and 0.3 over JSON-RPC.
+    V03,
+    /// 0.2.5 to 0.3 over HTTP+JSON and gRPC: the older protobuf file.
+    V03Proto,
+    /// 1.0.
+    #[default]
+    V1,
+}
+
+impl Dialect {
+    /// Every dialect, oldest first.
+    pub const ALL: [Self; 4] = [Self::Draft, Self::V03, Self::V03Proto, Self::V1];
+
+    /// Its name in headers and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::V03 => "v03",
+            Self::V03Proto => "v03-proto",
+            Self::V1 => "v1",
+        }
+    }
+
+    /// Its number in a store.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::V1 => 0,
+            Self::Draft => 1,
+            Self::V03 => 2,
+            Self::V03Proto => 3,
+        }
+    }
+
+    /// The dialect of a number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.number() == number)
+    }
+
+    /// Clients choose the ids of their tasks: one that is not known begins a task.
+    pub fn clients_name_tasks(self) -> bool {
+        self == Self::Draft
+    }
+
+    /// A message to a completed or failed task opens its next turn.
+    pub fn reopens(self) -> bool {
+        self == Self::Draft
+    }
+
+    /// A send can be answered by a bare message; where it cannot, everything is a task.
+    pub fn has_bare_messages(self) -> bool {
+        self != Self::Draft
+    }
+
+    /// A subscription outlives the turns in which the task waits for its client.
+    pub fn subscribes_beyond_turns(self) -> bool {
+        self == Self::V1
+    }
+
+    /// Subscribing to a task that is over is answered by its last status instead of an error.
+    pub fn shows_the_end_again(self) -> bool {
+        self != Self::V1
+    }
+}
+
+/// How a house spells what its generation leaves open. The default is the generation's own spelling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Parts say what they hold under both `type` and `kind`.
+    pub both_tags: bool,
+    /// `cancelled` instead of `canceled`.
+    pub cancelled: bool,
+    /// Data parts leave as text that holds their JSON.
+    pub data_as_text: bool,
+}

@@ -12,6 +12,7 @@ pub mod jsonrpc;
 pub mod model;
 pub mod operation;
 
+pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, Violation};
 pub use json::Json;
 pub use model::{

@@ -1,6 +1,9 @@
 //! What a client can ask for, and what it gets: one value per operation of A2A 3.1.
 
-use crate::{AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp};
+use crate::{
+    AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp,
+    json::read::{Node, Path},
+};
 
 /// A decoded request.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,8 +93,35 @@ pub struct SendMessage {
     pub push: Option<PushConfig>,
     /// A JSON object about the request.
     pub metadata: Option<Json>,
+    /// The skill the client asks for by id.
+    pub skill: Option<String>,
     /// The tenant named in the body.
     pub tenant: Option<String>,
+}
+
+impl SendMessage {
+    /// A message and nothing said about its answer.
+    pub fn new(message: Message) -> Self {
+        Self {
+            message,
+            accepted_output_modes: Vec::new(),
+            history_length: None,
+            return_immediately: false,
+            push: None,
+            metadata: None,
+            skill: None,
+            tenant: None,
+        }
+    }
+
+    /// The skill the client asks for, wherever it says so: by itself or as `skillId` of the metadata.
+    pub fn asked_skill(&self) -> Option<String> {
+        let in_metadata = || {
+            let metadata = self.metadata.as_ref()?;
+            Node::new(metadata.as_raw(), &Path::Root).object().ok()?.text("skillId").ok()?
+        };
+        self.skill.clone().or_else(in_metadata)
+    }
 }
 
 /// Parameters of get.
@@ -151,8 +181,8 @@ pub struct SubscribeToTask {
 pub struct PushConfigRef {
     /// The task.
     pub task_id: TaskId,
-    /// The webhook.
-    pub id: ConfigId,
+    /// The webhook; without a name it is the task's only or oldest one.
+    pub id: Option<ConfigId>,
     /// The tenant named in the body.
     pub tenant: Option<String>,
 }

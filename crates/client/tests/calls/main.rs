@@ -266,15 +266,7 @@ fn subscribe() -> Operation {
 }
 
 fn send() -> SendMessage {
-    SendMessage {
-        message: Message::new("m-1", Role::User, vec![Part::text("hi")]),
-        accepted_output_modes: Vec::new(),
-        history_length: None,
-        return_immediately: false,
-        push: None,
-        metadata: None,
-        tenant: None,
-    }
+    SendMessage::new(Message::new("m-1", Role::User, vec![Part::text("hi")]))
 }
 
 /// Neither a client nor a stream can be printed.

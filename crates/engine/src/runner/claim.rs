@@ -215,6 +215,7 @@ fn begin(
         names,
         scope: work.scope,
         agent,
+        skill: None,
         message: Arc::new(message),
         history,
         attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),

@@ -24,8 +24,8 @@ pub struct PushConfig {
 /// An HTTP authentication scheme with its credentials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PushAuth {
-    /// `Bearer`, `Basic`, …
-    pub scheme: String,
+    /// `Bearer`, `Basic`, …: at least one. A2A 1.0 knows one only, the first.
+    pub schemes: Vec<String>,
     /// What follows the scheme in the header.
     pub credentials: Option<Secret>,
 }

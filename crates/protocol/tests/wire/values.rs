@@ -69,8 +69,8 @@ pub(crate) fn error() -> impl Strategy<Value = Error> {
 
 fn send() -> impl Strategy<Value = SendMessage> {
     let configuration = (texts(), maybe_count(), any::<bool>(), option::of(push_config()));
-    (message(), configuration, maybe_object(), maybe_filled()).prop_map(
-        |(message, configuration, metadata, tenant)| {
+    (message(), configuration, maybe_object(), maybe_filled(), maybe_filled()).prop_map(
+        |(message, configuration, metadata, skill, tenant)| {
             let (accepted_output_modes, history_length, return_immediately, push) = configuration;
             SendMessage {
                 message,
@@ -79,6 +79,7 @@ fn send() -> impl Strategy<Value = SendMessage> {
                 return_immediately,
                 push,
                 metadata,
+                skill,
                 tenant,
             }
         },
@@ -123,7 +124,7 @@ fn cancel() -> impl Strategy<Value = CancelTask> {
 fn config_ref() -> impl Strategy<Value = PushConfigRef> {
     (filled(), filled(), maybe_filled()).prop_map(|(task, id, tenant)| PushConfigRef {
         task_id: task.into(),
-        id: id.into(),
+        id: Some(id.into()),
         tenant,
     })
 }
@@ -140,8 +141,10 @@ fn config_query() -> impl Strategy<Value = PushConfigQuery> {
 }
 
 fn push_config() -> impl Strategy<Value = PushConfig> {
-    let auth = (filled(), maybe_filled())
-        .prop_map(|(scheme, credentials)| PushAuth { scheme, credentials: credentials.map(Secret::new) });
+    let auth = (filled(), maybe_filled()).prop_map(|(scheme, credentials)| PushAuth {
+        schemes: vec![scheme],
+        credentials: credentials.map(Secret::new),
+    });
     let names = (maybe_filled(), maybe_filled(), maybe_filled());
     (names, url(), maybe_filled(), option::of(auth)).prop_map(|(names, url, token, authentication)| {
         PushConfig {

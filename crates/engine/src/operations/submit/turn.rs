@@ -108,6 +108,7 @@ async fn begin_now(
         standing,
         scope: call.scope.clone(),
         agent: Arc::clone(hosted.agent()),
+        skill: None,
         message,
         history: turn.before,
         conversation: turn.conversation,

@@ -9,15 +9,7 @@ pub(crate) struct Say(SendMessage);
 /// A message with this text and nothing else.
 pub(crate) fn say(text: &str) -> Say {
     let id = uuid::Uuid::new_v4().to_string();
-    Say(SendMessage {
-        message: Message::new(id, Role::User, vec![Part::text(text)]),
-        accepted_output_modes: Vec::new(),
-        history_length: None,
-        return_immediately: false,
-        push: None,
-        metadata: None,
-        tenant: None,
-    })
+    Say(SendMessage::new(Message::new(id, Role::User, vec![Part::text(text)])))
 }
 
 impl Say {

@@ -82,7 +82,7 @@ pub fn encode(writer: &mut Writer, operation: &Operation) {
         Operation::GetPushConfig(req) | Operation::DeletePushConfig(req) => writer.object(|writer| {
             writer.maybe_text("tenant", req.tenant.as_deref());
             writer.text("taskId", req.task_id.as_str());
-            writer.text("id", req.id.as_str());
+            writer.maybe_text("id", req.id.as_ref().map(AsRef::as_ref));
         }),
         Operation::ListPushConfigs(req) => writer.object(|writer| {
             writer.maybe_text("tenant", req.tenant.as_deref());
@@ -105,6 +105,7 @@ fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
         return_immediately: false,
         push: None,
         metadata: object.json_object("metadata")?,
+        skill: object.text("skill")?,
         tenant: object.text("tenant")?,
     };
     object.maybe("configuration", |node| {
@@ -116,6 +117,9 @@ fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
             None => object.maybe("pushNotificationConfig", push::decode)?,
             named => named,
         };
+        if req.skill.is_none() {
+            req.skill = object.text("skillId")?;
+        }
         Ok(())
     })?;
     Ok(req)
@@ -128,6 +132,7 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
         let configured = req.return_immediately
             || req.history_length.is_some()
             || req.push.is_some()
+            || req.skill.is_some()
             || !req.accepted_output_modes.is_empty();
         if configured {
             writer.key("configuration").object(|writer| {
@@ -137,6 +142,7 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
                 }
                 maybe_count(writer, "historyLength", req.history_length);
                 writer.flag_if_set("returnImmediately", req.return_immediately);
+                writer.maybe_text("skillId", req.skill.as_deref());
             });
         }
         writer.maybe_json("metadata", req.metadata.as_ref());
@@ -210,7 +216,7 @@ fn decode_config_ref(node: Node<'_, '_>) -> Read<PushConfigRef> {
     let object = node.object()?;
     Ok(PushConfigRef {
         task_id: TaskId::from(object.need_text("taskId")?),
-        id: ConfigId::from(object.need_text("id")?),
+        id: Some(ConfigId::from(object.need_text("id")?)),
         tenant: object.text("tenant")?,
     })
 }

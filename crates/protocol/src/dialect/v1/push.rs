@@ -38,7 +38,7 @@ pub fn encode(writer: &mut Writer, config: &PushConfig) {
         writer.maybe_text("token", config.token.as_ref().map(Secret::expose));
         if let Some(auth) = &config.authentication {
             writer.key("authentication").object(|writer| {
-                writer.text("scheme", &auth.scheme);
+                writer.maybe_text("scheme", auth.schemes.first().map(String::as_str));
                 writer.maybe_text("credentials", auth.credentials.as_ref().map(Secret::expose));
             });
         }
@@ -61,7 +61,7 @@ fn decode_url(node: Node<'_, '_>) -> Read<String> {
 fn decode_auth(node: Node<'_, '_>) -> Result<PushAuth, Violation> {
     let object = node.object()?;
     Ok(PushAuth {
-        scheme: object.need_text("scheme")?,
+        schemes: vec![object.need_text("scheme")?],
         credentials: object.text("credentials")?.map(Secret::new),
     })
 }
