@@ -70,6 +70,8 @@ pub struct TaskRow {
     pub visibility: Visibility,
     /// Bytes of its log.
     pub size: u64,
+    /// Up to which entry its doc holds; 0 where there is none.
+    pub doc: Seq,
 }
 
 /// A task as of one moment: its row, and its log or the end of it.

@@ -58,8 +58,7 @@ impl Writer {
     /// Writes a string value.
     pub fn string(&mut self, text: &str) {
         self.separate();
-        let plain = text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\');
-        if plain {
+        if is_plain(text.as_bytes()) {
             self.out.push(b'"');
             self.out.extend_from_slice(text.as_bytes());
             self.out.push(b'"');
@@ -160,6 +159,11 @@ impl Writer {
         }
         self.comma = true;
     }
+}
+
+/// Whether a text needs no escape. Every byte is looked at, so that many are looked at in one step.
+fn is_plain(text: &[u8]) -> bool {
+    text.iter().fold(true, |plain, &byte| plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\'))
 }
 
 #[cfg(test)]

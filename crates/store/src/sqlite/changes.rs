@@ -9,7 +9,7 @@ use engine::{
     },
 };
 use protocol::TaskState;
-use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::{counts::Counts, docs, keys::Keys, rows, scopes::Scopes};
 
@@ -24,15 +24,44 @@ pub(super) struct Books {
     pub(super) grown: Vec<TaskNo>,
 }
 
-/// Applies a change inside the writer's transaction. A refusal is a result; an error is the end of the writer.
-pub(super) fn apply(
-    connection: &Connection,
-    books: &mut Books,
-    change: &Change,
-) -> rusqlite::Result<Result<Committed, NotCommitted>> {
-    match change {
-        Change::Accept(accept) => accept_new(connection, books, accept),
-        Change::Advance(advance) => advance_if_allowed(connection, books, advance),
+/// The writer's connection during one transaction. What nearly every change needs is prepared once for all of them:
+/// a look into the statement cache hashes the whole text each time.
+pub(super) struct Pen<'a> {
+    connection: &'a Connection,
+    insert_task: CachedStatement<'a>,
+    insert_segment: CachedStatement<'a>,
+}
+
+impl<'a> Pen<'a> {
+    pub(super) fn new(connection: &'a Connection) -> rusqlite::Result<Self> {
+        let insert_segment = "INSERT INTO segments (place, last_seq, fence, bytes) VALUES (?1, ?2, ?3, ?4)";
+        Ok(Self {
+            connection,
+            insert_task: connection.prepare_cached(INSERT)?,
+            insert_segment: connection.prepare_cached(insert_segment)?,
+        })
+    }
+
+    /// Applies a change. A refusal is a result; an error is the end of the writer.
+    pub(super) fn apply(
+        &mut self,
+        books: &mut Books,
+        change: &Change,
+    ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
+        match change {
+            Change::Accept(accept) => accept_new(self, books, accept),
+            Change::Advance(advance) => advance_if_allowed(self, books, advance),
+        }
+    }
+
+    /// Appends one segment, whose last entry has number `last_seq`.
+    fn append(&mut self, n: i64, last_seq: Seq, fence: i64, log: &Log) -> rusqlite::Result<()> {
+        if log.is_empty() {
+            return Ok(());
+        }
+        let place = rows::place(n, last_seq + 1 - log.len());
+        let row = params![place, number(last_seq), fence, &log.segment()[..]];
+        self.insert_segment.execute(row).map(drop)
     }
 }
 
@@ -67,10 +96,11 @@ const INSERT_NAMED: &str = insert_task!(
 );
 
 fn accept_new(
-    connection: &Connection,
+    pen: &mut Pen<'_>,
     books: &mut Books,
     accept: &Accept,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
+    let connection = pen.connection;
     if let Some(key) = &accept.key
         && let Some(used) = first_use(connection, &books.keys, key)?
     {
@@ -89,30 +119,33 @@ fn accept_new(
     };
     let size = bytes(&accept.log);
     let terminal_at = accept.state.is_terminal().then(|| accept.status_at.as_millis());
-    let inserted =
-        connection.prepare_cached(if name.is_some() { INSERT_NAMED } else { INSERT })?.execute(params![
-            accept.no.0,
-            accept.tag.0,
-            scope,
-            joined,
-            tag,
-            name,
-            accept.state.number(),
-            accept.status_at.as_millis(),
-            number(accept.log.len()),
-            ran,
-            holder,
-            next_run_at,
-            terminal_at,
-            accept.visibility.number(),
-            accept.key.map(|key| key.key),
-            accept.key.map(|key| key.hash),
-            size,
-        ])?;
+    let row = params![
+        accept.no.0,
+        accept.tag.0,
+        scope,
+        joined,
+        tag,
+        name,
+        accept.state.number(),
+        accept.status_at.as_millis(),
+        number(accept.log.len()),
+        ran,
+        holder,
+        next_run_at,
+        terminal_at,
+        accept.visibility.number(),
+        accept.key.map(|key| key.key),
+        accept.key.map(|key| key.hash),
+        size,
+    ];
+    let inserted = match name {
+        None => pen.insert_task.execute(row)?,
+        Some(_) => connection.prepare_cached(INSERT_NAMED)?.execute(row)?,
+    };
     if inserted == 0 {
         return refused(connection, accept.no.0);
     }
-    append(connection, accept.no.0, accept.log.len(), ran, &accept.log)?;
+    pen.append(accept.no.0, accept.log.len(), ran, &accept.log)?;
     save(connection, accept.no.0, ran, accept.saved.as_deref())?;
     if let Some(key) = &accept.key {
         books.keys.add(key.key, accept.no.0);
@@ -140,10 +173,11 @@ fn first_use(connection: &Connection, keys: &Keys, key: &MessageKey) -> rusqlite
 }
 
 fn advance_if_allowed(
-    connection: &Connection,
+    pen: &mut Pen<'_>,
     books: &mut Books,
     advance: &Advance,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
+    let connection = pen.connection;
     if let Some(key) = &advance.key
         && let Some(used) = rows::turn_key(connection, advance.no, key)?
     {
@@ -157,7 +191,7 @@ fn advance_if_allowed(
     };
     let Some(updated) = updated else { return refused(connection, advance.no.0) };
     let last_seq = Seq::try_from(updated.last_seq).unwrap_or_default();
-    append(connection, advance.no.0, last_seq, updated.fence, &advance.log)?;
+    pen.append(advance.no.0, last_seq, updated.fence, &advance.log)?;
     save(connection, advance.no.0, updated.attempt, advance.saved.as_deref())?;
     if let Some(key) = &advance.key {
         let seq = number(last_seq + 1 - advance.log.len());
@@ -377,18 +411,6 @@ pub(super) fn drop_purged(
         books.keys.forget_before(connection, first.unwrap_or(i64::MAX))?;
     }
     Ok(old.len())
-}
-
-/// Appends one segment, whose last entry has number `last_seq`.
-fn append(connection: &Connection, n: i64, last_seq: Seq, fence: i64, log: &Log) -> rusqlite::Result<()> {
-    if log.is_empty() {
-        return Ok(());
-    }
-    let place = rows::place(n, last_seq + 1 - log.len());
-    connection
-        .prepare_cached("INSERT INTO segments (place, last_seq, fence, bytes) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![place, number(last_seq), fence, &log.segment()[..]])
-        .map(drop)
 }
 
 fn save(connection: &Connection, n: i64, attempt: i64, bytes: Option<&[u8]>) -> rusqlite::Result<()> {

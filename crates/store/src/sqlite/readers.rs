@@ -121,7 +121,8 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    connection.pragma_update(None, "cache_size", -4_096)?;
+    // Room for the inner pages of a million tasks beside the leaves that are read once.
+    connection.pragma_update(None, "cache_size", -12_288)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }

@@ -66,7 +66,7 @@ pub(super) fn with_log(tx: &Connection, row: TaskRow) -> Read<Snapshot> {
     if row.visibility == Visibility::Purged {
         return Ok(Snapshot { row, doc: None, log: Vec::new() });
     }
-    let doc = doc(tx, row.no)?;
+    let doc = if row.doc == 0 { None } else { doc(tx, row.no)? };
     let from = doc.as_ref().map_or(0, |(at_seq, _)| *at_seq);
     let mut log = Vec::new();
     for (first, segment) in segments(tx, row.no, from, usize::MAX)? {
@@ -150,20 +150,19 @@ fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(
     if after >= (1 << PLACE_BITS) - 1 {
         return Ok(Vec::new());
     }
-    // The segment that holds `after` may hold more behind it; it begins at or before that place.
-    let mut statement = tx.prepare_cached(
-        "SELECT place, bytes FROM segments
-         WHERE place >= coalesce((SELECT max(place) FROM segments WHERE place BETWEEN :first AND :from), :first)
-           AND place < :end AND last_seq > :after
-         ORDER BY place",
-    )?;
     let first = place(task.0, 0);
-    let mut rows = statement.query(named_params! {
-        ":first": first,
-        ":from": place(task.0, after),
-        ":end": place(task.0 + 1, 0),
-        ":after": i64::try_from(after).unwrap_or(i64::MAX),
-    })?;
+    // The segment that holds `after` may hold more behind it; it begins at or before that place.
+    let from: Option<i64> = match after {
+        0 => None,
+        _ => tx
+            .prepare_cached("SELECT max(place) FROM segments WHERE place BETWEEN ?1 AND ?2")?
+            .query_row(params![first, place(task.0, after)], |row| row.get(0))?,
+    };
+    let mut statement = tx.prepare_cached(
+        "SELECT place, bytes FROM segments WHERE place >= ?1 AND place < ?2 AND last_seq > ?3 ORDER BY place",
+    )?;
+    let seen = i64::try_from(after).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![from.unwrap_or(first), place(task.0 + 1, 0), seen])?;
     let mut found = Vec::new();
     let mut count = 0;
     while let Some(row) = rows.next()? {
@@ -328,5 +327,6 @@ pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         unanswered: row.get(12)?,
         visibility: Visibility::from_number(row.get(13)?).ok_or_else(|| unknown(13))?,
         size: row.get::<_, i64>(14)?.unsigned_abs(),
+        doc: Seq::try_from(row.get::<_, i64>(15)?).map_err(|_| unknown(15))?,
     })
 }

@@ -23,7 +23,7 @@ use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
 use super::{
-    changes::{self, Books},
+    changes::{self, Books, Pen},
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
     open, readers,
@@ -196,10 +196,11 @@ impl Desk {
         let mut news = News::default();
         let mut bytes = 0;
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let mut pen = Pen::new(&self.connection)?;
         for job in batch.drain(..) {
             match job {
                 Job::Change(change, receipts) => {
-                    let result = changes::apply(&self.connection, &mut self.books, &change)?;
+                    let result = pen.apply(&mut self.books, &change)?;
                     bytes += changes::size(&change);
                     applied.push(Applied { change, receipts, result });
                 }
@@ -221,6 +222,7 @@ impl Desk {
                 Job::Close => {}
             }
         }
+        drop(pen);
         self.books.counts.flush(&self.connection)?;
         self.books.keys.keep_house(&self.connection)?;
         if cfg!(feature = "fault-early-reply") {

@@ -64,9 +64,10 @@ pub(super) async fn begin(
     opening: (Event, Option<Message>),
     change: impl FnOnce(Outline) -> Change,
 ) -> Result<Begun> {
+    // Boxed, because the futures of the callers hold this one and are moved as a whole, some of them several times.
     match sending.engine.runner.slot() {
-        Some(slot) => begin_now(sending, slot, turn, opening, change).await,
-        None => begin_later(sending, turn, opening, change).await,
+        Some(slot) => Box::pin(begin_now(sending, slot, turn, opening, change)).await,
+        None => Box::pin(begin_later(sending, turn, opening, change)).await,
     }
 }
 
