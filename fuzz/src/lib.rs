@@ -36,5 +36,11 @@ pub struct Target {
 
 /// Every target.
 pub fn targets() -> &'static [Target] {
-    &[targets::json::TARGET, targets::card::TARGET, targets::cursor::TARGET, targets::sm::TARGET]
+    &[
+        targets::json::TARGET,
+        targets::legacy::TARGET,
+        targets::card::TARGET,
+        targets::cursor::TARGET,
+        targets::sm::TARGET,
+    ]
 }

@@ -3,4 +3,5 @@
 pub(crate) mod card;
 pub(crate) mod cursor;
 pub(crate) mod json;
+pub(crate) mod legacy;
 pub(crate) mod sm;

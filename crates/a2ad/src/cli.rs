@@ -1,15 +1,13 @@
 //! The command line: what was typed becomes what is needed, once, here.
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
-use engine::{Agents, Limits, Retention};
+use engine::Agents;
 
 use crate::{
-    config,
+    check,
+    config::{self, AgentConfig, AuthWay, Config},
     serve::{ServeError, Settings, serve},
 };
 
@@ -27,15 +25,21 @@ struct Typed {
 enum Command {
     /// Start the server; also what a bare `a2ad` does.
     Serve(ServeFlags),
-    /// Look a store over from end to end; the server must be stopped.
+    /// Say what a configuration file would run, or look a store over from end to end.
     Check(CheckFlags),
 }
 
 #[derive(Debug, Args)]
 struct CheckFlags {
-    /// Database file [default: ./a2ad.db].
-    #[arg(long, env = "A2AD_STORE", value_name = "PATH")]
+    /// Configuration file.
+    #[arg(value_name = "FILE", conflicts_with = "store")]
+    file: Option<PathBuf>,
+    /// Look over this database file instead; the server must be stopped [default: ./a2ad.db, env: A2AD_STORE].
+    #[arg(long, value_name = "PATH")]
     store: Option<PathBuf>,
+    /// Say it as JSON.
+    #[arg(long, requires = "file")]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -43,15 +47,15 @@ struct ServeFlags {
     /// Configuration file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Address to listen on [default: 127.0.0.1:4242].
-    #[arg(long, env = "A2AD_LISTEN", value_name = "ADDR")]
+    /// Address to listen on [default: 127.0.0.1:4242, env: A2AD_LISTEN].
+    #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Database file [default: ./a2ad.db].
-    #[arg(long, env = "A2AD_STORE", value_name = "PATH")]
-    store: Option<PathBuf>,
+    /// Database file [default: ./a2ad.db, env: A2AD_STORE].
+    #[arg(long, value_name = "PATH")]
+    store: Option<String>,
 }
 
-/// Runs the command and says how it went: 0 well, 1 could not, 2 typed wrong, 70 the store failed.
+/// Runs the command and says how it went: 0 well, 1 could not, 2 typed or configured wrong, 70 the store failed.
 pub fn run() -> ExitCode {
     let typed = match Typed::try_parse() {
         Ok(typed) => typed,
@@ -61,13 +65,17 @@ pub fn run() -> ExitCode {
         }
     };
     let result = match typed.command {
-        Some(Command::Serve(flags)) => start(flags),
-        Some(Command::Check(flags)) => check(flags),
-        None => start(typed.serve),
+        Some(Command::Serve(flags)) => start(&flags),
+        Some(Command::Check(flags)) => check(&flags),
+        None => start(&typed.serve),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            if let Some(config::Error::Wrong(lines)) = error.downcast_ref() {
+                lines.iter().for_each(|line| say(line));
+                return ExitCode::from(2);
+            }
             say(&format!("a2ad: {error:#}"));
             let failed_store = matches!(error.downcast_ref(), Some(ServeError::StoreFailed(_)));
             ExitCode::from(if failed_store { 70 } else { 1 })
@@ -75,8 +83,14 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn start(flags: ServeFlags) -> anyhow::Result<()> {
-    let settings = settings(flags)?;
+fn start(flags: &ServeFlags) -> anyhow::Result<()> {
+    let config = config::load(config::Source {
+        file: flags.config.as_deref(),
+        variables: variables(),
+        listen: flags.listen.as_deref(),
+        store: flags.store.as_deref(),
+    })?;
+    let settings = settings(&config);
     start_logging();
     let runtime = runtime()?;
     let served = runtime.block_on(serve(settings));
@@ -87,60 +101,39 @@ fn start(flags: ServeFlags) -> anyhow::Result<()> {
     Ok(served?)
 }
 
-/// Says what is wrong with a store, if anything is.
-fn check(flags: CheckFlags) -> anyhow::Result<()> {
-    let path = flags.store.unwrap_or(Settings::default().store);
-    let findings = store::check(&path)?;
-    if findings.is_empty() {
-        say(&format!("the store {} is whole", path.display()));
+fn check(flags: &CheckFlags) -> anyhow::Result<()> {
+    let Some(file) = flags.file.as_deref() else {
+        let named = flags.store.clone().or_else(|| std::env::var_os("A2AD_STORE").map(PathBuf::from));
+        say(&check::check_store(&named.unwrap_or(Settings::default().store))?);
         return Ok(());
+    };
+    let source = config::Source { file: Some(file), variables: variables(), ..config::Source::default() };
+    let config = config::load_unless(source, check::refused)?;
+    let text = if flags.json { check::describe_as_json(&config) } else { check::describe(&config) };
+    give(text.trim_end());
+    Ok(())
+}
+
+/// The environment, as far as it is text.
+fn variables() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// What the server is to do, as its parts want it.
+fn settings(config: &Config) -> Settings {
+    // While no credential can be checked, an agent that wants one serves nobody.
+    let open = |agent: &&AgentConfig| agent.enabled && agent.auth.contains(&AuthWay::Anonymous);
+    let enabled = config.agents.iter().filter(open);
+    Settings {
+        listen: config.server.listen,
+        store: config.store.url.clone(),
+        agents: Agents::new(enabled.map(AgentConfig::host)),
+        default_agent: config.server.default_agent.clone(),
+        limits: config.limits,
+        max_body_bytes: config.max_body_bytes,
     }
-    anyhow::bail!("the store {} is damaged; restore a backup:\n{}", path.display(), findings.join("\n"))
-}
-
-/// Decides every default: a flag, else the environment, else the file, else ours.
-fn settings(flags: ServeFlags) -> anyhow::Result<Settings> {
-    let file = flags.config.as_deref().map(read_config).transpose()?.unwrap_or_default();
-    let defaults = Settings::default();
-    let listen = match flags.listen.as_deref() {
-        Some(listen) => listen.parse().map_err(|_| {
-            anyhow::anyhow!(
-                "--listen {listen:?} is not an address with a port, such as {} or [::1]:4242",
-                defaults.listen
-            )
-        })?,
-        None => file.server.listen.unwrap_or(defaults.listen),
-    };
-    let limits = Limits {
-        concurrent: file.limits.concurrent.map_or(defaults.limits.concurrent, usize::from),
-        run_time: file.limits.run_time.map_or(defaults.limits.run_time, |span| span.0),
-        max_task: file.limits.max_task.map_or(defaults.limits.max_task, |size| size.0),
-        ..defaults.limits
-    };
-    let max_body = file.limits.max_body.map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
-    let kept = file.store.retention;
-    let retention = Retention {
-        max_age: kept.max_age.map_or(Retention::default().max_age, |span| span.0),
-        max_tasks: kept.max_tasks.filter(|max| *max > 0),
-        ..Retention::default()
-    };
-    let agents = outbound::agents::demo().into_iter().map(|hosted| hosted.with_retention(retention));
-    Ok(Settings {
-        listen,
-        store: flags.store.or(file.store.url).unwrap_or(defaults.store),
-        agents: Agents::new(agents),
-        limits,
-        max_body_bytes: max_body.unwrap_or(defaults.max_body_bytes),
-        default_agent: defaults.default_agent,
-    })
-}
-
-fn read_config(path: &Path) -> anyhow::Result<config::File> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        anyhow::anyhow!("the configuration file {} cannot be read: {error}", path.display())
-    })?;
-    config::parse(&text)
-        .map_err(|error| anyhow::anyhow!("{}: {}", path.display(), error.to_string().trim_end()))
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
@@ -160,4 +153,10 @@ fn start_logging() {
 fn say(text: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Data goes to stdout.
+fn give(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{text}");
 }

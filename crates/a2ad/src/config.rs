@@ -1,131 +1,267 @@
-//! The configuration file, as far as it is known: every key has a default, and a wrong one is named with its line.
+//! The configuration: what the file, the environment and the flags say, and a default for all they leave open.
+//!
+//! A flag counts before the environment, and that before the file. Everything that is wrong is found at once and
+//! named with its file, line and key. What a later version will serve is known by name and refused until then, so
+//! that nothing is believed to hold that does not.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+mod agents;
+mod host;
+mod keys;
+mod read;
+mod sections;
+mod tree;
+mod values;
 
-use serde::{Deserialize, Deserializer, de::Error as _};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-/// What a file says; what it does not say is `None`.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct File {
-    pub(crate) server: Server,
-    pub(crate) store: Store,
+use engine::{Dedupe, Limits, Retention};
+
+pub(crate) use agents::DEDUPE_NAMES;
+pub(crate) use values::Network;
+
+use read::{Problems, Section};
+use tree::Place;
+
+/// What a server is to do.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) server: ServerConfig,
+    pub(crate) store: StoreConfig,
+    pub(crate) card: CardConfig,
+    pub(crate) protocol: ProtocolConfig,
     pub(crate) limits: Limits,
+    /// The largest body that is read.
+    pub(crate) max_body_bytes: usize,
+    /// At least one; ids are unique.
+    pub(crate) agents: Vec<AgentConfig>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Server {
-    pub(crate) listen: Option<SocketAddr>,
+/// `[server]`
+#[derive(Debug)]
+pub(crate) struct ServerConfig {
+    pub(crate) listen: SocketAddr,
+    /// Scheme and host as clients see them, without a slash at the end.
+    pub(crate) public_url: Option<String>,
+    /// Whose `Forwarded` headers count.
+    pub(crate) trusted_proxies: Vec<Network>,
+    /// The agent at `/`; it is one of the agents and enabled.
+    pub(crate) default_agent: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Store {
-    pub(crate) url: Option<PathBuf>,
+/// `[store]`
+#[derive(Debug)]
+pub(crate) struct StoreConfig {
+    pub(crate) url: PathBuf,
+    /// For agents that say nothing of their own.
     pub(crate) retention: Retention,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Retention {
-    pub(crate) max_age: Option<Span>,
-    /// 0 is no limit.
-    pub(crate) max_tasks: Option<u64>,
+/// `[card]`
+#[derive(Debug)]
+pub(crate) struct CardConfig {
+    pub(crate) style: CardForm,
+    /// How long clients may keep a card.
+    pub(crate) max_age: Duration,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Limits {
-    pub(crate) max_body: Option<Size>,
-    pub(crate) max_task: Option<Size>,
-    pub(crate) concurrent: Option<std::num::NonZeroUsize>,
-    pub(crate) run_time: Option<Span>,
-}
-
-/// Reads a file's text. The error names the line, shows it, and says what was expected.
-pub(crate) fn parse(text: &str) -> Result<File, toml::de::Error> {
-    toml::from_str(text)
-}
-
-/// A duration such as `"250ms"`, `"10s"`, `"10m"`, `"24h"`, `"7d"`.
+/// What is at `agent-card.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span(pub(crate) Duration);
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const UNITS: [(&str, u64); 5] =
-            [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-        let text = String::deserialize(deserializer)?;
-        let millis = measure(&text, &UNITS);
-        let wanted =
-            || D::Error::custom(format!("{text:?} is not a duration; write 250ms, 10s, 10m, 24h or 7d"));
-        Ok(Self(Duration::from_millis(millis.ok_or_else(wanted)?)))
-    }
+pub(crate) enum CardForm {
+    /// One document for the readers of 1.0 and of 0.3.
+    Merged,
+    V1,
+    V03,
 }
 
-/// A size such as `"64KiB"` or `"16MiB"`.
+/// `[protocol]`
+#[derive(Debug)]
+pub(crate) struct ProtocolConfig {
+    /// Which generations are spoken; at least one, none twice.
+    pub(crate) dialects: Vec<Generation>,
+    pub(crate) errors: ErrorTable,
+    /// A method of 1.0 without `A2A-Version` is served.
+    pub(crate) lenient_version: bool,
+}
+
+/// A generation of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) u64);
-
-impl<'de> Deserialize<'de> for Size {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const UNITS: [(&str, u64); 4] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
-        let text = String::deserialize(deserializer)?;
-        let wanted = || D::Error::custom(format!("{text:?} is not a size; write 512B, 64KiB, 16MiB or 1GiB"));
-        Ok(Self(measure(&text, &UNITS).ok_or_else(wanted)?))
-    }
+pub(crate) enum Generation {
+    Draft,
+    /// 0.2 and 0.3, in all their bindings.
+    V03,
+    V1,
 }
 
-/// A whole number followed by one of these units.
-fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let digits = text.find(|character: char| !character.is_ascii_digit())?;
-    let (number, unit) = text.split_at(digits);
-    let factor = units.iter().find(|known| known.0 == unit.trim())?.1;
-    number.parse::<u64>().ok()?.checked_mul(factor)
+/// Whose table of statuses answers errors outside JSON-RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ErrorTable {
+    V1_0_0,
+    V1_0_1,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// `[agents.ID]`
+#[derive(Debug)]
+pub(crate) struct AgentConfig {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    /// At least one; ids are unique.
+    pub(crate) skills: Vec<SkillConfig>,
+    pub(crate) enabled: bool,
+    pub(crate) streaming: bool,
+    pub(crate) push: bool,
+    pub(crate) profile: ProfileName,
+    /// `None` is as the profile has it.
+    pub(crate) reply: Option<ReplyForm>,
+    /// Any of them lets a caller in.
+    pub(crate) auth: Vec<AuthWay>,
+    pub(crate) dedupe: Dedupe,
+    pub(crate) retention: Retention,
+}
 
-    #[test]
-    fn every_known_key_is_read() {
-        let file = parse(
-            r#"
-            [server]
-            listen = "127.0.0.1:1"
-            [store]
-            url = "x.db"
-            retention = { max_age = "2s", max_tasks = 7 }
-            [limits]
-            max_body = "1MiB"
-            max_task = "64KiB"
-            concurrent = 3
-            run_time = "10m"
-            "#,
-        )
-        .unwrap();
-        assert_eq!(file.server.listen, Some(SocketAddr::from(([127, 0, 0, 1], 1))));
-        assert_eq!(file.store.retention.max_age, Some(Span(Duration::from_secs(2))));
-        assert_eq!(file.store.retention.max_tasks, Some(7));
-        assert_eq!(file.limits.max_task, Some(Size(65_536)));
-        assert_eq!(file.limits.concurrent.map(usize::from), Some(3));
+/// `[skills.ID]`
+#[derive(Clone, Debug)]
+pub(crate) struct SkillConfig {
+    pub(crate) id: String,
+    /// The name of the built-in agent behind it.
+    pub(crate) builtin: &'static str,
+    /// `None` is as the agent behind it has it.
+    pub(crate) description: Option<String>,
+    pub(crate) tags: Option<Vec<String>>,
+    pub(crate) examples: Option<Vec<String>>,
+}
+
+/// The house style of an agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ProfileName {
+    #[default]
+    Neutral,
+    Fold,
+    Pinkfish,
+    AgentNative,
+    Agentos,
+}
+
+/// What a send is answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplyForm {
+    Task,
+    Message,
+}
+
+/// A way to be known to an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AuthWay {
+    Anonymous,
+    ApiKey,
+    Jwt,
+    Oidc,
+    Bearer,
+    Mtls,
+}
+
+/// Where a configuration comes from.
+#[derive(Default)]
+pub(crate) struct Source<'a> {
+    pub(crate) file: Option<&'a Path>,
+    /// The environment; what does not begin with `A2AD_` is passed over.
+    pub(crate) variables: Vec<(String, String)>,
+    /// `--listen`
+    pub(crate) listen: Option<&'a str>,
+    /// `--store`
+    pub(crate) store: Option<&'a str>,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The file cannot be had.
+    #[error("the configuration file {file} cannot be read: {reason}")]
+    Unreadable { file: String, reason: std::io::Error },
+    /// What was configured is wrong; one line for each problem, naming its place.
+    #[error("{}", .0.join("\n"))]
+    Wrong(Vec<String>),
+}
+
+/// Reads everything and decides every default.
+pub(crate) fn load(source: Source<'_>) -> Result<Config, Error> {
+    load_unless(source, |_| None)
+}
+
+/// The same, but where it is to listen may be refused.
+pub(crate) fn load_unless(
+    source: Source<'_>,
+    refused: impl FnOnce(SocketAddr) -> Option<String>,
+) -> Result<Config, Error> {
+    let file = source.file.map(|path| path.display().to_string());
+    let text = source
+        .file
+        .map(std::fs::read_to_string)
+        .transpose()
+        .map_err(|reason| Error::Unreadable { file: file.clone().unwrap_or_default(), reason })?;
+    let problems = Problems::default();
+    let mut tree = tree::parse(text.as_deref().unwrap_or_default(), &problems);
+    if !problems.is_empty() {
+        // What could be made of a text that is no TOML is anybody's guess.
+        return Err(Error::Wrong(problems.into_lines(file.as_deref())));
     }
+    for (path, place, value) in overrides(source) {
+        tree.set(&path, place, value, &problems);
+    }
+    let root = Section::root(&tree, &problems);
+    let config = read_all(&root);
+    if let Some(text) = refused(config.server.listen) {
+        root.open("server").wrong("listen", text);
+    }
+    let lines = problems.into_lines(file.as_deref());
+    if lines.is_empty() { Ok(config) } else { Err(Error::Wrong(lines)) }
+}
 
-    #[test]
-    fn a_wrong_key_or_value_is_named_with_its_line() {
-        let cases = [
-            ("[limits]\nconcurent = 3", "line 2", "concurent"),
-            ("[limits]\nmax_body = \"16\"", "line 2", "16MiB"),
-            ("[limits]\nrun_time = \"soon\"", "line 2", "10m"),
-            ("[limits]\nconcurrent = 0", "line 2", "nonzero"),
-            ("[serve]\n", "line 1", "serve"),
-            ("[store]\nretention = { max_age = 5 }", "line 2", "string"),
-        ];
-        for (text, line, word) in cases {
-            let error = parse(text).unwrap_err().to_string();
-            assert!(error.contains(line) && error.contains(word), "{error}");
+/// What the environment and the flags say, the last word last: `A2AD_SECTION__KEY` sets one key of the file.
+fn overrides(source: Source<'_>) -> Vec<(Vec<String>, Place, String)> {
+    let mut long = Vec::new();
+    let mut short = Vec::new();
+    for (name, value) in source.variables {
+        let Some(key) = name.strip_prefix("A2AD_") else { continue };
+        match key {
+            "LISTEN" => short.push((["server", "listen"].map(String::from).into(), Place::Name(name), value)),
+            "STORE" => short.push((["store", "url"].map(String::from).into(), Place::Name(name), value)),
+            key if key.contains("__") => {
+                let path = key.split("__").map(str::to_lowercase).collect();
+                long.push((path, Place::Name(name), value));
+            }
+            _ => {}
         }
+    }
+    let flag = |path: [&str; 2], name: &str, value: Option<&str>| {
+        value.map(|value| (path.map(String::from).into(), Place::Name(name.into()), value.to_owned()))
+    };
+    let flags = [
+        flag(["server", "listen"], "--listen", source.listen),
+        flag(["store", "url"], "--store", source.store),
+    ];
+    long.into_iter().chain(short).chain(flags.into_iter().flatten()).collect()
+}
+
+fn read_all(file: &Section<'_>) -> Config {
+    let store = sections::store(&file.open("store"));
+    let (limits, max_body_bytes) = sections::limits(&file.open("limits"));
+    let agents = agents::agents(file, store.retention);
+    let server = file.open("server");
+    Config {
+        card: sections::card(&file.open("card")),
+        protocol: sections::protocol(&file.open("protocol")),
+        server: ServerConfig {
+            default_agent: agents::default_agent(&server, &agents),
+            ..sections::server(&server)
+        },
+        store,
+        limits,
+        max_body_bytes,
+        agents,
     }
 }

@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod check;
 pub mod cli;
 mod config;
 mod serve;

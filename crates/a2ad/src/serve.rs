@@ -36,7 +36,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 4242)),
             store: "a2ad.db".into(),
             agents: Agents::new(outbound::agents::demo()),
-            default_agent: "echo".into(),
+            default_agent: outbound::agents::DEMO[0].into(),
             limits: Limits::default(),
             max_body_bytes: 16 << 20,
         }

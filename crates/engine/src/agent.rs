@@ -181,12 +181,27 @@ impl Outcome {
 #[derive(Clone)]
 pub struct Updates {
     outbox: Arc<Outbox>,
+    /// What everything that is saved begins with.
+    mark: Bytes,
 }
 
 impl Updates {
+    /// The same place for another agent that takes over the turn: whatever that one saves begins with `mark`, so
+    /// that the next turn's `saved` tells who it belongs to.
+    #[must_use]
+    pub fn marked(&self, mark: &[u8]) -> Self {
+        Self { outbox: Arc::clone(&self.outbox), mark: [&self.mark, mark].concat().into() }
+    }
+
     /// Says several things that are recorded together or not at all. Waits while too much is unrecorded.
     pub async fn say(&self, updates: impl IntoIterator<Item = Update>) {
-        self.outbox.put(updates.into_iter().collect()).await;
+        let mark = |update| match update {
+            Update::Save(bytes) if !self.mark.is_empty() => {
+                Update::Save([&self.mark, bytes.as_ref()].concat().into())
+            }
+            update => update,
+        };
+        self.outbox.put(updates.into_iter().map(mark).collect()).await;
     }
 
     /// Says that work goes on.
@@ -220,7 +235,7 @@ impl Outbox {
     /// A new outbox and the agent's end of it.
     pub(crate) fn open() -> (Arc<Self>, Updates) {
         let outbox = Arc::new(Self::default());
-        (Arc::clone(&outbox), Updates { outbox })
+        (Arc::clone(&outbox), Updates { outbox, mark: Bytes::new() })
     }
 
     /// Everything said since the last time.

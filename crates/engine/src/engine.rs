@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{ErrorKind, Operation, Reply, TaskId};
+use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId};
 
 use crate::{
     agents::{Agents, Hosted},
@@ -16,7 +16,7 @@ use crate::{
     retention::Purger,
     runner::{Limits, Runner},
     scope::Scope,
-    store::{Lookup, Store},
+    store::{Lookup, Store, Visibility},
     stream::TaskStream,
 };
 
@@ -43,6 +43,19 @@ pub struct Call {
     pub idempotency_key: Option<String>,
     /// Where the caller's last stream of the task broke off.
     pub resume: Option<Resume>,
+    /// The generation the caller speaks: what it may do to a task and what it can be answered depend on it.
+    pub dialect: Dialect,
+    /// What the door wants beyond that.
+    pub manners: Manners,
+}
+
+/// How a door treats conversations; the default is the protocol's own way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manners {
+    /// A message that names a conversation and no task answers the task that waits there.
+    pub resume_by_context: bool,
+    /// A conversation that is not known here is refused instead of begun.
+    pub known_contexts_only: bool,
 }
 
 /// Where a stream broke off.
@@ -57,7 +70,13 @@ pub enum Resume {
 impl Call {
     /// A call that asks for nothing but the operation.
     pub fn new(scope: Scope) -> Self {
-        Self { scope, idempotency_key: None, resume: None }
+        Self {
+            scope,
+            idempotency_key: None,
+            resume: None,
+            dialect: Dialect::default(),
+            manners: Manners::default(),
+        }
     }
 }
 
@@ -87,6 +106,12 @@ impl Engine {
     /// engine.
     pub async fn call(&self, call: Call, operation: Operation) -> Result<Answer> {
         operations::dispatch(&self.0, call, operation).await
+    }
+
+    /// The dialect in which a task was made, if the caller may see it.
+    pub async fn origin(&self, scope: &Scope, id: &TaskId) -> Result<Option<Dialect>> {
+        let found = self.0.store.find(scope, self.0.lookup(id)).await?;
+        Ok(found.filter(|found| found.row.visibility == Visibility::Visible).map(|found| found.row.origin))
     }
 
     /// The agents this engine runs.

@@ -27,7 +27,7 @@ impl From<protocol::Error> for Error {
 
 impl Error {
     /// A refusal that names a field.
-    pub fn invalid(field: &str, problem: &str) -> Self {
+    pub fn invalid(field: &str, problem: impl std::fmt::Display) -> Self {
         Self::Refused(protocol::Error::invalid_params(Violation::new(field, problem)))
     }
 

@@ -6,7 +6,7 @@
 
 use std::hash::Hasher as _;
 
-use protocol::{SendMessage, dialect::v1, json::write::Writer};
+use protocol::{Message, SendMessage, dialect::v1, json::write::Writer};
 use sha2::{Digest as _, Sha256};
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 use uuid::Variant;
@@ -46,6 +46,8 @@ pub(crate) fn key(
             return Err(Error::invalid("Idempotency-Key", "expected 1 to 255 bytes"));
         }
         Some(given) => ("header", given),
+        // A generation that has no message ids has no names for its messages.
+        None if id.is_empty() => return Ok(None),
         None if dedupe == Dedupe::Always || dedupe == Dedupe::Auto && is_unique(id) => ("message", id),
         None => return Ok(None),
     };
@@ -68,12 +70,24 @@ fn name_digest(seal: &[u8; 32], scope: &Scope, kind: &str, name: &str) -> [u8; 1
     hasher.finish128().as_bytes()
 }
 
-/// Covers the message and the request's metadata, not how the answer is wanted and not how it was spelled.
+/// Whether two messages say the same, whatever their ids: how a generation without ids tells a repetition.
+pub(crate) fn same_words(one: &Message, other: &Message) -> bool {
+    one.role == other.role
+        && one.parts == other.parts
+        && one.metadata == other.metadata
+        && one.extensions == other.extensions
+        && one.reference_task_ids == other.reference_task_ids
+}
+
+/// Covers the message, the skill and the request's metadata, not how the answer is wanted and not how it was spelled.
 fn words_digest(req: &SendMessage) -> [u8; 16] {
     let mut writer = Writer::new();
     v1::message::encode(&mut writer, &req.message);
     if let Some(metadata) = &req.metadata {
         writer.raw(metadata.as_str());
+    }
+    if let Some(skill) = &req.skill {
+        writer.string(skill);
     }
     let digest = Sha256::digest(writer.finish());
     std::array::from_fn(|at| digest[at])

@@ -30,7 +30,7 @@ pub use agent::{Agent, OnCrash, Outcome, Traits, Turn, Update, Updates};
 pub use agents::{Agents, Hosted, Profile};
 pub use clock::Clock;
 pub use context::Conversation;
-pub use engine::{Answer, Call, Engine, Resume};
+pub use engine::{Answer, Call, Engine, Manners, Resume};
 pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
 pub use idempotency::Dedupe;

@@ -1,6 +1,6 @@
 //! How long finished tasks are kept, and the duty that forgets them (R31, R32).
 //!
-//! A finished task is emptied when its time is over or when there are too many; its row stays another day, so
+//! A finished task is emptied when its time is over or when there are too many; its row stays a while longer, so
 //! that repetitions of its messages are still known. A task that waits for its client does not wait for ever.
 //! Open tasks are never touched otherwise. Forgetting goes in small steps, one at a time behind live work.
 
@@ -10,7 +10,7 @@ use protocol::{TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agents::Agents,
+    agents::{Agents, Hosted},
     clock::Clock,
     log::Log,
     runner::word,
@@ -27,13 +27,15 @@ pub struct Retention {
     pub max_tasks: Option<u64>,
     /// How long a task waits for its client before it fails.
     pub max_wait: Duration,
+    /// How long the messages of a forgotten task are still known, so that their repetitions make no new one.
+    pub keys: Duration,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { max_age: DAY, max_tasks: None, max_wait: DAY }
+        Self { max_age: DAY, max_tasks: None, max_wait: DAY, keys: DAY }
     }
 }
 
@@ -75,8 +77,10 @@ impl Purger {
 
     /// A twentieth of the shortest time anything is kept.
     fn pause(&self) -> Duration {
-        let shortest =
-            self.agents.iter().map(|hosted| hosted.retention().max_age.min(hosted.retention().max_wait));
+        let shortest = self.agents.iter().map(|hosted| {
+            let Retention { max_age, max_wait, keys, .. } = hosted.retention();
+            max_age.min(max_wait).min(keys)
+        });
         (shortest.min().unwrap_or(DAY) / 20).clamp(*PAUSES.start(), *PAUSES.end())
     }
 
@@ -104,8 +108,15 @@ impl Purger {
                 self.fail_if_waiting(row, now).await?;
             }
         }
-        busy |= self.store.drop_purged(before(now, DAY), STEP).await? == STEP;
+        busy |= self.store.drop_purged(before(now, self.longest()), STEP).await? == STEP;
         Ok(busy)
+    }
+
+    /// After this time nothing is left of any agent's finished tasks. Rows are dropped in the order in which their
+    /// tasks ended, whatever agent they were of.
+    fn longest(&self) -> Duration {
+        let whole = |hosted: &Hosted| hosted.retention().max_age.saturating_add(hosted.retention().keys);
+        self.agents.iter().map(whole).max().unwrap_or(DAY + DAY)
     }
 
     async fn fail_if_waiting(&self, row: &TaskRow, now: Timestamp) -> Result<(), StoreError> {

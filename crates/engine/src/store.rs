@@ -20,7 +20,7 @@ pub use rows::{
     ContextLookup, ContextRow, Due, Expired, Expiry, ListPage, ListQuery, Lookup, Place, Snapshot, TaskRow,
     WorkItem,
 };
-pub use step::{Counter, Effects, MAX_UNANSWERED, States, Step};
+pub use step::{Counter, Effects, MAX_UNANSWERED, States, Step, Waiting};
 
 use crate::{
     error,

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use protocol::Task;
+use protocol::{ArtifactId, Task};
 
 use crate::{
     error::Result,
@@ -18,6 +18,8 @@ pub enum Frame {
         seq: Seq,
         /// The task.
         task: Box<Task>,
+        /// Its artifacts in the order in which they first appeared, also where the task is shown without them.
+        artifacts: Vec<ArtifactId>,
     },
     /// One event.
     Entry {
@@ -60,14 +62,30 @@ pub struct TaskStream {
 
 impl TaskStream {
     pub(crate) fn new(seq: Seq, task: Task, until: Until, watcher: Option<Watcher>) -> Self {
+        let artifacts = task.artifacts.iter().map(|artifact| artifact.id.clone()).collect();
         Self {
-            opening: Some(Frame::Snapshot { seq, task: Box::new(task) }),
+            opening: Some(Frame::Snapshot { seq, task: Box::new(task), artifacts }),
             decided: true,
             ready: VecDeque::new(),
             watcher,
             until,
             ended: false,
         }
+    }
+
+    /// A stream of these entries and nothing else.
+    pub(crate) fn of(entries: Vec<(Seq, Arc<Entry>)>, until: Until) -> Self {
+        let ready = entries.into();
+        Self { opening: None, decided: true, ready, watcher: None, until, ended: false }
+    }
+
+    /// Shows the task with its status only: what its reader has seen of the rest is not shown again.
+    pub(crate) fn status_only(mut self) -> Self {
+        if let Some(Frame::Snapshot { task, .. }) = &mut self.opening {
+            task.artifacts.clear();
+            task.history.clear();
+        }
+        self
     }
 
     /// Entries that follow the snapshot and are known already.

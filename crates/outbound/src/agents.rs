@@ -1,10 +1,15 @@
-//! The agents that come with a2ad. Each is one small file and an example of [`engine::Agent`].
+//! The agents that come with a2ad. Each is one small file and an example of [`engine::Agent`]; this page is their
+//! catalogue: the names by which a configuration calls them, and how they present themselves.
 
 #[cfg(feature = "fault-agents")]
 mod abort;
 mod approver;
+mod currency;
+mod demo;
 mod echo;
+mod router;
 mod slow_writer;
+mod tck;
 
 use std::sync::Arc;
 
@@ -12,56 +17,107 @@ use engine::{Agent, Hosted, Profile};
 use protocol::model::AgentSkill;
 
 pub use approver::Approver;
+pub use currency::Currency;
 pub use echo::Echo;
+pub use router::{Route, Router};
 pub use slow_writer::SlowWriter;
+pub use tck::Tck;
 
-/// The agents of the demo.
-pub fn demo() -> Vec<Hosted> {
-    let agents = vec![
-        present("echo", "Echo", "Gives back what it is given", &["hello", "hold on"], Arc::new(Echo)),
-        present(
-            "approver",
-            "Approver",
-            "Asks before it proceeds: say what to do, then approve or deny",
-            &["delete the old backups", "approve"],
-            Arc::new(Approver),
-        ),
-        present(
-            "slow-writer",
-            "Slow writer",
-            "Writes a text section by section and picks up where it was after a crash",
-            &["the sea", "the sea sections=10 delay=100ms"],
-            Arc::new(SlowWriter),
-        ),
-    ];
+/// The names of the built-in agents.
+pub const BUILTIN: &[&str] = &[
+    "approver",
+    "currency",
+    "demo",
+    "echo",
+    "slow-writer",
+    "tck",
     #[cfg(feature = "fault-agents")]
-    let agents = {
-        let description = "Aborts the whole process when told to";
-        let abort = present("abort", "Abort", description, &["abort"], Arc::new(abort::Abort));
-        agents.into_iter().chain([abort]).collect()
-    };
-    agents
+    "abort",
+];
+
+/// The names of those that run when nothing else is configured; the first is the one at `/`.
+pub const DEMO: &[&str] = &[
+    "demo",
+    "currency",
+    "echo",
+    "slow-writer",
+    "approver",
+    #[cfg(feature = "fault-agents")]
+    "abort",
+];
+
+/// The built-in agent of a name.
+pub fn builtin(name: &str) -> Option<Arc<dyn Agent>> {
+    Some(match name {
+        "approver" => Arc::new(Approver),
+        "currency" => Arc::new(Currency),
+        "demo" => Arc::new(demo::router()),
+        "echo" => Arc::new(Echo),
+        "slow-writer" => Arc::new(SlowWriter),
+        "tck" => Arc::new(Tck::from_environment()),
+        #[cfg(feature = "fault-agents")]
+        "abort" => Arc::new(abort::Abort),
+        _ => return None,
+    })
 }
 
-fn present(id: &str, name: &str, description: &str, examples: &[&str], agent: Arc<dyn Agent>) -> Hosted {
-    let skill = AgentSkill {
+/// How the built-in agent of a name presents itself, under that name.
+pub fn profile(name: &str) -> Option<Profile> {
+    let (title, description, skills, modes) = match name {
+        "approver" => ("Approver", approver::ABOUT, approver::skills(), TEXT_AND_DATA),
+        "currency" => ("Currency", currency::ABOUT, currency::skills(), TEXT_AND_DATA),
+        "demo" => ("Demo", demo::ABOUT, demo::skills(), ANYTHING),
+        "echo" => ("Echo", echo::ABOUT, echo::skills(), ANYTHING),
+        "slow-writer" => ("Slow writer", slow_writer::ABOUT, slow_writer::skills(), TEXT),
+        "tck" => ("TCK", tck::ABOUT, tck::skills(), ANYTHING),
+        #[cfg(feature = "fault-agents")]
+        "abort" => ("Abort", abort::ABOUT, abort::skills(), TEXT),
+        _ => return None,
+    };
+    let modes: Vec<String> = modes.iter().map(|&mode| mode.into()).collect();
+    Some(Profile {
+        id: name.into(),
+        name: title.into(),
+        description: description.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        skills,
+        input_modes: modes.clone(),
+        output_modes: modes,
+    })
+}
+
+const TEXT: &[&str] = &["text/plain"];
+const TEXT_AND_DATA: &[&str] = &["text/plain", "application/json"];
+
+/// The modes of an agent that takes whatever comes. The first two are for clients that know no wildcard.
+const ANYTHING: &[&str] = &["text/plain", "application/json", "*/*"];
+
+/// Words that ask for the built-in agent of a name, beside that name and its skills' tags.
+pub fn words(name: &str) -> Vec<String> {
+    match name {
+        "currency" => currency::words().collect(),
+        "echo" => ["repeat", "say", "hold"].map(String::from).into(),
+        _ => Vec::new(),
+    }
+}
+
+/// The agents that run when nothing else is configured.
+pub fn demo() -> Vec<Hosted> {
+    let host = |name: &&str| Some(Hosted::new(profile(name)?, builtin(name)?));
+    DEMO.iter().filter_map(host).collect()
+}
+
+/// A skill of a built-in agent; the tags are the words it is found by.
+fn skill(id: &str, name: &str, description: &str, tags: &[&str], examples: &[&str]) -> AgentSkill {
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.into()).collect();
+    AgentSkill {
         id: id.into(),
         name: name.into(),
         description: description.into(),
-        tags: vec!["demo".into()],
-        examples: examples.iter().map(|&example| example.into()).collect(),
+        tags: texts(tags),
+        examples: texts(examples),
         input_modes: Vec::new(),
         output_modes: Vec::new(),
         security_requirements: Vec::new(),
-    };
-    let profile = Profile {
-        id: id.into(),
-        name: name.into(),
-        description: description.into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        skills: vec![skill],
-        input_modes: vec!["text/plain".into(), "application/json".into(), "*/*".into()],
-        output_modes: vec!["text/plain".into(), "application/json".into(), "*/*".into()],
-    };
-    Hosted::new(profile, agent)
+    }
 }

@@ -2,7 +2,7 @@
 
 use protocol::{
     AgentCard,
-    dialect::v1::card,
+    dialect::{draft, merged, read_card, v1, v03, v03_proto},
     json::{
         read::{Node, Path, Read},
         write::Writer,
@@ -75,20 +75,81 @@ const DICTIONARY: &[&str] = &[
     "signatures",
     "protected",
     "signature",
+    "url",
+    "preferredTransport",
+    "additionalInterfaces",
+    "transport",
+    "JSONRPC",
+    "GRPC",
+    "0.1",
+    "0.3.0",
+    "security",
+    "authentication",
+    "supportsAuthenticatedExtendedCard",
+    "type",
+    "apiKey",
+    "http",
+    "oauth2",
+    "openIdConnect",
+    "mutualTLS",
+    "in",
+    "scheme",
+    "openIdConnectUrl",
 ];
 
 fn run(input: &[u8]) {
-    let Some(Ok(card)) = read(input) else { return };
-    let mut writer = Writer::new();
-    card::encode(&mut writer, &card);
-    let again = read(&writer.finish()).expect("the writer writes JSON");
-    assert_eq!(again, Ok(card));
+    let Ok(raw) = serde_json::from_slice::<&RawValue>(input) else { return };
+    if let Ok(card) = v1::card::decode(Node::new(raw, &Path::Root)) {
+        assert_eq!(again(v1::card::decode, v1::card::encode, &card), Ok(card.clone()));
+        check_merged(&card);
+    }
+    check_old(raw, v03::card::decode, v03::card::encode, v03::card::offered);
+    check_old(raw, v03_proto::card::decode, v03_proto::card::encode, v03::card::offered);
+    check_old(raw, draft::card::decode, draft::card::encode, draft::card::offered);
+    if let Ok((_, card)) = read_card(Node::new(raw, &Path::Root)) {
+        assert_eq!(again(v1::card::decode, v1::card::encode, &card), Ok(card.clone()), "a stranger's card");
+        // A card that can be read can be served in every form.
+        for encode in [draft::card::encode, v03::card::encode, v03_proto::card::encode, merged::encode] {
+            written(encode, &card);
+        }
+    }
 }
 
-/// `None` when the input is not JSON.
-fn read(input: &[u8]) -> Option<Read<AgentCard>> {
-    let raw: &RawValue = serde_json::from_slice(input).ok()?;
-    Some(card::decode(Node::new(raw, &Path::Root)))
+type Decode = fn(Node<'_, '_>) -> Read<AgentCard>;
+type Encode = fn(&mut Writer, &AgentCard);
+
+/// What an old form makes of a card of its own stays so; the first time it may lose what it cannot say.
+fn check_old(raw: &RawValue, decode: Decode, encode: Encode, offered: fn(&AgentCard) -> bool) {
+    let Ok(card) = decode(Node::new(raw, &Path::Root)) else { return };
+    if !offered(&card) {
+        return;
+    }
+    let settled = again(decode, encode, &card).expect("a card that is offered is read again");
+    assert_eq!(settled.security_requirements, card.security_requirements);
+    assert_eq!(settled.interfaces.len(), card.interfaces.len());
+    assert_eq!(again(decode, encode, &settled), Ok(settled.clone()));
+}
+
+/// Both readers of a merged card find what they would find in a card of their own.
+fn check_merged(card: &AgentCard) {
+    if !v03::card::offered(card) {
+        return;
+    }
+    let merged = written(merged::encode, card);
+    let unsigned = AgentCard { signatures: Vec::new(), ..card.clone() };
+    assert_eq!(v1::card::decode(Node::new(&merged, &Path::Root)), Ok(unsigned));
+    let old = v03::card::decode(Node::new(&merged, &Path::Root));
+    assert_eq!(old, again(v03::card::decode, v03::card::encode, card));
+}
+
+fn again(decode: Decode, encode: Encode, card: &AgentCard) -> Read<AgentCard> {
+    decode(Node::new(&written(encode, card), &Path::Root))
+}
+
+fn written(encode: Encode, card: &AgentCard) -> Box<RawValue> {
+    let mut writer = Writer::new();
+    encode(&mut writer, card);
+    serde_json::from_slice(&writer.finish()).expect("the writer writes JSON")
 }
 
 /// The samples of the codec's own tests, and a card as large as a catalogue.
@@ -98,6 +159,18 @@ fn corpus() -> Vec<Vec<u8>> {
         include_str!("../../../crates/protocol/tests/samples/v1/card/full.json"),
         include_str!("../../../crates/protocol/tests/samples/v1/card/lenient.json"),
         include_str!("../../../crates/protocol/tests/samples/v1/card/merged.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/full.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/full.v03.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/full.v03-proto.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/full.agent.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/full.merged.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/draft-only.agent.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/careless.v03.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/seeds/000.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/seeds/001.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/seeds/002.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/seeds/003.json"),
+        include_str!("../../../crates/protocol/tests/old_cards/samples/seeds/004.json"),
     ]
     .map(Vec::from)
     .into();
@@ -114,12 +187,14 @@ fn corpus() -> Vec<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{corpus, read, run};
+    use super::{Node, Path, corpus, read_card, run};
 
     #[test]
     fn every_card_of_the_corpus_is_read() {
         for card in corpus() {
-            assert!(read(&card).is_some_and(|card| card.is_ok()), "{}", String::from_utf8_lossy(&card));
+            let raw = serde_json::from_slice(&card).unwrap();
+            let read = read_card(Node::new(raw, &Path::Root));
+            assert!(read.is_ok(), "{read:?}: {}", String::from_utf8_lossy(&card));
             run(&card);
         }
     }

@@ -11,8 +11,9 @@ mod turn;
 
 use std::sync::Arc;
 
-use protocol::{SendMessage, Task};
+use protocol::{ContextId, ErrorKind, Message, SendMessage, Task, TaskId, TaskState};
 
+use self::turn::Begun;
 use super::{get_task, push_configs};
 use crate::{
     agents::Hosted,
@@ -22,8 +23,8 @@ use crate::{
     idempotency,
     ids::TaskNo,
     log::{Entry, Log, Seq},
-    store::{Committed, MessageKey, Visibility},
-    task::fold,
+    store::{Committed, ContextLookup, ListQuery, MessageKey, NotCommitted, Snapshot, Visibility},
+    task::{Names, fold},
 };
 
 /// How long the caller means to stay.
@@ -62,19 +63,90 @@ pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: W
     if req.push.is_some() {
         return Err(push_configs::not_supported());
     }
+    let skill = known_skill(hosted, &req)?;
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(hosted.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
-    let sending = Sending { engine, call: &call, hosted, key, wait };
-    let Some(id) = req.message.task_id.clone() else { return start::start(sending, req.message).await };
+    let sending = Sending { engine, call: &call, hosted, key, skill: skill.as_deref(), wait };
+    let mut message = req.message;
+    if message.id.as_str().is_empty() {
+        message.id = uuid::Uuid::new_v4().to_string().into();
+    }
+    // What is not asked often is boxed, so that the future of a first message stays small.
+    if message.task_id.is_none() && call.manners.resume_by_context {
+        message.task_id = Box::pin(waiting_in_context(engine, &call, message.context_id.as_ref())).await?;
+    }
+    match message.task_id.clone() {
+        None => match start::start(sending, message).await? {
+            Begun::Recorded(submitted) => Ok(*submitted),
+            Begun::Before(used) => Box::pin(replay::replay(sending, used)).await,
+            Begun::Conflict(met) => Err(NotCommitted::Conflict(met).into()),
+        },
+        Some(id) => Box::pin(submit_to(sending, id, message)).await,
+    }
+}
+
+/// Records a message that names its task; in a dialect whose clients name their tasks, one that is not known begins.
+async fn submit_to(sending: Sending<'_>, id: TaskId, message: Message) -> Result<Submitted> {
+    let Sending { engine, call, .. } = sending;
     for _ in 0..TRIES {
-        let snapshot = get_task::load(engine, &call, &id).await?;
-        // Not asked often; boxed, so that the future of a first message stays small.
-        let recorded = Box::pin(follow_up::follow_up(sending, snapshot, &req.message)).await?;
+        let found = match get_task::load(engine, call, &id).await {
+            Err(Error::Refused(error))
+                if error.kind == ErrorKind::TaskNotFound && call.dialect.clients_name_tasks() =>
+            {
+                None
+            }
+            found => Some(found?),
+        };
+        let recorded = match found {
+            Some(snapshot) => follow_up::follow_up(sending, snapshot, &message).await?,
+            None => match start::start(sending, message.clone()).await? {
+                Begun::Recorded(submitted) => Some(*submitted),
+                Begun::Before(used) => Some(replay::replay(sending, used).await?),
+                // Somebody has begun a task of that name meanwhile.
+                Begun::Conflict(_) => None,
+            },
+        };
         if let Some(submitted) = recorded {
             return Ok(submitted);
         }
     }
     Err(Error::Unavailable("the task changes too fast to take a message; try again".into()))
+}
+
+/// The skill a message asks for, if the agent has it.
+fn known_skill(hosted: &Hosted, req: &SendMessage) -> Result<Option<String>> {
+    let Some(asked) = req.asked_skill() else { return Ok(None) };
+    let skills = &hosted.profile().skills;
+    if skills.iter().any(|skill| skill.id == asked) {
+        return Ok(Some(asked));
+    }
+    let known: Vec<&str> = skills.iter().map(|skill| skill.id.as_str()).collect();
+    Err(Error::invalid("skill", format!("expected one of {}", known.join(", "))))
+}
+
+/// The task of a conversation that waits for its client, the newest if there are several.
+async fn waiting_in_context(
+    engine: &Parts,
+    call: &Call,
+    context: Option<&ContextId>,
+) -> Result<Option<TaskId>> {
+    let Some(name) = context else { return Ok(None) };
+    let mut newest: Option<Snapshot> = None;
+    for state in [TaskState::InputRequired, TaskState::AuthRequired] {
+        let query = ListQuery {
+            context: Some(ContextLookup { ours: engine.ids.parse_context(name), name: name.clone() }),
+            state: Some(state),
+            since: None,
+            after: None,
+            size: 1,
+        };
+        let found = engine.store.list(&call.scope, query).await?.tasks.into_iter().next();
+        let newer = |found: &Snapshot| newest.as_ref().is_none_or(|other| found.row.no > other.row.no);
+        if let Some(found) = found.filter(newer) {
+            newest = Some(found);
+        }
+    }
+    Ok(newest.map(|waiting| Names::of(&engine.ids, &waiting.row).task))
 }
 
 /// What every step of a send needs to know.
@@ -84,6 +156,8 @@ struct Sending<'a> {
     call: &'a Call,
     hosted: &'a Hosted,
     key: Option<MessageKey>,
+    /// The skill that was asked for.
+    skill: Option<&'a str>,
     wait: Wait,
 }
 

@@ -1,6 +1,6 @@
 //! Watches a task (A2A 3.1.6).
 
-use protocol::{ErrorKind, Json, SubscribeToTask, Task, dialect::v1};
+use protocol::{ErrorKind, Json, SubscribeToTask, dialect::v1};
 
 use super::get_task::load;
 use crate::{
@@ -12,7 +12,8 @@ use crate::{
     task::fold,
 };
 
-/// Starts with the task as it stands, then every later event until the task is over, however many turns away.
+/// Starts with the task as it stands, then every later event: until the task is over, or in the older dialects until
+/// it waits for its client.
 ///
 /// A caller whose stream broke off gets what it missed instead, also of a task that is over by now: first the
 /// task with its status only, so that chunks are not added twice, then the events behind the one it saw last.
@@ -21,21 +22,22 @@ pub(super) async fn subscribe_to_task(
     call: Call,
     req: SubscribeToTask,
 ) -> Result<TaskStream> {
+    let until = if call.dialect.subscribes_beyond_turns() { Until::Terminal } else { Until::Settled };
     let found = load(engine, &call, &req.id).await?;
-    let resume = call.resume;
-    refuse_if_over(&found, resume)?;
+    if is_over(&found, call.resume) {
+        return last_event(engine, &call, &found, until).await;
+    }
     // Watching starts before the snapshot that counts is read, so that nothing falls between the two.
     let store = engine.store.clone();
     let mut watcher = engine.feed.watch(store, call.scope.clone(), found.row.no, Patience::Stream);
     let snapshot = load(engine, &call, &req.id).await?;
-    refuse_if_over(&snapshot, resume)?;
+    if is_over(&snapshot, call.resume) {
+        return last_event(engine, &call, &snapshot, until).await;
+    }
     let last = snapshot.row.last_seq;
     let mut task = fold::snapshot(&engine.ids, &snapshot)?;
-    let from = match resume {
-        Some(Resume::After(seen)) if seen <= last => {
-            task = Task { artifacts: Vec::new(), history: Vec::new(), ..task };
-            seen
-        }
+    let from = match call.resume {
+        Some(Resume::After(seen)) if seen <= last => seen,
         Some(_) => {
             task.metadata = Some(gap(task.metadata.as_ref()));
             last
@@ -43,7 +45,9 @@ pub(super) async fn subscribe_to_task(
         None => last,
     };
     watcher.seek(from, last);
-    Ok(TaskStream::new(from, task, Until::Terminal, Some(watcher)))
+    let resumed = matches!(call.resume, Some(Resume::After(seen)) if seen <= last);
+    let stream = TaskStream::new(from, task, until, Some(watcher));
+    Ok(if resumed { stream.status_only() } else { stream })
 }
 
 /// Says that events may be missing between what the caller saw and this snapshot.
@@ -52,12 +56,21 @@ fn gap(metadata: Option<&Json>) -> Json {
     metadata.and_then(|metadata| Json::merge_objects(metadata, &gap)).unwrap_or(gap)
 }
 
-fn refuse_if_over(snapshot: &Snapshot, resume: Option<Resume>) -> Result<()> {
+/// Whether the task is over and the caller has seen everything of it.
+fn is_over(snapshot: &Snapshot, resume: Option<Resume>) -> bool {
     let missed = matches!(resume, Some(Resume::After(seen)) if seen < snapshot.row.last_seq);
-    if snapshot.row.state.is_terminal() && !missed {
-        let state = v1::task::state_name(snapshot.row.state);
-        let text = format!("the task is {state}, nothing more will happen to it; get it instead");
-        return Err(Error::refused(ErrorKind::UnsupportedOperation, text));
+    snapshot.row.state.is_terminal() && !missed
+}
+
+/// What is left to show of a task that is over: its last status in the older dialects, nothing in 1.0.
+async fn last_event(engine: &Parts, call: &Call, snapshot: &Snapshot, until: Until) -> Result<TaskStream> {
+    let row = &snapshot.row;
+    if call.dialect.shows_the_end_again() {
+        // Nothing follows a terminal status, so the last entry is that.
+        let entries = engine.store.entries(&call.scope, row.no, row.last_seq - 1, 1).await?;
+        return Ok(TaskStream::of(entries, until));
     }
-    Ok(())
+    let state = v1::task::state_name(row.state);
+    let text = format!("the task is {state}, nothing more will happen to it; get it instead");
+    Err(Error::refused(ErrorKind::UnsupportedOperation, text))
 }

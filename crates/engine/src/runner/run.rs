@@ -15,7 +15,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use protocol::{ArtifactId, Event, Message, Part, Role, TaskState, Timestamp};
+use protocol::{Artifact, ArtifactId, Dialect, Event, Message, Part, Role, TaskState, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +58,8 @@ pub(crate) struct Run {
     cancel: CancellationToken,
     deadline: Instant,
     reveal_at: Option<Instant>,
+    /// The client can be given tasks only, and the agent has not said anything yet.
+    tasks_only: bool,
     registration: Option<Registration>,
     _slot: Slot,
 }
@@ -70,6 +72,7 @@ pub(crate) struct Begin {
     pub(crate) scope: Scope,
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) skill: Option<String>,
+    pub(crate) origin: Dialect,
     pub(crate) message: Arc<Message>,
     pub(crate) history: Vec<Message>,
     pub(crate) conversation: Conversation,
@@ -88,7 +91,8 @@ impl Run {
         let cancel = registration.as_ref().map_or_else(CancellationToken::new, |made| made.cancel.clone());
         let deadline = runner.deadline();
         let turn = Turn {
-            idempotency_key: format!("a2ad:{}:{}", begin.names.task, begin.message.id),
+            // A name that a client chose is its own in its scope only.
+            idempotency_key: format!("a2ad:{}:{}:{}", begin.no.0, begin.names.task, begin.message.id),
             task_id: begin.names.task.clone(),
             context_id: begin.names.context.clone(),
             skill: begin.skill,
@@ -114,6 +118,7 @@ impl Run {
             cancel,
             deadline,
             reveal_at: None,
+            tasks_only: !begin.origin.has_bare_messages(),
             registration,
             _slot: slot,
         }
@@ -145,8 +150,8 @@ impl Run {
         if matches!(outcome, Some(Outcome::Failed { retryable: true, .. })) {
             self.outcome = outcome.take();
         }
-        let advanced =
-            advance::advance(&self.names, self.standing, self.outbox.take(), outcome, runner.clock().now());
+        let said = self.spell_out(self.outbox.take());
+        let advanced = advance::advance(&self.names, self.standing, said, outcome, runner.clock().now());
         self.standing = advanced.standing;
         advanced
     }
@@ -222,9 +227,10 @@ impl Run {
         runner: &Runner,
         fence: i64,
         attempt: i64,
-        mut said: Vec<Update>,
+        said: Vec<Update>,
     ) -> Option<InFlight> {
         let now = runner.clock().now();
+        let mut said = self.spell_out(said);
         if self.must_reveal() && said.is_empty() && self.outcome.is_none() {
             said.push(Update::Working(None));
         }
@@ -263,6 +269,18 @@ impl Run {
         let visibility = (before.visibility != self.standing.visibility).then_some(self.standing.visibility);
         let change = self.change(step, advanced.events, advanced.saved, visibility, now);
         Some(InFlight { receipt: runner.store().commit(change), step, pausing })
+    }
+
+    /// A bare answer to a client that can be given tasks only is the task's one artifact too.
+    fn spell_out(&mut self, mut said: Vec<Update>) -> Vec<Update> {
+        let Some(first) = said.first() else { return said };
+        if std::mem::take(&mut self.tasks_only)
+            && let Update::Message(message) = first
+        {
+            let artifact = Artifact { name: None, ..Artifact::new("answer", message.parts.clone()) };
+            said.insert(0, Update::Artifact { artifact, append: false, last: true });
+        }
+        said
     }
 
     /// A run that starts over begins every artifact anew, so that clients replace what the run before left

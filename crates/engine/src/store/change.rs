@@ -1,7 +1,7 @@
 //! What the engine writes: finished changes, one transaction's worth for one task each.
 
 use bytes::Bytes;
-use protocol::{ContextId, TaskState, Timestamp};
+use protocol::{ContextId, Dialect, TaskId, TaskState, Timestamp};
 
 use super::{ContextRow, Step};
 use crate::{
@@ -28,6 +28,12 @@ pub struct Accept {
     pub tag: Tag,
     /// Whose it is.
     pub scope: Scope,
+    /// The name its client chose for it: no other task of the scope has it.
+    pub client_id: Option<TaskId>,
+    /// The skill that was asked for.
+    pub skill: Option<String>,
+    /// The dialect that makes it.
+    pub origin: Dialect,
     /// The conversation it joins or begins.
     pub context: NewContext,
     /// Its first entries.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::{ContextId, Task, TaskId, TaskState, Timestamp};
+use protocol::{ContextId, Dialect, Task, TaskId, TaskState, Timestamp};
 
 use super::Visibility;
 use crate::{
@@ -50,12 +50,18 @@ pub struct TaskRow {
     pub tag: Tag,
     /// The name a client chose for it.
     pub client_id: Option<TaskId>,
+    /// The skill that was asked for.
+    pub skill: Option<String>,
+    /// The dialect that made it.
+    pub origin: Dialect,
     /// Its conversation.
     pub context: ContextRow,
     /// Its state.
     pub state: TaskState,
     /// Since when.
     pub status_at: Timestamp,
+    /// How often it was opened: 1, and one more for each time it had ended and went on.
+    pub turn: i64,
     /// The number of its last entry.
     pub last_seq: Seq,
     /// The fence in force.

@@ -45,16 +45,18 @@ pub enum Step {
         /// When it is due.
         at: Timestamp,
     },
-    /// The client answers an interrupted task and this process takes up the work.
-    Resume,
-    /// The client answers an interrupted task; the work waits for a free slot.
+    /// The client answers a task that waits, and this process takes up the work.
+    Resume(Waiting),
+    /// The client answers a task that waits; the work itself waits for a free slot.
     Queue {
+        /// What the task waited for.
+        waiting: Waiting,
         /// When it is due.
         at: Timestamp,
     },
-    /// The client answers an interrupted task and an overlapping agent has answered already: the turn begins
+    /// The client answers a task that waits, and an overlapping agent has answered already: the turn begins
     /// and ends in one change, held by nobody in between.
-    Settle,
+    Settle(Waiting),
     /// The client says more to a task that is being worked on.
     Listen,
     /// The client ends an open task.
@@ -64,6 +66,31 @@ pub enum Step {
         /// The fence of the turn that asked.
         fence: i64,
     },
+}
+
+/// What a task waits for when a message begins its next turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Its client's answer.
+    Interrupted,
+    /// Nothing: it is over, and its client's generation of the protocol opens it again.
+    Over,
+}
+
+impl Waiting {
+    fn states(self) -> States {
+        match self {
+            Self::Interrupted => States::INTERRUPTED,
+            Self::Over => States::REOPENABLE,
+        }
+    }
+
+    fn turns(self) -> i64 {
+        match self {
+            Self::Interrupted => 0,
+            Self::Over => 1,
+        }
+    }
 }
 
 /// How many messages may wait for a task that is being worked on.
@@ -84,6 +111,8 @@ pub struct Effects {
     pub max_unanswered: i64,
     /// Added to the fence: earlier holders can write no more.
     pub fence_step: i64,
+    /// Added to the number of the turn: the task had ended and is open again.
+    pub turn_step: i64,
     /// What becomes of the attempts.
     pub attempts: Counter,
     /// What becomes of the unanswered messages.
@@ -108,6 +137,7 @@ pub struct States(pub i64);
 impl States {
     const ACTIVE: Self = Self::of(&[TaskState::Submitted, TaskState::Working]);
     const INTERRUPTED: Self = Self::of(&[TaskState::InputRequired, TaskState::AuthRequired]);
+    const REOPENABLE: Self = Self::of(&[TaskState::Completed, TaskState::Failed]);
     const OPEN: Self = Self(Self::ACTIVE.0 | Self::INTERRUPTED.0);
 
     const fn of(states: &[TaskState]) -> Self {
@@ -125,6 +155,8 @@ impl States {
         match state {
             TaskState::Submitted => 1,
             TaskState::Working => 2,
+            TaskState::Completed => 3,
+            TaskState::Failed => 4,
             TaskState::InputRequired => 6,
             TaskState::AuthRequired => 8,
             _ => 63,
@@ -147,6 +179,7 @@ impl Step {
             due: false,
             max_unanswered: i64::MAX,
             fence_step: 0,
+            turn_step: 0,
             attempts: Counter::Add(0),
             unanswered: Counter::Add(0),
             work: None,
@@ -174,24 +207,27 @@ impl Step {
             Self::Release { fence, at } => {
                 Effects { attempts: Counter::Add(-1), work: Some(Work::Due(at)), ..held(fence) }
             }
-            Self::Resume => Effects {
-                from: States::INTERRUPTED,
+            Self::Resume(waiting) => Effects {
+                from: waiting.states(),
                 fence_step: 1,
+                turn_step: waiting.turns(),
                 attempts: Counter::Set(1),
                 unanswered: Counter::Set(0),
                 work: Some(Work::Held),
                 ..free
             },
-            Self::Queue { at } => Effects {
-                from: States::INTERRUPTED,
+            Self::Queue { waiting, at } => Effects {
+                from: waiting.states(),
+                turn_step: waiting.turns(),
                 attempts: Counter::Set(0),
                 unanswered: Counter::Set(0),
                 work: Some(Work::Due(at)),
                 ..free
             },
-            Self::Settle => Effects {
-                from: States::INTERRUPTED,
+            Self::Settle(waiting) => Effects {
+                from: waiting.states(),
                 fence_step: 1,
+                turn_step: waiting.turns(),
                 attempts: Counter::Set(1),
                 unanswered: Counter::Set(0),
                 work: Some(Work::Idle),
@@ -229,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn no_step_starts_from_a_terminal_state() {
+    fn only_a_reopening_starts_from_a_terminal_state() {
         let at = Timestamp::from_millis(0);
         let steps = [
             Step::Claim,
@@ -239,9 +275,9 @@ mod tests {
             Step::Retry { fence: 1, at },
             Step::Again { fence: 1, at },
             Step::Release { fence: 1, at },
-            Step::Resume,
-            Step::Queue { at },
-            Step::Settle,
+            Step::Resume(Waiting::Interrupted),
+            Step::Queue { waiting: Waiting::Interrupted, at },
+            Step::Settle(Waiting::Interrupted),
             Step::Listen,
             Step::Cancel,
             Step::Expire { fence: 1 },
@@ -249,6 +285,13 @@ mod tests {
         for step in steps {
             for state in TaskState::ALL.into_iter().filter(|state| state.is_terminal()) {
                 assert!(!step.effects().from.contains(state), "{step:?} from {state:?}");
+            }
+        }
+        let over = Waiting::Over;
+        for step in [Step::Resume(over), Step::Queue { waiting: over, at }, Step::Settle(over)] {
+            for state in TaskState::ALL {
+                let may = matches!(state, TaskState::Completed | TaskState::Failed);
+                assert_eq!(step.effects().from.contains(state), may, "{step:?} from {state:?}");
             }
         }
     }

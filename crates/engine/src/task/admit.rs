@@ -1,6 +1,6 @@
 //! May this message be accepted, and what does accepting it record?
 
-use protocol::{ContextId, ErrorKind, Event, Message, TaskState, Timestamp};
+use protocol::{ContextId, Dialect, ErrorKind, Event, Message, TaskState, Timestamp};
 
 use super::Names;
 use crate::error::{Error, Result};
@@ -12,6 +12,8 @@ pub enum FollowUp {
     Answer,
     /// The task is being worked on: the message waits for the run's end.
     More,
+    /// The task is over and is opened again.
+    Reopen,
 }
 
 /// Records a message that becomes a task: submitted, with the message riding on it.
@@ -24,10 +26,18 @@ pub fn go_on(names: &Names, message: Message, now: Timestamp) -> (Event, Option<
     (names.status(TaskState::Working, None, now), Some(stamp(names, message)))
 }
 
-/// Judges a message to a task that exists (A2A 3.4.3).
-pub fn follow_up(names: &Names, state: TaskState, context: Option<&ContextId>) -> Result<FollowUp> {
+/// Judges a message to a task that exists (A2A 3.4.3). What was canceled or rejected is never opened again.
+pub fn follow_up(
+    names: &Names,
+    state: TaskState,
+    context: Option<&ContextId>,
+    dialect: Dialect,
+) -> Result<FollowUp> {
     if context.is_some_and(|given| *given != names.context) {
         return Err(Error::invalid("message.contextId", "expected the context of the task, or none"));
+    }
+    if dialect.reopens() && matches!(state, TaskState::Completed | TaskState::Failed) {
+        return Ok(FollowUp::Reopen);
     }
     if state.is_terminal() {
         let state = protocol::dialect::v1::task::state_name(state);
@@ -48,16 +58,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_open_tasks_take_messages() {
+    fn only_open_tasks_take_messages_but_in_the_draft() {
         let names = Names { task: "t".into(), context: "c".into() };
         for state in TaskState::ALL {
-            let verdict = follow_up(&names, state, None);
+            let verdict = follow_up(&names, state, None, Dialect::V1);
             assert_eq!(verdict.is_err(), state.is_terminal(), "{state:?}");
             if state.is_interrupted() {
                 assert_eq!(verdict.unwrap(), FollowUp::Answer);
             }
+            let ended = matches!(state, TaskState::Completed | TaskState::Failed);
+            let reopened = follow_up(&names, state, None, Dialect::Draft).ok() == Some(FollowUp::Reopen);
+            assert_eq!(reopened, ended, "{state:?}");
         }
-        assert!(follow_up(&names, TaskState::InputRequired, Some(&"c".into())).is_ok());
-        assert!(follow_up(&names, TaskState::InputRequired, Some(&"d".into())).is_err());
+        assert!(follow_up(&names, TaskState::InputRequired, Some(&"c".into()), Dialect::V1).is_ok());
+        assert!(follow_up(&names, TaskState::InputRequired, Some(&"d".into()), Dialect::V1).is_err());
     }
 }

@@ -2,10 +2,16 @@
 
 use engine::{Agent, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::Artifact;
+use protocol::{Artifact, model::AgentSkill};
 
 /// The agent that aborts.
 pub(super) struct Abort;
+
+pub(super) const ABOUT: &str = "Aborts the whole process when told to";
+
+pub(super) fn skills() -> Vec<AgentSkill> {
+    vec![super::skill("abort", "Abort", ABOUT, &["abort"], &["abort"])]
+}
 
 impl Agent for Abort {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {

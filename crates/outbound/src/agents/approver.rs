@@ -1,33 +1,47 @@
 //! Asks before it proceeds: two turns of one task, joined by what the first one saved.
+//!
+//! A request that begins with `login`, or comes by the skill `approver-auth`, asks for credentials instead of a
+//! word; they travel in headers, so whatever is said next continues.
 
 use bytes::Bytes;
 use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, Part};
+use protocol::{
+    Artifact, Content, Json, Message, Part,
+    json::read::{Node, Path},
+    model::AgentSkill,
+};
 
 /// The approver agent.
 pub struct Approver;
 
+pub(super) const ABOUT: &str = "Asks before it proceeds: say what to do, then approve or deny";
+
+/// The skill that asks for credentials.
+const AUTH: &str = "approver-auth";
+
+pub(super) fn skills() -> Vec<AgentSkill> {
+    let asks = ["approve", "approval", "permission", "ask", "delete"];
+    let about_auth = "Asks for credentials before it proceeds";
+    vec![
+        super::skill("approver", "Approver", ABOUT, &asks, &["delete the old backups"]),
+        super::skill(AUTH, "Approver, with a login", about_auth, &["login"], &["login to the archive"]),
+    ]
+}
+
 impl Agent for Approver {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
         async move {
-            let said = turn.message.text();
-            let Some(request) = turn.saved.clone() else {
-                out.say([Update::Working(None), Update::Save(Bytes::from(said.clone()))]).await;
-                let question = format!("May I proceed with: {said}? Answer approve or deny.");
-                return Outcome::NeedInput { message: turn.reply_text(question) };
-            };
-            let request = String::from_utf8_lossy(&request);
-            match said.trim().to_lowercase().as_str() {
-                "approve" | "approved" | "yes" | "ok" => {
-                    out.artifact(Artifact::new("approval", vec![Part::text(format!("Approved: {request}"))]))
-                        .await;
-                    Outcome::Done { message: Some(turn.reply_text(format!("Done: {request}"))) }
-                }
-                "deny" | "denied" | "no" => {
-                    Outcome::Rejected { message: Some(turn.reply_text(format!("Denied: {request}"))) }
-                }
-                _ => Outcome::NeedInput { message: turn.reply_text("Please answer approve or deny.") },
+            match turn.saved.as_deref().and_then(Waiting::recall) {
+                None => ask(&turn, &out).await,
+                Some(Waiting::Login(request)) => proceed(&turn, &out, &request).await,
+                Some(Waiting::Word(request)) => match decision(&turn.message) {
+                    Some(Decision::Approve) => proceed(&turn, &out, &request).await,
+                    Some(Decision::Deny) => {
+                        Outcome::Rejected { message: Some(turn.reply_text(format!("Denied: {request}"))) }
+                    }
+                    None => Outcome::NeedInput { message: turn.reply_text("Please answer approve or deny.") },
+                },
             }
         }
         .boxed()
@@ -36,4 +50,86 @@ impl Agent for Approver {
     fn traits(&self) -> Traits {
         Traits { overlap: true, ..Traits::default() }
     }
+}
+
+async fn ask(turn: &Turn, out: &Updates) -> Outcome {
+    let request = request(&turn.message);
+    if turn.skill.as_deref() == Some(AUTH) || request.to_lowercase().starts_with("login") {
+        let question = format!("Please authenticate, then say so; I wait with: {request}");
+        let schemes = Json::parse(r#"{"schemes":["bearer"]}"#).expect("this is a JSON object");
+        out.say([Update::Working(None), Waiting::Login(request).save()]).await;
+        return Outcome::NeedAuth { message: turn.reply(vec![Part::text(question), Part::data(schemes)]) };
+    }
+    let question = format!("May I proceed with: {request}? Answer approve or deny.");
+    out.say([Update::Working(None), Waiting::Word(request).save()]).await;
+    Outcome::NeedInput { message: turn.reply_text(question) }
+}
+
+async fn proceed(turn: &Turn, out: &Updates, request: &str) -> Outcome {
+    let artifact = Artifact::new("approval", vec![Part::text(format!("Approved: {request}"))]);
+    // Nothing is left to wait for: the task's next turn, if any, is a request of its own.
+    out.say([Update::Artifact { artifact, append: false, last: true }, Update::Save(Bytes::new())]).await;
+    Outcome::Done { message: Some(turn.reply_text(format!("Done: {request}"))) }
+}
+
+/// A request and what it waits for, as kept between two turns.
+enum Waiting {
+    Word(String),
+    Login(String),
+}
+
+impl Waiting {
+    fn save(&self) -> Update {
+        let (mark, request) = match self {
+            Self::Word(request) => ('?', request),
+            Self::Login(request) => ('@', request),
+        };
+        Update::Save(format!("{mark}{request}").into())
+    }
+
+    fn recall(saved: &[u8]) -> Option<Self> {
+        let (mark, request) = saved.split_first()?;
+        let request = String::from_utf8_lossy(request).into_owned();
+        Some(if *mark == b'@' { Self::Login(request) } else { Self::Word(request) })
+    }
+}
+
+/// What is asked for: the text, or else the data as it came.
+fn request(message: &Message) -> String {
+    let text = message.text();
+    if text.is_empty() { data(message).map_or(text, |json| json.as_str().into()) } else { text }
+}
+
+#[derive(Clone, Copy)]
+enum Decision {
+    Approve,
+    Deny,
+}
+
+/// A word, `{"approved": true}` or `{"decision": "approve"}`.
+fn decision(message: &Message) -> Option<Decision> {
+    let from_data = || {
+        let object = Node::new(data(message)?.as_raw(), &Path::Root).object().ok()?;
+        match object.flag("approved") {
+            Ok(Some(true)) => Some(Decision::Approve),
+            Ok(Some(false)) => Some(Decision::Deny),
+            _ => word(&object.text("decision").ok()??),
+        }
+    };
+    word(&message.text()).or_else(from_data)
+}
+
+fn word(text: &str) -> Option<Decision> {
+    match text.trim().to_lowercase().as_str() {
+        "approve" | "approved" | "yes" | "ok" => Some(Decision::Approve),
+        "deny" | "denied" | "no" => Some(Decision::Deny),
+        _ => None,
+    }
+}
+
+fn data(message: &Message) -> Option<&Json> {
+    message.parts.iter().find_map(|part| match &part.content {
+        Content::Data(json) => Some(json),
+        _ => None,
+    })
 }

@@ -2,10 +2,16 @@
 
 use engine::{Agent, Outcome, Traits, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::Artifact;
+use protocol::{Artifact, model::AgentSkill};
 
 /// The echo agent.
 pub struct Echo;
+
+pub(super) const ABOUT: &str = "Gives back what it is given";
+
+pub(super) fn skills() -> Vec<AgentSkill> {
+    vec![super::skill("echo", "Echo", ABOUT, &["demo"], &["hello", "hold on"])]
+}
 
 impl Agent for Echo {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {

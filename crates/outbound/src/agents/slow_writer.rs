@@ -5,13 +5,26 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::{Agent, OnCrash, Outcome, Traits, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, Part};
+use protocol::{Artifact, Part, model::AgentSkill};
 
 /// The slow writer. `sections=N` and `delay=Nms` in the text set its size and pace.
 pub struct SlowWriter;
 
 const MAX_SECTIONS: u64 = 10_000;
 const MAX_DELAY_MILLIS: u64 = 60_000;
+
+pub(super) const ABOUT: &str = "Writes a text section by section and picks up where it was after a crash";
+
+pub(super) fn skills() -> Vec<AgentSkill> {
+    let tags = ["write", "writer", "text", "story", "essay", "sections"];
+    vec![super::skill(
+        "slow-writer",
+        "Slow writer",
+        ABOUT,
+        &tags,
+        &["the sea", "the sea sections=10 delay=100ms"],
+    )]
+}
 
 impl Agent for SlowWriter {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
@@ -25,13 +38,15 @@ impl Agent for SlowWriter {
                 let progress = turn.reply_text(format!("writing section {section} of {}", plan.sections));
                 out.working(Some(progress)).await;
                 tokio::time::sleep(plan.delay).await;
+                let last = section == plan.sections;
                 out.say([
                     Update::Artifact {
                         artifact: Artifact::new("text", vec![Part::text(plan.section(section))]),
                         append: section > 1,
-                        last: section == plan.sections,
+                        last,
                     },
-                    Update::Save(Bytes::from(section.to_string())),
+                    // The last section is recorded with the outcome; the next turn, if any, writes a text anew.
+                    Update::Save(if last { Bytes::new() } else { section.to_string().into() }),
                 ])
                 .await;
             }

@@ -8,7 +8,7 @@ use engine::{
         NotCommitted, Step, Visibility, Work,
     },
 };
-use protocol::TaskState;
+use protocol::{TaskId, TaskState};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::{counts::Counts, docs, keys::Keys, rows, scopes::Scopes};
@@ -79,10 +79,11 @@ macro_rules! insert_task {
     ($context:literal) => {
         concat!(
             "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq, fence,
-                                attempt, boot, next_run_at, terminal_at, visible, key, hash, size)
+                                attempt, boot, next_run_at, terminal_at, visible, key, hash, size, client_id,
+                                skill, origin)
              VALUES (?1, ?2, ?3, ",
             $context,
-            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
              ON CONFLICT DO NOTHING"
         )
     };
@@ -137,6 +138,9 @@ fn accept_new(
         accept.key.map(|key| key.key),
         accept.key.map(|key| key.hash),
         size,
+        accept.client_id.as_ref().map(TaskId::as_str),
+        accept.skill,
+        accept.origin.number(),
     ];
     let inserted = match name {
         None => pen.insert_task.execute(row)?,
@@ -283,8 +287,9 @@ fn move_row(
                  tail = tail + :segments,
                  state = coalesce(:state, state),
                  status_at = coalesce(:status_at, status_at),
-                 terminal_at = coalesce(:terminal_at, terminal_at),
+                 terminal_at = CASE WHEN :state IS NULL THEN terminal_at ELSE :terminal_at END,
                  visible = coalesce(:visible, visible),
+                 turn = turn + :turn_step,
                  fence = fence + :fence_step,
                  attempt = attempt * :attempt_keep + :attempt_add,
                  deaths = deaths * :attempt_keep,
@@ -306,6 +311,7 @@ fn move_row(
                 ":status_at": status_at,
                 ":terminal_at": status_at.filter(|_| state.is_some_and(TaskState::is_terminal)),
                 ":visible": advance.visibility.map(|visibility| visibility.number()),
+                ":turn_step": effects.turn_step,
                 ":fence_step": effects.fence_step,
                 ":attempt_keep": attempt_keep,
                 ":attempt_add": attempt_add,
@@ -362,14 +368,15 @@ fn count(counts: &mut Counts, scope: i64, was: Shown, advance: &Advance) {
     }
 }
 
-/// Empties finished tasks; their rows stay, so that their messages' keys are still known.
+/// Empties finished tasks; their rows stay, so that their messages' keys are still known. A name that a client chose
+/// is free again.
 pub(super) fn purge(connection: &Connection, books: &mut Books, tasks: &[TaskNo]) -> rusqlite::Result<usize> {
     let mut purged = 0;
     for task in tasks {
         let before = shown(connection, task.0)?;
         let emptied = connection
             .prepare_cached(
-                "UPDATE tasks SET visible = 3, size = 0, doc = 0, tail = 0
+                "UPDATE tasks SET visible = 3, size = 0, doc = 0, tail = 0, client_id = NULL
                  WHERE n = ?1 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
             )?
             .execute(params![task.0])?;

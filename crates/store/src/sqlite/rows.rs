@@ -12,7 +12,7 @@ use engine::{
         Visibility, WorkItem,
     },
 };
-use protocol::{ContextId, Task, TaskId, TaskState, Timestamp, dialect::v1};
+use protocol::{ContextId, Dialect, Task, TaskId, TaskState, Timestamp, dialect::v1};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::readers::Failure;
@@ -33,7 +33,7 @@ macro_rules! select_tasks {
     ($rest:literal) => {
         concat!(
             "SELECT n, tag, client_id, context, context_tag, context_name, state, status_at, last_seq, fence, ",
-            "attempt, deaths, unanswered, visible, size, doc, tail FROM tasks ",
+            "attempt, deaths, unanswered, visible, size, doc, tail, skill, origin, turn FROM tasks ",
             $rest
         )
     };
@@ -313,6 +313,8 @@ pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         no,
         tag,
         client_id: row.get::<_, Option<String>>(2)?.map(TaskId::from),
+        skill: row.get(17)?,
+        origin: Dialect::from_number(row.get(18)?).ok_or_else(|| unknown(18))?,
         context: ContextRow {
             first,
             tag: context_tag,
@@ -320,6 +322,7 @@ pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         },
         state: TaskState::from_number(row.get(6)?).ok_or_else(|| unknown(6))?,
         status_at: Timestamp::from_millis(row.get(7)?),
+        turn: row.get(19)?,
         last_seq: Seq::try_from(row.get::<_, i64>(8)?).map_err(|_| unknown(8))?,
         fence: row.get(9)?,
         attempt: row.get(10)?,

@@ -4,7 +4,7 @@ use engine::{
     Clock, Store,
     ids::TaskNo,
     log::Log,
-    store::{Accept, Advance, Conflict, KeyUsed, MessageKey, NotCommitted, Step},
+    store::{Accept, Advance, Conflict, KeyUsed, MessageKey, NotCommitted, Step, Waiting},
 };
 use protocol::TaskState;
 
@@ -111,7 +111,7 @@ async fn a_refused_message_does_not_use_its_key(bench: &dyn Bench) {
     let fresh = keyed(&*store, key(1, 1)).await;
     accept(&*store, fresh).await.unwrap();
 
-    let answer = Advance { step: Step::Resume, ..more(no, key(2, 2)) };
+    let answer = Advance { step: Step::Resume(Waiting::Interrupted), ..more(no, key(2, 2)) };
     let met = Conflict { state: Some(TaskState::Working), fence: 1, unanswered: 0 };
     assert_eq!(advance(&*store, answer).await, Err(NotCommitted::Conflict(met)));
     assert_eq!(store.turn_key(&scope(), no, key(2, 2).unwrap()).await.unwrap(), None);

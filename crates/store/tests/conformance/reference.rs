@@ -12,6 +12,7 @@ use protocol::{TaskState, Timestamp};
 pub(crate) struct Row {
     pub(crate) state: TaskState,
     pub(crate) status_at: Timestamp,
+    pub(crate) turn: i64,
     pub(crate) last_seq: Seq,
     pub(crate) size: u64,
     pub(crate) fence: i64,
@@ -29,6 +30,7 @@ impl Row {
         Self {
             state: accept.state,
             status_at: accept.status_at,
+            turn: 1,
             last_seq: accept.log.len(),
             size: accept.log.segment().len() as u64,
             fence: ran,
@@ -43,9 +45,9 @@ impl Row {
 
     /// The row after a step, or what the refused step has met.
     pub(crate) fn after(&self, advance: &Advance) -> Result<Self, Conflict> {
-        // Field by field: whoever adds a column to the table has to read it here too.
-        let Effects { from, fence, held, due, max_unanswered, fence_step, attempts, unanswered, work } =
-            advance.step.effects();
+        let effects = advance.step.effects();
+        let Effects { from, fence, held, due, max_unanswered, .. } = effects;
+        let Effects { fence_step, turn_step, attempts, unanswered, work, .. } = effects;
         let allowed = from.contains(self.state)
             && fence.is_none_or(|fence| fence == self.fence)
             && (!held || self.work == Work::Held)
@@ -58,6 +60,7 @@ impl Row {
         Ok(Self {
             state,
             status_at,
+            turn: self.turn + turn_step,
             last_seq: self.last_seq + advance.log.len(),
             size: self.size + advance.log.segment().len() as u64,
             fence: self.fence + fence_step,

@@ -3,7 +3,7 @@
 use engine::{
     Clock,
     ids::{Tag, TaskNo},
-    store::{Step, Work},
+    store::{Step, Waiting, Work},
 };
 use protocol::TaskState;
 
@@ -84,15 +84,16 @@ async fn work_that_was_let_go_counts_no_death(bench: &dyn Bench) {
 async fn deaths_count_until_the_attempts_begin_anew(bench: &dyn Bench) {
     const CLAIM: Step = Step::Claim;
     const PAUSE: Step = Step::Pause { fence: 2 };
-    let (again, at_once) = (Step::Again { fence: 2, at: at(0) }, Step::Queue { at: at(0) });
+    let (again, at_once) =
+        (Step::Again { fence: 2, at: at(0) }, Step::Queue { waiting: Waiting::Interrupted, at: at(0) });
     let ways: [(&[Step], i64); 7] = [
         (&[CLAIM], 1),
         (&[CLAIM, Step::Retry { fence: 2, at: at(0) }, CLAIM], 1),
         (&[CLAIM, Step::Release { fence: 2, at: at(0) }, CLAIM], 1),
         (&[CLAIM, Step::Listen, again], 0),
-        (&[CLAIM, PAUSE, Step::Resume], 0),
+        (&[CLAIM, PAUSE, Step::Resume(Waiting::Interrupted)], 0),
         (&[CLAIM, PAUSE, at_once], 0),
-        (&[CLAIM, PAUSE, Step::Settle], 0),
+        (&[CLAIM, PAUSE, Step::Settle(Waiting::Interrupted)], 0),
     ];
     let store = bench.open();
     let mut tasks = Vec::new();
@@ -103,7 +104,8 @@ async fn deaths_count_until_the_attempts_begin_anew(bench: &dyn Bench) {
     for (no, (way, deaths)) in tasks.into_iter().zip(ways) {
         for arrow in way {
             let state = if *arrow == PAUSE { TaskState::InputRequired } else { TaskState::Working };
-            let state = if *arrow == Step::Settle { TaskState::Completed } else { state };
+            let state =
+                if *arrow == Step::Settle(Waiting::Interrupted) { TaskState::Completed } else { state };
             advance(&*store, says(no, *arrow, state, "on")).await.unwrap();
         }
         assert_eq!(found(&*store, no).await.row.deaths, deaths, "{way:?}");

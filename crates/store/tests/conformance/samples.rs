@@ -13,7 +13,7 @@ use engine::{
     },
     task::Names,
 };
-use protocol::{Artifact, Event, Message, Part, Role, TaskState, Timestamp, model::ArtifactUpdate};
+use protocol::{Artifact, Dialect, Event, Message, Part, Role, TaskState, Timestamp, model::ArtifactUpdate};
 
 /// An event and the message that rides on it.
 pub(crate) type Line = (Event, Option<Message>);
@@ -90,6 +90,9 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         no,
         tag: tag(no),
         scope: scope(),
+        client_id: None,
+        skill: None,
+        origin: Dialect::V1,
         context: NewContext::Own,
         log: Log::pack([asked(TaskState::Submitted, "first"), status(TaskState::Working, "second")]),
         state: TaskState::Working,

@@ -3,7 +3,7 @@
 use engine::{
     Clock,
     log::Log,
-    store::{Advance, Snapshot, Step},
+    store::{Advance, Snapshot, Step, Waiting},
     task::{Names, fold},
 };
 use protocol::{Task, TaskState};
@@ -49,7 +49,9 @@ async fn a_snapshot_adds_up_to_the_log(bench: &dyn Bench) {
         let events = Log::pack([asked(TaskState::Working, "that one")]);
         let status = Some((TaskState::Working, at(0)));
         let resumed =
-            advance(&*store, Advance { log: events, status, ..step(no, Step::Resume) }).await.unwrap();
+            advance(&*store, Advance { log: events, status, ..step(no, Step::Resume(Waiting::Interrupted)) })
+                .await
+                .unwrap();
         fence = resumed.fence;
     }
     let snapshot = found(&*store, no).await;

@@ -6,7 +6,7 @@ use engine::{
     Clock, Store,
     ids::TaskNo,
     log::Log,
-    store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, Work},
+    store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, Waiting, Work},
     task::fold,
 };
 use protocol::{TaskState, Timestamp};
@@ -97,16 +97,19 @@ const ASK_AUTH: Arrow = to(TaskState::AuthRequired, |fence| Step::Pause { fence 
 const RETRY: Arrow = to(TaskState::Working, |fence| Step::Retry { fence, at: at(100) });
 const AGAIN: Arrow = says_nothing(|fence| Step::Again { fence, at: at(90) });
 const RELEASE: Arrow = says_nothing(|fence| Step::Release { fence, at: at(110) });
-const RESUME: Arrow = to(TaskState::Working, |_| Step::Resume);
-const QUEUE: Arrow = to(TaskState::Working, |_| Step::Queue { at: at(95) });
-const SETTLE: Arrow = to(TaskState::Completed, |_| Step::Settle);
-const SETTLE_ASKING: Arrow = to(TaskState::InputRequired, |_| Step::Settle);
+const RESUME: Arrow = to(TaskState::Working, |_| Step::Resume(Waiting::Interrupted));
+const QUEUE: Arrow = to(TaskState::Working, |_| Step::Queue { waiting: Waiting::Interrupted, at: at(95) });
+const SETTLE: Arrow = to(TaskState::Completed, |_| Step::Settle(Waiting::Interrupted));
+const SETTLE_ASKING: Arrow = to(TaskState::InputRequired, |_| Step::Settle(Waiting::Interrupted));
+const REOPEN: Arrow = to(TaskState::Working, |_| Step::Resume(Waiting::Over));
+const REOPEN_LATER: Arrow = to(TaskState::Working, |_| Step::Queue { waiting: Waiting::Over, at: at(97) });
+const REOPEN_AND_SETTLE: Arrow = to(TaskState::Completed, |_| Step::Settle(Waiting::Over));
 const LISTEN: Arrow = to(TaskState::Working, |_| Step::Listen);
 const CANCEL: Arrow = to(TaskState::Canceled, |_| Step::Cancel);
 
 const EXPIRE: Arrow = to(TaskState::Failed, |fence| Step::Expire { fence });
 
-const ARROWS: [Arrow; 18] = [
+const ARROWS: [Arrow; 21] = [
     CLAIM,
     REPORT,
     REPORT_ARTIFACT,
@@ -122,6 +125,9 @@ const ARROWS: [Arrow; 18] = [
     QUEUE,
     SETTLE,
     SETTLE_ASKING,
+    REOPEN,
+    REOPEN_LATER,
+    REOPEN_AND_SETTLE,
     LISTEN,
     CANCEL,
     EXPIRE,
@@ -199,6 +205,10 @@ const SITUATIONS: &[Situation] = &[
     situation("a completed task", WORKING, &[COMPLETE]),
     situation("a completed task with a message left over", WORKING, &[LISTEN, COMPLETE]),
     situation("a failed task", WORKING, &[FAIL]),
+    situation("a completed task that is open again", WORKING, &[COMPLETE, REOPEN]),
+    situation("a failed task that is open again in the queue", WORKING, &[LISTEN, FAIL, REOPEN_LATER]),
+    situation("a completed task that was done again", ANSWERED, &[REOPEN_AND_SETTLE]),
+    situation("a task canceled in its second turn", ANSWERED, &[REOPEN, CANCEL]),
     situation("a rejected task", WORKING, &[REJECT]),
     situation("a task whose client never answered", WORKING, &[ASK_INPUT, EXPIRE]),
     situation("a canceled task", WORKING, &[CANCEL]),
@@ -237,6 +247,7 @@ async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, told: &str) {
     let found = Row {
         state: row.state,
         status_at: row.status_at,
+        turn: row.turn,
         last_seq: row.last_seq,
         size: row.size,
         fence: row.fence,

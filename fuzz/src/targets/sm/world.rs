@@ -9,7 +9,7 @@ use bytes::Bytes;
 use engine::{
     Outcome, Update,
     log::Log,
-    store::{Advance, Conflict, MAX_UNANSWERED, Step, Visibility, Work},
+    store::{Advance, Conflict, MAX_UNANSWERED, Step, Visibility, Waiting, Work},
     task::{
         Names, Standing,
         admit::{self, FollowUp},
@@ -307,21 +307,25 @@ impl World {
     fn answer(&mut self, taken: Taken, now: TaskState) {
         let mut events = vec![admit::go_on(&NAMES, ask(), self.now())];
         let mut standing = Standing { state: TaskState::Working, visibility: Visibility::Visible };
-        let mut step = Step::Resume;
+        let mut step = Step::Resume(Waiting::Interrupted);
         match taken {
             Taken::Up => {}
-            Taken::Later => step = Step::Queue { at: self.now() },
+            Taken::Later => step = Step::Queue { waiting: Waiting::Interrupted, at: self.now() },
             Taken::Overlapping(outcome) => {
                 let advanced = self.advance(standing, outcome);
                 events.extend(advanced.events.into_iter().map(|event| (event, None)));
                 standing = advanced.standing;
-                step = if advanced.ended { Step::Settle } else { Step::Resume };
+                step = if advanced.ended {
+                    Step::Settle(Waiting::Interrupted)
+                } else {
+                    Step::Resume(Waiting::Interrupted)
+                };
             }
         }
         let change = Advance { status: Some((standing.state, self.now())), ..self.step(step, events) };
         let result = self.commit(&change);
         assert_eq!(result.is_ok(), now.is_interrupted(), "{step:?} met {result:?}");
-        if let (Ok(()), Step::Resume, Some(life)) = (result, step, &mut self.life) {
+        if let (Ok(()), Step::Resume(Waiting::Interrupted), Some(life)) = (result, step, &mut self.life) {
             life.take_up(standing);
         }
     }

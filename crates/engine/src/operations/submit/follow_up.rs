@@ -10,8 +10,11 @@ use super::{
 use crate::{
     context::Conversation,
     error::{Error, Result},
+    idempotency::{Dedupe, same_words},
     log::{Log, Seq},
-    store::{Advance, Change, MAX_UNANSWERED, NotCommitted, Snapshot, Step, Visibility, Work},
+    store::{
+        Advance, Change, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, Step, Visibility, Waiting, Work,
+    },
     task::{Names, admit, fold},
 };
 
@@ -23,7 +26,15 @@ pub(super) async fn follow_up(
 ) -> Result<Option<Submitted>> {
     let engine = sending.engine;
     let names = Names::of(&engine.ids, &snapshot.row);
-    let verdict = match admit::follow_up(&names, snapshot.row.state, message.context_id.as_ref()) {
+    let dialect = sending.call.dialect;
+    if dialect.clients_name_tasks()
+        && sending.hosted.dedupe() != Dedupe::Off
+        && let Some(used) = said_last(sending, &snapshot, message).await?
+    {
+        return replay(sending, used).await.map(Some);
+    }
+    let context = message.context_id.as_ref();
+    let verdict = match admit::follow_up(&names, snapshot.row.state, context, dialect) {
         Ok(verdict) => verdict,
         Err(refusal) => return repeated(sending, &snapshot, refusal).await.map(Some),
     };
@@ -31,11 +42,33 @@ pub(super) async fn follow_up(
         let text = format!("task {} has reached its size limit and takes no more messages", names.task);
         return Err(Error::refused(ErrorKind::UnsupportedOperation, text));
     }
+    if let (Some(asked), kept) = (sending.skill, snapshot.row.skill.as_deref())
+        && kept != Some(asked)
+    {
+        let text = format!("expected the skill of the task, {}", kept.unwrap_or("none"));
+        return Err(Error::invalid("skill", text));
+    }
     let opening = admit::go_on(&names, message.clone(), engine.clock.now());
     match verdict {
         admit::FollowUp::More => say_more(sending, &names, &snapshot, opening).await,
-        admit::FollowUp::Answer => answer(sending, names, &snapshot, opening).await,
+        admit::FollowUp::Answer => answer(sending, Waiting::Interrupted, names, &snapshot, opening).await,
+        admit::FollowUp::Reopen => answer(sending, Waiting::Over, names, &snapshot, opening).await,
     }
+}
+
+/// Where the last message to a task was recorded, if this is the same: the name of the task and its words tell a
+/// repetition where messages have no ids (R22).
+async fn said_last(sending: Sending<'_>, snapshot: &Snapshot, message: &Message) -> Result<Option<KeyUsed>> {
+    let Sending { engine, call, .. } = sending;
+    let row = &snapshot.row;
+    let entries = engine.store.entries(&call.scope, row.no, 0, usize::MAX).await?;
+    for (seq, entry) in entries.iter().rev() {
+        if let Some(last) = entry.rider()? {
+            let used = KeyUsed { task: row.no, tag: row.tag, seq: *seq, same: true };
+            return Ok(same_words(last, message).then_some(used));
+        }
+    }
+    Ok(None)
 }
 
 /// A message the task does not take: answered as before if it is a repetition, else refused.
@@ -47,9 +80,10 @@ async fn repeated(sending: Sending<'_>, snapshot: &Snapshot, refusal: Error) -> 
     }
 }
 
-/// A message that an interrupted task waited for: its next run begins.
+/// A message that a task waited for, or that opens it again: its next run begins.
 async fn answer(
     sending: Sending<'_>,
+    waiting: Waiting,
     names: Names,
     snapshot: &Snapshot,
     opening: (Event, Option<Message>),
@@ -63,15 +97,17 @@ async fn answer(
         names,
         before: task.history.clone(),
         size: snapshot.row.size,
+        skill: snapshot.row.skill.clone(),
+        origin: snapshot.row.origin,
         saved: work.and_then(|work| work.saved),
         conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
         task,
     };
     let resume = |outline: Outline| {
         let step = match outline.work {
-            Work::Due(at) => Step::Queue { at },
-            Work::Held => Step::Resume,
-            Work::Idle => Step::Settle,
+            Work::Due(at) => Step::Queue { waiting, at },
+            Work::Held => Step::Resume(waiting),
+            Work::Idle => Step::Settle(waiting),
         };
         Change::Advance(Box::new(Advance {
             no,

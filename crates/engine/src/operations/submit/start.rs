@@ -3,32 +3,51 @@
 use protocol::{ContextId, Message};
 
 use super::{
-    Sending, Submitted,
-    replay::replay,
+    Sending,
     turn::{Begun, NewTurn, Outline, begin},
 };
 use crate::{
     context::Conversation,
-    error::Result,
+    error::{Error, Result},
     ids::{Tag, TaskNo},
-    store::{Accept, Change, ContextLookup, ContextRow, NewContext, NotCommitted},
+    store::{Accept, Change, ContextLookup, ContextRow, NewContext},
     task::{Names, admit, context_name, fold},
 };
 
-pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Submitted> {
+/// Records the message as a task; a task that its client names must not be there yet.
+pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begun> {
     let Sending { engine, call, key, .. } = sending;
+    let client_id = message.task_id.clone();
     let context = new_context(sending, message.context_id.as_ref()).await?;
     let no = engine.numbers.next(&*engine.store).await?;
     let tag = Tag::random();
-    let (names, conversation) = name(sending, no, tag, &context);
+    let (mut names, conversation) = name(sending, no, tag, &context);
+    if let Some(id) = &client_id {
+        names.task = id.clone();
+    }
     let opening = admit::start(&names, message, engine.clock.now());
     let task = fold::begin(&names);
-    let turn = NewTurn { no, before: Vec::new(), saved: None, size: 0, conversation, task, names };
+    let skill = sending.skill.map(str::to_owned);
+    let origin = call.dialect;
+    let turn = NewTurn {
+        no,
+        before: Vec::new(),
+        saved: None,
+        size: 0,
+        skill: skill.clone(),
+        origin,
+        conversation,
+        task,
+        names,
+    };
     let accept = |outline: Outline| {
         Change::Accept(Box::new(Accept {
             no,
             tag,
             scope: call.scope.clone(),
+            client_id,
+            skill,
+            origin,
             context,
             log: outline.log,
             state: outline.standing.state,
@@ -39,11 +58,7 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Subm
             key,
         }))
     };
-    match begin(sending, turn, opening, accept).await? {
-        Begun::Recorded(submitted) => Ok(*submitted),
-        Begun::Before(used) => Box::pin(replay(sending, used)).await,
-        Begun::Conflict(met) => Err(NotCommitted::Conflict(met).into()),
-    }
+    begin(sending, turn, opening, accept).await
 }
 
 /// The conversation a new task joins: the named one if it is known here, else one of that name.
@@ -51,6 +66,9 @@ async fn new_context(sending: Sending<'_>, name: Option<&ContextId>) -> Result<N
     let Some(name) = name else { return Ok(NewContext::Own) };
     let lookup = ContextLookup { ours: sending.engine.ids.parse_context(name), name: name.clone() };
     let known = sending.engine.store.context(&sending.call.scope, lookup).await?;
+    if known.is_none() && sending.call.manners.known_contexts_only {
+        return Err(Error::invalid("message.contextId", "expected a context of this agent, or none"));
+    }
     Ok(known.map_or_else(|| NewContext::Named(name.clone()), NewContext::Joined))
 }
 

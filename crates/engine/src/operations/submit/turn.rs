@@ -9,7 +9,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
-use protocol::{Event, Message, Task, TaskState, Timestamp};
+use protocol::{Dialect, Event, Message, Task, TaskState, Timestamp};
 
 use super::{Sending, Submitted, Wait};
 use crate::{
@@ -33,6 +33,10 @@ pub(super) struct NewTurn {
     pub(super) size: u64,
     /// What an earlier turn saved last.
     pub(super) saved: Option<Bytes>,
+    /// The skill the task is about.
+    pub(super) skill: Option<String>,
+    /// The dialect that made the task.
+    pub(super) origin: Dialect,
     pub(super) conversation: Conversation,
     /// The task before the opening status.
     pub(super) task: Task,
@@ -80,7 +84,7 @@ async fn begin_later(
 ) -> Result<Begun> {
     let engine = sending.engine;
     let now = engine.clock.now();
-    let standing = Standing { visibility: Visibility::Visible, ..after(&opening.0, sending.wait) };
+    let standing = Standing { visibility: Visibility::Visible, ..after(&opening.0, sending) };
     let log = Log::pack([opening]);
     let watcher = sending.watch(turn.no);
     let since = since(&log, now);
@@ -99,7 +103,7 @@ async fn begin_now(
 ) -> Result<Begun> {
     let Sending { engine, call, hosted, wait, .. } = sending;
     let now = engine.clock.now();
-    let standing = after(&opening.0, wait);
+    let standing = after(&opening.0, sending);
     let message = opening.1.clone().map(Arc::new);
     let message = message.ok_or_else(|| Error::Broken("a turn begins with a message".into()))?;
     let traits = hosted.agent().traits();
@@ -109,7 +113,8 @@ async fn begin_now(
         standing,
         scope: call.scope.clone(),
         agent: Arc::clone(hosted.agent()),
-        skill: None,
+        skill: turn.skill,
+        origin: turn.origin,
         message,
         history: turn.before,
         conversation: turn.conversation,
@@ -168,12 +173,13 @@ fn told<E>(begun: Result<Result<Committed, NotCommitted>, E>) -> Result<Committe
 
 /// Where a task stands after its opening status. Only a new one whose caller waits may still turn out to be no
 /// task at all.
-fn after(opening: &Event, wait: Wait) -> Standing {
+fn after(opening: &Event, sending: Sending<'_>) -> Standing {
     let state = match opening {
         Event::Status(update) => update.status.state,
         _ => TaskState::Submitted,
     };
-    let undecided = state == TaskState::Submitted && wait != Wait::Not;
+    let may_be_bare = sending.wait != Wait::Not && sending.call.dialect.has_bare_messages();
+    let undecided = state == TaskState::Submitted && may_be_bare;
     Standing { state, visibility: if undecided { Visibility::Undecided } else { Visibility::Visible } }
 }
 

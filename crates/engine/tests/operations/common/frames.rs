@@ -81,7 +81,7 @@ impl Frames {
 
 fn line(frame: &Frame) -> String {
     match frame {
-        Frame::Snapshot { seq, task } => {
+        Frame::Snapshot { seq, task, .. } => {
             let more = if task.metadata.as_ref().is_some_and(|json| json.as_str() == r#"{"gap":true}"#) {
                 " with a gap"
             } else if task.history.is_empty() && task.artifacts.is_empty() {

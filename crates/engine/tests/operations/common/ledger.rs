@@ -105,7 +105,7 @@ fn name(change: &Change) -> String {
         Change::Accept(_) => "accept".into(),
         Change::Advance(advance) => {
             let step = format!("{:?}", advance.step).to_lowercase();
-            step.split_whitespace().next().unwrap_or_default().into()
+            step.split([' ', '(']).next().unwrap_or_default().into()
         }
     }
 }

@@ -1,0 +1,130 @@
+//! `a2ad check`: says what a configuration would run, or looks a store over.
+
+use std::{net::SocketAddr, path::Path};
+
+use protocol::json::write::Writer;
+
+use crate::{
+    config::{
+        AgentConfig, AuthWay, CardForm, Config, DEDUPE_NAMES, ErrorTable, Generation, ProfileName, ReplyForm,
+    },
+    serve::ServeError,
+};
+
+/// Why a server would not start that is to listen here.
+pub(crate) fn refused(address: SocketAddr) -> Option<String> {
+    (!address.ip().is_loopback()).then(|| ServeError::NotLoopback(address).to_string())
+}
+
+/// What a configuration would run, for people.
+pub(crate) fn describe(config: &Config) -> String {
+    let dialects: Vec<&str> =
+        config.protocol.dialects.iter().map(|one| name(&Generation::NAMES, *one)).collect();
+    let mut out = format!(
+        "listen    {}\nstore     {}\ndialects  {}\n",
+        config.server.listen,
+        config.store.url.display(),
+        dialects.join(", ")
+    );
+    for agent in &config.agents {
+        let at_root = if agent.id == config.server.default_agent { ", also at /" } else { "" };
+        let enabled = if agent.enabled { "" } else { ", disabled" };
+        out += &format!("agent     {} at /a2a/{}{at_root}{enabled}\n", agent.host().profile().name, agent.id);
+        for skill in agent.host().profile().skills.iter() {
+            out += &format!("  skill   {}: {}\n", skill.id, skill.description);
+        }
+    }
+    out
+}
+
+/// What a configuration would run, as one JSON object.
+pub(crate) fn describe_as_json(config: &Config) -> String {
+    let Config { server, store, card, protocol, limits, max_body_bytes, agents } = config;
+    let mut writer = Writer::new();
+    writer.object(|out| {
+        out.key("server").object(|out| {
+            out.text("listen", &server.listen.to_string());
+            out.maybe_text("public_url", server.public_url.as_deref());
+            out.key("trusted_proxies")
+                .array(&server.trusted_proxies, |out, network| out.string(&network.to_string()));
+            out.text("default_agent", &server.default_agent);
+        });
+        out.key("store").object(|out| {
+            out.text("url", &store.url.display().to_string());
+            out.key("retention").object(|out| retention(out, store.retention));
+        });
+        out.key("card").object(|out| {
+            out.text("style", name(&CardForm::NAMES, card.style));
+            out.key("max_age_ms").int(millis(card.max_age));
+        });
+        out.key("protocol").object(|out| {
+            out.key("dialects")
+                .array(&protocol.dialects, |out, one| out.string(name(&Generation::NAMES, *one)));
+            out.text("errors", name(&ErrorTable::NAMES, protocol.errors));
+            out.key("lenient_version").boolean(protocol.lenient_version);
+        });
+        out.key("limits").object(|out| {
+            out.key("max_body_bytes").int(whole(*max_body_bytes as u64));
+            out.key("max_task_bytes").int(whole(limits.max_task));
+            out.key("concurrent").int(whole(limits.concurrent as u64));
+            out.key("run_time_ms").int(millis(limits.run_time));
+        });
+        out.key("agents").array(agents, |out, agent| out.object(|out| describe_agent(out, agent)));
+    });
+    String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only")
+}
+
+fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
+    let hosted = agent.host();
+    let profile = hosted.profile();
+    out.text("id", &agent.id);
+    out.text("name", &profile.name);
+    out.text("description", &profile.description);
+    out.key("skills").array(&profile.skills, |out, skill| {
+        out.object(|out| {
+            out.text("id", &skill.id);
+            out.text("description", &skill.description);
+        });
+    });
+    out.key("backends").array(&agent.skills, |out, skill| {
+        out.object(|out| {
+            out.text("skill", &skill.id);
+            out.text("builtin", skill.builtin);
+        });
+    });
+    out.key("enabled").boolean(agent.enabled);
+    out.key("streaming").boolean(agent.streaming);
+    out.key("push").boolean(agent.push);
+    out.text("profile", name(&ProfileName::NAMES, agent.profile));
+    out.maybe_text("reply", agent.reply.map(|reply| name(&ReplyForm::NAMES, reply)));
+    out.key("auth").array(&agent.auth, |out, way| out.string(name(&AuthWay::NAMES, *way)));
+    out.text("dedupe", name(&DEDUPE_NAMES, agent.dedupe));
+    out.key("retention").object(|out| retention(out, agent.retention));
+}
+
+fn retention(out: &mut Writer, kept: engine::Retention) {
+    out.key("max_age_ms").int(millis(kept.max_age));
+    out.key("max_tasks").int(whole(kept.max_tasks.unwrap_or(0)));
+}
+
+/// The word for a value, from the same list it is read by.
+fn name<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|name| name.1 == value).map_or("", |name| name.0)
+}
+
+fn millis(span: std::time::Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Says what is wrong with a store, if anything is.
+pub(crate) fn check_store(path: &Path) -> anyhow::Result<String> {
+    let findings = store::check(path)?;
+    if findings.is_empty() {
+        return Ok(format!("the store {} is whole", path.display()));
+    }
+    anyhow::bail!("the store {} is damaged; restore a backup:\n{}", path.display(), findings.join("\n"))
+}

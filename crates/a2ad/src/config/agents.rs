@@ -1,0 +1,218 @@
+//! Skills, and the agents that have them.
+//!
+//! A file that names neither keeps the agents of the demo; skills without agents make one agent, `main`.
+
+use engine::{Dedupe, Retention};
+
+use super::{
+    AgentConfig, AuthWay, ProfileName, ReplyForm, SkillConfig, keys,
+    read::{Read, Section},
+    sections,
+    tree::Item,
+};
+
+/// Paths below `/a2a` that are no agents.
+const RESERVED: [&str; 11] = [
+    "rpc",
+    "tasks",
+    "v1",
+    "mcp",
+    "run",
+    "_process-task",
+    "approvals",
+    "message:send",
+    "message:stream",
+    "extendedAgentCard",
+    ".well-known",
+];
+
+/// The agent of all skills when the file names none.
+const MAIN: &str = "main";
+
+impl ProfileName {
+    pub(crate) const NAMES: [(&'static str, Self); 5] = [
+        ("neutral", Self::Neutral),
+        ("fold", Self::Fold),
+        ("pinkfish", Self::Pinkfish),
+        ("agent-native", Self::AgentNative),
+        ("agentos", Self::Agentos),
+    ];
+}
+
+impl ReplyForm {
+    pub(crate) const NAMES: [(&'static str, Self); 2] = [("task", Self::Task), ("message", Self::Message)];
+}
+
+impl AuthWay {
+    pub(crate) const NAMES: [(&'static str, Self); 6] = [
+        ("anonymous", Self::Anonymous),
+        ("api-key", Self::ApiKey),
+        ("jwt", Self::Jwt),
+        ("oidc", Self::Oidc),
+        ("bearer", Self::Bearer),
+        ("mtls", Self::Mtls),
+    ];
+}
+
+pub(crate) const DEDUPE_NAMES: [(&str, Dedupe); 3] =
+    [("auto", Dedupe::Auto), ("always", Dedupe::Always), ("off", Dedupe::Off)];
+
+/// Every agent of the file; `kept` is how long tasks are kept where an agent does not say.
+pub(super) fn agents(file: &Section<'_>, kept: Retention) -> Vec<AgentConfig> {
+    let (agents, skills) = (file.open("agents"), skills(&file.open("skills")));
+    if !file.has("agents") && !file.has("skills") {
+        return outbound::agents::DEMO.iter().map(|name| builtin(name, kept)).collect();
+    }
+    if !file.has("agents") {
+        if skills.is_empty() {
+            file.wrong(
+                "skills",
+                "expected at least one skill, such as [skills.hello] with builtin = \"echo\"",
+            );
+        }
+        return vec![AgentConfig::new(MAIN, skills, kept)];
+    }
+    if agents.names().next().is_none() {
+        file.wrong("agents", "expected at least one agent, such as [agents.main]");
+    }
+    agents.names().map(|id| agent(&agents, id, &skills, kept)).collect()
+}
+
+/// The agent at `/`: the one that is named, the only one, or `main`.
+pub(super) fn default_agent(server: &Section<'_>, agents: &[AgentConfig]) -> String {
+    let ids = || agents.iter().filter(|agent| agent.enabled).map(|agent| agent.id.as_str());
+    let named = server.get("default_agent", |item| Ok(item.text()?.to_owned())).unwrap_or_default();
+    if named.is_empty() {
+        let demo = outbound::agents::DEMO[0];
+        let only = ids().next().filter(|_| ids().count() == 1);
+        let chosen = only.or_else(|| [MAIN, demo].into_iter().find(|id| ids().any(|known| known == *id)));
+        if chosen.is_none() && !agents.is_empty() {
+            let names = ids().collect::<Vec<_>>().join(", ");
+            server.wrong("default_agent", format!("say which agent is at /, one of those enabled: {names}"));
+        }
+        return chosen.unwrap_or_default().to_owned();
+    }
+    if !ids().any(|id| id == named) {
+        server
+            .wrong("default_agent", format!("no agent {named:?} is enabled; {}", keys::hint(&named, ids())));
+    }
+    named
+}
+
+impl AgentConfig {
+    fn new(id: &str, skills: Vec<SkillConfig>, retention: Retention) -> Self {
+        Self {
+            id: id.into(),
+            name: None,
+            description: None,
+            skills,
+            enabled: true,
+            streaming: true,
+            push: false,
+            profile: ProfileName::default(),
+            reply: None,
+            auth: vec![AuthWay::Anonymous],
+            dedupe: Dedupe::default(),
+            retention,
+        }
+    }
+}
+
+/// A built-in agent under its own name.
+fn builtin(name: &'static str, kept: Retention) -> AgentConfig {
+    let skill = SkillConfig { id: name.into(), builtin: name, description: None, tags: None, examples: None };
+    AgentConfig::new(name, vec![skill], kept)
+}
+
+fn skills(section: &Section<'_>) -> Vec<SkillConfig> {
+    section.names().filter_map(|id| skill(section, id)).collect()
+}
+
+fn skill(skills: &Section<'_>, id: &str) -> Option<SkillConfig> {
+    check_name(skills, id);
+    let section = skills.open(id);
+    if !section.has("builtin") {
+        let names = outbound::agents::BUILTIN.join(", ");
+        section.wrong("builtin", format!("expected what does the work: builtin = one of {names}"));
+    }
+    let builtins: Vec<(&str, &str)> = outbound::agents::BUILTIN.iter().map(|name| (*name, *name)).collect();
+    let builtin = section.get("builtin", |item| item.one_of(&builtins));
+    let (description, tags, examples) =
+        (section.get("description", text), section.each("tags", text), section.each("examples", text));
+    Some(SkillConfig { id: id.into(), builtin: builtin?, description, tags, examples })
+}
+
+fn agent(agents: &Section<'_>, id: &str, skills: &[SkillConfig], kept: Retention) -> AgentConfig {
+    check_name(agents, id);
+    if RESERVED.contains(&id) {
+        agents.wrong(id, format!("{id:?} is a path of its own below /a2a; choose another name"));
+    }
+    let section = agents.open(id);
+    let push = section.get("push", Item::boolean).unwrap_or_default();
+    if push {
+        section.wrong("push", "this version of a2ad does not push yet; leave it out or say false");
+    }
+    let auth = section.each("auth", |item| item.one_of(&AuthWay::NAMES));
+    if auth.as_ref().is_some_and(Vec::is_empty) {
+        section.wrong("auth", "expected at least one way in, such as \"anonymous\"");
+    }
+    let defaults = AgentConfig::new(id, own_skills(&section, skills), kept);
+    AgentConfig {
+        name: section.get("name", text),
+        description: section.get("description", text),
+        enabled: section.get("enabled", Item::boolean).unwrap_or(defaults.enabled),
+        streaming: section.get("streaming", Item::boolean).unwrap_or(defaults.streaming),
+        push,
+        profile: section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default(),
+        reply: section.get("reply", |item| item.one_of(&ReplyForm::NAMES)),
+        auth: auth.unwrap_or(defaults.auth),
+        dedupe: section.get("dedupe", |item| item.one_of(&DEDUPE_NAMES)).unwrap_or_default(),
+        retention: sections::retention(&section.open("retention"), kept),
+        ..defaults
+    }
+}
+
+/// The skills an agent names; all of them if it names none.
+fn own_skills(section: &Section<'_>, skills: &[SkillConfig]) -> Vec<SkillConfig> {
+    let mut met = Vec::new();
+    let named = section.each("skills", |item| {
+        let name = item.text()?;
+        if ["mcp:", "pipeline:"].iter().any(|kind| name.starts_with(kind)) {
+            return Err(format!("{name:?}: this version of a2ad does not serve such skills yet"));
+        }
+        let known = skills.iter().find(|skill| skill.id == name);
+        let known = known.ok_or_else(|| unknown_skill(name, skills))?;
+        if met.contains(&name.to_owned()) {
+            return Err(format!("{name:?} is there already"));
+        }
+        met.push(name.to_owned());
+        Ok(known.clone())
+    });
+    let all = || if section.has("skills") { None } else { Some(skills.to_vec()) };
+    let Some(own) = named.or_else(all) else { return Vec::new() };
+    if own.is_empty() {
+        section.wrong("skills", "expected at least one skill; [skills.ID] with a builtin makes one");
+    }
+    own
+}
+
+fn unknown_skill(name: &str, skills: &[SkillConfig]) -> String {
+    if skills.is_empty() {
+        return format!("there is no skill {name:?}; [skills.{name}] with a builtin makes it");
+    }
+    let ids = skills.iter().map(|skill| skill.id.as_str());
+    format!("there is no skill {name:?}; {}", keys::hint(name, ids))
+}
+
+fn text(item: &Item) -> Read<String> {
+    item.text().map(str::to_owned)
+}
+
+/// Ids stand in paths and in what is saved, so they are plain words.
+fn check_name(section: &Section<'_>, id: &str) {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let long = id.is_empty() || id.len() > 64;
+    if (long || !id.bytes().all(plain)) && !RESERVED.contains(&id) {
+        section.wrong(id, "expected a name of 1 to 64 letters, digits, '-', '_', '.' or '~'");
+    }
+}

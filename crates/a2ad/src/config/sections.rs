@@ -1,0 +1,112 @@
+//! The sections with a fixed set of keys.
+
+use std::{net::SocketAddr, time::Duration};
+
+use engine::{Limits, Retention};
+
+use super::{
+    CardConfig, CardForm, ErrorTable, Generation, ProtocolConfig, ServerConfig, StoreConfig,
+    read::{Read, Section},
+    tree::{Item, Value},
+    values,
+};
+
+/// All but the default agent, which depends on the agents there are.
+pub(super) fn server(section: &Section<'_>) -> ServerConfig {
+    ServerConfig {
+        listen: section.get("listen", listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4242))),
+        public_url: section.get("public_url", values::url).flatten(),
+        trusted_proxies: section.each("trusted_proxies", values::network).unwrap_or_default(),
+        default_agent: String::new(),
+    }
+}
+
+fn listen(item: &Item) -> Read<SocketAddr> {
+    match &item.value {
+        Value::List(items) => match items.as_slice() {
+            [one] => values::address(one),
+            _ => Err("this version of a2ad listens on exactly one address".into()),
+        },
+        _ => values::address(item),
+    }
+}
+
+pub(super) fn store(section: &Section<'_>) -> StoreConfig {
+    let url = |item: &Item| match item.text()? {
+        "" => Err("expected the path of a file".into()),
+        text if text.contains("://") => {
+            Err(format!("{text:?}: this version of a2ad keeps its tasks in a file; give its path"))
+        }
+        text => Ok(text.into()),
+    };
+    StoreConfig {
+        url: section.get("url", url).unwrap_or_else(|| "a2ad.db".into()),
+        retention: retention(&section.open("retention"), Retention::default()),
+    }
+}
+
+/// What a table says about retention; what it does not say is as it was.
+pub(super) fn retention(section: &Section<'_>, before: Retention) -> Retention {
+    let max_tasks = section.get("max_tasks", Item::count);
+    Retention {
+        max_age: section.get("max_age", values::duration).unwrap_or(before.max_age),
+        // 0 is no limit.
+        max_tasks: max_tasks.map_or(before.max_tasks, |max| Some(max).filter(|max| *max > 0)),
+        keys: section.get("keys", values::duration).unwrap_or(before.keys),
+        ..before
+    }
+}
+
+impl CardForm {
+    pub(crate) const NAMES: [(&'static str, Self); 3] =
+        [("merged", Self::Merged), ("v1", Self::V1), ("v03", Self::V03)];
+}
+
+pub(super) fn card(section: &Section<'_>) -> CardConfig {
+    CardConfig {
+        style: section.get("style", |item| item.one_of(&CardForm::NAMES)).unwrap_or(CardForm::Merged),
+        max_age: section.get("max_age", values::duration).unwrap_or(Duration::from_secs(60)),
+    }
+}
+
+impl Generation {
+    pub(crate) const NAMES: [(&'static str, Self); 3] =
+        [("draft", Self::Draft), ("0.3", Self::V03), ("1.0", Self::V1)];
+}
+
+impl ErrorTable {
+    pub(crate) const NAMES: [(&'static str, Self); 2] = [("1.0.1", Self::V1_0_1), ("1.0.0", Self::V1_0_0)];
+}
+
+pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
+    let dialects = section.each("dialects", |item| item.one_of(&Generation::NAMES));
+    if dialects.as_ref().is_some_and(Vec::is_empty) {
+        section.wrong("dialects", "expected at least one of draft, 0.3, 1.0");
+    }
+    let spoken = |generation: &Generation| dialects.as_ref().is_none_or(|some| some.contains(generation));
+    ProtocolConfig {
+        dialects: Generation::NAMES.into_iter().map(|name| name.1).filter(spoken).collect(),
+        errors: section.get("errors", |item| item.one_of(&ErrorTable::NAMES)).unwrap_or(ErrorTable::V1_0_1),
+        lenient_version: section.get("lenient_version", Item::boolean).unwrap_or(true),
+    }
+}
+
+/// The engine's limits, and the largest body that is read.
+pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
+    let defaults = Limits::default();
+    let count = |item: &Item| {
+        let count = values::some(item.count()?)?;
+        usize::try_from(count).map_err(|_| format!("{count} is too many"))
+    };
+    let size = |item: &Item| values::some(values::size(item)?);
+    let limits = Limits {
+        concurrent: section.get("concurrent", count).unwrap_or(defaults.concurrent),
+        run_time: section
+            .get("run_time", |item| values::some(values::duration(item)?))
+            .unwrap_or(defaults.run_time),
+        max_task: section.get("max_task", size).unwrap_or(defaults.max_task),
+        ..defaults
+    };
+    let max_body = section.get("max_body", size).unwrap_or(16 << 20);
+    (limits, usize::try_from(max_body).unwrap_or(usize::MAX))
+}

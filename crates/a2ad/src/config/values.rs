@@ -1,0 +1,89 @@
+//! Values that are texts in the file and something better here.
+
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use super::{read::Read, tree::Item};
+
+/// A duration such as `"250ms"`, `"10s"`, `"10m"`, `"24h"`, `"7d"`.
+pub(super) fn duration(item: &Item) -> Read<Duration> {
+    const UNITS: [(&str, u64); 5] =
+        [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+    let text = item.text()?;
+    let millis = measure(text, &UNITS);
+    let millis =
+        millis.ok_or_else(|| format!("{text:?} is not a duration; write 250ms, 10s, 10m, 24h or 7d"))?;
+    Ok(Duration::from_millis(millis))
+}
+
+/// A size such as `"64KiB"` or `"16MiB"`, in bytes.
+pub(super) fn size(item: &Item) -> Read<u64> {
+    const UNITS: [(&str, u64); 4] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
+    let text = item.text()?;
+    measure(text, &UNITS).ok_or_else(|| format!("{text:?} is not a size; write 512B, 64KiB, 16MiB or 1GiB"))
+}
+
+/// A value that may not be nothing.
+pub(super) fn some<T: Default + PartialEq>(value: T) -> Read<T> {
+    if value == T::default() { Err("expected more than 0".into()) } else { Ok(value) }
+}
+
+/// A whole number followed by one of these units.
+fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let digits = text.find(|character: char| !character.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let factor = units.iter().find(|known| known.0 == unit.trim())?.1;
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// An address to listen on.
+pub(super) fn address(item: &Item) -> Read<SocketAddr> {
+    let text = item.text()?;
+    text.parse()
+        .map_err(|_| format!("{text:?} is not an address with a port, such as 127.0.0.1:4242 or [::1]:4242"))
+}
+
+/// The scheme, host and path under which clients reach the server; empty is none.
+pub(super) fn url(item: &Item) -> Read<Option<String>> {
+    let text = item.text()?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
+    let strange = |character: char| {
+        character.is_whitespace() || character.is_control() || "?#@\\\"<>".contains(character)
+    };
+    if rest.is_empty() || rest.starts_with(['/', ':']) || rest.contains(strange) {
+        return Err(format!("{text:?} is not a URL such as https://agents.example.com"));
+    }
+    Ok(Some(text.trim_end_matches('/').to_owned()))
+}
+
+/// A range of addresses, or one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Network {
+    pub(crate) address: IpAddr,
+    /// How many leading bits count.
+    pub(crate) prefix: u8,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.address, self.prefix)
+    }
+}
+
+/// A range such as `10.0.0.0/8`, or a single address.
+pub(super) fn network(item: &Item) -> Read<Network> {
+    let text = item.text()?;
+    let wanted = || format!("{text:?} is neither an address nor a range such as 10.0.0.0/8");
+    let (address, prefix) =
+        text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+    let address: IpAddr = address.parse().map_err(|_| wanted())?;
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    let prefix = prefix.map_or(Ok(bits), str::parse).map_err(|_| wanted())?;
+    if prefix > bits { Err(wanted()) } else { Ok(Network { address, prefix }) }
+}

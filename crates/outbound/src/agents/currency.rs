@@ -1,0 +1,100 @@
+//! Converts an amount from one currency into another, and asks for what the question leaves out.
+//!
+//! What is known of the question is saved with every turn, so that the next message needs to say only what is
+//! missing, or what is to be different once it has been answered: "and in EUR?".
+
+mod question;
+mod rates;
+
+use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::{Artifact, Content, Message, Part, model::AgentSkill};
+
+use question::{Missing, Question};
+
+/// The currency agent.
+pub struct Currency;
+
+pub(super) const ABOUT: &str = "Converts amounts between currencies, at bundled rates of April 2025";
+
+pub(super) fn skills() -> Vec<AgentSkill> {
+    let tags = ["currency", "money", "exchange", "convert", "rate"];
+    let examples = ["How much is the exchange rate for 1 USD to INR?", "how much is 1 USD?"];
+    vec![super::skill("currency", "Currency", ABOUT, &tags, &examples)]
+}
+
+/// Every word that names a currency.
+pub(super) fn words() -> impl Iterator<Item = String> {
+    rates::words().map(str::to_lowercase)
+}
+
+impl Agent for Currency {
+    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+        async move {
+            let Some(said) = words_of(&turn.message) else {
+                let text = "I cannot read files. Please write your question, such as: 10 USD in INR";
+                return Outcome::NeedInput { message: turn.reply_text(text) };
+            };
+            let (earlier, answers) = turn.saved.as_deref().and_then(recall).unwrap_or_default();
+            let question = Question::read(&said).after(earlier);
+            let answer = match question.answer() {
+                Ok(answer) => answer,
+                Err(missing) => {
+                    out.say([Update::Working(None), save(&question, answers)]).await;
+                    return Outcome::NeedInput { message: turn.reply_text(ask(&missing)) };
+                }
+            };
+            for progress in ["Looking up the exchange rates...", "Processing the exchange rates.."] {
+                out.working(Some(turn.reply_text(progress))).await;
+            }
+            let artifact = artifact(answers, answer);
+            out.say([Update::Artifact { artifact, append: false, last: true }, save(&question, answers + 1)])
+                .await;
+            Outcome::done()
+        }
+        .boxed()
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { overlap: true, ..Traits::default() }
+    }
+}
+
+/// The texts of a message and its data, whose names and values read like a question too.
+fn words_of(message: &Message) -> Option<String> {
+    let words = message.parts.iter().filter_map(|part| match &part.content {
+        Content::Text(text) => Some(text.as_str()),
+        Content::Data(json) => Some(json.as_str()),
+        Content::Raw(_) | Content::Url(_) => None,
+    });
+    let words: Vec<&str> = words.collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn ask(missing: &Missing) -> String {
+    match missing {
+        Missing::Everything => "What shall I convert? Ask, for example: how much is 10 USD in INR?".into(),
+        Missing::Source => "Which currency do you want to convert from?".into(),
+        Missing::Target => "Which currency do you want to convert to?".into(),
+        Missing::Rate(code) => format!(
+            "I have no rate for {code}. Which currency do you want instead? I know {}.",
+            rates::codes().collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+/// An artifact is never changed once it is finished: a further answer in the same task is a further artifact.
+fn artifact(answers: u32, answer: String) -> Artifact {
+    let id = if answers == 0 { "currency-result".into() } else { format!("currency-result-{}", answers + 1) };
+    Artifact { name: None, ..Artifact::new(id, vec![Part::text(answer)]) }
+}
+
+/// What is known of the question, and how many answers the task has had.
+fn save(question: &Question, answers: u32) -> Update {
+    Update::Save(format!("{answers} {}", question.save()).into())
+}
+
+fn recall(saved: &[u8]) -> Option<(Question, u32)> {
+    let (answers, question) = std::str::from_utf8(saved).ok()?.split_once(' ')?;
+    Some((Question::recall(question)?, answers.parse().ok()?))
+}

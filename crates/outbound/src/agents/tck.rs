@@ -1,0 +1,188 @@
+//! Does what the official conformance kits expect of the server under test: the start of the message's id, or of
+//! its text, says what.
+
+use std::time::Duration;
+
+use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::{Artifact, Content, Json, Message, Part, model::AgentSkill};
+
+/// The agent the kits test. It takes the same message id any number of times.
+pub struct Tck {
+    /// How long it works on what it does not know before it asks for more.
+    think: Duration,
+    /// How long it works while a kit subscribes a second time.
+    hold: Duration,
+}
+
+pub(super) const ABOUT: &str = "Does what the A2A conformance kits expect of a server under test";
+
+pub(super) fn skills() -> Vec<AgentSkill> {
+    vec![super::skill(
+        "tck",
+        "TCK",
+        ABOUT,
+        &["tck", "conformance"],
+        &["tck-complete-task", "tck-artifact-text"],
+    )]
+}
+
+impl Tck {
+    /// As slow as the kits want it: `TCK_STREAMING_TIMEOUT` has their patience in seconds.
+    pub fn from_environment() -> Self {
+        let patience = std::env::var("TCK_STREAMING_TIMEOUT").ok().and_then(|text| text.trim().parse().ok());
+        let patience = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let patience = patience.unwrap_or(Duration::from_secs(2)).min(Duration::from_secs(60));
+        Self::paced(Duration::from_secs(1), patience * 2 + Duration::from_secs(1))
+    }
+
+    /// Thinks and holds this long.
+    pub fn paced(think: Duration, hold: Duration) -> Self {
+        Self { think, hold }
+    }
+}
+
+impl Agent for Tck {
+    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+        let (think, hold) = (self.think, self.hold);
+        async move {
+            match Behaviour::of(&turn.message) {
+                Behaviour::Complete => completed(&turn),
+                Behaviour::Artifact(what) => {
+                    out.artifact(what.artifact()).await;
+                    completed(&turn)
+                }
+                Behaviour::Stream(what) => {
+                    out.working(None).await;
+                    out.artifact(what.artifact()).await;
+                    completed(&turn)
+                }
+                Behaviour::Chunks => {
+                    out.working(None).await;
+                    for (text, last) in [("chunk-1 ", false), ("chunk-2", true)] {
+                        let artifact = Artifact::new("chunked", vec![Part::text(text)]);
+                        out.say([Update::Artifact { artifact, append: last, last }]).await;
+                    }
+                    completed(&turn)
+                }
+                Behaviour::Message => {
+                    out.message(turn.reply_text("Direct message response")).await;
+                    Outcome::done()
+                }
+                Behaviour::Ask => Outcome::NeedInput { message: turn.reply_text("Please say more") },
+                Behaviour::Reject => Outcome::Rejected { message: Some(turn.reply_text("rejected")) },
+                Behaviour::Resubscribe => {
+                    out.working(None).await;
+                    tokio::time::sleep(hold).await;
+                    completed(&turn)
+                }
+                Behaviour::Hold => {
+                    out.working(None).await;
+                    turn.cancel.cancelled().await;
+                    Outcome::done()
+                }
+                Behaviour::Fail => {
+                    Outcome::Failed { message: Some(turn.reply_text("failed as asked")), retryable: false }
+                }
+                Behaviour::Panic => panic!("the agent panics as asked"),
+                Behaviour::Think => {
+                    out.working(None).await;
+                    tokio::time::sleep(think).await;
+                    Outcome::NeedInput { message: turn.reply_text("Please say more") }
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { overlap: true, ..Traits::default() }
+    }
+}
+
+fn completed(turn: &Turn) -> Outcome {
+    Outcome::Done { message: Some(turn.reply_text("Hello from TCK")) }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Behaviour {
+    Complete,
+    Artifact(Sample),
+    Message,
+    Ask,
+    Reject,
+    Stream(Sample),
+    Chunks,
+    Resubscribe,
+    Hold,
+    Fail,
+    Panic,
+    Think,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sample {
+    Text,
+    File,
+    FileUrl,
+    Data,
+}
+
+/// What a message asks for by the way it starts; of several that fit, the longest counts.
+const BEHAVIOURS: [(&str, Behaviour); 19] = [
+    ("tck-complete-task", Behaviour::Complete),
+    ("tck-artifact-text", Behaviour::Artifact(Sample::Text)),
+    ("tck-artifact-file", Behaviour::Artifact(Sample::File)),
+    ("tck-artifact-file-url", Behaviour::Artifact(Sample::FileUrl)),
+    ("tck-artifact-data", Behaviour::Artifact(Sample::Data)),
+    ("tck-message-response", Behaviour::Message),
+    ("tck-input-required", Behaviour::Ask),
+    ("tck-reject-task", Behaviour::Reject),
+    ("tck-stream-001", Behaviour::Stream(Sample::Text)),
+    ("tck-stream-002", Behaviour::Complete),
+    ("tck-stream-003", Behaviour::Stream(Sample::Text)),
+    ("tck-stream-ordering-001", Behaviour::Stream(Sample::Text)),
+    ("tck-stream-artifact-text", Behaviour::Stream(Sample::Text)),
+    ("tck-stream-artifact-file", Behaviour::Stream(Sample::File)),
+    ("tck-stream-artifact-chunked", Behaviour::Chunks),
+    ("test-resubscribe-message-id", Behaviour::Resubscribe),
+    ("tck-hold", Behaviour::Hold),
+    ("a2ad-fail", Behaviour::Fail),
+    ("a2ad-panic", Behaviour::Panic),
+];
+
+impl Behaviour {
+    fn of(message: &Message) -> Self {
+        let text = message.parts.iter().find_map(|part| match &part.content {
+            Content::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let by_id = Self::by_start(message.id.as_str());
+        by_id.or_else(|| Self::by_start(text?)).unwrap_or(Self::Think)
+    }
+
+    fn by_start(name: &str) -> Option<Self> {
+        let fits = BEHAVIOURS.iter().filter(|row| name.starts_with(row.0));
+        let longest = fits.max_by_key(|row| row.0.len()).map(|row| row.1);
+        longest.or_else(|| name.starts_with("tck-").then_some(Self::Complete))
+    }
+}
+
+impl Sample {
+    fn artifact(self) -> Artifact {
+        let file = |content| Part {
+            media_type: Some("text/plain".into()),
+            filename: Some("output.txt".into()),
+            ..Part::new(content)
+        };
+        let part = match self {
+            Self::Text => Part::text("Generated text content"),
+            Self::File => file(Content::Raw(b"Generated file content".to_vec())),
+            Self::FileUrl => file(Content::Url("https://example.com/output.txt".into())),
+            Self::Data => {
+                Part::data(Json::parse(r#"{"key":"value","count":42}"#).expect("this is a JSON object"))
+            }
+        };
+        Artifact::new("tck-result", vec![part])
+    }
+}

@@ -1,0 +1,48 @@
+//! Converts money, as in the dialogues of the protocol's first sample.
+
+use protocol::{Content, Json, Part};
+
+use crate::common::{House, message};
+
+const LOOKING: &str = "working: Looking up the exchange rates...";
+const PROCESSING: &str = "working: Processing the exchange rates..";
+
+#[tokio::test]
+async fn a_whole_question_is_answered_at_once() {
+    let house = House::of("currency");
+    let seen = house.talk(&["How much is the exchange rate for 1 USD to INR?"]).await;
+    let answer = "artifact currency-result: The exchange rate for 1 USD to INR is 85.49.";
+    assert_eq!(seen, [LOOKING, PROCESSING, answer, "completed"]);
+
+    let task = house.settled(message(vec![Part::text("1 USD to INR")])).await;
+    assert_eq!((task.artifacts.len(), &task.artifacts[0].name), (1, &None));
+    let question = Part::data(Json::parse(r#"{"amount":10,"from":"USD","to":"INR"}"#).unwrap());
+    let asked = house.send(message(vec![question])).await;
+    assert_eq!(asked.lines[2], "artifact currency-result: 10 USD is 854.90 INR.");
+}
+
+#[tokio::test]
+async fn what_is_missing_is_asked_for() {
+    let house = House::of("currency");
+    let asked = house.say("how much is 1 USD?").await;
+    assert_eq!(asked.lines, ["working", "input_required: Which currency do you want to convert to?"]);
+    let answer = "artifact currency-result: The exchange rate for 1 USD to CAD is 1.43.";
+    assert_eq!(
+        house.more(&asked, vec![Part::text("CAD")]).await.lines,
+        [LOOKING, PROCESSING, answer, "completed"]
+    );
+    // Nothing helpful is no reason to forget what was said before.
+    assert_eq!(house.talk(&["how much is 1 USD?", "hm", "in CAD"]).await[2], answer);
+    let picture = Part::new(Content::Raw(vec![1, 2, 3]));
+    let asked = house.send(message(vec![picture])).await;
+    assert!(asked.lines[0].starts_with("input_required: I cannot read files"), "{:?}", asked.lines);
+}
+
+#[tokio::test]
+async fn an_answered_task_goes_on_from_its_answer() {
+    let house = House::reopening("currency");
+    let seen = house.talk(&["10 USD in INR", "and in EUR?"]).await;
+    assert_eq!(seen[2], "artifact currency-result-2: 10 USD is 9.26 EUR.");
+    let seen = house.talk(&["10 USD in INR", "make it red", "20 GBP in EUR"]).await;
+    assert_eq!(seen[2], "artifact currency-result-2: 20 GBP is 23.97 EUR.");
+}

@@ -1,0 +1,395 @@
+//! F-legacy: requests, frames and answers of the generations before 1.0.
+//!
+//! What an old dialect reads can be said in 1.0 and means the same there, which is how the store keeps it; and it
+//! can be said again in the dialect itself.
+
+use std::{fs, path::Path as File};
+
+use protocol::{
+    Dialect, Event, Message, Operation, OperationKind, PushConfig, Reply, Task,
+    dialect::{Frames, Style, v1, v03_proto},
+    json::{
+        read::{Node, Path, Read},
+        write::Writer,
+    },
+    jsonrpc,
+};
+use serde_json::value::RawValue;
+
+use crate::Target;
+
+pub(crate) const TARGET: Target = Target {
+    id: "F-legacy",
+    name: "older generations: what is read means the same in 1.0 and survives being written",
+    run,
+    corpus,
+    dictionary: DICTIONARY,
+    inputs: 200_000,
+};
+
+const DICTIONARY: &[&str] = &[
+    "jsonrpc",
+    "2.0",
+    "id",
+    "method",
+    "params",
+    "tasks/send",
+    "tasks/sendSubscribe",
+    "tasks/get",
+    "tasks/cancel",
+    "tasks/resubscribe",
+    "tasks/list",
+    "tasks/pushNotification/set",
+    "tasks/pushNotification/get",
+    "message/send",
+    "message/stream",
+    "tasks/pushNotificationConfig/set",
+    "tasks/pushNotificationConfig/get",
+    "tasks/pushNotificationConfig/list",
+    "tasks/pushNotificationConfig/delete",
+    "agent/getAuthenticatedExtendedCard",
+    "kind",
+    "type",
+    "text",
+    "file",
+    "data",
+    "bytes",
+    "uri",
+    "fileWithBytes",
+    "fileWithUri",
+    "name",
+    "mimeType",
+    "aVZCTw==",
+    "message",
+    "request",
+    "msg",
+    "update",
+    "messageId",
+    "sessionId",
+    "contextId",
+    "taskId",
+    "referenceTaskIds",
+    "role",
+    "user",
+    "agent",
+    "ROLE_USER",
+    "parts",
+    "content",
+    "metadata",
+    "a2ad",
+    "mediaType",
+    "filename",
+    "data_part_compat",
+    "value",
+    "extensions",
+    "task",
+    "statusUpdate",
+    "artifactUpdate",
+    "status-update",
+    "artifact-update",
+    "status",
+    "state",
+    "working",
+    "cancelled",
+    "input-required",
+    "rejected",
+    "TASK_STATE_CANCELLED",
+    "timestamp",
+    "2026-01-02T03:04:05",
+    "final",
+    "artifact",
+    "artifacts",
+    "artifactId",
+    "index",
+    "append",
+    "lastChunk",
+    "history",
+    "historyLength",
+    "configuration",
+    "blocking",
+    "async",
+    "pushNotification",
+    "pushNotificationConfig",
+    "pushNotificationConfigId",
+    "config",
+    "configs",
+    "schemes",
+    "credentials",
+    "skill",
+    "skillId",
+    "tasks/t/pushNotificationConfigs/p",
+];
+
+const OLD: [Dialect; 3] = [Dialect::Draft, Dialect::V03, Dialect::V03Proto];
+/// The answers whose forms differ.
+const ANSWERED: [OperationKind; 5] = [
+    OperationKind::SendMessage,
+    OperationKind::GetTask,
+    OperationKind::ListTasks,
+    OperationKind::GetPushConfig,
+    OperationKind::ListPushConfigs,
+];
+
+fn run(input: &[u8]) {
+    let Ok(raw) = serde_json::from_slice::<&RawValue>(input) else { return };
+    let exact = !has_notes(raw);
+    if let Ok(request) = jsonrpc::decode(input) {
+        for dialect in [Dialect::Draft, Dialect::V03] {
+            if let Ok(operation) = dialect.decode_operation(&request.method, request.params) {
+                check_request(dialect, &operation, exact);
+                check_in_v1(operation);
+            }
+        }
+    }
+    for kind in [OperationKind::SendMessage, OperationKind::CreatePushConfig] {
+        if let Ok(operation) = v03_proto::operation::decode(kind, &address(), Some(raw)) {
+            check_proto_request(&operation, exact);
+            check_in_v1(operation);
+        }
+    }
+    for dialect in OLD {
+        let node = Node::new(raw, &Path::Root);
+        if let Ok(event) = dialect.decode_event(node) {
+            check_frame(dialect, &event, exact);
+            check_event_in_v1(event);
+        }
+        for kind in ANSWERED {
+            if let Ok(reply) = dialect.decode_reply(kind, node) {
+                check_reply(dialect, kind, &reply, exact);
+                check_reply_in_v1(kind, reply);
+            }
+        }
+    }
+}
+
+/// Whether something may look like a note of ours: one that was written twice, or is a caller's own, is not read
+/// back as it stands. Data may also be as deep as can be, and too deep when it is wrapped.
+fn has_notes(raw: &RawValue) -> bool {
+    let text = raw.get();
+    let deepest = text.bytes().scan(0i32, |depth, byte| {
+        *depth += i32::from(matches!(byte, b'{' | b'[')) - i32::from(matches!(byte, b'}' | b']'));
+        Some(*depth)
+    });
+    text.contains("2ad") || text.contains("compat") || text.contains('\\') || deepest.max() > Some(60)
+}
+
+fn address() -> v03_proto::operation::Address {
+    v03_proto::operation::Address { task: Some("t".into()), config: Some("p".into()), query: Vec::new() }
+}
+
+fn check_request(dialect: Dialect, operation: &Operation, exact: bool) {
+    let Some(method) = dialect.method(operation.kind()) else { return };
+    let params = written(|writer| dialect.encode_operation(writer, operation));
+    let again = dialect.decode_operation(method, Some(&params));
+    check_again(again.as_ref(), operation, exact, &params);
+}
+
+fn check_proto_request(operation: &Operation, exact: bool) {
+    let body = written(|writer| v03_proto::operation::encode(writer, operation));
+    let address = v03_proto::operation::address(operation);
+    let again = v03_proto::operation::decode(operation.kind(), &address, Some(&body));
+    // A skill is asked for in the metadata from then on.
+    let asks = matches!(operation, Operation::SendMessage(req) if req.skill.is_some());
+    check_again(again.as_ref(), operation, exact && !asks, &body);
+}
+
+fn check_frame(dialect: Dialect, event: &Event, exact: bool) {
+    let mut frames: Vec<Box<RawValue>> = Vec::new();
+    Frames::new(dialect, Style::default()).encode(event, &mut |frame| {
+        frames.push(serde_json::from_slice(frame).expect("a frame is JSON"));
+    });
+    for frame in &frames {
+        let again = dialect.decode_event(Node::new(frame, &Path::Root));
+        // The draft knows artifacts by their place, and a task by its changes.
+        check_again(again.as_ref(), event, exact && dialect != Dialect::Draft, frame);
+    }
+}
+
+fn check_reply(dialect: Dialect, kind: OperationKind, reply: &Reply, exact: bool) {
+    let text = written(|writer| dialect.encode_reply(writer, reply, Style::default()));
+    let again = dialect.decode_reply(kind, Node::new(&text, &Path::Root));
+    check_again(again.as_ref(), reply, exact && dialect != Dialect::Draft, &text);
+}
+
+fn check_again<T: PartialEq + std::fmt::Debug, E: std::fmt::Debug>(
+    again: Result<&T, &E>,
+    value: &T,
+    exact: bool,
+    text: &RawValue,
+) {
+    if exact {
+        assert_eq!(again.ok(), Some(value), "{again:?} of {text}");
+    }
+}
+
+fn check_in_v1(mut operation: Operation) {
+    match &mut operation {
+        Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
+            name(&mut req.message);
+            req.push.iter_mut().for_each(first_scheme);
+        }
+        Operation::CreatePushConfig(config) => first_scheme(config),
+        Operation::GetPushConfig(req) | Operation::DeletePushConfig(req) => {
+            req.id.get_or_insert_with(|| "p".into());
+        }
+        _ => {}
+    }
+    let params = written(|writer| v1::operation::encode(writer, &operation));
+    let again = v1::operation::decode(v1::operation::method(operation.kind()), Some(&params));
+    assert_eq!(again, Ok(operation));
+}
+
+fn check_event_in_v1(mut event: Event) {
+    match &mut event {
+        Event::Task(task) => name_all(task),
+        Event::Message(message) => name(message),
+        Event::Status(update) => update.status.message.iter_mut().for_each(name),
+        Event::Artifact(_) => {}
+    }
+    let text = written(|writer| v1::event::encode(writer, &event));
+    assert_eq!(v1::event::decode(Node::new(&text, &Path::Root)), Ok(event));
+}
+
+fn check_reply_in_v1(kind: OperationKind, mut reply: Reply) {
+    match &mut reply {
+        Reply::SentTask(task) | Reply::Task(task) => name_all(task),
+        Reply::SentMessage(message) => name(message),
+        Reply::Tasks(page) => page.tasks.iter_mut().for_each(name_all),
+        Reply::PushConfig(config) => first_scheme(config),
+        Reply::PushConfigs(page) => page.configs.iter_mut().for_each(first_scheme),
+        Reply::Deleted | Reply::Card(_) => {}
+    }
+    let text = written(|writer| v1::reply::encode(writer, &reply));
+    let again: Read<Reply> = v1::reply::decode(kind, Node::new(&text, &Path::Root));
+    assert_eq!(again, Ok(reply));
+}
+
+fn name_all(task: &mut Task) {
+    task.status.message.iter_mut().for_each(name);
+    task.history.iter_mut().for_each(name);
+}
+
+/// Older generations let messages in without an id; whoever takes one gives it one.
+fn name(message: &mut Message) {
+    if message.id.as_str().is_empty() {
+        message.id = "m".into();
+    }
+}
+
+/// 1.0 has one scheme for each webhook.
+fn first_scheme(config: &mut PushConfig) {
+    config.authentication.iter_mut().for_each(|auth| auth.schemes.truncate(1));
+}
+
+fn written(write: impl FnOnce(&mut Writer)) -> Box<RawValue> {
+    let mut writer = Writer::new();
+    write(&mut writer);
+    serde_json::from_slice(&writer.finish()).expect("the writer writes JSON")
+}
+
+/// The samples of the codecs' own tests. Parameters of JSON-RPC stand in folders named after their method and are
+/// put into a request.
+fn corpus() -> Vec<Vec<u8>> {
+    const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/protocol/tests");
+    let mut corpus = Vec::new();
+    for folder in ["samples/draft", "samples/v03", "v03_proto/samples"] {
+        let folder = File::new(TESTS).join(folder);
+        collect(&folder, &mut |path| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let lines = path.extension().is_some_and(|extension| extension == "jsonl");
+            let documents: Vec<&str> = if lines { text.lines().collect() } else { vec![text.as_str()] };
+            let place = path.strip_prefix(&folder).unwrap_or(path);
+            let method = place.strip_prefix("operation").ok().and_then(File::parent);
+            let method = method.and_then(File::to_str).filter(|method| !method.is_empty());
+            corpus.extend(documents.into_iter().map(|document| match method {
+                Some(method) => request(method, document).into_bytes(),
+                None => document.into(),
+            }));
+        });
+    }
+    corpus
+}
+
+fn request(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{}}}"#, params.trim_end())
+}
+
+/// Every sample below a folder, in the order of names, so that the same seed makes the same inputs.
+fn collect(folder: &File, each: &mut dyn FnMut(&File)) {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            collect(&path, each);
+        } else if path.file_name().is_some_and(|name| name != "schema.json") {
+            each(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        ANSWERED, Dialect, Node, OLD, Path, RawValue, TARGET, address, corpus, jsonrpc, run, v03_proto,
+    };
+    use crate::mutate::Mutator;
+    use protocol::OperationKind;
+
+    /// What an input is understood as.
+    fn understood(input: &[u8]) -> Vec<(Dialect, &'static str)> {
+        let Ok(raw) = serde_json::from_slice::<&RawValue>(input) else { return Vec::new() };
+        let mut found = Vec::new();
+        if let Ok(request) = jsonrpc::decode(input) {
+            for dialect in [Dialect::Draft, Dialect::V03] {
+                if let Ok(operation) = dialect.decode_operation(&request.method, request.params) {
+                    found.extend(dialect.method(operation.kind()).map(|method| (dialect, method)));
+                }
+            }
+        }
+        for (kind, what) in [(OperationKind::SendMessage, "send"), (OperationKind::CreatePushConfig, "push")]
+        {
+            if v03_proto::operation::decode(kind, &address(), Some(raw)).is_ok() {
+                found.push((Dialect::V03Proto, what));
+            }
+        }
+        for dialect in OLD {
+            let node = Node::new(raw, &Path::Root);
+            if dialect.decode_event(node).is_ok() {
+                found.push((dialect, "frame"));
+            }
+            if ANSWERED.iter().any(|kind| dialect.decode_reply(*kind, node).is_ok()) {
+                found.push((dialect, "answer"));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_corpus_holds_requests_frames_and_answers_of_every_dialect() {
+        let corpus = corpus();
+        let found: Vec<_> = corpus.iter().flat_map(|input| understood(input)).collect();
+        for dialect in OLD {
+            assert!(
+                found.contains(&(dialect, "frame")) && found.contains(&(dialect, "answer")),
+                "{dialect:?}"
+            );
+        }
+        assert!(found.contains(&(Dialect::V03Proto, "send")) && found.contains(&(Dialect::V03Proto, "push")));
+        for (method, _) in protocol::dialect::draft::operation::METHODS {
+            assert!(found.contains(&(Dialect::Draft, method)), "{method}");
+        }
+        for (method, _) in protocol::dialect::v03::operation::METHODS {
+            assert!(found.contains(&(Dialect::V03, method)), "{method}");
+        }
+        corpus.iter().for_each(|input| run(input));
+    }
+
+    #[test]
+    fn damaged_inputs_are_still_understood() {
+        let mutator = Mutator::new(corpus(), TARGET.dictionary, 7);
+        let understood =
+            (1_000..3_000).filter(|number| !understood(&mutator.input(*number)).is_empty()).count();
+        assert!((400..1_900).contains(&understood), "{understood} of 2000");
+    }
+}
