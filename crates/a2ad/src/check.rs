@@ -6,7 +6,8 @@ use protocol::json::write::Writer;
 
 use crate::{
     config::{
-        AgentConfig, AuthWay, CardForm, Config, DEDUPE_NAMES, ErrorTable, Generation, ProfileName, ReplyForm,
+        AgentConfig, AuthWay, CARD_NAMES, Config, DEDUPE_NAMES, ErrorTable, Generation, ProfileName,
+        REPLY_NAMES,
     },
     serve::ServeError,
 };
@@ -54,7 +55,7 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("retention").object(|out| retention(out, store.retention));
         });
         out.key("card").object(|out| {
-            out.text("style", name(&CardForm::NAMES, card.style));
+            out.text("style", name(&CARD_NAMES, card.style));
             out.key("max_age_ms").int(millis(card.max_age));
         });
         out.key("protocol").object(|out| {
@@ -96,7 +97,7 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
     out.key("streaming").boolean(agent.streaming);
     out.key("push").boolean(agent.push);
     out.text("profile", name(&ProfileName::NAMES, agent.profile));
-    out.maybe_text("reply", agent.reply.map(|reply| name(&ReplyForm::NAMES, reply)));
+    out.maybe_text("reply", agent.reply.map(|reply| name(&REPLY_NAMES, reply)));
     out.key("auth").array(&agent.auth, |out, way| out.string(name(&AuthWay::NAMES, *way)));
     out.text("dedupe", name(&DEDUPE_NAMES, agent.dedupe));
     out.key("retention").object(|out| retention(out, agent.retention));

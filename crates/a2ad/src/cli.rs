@@ -7,7 +7,7 @@ use engine::Agents;
 
 use crate::{
     check,
-    config::{self, AgentConfig, AuthWay, Config},
+    config::{self, AgentConfig, Config},
     serve::{ServeError, Settings, serve},
 };
 
@@ -123,16 +123,12 @@ fn variables() -> Vec<(String, String)> {
 
 /// What the server is to do, as its parts want it.
 fn settings(config: &Config) -> Settings {
-    // While no credential can be checked, an agent that wants one serves nobody.
-    let open = |agent: &&AgentConfig| agent.enabled && agent.auth.contains(&AuthWay::Anonymous);
-    let enabled = config.agents.iter().filter(open);
     Settings {
         listen: config.server.listen,
         store: config.store.url.clone(),
-        agents: Agents::new(enabled.map(AgentConfig::host)),
-        default_agent: config.server.default_agent.clone(),
+        agents: Agents::new(config.agents.iter().map(AgentConfig::host)),
         limits: config.limits,
-        max_body_bytes: config.max_body_bytes,
+        doors: config.doors(),
     }
 }
 

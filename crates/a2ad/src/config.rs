@@ -5,6 +5,7 @@
 //! that nothing is believed to hold that does not.
 
 mod agents;
+mod doors;
 mod host;
 mod keys;
 mod read;
@@ -19,9 +20,10 @@ use std::{
 };
 
 use engine::{Dedupe, Limits, Retention};
+use inbound::{CardShape, Network, ReplyForm};
 
-pub(crate) use agents::DEDUPE_NAMES;
-pub(crate) use values::Network;
+pub(crate) use agents::{DEDUPE_NAMES, REPLY_NAMES};
+pub(crate) use sections::CARD_NAMES;
 
 use read::{Problems, Section};
 use tree::Place;
@@ -63,18 +65,9 @@ pub(crate) struct StoreConfig {
 /// `[card]`
 #[derive(Debug)]
 pub(crate) struct CardConfig {
-    pub(crate) style: CardForm,
+    pub(crate) style: CardShape,
     /// How long clients may keep a card.
     pub(crate) max_age: Duration,
-}
-
-/// What is at `agent-card.json`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CardForm {
-    /// One document for the readers of 1.0 and of 0.3.
-    Merged,
-    V1,
-    V03,
 }
 
 /// `[protocol]`
@@ -144,13 +137,6 @@ pub(crate) enum ProfileName {
     Pinkfish,
     AgentNative,
     Agentos,
-}
-
-/// What a send is answered with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReplyForm {
-    Task,
-    Message,
 }
 
 /// A way to be known to an agent.

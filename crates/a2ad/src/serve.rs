@@ -22,12 +22,10 @@ pub struct Settings {
     pub store: PathBuf,
     /// What it runs.
     pub agents: Agents,
-    /// The agent at `/`.
-    pub default_agent: String,
     /// How much may run at a time, and how long.
     pub limits: Limits,
-    /// The largest body that is read.
-    pub max_body_bytes: usize,
+    /// How it is served.
+    pub doors: Options,
 }
 
 impl Default for Settings {
@@ -36,9 +34,8 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 4242)),
             store: "a2ad.db".into(),
             agents: Agents::new(outbound::agents::demo()),
-            default_agent: outbound::agents::DEMO[0].into(),
             limits: Limits::default(),
-            max_body_bytes: 16 << 20,
+            doors: Options::new(outbound::agents::DEMO[0]),
         }
     }
 }
@@ -69,7 +66,7 @@ pub enum ServeError {
 
 /// Serves until the process is told to stop, then stops in good order.
 pub async fn serve(settings: Settings) -> Result<(), ServeError> {
-    let Settings { listen: address, store: path, agents, default_agent, limits, max_body_bytes } = settings;
+    let Settings { listen: address, store: path, agents, limits, doors } = settings;
     if !address.ip().is_loopback() {
         return Err(ServeError::NotLoopback(address));
     }
@@ -80,7 +77,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let store = Sqlite::open(&store::Options::at(&path), feed.clone(), &clock)?;
     let engine = Engine::start(Arc::new(store), feed, agents, clock, limits);
     let ready = Ready::default();
-    let router = inbound::router(engine.clone(), Options { default_agent, max_body_bytes }, ready.clone());
+    let router = inbound::router(engine.clone(), doors, ready.clone());
 
     let bound = listener.local_addr().unwrap_or(address);
     let names: Vec<&str> = engine.agents().iter().map(|hosted| hosted.profile().id.as_str()).collect();

@@ -8,7 +8,9 @@ pub mod advance;
 pub mod cancel;
 pub mod fold;
 
-use protocol::{ContextId, Event, Message, TaskId, TaskState, TaskStatus, Timestamp, model::StatusUpdate};
+use protocol::{
+    ContextId, Event, Json, Message, Task, TaskId, TaskState, TaskStatus, Timestamp, model::StatusUpdate,
+};
 
 use crate::{
     ids::Ids,
@@ -40,6 +42,17 @@ impl Names {
             metadata: None,
         })
     }
+}
+
+/// What the message of a run says that ended with a panic of its agent, for whoever answers that in another way.
+pub(crate) fn after_panic() -> Json {
+    Json::parse(r#"{"a2ad":{"cause":"panic"}}"#).expect("this is JSON")
+}
+
+/// Whether a task failed because its agent panicked.
+pub fn is_after_panic(task: &Task) -> bool {
+    let metadata = task.status.message.as_ref().and_then(|message| message.metadata.as_ref());
+    metadata == Some(&after_panic())
 }
 
 /// How a conversation is called outside.

@@ -1,40 +1,190 @@
-//! Agent cards: built from how an agent presents itself and where it was asked.
+//! Agent cards: built from how an agent presents itself and where it was asked, in the shape its reader knows.
+
+use std::time::Duration;
 
 use axum::response::Response;
-use engine::Profile;
-use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
-    Timestamp,
-    dialect::v1,
+    AgentCard, Dialect, Error, ErrorKind, Timestamp,
+    dialect::{draft, merged, v1, v03},
     json::write::Writer,
-    model::{AgentCapabilities, AgentCard, AgentInterface},
+    model::{AgentCapabilities, AgentInterface, SecurityRequirement},
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::respond;
+use crate::{
+    respond,
+    routes::Door,
+    version::{Spoken, Version},
+};
 
-/// How long a card may be kept.
-const CACHE: HeaderValue = HeaderValue::from_static("public, max-age=60");
+/// What is at `agent-card.json` where the reader does not say which version it reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CardShape {
+    /// One document for the readers of 1.0 and of 0.3.
+    #[default]
+    Merged,
+    /// The card of 1.0.
+    V1,
+    /// The card of 0.3.
+    V03,
+}
 
-/// Answers with an agent's card; `url` is where it takes calls.
-pub(crate) fn respond(profile: &Profile, url: &str, headers: &HeaderMap, since: Timestamp) -> Response {
-    let mut writer = Writer::new();
-    v1::card::encode(&mut writer, &card(profile, url));
-    let body = writer.finish();
-    let etag = etag(&body);
-    let fresh = has(headers, &etag);
-    let mut response = respond::json(if fresh { Vec::new() } else { body });
-    if fresh {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
+/// How cards are served.
+#[derive(Clone, Copy, Debug)]
+pub struct CardOptions {
+    /// What is at `agent-card.json`.
+    pub shape: CardShape,
+    /// How long a card may be kept.
+    pub max_age: Duration,
+}
+
+impl Default for CardOptions {
+    fn default() -> Self {
+        Self { shape: CardShape::default(), max_age: Duration::from_secs(60) }
     }
-    let out = response.headers_mut();
-    out.insert(header::ETAG, etag);
-    out.insert(header::CACHE_CONTROL, CACHE);
-    if let Ok(date) = HeaderValue::from_str(&since.http_date()) {
-        out.insert(header::LAST_MODIFIED, date);
+}
+
+/// At which of the two names a card is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CardName {
+    /// `agent-card.json`, since 0.3.
+    AgentCard,
+    /// `agent.json`, before that.
+    Agent,
+}
+
+/// A card to be shown.
+pub(crate) struct Shown<'a> {
+    pub(crate) hosted: &'a engine::Profile,
+    pub(crate) door: &'a Door,
+    /// Where this agent takes calls.
+    pub(crate) endpoint: String,
+    pub(crate) spoken: Spoken,
+    pub(crate) options: CardOptions,
+    /// Since when the cards are what they are.
+    pub(crate) since: Timestamp,
+}
+
+impl Shown<'_> {
+    /// Answers with the card in the shape its reader wants; there is none in a generation that is not spoken.
+    pub(crate) fn respond(
+        &self,
+        name: CardName,
+        version: &Version,
+        headers: &HeaderMap,
+    ) -> Result<Response, Error> {
+        let card = self.card();
+        let style = &self.door.profile.card.style;
+        let shape = self.shape(name, version)?;
+        let offered = match shape {
+            Shape::Merged | Shape::V1 => self.spoken.v1 || v03::card::offered(&card),
+            Shape::V03 => v03::card::offered(&card),
+            Shape::Draft => draft::card::offered(&card),
+        };
+        if !offered {
+            let text = format!(
+                "this agent has no card of that form; it speaks {}",
+                self.spoken.versions().join(", ")
+            );
+            return Err(Error::new(ErrorKind::AgentDisabled, text));
+        }
+        let mut writer = Writer::new();
+        match shape {
+            Shape::Merged if !self.spoken.v1 => v03::card::encode_styled(&mut writer, &card, style),
+            Shape::Merged => merged::encode_styled(&mut writer, &card, style),
+            Shape::V1 => v1::card::encode(&mut writer, &card),
+            Shape::V03 => v03::card::encode_styled(&mut writer, &card, style),
+            Shape::Draft => draft::card::encode_styled(&mut writer, &card, style),
+        }
+        Ok(self.cacheable(writer.finish(), headers))
     }
-    out.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    response
+
+    fn shape(&self, name: CardName, version: &Version) -> Result<Shape, Error> {
+        Ok(match (version, name) {
+            (Version::Unknown(asked), _) => return Err(self.spoken.refuse(&format!("{asked:?}"))),
+            (_, CardName::Agent) | (Version::Named(Dialect::Draft), _) => Shape::Draft,
+            (Version::Named(Dialect::V1), _) => Shape::V1,
+            (Version::Named(_), _) => Shape::V03,
+            (Version::Absent, _) => match self.options.shape {
+                CardShape::Merged => Shape::Merged,
+                CardShape::V1 => Shape::V1,
+                CardShape::V03 => Shape::V03,
+            },
+        })
+    }
+
+    fn cacheable(&self, body: Vec<u8>, headers: &HeaderMap) -> Response {
+        let etag = etag(&body);
+        let fresh = has(headers, &etag);
+        let mut response = respond::json(if fresh { Vec::new() } else { body });
+        if fresh {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+        }
+        let out = response.headers_mut();
+        out.insert(header::ETAG, etag);
+        let kept = format!("public, max-age={}", self.options.max_age.as_secs());
+        for (name, value) in [(header::CACHE_CONTROL, kept), (header::LAST_MODIFIED, self.since.http_date())]
+        {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                out.insert(name, value);
+            }
+        }
+        out.insert(header::VARY, HeaderValue::from_static("A2A-Version"));
+        out.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        response
+    }
+
+    fn card(&self) -> AgentCard {
+        let Self { hosted, door, .. } = self;
+        let interface = |version: &str| AgentInterface {
+            url: self.endpoint.clone(),
+            binding: "JSONRPC".into(),
+            tenant: None,
+            version: version.into(),
+        };
+        let modes = |own: &[String]| match door.profile.card.mode {
+            Some(mode) => vec![mode.to_owned()],
+            None => own.to_vec(),
+        };
+        let mut skills = hosted.skills.clone();
+        if door.profile.card.mode.is_some() {
+            for skill in &mut skills {
+                skill.input_modes = modes(&[]);
+                skill.output_modes = modes(&[]);
+            }
+        }
+        let requirement = |name: &String| SecurityRequirement { schemes: vec![(name.clone(), Vec::new())] };
+        AgentCard {
+            name: hosted.name.clone(),
+            description: hosted.description.clone(),
+            interfaces: self.spoken.versions().into_iter().map(interface).collect(),
+            provider: None,
+            version: hosted.version.clone(),
+            documentation_url: None,
+            icon_url: None,
+            capabilities: AgentCapabilities {
+                streaming: Some(door.streaming && !door.profile.send_only),
+                push_notifications: Some(false),
+                extended_card: Some(false),
+                extensions: Vec::new(),
+            },
+            security_requirements: door.security.iter().map(|(name, _)| requirement(name)).collect(),
+            security_schemes: door.security.clone(),
+            default_input_modes: modes(&hosted.input_modes),
+            default_output_modes: modes(&hosted.output_modes),
+            skills,
+            signatures: Vec::new(),
+        }
+    }
+}
+
+/// The shapes a card can have.
+enum Shape {
+    Merged,
+    V1,
+    V03,
+    Draft,
 }
 
 /// Whether the client has this card: any of the tags it names, or any card at all (RFC 9110 13.1.2).
@@ -42,45 +192,6 @@ fn has(headers: &HeaderMap, etag: &HeaderValue) -> bool {
     let asked = headers.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
     let mut tags = asked.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
     tags.any(|tag| tag == "*" || tag.as_bytes() == etag.as_bytes())
-}
-
-/// The origin the client used, as it said itself; the card only ever points back to where it came from.
-pub(crate) fn origin(uri: &Uri, headers: &HeaderMap) -> String {
-    // HTTP/2 says it in the target, HTTP/1.1 in a header.
-    let target = uri.authority().map(http::uri::Authority::as_str);
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).or(target);
-    let clean =
-        |host: &&str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte));
-    format!("http://{}", host.filter(clean).unwrap_or("localhost"))
-}
-
-fn card(profile: &Profile, url: &str) -> AgentCard {
-    AgentCard {
-        name: profile.name.clone(),
-        description: profile.description.clone(),
-        interfaces: vec![AgentInterface {
-            url: url.into(),
-            binding: "JSONRPC".into(),
-            tenant: None,
-            version: v1::VERSION.into(),
-        }],
-        provider: None,
-        version: profile.version.clone(),
-        documentation_url: None,
-        icon_url: None,
-        capabilities: AgentCapabilities {
-            streaming: Some(true),
-            push_notifications: Some(false),
-            extended_card: Some(false),
-            extensions: Vec::new(),
-        },
-        security_schemes: Vec::new(),
-        security_requirements: Vec::new(),
-        default_input_modes: profile.input_modes.clone(),
-        default_output_modes: profile.output_modes.clone(),
-        skills: profile.skills.clone(),
-        signatures: Vec::new(),
-    }
 }
 
 fn etag(body: &[u8]) -> HeaderValue {

@@ -24,6 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::patient::Patient;
+use crate::origin::Peer;
 
 /// Bounds on connections.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +77,7 @@ pub async fn serve(listener: TcpListener, router: Router, caps: Caps, drain: Can
         };
         let (router, drain) = (router.clone(), drain.clone());
         connections.spawn(async move {
-            if let Err(error) = connection(stream, router, &caps, &drain).await {
+            if let Err(error) = connection(stream, address.ip(), router, &caps, &drain).await {
                 tracing::debug!(%error, "a connection ended early");
             }
             drop(place);
@@ -97,6 +98,7 @@ async fn pause(error: &io::Error) {
 
 async fn connection(
     stream: TcpStream,
+    peer: IpAddr,
     router: Router,
     caps: &Caps,
     drain: &CancellationToken,
@@ -108,7 +110,7 @@ async fn connection(
         () = drain.cancelled() => return Ok(()),
     };
     let io = TokioIo::new(Patient::new(stream, caps.stalled_write));
-    let service = TowerToHyperService::new(router);
+    let service = TowerToHyperService::new(tower::util::MapRequest::new(router, with_peer(peer)));
     if http2 {
         let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
         builder
@@ -131,6 +133,14 @@ async fn connection(
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
         }
         Ok(connection.await?)
+    }
+}
+
+/// Notes on each request who is at the other end.
+fn with_peer<B>(peer: IpAddr) -> impl Fn(http::Request<B>) -> http::Request<B> + Clone {
+    move |mut req| {
+        req.extensions_mut().insert(Peer(peer));
+        req
     }
 }
 

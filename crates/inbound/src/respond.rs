@@ -1,44 +1,86 @@
 //! The only place where an error becomes an answer.
 
+use std::borrow::Cow;
+
 use axum::{body::Body, response::Response};
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
-    Error, ErrorKind, Timestamp,
-    dialect::v1,
+    Dialect, Error, ErrorKind, Timestamp,
     jsonrpc::{self, Id},
 };
 
+use crate::profile::{AuthForm, Profile};
+
+/// Who reads an answer: the request's id, its dialect and the style of the door.
+pub(crate) struct Reader<'a> {
+    pub(crate) id: Id,
+    pub(crate) dialect: Dialect,
+    pub(crate) profile: &'a Profile,
+}
+
+impl Reader<'_> {
+    /// Says on an answer which dialect and style it is in.
+    pub(crate) fn label(&self, mut response: Response) -> Response {
+        let label = format!("{};profile={}", self.dialect.name(), self.profile.name);
+        if let Ok(label) = HeaderValue::try_from(label) {
+            response.headers_mut().insert("a2ad-dialect", label);
+        }
+        response
+    }
+}
+
 /// What the caller is told of an engine's error; the log is told the rest.
-pub(crate) fn explain(error: engine::Error, request_id: &str) -> Error {
+pub(crate) fn explain(error: engine::Error, request_id: u64) -> Error {
     match error {
         engine::Error::Refused(error) => {
             tracing::debug!(kind = ?error.kind, reason = error.message, "refused");
             error
         }
         engine::Error::Unavailable(reason) => {
-            tracing::warn!(request_id, reason, "unavailable");
+            tracing::warn!(request_id = format!("{request_id:016x}"), reason, "unavailable");
             Error::new(ErrorKind::Unavailable, "not available right now; try again in a second")
         }
         engine::Error::Broken(reason) => {
+            let request_id = format!("{request_id:016x}");
             tracing::error!(request_id, reason, "broken");
-            Error::new(
-                ErrorKind::Internal,
-                format!("internal error; the log has it under request {request_id}"),
-            )
-            .with("requestId", request_id)
+            let text = format!("internal error; the log has it under request {request_id}");
+            Error::new(ErrorKind::Internal, text).with("requestId", request_id)
         }
     }
 }
 
 /// An error as a JSON-RPC answer.
-pub(crate) fn refuse(id: &Id, error: &Error, now: Timestamp) -> Response {
-    let body = jsonrpc::encode_error(id, |writer| v1::error::encode(writer, error, now));
-    let status = StatusCode::from_u16(error.kind.row().rpc_http).unwrap_or(StatusCode::OK);
-    let mut response = json(body);
-    *response.status_mut() = status;
+pub(crate) fn refuse(reader: &Reader<'_>, error: &Error, now: Timestamp) -> Response {
+    let (error, status) = as_house_tells(reader.profile.auth, error);
+    let body = jsonrpc::encode_error(&reader.id, |writer| reader.dialect.encode_error(writer, &error, now));
+    let mut response = reader.label(json(body));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
     if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::RateLimited) {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
+    if error.kind == ErrorKind::Unauthenticated && status == 401 {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+/// The error and its HTTP status as the house tells callers that it does not let in.
+fn as_house_tells(form: AuthForm, error: &Error) -> (Cow<'_, Error>, u16) {
+    let status = error.kind.row().rpc_http;
+    let is_auth = matches!(error.kind, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied);
+    match form {
+        AuthForm::Forbidden if is_auth => (Cow::Borrowed(error), 403),
+        AuthForm::OldCode if is_auth => {
+            (Cow::Owned(Error { legacy_code: Some(-32_001), ..error.clone() }), status)
+        }
+        _ => (Cow::Borrowed(error), status),
+    }
+}
+
+/// An answer to a message that was sent before.
+pub(crate) fn replayed(mut response: Response) -> Response {
+    response.headers_mut().insert("a2ad-replayed", HeaderValue::from_static("true"));
     response
 }
 

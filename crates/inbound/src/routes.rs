@@ -1,8 +1,11 @@
 //! Paths become doors: one table.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use axum::{
@@ -11,11 +14,20 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use engine::Engine;
-use http::{HeaderMap, Method, StatusCode, Uri};
-use protocol::{Error, ErrorKind, Timestamp, jsonrpc::Id};
+use engine::{Engine, Scope};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
+use protocol::{Error, ErrorKind, Timestamp, jsonrpc::Id, model::SecurityScheme};
 
-use crate::{auth, bindings::jsonrpc, card, respond};
+use crate::{
+    auth,
+    bindings::{jsonrpc, text},
+    card::{CardName, CardOptions, Shown},
+    choose::Asked,
+    origin::{Network, Origins},
+    profile::Profile,
+    respond::{self, Reader},
+    version::{Spoken, Version},
+};
 
 /// How the doors are set up.
 #[derive(Clone, Debug)]
@@ -24,12 +36,57 @@ pub struct Options {
     pub default_agent: String,
     /// The largest body that is read.
     pub max_body_bytes: usize,
+    /// How each agent is served; one that is not here is open and neutral.
+    pub agents: BTreeMap<String, Door>,
+    /// Which generations are spoken.
+    pub spoken: Spoken,
+    /// How cards are served.
+    pub card: CardOptions,
+    /// Scheme and host as clients see them, where the server is not asked by that name.
+    pub public_url: Option<String>,
+    /// Proxies whose word about that counts.
+    pub trusted_proxies: Vec<Network>,
 }
 
 impl Options {
-    /// This agent at `/`, bodies up to 16 MiB.
+    /// This agent at `/`, bodies up to 16 MiB, every generation.
     pub fn new(default_agent: impl Into<String>) -> Self {
-        Self { default_agent: default_agent.into(), max_body_bytes: 16 << 20 }
+        Self {
+            default_agent: default_agent.into(),
+            max_body_bytes: 16 << 20,
+            agents: BTreeMap::new(),
+            spoken: Spoken::default(),
+            card: CardOptions::default(),
+            public_url: None,
+            trusted_proxies: Vec::new(),
+        }
+    }
+}
+
+/// How one agent is served.
+#[derive(Clone, Debug)]
+pub struct Door {
+    /// The house style at the agent's own path, and of its card.
+    pub profile: Profile,
+    /// Whether it is served at all.
+    pub enabled: bool,
+    /// Whether it streams.
+    pub streaming: bool,
+    /// Whether callers without a credential are let in.
+    pub anonymous: bool,
+    /// The ways to be known to it, as its card shows them.
+    pub security: Vec<(String, SecurityScheme)>,
+}
+
+impl Default for Door {
+    fn default() -> Self {
+        Self {
+            profile: Profile::neutral(),
+            enabled: true,
+            streaming: true,
+            anonymous: true,
+            security: Vec::new(),
+        }
     }
 }
 
@@ -58,35 +115,163 @@ impl Ready {
 pub(crate) struct Doors {
     pub(crate) engine: Engine,
     pub(crate) max_body_bytes: usize,
+    pub(crate) spoken: Spoken,
     default_agent: String,
+    agents: BTreeMap<String, Door>,
+    unnamed: Door,
+    houses: Houses,
+    card: CardOptions,
+    origins: Origins,
     ready: Ready,
     /// Since when the cards are what they are.
     since: Timestamp,
 }
 
+/// The house styles of paths that have one of their own.
+struct Houses {
+    neutral: Profile,
+    fold: Profile,
+    agent_native: Profile,
+    agentos: Profile,
+    draft_alias: Profile,
+}
+
+/// Where a request came in: for whom, and in which style.
+pub(crate) struct Mount<'a> {
+    pub(crate) agent: &'a str,
+    pub(crate) profile: &'a Profile,
+    pub(crate) door: &'a Door,
+}
+
+impl Mount<'_> {
+    /// Whether the agent takes calls, and from this caller.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if !self.door.enabled {
+            let text = format!("the agent {:?} is not enabled here", self.agent);
+            return Err(Error::new(ErrorKind::AgentDisabled, text));
+        }
+        if !self.door.anonymous {
+            let text =
+                format!("the agent {:?} wants a credential, and none can be checked here yet", self.agent);
+            return Err(Error::new(ErrorKind::Unauthenticated, text));
+        }
+        Ok(())
+    }
+
+    /// Who asks.
+    pub(crate) fn scope(&self) -> Scope {
+        auth::anonymous(self.agent)
+    }
+}
+
+impl Doors {
+    fn door(&self, agent: &str) -> &Door {
+        self.agents.get(agent).unwrap_or(&self.unnamed)
+    }
+
+    /// The default agent in the style of a path.
+    fn default(&self, profile: fn(&Houses) -> &Profile) -> Mount<'_> {
+        let agent = self.default_agent.as_str();
+        Mount { agent, profile: profile(&self.houses), door: self.door(agent) }
+    }
+
+    /// An agent at its own path.
+    fn own<'a>(&'a self, agent: &'a str) -> Mount<'a> {
+        let door = self.door(agent);
+        Mount { agent, profile: &door.profile, door }
+    }
+}
+
+/// The paths at which the default agent takes JSON-RPC, each with its house style. The last ones are those of the
+/// package `python-a2a`, which posts each method of the draft to a path of its own.
+const RPC: [(&str, fn(&Houses) -> &Profile); 16] = [
+    ("/", |houses| &houses.neutral),
+    ("/a2a", |houses| &houses.neutral),
+    ("/a2a/", |houses| &houses.neutral),
+    ("/_a2a", |houses| &houses.fold),
+    ("/_a2a/", |houses| &houses.fold),
+    ("/_agent-native/a2a", |houses| &houses.agent_native),
+    ("/_agent-native/a2a/", |houses| &houses.agent_native),
+    ("/a2a/rpc", |houses| &houses.agentos),
+    ("/tasks/send", |houses| &houses.draft_alias),
+    ("/tasks/sendSubscribe", |houses| &houses.draft_alias),
+    ("/tasks/get", |houses| &houses.draft_alias),
+    ("/tasks/cancel", |houses| &houses.draft_alias),
+    ("/a2a/tasks/send", |houses| &houses.draft_alias),
+    ("/a2a/tasks/sendSubscribe", |houses| &houses.draft_alias),
+    ("/a2a/tasks/get", |houses| &houses.draft_alias),
+    ("/a2a/tasks/cancel", |houses| &houses.draft_alias),
+];
+
+/// The names of cards.
+const CARDS: [(&str, CardName); 2] =
+    [(".well-known/agent-card.json", CardName::AgentCard), (".well-known/agent.json", CardName::Agent)];
+
 /// Everything a server answers.
 pub fn router(engine: Engine, options: Options, ready: Ready) -> Router {
-    let Options { default_agent, max_body_bytes } = options;
+    let Options { default_agent, max_body_bytes, agents, spoken, card, public_url, trusted_proxies } =
+        options;
     let since = engine.clock().now();
-    let doors = Arc::new(Doors { engine, max_body_bytes, default_agent, ready, since });
-    Router::new()
-        .route("/", post(call_default))
+    let houses = Houses {
+        neutral: Profile::neutral(),
+        fold: Profile::fold(),
+        agent_native: Profile::agent_native(),
+        agentos: Profile::agentos(),
+        draft_alias: Profile::draft_alias(),
+    };
+    let origins = Origins { public_url, trusted_proxies };
+    let unnamed = Door::default();
+    let doors = Doors {
+        engine,
+        max_body_bytes,
+        spoken,
+        default_agent,
+        agents,
+        unnamed,
+        houses,
+        card,
+        origins,
+        ready,
+        since,
+    };
+    let mut router = Router::new();
+    for (path, profile) in RPC {
+        let call = move |State(doors): State<Arc<Doors>>, req: Request| async move {
+            jsonrpc::handle(&doors, doors.default(profile), req).await
+        };
+        router = router.route(path, post(call));
+    }
+    for (file, name) in CARDS {
+        let default = move |State(doors): State<Arc<Doors>>, req: Request| async move {
+            show_card(&doors, &doors.default_agent, name, &req)
+        };
+        let own = move |State(doors): State<Arc<Doors>>, agent: AgentPath, req: Request| async move {
+            show_card(&doors, &agent_name(agent), name, &req)
+        };
+        router = router.route(&format!("/{file}"), get(default));
+        router = router.route(&format!("/a2a/{{agent}}/{file}"), get(own));
+    }
+    router
         .route("/a2a/{agent}", post(call_agent))
-        .route("/.well-known/agent-card.json", get(default_card))
-        .route("/a2a/{agent}/.well-known/agent-card.json", get(agent_card))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready_now))
         .method_not_allowed_fallback(wrong_method)
         .fallback(nothing_here)
-        .with_state(doors)
-}
-
-async fn call_default(State(doors): State<Arc<Doors>>, req: Request) -> Response {
-    jsonrpc::handle(&doors, auth::anonymous(&doors.default_agent), req).await
+        .with_state(Arc::new(doors))
 }
 
 async fn call_agent(State(doors): State<Arc<Doors>>, agent: AgentPath, req: Request) -> Response {
-    jsonrpc::handle(&doors, auth::anonymous(&agent_name(agent)), req).await
+    let agent = agent_name(agent);
+    let mount = doors.own(&agent);
+    if is_text(req.headers()) {
+        return Box::pin(text::handle(&doors, mount, req)).await;
+    }
+    jsonrpc::handle(&doors, mount, req).await
+}
+
+fn is_text(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/plain")
 }
 
 /// The agent a path names; what is no text names none.
@@ -96,31 +281,31 @@ fn agent_name(path: AgentPath) -> String {
     path.map(|Path(agent)| agent).unwrap_or_default()
 }
 
-async fn default_card(State(doors): State<Arc<Doors>>, uri: Uri, headers: HeaderMap) -> Response {
-    show_card(&doors, &doors.default_agent, "/", &uri, &headers)
-}
-
-async fn agent_card(
-    State(doors): State<Arc<Doors>>,
-    agent: AgentPath,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let agent = agent_name(agent);
-    show_card(&doors, &agent, &format!("/a2a/{agent}"), &uri, &headers)
-}
-
-fn show_card(doors: &Doors, agent: &str, path: &str, uri: &Uri, headers: &HeaderMap) -> Response {
-    match doors.engine.agents().get(agent) {
-        Some(hosted) => {
-            let url = format!("{}{path}", card::origin(uri, headers));
-            card::respond(hosted.profile(), &url, headers, doors.since)
-        }
-        None => {
-            let text = format!("there is no agent {agent:?} here");
-            refuse(doors, &Error::new(ErrorKind::AgentDisabled, text))
-        }
-    }
+fn show_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Response {
+    let (uri, headers) = (req.uri(), req.headers());
+    let version = Version::of(headers, uri);
+    let door = doors.door(agent);
+    let Some(hosted) = doors.engine.agents().get(agent).filter(|_| door.enabled) else {
+        let text = format!("there is no agent {agent:?} here");
+        return refuse(doors, headers, uri, &Error::new(ErrorKind::AgentDisabled, text));
+    };
+    let origin = doors.origins.of(uri, headers, req.extensions());
+    let is_default = agent == doors.default_agent;
+    let asked_at_root = !uri.path().starts_with("/a2a/");
+    let endpoint = match is_default && (asked_at_root || door.profile.card.origin) {
+        true if door.profile.card.origin => origin,
+        true => format!("{origin}/"),
+        false => format!("{origin}/a2a/{agent}"),
+    };
+    let shown = Shown {
+        hosted: hosted.profile(),
+        door,
+        endpoint,
+        spoken: doors.spoken,
+        options: doors.card,
+        since: doors.since,
+    };
+    shown.respond(name, &version, headers).unwrap_or_else(|error| refuse(doors, headers, uri, &error))
 }
 
 async fn healthy() -> Response {
@@ -137,21 +322,26 @@ async fn ready_now(State(doors): State<Arc<Doors>>) -> Response {
 }
 
 /// The router adds which methods there are.
-async fn wrong_method(State(doors): State<Arc<Doors>>, method: Method) -> Response {
+async fn wrong_method(State(doors): State<Arc<Doors>>, method: Method, req: Request) -> Response {
     let text = format!("{method} is not served at this path; calls are POST, everything else is GET");
-    let mut response = refuse(&doors, &Error::new(ErrorKind::MethodNotFound, text));
+    let error = Error::new(ErrorKind::MethodNotFound, text);
+    let mut response = refuse(&doors, req.headers(), req.uri(), &error);
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
     response
 }
 
-async fn nothing_here(State(doors): State<Arc<Doors>>) -> Response {
+async fn nothing_here(State(doors): State<Arc<Doors>>, req: Request) -> Response {
     let text = "nothing is served at this path; calls go to / or /a2a/{agent}, \
                 cards are at /.well-known/agent-card.json and /a2a/{agent}/.well-known/agent-card.json";
-    let mut response = refuse(&doors, &Error::new(ErrorKind::MethodNotFound, text));
+    let error = Error::new(ErrorKind::MethodNotFound, text);
+    let mut response = refuse(&doors, req.headers(), req.uri(), &error);
     *response.status_mut() = StatusCode::NOT_FOUND;
     response
 }
 
-fn refuse(doors: &Doors, error: &Error) -> Response {
-    respond::refuse(&Id::null(), error, doors.engine.clock().now())
+/// Refuses what is no call.
+fn refuse(doors: &Doors, headers: &HeaderMap, uri: &Uri, error: &Error) -> Response {
+    let (version, profile) = (Version::of(headers, uri), &doors.houses.neutral);
+    let dialect = Asked { version: &version, profile, spoken: doors.spoken }.fallback();
+    respond::refuse(&Reader { id: Id::null(), dialect, profile }, error, doors.engine.clock().now())
 }

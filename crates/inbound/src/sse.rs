@@ -12,12 +12,12 @@ use engine::{Clock, Frame, Next, TaskStream};
 use futures_util::stream;
 use http::{HeaderValue, header};
 use protocol::{
-    dialect::v1,
-    json::write::Writer,
+    Dialect, Event,
+    dialect::Frames,
     jsonrpc::{self, Id},
 };
 
-use crate::respond;
+use crate::respond::{self, Reader};
 
 /// How long a stream is silent before it says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -25,9 +25,16 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const COME_BACK: &[u8] = b"retry: 1000\n\n";
 
 /// Answers a call with its stream.
-pub(crate) fn respond(stream: TaskStream, id: &Id, request_id: String, clock: Clock) -> Response {
-    let events =
-        Events { stream: Some(stream), start: jsonrpc::result_start(id), id: id.clone(), request_id, clock };
+pub(crate) fn respond(stream: TaskStream, reader: &Reader<'_>, request_id: u64, clock: Clock) -> Response {
+    let events = Events {
+        stream: Some(stream),
+        start: jsonrpc::result_start(&reader.id),
+        id: reader.id.clone(),
+        dialect: reader.dialect,
+        frames: Frames::new(reader.dialect, reader.profile.style),
+        request_id,
+        clock,
+    };
     let body = stream::unfold(events, |mut events| async move {
         let bytes = events.next().await?;
         Some((Ok::<_, Infallible>(bytes), events))
@@ -37,7 +44,7 @@ pub(crate) fn respond(stream: TaskStream, id: &Id, request_id: String, clock: Cl
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
+    reader.label(response)
 }
 
 struct Events {
@@ -46,7 +53,9 @@ struct Events {
     /// The JSON-RPC envelope of every event up to its result.
     start: Vec<u8>,
     id: Id,
-    request_id: String,
+    dialect: Dialect,
+    frames: Frames,
+    request_id: u64,
     clock: Clock,
 }
 
@@ -56,51 +65,60 @@ impl Events {
         let stream = self.stream.as_mut()?;
         match tokio::time::timeout(KEEP_ALIVE, stream.next()).await {
             Err(_) => Some(Bytes::from_static(b":\n\n")),
-            Ok(Ok(Next::Frames(frames))) => Some(self.encode(&frames)),
+            Ok(Ok(Next::Frames(frames))) => match self.encode(frames) {
+                Ok(bytes) => Some(bytes),
+                Err(error) => Some(self.fail(error)),
+            },
             Ok(Ok(Next::End)) => None,
             Ok(Ok(Next::Cut)) => {
                 self.stream = None;
                 Some(Bytes::from_static(COME_BACK))
             }
-            Ok(Err(error)) => {
-                self.stream = None;
-                Some(self.failure(error))
-            }
+            Ok(Err(error)) => Some(self.fail(error)),
         }
     }
 
-    fn encode(&self, frames: &[Frame]) -> Bytes {
+    fn encode(&mut self, frames: Vec<Frame>) -> Result<Bytes, engine::Error> {
         let mut out = Vec::with_capacity(frames.len() * 512);
         for frame in frames {
             match frame {
-                Frame::Entry { seq, entry } => self.event(&mut out, *seq, entry.v1()),
-                Frame::Snapshot { seq, task } => {
-                    let mut writer = Writer::new();
-                    v1::event::encode_task(&mut writer, task);
-                    self.event(&mut out, *seq, &writer.finish());
+                // What is kept is a frame of 1.0 already.
+                Frame::Entry { seq, entry } if self.dialect == Dialect::V1 => {
+                    event(&mut out, &self.start, seq, entry.v1());
+                }
+                Frame::Entry { seq, entry } => {
+                    let mut each = |frame: &[u8]| event(&mut out, &self.start, seq, frame);
+                    self.frames.encode(entry.event()?, &mut each);
+                }
+                Frame::Snapshot { seq, task, artifacts } => {
+                    self.frames.know(artifacts);
+                    let mut each = |frame: &[u8]| event(&mut out, &self.start, seq, frame);
+                    self.frames.encode(&Event::Task(*task), &mut each);
                 }
             }
         }
-        out.into()
+        Ok(out.into())
     }
 
-    fn event(&self, out: &mut Vec<u8>, seq: u64, frame: &[u8]) {
-        out.extend_from_slice(b"id: ");
-        out.extend_from_slice(seq.to_string().as_bytes());
-        out.extend_from_slice(b"\ndata: ");
-        out.extend_from_slice(&self.start);
-        out.extend_from_slice(frame);
-        out.extend_from_slice(jsonrpc::RESULT_END);
-        out.extend_from_slice(b"\n\n");
-    }
-
-    /// An error after the first event is an event too.
-    fn failure(&self, error: engine::Error) -> Bytes {
-        let error = respond::explain(error, &self.request_id);
+    /// An error after the first event is an event too, and the last.
+    fn fail(&mut self, error: engine::Error) -> Bytes {
+        self.stream = None;
+        let error = respond::explain(error, self.request_id);
         let now = self.clock.now();
         let mut out = b"data: ".to_vec();
-        out.extend(jsonrpc::encode_error(&self.id, |writer| v1::error::encode(writer, &error, now)));
+        out.extend(jsonrpc::encode_error(&self.id, |writer| self.dialect.encode_error(writer, &error, now)));
         out.extend_from_slice(b"\n\n");
         out.into()
     }
+}
+
+/// One frame as an event: the number of what it tells, and the JSON-RPC answer that holds it.
+fn event(out: &mut Vec<u8>, start: &[u8], seq: u64, frame: &[u8]) {
+    out.extend_from_slice(b"id: ");
+    out.extend_from_slice(seq.to_string().as_bytes());
+    out.extend_from_slice(b"\ndata: ");
+    out.extend_from_slice(start);
+    out.extend_from_slice(frame);
+    out.extend_from_slice(jsonrpc::RESULT_END);
+    out.extend_from_slice(b"\n\n");
 }

@@ -1,24 +1,79 @@
-//! Which generation of the protocol a request names.
+//! Which generation of the protocol a request names, and which are spoken here.
 
 use http::{HeaderMap, Uri};
-use protocol::{Error, ErrorKind, dialect::v1};
+use protocol::{Dialect, Error, ErrorKind};
 
 /// The header, and the query parameter of the same name.
 const NAME: &str = "a2a-version";
 
-/// Accepts requests that name A2A 1.0 or nothing.
-pub(crate) fn check(headers: &HeaderMap, uri: &Uri) -> Result<(), Error> {
-    let header = headers.get(NAME).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    let Some(asked) = header.or_else(|| query(uri)) else { return Ok(()) };
-    let asked = asked.trim();
-    let mut numbers = asked.split('.');
-    // Patch numbers take no part in negotiation, and a bare `1` is 1.0.
-    let known = numbers.next() == Some("1") && matches!(numbers.next(), None | Some("0"));
-    if asked.is_empty() || known {
-        return Ok(());
+/// Which generations a server speaks, and how it takes requests that name none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spoken {
+    /// The first public draft.
+    pub draft: bool,
+    /// 0.2 and 0.3.
+    pub v03: bool,
+    /// 1.0.
+    pub v1: bool,
+    /// A method of 1.0 counts as 1.0 though the request does not name it.
+    pub lenient_version: bool,
+}
+
+impl Default for Spoken {
+    fn default() -> Self {
+        Self { draft: true, v03: true, v1: true, lenient_version: true }
     }
-    let text = format!("A2A-Version {asked:?} is not supported here; use {}", v1::VERSION);
-    Err(Error::new(ErrorKind::VersionNotSupported, text).with("supportedVersions", v1::VERSION))
+}
+
+impl Spoken {
+    pub(crate) fn speaks(self, dialect: Dialect) -> bool {
+        match dialect {
+            Dialect::Draft => self.draft,
+            Dialect::V03 | Dialect::V03Proto => self.v03,
+            Dialect::V1 => self.v1,
+        }
+    }
+
+    /// The versions clients may name.
+    pub(crate) fn versions(self) -> Vec<&'static str> {
+        let all = [(self.v1, "1.0"), (self.v03, "0.3"), (self.draft, "0.1")];
+        all.into_iter().filter(|row| row.0).map(|row| row.1).collect()
+    }
+
+    /// The refusal of what is not spoken here.
+    pub(crate) fn refuse(self, asked: &str) -> Error {
+        let spoken = self.versions().join(", ");
+        let text = format!("A2A-Version {asked} is not supported here; use {spoken}");
+        Error::new(ErrorKind::VersionNotSupported, text).with("supportedVersions", spoken)
+    }
+}
+
+/// What a request says about its generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// Nothing.
+    Absent,
+    /// One we know.
+    Named(Dialect),
+    /// One nobody here knows.
+    Unknown(String),
+}
+
+impl Version {
+    /// Reads the header, else the query parameter. Patch numbers take no part, and an empty text says nothing.
+    pub(crate) fn of(headers: &HeaderMap, uri: &Uri) -> Self {
+        let header = headers.get(NAME).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let Some(asked) = header.or_else(|| query(uri)) else { return Self::Absent };
+        let asked = asked.trim();
+        let mut numbers = asked.split('.');
+        match (numbers.next(), numbers.next()) {
+            (Some(""), None) => Self::Absent,
+            (Some("1"), None | Some("0")) => Self::Named(Dialect::V1),
+            (Some("0"), Some("2" | "3")) => Self::Named(Dialect::V03),
+            (Some("0"), Some("0" | "1")) => Self::Named(Dialect::Draft),
+            _ => Self::Unknown(asked.to_owned()),
+        }
+    }
 }
 
 fn query(uri: &Uri) -> Option<String> {
@@ -30,21 +85,39 @@ fn query(uri: &Uri) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn of(version: &str) -> Version {
+        let mut headers = HeaderMap::new();
+        headers.insert(NAME, version.parse().unwrap());
+        Version::of(&headers, &Uri::from_static("/"))
+    }
+
     #[test]
-    fn one_point_zero_in_every_spelling_and_nothing_else() {
-        let ask = |version: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(NAME, version.parse().unwrap());
-            check(&headers, &Uri::from_static("/")).is_ok()
-        };
-        for good in ["1.0", "1", "1.0.1", " 1.0 ", ""] {
-            assert!(ask(good), "{good}");
+    fn patch_numbers_do_not_matter_and_strangers_are_told_apart() {
+        for (text, dialect) in [
+            ("1.0", Dialect::V1),
+            ("1", Dialect::V1),
+            ("1.0.1", Dialect::V1),
+            (" 1.0 ", Dialect::V1),
+            ("0.3", Dialect::V03),
+            ("0.3.0", Dialect::V03),
+            ("0.2.6", Dialect::V03),
+            ("0.1", Dialect::Draft),
+            ("0.0.1", Dialect::Draft),
+        ] {
+            assert_eq!(of(text), Version::Named(dialect), "{text}");
         }
-        for bad in ["0.3", "1.1", "2.0", "99.0", "abc", "10", "1.00"] {
-            assert!(!ask(bad), "{bad}");
+        for text in ["1.1", "2.0", "0.5", "99.0", "abc", "10", "1.00", "0"] {
+            assert_eq!(of(text), Version::Unknown(text.into()));
         }
-        assert!(check(&HeaderMap::new(), &Uri::from_static("/?A2A-Version=1.0")).is_ok());
-        assert!(check(&HeaderMap::new(), &Uri::from_static("/?x=1&a2a-version=0.3")).is_err());
-        assert!(check(&HeaderMap::new(), &Uri::from_static("/")).is_ok());
+        assert_eq!(of(""), Version::Absent);
+    }
+
+    #[test]
+    fn the_query_counts_where_there_is_no_header() {
+        let none = HeaderMap::new();
+        let of = |uri| Version::of(&none, &Uri::from_static(uri));
+        assert_eq!(of("/?A2A-Version=1.0"), Version::Named(Dialect::V1));
+        assert_eq!(of("/?x=1&a2a-version=0.3"), Version::Named(Dialect::V03));
+        assert_eq!(of("/"), Version::Absent);
     }
 }

@@ -1,6 +1,24 @@
 //! The wire forms of the protocol's generations. Each is a set of pure functions around the one model.
 
+mod card_style;
+mod codec;
+pub mod draft;
+mod family;
+mod frames;
+pub mod legacy;
+pub mod merged;
+pub mod v03;
+pub mod v03_proto;
 pub mod v1;
+
+pub use card_style::CardStyle;
+pub use family::{MethodFamily, of_method};
+pub use frames::Frames;
+
+use crate::{
+    AgentCard,
+    json::read::{Node, Read},
+};
 
 /// A generation of the protocol's wire form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -80,4 +98,18 @@ pub struct Style {
     pub cancelled: bool,
     /// Data parts leave as text that holds their JSON.
     pub data_as_text: bool,
+}
+
+/// Reads a stranger's card, and tells the generation in whose form it is by the members it has. Each interface says
+/// itself which version it speaks.
+pub fn read_card(node: Node<'_, '_>) -> Read<(Dialect, AgentCard)> {
+    let object = node.object()?;
+    let listed = object.present("supportedInterfaces").is_some_and(|raw| raw.get() != "null");
+    if listed {
+        Ok((Dialect::V1, v1::card::decode(node)?))
+    } else if v03::card::is_marked(&object) {
+        Ok((Dialect::V03, v03::card::decode(node)?))
+    } else {
+        Ok((Dialect::Draft, draft::card::decode(node)?))
+    }
 }

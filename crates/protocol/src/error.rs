@@ -18,6 +18,8 @@ pub struct Error {
     pub violations: Vec<Violation>,
     /// Facts for machines: `taskId`, `supportedVersions`, ….
     pub facts: Vec<(&'static str, String)>,
+    /// The code before 1.0, where a house has another than the table.
+    pub legacy_code: Option<i32>,
 }
 
 /// A field at fault and what is wrong with it.
@@ -179,7 +181,7 @@ impl ErrorKind {
 impl Error {
     /// An error with a message for the caller.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), violations: Vec::new(), facts: Vec::new() }
+        Self { kind, message: message.into(), violations: Vec::new(), facts: Vec::new(), legacy_code: None }
     }
 
     /// Adds a fact for machines.

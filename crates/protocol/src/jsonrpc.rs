@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use crate::{
+    dialect::draft,
     error::{Error, ErrorKind, Violation},
     json::{
         read::{Node, Object, Path},
@@ -24,6 +25,8 @@ pub struct Request<'a> {
     pub method: Cow<'a, str>,
     /// The parameters; absent equals an empty object.
     pub params: Option<&'a RawValue>,
+    /// Whether it says that it is JSON-RPC 2.0. One that does not is of the first public draft.
+    pub versioned: bool,
 }
 
 /// The id of a request: the JSON text of a string, an integer of any size, or null.
@@ -78,22 +81,36 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Refusal> {
             anonymous(Error::invalid_request(violation))
         })?,
     };
-    let (method, params) = read_call(&object)
-        .map_err(|violation| Refusal { id: id.clone(), error: Error::invalid_request(violation) })?;
-    Ok(Request { id, method, params })
+    match read_call(&object, id.clone()) {
+        Ok(request) => Ok(request),
+        Err(violation) => Err(Refusal { id, error: Error::invalid_request(violation) }),
+    }
 }
 
-fn read_call<'a>(object: &Object<'a, '_>) -> Result<(Cow<'a, str>, Option<&'a RawValue>), Violation> {
+fn read_call<'a>(object: &Object<'a, '_>, id: Id) -> Result<Request<'a>, Violation> {
     if let Some(name) = object.repeated() {
         return Err(Violation::new(name, "expected once, stands twice"));
     }
+    let versioned = object.present("jsonrpc").is_some();
+    if versioned || !is_draft(object) {
+        read_version(object)?;
+    }
+    let method = object.need("method", "a method name", |node| node.string())?;
+    let params = object.present("params").filter(|raw| raw.get() != "null");
+    Ok(Request { id, method, params, versioned })
+}
+
+fn read_version(object: &Object<'_, '_>) -> Result<(), Violation> {
     object.need("jsonrpc", "\"2.0\"", |node| match node.string()?.as_ref() {
         "2.0" => Ok(()),
         _ => Err(node.expected("\"2.0\"")),
-    })?;
-    let method = object.need("method", "a method name", |node| node.string())?;
-    let params = object.present("params").filter(|raw| raw.get() != "null");
-    Ok((method, params))
+    })
+}
+
+/// Whether the method is one of the first public draft, whose samples leave the version out.
+fn is_draft(object: &Object<'_, '_>) -> bool {
+    let method = object.maybe("method", |node| node.string()).ok().flatten();
+    method.is_some_and(|method| draft::operation::has(&method))
 }
 
 fn not_json(error: &serde_json::Error) -> Error {
@@ -148,6 +165,26 @@ mod tests {
             let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
             let refusal = decode(body.as_bytes()).unwrap_err();
             assert_eq!((refusal.id, refusal.error.kind), (Id::null(), ErrorKind::InvalidRequest), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_request_of_the_draft_need_not_say_its_version() {
+        let draft =
+            ["tasks/send", "tasks/sendSubscribe", "tasks/pushNotification/set", "tasks/get", "tasks/cancel"];
+        for method in draft {
+            let request = |version: &str| format!(r#"{{{version}"id":1,"method":"{method}"}}"#);
+            assert!(!decode(request("").as_bytes()).unwrap().versioned, "{method}");
+            assert!(decode(request(r#""jsonrpc":"2.0","#).as_bytes()).unwrap().versioned, "{method}");
+            for wrong in [r#""jsonrpc":"1.0","#, r#""jsonrpc":2.0,"#, r#""jsonrpc":null,"#] {
+                let refusal = decode(request(wrong).as_bytes()).unwrap_err();
+                assert_eq!((refusal.id.as_json(), refusal.error.kind), ("1", ErrorKind::InvalidRequest));
+            }
+        }
+        for method in ["message/send", "tasks/list", "tasks/pushNotificationConfig/set", "SendMessage", "x"] {
+            let body = format!(r#"{{"id":1,"method":"{method}"}}"#);
+            let error = decode(body.as_bytes()).unwrap_err().error;
+            assert_eq!((error.kind, &error.violations[0].field[..]), (ErrorKind::InvalidRequest, "jsonrpc"));
         }
     }
 

@@ -3,9 +3,10 @@
 //! A file that names neither keeps the agents of the demo; skills without agents make one agent, `main`.
 
 use engine::{Dedupe, Retention};
+use inbound::ReplyForm;
 
 use super::{
-    AgentConfig, AuthWay, ProfileName, ReplyForm, SkillConfig, keys,
+    AgentConfig, AuthWay, ProfileName, SkillConfig, keys,
     read::{Read, Section},
     sections,
     tree::Item,
@@ -39,9 +40,8 @@ impl ProfileName {
     ];
 }
 
-impl ReplyForm {
-    pub(crate) const NAMES: [(&'static str, Self); 2] = [("task", Self::Task), ("message", Self::Message)];
-}
+pub(crate) const REPLY_NAMES: [(&str, ReplyForm); 2] =
+    [("task", ReplyForm::Task), ("message", ReplyForm::Message)];
 
 impl AuthWay {
     pub(crate) const NAMES: [(&'static str, Self); 6] = [
@@ -164,7 +164,7 @@ fn agent(agents: &Section<'_>, id: &str, skills: &[SkillConfig], kept: Retention
         streaming: section.get("streaming", Item::boolean).unwrap_or(defaults.streaming),
         push,
         profile: section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default(),
-        reply: section.get("reply", |item| item.one_of(&ReplyForm::NAMES)),
+        reply: section.get("reply", |item| item.one_of(&REPLY_NAMES)),
         auth: auth.unwrap_or(defaults.auth),
         dedupe: section.get("dedupe", |item| item.one_of(&DEDUPE_NAMES)).unwrap_or_default(),
         retention: sections::retention(&section.open("retention"), kept),

@@ -3,9 +3,10 @@
 use std::{net::SocketAddr, time::Duration};
 
 use engine::{Limits, Retention};
+use inbound::CardShape;
 
 use super::{
-    CardConfig, CardForm, ErrorTable, Generation, ProtocolConfig, ServerConfig, StoreConfig,
+    CardConfig, ErrorTable, Generation, ProtocolConfig, ServerConfig, StoreConfig,
     read::{Read, Section},
     tree::{Item, Value},
     values,
@@ -57,14 +58,12 @@ pub(super) fn retention(section: &Section<'_>, before: Retention) -> Retention {
     }
 }
 
-impl CardForm {
-    pub(crate) const NAMES: [(&'static str, Self); 3] =
-        [("merged", Self::Merged), ("v1", Self::V1), ("v03", Self::V03)];
-}
+pub(crate) const CARD_NAMES: [(&str, CardShape); 3] =
+    [("merged", CardShape::Merged), ("v1", CardShape::V1), ("v03", CardShape::V03)];
 
 pub(super) fn card(section: &Section<'_>) -> CardConfig {
     CardConfig {
-        style: section.get("style", |item| item.one_of(&CardForm::NAMES)).unwrap_or(CardForm::Merged),
+        style: section.get("style", |item| item.one_of(&CARD_NAMES)).unwrap_or_default(),
         max_age: section.get("max_age", values::duration).unwrap_or(Duration::from_secs(60)),
     }
 }

@@ -1,10 +1,11 @@
 //! Values that are texts in the file and something better here.
 
 use std::{
-    fmt,
     net::{IpAddr, SocketAddr},
     time::Duration,
 };
+
+use inbound::Network;
 
 use super::{read::Read, tree::Item};
 
@@ -60,20 +61,6 @@ pub(super) fn url(item: &Item) -> Read<Option<String>> {
         return Err(format!("{text:?} is not a URL such as https://agents.example.com"));
     }
     Ok(Some(text.trim_end_matches('/').to_owned()))
-}
-
-/// A range of addresses, or one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Network {
-    pub(crate) address: IpAddr,
-    /// How many leading bits count.
-    pub(crate) prefix: u8,
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}/{}", self.address, self.prefix)
-    }
 }
 
 /// A range such as `10.0.0.0/8`, or a single address.

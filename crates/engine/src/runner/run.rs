@@ -30,7 +30,7 @@ use crate::{
     log::Log,
     scope::Scope,
     store::{Advance, Change, Conflict, NotCommitted, Receipt, Step, Visibility},
-    task::{Names, Standing, advance},
+    task::{Names, Standing, advance, after_panic},
 };
 
 /// How long an undecided task keeps a stream waiting before it is shown as a task.
@@ -217,7 +217,9 @@ impl Run {
     fn outcome_of(&self, ended: Result<Outcome, Panicked>) -> Outcome {
         ended.unwrap_or_else(|Panicked(text)| {
             tracing::error!(task = %self.names.task, panic = text, "an agent panicked");
-            Outcome::Failed { message: Some(self.word("the agent stopped unexpectedly")), retryable: false }
+            let said = self.word("the agent stopped unexpectedly");
+            let message = Some(Message { metadata: Some(after_panic()), ..said });
+            Outcome::Failed { message, retryable: false }
         })
     }
 

@@ -2,68 +2,150 @@
 
 use axum::response::Response;
 use engine::{Answer, Call, Resume};
-use http::{HeaderMap, HeaderValue, Uri, header};
+use http::{HeaderMap, header, request::Parts};
 use protocol::{
-    Error, ErrorKind, Operation,
-    dialect::v1,
-    jsonrpc::{self, Id, Refusal, Request},
+    Dialect, Error, ErrorKind, Operation, OperationKind, TaskId,
+    dialect::draft::operation::Leniency,
+    jsonrpc::{self, Id, Request},
 };
 
-use crate::{body, respond, routes::Doors, sse, version};
+use crate::{
+    body,
+    choose::{Asked, Choice, Refused},
+    project,
+    respond::{self, Reader},
+    routes::{Doors, Mount},
+    sse,
+    version::Version,
+};
 
 /// Answers one request to one agent.
-pub(crate) async fn handle(doors: &Doors, call: Call, req: axum::extract::Request) -> Response {
-    let request_id = format!("{:016x}", fastrand::u64(..));
+pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::Request) -> Response {
+    let request_id = fastrand::u64(..);
     let (head, incoming) = req.into_parts();
+    let version = Version::of(&head.headers, &head.uri);
+    let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
+    let mut reader = Reader { id: Id::null(), dialect: asked.fallback(), profile: mount.profile };
     let answered = async {
         check_media_type(&head.headers)?;
-        let bytes = body::read(incoming, doors.max_body_bytes).await.map_err(anonymous)?;
-        let request = jsonrpc::decode(&bytes)?;
-        let id = request.id.clone();
-        let operation =
-            decode(&head.headers, &head.uri, &request).map_err(|error| Refusal { id: id.clone(), error })?;
-        match doors.engine.call(with_headers(call, &head.headers), operation).await {
-            Ok(answer) => Ok((id, answer)),
-            Err(error) => Err(Refusal { id, error: respond::explain(error, &request_id) }),
-        }
+        let bytes = body::read(incoming, doors.max_body_bytes).await?;
+        let request = jsonrpc::decode(&bytes).map_err(|refusal| {
+            reader.id = refusal.id;
+            refusal.error
+        })?;
+        reader.id = request.id.clone();
+        mount.check()?;
+        let operation = decode(doors, &mount, asked, &request, &mut reader.dialect).await?;
+        let call = call(&mount, reader.dialect, &head);
+        doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
     };
     match answered.await {
-        Ok((id, answer)) => respond(doors, &id, answer, request_id),
-        Err(Refusal { id, error }) => respond::refuse(&id, &error, doors.engine.clock().now()),
+        Ok(answer) => answer_with(doors, reader, answer, request_id),
+        Err(error) => respond::refuse(&reader, &error, doors.engine.clock().now()),
     }
 }
 
-fn respond(doors: &Doors, id: &Id, answer: Answer, request_id: String) -> Response {
+fn answer_with(doors: &Doors, reader: Reader<'_>, answer: Answer, request_id: u64) -> Response {
     match answer {
-        Answer::Reply(reply) => {
-            respond::json(jsonrpc::encode_result(id, |writer| v1::reply::encode(writer, &reply)))
-        }
-        Answer::Stream(stream) => sse::respond(stream, id, request_id, doors.engine.clock().clone()),
-        Answer::Replayed(answer) => {
-            let mut response = respond(doors, id, *answer, request_id);
-            response.headers_mut().insert("a2ad-replayed", HeaderValue::from_static("true"));
-            response
-        }
+        Answer::Reply(reply) => match project::reply(reader.profile, reply) {
+            Ok(reply) => reader.label(respond::json(jsonrpc::encode_result(&reader.id, |writer| {
+                reader.dialect.encode_reply(writer, &reply, reader.profile.style);
+            }))),
+            Err(error) => respond::refuse(&reader, &error, doors.engine.clock().now()),
+        },
+        Answer::Stream(stream) => sse::respond(stream, &reader, request_id, doors.engine.clock().clone()),
+        Answer::Replayed(answer) => respond::replayed(answer_with(doors, reader, *answer, request_id)),
     }
 }
 
-/// What the headers say about a call: its name for repetitions, and where its last stream broke off.
-fn with_headers(call: Call, headers: &HeaderMap) -> Call {
+/// What is asked, in the dialect that is found on the way.
+async fn decode(
+    doors: &Doors,
+    mount: &Mount<'_>,
+    asked: Asked<'_>,
+    request: &Request<'_>,
+    dialect: &mut Dialect,
+) -> Result<Operation, Error> {
+    let choice = asked.choose(&request.method, request.versioned).map_err(|refused| {
+        let Refused { dialect: told_in, error } = refused;
+        *dialect = told_in;
+        error
+    })?;
+    let leniency = Leniency { task_id_optional: mount.profile.task_id_optional };
+    let decode =
+        |dialect: Dialect| dialect.decode_operation_leniently(&request.method, request.params, leniency);
+    *dialect = match choice {
+        Choice::Dialect(dialect) => dialect,
+        Choice::OfTask => {
+            *dialect = Dialect::V03;
+            let operation = decode(Dialect::V03)?;
+            let origin = match named(&operation) {
+                Some(task) => doors.engine.origin(&mount.scope(), task).await.unwrap_or_default(),
+                None => None,
+            };
+            if origin == Some(Dialect::Draft) { Dialect::Draft } else { Dialect::V03 }
+        }
+    };
+    let operation = decode(*dialect)?;
+    serves(mount, &operation)?;
+    Ok(as_house_wants(mount, *dialect, operation))
+}
+
+/// The task an operation of the shared names is about.
+fn named(operation: &Operation) -> Option<&TaskId> {
+    match operation {
+        Operation::GetTask(req) => Some(&req.id),
+        Operation::CancelTask(req) => Some(&req.id),
+        Operation::SubscribeToTask(req) => Some(&req.id),
+        _ => None,
+    }
+}
+
+/// Whether the house and the agent serve this at all.
+fn serves(mount: &Mount<'_>, operation: &Operation) -> Result<(), Error> {
+    let kind = operation.kind();
+    if mount.profile.send_only && kind != OperationKind::SendMessage {
+        let text = "this agent serves sends that are answered at once, and nothing else";
+        return Err(Error::new(ErrorKind::MethodNotFound, text));
+    }
+    let streams = matches!(kind, OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask);
+    if streams && !mount.door.streaming {
+        let text = "this agent does not stream; send without streaming, or poll the task";
+        return Err(Error::new(mount.profile.stream_off, text));
+    }
+    Ok(())
+}
+
+fn as_house_wants(mount: &Mount<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
+    if mount.profile.whole_history && dialect == Dialect::Draft {
+        let length = match &mut operation {
+            Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => &mut req.history_length,
+            Operation::GetTask(req) => &mut req.history_length,
+            _ => return operation,
+        };
+        *length = length.filter(|length| *length > 0);
+    }
+    operation
+}
+
+/// The call: who, and what the headers say about it: its name for repetitions, and where its last stream broke off.
+fn call(mount: &Mount<'_>, dialect: Dialect, head: &Parts) -> Call {
+    let headers = &head.headers;
     let text =
         |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let resume = text("last-event-id")
         .map(|seen| engine::cursor::last_event_id(&seen).map_or(Resume::Unknown, Resume::After));
-    Call { idempotency_key: text("idempotency-key"), resume, ..call }
-}
-
-/// The version is judged before the method: a generation we do not speak has no methods here.
-fn decode(headers: &HeaderMap, uri: &Uri, request: &Request<'_>) -> Result<Operation, Error> {
-    version::check(headers, uri)?;
-    v1::operation::decode(&request.method, request.params)
+    Call {
+        idempotency_key: text("idempotency-key"),
+        resume,
+        dialect,
+        manners: mount.profile.manners,
+        ..Call::new(mount.scope())
+    }
 }
 
 /// JSON, or nothing said about it.
-fn check_media_type(headers: &HeaderMap) -> Result<(), Refusal> {
+fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json")
@@ -72,9 +154,5 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), Refusal> {
         return Ok(());
     }
     let text = format!("Content-Type {essence:?} is not served here; send application/json");
-    Err(anonymous(Error::new(ErrorKind::UnsupportedMediaType, text)))
-}
-
-fn anonymous(error: Error) -> Refusal {
-    Refusal { id: Id::null(), error }
+    Err(Error::new(ErrorKind::UnsupportedMediaType, text))
 }

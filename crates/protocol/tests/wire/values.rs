@@ -64,7 +64,7 @@ pub(crate) fn reply() -> impl Strategy<Value = Reply> {
 pub(crate) fn error() -> impl Strategy<Value = Error> {
     let violation = (text(), text()).prop_map(|(field, problem)| Violation { field, problem });
     (select(ErrorKind::ALL.to_vec()), text(), vec(violation, 0..3))
-        .prop_map(|(kind, message, violations)| Error { kind, message, violations, facts: Vec::new() })
+        .prop_map(|(kind, message, violations)| Error { violations, ..Error::new(kind, message) })
 }
 
 fn send() -> impl Strategy<Value = SendMessage> {

@@ -76,7 +76,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Error> {
         Ok(())
     });
     let kind = reason.as_deref().and_then(by_reason).or_else(|| by_code(code)).unwrap_or(ErrorKind::Internal);
-    Ok(Error { kind, message, violations, facts: Vec::new() })
+    Ok(Error { violations, ..Error::new(kind, message) })
 }
 
 fn by_reason(reason: &str) -> Option<ErrorKind> {

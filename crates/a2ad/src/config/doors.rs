@@ -1,0 +1,78 @@
+//! Configured agents become doors.
+
+use inbound::{CardOptions, Door, Options, Profile, Spoken};
+use protocol::model::{ApiKeyLocation, SecurityScheme};
+
+use super::{AgentConfig, AuthWay, Config, Generation, ProfileName};
+
+impl Config {
+    /// How the configured agents are served.
+    pub(crate) fn doors(&self) -> Options {
+        let speaks = |generation| self.protocol.dialects.contains(&generation);
+        Options {
+            max_body_bytes: self.max_body_bytes,
+            agents: self.agents.iter().map(|agent| (agent.id.clone(), agent.door())).collect(),
+            spoken: Spoken {
+                draft: speaks(Generation::Draft),
+                v03: speaks(Generation::V03),
+                v1: speaks(Generation::V1),
+                lenient_version: self.protocol.lenient_version,
+            },
+            card: CardOptions { shape: self.card.style, max_age: self.card.max_age },
+            public_url: self.server.public_url.clone(),
+            trusted_proxies: self.server.trusted_proxies.clone(),
+            ..Options::new(&self.server.default_agent)
+        }
+    }
+}
+
+impl AgentConfig {
+    fn door(&self) -> Door {
+        let preset = self.profile.preset();
+        Door {
+            profile: Profile { reply: self.reply.unwrap_or(preset.reply), ..preset },
+            enabled: self.enabled,
+            streaming: self.streaming,
+            anonymous: self.auth.contains(&AuthWay::Anonymous),
+            security: self.auth.iter().filter_map(|way| way.scheme()).collect(),
+        }
+    }
+}
+
+impl ProfileName {
+    fn preset(self) -> Profile {
+        match self {
+            Self::Neutral => Profile::neutral(),
+            Self::Fold => Profile::fold(),
+            Self::Pinkfish => Profile::pinkfish(),
+            Self::AgentNative => Profile::agent_native(),
+            Self::Agentos => Profile::agentos(),
+        }
+    }
+}
+
+impl AuthWay {
+    /// How a card names this way.
+    fn scheme(self) -> Option<(String, SecurityScheme)> {
+        let bearer = |format: Option<&str>| SecurityScheme::HttpAuth {
+            description: None,
+            scheme: "Bearer".into(),
+            bearer_format: format.map(Into::into),
+        };
+        let (name, scheme) = match self {
+            Self::Anonymous => return None,
+            Self::ApiKey => (
+                "ApiKey",
+                SecurityScheme::ApiKey {
+                    description: None,
+                    location: ApiKeyLocation::Header,
+                    name: "X-Api-Key".into(),
+                },
+            ),
+            Self::Jwt | Self::Oidc => ("jwtBearer", bearer(Some("JWT"))),
+            Self::Bearer => ("apiKey", bearer(None)),
+            Self::Mtls => ("mtls", SecurityScheme::MutualTls { description: None }),
+        };
+        Some((name.into(), scheme))
+    }
+}

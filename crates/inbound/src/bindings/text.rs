@@ -1,0 +1,89 @@
+//! Plain text in, plain text out: the simplest way to say something to an agent.
+
+use axum::{body::Body, response::Response};
+use engine::{Answer, Call};
+use http::{HeaderValue, StatusCode, header};
+use protocol::{
+    Content, Dialect, Error, ErrorKind, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskState,
+    dialect::{v1, v03},
+    json::write::Writer,
+};
+
+use crate::{
+    body, respond,
+    routes::{Doors, Mount},
+};
+
+/// Answers one text.
+pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::Request) -> Response {
+    let request_id = fastrand::u64(..);
+    let answered = async {
+        mount.check()?;
+        let bytes = body::read(req.into_body(), doors.max_body_bytes).await?;
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
+        let message = Message::new(uuid::Uuid::new_v4().to_string(), Role::User, vec![Part::text(text)]);
+        let call = Call { dialect: Dialect::V1, ..Call::new(mount.scope()) };
+        let operation = Operation::SendMessage(SendMessage::new(message));
+        doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
+    };
+    match answered.await {
+        Ok(answer) => answer_with(answer),
+        Err(error) => refuse(doors, &error),
+    }
+}
+
+fn answer_with(answer: Answer) -> Response {
+    match answer {
+        Answer::Reply(Reply::SentTask(task)) => {
+            let mut response = text(said_by(&task));
+            let headers = response.headers_mut();
+            let state = v03::task::state_name(task.status.state);
+            for (name, value) in [("a2ad-task", task.id.as_str()), ("a2ad-state", state)] {
+                if let Ok(value) = HeaderValue::from_str(value) {
+                    headers.insert(name, value);
+                }
+            }
+            response
+        }
+        Answer::Reply(Reply::SentMessage(message)) => text(texts(&message.parts)),
+        Answer::Reply(_) | Answer::Stream(_) => text(String::new()),
+        Answer::Replayed(answer) => respond::replayed(answer_with(*answer)),
+    }
+}
+
+/// What a task has to say: its question while it waits, else what it produced, else its last word.
+fn said_by(task: &Task) -> String {
+    let word = task.status.message.as_ref().map(|message| texts(&message.parts)).unwrap_or_default();
+    let produced: Vec<String> = task.artifacts.iter().map(|artifact| texts(&artifact.parts)).collect();
+    if task.status.state == TaskState::Completed && !produced.is_empty() { produced.join("\n") } else { word }
+}
+
+fn texts(parts: &[Part]) -> String {
+    let text = |part: &Part| match &part.content {
+        Content::Text(text) | Content::Url(text) => text.clone(),
+        Content::Data(json) => json.as_str().to_owned(),
+        Content::Raw(bytes) => format!("({} bytes)", bytes.len()),
+    };
+    parts.iter().map(text).collect::<Vec<_>>().join("\n")
+}
+
+fn text(body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, plain);
+    response
+}
+
+/// Errors are JSON here too, so that nobody takes one for an answer.
+fn refuse(doors: &Doors, error: &Error) -> Response {
+    let row = error.kind.row();
+    let mut writer = Writer::new();
+    writer.object(|writer| {
+        writer.key("error");
+        v1::error::encode(writer, error, doors.engine.clock().now());
+    });
+    let mut response = respond::json(writer.finish());
+    *response.status_mut() = StatusCode::from_u16(row.http).unwrap_or(StatusCode::BAD_REQUEST);
+    response
+}

@@ -1,0 +1,157 @@
+//! Which dialect a JSON-RPC request speaks. The answer is in the dialect of the question, errors too.
+
+use protocol::{
+    Dialect, Error, ErrorKind,
+    dialect::{MethodFamily, of_method},
+};
+
+use crate::{
+    profile::Profile,
+    version::{Spoken, Version},
+};
+
+/// What is known before the parameters are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) version: &'a Version,
+    pub(crate) profile: &'a Profile,
+    pub(crate) spoken: Spoken,
+}
+
+/// What a request speaks.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Choice {
+    /// This.
+    Dialect(Dialect),
+    /// What the task it names was made in: the draft, or else 0.3.
+    OfTask,
+}
+
+/// A refusal in the dialect it is to be told in.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    pub(crate) dialect: Dialect,
+    pub(crate) error: Error,
+}
+
+impl Asked<'_> {
+    /// The dialect of answers to what cannot be read: the one named, else the profile's. Where nothing tells, it is
+    /// 0.3 with the details that only the draft has, which is the draft's own error object.
+    pub(crate) fn fallback(self) -> Dialect {
+        match self.version {
+            Version::Named(dialect) => *dialect,
+            Version::Unknown(_) => Dialect::V1,
+            Version::Absent => self.profile.shared_names.unwrap_or(Dialect::Draft),
+        }
+    }
+
+    /// The dialect of a method. `enveloped` is whether the request named JSON-RPC's version.
+    pub(crate) fn choose(self, method: &str, enveloped: bool) -> Result<Choice, Refused> {
+        if let Version::Unknown(asked) = self.version {
+            return Err(Refused { dialect: Dialect::V1, error: self.spoken.refuse(&format!("{asked:?}")) });
+        }
+        let family = of_method(method);
+        let chosen = match (self.version, family) {
+            (_, MethodFamily::Unknown) => return Err(unknown(self.fallback(), method)),
+            (Version::Named(Dialect::V1), MethodFamily::V1) => Choice::Dialect(Dialect::V1),
+            (Version::Named(Dialect::V1), _) => return Err(unknown(Dialect::V1, method)),
+            (Version::Absent, MethodFamily::V1) if self.spoken.lenient_version => {
+                Choice::Dialect(Dialect::V1)
+            }
+            (Version::Absent, MethodFamily::V1) => {
+                return Err(self.not_spoken(Dialect::V1, "without a value"));
+            }
+            (_, MethodFamily::V1) => return Err(self.not_spoken(Dialect::V1, "0.x for a method of 1.0")),
+            (_, MethodFamily::Draft) => Choice::Dialect(Dialect::Draft),
+            (_, MethodFamily::V03) => Choice::Dialect(Dialect::V03),
+            (Version::Named(dialect), MethodFamily::Shared) => Choice::Dialect(*dialect),
+            (_, MethodFamily::Shared) if !enveloped => Choice::Dialect(Dialect::Draft),
+            (_, MethodFamily::Shared) => self.profile.shared_names.map_or(Choice::OfTask, Choice::Dialect),
+        };
+        match chosen {
+            Choice::Dialect(dialect) if !self.spoken.speaks(dialect) => {
+                Err(self.not_spoken(dialect, &format!("of the method {method:?}")))
+            }
+            Choice::OfTask if !self.spoken.v03 && !self.spoken.draft => {
+                Err(self.not_spoken(Dialect::V03, &format!("of the method {method:?}")))
+            }
+            // One of the two is not spoken: the other is meant.
+            Choice::OfTask if !self.spoken.v03 => Ok(Choice::Dialect(Dialect::Draft)),
+            Choice::OfTask if !self.spoken.draft => Ok(Choice::Dialect(Dialect::V03)),
+            chosen => Ok(chosen),
+        }
+    }
+
+    fn not_spoken(self, dialect: Dialect, asked: &str) -> Refused {
+        Refused { dialect, error: self.spoken.refuse(asked) }
+    }
+}
+
+fn unknown(dialect: Dialect, method: &str) -> Refused {
+    // The dialect's own decoder words it, with the methods there are.
+    let error = match dialect.decode_operation(method, None) {
+        Err(error) if error.kind == ErrorKind::MethodNotFound => error,
+        _ => Error::new(ErrorKind::MethodNotFound, format!("method not found: {method:?}")),
+    };
+    Refused { dialect, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(
+        version: Version,
+        profile: &Profile,
+        method: &str,
+        enveloped: bool,
+    ) -> Result<Choice, (Dialect, ErrorKind)> {
+        let asked = Asked { version: &version, profile, spoken: Spoken::default() };
+        asked.choose(method, enveloped).map_err(|refused| (refused.dialect, refused.error.kind))
+    }
+
+    #[test]
+    fn the_method_decides_and_the_version_may_forbid() {
+        use Dialect::{Draft, V1, V03};
+        let neutral = Profile::neutral();
+        let absent = || Version::Absent;
+        let named = Version::Named;
+        let cases = [
+            (absent(), "SendMessage", Ok(Choice::Dialect(V1))),
+            (named(V1), "SendMessage", Ok(Choice::Dialect(V1))),
+            (named(V03), "SendMessage", Err((V1, ErrorKind::VersionNotSupported))),
+            (Version::Unknown("9".into()), "tasks/send", Err((V1, ErrorKind::VersionNotSupported))),
+            (absent(), "tasks/send", Ok(Choice::Dialect(Draft))),
+            (named(V03), "tasks/sendSubscribe", Ok(Choice::Dialect(Draft))),
+            (absent(), "message/send", Ok(Choice::Dialect(V03))),
+            (named(Draft), "message/stream", Ok(Choice::Dialect(V03))),
+            (named(V1), "message/send", Err((V1, ErrorKind::MethodNotFound))),
+            (named(V1), "tasks/get", Err((V1, ErrorKind::MethodNotFound))),
+            (named(V03), "tasks/get", Ok(Choice::Dialect(V03))),
+            (named(Draft), "tasks/cancel", Ok(Choice::Dialect(Draft))),
+            (absent(), "tasks/resubscribe", Ok(Choice::OfTask)),
+            (absent(), "tasks/make", Err((Draft, ErrorKind::MethodNotFound))),
+            (named(V03), "tasks/make", Err((V03, ErrorKind::MethodNotFound))),
+            (named(V1), "Make", Err((V1, ErrorKind::MethodNotFound))),
+        ];
+        for (version, method, expected) in cases {
+            let told = format!("{version:?} {method}");
+            assert_eq!(choose(version, &neutral, method, true), expected, "{told}");
+        }
+        assert_eq!(choose(absent(), &neutral, "tasks/get", false), Ok(Choice::Dialect(Draft)));
+        assert_eq!(choose(absent(), &Profile::fold(), "tasks/get", true), Ok(Choice::Dialect(Draft)));
+        assert_eq!(choose(absent(), &Profile::agent_native(), "tasks/get", true), Ok(Choice::Dialect(V03)));
+    }
+
+    #[test]
+    fn what_is_not_spoken_is_refused() {
+        let spoken = Spoken { draft: false, lenient_version: false, ..Spoken::default() };
+        let profile = Profile::neutral();
+        let asked = Asked { version: &Version::Absent, profile: &profile, spoken };
+        for method in ["SendMessage", "tasks/send"] {
+            let refused = asked.choose(method, true).unwrap_err();
+            assert_eq!(refused.error.kind, ErrorKind::VersionNotSupported, "{method}");
+        }
+        assert_eq!(asked.choose("tasks/get", true).unwrap(), Choice::Dialect(Dialect::V03));
+    }
+}

@@ -1,0 +1,128 @@
+//! Where the server is for its clients: what cards point back to.
+
+use std::{fmt, net::IpAddr};
+
+use http::{Extensions, HeaderMap, Uri, header};
+
+/// The address at the other end of a connection; our own accept loop puts it into every request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// A range of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Its first address, or any other in it.
+    pub address: IpAddr,
+    /// How many leading bits count.
+    pub prefix: u8,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl Network {
+    fn contains(self, address: IpAddr) -> bool {
+        let bits = |address: IpAddr| match address {
+            IpAddr::V4(four) => (u128::from(u32::from(four)) << 96, true),
+            IpAddr::V6(six) => (u128::from(six), false),
+        };
+        let ((ours, four), (theirs, also_four)) = (bits(self.address), bits(address.to_canonical()));
+        let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
+        four == also_four && (ours ^ theirs) & mask == 0
+    }
+}
+
+/// How the origin of a request is told.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origins {
+    /// Scheme and host as configured; then nothing else counts.
+    pub(crate) public_url: Option<String>,
+    /// Whose forwarding headers count.
+    pub(crate) trusted_proxies: Vec<Network>,
+}
+
+impl Origins {
+    /// The origin as the client sees it: configured, else told by a proxy we trust, else as the client said itself.
+    pub(crate) fn of(&self, uri: &Uri, headers: &HeaderMap, extensions: &Extensions) -> String {
+        if let Some(url) = &self.public_url {
+            return url.clone();
+        }
+        let peer = extensions.get::<Peer>();
+        let trusted = peer.is_some_and(|peer| self.trusted_proxies.iter().any(|one| one.contains(peer.0)));
+        let (scheme, host) = if trusted { forwarded(headers) } else { (None, None) };
+        // HTTP/2 says it in the target, HTTP/1.1 in a header.
+        let target = || uri.authority().map(|authority| authority.as_str().to_owned());
+        let asked = || headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
+        let host = host.or_else(asked).or_else(target).filter(|host| is_clean(host));
+        format!("{}://{}", scheme.unwrap_or("http"), host.as_deref().unwrap_or("localhost"))
+    }
+}
+
+/// Scheme and host as a proxy tells them: RFC 7239, else the older headers. The first hop is the client's.
+fn forwarded(headers: &HeaderMap) -> (Option<&'static str>, Option<String>) {
+    let first = |name: &str| {
+        let value = headers.get(name)?.to_str().ok()?.split(',').next()?.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    let pairs = first("forwarded").unwrap_or_default();
+    let told = |name: &str| {
+        let mut pairs = pairs.split(';').filter_map(|pair| pair.trim().split_once('='));
+        let value = pairs.find(|pair| pair.0.eq_ignore_ascii_case(name))?.1.trim_matches('"');
+        Some(value.to_owned())
+    };
+    let scheme = told("proto").or_else(|| first("x-forwarded-proto"));
+    let scheme = scheme.and_then(|scheme| match scheme.to_ascii_lowercase().as_str() {
+        "https" => Some("https"),
+        "http" => Some("http"),
+        _ => None,
+    });
+    (scheme, told("host").or_else(|| first("x-forwarded-host")))
+}
+
+fn is_clean(host: &str) -> bool {
+    !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(origins: &Origins, peer: &str, headers: &[(&'static str, &str)]) -> String {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        let mut extensions = Extensions::new();
+        extensions.insert(Peer(peer.parse().unwrap()));
+        origins.of(&Uri::from_static("/"), &map, &extensions)
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_is_believed() {
+        let network = Network { address: "10.0.0.0".parse().unwrap(), prefix: 8 };
+        let origins = Origins { public_url: None, trusted_proxies: vec![network] };
+        let old = [("host", "inner:1"), ("x-forwarded-host", "a.example"), ("x-forwarded-proto", "https")];
+        assert_eq!(of(&origins, "10.9.8.7", &old), "https://a.example");
+        assert_eq!(of(&origins, "::ffff:10.9.8.7", &old), "https://a.example");
+        assert_eq!(of(&origins, "11.0.0.1", &old), "http://inner:1");
+        assert_eq!(of(&origins, "::1", &old), "http://inner:1");
+        let new =
+            [("host", "inner:1"), ("forwarded", "for=1.2.3.4;proto=https;host=\"b.example:8443\", for=x")];
+        assert_eq!(of(&origins, "10.0.0.1", &new), "https://b.example:8443");
+        let odd = [("host", "inner:1"), ("forwarded", "proto=gopher;host=evil/path")];
+        assert_eq!(of(&origins, "10.0.0.1", &odd), "http://localhost");
+        let fixed = Origins { public_url: Some("https://c.example".into()), ..origins };
+        assert_eq!(of(&fixed, "10.0.0.1", &old), "https://c.example");
+    }
+
+    #[test]
+    fn a_network_is_its_leading_bits() {
+        let all = Network { address: "0.0.0.0".parse().unwrap(), prefix: 0 };
+        assert!(all.contains("8.8.8.8".parse().unwrap()) && !all.contains("::1".parse().unwrap()));
+        let one = Network { address: "::1".parse().unwrap(), prefix: 128 };
+        assert!(one.contains("::1".parse().unwrap()) && !one.contains("::2".parse().unwrap()));
+    }
+}

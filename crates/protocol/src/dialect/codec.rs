@@ -1,0 +1,105 @@
+//! Each dialect's codec behind the dialect's name: the one place that chooses.
+
+use serde_json::value::RawValue;
+
+use crate::{
+    Error, Event, Operation, OperationKind, Reply, Timestamp,
+    json::{
+        read::{Node, Read},
+        write::Writer,
+    },
+};
+
+use super::{Dialect, Style, draft, legacy, v1, v03, v03_proto};
+
+impl Dialect {
+    /// Reads a JSON-RPC request's parameters. A dialect without a JSON-RPC binding knows no method.
+    pub fn decode_operation(self, method: &str, params: Option<&RawValue>) -> Result<Operation, Error> {
+        self.decode_operation_leniently(method, params, draft::operation::Leniency::default())
+    }
+
+    /// Reads a JSON-RPC request's parameters and lets pass what the house does. Only `draft` has such houses.
+    pub fn decode_operation_leniently(
+        self,
+        method: &str,
+        params: Option<&RawValue>,
+        leniency: draft::operation::Leniency,
+    ) -> Result<Operation, Error> {
+        match self {
+            Self::Draft => draft::operation::decode_with(method, params, leniency),
+            Self::V03 => v03::operation::decode(method, params),
+            Self::V03Proto => Err(legacy::operation::unknown(method, self.name(), &[])),
+            Self::V1 => v1::operation::decode(method, params),
+        }
+    }
+
+    /// Writes the parameters of a request; the older protobuf file has part of them in the address.
+    pub fn encode_operation(self, writer: &mut Writer, operation: &Operation) {
+        match self {
+            Self::Draft => draft::operation::encode(writer, operation),
+            Self::V03 => v03::operation::encode(writer, operation),
+            Self::V03Proto => v03_proto::operation::encode(writer, operation),
+            Self::V1 => v1::operation::encode(writer, operation),
+        }
+    }
+
+    /// The JSON-RPC method of an operation, where the dialect has one.
+    pub fn method(self, kind: OperationKind) -> Option<&'static str> {
+        match self {
+            Self::Draft => draft::operation::method(kind),
+            Self::V03 => v03::operation::method(kind),
+            Self::V03Proto => None,
+            Self::V1 => Some(v1::operation::method(kind)),
+        }
+    }
+
+    /// Writes an answer.
+    pub fn encode_reply(self, writer: &mut Writer, reply: &Reply, style: Style) {
+        match self {
+            Self::Draft => draft::reply::encode(writer, reply, style),
+            Self::V03 => v03::reply::encode(writer, reply, style),
+            Self::V03Proto => v03_proto::reply::encode(writer, reply),
+            Self::V1 => v1::reply::encode(writer, reply),
+        }
+    }
+
+    /// Reads the answer to an operation of this kind.
+    pub fn decode_reply(self, kind: OperationKind, node: Node<'_, '_>) -> Read<Reply> {
+        match self {
+            Self::Draft => draft::reply::decode(kind, node),
+            Self::V03 => v03::reply::decode(kind, node),
+            Self::V03Proto => v03_proto::reply::decode(kind, node),
+            Self::V1 => v1::reply::decode(kind, node),
+        }
+    }
+
+    /// Reads a stream frame. Writing them is the business of [`Frames`](super::Frames).
+    pub fn decode_event(self, node: Node<'_, '_>) -> Read<Event> {
+        match self {
+            Self::Draft => draft::event::decode(node),
+            Self::V03 => v03::event::decode(node),
+            Self::V03Proto => v03_proto::event::decode(node),
+            Self::V1 => v1::event::decode(node),
+        }
+    }
+
+    /// Writes the error object of an answer.
+    pub fn encode_error(self, writer: &mut Writer, error: &Error, now: Timestamp) {
+        match self {
+            Self::Draft => draft::error::encode(writer, error),
+            Self::V03 => v03::error::encode(writer, error),
+            Self::V03Proto => v03_proto::error::encode(writer, error),
+            Self::V1 => v1::error::encode(writer, error, now),
+        }
+    }
+
+    /// Reads the error object of an answer.
+    pub fn decode_error(self, node: Node<'_, '_>) -> Read<Error> {
+        match self {
+            Self::Draft => draft::error::decode(node),
+            Self::V03 => v03::error::decode(node),
+            Self::V03Proto => v03_proto::error::decode(node),
+            Self::V1 => v1::error::decode(node),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Operations: method names and their parameters, both ways.
+
+use serde_json::value::RawValue;
+
+use crate::{
+    CancelTask, ContextId, Error, GetTask, Operation, OperationKind, PushConfigRef, SendMessage,
+    SubscribeToTask, TaskId,
+    dialect::{Style, legacy::operation},
+    json::{
+        read::{Node, Object, Path, Read},
+        write::Writer,
+    },
+};
+
+use super::{message, push, task};
+
+/// The methods of this dialect. Those with neither `send` nor `pushNotification` in them are also the next
+/// generation's.
+pub const METHODS: [(&str, OperationKind); 7] = [
+    ("tasks/send", OperationKind::SendMessage),
+    ("tasks/sendSubscribe", OperationKind::SendStreamingMessage),
+    ("tasks/get", OperationKind::GetTask),
+    ("tasks/cancel", OperationKind::CancelTask),
+    ("tasks/resubscribe", OperationKind::SubscribeToTask),
+    ("tasks/pushNotification/set", OperationKind::CreatePushConfig),
+    ("tasks/pushNotification/get", OperationKind::GetPushConfig),
+];
+
+/// How much of a history is all of it: this dialect can only name a number.
+const ALL_HISTORY: u32 = i32::MAX.unsigned_abs();
+
+/// What a house lets pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leniency {
+    /// A send may leave out the id of its task; it is then a new one that the server names.
+    pub task_id_optional: bool,
+}
+
+/// The method name of an operation, where this dialect has one.
+pub fn method(kind: OperationKind) -> Option<&'static str> {
+    operation::method(&METHODS, kind)
+}
+
+/// Whether this dialect answers to a method. Its requests need not say that they are JSON-RPC 2.0.
+pub fn has(method: &str) -> bool {
+    operation::kind(&METHODS, method).is_some()
+}
+
+/// Reads a request. Absent parameters equal an empty object.
+pub fn decode(method: &str, params: Option<&RawValue>) -> Result<Operation, Error> {
+    decode_with(method, params, Leniency::default())
+}
+
+/// Reads a request, letting pass what the house does.
+pub fn decode_with(method: &str, params: Option<&RawValue>, leniency: Leniency) -> Result<Operation, Error> {
+    let kind = operation::kind(&METHODS, method)
+        .ok_or_else(|| operation::unknown(method, super::VERSION, &METHODS))?;
+    let node = Node::new(params.unwrap_or(operation::no_params()), &Path::Root);
+    let object = node.object()?;
+    let operation = match kind {
+        OperationKind::SendMessage => Operation::SendMessage(decode_send(&object, leniency)?),
+        OperationKind::SendStreamingMessage => {
+            Operation::SendStreamingMessage(decode_send(&object, leniency)?)
+        }
+        OperationKind::GetTask => Operation::GetTask(GetTask {
+            id: need_id(&object)?,
+            history_length: decode_history_length(&object)?,
+            tenant: None,
+        }),
+        OperationKind::CancelTask => Operation::CancelTask(CancelTask {
+            id: need_id(&object)?,
+            metadata: object.json_object("metadata")?,
+            tenant: None,
+        }),
+        OperationKind::SubscribeToTask => {
+            Operation::SubscribeToTask(SubscribeToTask { id: need_id(&object)?, tenant: None })
+        }
+        OperationKind::CreatePushConfig => Operation::CreatePushConfig(push::decode(node)?),
+        OperationKind::GetPushConfig => {
+            Operation::GetPushConfig(PushConfigRef { task_id: need_id(&object)?, id: None, tenant: None })
+        }
+        OperationKind::ListTasks
+        | OperationKind::ListPushConfigs
+        | OperationKind::DeletePushConfig
+        | OperationKind::GetExtendedCard => {
+            return Err(operation::unknown(method, super::VERSION, &METHODS));
+        }
+    };
+    Ok(operation)
+}
+
+/// Writes the parameters of a request. What this dialect has no method for has none.
+pub fn encode(writer: &mut Writer, operation: &Operation) {
+    match operation {
+        Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => encode_send(writer, req),
+        Operation::GetTask(req) => writer.object(|writer| {
+            writer.text("id", req.id.as_str());
+            encode_history_length(writer, req.history_length);
+        }),
+        Operation::CancelTask(req) => writer.object(|writer| {
+            writer.text("id", req.id.as_str());
+            writer.maybe_json("metadata", req.metadata.as_ref());
+        }),
+        Operation::SubscribeToTask(req) => writer.object(|writer| writer.text("id", req.id.as_str())),
+        Operation::CreatePushConfig(config) => push::encode(writer, config),
+        Operation::GetPushConfig(req) => writer.object(|writer| writer.text("id", req.task_id.as_str())),
+        Operation::ListTasks(_)
+        | Operation::ListPushConfigs(_)
+        | Operation::DeletePushConfig(_)
+        | Operation::GetExtendedCard(_) => writer.object(|_| {}),
+    }
+}
+
+fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
+    let task_id = match object.maybe("id", task::decode_id)? {
+        None if !leniency.task_id_optional => return Err(object.lacks("id", "a non-empty string")),
+        id => id.map(TaskId::from),
+    };
+    let mut message = object.need("message", "a message", message::decode_sent)?;
+    if let Some(session) = object.text("sessionId")? {
+        message.context_id = Some(ContextId::from(session));
+    }
+    Ok(SendMessage {
+        accepted_output_modes: object.texts("acceptedOutputModes")?,
+        history_length: decode_history_length(object)?,
+        return_immediately: object.flag("async")?.unwrap_or_default(),
+        push: object.maybe("pushNotification", |node| push::decode_config(node, task_id.as_ref()))?,
+        metadata: object.json_object("metadata")?,
+        skill: object.text("skill")?,
+        tenant: None,
+        message: crate::Message { task_id, ..message },
+    })
+}
+
+fn encode_send(writer: &mut Writer, req: &SendMessage) {
+    writer.object(|writer| {
+        writer.maybe_text("id", req.message.task_id.as_ref().map(AsRef::as_ref));
+        writer.maybe_text("sessionId", req.message.context_id.as_ref().map(AsRef::as_ref));
+        writer.maybe_text("skill", req.skill.as_deref());
+        message::encode(writer.key("message"), &req.message, Style::default());
+        writer.texts_unless_empty("acceptedOutputModes", &req.accepted_output_modes);
+        if let Some(config) = &req.push {
+            push::encode_config(writer.key("pushNotification"), config);
+        }
+        encode_history_length(writer, req.history_length);
+        writer.flag_if_set("async", req.return_immediately);
+        writer.maybe_json("metadata", req.metadata.as_ref());
+    });
+}
+
+fn need_id(object: &Object<'_, '_>) -> Read<TaskId> {
+    object.need("id", "a non-empty string", task::decode_id).map(TaskId::from)
+}
+
+/// Not said is none; the largest number is all.
+fn decode_history_length(object: &Object<'_, '_>) -> Read<Option<u32>> {
+    let length = object.count("historyLength")?.unwrap_or_default();
+    Ok(Some(length).filter(|length| *length != ALL_HISTORY))
+}
+
+fn encode_history_length(writer: &mut Writer, length: Option<u32>) {
+    let length = length.unwrap_or(ALL_HISTORY);
+    operation::maybe_count(writer, "historyLength", Some(length).filter(|length| *length > 0));
+}

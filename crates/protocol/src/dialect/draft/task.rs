@@ -1,0 +1,170 @@
+//! Tasks, their status and artifacts.
+
+use std::borrow::Cow;
+
+use crate::{
+    Artifact, ArtifactId, Json, Task, TaskState, TaskStatus,
+    dialect::{
+        Style,
+        legacy::{
+            carrier,
+            part::{self, Tag},
+            time, word,
+        },
+    },
+    json::{
+        read::{Node, Object, Read},
+        write::Writer,
+    },
+};
+
+use super::message;
+
+/// Reads a task.
+pub fn decode(node: Node<'_, '_>) -> Read<Task> {
+    let object = node.object()?;
+    let id = object.need("id", "a non-empty string", decode_id)?.into();
+    let (status, metadata) = decode_noted_status(&object)?;
+    let mut position = 0;
+    Ok(Task {
+        id,
+        context_id: object.text_or_empty("sessionId")?.into(),
+        status,
+        artifacts: object.list("artifacts", |node| {
+            position += 1;
+            // What was appended over time is bounded by the size of a task, not by the size of a chunk.
+            decode_artifact(&node.object()?, position - 1, usize::MAX)
+        })?,
+        history: object.list("history", message::decode)?,
+        metadata,
+    })
+}
+
+/// Writes a task. Its history is always there, if only to say that there is none.
+pub fn encode(writer: &mut Writer, task: &Task, style: Style) {
+    writer.object(|writer| {
+        writer.text("id", task.id.as_str());
+        let context = task.context_id.as_str();
+        writer.maybe_text("sessionId", Some(context).filter(|context| !context.is_empty()));
+        encode_status(writer.key("status"), &task.status, style);
+        if !task.artifacts.is_empty() {
+            writer.key("artifacts").array(task.artifacts.iter().enumerate(), |writer, (index, artifact)| {
+                writer.object(|writer| encode_artifact(writer, artifact, index, None, style));
+            });
+        }
+        let history = writer.key("history");
+        history.array(&task.history, |writer, said| message::encode(writer, said, style));
+        writer.maybe_json("metadata", noted(task.status.state, task.metadata.as_ref()).as_deref());
+    });
+}
+
+/// Reads the id of a task. Some samples have a number there.
+pub(super) fn decode_id(node: Node<'_, '_>) -> Read<String> {
+    let number = node.text().bytes().all(|byte| byte.is_ascii_digit());
+    if number { Ok(node.text().to_owned()) } else { node.filled_string() }
+}
+
+/// Reads the status of an object and the object's metadata, which may know the state better.
+pub(super) fn decode_noted_status(object: &Object<'_, '_>) -> Read<(TaskStatus, Option<Json>)> {
+    let (status, unknown) = object.need("status", "a task status", decode_status)?;
+    let metadata = object.json_object("metadata")?;
+    if let Some(word) = unknown {
+        let metadata = carrier::with_note(metadata.as_ref(), |writer| writer.text("state", &word));
+        return Ok((status, metadata));
+    }
+    let (metadata, state) = carrier::take_note(metadata, &["state"], |note| {
+        let noted = note.need("state", word::STATE, word::decode_filter)?;
+        if shown(noted) == status.state && noted != status.state {
+            Ok(noted)
+        } else {
+            Err(note.expected("another state"))
+        }
+    });
+    Ok((TaskStatus { state: state.unwrap_or(status.state), ..status }, metadata))
+}
+
+/// The metadata of a task or an update, with the state where this dialect has no word for it.
+pub(super) fn noted(state: TaskState, metadata: Option<&Json>) -> Option<Cow<'_, Json>> {
+    if shown(state) == state {
+        return metadata.map(Cow::Borrowed);
+    }
+    let word = word::state(state, Style::default());
+    carrier::with_note(metadata, |writer| writer.text("state", word)).map(Cow::Owned)
+}
+
+/// Writes a status.
+pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Style) {
+    writer.object(|writer| {
+        writer.text("state", word::state(shown(status.state), style));
+        if let Some(said) = &status.message {
+            message::encode(writer.key("message"), said, style);
+        }
+        if let Some(timestamp) = status.timestamp {
+            writer.text("timestamp", &timestamp.to_string());
+        }
+    });
+}
+
+/// Reads an artifact, which is known by its place.
+pub(super) fn decode_artifact(object: &Object<'_, '_>, position: u32, max_parts: usize) -> Read<Artifact> {
+    let index = object.count("index")?.unwrap_or(position);
+    let (metadata, extensions) =
+        carrier::take_note(object.json_object("metadata")?, &["extensions"], |note| note.texts("extensions"));
+    Ok(Artifact {
+        id: ArtifactId::from(format!("index-{index}")),
+        name: object.text("name")?,
+        description: object.text("description")?,
+        parts: object.need("parts", "at least one part", |node| part::decode_list(node, max_parts))?,
+        extensions: extensions.unwrap_or_default(),
+        metadata,
+    })
+}
+
+/// Whether a chunk is added to what is there, and whether it is the last.
+pub(super) struct Chunk {
+    pub(super) append: bool,
+    pub(super) last: bool,
+}
+
+/// Writes the members of an artifact.
+pub(super) fn encode_artifact(
+    writer: &mut Writer,
+    artifact: &Artifact,
+    index: usize,
+    chunk: Option<&Chunk>,
+    style: Style,
+) {
+    writer.maybe_text("name", artifact.name.as_deref());
+    writer.maybe_text("description", artifact.description.as_deref());
+    part::encode_list(writer.key("parts"), &artifact.parts, Tag::Type, style);
+    writer.key("index").int(i64::try_from(index).unwrap_or(i64::MAX));
+    writer.maybe_flag("append", chunk.map(|chunk| chunk.append));
+    writer.maybe_flag("lastChunk", chunk.map(|chunk| chunk.last));
+    if artifact.extensions.is_empty() {
+        return writer.maybe_json("metadata", artifact.metadata.as_ref());
+    }
+    let metadata = carrier::with_note(artifact.metadata.as_ref(), |writer| {
+        writer.texts("extensions", &artifact.extensions);
+    });
+    writer.maybe_json("metadata", metadata.as_ref());
+}
+
+/// The state this dialect has a word for.
+fn shown(state: TaskState) -> TaskState {
+    match state {
+        TaskState::Rejected => TaskState::Failed,
+        TaskState::AuthRequired => TaskState::InputRequired,
+        _ => state,
+    }
+}
+
+fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<String>)> {
+    let object = node.object()?;
+    let (state, unknown) = object.need("state", word::STATE, word::decode_state)?;
+    let status = TaskStatus {
+        state,
+        message: object.maybe("message", message::decode_of_agent)?,
+        timestamp: object.maybe("timestamp", time::decode)?,
+    };
+    Ok((status, unknown))
+}

@@ -1,0 +1,94 @@
+//! The card at `/.well-known/agent-card.json`: one document for the readers of 1.0 and of 0.3.
+//!
+//! It is the card of 1.0 with every member the card of 0.3 has besides, at every depth: the two sets of names do
+//! not collide. It carries no signatures, because they cover the card of 1.0 alone.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use crate::{
+    AgentCard,
+    dialect::{
+        CardStyle, v1,
+        v03::{self, card::security::Form},
+    },
+    json::{
+        read::{Node, Path, Read},
+        write::Writer,
+    },
+};
+
+/// Reads a merged card: all that is in it is in its 1.0 members.
+pub fn decode(node: Node<'_, '_>) -> Read<AgentCard> {
+    v1::card::decode(node)
+}
+
+/// Writes a merged card; where 0.3 is not spoken, the card of 1.0.
+pub fn encode(writer: &mut Writer, card: &AgentCard) {
+    encode_styled(writer, card, &CardStyle::default());
+}
+
+/// Writes a merged card whose 0.3 members are as a house spells them.
+pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
+    if !v03::card::offered(card) {
+        return v1::card::encode(writer, card);
+    }
+    let document = |encode: &dyn Fn(&mut Writer)| -> Box<RawValue> {
+        let mut writer = Writer::new();
+        encode(&mut writer);
+        serde_json::from_slice(&writer.finish()).expect("the writer writes JSON")
+    };
+    let new = document(&|writer| v1::card::encode(writer, card));
+    let old = document(&|writer| v03::card::encode_form(writer, card, style, Form::Beside));
+    let (new, old) = (members(&new), members(&old));
+    let unsigned = new.into_iter().filter(|(name, _)| name != "signatures").collect();
+    merge_members(writer, unsigned, old);
+}
+
+/// Writes the first value with what the second has besides.
+fn merge(writer: &mut Writer, first: &RawValue, second: &RawValue) {
+    let both = |bracket| first.get().starts_with(bracket) && second.get().starts_with(bracket);
+    if first.get() == second.get() {
+        writer.raw(first.get());
+    } else if both('{') {
+        merge_members(writer, members(first), members(second));
+    } else if both('[') && elements(first).len() == elements(second).len() {
+        let pairs = elements(first).into_iter().zip(elements(second));
+        writer.array(pairs, |writer, (first, second)| merge(writer, first, second));
+    } else {
+        writer.raw(first.get());
+    }
+}
+
+fn merge_members(writer: &mut Writer, first: Vec<(String, &RawValue)>, second: Vec<(String, &RawValue)>) {
+    let mut others: HashMap<&str, &RawValue> =
+        second.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    writer.object(|writer| {
+        for (name, value) in &first {
+            match others.remove(name.as_str()) {
+                Some(other) => merge(writer.key(name), value, other),
+                None => writer.key(name).raw(value.get()),
+            }
+        }
+        for (name, value) in &second {
+            if others.contains_key(name.as_str()) {
+                writer.key(name).raw(value.get());
+            }
+        }
+    });
+}
+
+fn members(value: &RawValue) -> Vec<(String, &RawValue)> {
+    let object = Node::new(value, &Path::Root).object();
+    let read = object.and_then(|object| object.entries(|name, node| Ok((name.to_owned(), raw(node.text())))));
+    read.unwrap_or_default()
+}
+
+fn elements(value: &RawValue) -> Vec<&RawValue> {
+    Node::new(value, &Path::Root).list(|node| Ok(raw(node.text()))).unwrap_or_default()
+}
+
+fn raw(text: &str) -> &RawValue {
+    serde_json::from_str(text).expect("a piece of JSON is JSON")
+}

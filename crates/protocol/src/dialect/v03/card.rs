@@ -1,0 +1,231 @@
+//! The agent card of 0.2 and 0.3: one address at the top, others beside it, security as OpenAPI spells it.
+//!
+//! A card of this generation exists only where it is spoken: [`offered`] says so, and [`encode`] shows those
+//! interfaces alone. Signatures are read and not written: ours cover the card of 1.0 and would not verify here.
+
+pub(crate) mod interfaces;
+pub(crate) mod security;
+
+use std::borrow::Cow;
+
+use crate::{
+    AgentCard,
+    dialect::CardStyle,
+    json::{
+        read::{Node, Object, Read},
+        write::Writer,
+    },
+    model::{AgentCapabilities, AgentCardSignature, AgentExtension, AgentProvider, AgentSkill},
+};
+
+use security::{Form, Schemes};
+
+/// What a card speaks that names no version: the field came with 0.2.5.
+const UNNAMED_VERSION: &str = "0.2";
+
+/// Whether the agent speaks this generation anywhere; where it does not, it has no card of it.
+pub fn offered(card: &AgentCard) -> bool {
+    interfaces::reach(card).is_some()
+}
+
+/// Whether a card has a member that came with this generation; one of the draft has none.
+pub(crate) fn is_marked(card: &Object<'_, '_>) -> bool {
+    let has = |name: &str| card.present(name).is_some_and(|raw| raw.get() != "null");
+    ["preferredTransport", "protocolVersion", "securitySchemes"].into_iter().any(has)
+}
+
+/// Reads a card; security may come in the form of the protobuf file too.
+pub fn decode(node: Node<'_, '_>) -> Read<AgentCard> {
+    decode_speaking(node, UNNAMED_VERSION)
+}
+
+/// Reads a card that speaks `version` unless it says otherwise.
+pub(crate) fn decode_speaking(node: Node<'_, '_>, version: &str) -> Read<AgentCard> {
+    let object = node.object()?;
+    let schemes = security::decode_schemes(&object)?;
+    Ok(AgentCard {
+        name: object.need_text("name")?,
+        description: object.text_or_empty("description")?,
+        interfaces: interfaces::decode(&object, version)?,
+        provider: object.maybe("provider", decode_provider)?,
+        version: object.text_or_empty("version")?,
+        documentation_url: object.text("documentationUrl")?,
+        capabilities: decode_capabilities(&object)?,
+        security_requirements: schemes.requirements(&object)?,
+        default_input_modes: object.texts("defaultInputModes")?,
+        default_output_modes: object.texts("defaultOutputModes")?,
+        skills: object.list("skills", |node| decode_skill(node, &schemes))?,
+        signatures: object.list("signatures", decode_signature)?,
+        icon_url: object.text("iconUrl")?,
+        security_schemes: schemes.list,
+    })
+}
+
+/// Writes a card.
+pub fn encode(writer: &mut Writer, card: &AgentCard) {
+    encode_styled(writer, card, &CardStyle::default());
+}
+
+/// Writes a card as a house spells it.
+pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
+    encode_form(writer, card, style, Form::OpenApi);
+}
+
+/// Writes a card whose security is spelled in this form.
+pub(crate) fn encode_form(writer: &mut Writer, card: &AgentCard, style: &CardStyle, form: Form) {
+    let form = (!style.no_security).then_some(form);
+    writer.object(|writer| {
+        encode_name(writer, card);
+        if let Some(reach) = interfaces::reach(card) {
+            interfaces::encode(writer, &reach, style);
+        }
+        encode_about(writer, card);
+        writer.key("capabilities").object(|writer| {
+            let capabilities = &card.capabilities;
+            writer.maybe_flag("streaming", capabilities.streaming);
+            writer.maybe_flag("pushNotifications", capabilities.push_notifications);
+            writer.key("stateTransitionHistory").boolean(style.state_transition_history);
+            encode_extensions(writer, &capabilities.extensions);
+        });
+        if let Some(form) = form {
+            security::encode(writer, &card.security_schemes, &card.security_requirements, form);
+        }
+        encode_skills(writer, card, form, style);
+        writer.maybe_flag("supportsAuthenticatedExtendedCard", card.capabilities.extended_card);
+    });
+}
+
+/// Who it is.
+pub(crate) fn encode_name(writer: &mut Writer, card: &AgentCard) {
+    writer.text("name", &card.name);
+    writer.text("description", &card.description);
+}
+
+/// Who runs it and what else there is to read and see.
+pub(crate) fn encode_about(writer: &mut Writer, card: &AgentCard) {
+    if let Some(provider) = &card.provider {
+        writer.key("provider").object(|writer| {
+            writer.text("organization", &provider.organization);
+            writer.text("url", &provider.url);
+        });
+    }
+    writer.text("version", &card.version);
+    writer.maybe_text("documentationUrl", filled(card.documentation_url.as_ref()));
+    writer.maybe_text("iconUrl", filled(card.icon_url.as_ref()));
+}
+
+/// The extensions, left out when there is none.
+pub(crate) fn encode_extensions(writer: &mut Writer, extensions: &[AgentExtension]) {
+    if extensions.is_empty() {
+        return;
+    }
+    writer.key("extensions").array(extensions, |writer, extension| {
+        writer.object(|writer| {
+            writer.text("uri", &extension.uri);
+            writer.maybe_text("description", extension.description.as_deref());
+            writer.flag_if_set("required", extension.required);
+            writer.maybe_json("params", extension.params.as_ref());
+        });
+    });
+}
+
+/// The default modes and the skills; what a skill asks for of its callers only where a form is given.
+pub(crate) fn encode_skills(writer: &mut Writer, card: &AgentCard, form: Option<Form>, style: &CardStyle) {
+    writer.texts("defaultInputModes", &modes(&card.default_input_modes, style));
+    writer.texts("defaultOutputModes", &modes(&card.default_output_modes, style));
+    writer.key("skills").array(&card.skills, |writer, skill| {
+        writer.object(|writer| {
+            writer.text("id", &skill.id);
+            writer.text("name", &skill.name);
+            writer.text("description", &skill.description);
+            writer.texts("tags", &skill.tags);
+            writer.texts_unless_empty("examples", &skill.examples);
+            writer.texts_unless_empty("inputModes", &modes(&skill.input_modes, style));
+            writer.texts_unless_empty("outputModes", &modes(&skill.output_modes, style));
+            if let Some(form) = form {
+                security::encode_requirements(writer, &skill.security_requirements, form);
+            }
+        });
+    });
+}
+
+/// Media types, or the words the draft had for them, each once.
+fn modes<'a>(modes: &'a [String], style: &CardStyle) -> Cow<'a, [String]> {
+    if !style.modes_as_words {
+        return Cow::Borrowed(modes);
+    }
+    let mut words: Vec<String> = Vec::with_capacity(modes.len());
+    for mode in modes {
+        let word = match mode.as_str() {
+            "text/plain" => "text",
+            "application/json" => "data",
+            "application/octet-stream" | "*/*" => "file",
+            other => other,
+        };
+        if !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+        }
+    }
+    Cow::Owned(words)
+}
+
+/// These generations do not tell an empty text from none.
+fn filled(text: Option<&String>) -> Option<&str> {
+    text.map(String::as_str).filter(|text| !text.is_empty())
+}
+
+fn decode_provider(node: Node<'_, '_>) -> Read<AgentProvider> {
+    let object = node.object()?;
+    Ok(AgentProvider {
+        url: object.text_or_empty("url")?,
+        organization: object.text_or_empty("organization")?,
+    })
+}
+
+/// The flag of the extended card stands beside the others, not among them.
+fn decode_capabilities(card: &Object<'_, '_>) -> Read<AgentCapabilities> {
+    let capabilities = card.maybe("capabilities", |node| {
+        let object = node.object()?;
+        Ok(AgentCapabilities {
+            streaming: object.flag("streaming")?,
+            push_notifications: object.flag("pushNotifications")?,
+            extensions: object.list("extensions", decode_extension)?,
+            ..AgentCapabilities::default()
+        })
+    })?;
+    let extended_card = card.flag("supportsAuthenticatedExtendedCard")?;
+    Ok(AgentCapabilities { extended_card, ..capabilities.unwrap_or_default() })
+}
+
+fn decode_extension(node: Node<'_, '_>) -> Read<AgentExtension> {
+    let object = node.object()?;
+    Ok(AgentExtension {
+        uri: object.need_text("uri")?,
+        description: object.text("description")?,
+        required: object.flag("required")?.unwrap_or_default(),
+        params: object.json_object("params")?,
+    })
+}
+
+fn decode_skill(node: Node<'_, '_>, schemes: &Schemes) -> Read<AgentSkill> {
+    let object = node.object()?;
+    Ok(AgentSkill {
+        id: object.need_text("id")?,
+        name: object.text_or_empty("name")?,
+        description: object.text_or_empty("description")?,
+        tags: object.texts("tags")?,
+        examples: object.texts("examples")?,
+        input_modes: object.texts("inputModes")?,
+        output_modes: object.texts("outputModes")?,
+        security_requirements: schemes.requirements(&object)?,
+    })
+}
+
+fn decode_signature(node: Node<'_, '_>) -> Read<AgentCardSignature> {
+    let object = node.object()?;
+    Ok(AgentCardSignature {
+        protected: object.need_text("protected")?,
+        signature: object.need_text("signature")?,
+        header: object.json_object("header")?,
+    })
+}

@@ -1,0 +1,57 @@
+//! Messages.
+
+use crate::{
+    ContextId, Message, TaskId,
+    dialect::{
+        Style,
+        legacy::{
+            part::{self, Tag},
+            word,
+        },
+        v1::message::MAX_PARTS,
+    },
+    json::{
+        read::{Node, Object, Read},
+        write::Writer,
+    },
+};
+
+/// Reads a message.
+pub fn decode(node: Node<'_, '_>) -> Read<Message> {
+    let object = node.object()?;
+    decode_kind(&object, "message")?;
+    Ok(Message {
+        id: object.text_or_empty("messageId")?.into(),
+        role: object.need("role", word::ROLE, word::decode_role)?,
+        parts: object.need("parts", "at least one part", |node| part::decode_list(node, MAX_PARTS))?,
+        context_id: object.text("contextId")?.map(ContextId::from),
+        task_id: object.text("taskId")?.map(TaskId::from),
+        reference_task_ids: object.list("referenceTaskIds", |node| node.filled_string().map(TaskId::from))?,
+        extensions: object.texts("extensions")?,
+        metadata: object.json_object("metadata")?,
+    })
+}
+
+/// Writes a message.
+pub fn encode(writer: &mut Writer, message: &Message, style: Style) {
+    writer.object(|writer| {
+        writer.text("kind", "message");
+        writer.text("messageId", message.id.as_str());
+        writer.maybe_text("contextId", message.context_id.as_ref().map(AsRef::as_ref));
+        writer.maybe_text("taskId", message.task_id.as_ref().map(AsRef::as_ref));
+        writer.text("role", word::role(message.role));
+        part::encode_list(writer.key("parts"), &message.parts, Tag::Kind, style);
+        writer.maybe_json("metadata", message.metadata.as_ref());
+        writer.texts_unless_empty("extensions", &message.extensions);
+        writer.texts_unless_empty("referenceTaskIds", &message.reference_task_ids);
+    });
+}
+
+/// Checks the kind of an object that says one.
+pub(super) fn decode_kind(object: &Object<'_, '_>, kind: &str) -> Read<()> {
+    let said = object.maybe("kind", |node| match node.string()?.as_ref() {
+        said if said == kind => Ok(()),
+        _ => Err(node.expected(kind)),
+    });
+    said.map(|_| ())
+}

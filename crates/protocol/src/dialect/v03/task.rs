@@ -1,0 +1,128 @@
+//! Tasks, their status and artifacts.
+
+use crate::{
+    Artifact, Json, Task, TaskState, TaskStatus,
+    dialect::{
+        Style,
+        legacy::{
+            carrier,
+            part::{self, Tag},
+            time, word,
+        },
+        v1::message::MAX_PARTS,
+    },
+    json::{
+        read::{Node, Read},
+        write::Writer,
+    },
+};
+
+use super::message;
+
+/// The name of a state in this dialect.
+pub fn state_name(state: TaskState) -> &'static str {
+    word::state(state, Style::default())
+}
+
+/// Reads a task.
+pub fn decode(node: Node<'_, '_>) -> Read<Task> {
+    let object = node.object()?;
+    message::decode_kind(&object, "task")?;
+    let id = object.need_text("id")?.into();
+    let (status, unknown) = object.need("status", "a task status", decode_status)?;
+    Ok(Task {
+        id,
+        context_id: object.text_or_empty("contextId")?.into(),
+        status,
+        // What was appended over time is bounded by the size of a task, not by the size of a chunk.
+        artifacts: object.list("artifacts", |node| decode_parts_of(node, usize::MAX))?,
+        history: object.list("history", message::decode)?,
+        metadata: with_unknown(object.json_object("metadata")?, unknown),
+    })
+}
+
+/// Writes a task, leaving out what is empty.
+pub fn encode(writer: &mut Writer, task: &Task, style: Style) {
+    encode_listed(writer, task, !task.artifacts.is_empty(), style);
+}
+
+/// Writes a task whose artifacts are shown even when there are none, or not at all.
+pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool, style: Style) {
+    writer.object(|writer| {
+        writer.text("kind", "task");
+        writer.text("id", task.id.as_str());
+        writer.text("contextId", task.context_id.as_str());
+        encode_status(writer.key("status"), &task.status, style);
+        if with_artifacts {
+            let artifacts = writer.key("artifacts");
+            artifacts.array(&task.artifacts, |writer, artifact| encode_artifact(writer, artifact, style));
+        }
+        if !task.history.is_empty() {
+            let history = writer.key("history");
+            history.array(&task.history, |writer, said| message::encode(writer, said, style));
+        }
+        writer.maybe_json("metadata", task.metadata.as_ref());
+    });
+}
+
+/// Reads a status, and the word of its state where nobody knows it.
+pub(super) fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<String>)> {
+    let object = node.object()?;
+    let (state, unknown) = object.need("state", word::STATE, word::decode_state)?;
+    let status = TaskStatus {
+        state,
+        message: object.maybe("message", message::decode)?,
+        timestamp: object.maybe("timestamp", time::decode)?,
+    };
+    Ok((status, unknown))
+}
+
+/// Writes a status.
+pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Style) {
+    writer.object(|writer| {
+        writer.text("state", word::state(status.state, style));
+        if let Some(said) = &status.message {
+            message::encode(writer.key("message"), said, style);
+        }
+        if let Some(timestamp) = status.timestamp {
+            writer.text("timestamp", &timestamp.to_string());
+        }
+    });
+}
+
+/// The metadata with a state's word that nobody knows, so that it is not lost.
+pub(super) fn with_unknown(metadata: Option<Json>, unknown: Option<String>) -> Option<Json> {
+    match unknown {
+        Some(word) => carrier::with_note(metadata.as_ref(), |writer| writer.text("state", &word)),
+        None => metadata,
+    }
+}
+
+/// Reads an artifact as an update carries it.
+pub(super) fn decode_artifact(node: Node<'_, '_>) -> Read<Artifact> {
+    decode_parts_of(node, MAX_PARTS)
+}
+
+fn decode_parts_of(node: Node<'_, '_>, max_parts: usize) -> Read<Artifact> {
+    let object = node.object()?;
+    Ok(Artifact {
+        id: object.need_text("artifactId")?.into(),
+        name: object.text("name")?,
+        description: object.text("description")?,
+        parts: object.need("parts", "at least one part", |node| part::decode_list(node, max_parts))?,
+        extensions: object.texts("extensions")?,
+        metadata: object.json_object("metadata")?,
+    })
+}
+
+/// Writes an artifact.
+pub(super) fn encode_artifact(writer: &mut Writer, artifact: &Artifact, style: Style) {
+    writer.object(|writer| {
+        writer.text("artifactId", artifact.id.as_str());
+        writer.maybe_text("name", artifact.name.as_deref());
+        writer.maybe_text("description", artifact.description.as_deref());
+        part::encode_list(writer.key("parts"), &artifact.parts, Tag::Kind, style);
+        writer.maybe_json("metadata", artifact.metadata.as_ref());
+        writer.texts_unless_empty("extensions", &artifact.extensions);
+    });
+}

@@ -1,0 +1,52 @@
+//! The agent card: the members of 0.3 with security as the protobuf file spells it.
+//!
+//! Readers of this form refuse members they do not know, so `stateTransitionHistory`, which only the JSON schema
+//! has, is not written. It exists where 0.2 or 0.3 is spoken, as the other card of that generation.
+
+use crate::{
+    AgentCard,
+    dialect::{
+        CardStyle,
+        v03::card::{
+            self as v03, interfaces,
+            security::{self, Form},
+        },
+    },
+    json::{
+        read::{Node, Read},
+        write::Writer,
+    },
+};
+
+/// Reads a card; security may come in OpenAPI's form too.
+pub fn decode(node: Node<'_, '_>) -> Read<AgentCard> {
+    v03::decode(node)
+}
+
+/// Writes a card.
+pub fn encode(writer: &mut Writer, card: &AgentCard) {
+    encode_styled(writer, card, &CardStyle::default());
+}
+
+/// Writes a card as a house spells it.
+pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
+    let form = (!style.no_security).then_some(Form::OneOf);
+    let capabilities = &card.capabilities;
+    writer.object(|writer| {
+        v03::encode_name(writer, card);
+        if let Some(reach) = interfaces::reach(card) {
+            interfaces::encode(writer, &reach, style);
+        }
+        v03::encode_about(writer, card);
+        writer.key("capabilities").object(|writer| {
+            writer.maybe_flag("streaming", capabilities.streaming);
+            writer.maybe_flag("pushNotifications", capabilities.push_notifications);
+            v03::encode_extensions(writer, &capabilities.extensions);
+        });
+        if let Some(form) = form {
+            security::encode(writer, &card.security_schemes, &card.security_requirements, form);
+        }
+        v03::encode_skills(writer, card, form, style);
+        writer.maybe_flag("supportsAuthenticatedExtendedCard", capabilities.extended_card);
+    });
+}

@@ -1,0 +1,271 @@
+//! Requests: what stands in the path, in the query and in the body, both ways.
+//!
+//! Which verb and which path an operation has is the binding's business. It hands over the ids it found in the
+//! path and the pairs of the query as an [`Address`], decoded, and the body where there is one.
+
+use serde_json::value::RawValue;
+
+use crate::{
+    CancelTask, ConfigId, ContextId, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation,
+    OperationKind, PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, Violation,
+    dialect::{
+        legacy::{
+            carrier,
+            operation::{maybe_count, no_params},
+        },
+        v1::operation::MAX_PAGE_SIZE,
+    },
+    json::{
+        read::{Node, Object, Path, Read},
+        write::Writer,
+    },
+};
+
+use super::{message, push, task};
+
+/// What a request says beside its body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Address {
+    /// The task in the path.
+    pub task: Option<String>,
+    /// The webhook in the path.
+    pub config: Option<String>,
+    /// The pairs of the query. Of equal names the last one counts.
+    pub query: Vec<(String, String)>,
+}
+
+/// Reads a request.
+pub fn decode(kind: OperationKind, address: &Address, body: Option<&RawValue>) -> Result<Operation, Error> {
+    let body = Node::new(body.unwrap_or(no_params()), &Path::Root);
+    let query = query_object(&address.query);
+    let query = Node::new(&query, &Path::Root).object()?;
+    let operation = match kind {
+        OperationKind::SendMessage => Operation::SendMessage(decode_send(body)?),
+        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(body)?),
+        OperationKind::GetTask => Operation::GetTask(GetTask {
+            id: task_id(address)?,
+            history_length: decode_history_length(&query)?,
+            tenant: None,
+        }),
+        OperationKind::ListTasks => Operation::ListTasks(decode_list(&query)?),
+        OperationKind::CancelTask => {
+            Operation::CancelTask(CancelTask { id: task_id(address)?, metadata: None, tenant: None })
+        }
+        OperationKind::SubscribeToTask => {
+            Operation::SubscribeToTask(SubscribeToTask { id: task_id(address)?, tenant: None })
+        }
+        OperationKind::CreatePushConfig => {
+            let mut config = push::decode_created(body, &task_id(address)?)?;
+            if config.id.is_none() {
+                config.id = query.text("configId")?.map(ConfigId::from);
+            }
+            Operation::CreatePushConfig(config)
+        }
+        OperationKind::GetPushConfig => Operation::GetPushConfig(config_ref(address)?),
+        OperationKind::ListPushConfigs => Operation::ListPushConfigs(PushConfigQuery {
+            task_id: task_id(address)?,
+            page_size: query.count("pageSize")?,
+            page_token: query.text("pageToken")?,
+            tenant: None,
+        }),
+        OperationKind::DeletePushConfig => Operation::DeletePushConfig(config_ref(address)?),
+        OperationKind::GetExtendedCard => Operation::GetExtendedCard(GetExtendedCard::default()),
+    };
+    Ok(operation)
+}
+
+/// What a request says beside its body.
+pub fn address(operation: &Operation) -> Address {
+    let at = |task: &TaskId| Address { task: Some(task.to_string()), ..Address::default() };
+    let pair = |name: &str, value: Option<String>| value.map(|value| (name.to_owned(), value));
+    let config = |req: &PushConfigRef| Address {
+        config: req.id.as_ref().map(ToString::to_string),
+        ..at(&req.task_id)
+    };
+    match operation {
+        Operation::SendMessage(_) | Operation::SendStreamingMessage(_) | Operation::GetExtendedCard(_) => {
+            Address::default()
+        }
+        Operation::GetTask(req) => Address {
+            query: pair("historyLength", least(req.history_length).map(|length| length.to_string()))
+                .into_iter()
+                .collect(),
+            ..at(&req.id)
+        },
+        Operation::ListTasks(req) => Address { query: list_query(req), ..Address::default() },
+        Operation::CancelTask(req) => at(&req.id),
+        Operation::SubscribeToTask(req) => at(&req.id),
+        Operation::CreatePushConfig(config) => config.task_id.as_ref().map(at).unwrap_or_default(),
+        Operation::GetPushConfig(req) | Operation::DeletePushConfig(req) => config(req),
+        Operation::ListPushConfigs(req) => Address {
+            query: [
+                pair("pageSize", req.page_size.map(|size| size.to_string())),
+                pair("pageToken", req.page_token.clone()),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+            ..at(&req.task_id)
+        },
+    }
+}
+
+/// Writes the body of a request; an empty object where the address says it all.
+pub fn encode(writer: &mut Writer, operation: &Operation) {
+    match operation {
+        Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => encode_send(writer, req),
+        Operation::CreatePushConfig(config) => push::encode(writer, config),
+        _ => writer.object(|_| {}),
+    }
+}
+
+fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
+    let object = node.object()?;
+    let said = match object.maybe("message", message::decode)? {
+        Some(said) => said,
+        None => {
+            let older = object.maybe("request", message::decode)?;
+            older.ok_or_else(|| object.lacks("message", "a message"))?
+        }
+    };
+    let mut req = SendMessage {
+        metadata: object.json_object("metadata")?,
+        skill: object.text("skill")?,
+        ..SendMessage::new(said)
+    };
+    object.maybe("configuration", |node| {
+        let object = node.object()?;
+        req.accepted_output_modes = object.texts("acceptedOutputModes")?;
+        req.history_length = decode_history_length(&object)?;
+        // Who says nothing waits.
+        req.return_immediately = object.flag("blocking")? == Some(false);
+        req.push = match object.maybe("pushNotification", push::decode_bare)? {
+            None => object.maybe("pushNotificationConfig", push::decode_bare)?,
+            named => named,
+        };
+        if req.skill.is_none() {
+            req.skill = object.text("skillId")?;
+        }
+        Ok(())
+    })?;
+    Ok(req)
+}
+
+fn encode_send(writer: &mut Writer, req: &SendMessage) {
+    writer.object(|writer| {
+        message::encode(writer.key("message"), &req.message);
+        writer.key("configuration").object(|writer| {
+            writer.texts_unless_empty("acceptedOutputModes", &req.accepted_output_modes);
+            if let Some(config) = &req.push {
+                push::encode_bare(writer.key("pushNotification"), config);
+            }
+            maybe_count(writer, "historyLength", least(req.history_length));
+            // Always said: a server that reads protobuf takes silence for no.
+            writer.key("blocking").boolean(!req.return_immediately);
+        });
+        writer.maybe_json("metadata", with_skill(req).as_ref());
+    });
+}
+
+/// Peers refuse members they do not know, so the skill is asked for in the metadata.
+fn with_skill(req: &SendMessage) -> Option<Json> {
+    let Some(skill) = &req.skill else { return req.metadata.clone() };
+    let quoted = serde_json::to_string(skill).expect("a string can always be written to memory");
+    carrier::with_member(req.metadata.as_ref(), "skillId", &quoted)
+}
+
+/// Nothing was the same as zero in this generation: all of it.
+fn decode_history_length(object: &Object<'_, '_>) -> Read<Option<u32>> {
+    Ok(object.count("historyLength")?.filter(|length| *length > 0))
+}
+
+/// The least that can be asked for: there is no word for nothing at all.
+fn least(length: Option<u32>) -> Option<u32> {
+    length.map(|length| length.max(1))
+}
+
+/// No message is defined for it; the names are those of 1.0.
+fn decode_list(query: &Object<'_, '_>) -> Read<ListTasks> {
+    Ok(ListTasks {
+        context_id: query.text("contextId")?.map(ContextId::from),
+        status: query
+            .maybe("status", |node| numbered(node, task::decode_state))?
+            .filter(|state| *state != crate::TaskState::Unspecified),
+        page_size: query.maybe("pageSize", decode_page_size)?,
+        page_token: query.text("pageToken")?,
+        history_length: decode_history_length(query)?,
+        status_timestamp_after: query.maybe("statusTimestampAfter", decode_time)?,
+        include_artifacts: query.maybe("includeArtifacts", decode_flag)?.unwrap_or_default(),
+        tenant: None,
+    })
+}
+
+fn list_query(req: &ListTasks) -> Vec<(String, String)> {
+    let pairs = [
+        ("contextId", req.context_id.as_ref().map(ToString::to_string)),
+        ("status", req.status.map(|state| task::state_name(state).to_owned())),
+        ("pageSize", req.page_size.map(|size| size.to_string())),
+        ("pageToken", req.page_token.clone()),
+        ("historyLength", least(req.history_length).map(|length| length.to_string())),
+        ("statusTimestampAfter", req.status_timestamp_after.map(|after| after.to_string())),
+        ("includeArtifacts", req.include_artifacts.then(|| "true".to_owned())),
+    ];
+    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+fn decode_page_size(node: Node<'_, '_>) -> Read<u32> {
+    match u32::try_from(node.int32()?) {
+        Ok(size @ 1..=MAX_PAGE_SIZE) => Ok(size),
+        _ => Err(node.expected(format_args!("an integer from 1 to {MAX_PAGE_SIZE}"))),
+    }
+}
+
+/// In a query everything is text: a number too.
+fn numbered<T>(node: Node<'_, '_>, read: impl Fn(Node<'_, '_>) -> Read<T>) -> Read<T> {
+    let number = node.int32().ok().map(|number| number.to_string());
+    let number: Option<&RawValue> = number.as_deref().and_then(|number| serde_json::from_str(number).ok());
+    read(node).or_else(|violation| match number {
+        Some(number) => read(Node::new(number, &Path::Root)).map_err(|_| violation),
+        None => Err(violation),
+    })
+}
+
+/// The plus of an offset may arrive as the space it stands for in a query.
+fn decode_time(node: Node<'_, '_>) -> Read<crate::Timestamp> {
+    let text = node.string()?.replace(' ', "+");
+    crate::Timestamp::parse(&text)
+        .ok_or_else(|| node.expected("an RFC 3339 timestamp such as 2026-01-02T03:04:05.678Z"))
+}
+
+fn decode_flag(node: Node<'_, '_>) -> Read<bool> {
+    match node.string()?.as_ref() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(node.expected("true or false")),
+    }
+}
+
+fn task_id(address: &Address) -> Read<TaskId> {
+    filled(address.task.as_deref(), "id").map(TaskId::from)
+}
+
+fn config_ref(address: &Address) -> Read<PushConfigRef> {
+    let id = filled(address.config.as_deref(), "pushNotificationConfigId")?;
+    Ok(PushConfigRef { task_id: task_id(address)?, id: Some(id.into()), tenant: None })
+}
+
+fn filled<'a>(id: Option<&'a str>, field: &str) -> Read<&'a str> {
+    id.filter(|id| !id.is_empty())
+        .ok_or_else(|| Violation::new(field, "required, expected a non-empty string"))
+}
+
+/// The query as the object it would be in a body, so that it is read by the same rules.
+fn query_object(pairs: &[(String, String)]) -> Box<RawValue> {
+    let mut writer = Writer::new();
+    writer.object(|writer| {
+        for (name, value) in pairs {
+            writer.text(name, value);
+        }
+    });
+    serde_json::from_slice(&writer.finish()).expect("the writer writes JSON")
+}

@@ -1,0 +1,107 @@
+//! Push notification configs: the config in a wrapping with its resource name.
+
+use crate::{
+    ConfigId, PushConfig, TaskId,
+    dialect::legacy,
+    json::{
+        read::{Node, Object, Read},
+        write::Writer,
+    },
+};
+
+const TASKS: &str = "tasks/";
+const CONFIGS: &str = "/pushNotificationConfigs/";
+/// What a task in the body should have been.
+const OTHER_TASK: &str = "the task of the path";
+
+/// Reads a config in its wrapping.
+pub fn decode(node: Node<'_, '_>) -> Read<PushConfig> {
+    let object = node.object()?;
+    let config = object.need("pushNotificationConfig", "a config", decode_bare)?;
+    let name = object.text_or_empty("name")?;
+    let (task_id, id) = parse_name(&name, config.id.as_ref());
+    Ok(PushConfig { task_id, id, ..config })
+}
+
+/// Reads what a client registers for this task, in any of the three bodies seen in the field: the wrapping inside
+/// `config`, the wrapping, and the config alone.
+pub fn decode_created(node: Node<'_, '_>, task: &TaskId) -> Read<PushConfig> {
+    let object = node.object()?;
+    let named = object.text("configId")?.map(ConfigId::from);
+    same_task(&object, "parent", task)?;
+    let config = match object.maybe("config", |node| decode_wrapped(node, task))? {
+        Some(config) => config,
+        None => decode_wrapped(node, task)?,
+    };
+    Ok(PushConfig { task_id: Some(task.clone()), id: config.id.clone().or(named), ..config })
+}
+
+/// Writes a config in its wrapping.
+pub fn encode(writer: &mut Writer, config: &PushConfig) {
+    writer.object(|writer| {
+        if let Some(task) = &config.task_id {
+            let name = match &config.id {
+                Some(id) => format!("{TASKS}{task}{CONFIGS}{id}"),
+                None => format!("{TASKS}{task}"),
+            };
+            writer.text("name", &name);
+        }
+        encode_bare(writer.key("pushNotificationConfig"), config);
+    });
+}
+
+/// Reads the config alone; the one that rides on a message has no wrapping.
+pub(super) fn decode_bare(node: Node<'_, '_>) -> Read<PushConfig> {
+    legacy::push::decode(node)
+}
+
+/// Writes the config alone.
+pub(super) fn encode_bare(writer: &mut Writer, config: &PushConfig) {
+    writer.object(|writer| {
+        writer.maybe_text("id", config.id.as_ref().map(AsRef::as_ref));
+        legacy::push::encode_members(writer, config);
+    });
+}
+
+fn decode_wrapped(node: Node<'_, '_>, task: &TaskId) -> Read<PushConfig> {
+    let object = node.object()?;
+    same_task(&object, "name", task)?;
+    object.maybe("taskId", |node| match node.string()?.as_ref() {
+        other if other.is_empty() || other == task.as_str() => Ok(()),
+        _ => Err(node.expected(OTHER_TASK)),
+    })?;
+    match object.maybe("pushNotificationConfig", decode_bare)? {
+        Some(config) => {
+            let (_, id) = parse_name(&object.text_or_empty("name")?, config.id.as_ref());
+            Ok(PushConfig { id, ..config })
+        }
+        None => decode_bare(node),
+    }
+}
+
+/// A resource name in the body may not speak of another task than the path; what is no such name says nothing.
+fn same_task(object: &Object<'_, '_>, field: &str, task: &TaskId) -> Read<()> {
+    object.maybe(field, |node| {
+        let name = node.string()?;
+        let rest = name.strip_prefix(TASKS).filter(|rest| !rest.is_empty());
+        let after = rest.map(|rest| rest.strip_prefix(task.as_str()));
+        let same =
+            |after: Option<&str>| after.is_some_and(|rest| rest.is_empty() || rest.starts_with(CONFIGS));
+        if after.is_none_or(same) { Ok(()) } else { Err(node.expected(OTHER_TASK)) }
+    })?;
+    Ok(())
+}
+
+/// The task and the config of `tasks/{task}/pushNotificationConfigs/{config}`, or the first half. Ids may have
+/// slashes in them, so the config's own id, where it is known, tells where the name divides.
+fn parse_name(name: &str, known: Option<&ConfigId>) -> (Option<TaskId>, Option<ConfigId>) {
+    let filled = |text: &&str| !text.is_empty();
+    let name = name.strip_prefix(TASKS).unwrap_or_default();
+    let divided = known.and_then(|id| name.strip_suffix(id.as_str())?.strip_suffix(CONFIGS));
+    let (task, id) = match divided {
+        Some(task) => (task, ""),
+        None => name.rsplit_once(CONFIGS).unwrap_or((name, "")),
+    };
+    let id = known.cloned().or_else(|| Some(id).filter(filled).map(ConfigId::from));
+    (Some(task).filter(filled).map(TaskId::from), id)
+}

@@ -1,0 +1,145 @@
+//! Tasks, their status and artifacts.
+
+use crate::{
+    Artifact, Json, Task, TaskState, TaskStatus,
+    dialect::legacy::{carrier, time},
+    json::{
+        read::{Node, Read},
+        write::Writer,
+    },
+};
+
+use super::message;
+
+/// The names and numbers of the states. The second spelling of canceled is the newer protobuf file's.
+const STATES: [(&str, i32, TaskState); 10] = [
+    ("TASK_STATE_UNSPECIFIED", 0, TaskState::Unspecified),
+    ("TASK_STATE_SUBMITTED", 1, TaskState::Submitted),
+    ("TASK_STATE_WORKING", 2, TaskState::Working),
+    ("TASK_STATE_COMPLETED", 3, TaskState::Completed),
+    ("TASK_STATE_FAILED", 4, TaskState::Failed),
+    ("TASK_STATE_CANCELLED", 5, TaskState::Canceled),
+    ("TASK_STATE_INPUT_REQUIRED", 6, TaskState::InputRequired),
+    ("TASK_STATE_REJECTED", 7, TaskState::Rejected),
+    ("TASK_STATE_AUTH_REQUIRED", 8, TaskState::AuthRequired),
+    ("TASK_STATE_CANCELED", 5, TaskState::Canceled),
+];
+const STATE: &str = "a task state such as TASK_STATE_WORKING";
+
+/// The name of a state in this dialect.
+pub fn state_name(state: TaskState) -> &'static str {
+    STATES.iter().find(|row| row.2 == state).map_or("TASK_STATE_UNSPECIFIED", |row| row.0)
+}
+
+/// Reads the state of a filter by name or number; it must be one we know.
+pub fn decode_state(node: Node<'_, '_>) -> Read<TaskState> {
+    node.one_of(STATE, &STATES)
+}
+
+/// Reads a task.
+pub fn decode(node: Node<'_, '_>) -> Read<Task> {
+    let object = node.object()?;
+    let (status, word) = object.need("status", "a task status", decode_status)?;
+    Ok(Task {
+        id: object.need_text("id")?.into(),
+        context_id: object.text_or_empty("contextId")?.into(),
+        status,
+        // What was appended over time is bounded by the size of a task, not by the size of a chunk.
+        artifacts: object.list("artifacts", |node| decode_parts_of(node, usize::MAX))?,
+        history: object.list("history", message::decode)?,
+        metadata: with_word(object.json_object("metadata")?, word),
+    })
+}
+
+/// Writes a task, leaving out what is empty.
+pub fn encode(writer: &mut Writer, task: &Task) {
+    encode_listed(writer, task, !task.artifacts.is_empty());
+}
+
+/// Writes a task whose artifacts are shown even when there are none, or not at all.
+pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool) {
+    writer.object(|writer| {
+        writer.text("id", task.id.as_str());
+        writer.text("contextId", task.context_id.as_str());
+        encode_status(writer.key("status"), &task.status);
+        if with_artifacts {
+            writer.key("artifacts").array(&task.artifacts, encode_artifact);
+        }
+        if !task.history.is_empty() {
+            writer.key("history").array(&task.history, message::encode);
+        }
+        writer.maybe_json("metadata", task.metadata.as_ref());
+    });
+}
+
+/// Reads a status. The name of a state nobody knows says nothing; it is handed back beside that.
+pub(super) fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<String>)> {
+    let object = node.object()?;
+    let (state, word) = object.need("state", STATE, decode_foreign_state)?;
+    let message = match object.maybe("message", message::decode)? {
+        None => object.maybe("update", message::decode)?,
+        named => named,
+    };
+    Ok((TaskStatus { state, message, timestamp: object.maybe("timestamp", time::decode)? }, word))
+}
+
+/// Writes a status.
+pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus) {
+    writer.object(|writer| {
+        writer.text("state", state_name(status.state));
+        if let Some(said) = &status.message {
+            message::encode(writer.key("message"), said);
+        }
+        if let Some(timestamp) = status.timestamp {
+            writer.text("timestamp", &timestamp.to_string());
+        }
+    });
+}
+
+/// The metadata of what has a status, with the name of a state nobody knows.
+pub(super) fn with_word(metadata: Option<Json>, word: Option<String>) -> Option<Json> {
+    match word {
+        Some(word) => carrier::with_note(metadata.as_ref(), |writer| writer.text("state", &word)),
+        None => metadata,
+    }
+}
+
+/// Reads an artifact as an update carries it.
+pub(super) fn decode_artifact(node: Node<'_, '_>) -> Read<Artifact> {
+    decode_parts_of(node, message::MAX_PARTS)
+}
+
+/// Writes an artifact.
+pub(super) fn encode_artifact(writer: &mut Writer, artifact: &Artifact) {
+    writer.object(|writer| {
+        writer.text("artifactId", artifact.id.as_str());
+        writer.maybe_text("name", artifact.name.as_deref());
+        writer.maybe_text("description", artifact.description.as_deref());
+        message::encode_parts(writer.key("parts"), &artifact.parts);
+        writer.maybe_json("metadata", artifact.metadata.as_ref());
+        writer.texts_unless_empty("extensions", &artifact.extensions);
+    });
+}
+
+fn decode_foreign_state(node: Node<'_, '_>) -> Read<(TaskState, Option<String>)> {
+    match decode_state(node) {
+        Ok(state) => Ok((state, None)),
+        Err(_) if node.text().starts_with('"') => {
+            Ok((TaskState::Unspecified, Some(node.string()?.into_owned())))
+        }
+        Err(violation) => Err(violation),
+    }
+}
+
+fn decode_parts_of(node: Node<'_, '_>, max_parts: usize) -> Read<Artifact> {
+    let object = node.object()?;
+    let what = "at least one part";
+    Ok(Artifact {
+        id: object.need_text("artifactId")?.into(),
+        name: object.text("name")?,
+        description: object.text("description")?,
+        parts: object.need("parts", what, |node| message::decode_parts(node, max_parts))?,
+        extensions: object.texts("extensions")?,
+        metadata: object.json_object("metadata")?,
+    })
+}

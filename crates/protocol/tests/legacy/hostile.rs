@@ -1,0 +1,230 @@
+//! Nothing that comes in makes a decoder panic, and what a decoder lets in can be written and read again.
+
+use a2ad_protocol::{Dialect, Event, Json, Operation, Reply, jsonrpc};
+use proptest::{
+    collection::vec,
+    prelude::{BoxedStrategy, Strategy, any, prop_oneof},
+    prop_assert_eq, proptest,
+    sample::select,
+};
+
+use crate::{
+    codec::{
+        DIALECTS, methods, read_error, read_event, read_operation, read_reply, write_error, write_event,
+        write_operation, write_reply,
+    },
+    limits,
+    values::{self, json_text, quoted},
+};
+
+proptest! {
+    #[test]
+    fn any_json_is_survived(text in json_text()) {
+        survive(&text);
+    }
+
+    #[test]
+    fn known_names_with_unfit_values_are_survived(text in almost()) {
+        survive(&text);
+    }
+
+    #[test]
+    fn a_sample_that_was_cut_or_scratched_is_survived(
+        sample in select(samples()), at in any::<usize>(), byte in any::<u8>(), cut in any::<bool>()
+    ) {
+        let mut bytes = sample.as_bytes().to_vec();
+        let at = at % bytes.len();
+        if cut { bytes.truncate(at) } else { bytes[at] = byte }
+        let _ = jsonrpc::decode(&bytes);
+        let json = std::str::from_utf8(&bytes)
+            .ok()
+            .filter(|text| serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok());
+        if let Some(text) = json {
+            survive(text);
+        }
+    }
+
+    #[test]
+    fn a_callers_own_note_is_never_overwritten(reply in values::reply(), value in json_text()) {
+        let (Reply::Task(mut task) | Reply::SentTask(mut task)) = reply else { return Ok(()) };
+        // With a member we do not know it is the caller's, whatever else it holds.
+        let own = format!(r#"{{"k":"\\","a2ad":{{"mine":{value},"state":"rejected","messageId":"m"}}}}"#);
+        let own = Json::parse(&own).unwrap();
+        task.metadata = Some(own.clone());
+        for message in task.history.iter_mut().chain(&mut task.status.message) {
+            message.metadata = Some(own.clone());
+            message.parts.iter_mut().for_each(|part| part.metadata = Some(own.clone()));
+        }
+        for dialect in DIALECTS {
+            let text = write_reply(dialect, &Reply::Task(task.clone()));
+            let read = read_reply(dialect, a2ad_protocol::OperationKind::GetTask, &text).unwrap();
+            let Reply::Task(read) = read else { panic!("{text}") };
+            prop_assert_eq!(read.metadata.as_ref(), Some(&own), "{}", text);
+            for message in read.history.iter().chain(&read.status.message) {
+                prop_assert_eq!(message.metadata.as_ref(), Some(&own), "{}", text);
+                for part in &message.parts {
+                    let kept = part.metadata.as_ref().map(Json::as_str);
+                    prop_assert_eq!(kept, Some(own.as_str()), "{}", text);
+                }
+            }
+        }
+    }
+}
+
+/// Hands the document to every decoder; what one accepts is read back as the same value.
+fn survive(text: &str) {
+    for dialect in DIALECTS {
+        for (method, kind) in methods(dialect) {
+            if let Ok(operation) = read_operation(dialect, method, text) {
+                let again = write_operation(dialect, &operation);
+                let again = read_operation(dialect, method, &again);
+                same(again.map(tidy(Dialect::V1)), &tidy(dialect)(operation), text);
+            }
+            if let Ok(reply) = read_reply(dialect, kind, text) {
+                let again = read_reply(dialect, kind, &write_reply(dialect, &reply));
+                same(
+                    again.map(|again| limits::reply(Dialect::V1, again)),
+                    &limits::reply(dialect, reply),
+                    text,
+                );
+            }
+        }
+        if let Ok(event) = read_event(dialect, text) {
+            let frames = write_event(dialect, &event);
+            if dialect != Dialect::Draft || !matches!(event, Event::Task(_)) {
+                let again = read_event(dialect, &frames[0]);
+                same(
+                    again.map(|again| limits::event(Dialect::V1, again)),
+                    &limits::event(dialect, event),
+                    text,
+                );
+            }
+        }
+        if let Ok(error) = read_error(dialect, text) {
+            let again = write_error(dialect, &error);
+            let twice = write_error(dialect, &read_error(dialect, &again).unwrap());
+            assert_eq!(twice, again, "{text}");
+        }
+    }
+}
+
+fn tidy(dialect: Dialect) -> impl Fn(Operation) -> Operation {
+    move |operation| limits::operation(dialect, operation)
+}
+
+fn same<T: PartialEq + std::fmt::Debug, E: std::fmt::Debug>(read: Result<T, E>, expected: &T, text: &str) {
+    assert_eq!(&read.unwrap_or_else(|error| panic!("{error:?}: {text}")), expected, "{text}");
+}
+
+/// A document of the protocol's own names and words in any place, so that most of it is nearly right.
+fn almost() -> BoxedStrategy<String> {
+    const NAMES: &[&str] = &[
+        "a2ad",
+        "append",
+        "artifact",
+        "artifactId",
+        "artifacts",
+        "async",
+        "authentication",
+        "blocking",
+        "bytes",
+        "code",
+        "configuration",
+        "content",
+        "contextId",
+        "credentials",
+        "data",
+        "data_part_compat",
+        "errors",
+        "extensions",
+        "file",
+        "filename",
+        "final",
+        "history",
+        "historyLength",
+        "id",
+        "index",
+        "kind",
+        "lastChunk",
+        "mediaType",
+        "message",
+        "messageId",
+        "metadata",
+        "mimeType",
+        "name",
+        "parts",
+        "pushNotification",
+        "pushNotificationConfig",
+        "referenceTaskIds",
+        "role",
+        "schemes",
+        "sessionId",
+        "skill",
+        "state",
+        "status",
+        "taskId",
+        "tasks",
+        "text",
+        "timestamp",
+        "type",
+        "uri",
+        "url",
+        "value",
+    ];
+    const VALUES: &[&str] = &[
+        "\"\"",
+        "\"2026-01-02T03:04:05\"",
+        "\"aGk=\"",
+        "\"agent\"",
+        "\"cancelled\"",
+        "\"data\"",
+        "\"failed\"",
+        "\"file\"",
+        "\"https://a.example\"",
+        "\"message\"",
+        "\"odd\"",
+        "\"rejected\"",
+        "\"status-update\"",
+        "\"t-1\"",
+        "\"text\"",
+        "\"user\"",
+        "\"\\ud800\"",
+        "-1",
+        "0",
+        "1",
+        "2147483647",
+        "[\"Bearer\"]",
+        "[{\"text\":\"hi\"}]",
+        "false",
+        "null",
+        "true",
+        "{\"state\":\"failed\"}",
+        "{\"uri\":\"u\"}",
+    ];
+    let leaf = prop_oneof![4 => select(VALUES).prop_map(str::to_owned), 1 => json_text()];
+    leaf.prop_recursive(5, 40, 6, |inner| {
+        let member =
+            (select(NAMES), inner.clone()).prop_map(|(name, value)| format!("{}:{value}", quoted(name)));
+        prop_oneof![
+            5 => vec(member, 0..7).prop_map(|members| format!("{{{}}}", members.join(","))),
+            1 => vec(inner, 0..3).prop_map(|items| format!("[{}]", items.join(","))),
+        ]
+    })
+    .boxed()
+}
+
+/// Documents with something in every field.
+fn samples() -> Vec<&'static str> {
+    vec![
+        include_str!("../samples/draft/operation/tasks/send/full.json"),
+        include_str!("../samples/draft/reply/tasks/get/full.json"),
+        include_str!("../samples/draft/event/artifact-full.json"),
+        include_str!("../samples/draft/error/invalid-params.json"),
+        include_str!("../samples/v03/operation/message/send/full.json"),
+        include_str!("../samples/v03/operation/tasks/list/full.json"),
+        include_str!("../samples/v03/operation/tasks/pushNotificationConfig/set/full.json"),
+        include_str!("../samples/v03/event/task-full.json"),
+        include_str!("../samples/v03/event/artifact-full.json"),
+        r#"{"method":"tasks/send","params":{"id":"t-1","message":{"city":"x"}}}"#,
+    ]
+}

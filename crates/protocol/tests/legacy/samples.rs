@@ -1,0 +1,161 @@
+//! Samples as files: each is read, written again, and compared byte for byte with what is expected.
+//!
+//! A sample `x.json` is expected to become `x.expected.json`, or itself where there is no such file. In a `.jsonl`
+//! file each line is a sample; the lines of an event's file are one stream. Operations and replies stand in
+//! folders named after their method. An envelope is a whole request, and what is expected is the answer of a
+//! server that says back what it understood. Adding a file adds a test; nothing here writes one.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use a2ad_protocol::{
+    Dialect,
+    dialect::{Frames, Style},
+    jsonrpc::{self, Refusal},
+};
+
+use crate::codec::{
+    DIALECTS, kind, next_frames, now, read_error, read_event, read_operation, read_reply, write_error,
+    write_operation, write_reply,
+};
+
+const ROOT: &str = "tests/samples";
+
+#[test]
+fn operations_are_written_exactly() {
+    check_family("operation");
+}
+
+#[test]
+fn replies_are_written_exactly() {
+    check_family("reply");
+}
+
+#[test]
+fn events_are_written_exactly() {
+    check_family("event");
+}
+
+#[test]
+fn errors_are_written_exactly() {
+    check_family("error");
+}
+
+#[test]
+fn envelopes_are_answered_exactly() {
+    check_family("envelope");
+}
+
+#[test]
+fn what_is_expected_stays_as_it_is_when_read_again() {
+    for dialect in DIALECTS {
+        for family in ["operation", "reply", "event", "error"] {
+            for sample in samples(dialect, family) {
+                let expected = expected_of(&sample);
+                check(dialect, &expected, &expected);
+            }
+        }
+    }
+}
+
+fn check_family(family: &str) {
+    for dialect in DIALECTS {
+        for sample in samples(dialect, family) {
+            check(dialect, &sample, &expected_of(&sample));
+        }
+    }
+}
+
+/// What becomes of the sample is the expected file, byte for byte.
+fn check(dialect: Dialect, sample: &Path, expected: &Path) {
+    let text = fs::read_to_string(sample).unwrap();
+    let lines = sample.extension().is_some_and(|extension| extension == "jsonl");
+    let documents: Vec<&str> = if lines { text.lines().collect() } else { vec![&text] };
+    let mut stream = Frames::new(dialect, Style::default());
+    let written: String = documents
+        .iter()
+        .flat_map(|document| through(dialect, sample, document, &mut stream))
+        .map(|line| line + "\n")
+        .collect();
+    let expected_text = fs::read_to_string(expected).unwrap();
+    for (at, (line, expected_line)) in written.lines().zip(expected_text.lines()).enumerate() {
+        assert_eq!(line, expected_line, "{} line {}", sample.display(), at + 1);
+    }
+    assert_eq!(written, expected_text, "{}", sample.display());
+}
+
+/// Reads a document of this file and writes it again, as the folders it stands in say.
+fn through(dialect: Dialect, sample: &Path, text: &str, stream: &mut Frames) -> Vec<String> {
+    let place = sample.strip_prefix(Path::new(ROOT).join(dialect.name())).unwrap();
+    let folders: Vec<&str> = place.iter().map(|name| name.to_str().unwrap()).collect();
+    let method = || folders[1..folders.len() - 1].join("/");
+    let name = sample.display();
+    match folders[0] {
+        "operation" => {
+            let operation = read_operation(dialect, &method(), text);
+            vec![write_operation(
+                dialect,
+                &operation.unwrap_or_else(|error| panic!("{name}: {error}: {text}")),
+            )]
+        }
+        "reply" => {
+            let reply = read_reply(dialect, kind(dialect, &method()), text);
+            vec![write_reply(dialect, &reply.unwrap_or_else(|error| panic!("{name}: {error:?}: {text}")))]
+        }
+        "event" => {
+            let event = read_event(dialect, text);
+            next_frames(stream, &event.unwrap_or_else(|error| panic!("{name}: {error:?}: {text}")))
+        }
+        "error" => vec![write_error(dialect, &read_error(dialect, text).unwrap())],
+        "envelope" => vec![answer(dialect, text)],
+        _ => panic!("{name} is no place for a sample"),
+    }
+}
+
+/// A server that says back what it understood.
+fn answer(dialect: Dialect, body: &str) -> String {
+    let understood = jsonrpc::decode(body.as_bytes()).and_then(|request| {
+        let operation = dialect.decode_operation(&request.method, request.params);
+        operation
+            .map(|operation| (request.id.clone(), operation))
+            .map_err(|error| Refusal { id: request.id, error })
+    });
+    let answer = match understood {
+        Ok((id, operation)) => jsonrpc::encode_result(&id, |writer| {
+            writer.object(|writer| {
+                writer.maybe_text("method", dialect.method(operation.kind()));
+                dialect.encode_operation(writer.key("params"), &operation);
+            });
+        }),
+        Err(Refusal { id, error }) => {
+            jsonrpc::encode_error(&id, |writer| dialect.encode_error(writer, &error, now()))
+        }
+    };
+    String::from_utf8(answer).unwrap()
+}
+
+fn samples(dialect: Dialect, family: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    collect(&Path::new(ROOT).join(dialect.name()).join(family), &mut found);
+    assert!(!found.is_empty(), "{dialect:?} {family} has samples");
+    found
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if !path.to_str().unwrap().contains(".expected.") {
+            found.push(path);
+        }
+    }
+}
+
+fn expected_of(sample: &Path) -> PathBuf {
+    let extension = sample.extension().unwrap().to_str().unwrap();
+    let expected = sample.with_extension(format!("expected.{extension}"));
+    if expected.exists() { expected } else { sample.to_owned() }
+}

@@ -1,0 +1,118 @@
+//! What is written, byte for byte but for white space.
+
+use a2ad_protocol::{
+    AgentCard, Json,
+    dialect::{draft, v03},
+    model::AgentInterface,
+};
+
+use crate::codec::{Form, card, sample};
+
+#[test]
+fn a_card_with_everything_in_each_form() {
+    check("full.json", Form::V03, "full.v03.json");
+    check("full.json", Form::V03Proto, "full.v03-proto.json");
+    check("full.json", Form::AgentJson, "full.agent.json");
+    check("full.json", Form::Merged, "full.merged.json");
+}
+
+#[test]
+fn where_only_the_draft_is_spoken_the_card_has_nothing_newer() {
+    check("draft-only.json", Form::AgentJson, "draft-only.agent.json");
+}
+
+#[test]
+fn a_card_is_offered_where_its_generation_is_spoken() {
+    let cases = [
+        // version, binding, a card of 0.3, agent.json
+        ("1.0", "JSONRPC", false, false),
+        ("1.0.1", "GRPC", false, false),
+        ("0.3", "JSONRPC", true, true),
+        ("0.3.0", "GRPC", true, true),
+        ("0.2.6", "HTTP+JSON", true, true),
+        ("0.2", "https://bindings.example/semaphore", true, true),
+        ("0.1", "JSONRPC", false, true),
+        ("0.1.0", "GRPC", false, false),
+        ("draft", "JSONRPC", false, true),
+        ("0.5", "JSONRPC", false, false),
+        ("3", "JSONRPC", false, false),
+        ("", "JSONRPC", false, false),
+    ];
+    for (version, binding, in_v03, in_agent_json) in cases {
+        let card = speaking(&[(version, binding, "u")]);
+        assert_eq!(v03::card::offered(&card), in_v03, "{version} {binding}");
+        assert_eq!(draft::card::offered(&card), in_agent_json, "{version} {binding}");
+    }
+}
+
+#[test]
+fn the_first_transport_of_that_time_is_the_preferred_one() {
+    let card = speaking(&[
+        ("1.0", "JSONRPC", "new"),
+        ("0.3", "urn:example:flags", "flags"),
+        ("0.3", "GRPC", "grpc"),
+        ("0.3", "JSONRPC", "rpc"),
+    ]);
+    let start = |text: &str| text.split(r#","protocolVersion""#).next().unwrap().to_owned();
+    assert_eq!(
+        start(&Form::V03.encode(&card)),
+        r#"{"name":"n","description":"","url":"grpc","preferredTransport":"GRPC","additionalInterfaces":[{"url":"flags","transport":"urn:example:flags"},{"url":"rpc","transport":"JSONRPC"}]"#
+    );
+    // Readers of the draft can do JSON-RPC alone.
+    assert_eq!(
+        start(&Form::AgentJson.encode(&card)),
+        r#"{"name":"n","description":"","url":"rpc","preferredTransport":"JSONRPC","additionalInterfaces":[{"url":"flags","transport":"urn:example:flags"},{"url":"grpc","transport":"GRPC"}]"#
+    );
+}
+
+#[test]
+fn where_nothing_older_is_spoken_the_merged_card_is_the_signed_card_of_1_0() {
+    let card = AgentCard { signatures: card("full.json").signatures, ..speaking(&[("1.0", "JSONRPC", "u")]) };
+    assert_eq!(Form::Merged.encode(&card), Form::V1.encode(&card));
+}
+
+#[test]
+fn both_readers_of_a_merged_card_find_the_same() {
+    let card = card("full.json");
+    let merged = Form::Merged.encode(&card);
+    let unsigned = AgentCard { signatures: Vec::new(), ..card.clone() };
+    assert_eq!(Form::V1.decode(&merged), Ok(unsigned.clone()));
+    assert_eq!(Form::Merged.decode(&merged), Ok(unsigned));
+
+    let old = Form::V03.decode(&merged).unwrap();
+    assert_eq!(old, Form::V03.decode(&Form::V03.encode(&card)).unwrap());
+    let addresses = |card: &AgentCard| {
+        let spoken = card.interfaces.iter().filter(|interface| interface.version.starts_with("0.3"));
+        let mut pairs: Vec<_> = spoken.map(|spoken| (spoken.url.clone(), spoken.binding.clone())).collect();
+        pairs.sort();
+        pairs
+    };
+    assert_eq!(addresses(&old), addresses(&card));
+}
+
+#[test]
+fn a_catalogue_of_skills_is_merged_as_one_card() {
+    let mut card = card("full.json");
+    card.skills = (0..15_000)
+        .map(|at| a2ad_protocol::model::AgentSkill { id: format!("skill-{at}"), ..card.skills[0].clone() })
+        .collect();
+    assert_eq!(Form::Merged.decode(&Form::Merged.encode(&card)).unwrap().skills, card.skills);
+}
+
+fn check(source: &str, form: Form, expected: &str) {
+    let written = form.encode(&card(source));
+    assert_eq!(written, Json::parse(&sample(expected)).unwrap().as_str(), "{expected}");
+    let read = form.decode(&written).unwrap();
+    assert_eq!(form.decode(&form.encode(&read)), Ok(read), "{expected}");
+}
+
+fn speaking(interfaces: &[(&str, &str, &str)]) -> AgentCard {
+    let interfaces = interfaces.iter().map(|(version, binding, url)| AgentInterface {
+        url: (*url).into(),
+        binding: (*binding).into(),
+        tenant: None,
+        version: (*version).into(),
+    });
+    let minimal = Form::V03.decode(r#"{"name":"n","url":"u"}"#).unwrap();
+    AgentCard { interfaces: interfaces.collect(), ..minimal }
+}
