@@ -62,8 +62,9 @@ pub(crate) struct Runner {
     slots: Arc<Semaphore>,
     /// Tasks under which processes have died run one at a time.
     suspects: Arc<Semaphore>,
-    /// How to stop the runs of this process, by task; each with a number of its own.
-    live: Mutex<HashMap<TaskNo, (u64, CancellationToken)>>,
+    /// How to stop the runs of this process, by task; each with a number of its own. Of several that want to begin the
+    /// same turn one will get it, and until that is decided all of them are here.
+    live: Mutex<HashMap<TaskNo, Vec<(u64, CancellationToken)>>>,
     registrations: AtomicU64,
     /// Something may be due.
     wake: Notify,
@@ -104,7 +105,9 @@ pub(crate) struct Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut live = self.runner.live();
-        if live.get(&self.task).is_some_and(|registered| registered.0 == self.number) {
+        let Some(registered) = live.get_mut(&self.task) else { return };
+        registered.retain(|one| one.0 != self.number);
+        if registered.is_empty() {
             live.remove(&self.task);
         }
     }
@@ -188,7 +191,7 @@ impl Runner {
     /// Makes the run of a task known to [`Self::stop`].
     pub(crate) fn register(self: &Arc<Self>, task: TaskNo, cancel: CancellationToken) -> Registration {
         let number = self.registrations.fetch_add(1, Ordering::Relaxed);
-        self.live().insert(task, (number, cancel.clone()));
+        self.live().entry(task).or_default().push((number, cancel.clone()));
         Registration { runner: Arc::clone(self), task, number, cancel }
     }
 
@@ -199,7 +202,7 @@ impl Runner {
 
     /// Tells the run of a task, if this process has one, that its work is no longer wanted.
     pub(crate) fn stop(&self, task: TaskNo) {
-        if let Some((_, cancel)) = self.live().get(&task) {
+        for (_, cancel) in self.live().get(&task).into_iter().flatten() {
             cancel.cancel();
         }
     }
@@ -218,7 +221,7 @@ impl Runner {
         }
     }
 
-    fn live(&self) -> MutexGuard<'_, HashMap<TaskNo, (u64, CancellationToken)>> {
+    fn live(&self) -> MutexGuard<'_, HashMap<TaskNo, Vec<(u64, CancellationToken)>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -17,10 +17,10 @@ use protocol::Timestamp;
 pub use change::{Accept, Advance, Change, MessageKey, NewContext, Visibility, Work};
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, Receipts};
 pub use rows::{
-    ContextLookup, ContextRow, Due, Expired, Expiry, ListPage, ListQuery, Lookup, Place, Snapshot, TaskRow,
-    WorkItem,
+    ContextLookup, ContextRow, Due, Ended, Expired, Expiry, ListPage, ListQuery, Lookup, Place, Snapshot,
+    TaskRow, WorkItem,
 };
-pub use step::{Counter, Effects, MAX_UNANSWERED, States, Step, Waiting};
+pub use step::{Counter, Effects, MAX_UNANSWERED, States, Step, Waiting, When};
 
 use crate::{
     error,
@@ -62,9 +62,9 @@ pub trait Store: Send + Sync + 'static {
     /// Tasks of an agent that have had their time.
     fn expired(&self, expiry: Expiry) -> Read<Expired>;
 
-    /// Empties finished tasks: nothing of them is left but rows that still know their messages' keys. Says how
-    /// many there were.
-    fn purge(&self, tasks: Vec<TaskNo>) -> Read<usize>;
+    /// Empties finished tasks, unless they have moved on: nothing of them is left but rows that still know their
+    /// messages' keys. Says how many there were.
+    fn purge(&self, tasks: Vec<Ended>) -> Read<usize>;
 
     /// Drops rows of tasks that were purged and had ended before this, at most `max`. Says how many there were.
     fn drop_purged(&self, ended_before: Timestamp, max: usize) -> Read<usize>;

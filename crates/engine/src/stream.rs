@@ -57,6 +57,8 @@ pub struct TaskStream {
     ready: VecDeque<(Seq, Arc<Entry>)>,
     watcher: Option<Watcher>,
     until: Until,
+    /// What was there when the stream began is shown to its end, however many turns ended on the way.
+    whole: Seq,
     ended: bool,
 }
 
@@ -69,14 +71,21 @@ impl TaskStream {
             ready: VecDeque::new(),
             watcher,
             until,
+            whole: 0,
             ended: false,
         }
+    }
+
+    /// The stream does not end before the event of this number.
+    pub(crate) fn not_before(mut self, seq: Seq) -> Self {
+        self.whole = seq;
+        self
     }
 
     /// A stream of these entries and nothing else.
     pub(crate) fn of(entries: Vec<(Seq, Arc<Entry>)>, until: Until) -> Self {
         let ready = entries.into();
-        Self { opening: None, decided: true, ready, watcher: None, until, ended: false }
+        Self { opening: None, decided: true, ready, watcher: None, until, whole: 0, ended: false }
     }
 
     /// Shows the task with its status only: what its reader has seen of the rest is not shown again.
@@ -130,7 +139,7 @@ impl TaskStream {
             if self.ended {
                 break;
             }
-            self.ended = ends(self.until, entry.kind());
+            self.ended = seq >= self.whole && ends(self.until, entry.kind());
             frames.push(Frame::Entry { seq, entry });
         }
         frames

@@ -25,7 +25,7 @@ use engine::{
     ids::{Ids, TaskNo},
     log::{Entry, Seq},
     store::{
-        Change, ContextLookup, ContextRow, Due, Expired, Expiry, KeyUsed, ListPage, ListQuery, Lookup,
+        Change, ContextLookup, ContextRow, Due, Ended, Expired, Expiry, KeyUsed, ListPage, ListQuery, Lookup,
         MessageKey, Read, Receipt, Snapshot, WorkItem,
     },
 };
@@ -134,7 +134,7 @@ impl Store for Sqlite {
         self.readers.read(move |tx| expiry::find(tx, &ids, &expiry))
     }
 
-    fn purge(&self, tasks: Vec<TaskNo>) -> Read<usize> {
+    fn purge(&self, tasks: Vec<Ended>) -> Read<usize> {
         self.writer.purge(tasks)
     }
 

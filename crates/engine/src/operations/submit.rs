@@ -72,17 +72,46 @@ pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: W
         message.id = uuid::Uuid::new_v4().to_string().into();
     }
     // What is not asked often is boxed, so that the future of a first message stays small.
-    if message.task_id.is_none() && call.manners.resume_by_context {
-        message.task_id = Box::pin(waiting_in_context(engine, &call, message.context_id.as_ref())).await?;
+    if message.task_id.is_none() && call.manners.resume_by_context && message.context_id.is_some() {
+        return Box::pin(submit_in_context(sending, message)).await;
     }
     match message.task_id.clone() {
-        None => match start::start(sending, message).await? {
-            Begun::Recorded(submitted) => Ok(*submitted),
-            Begun::Before(used) => Box::pin(replay::replay(sending, used)).await,
-            Begun::Conflict(met) => Err(NotCommitted::Conflict(met).into()),
-        },
+        None => begin(sending, message).await,
         Some(id) => Box::pin(submit_to(sending, id, message)).await,
     }
+}
+
+/// Records a message as a task of its own.
+async fn begin(sending: Sending<'_>, message: Message) -> Result<Submitted> {
+    match start::start(sending, message).await? {
+        Begun::Recorded(submitted) => Ok(*submitted),
+        Begun::Before(used) => Box::pin(replay::replay(sending, used)).await,
+        Begun::Conflict(met) => Err(NotCommitted::Conflict(met).into()),
+    }
+}
+
+/// Records a message that names a conversation at a door where that answers whatever waits there. Where nothing does,
+/// or no longer, it is a task of its own, unless it was an answer before.
+async fn submit_in_context(sending: Sending<'_>, message: Message) -> Result<Submitted> {
+    let Sending { engine, call, .. } = sending;
+    let Some(context) = message.context_id.clone() else { return begin(sending, message).await };
+    let waiting =
+        in_context(engine, call, &context, &[TaskState::InputRequired, TaskState::AuthRequired]).await?;
+    if let Some(waiting) = waiting {
+        let id = Names::of(&engine.ids, &waiting.row).task;
+        let answer = Message { task_id: Some(id.clone()), ..message.clone() };
+        match submit_to(sending, id, answer).await {
+            Err(Error::Refused(error)) if error.kind == ErrorKind::UnsupportedOperation => {}
+            answered => return answered,
+        }
+    }
+    if let Some(key) = sending.key
+        && let Some(newest) = in_context(engine, call, &context, &TaskState::ALL[1..]).await?
+        && let Some(used) = engine.store.turn_key(&call.scope, newest.row.no, key).await?
+    {
+        return replay::replay(sending, used).await;
+    }
+    begin(sending, message).await
 }
 
 /// Records a message that names its task; in a dialect whose clients name their tasks, one that is not known begins.
@@ -124,29 +153,27 @@ fn known_skill(hosted: &Hosted, req: &SendMessage) -> Result<Option<String>> {
     Err(Error::invalid("skill", format!("expected one of {}", known.join(", "))))
 }
 
-/// The task of a conversation that waits for its client, the newest if there are several.
-async fn waiting_in_context(
+/// The task of a conversation that is in one of these states, the one that came there last.
+async fn in_context(
     engine: &Parts,
     call: &Call,
-    context: Option<&ContextId>,
-) -> Result<Option<TaskId>> {
-    let Some(name) = context else { return Ok(None) };
+    name: &ContextId,
+    states: &[TaskState],
+) -> Result<Option<Snapshot>> {
     let mut newest: Option<Snapshot> = None;
-    for state in [TaskState::InputRequired, TaskState::AuthRequired] {
+    for state in states {
         let query = ListQuery {
             context: Some(ContextLookup { ours: engine.ids.parse_context(name), name: name.clone() }),
-            state: Some(state),
+            state: Some(*state),
             since: None,
             after: None,
             size: 1,
         };
         let found = engine.store.list(&call.scope, query).await?.tasks.into_iter().next();
-        let newer = |found: &Snapshot| newest.as_ref().is_none_or(|other| found.row.no > other.row.no);
-        if let Some(found) = found.filter(newer) {
-            newest = Some(found);
-        }
+        let age = |one: &Snapshot| (one.row.status_at, one.row.no);
+        newest = newest.into_iter().chain(found).max_by_key(age);
     }
-    Ok(newest.map(|waiting| Names::of(&engine.ids, &waiting.row).task))
+    Ok(newest)
 }
 
 /// What every step of a send needs to know.

@@ -46,7 +46,7 @@ pub(super) async fn subscribe_to_task(
     };
     watcher.seek(from, last);
     let resumed = matches!(call.resume, Some(Resume::After(seen)) if seen <= last);
-    let stream = TaskStream::new(from, task, until, Some(watcher));
+    let stream = TaskStream::new(from, task, until, Some(watcher)).not_before(last);
     Ok(if resumed { stream.status_only() } else { stream })
 }
 

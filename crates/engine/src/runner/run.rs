@@ -275,12 +275,12 @@ impl Run {
 
     /// A bare answer to a client that can be given tasks only is the task's one artifact too.
     fn spell_out(&mut self, mut said: Vec<Update>) -> Vec<Update> {
-        let Some(first) = said.first() else { return said };
-        if std::mem::take(&mut self.tasks_only)
-            && let Update::Message(message) = first
-        {
+        // Saving says nothing to the client.
+        let word = said.iter().position(|update| !matches!(update, Update::Save(_)));
+        let Some(at) = word.filter(|_| std::mem::take(&mut self.tasks_only)) else { return said };
+        if let Update::Message(message) = &said[at] {
             let artifact = Artifact { name: None, ..Artifact::new("answer", message.parts.clone()) };
-            said.insert(0, Update::Artifact { artifact, append: false, last: true });
+            said.insert(at, Update::Artifact { artifact, append: false, last: true });
         }
         said
     }

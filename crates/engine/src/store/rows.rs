@@ -163,11 +163,20 @@ pub struct Expiry {
     pub max: usize,
 }
 
+/// A task that is over, as it was when it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The task.
+    pub no: TaskNo,
+    /// Its last entry; one that has more by now was opened again.
+    pub last_seq: Seq,
+}
+
 /// Tasks that have had their time.
 #[derive(Clone, Debug, Default)]
 pub struct Expired {
     /// Finished tasks to be emptied.
-    pub finished: Vec<TaskNo>,
+    pub finished: Vec<Ended>,
     /// Tasks whose client never answered.
     pub waiting: Vec<TaskRow>,
 }

@@ -49,7 +49,7 @@ pub enum Step {
     Resume(Waiting),
     /// The client answers a task that waits; the work itself waits for a free slot.
     Queue {
-        /// What the task waited for.
+        /// How the task waited.
         waiting: Waiting,
         /// When it is due.
         at: Timestamp,
@@ -68,9 +68,18 @@ pub enum Step {
     },
 }
 
-/// What a task waits for when a message begins its next turn.
+/// How a task waits when a message begins its next turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
+pub struct Waiting {
+    /// What for.
+    pub when: When,
+    /// The fence of the turn before: the message was decided on that turn's end and on no other.
+    pub fence: i64,
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
     /// Its client's answer.
     Interrupted,
     /// Nothing: it is over, and its client's generation of the protocol opens it again.
@@ -78,17 +87,19 @@ pub enum Waiting {
 }
 
 impl Waiting {
-    fn states(self) -> States {
-        match self {
-            Self::Interrupted => States::INTERRUPTED,
-            Self::Over => States::REOPENABLE,
-        }
-    }
-
-    fn turns(self) -> i64 {
-        match self {
-            Self::Interrupted => 0,
-            Self::Over => 1,
+    /// A turn that begins because the client said something.
+    fn effects(self, free: Effects) -> Effects {
+        let (from, turn_step) = match self.when {
+            When::Interrupted => (States::INTERRUPTED, 0),
+            When::Over => (States::REOPENABLE, 1),
+        };
+        Effects {
+            from,
+            fence: Some(self.fence),
+            fence_step: 1,
+            turn_step,
+            unanswered: Counter::Set(0),
+            ..free
         }
     }
 }
@@ -207,32 +218,15 @@ impl Step {
             Self::Release { fence, at } => {
                 Effects { attempts: Counter::Add(-1), work: Some(Work::Due(at)), ..held(fence) }
             }
-            Self::Resume(waiting) => Effects {
-                from: waiting.states(),
-                fence_step: 1,
-                turn_step: waiting.turns(),
-                attempts: Counter::Set(1),
-                unanswered: Counter::Set(0),
-                work: Some(Work::Held),
-                ..free
-            },
-            Self::Queue { waiting, at } => Effects {
-                from: waiting.states(),
-                turn_step: waiting.turns(),
-                attempts: Counter::Set(0),
-                unanswered: Counter::Set(0),
-                work: Some(Work::Due(at)),
-                ..free
-            },
-            Self::Settle(waiting) => Effects {
-                from: waiting.states(),
-                fence_step: 1,
-                turn_step: waiting.turns(),
-                attempts: Counter::Set(1),
-                unanswered: Counter::Set(0),
-                work: Some(Work::Idle),
-                ..free
-            },
+            Self::Resume(waiting) => {
+                Effects { attempts: Counter::Set(1), work: Some(Work::Held), ..waiting.effects(free) }
+            }
+            Self::Queue { waiting, at } => {
+                Effects { attempts: Counter::Set(0), work: Some(Work::Due(at)), ..waiting.effects(free) }
+            }
+            Self::Settle(waiting) => {
+                Effects { attempts: Counter::Set(1), work: Some(Work::Idle), ..waiting.effects(free) }
+            }
             Self::Listen => Effects {
                 from: States::ACTIVE,
                 max_unanswered: MAX_UNANSWERED - 1,
@@ -267,6 +261,7 @@ mod tests {
     #[test]
     fn only_a_reopening_starts_from_a_terminal_state() {
         let at = Timestamp::from_millis(0);
+        let interrupted = Waiting { when: When::Interrupted, fence: 1 };
         let steps = [
             Step::Claim,
             Step::Report { fence: 1 },
@@ -275,9 +270,9 @@ mod tests {
             Step::Retry { fence: 1, at },
             Step::Again { fence: 1, at },
             Step::Release { fence: 1, at },
-            Step::Resume(Waiting::Interrupted),
-            Step::Queue { waiting: Waiting::Interrupted, at },
-            Step::Settle(Waiting::Interrupted),
+            Step::Resume(interrupted),
+            Step::Queue { waiting: interrupted, at },
+            Step::Settle(interrupted),
             Step::Listen,
             Step::Cancel,
             Step::Expire { fence: 1 },
@@ -287,7 +282,7 @@ mod tests {
                 assert!(!step.effects().from.contains(state), "{step:?} from {state:?}");
             }
         }
-        let over = Waiting::Over;
+        let over = Waiting { when: When::Over, fence: 1 };
         for step in [Step::Resume(over), Step::Queue { waiting: over, at }, Step::Settle(over)] {
             for state in TaskState::ALL {
                 let may = matches!(state, TaskState::Completed | TaskState::Failed);

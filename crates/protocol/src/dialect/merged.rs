@@ -42,8 +42,8 @@ pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
     let new = document(&|writer| v1::card::encode(writer, card));
     let old = document(&|writer| v03::card::encode_form(writer, card, style, Form::Beside));
     let (new, old) = (members(&new), members(&old));
-    let unsigned = new.into_iter().filter(|(name, _)| name != "signatures").collect();
-    merge_members(writer, unsigned, old);
+    let unsigned: Vec<_> = new.into_iter().filter(|(name, _)| name != "signatures").collect();
+    merge_members(writer, &unsigned, &old);
 }
 
 /// Writes the first value with what the second has besides.
@@ -52,7 +52,7 @@ fn merge(writer: &mut Writer, first: &RawValue, second: &RawValue) {
     if first.get() == second.get() {
         writer.raw(first.get());
     } else if both('{') {
-        merge_members(writer, members(first), members(second));
+        merge_members(writer, &members(first), &members(second));
     } else if both('[') && elements(first).len() == elements(second).len() {
         let pairs = elements(first).into_iter().zip(elements(second));
         writer.array(pairs, |writer, (first, second)| merge(writer, first, second));
@@ -61,17 +61,17 @@ fn merge(writer: &mut Writer, first: &RawValue, second: &RawValue) {
     }
 }
 
-fn merge_members(writer: &mut Writer, first: Vec<(String, &RawValue)>, second: Vec<(String, &RawValue)>) {
+fn merge_members(writer: &mut Writer, first: &[(String, &RawValue)], second: &[(String, &RawValue)]) {
     let mut others: HashMap<&str, &RawValue> =
         second.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     writer.object(|writer| {
-        for (name, value) in &first {
+        for (name, value) in first {
             match others.remove(name.as_str()) {
                 Some(other) => merge(writer.key(name), value, other),
                 None => writer.key(name).raw(value.get()),
             }
         }
-        for (name, value) in &second {
+        for (name, value) in second {
             if others.contains_key(name.as_str()) {
                 writer.key(name).raw(value.get());
             }

@@ -4,8 +4,8 @@ use engine::{
     ids::{Tag, TaskNo},
     log::{Log, Seq},
     store::{
-        Accept, Advance, Change, Committed, Conflict, Counter, Effects, KeyUsed, MessageKey, NewContext,
-        NotCommitted, Step, Visibility, Work,
+        Accept, Advance, Change, Committed, Conflict, Counter, Effects, Ended, KeyUsed, MessageKey,
+        NewContext, NotCommitted, Step, Visibility, Work,
     },
 };
 use protocol::{TaskId, TaskState};
@@ -370,16 +370,16 @@ fn count(counts: &mut Counts, scope: i64, was: Shown, advance: &Advance) {
 
 /// Empties finished tasks; their rows stay, so that their messages' keys are still known. A name that a client chose
 /// is free again.
-pub(super) fn purge(connection: &Connection, books: &mut Books, tasks: &[TaskNo]) -> rusqlite::Result<usize> {
+pub(super) fn purge(connection: &Connection, books: &mut Books, tasks: &[Ended]) -> rusqlite::Result<usize> {
     let mut purged = 0;
-    for task in tasks {
+    for Ended { no: task, last_seq } in tasks {
         let before = shown(connection, task.0)?;
         let emptied = connection
             .prepare_cached(
                 "UPDATE tasks SET visible = 3, size = 0, doc = 0, tail = 0, client_id = NULL
-                 WHERE n = ?1 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
+                 WHERE n = ?1 AND last_seq = ?2 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
             )?
-            .execute(params![task.0])?;
+            .execute(params![task.0, number(*last_seq)])?;
         if emptied == 0 {
             continue;
         }

@@ -5,9 +5,9 @@
 
 use engine::{
     ids::{Ids, TaskNo},
-    store::{Expired, Expiry},
+    store::{Ended, Expired, Expiry},
 };
-use rusqlite::{Connection, named_params, params};
+use rusqlite::{Connection, Row, named_params, params};
 
 use super::{readers::Failure, rows};
 
@@ -20,7 +20,7 @@ pub(super) fn find(tx: &Connection, ids: &Ids, expiry: &Expiry) -> Result<Expire
     for scope in &scopes {
         let room = expiry.max.saturating_sub(expired.finished.len());
         let ended_before = expiry.ended_before.as_millis();
-        expired.finished.extend(ended(tx, *scope, ended_before, room)?.into_iter().map(|(_, n)| TaskNo(n)));
+        expired.finished.extend(ended(tx, *scope, ended_before, room)?.into_iter().map(|(_, ended)| ended));
         let room = expiry.max.saturating_sub(expired.finished.len());
         expired.finished.extend(hidden(tx, *scope, ended_before, room)?);
         let room = expiry.max.saturating_sub(expired.waiting.len());
@@ -34,28 +34,28 @@ pub(super) fn find(tx: &Connection, ids: &Ids, expiry: &Expiry) -> Result<Expire
 }
 
 /// The oldest finished tasks of an owner that ended before a time, each with that time.
-fn ended(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Result<Vec<(i64, i64)>> {
+fn ended(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Result<Vec<(i64, Ended)>> {
     let mut statement = tx.prepare_cached(
-        "SELECT status_at, n FROM tasks
+        "SELECT status_at, n, last_seq FROM tasks
          WHERE scope = :scope AND visible = 1 AND status_at < :before AND state IN (3, 4, 5, 7)
          ORDER BY status_at, n LIMIT :max",
     )?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let params = named_params! { ":scope": scope, ":before": before, ":max": max };
-    statement.query_map(params, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    statement.query_map(params, |row| Ok((row.get(0)?, read(row, 1)?)))?.collect()
 }
 
 /// The oldest tasks of an owner that were answered by a bare message.
-fn hidden(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Result<Vec<TaskNo>> {
+fn hidden(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Result<Vec<Ended>> {
     let mut statement = tx.prepare_cached(
-        "SELECT n FROM tasks WHERE scope = ?1 AND visible = 2 AND status_at < ?2 ORDER BY status_at LIMIT ?3",
+        "SELECT n, last_seq FROM tasks WHERE scope = ?1 AND visible = 2 AND status_at < ?2 ORDER BY status_at LIMIT ?3",
     )?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
-    statement.query_map(params![scope, before, max], |row| row.get(0).map(TaskNo))?.collect()
+    statement.query_map(params![scope, before, max], |row| read(row, 0))?.collect()
 }
 
 /// The oldest finished tasks beyond the number that is kept, over all owners.
-fn surplus(tx: &Connection, scopes: &[i64], max_tasks: u64, max: usize) -> rusqlite::Result<Vec<TaskNo>> {
+fn surplus(tx: &Connection, scopes: &[i64], max_tasks: u64, max: usize) -> rusqlite::Result<Vec<Ended>> {
     let mut total = 0i64;
     for scope in scopes {
         total += tx
@@ -73,6 +73,10 @@ fn surplus(tx: &Connection, scopes: &[i64], max_tasks: u64, max: usize) -> rusql
     for scope in scopes {
         oldest.extend(ended(tx, *scope, i64::MAX, surplus)?);
     }
-    oldest.sort_unstable();
-    Ok(oldest.into_iter().take(surplus).map(|(_, n)| TaskNo(n)).collect())
+    oldest.sort_unstable_by_key(|(at, ended)| (*at, ended.no));
+    Ok(oldest.into_iter().take(surplus).map(|(_, ended)| ended).collect())
+}
+
+fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Ended> {
+    Ok(Ended { no: TaskNo(row.get(at)?), last_seq: row.get::<_, i64>(at + 1)?.unsigned_abs() })
 }

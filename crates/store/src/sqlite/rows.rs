@@ -44,7 +44,8 @@ pub(super) use select_tasks;
 /// A task by its public name: as ours, then as a client's.
 pub(super) fn find(tx: &Connection, ids: &Ids, scope: i64, lookup: &Lookup) -> Read<Option<TaskRow>> {
     if let Some((no, tag)) = lookup.ours {
-        let mut statement = tx.prepare_cached(select_tasks!("WHERE n = ?1 AND scope = ?2 AND tag = ?3"))?;
+        let mut statement =
+            tx.prepare_cached(select_tasks!("WHERE n = ?1 AND scope = ?2 AND tag = ?3 AND visible < 3"))?;
         let row = statement.query_row(params![no.0, scope, tag.0], |row| task_row(ids, row)).optional()?;
         if row.is_some() {
             return Ok(row);
@@ -102,8 +103,10 @@ pub(super) fn owns(tx: &Connection, scope: i64, task: TaskNo) -> rusqlite::Resul
 
 /// Where a follow-up with this key was recorded.
 pub(super) fn turn_key(tx: &Connection, task: TaskNo, key: &MessageKey) -> rusqlite::Result<Option<KeyUsed>> {
+    // The first message of a task that its client names was said to that task as much as any later one.
     tx.prepare_cached(
-        "SELECT tag, turn_keys.hash, seq FROM turn_keys JOIN tasks USING (n) WHERE n = ?1 AND turn_keys.key = ?2",
+        "SELECT tag, turn_keys.hash, seq FROM turn_keys JOIN tasks USING (n) WHERE n = ?1 AND turn_keys.key = ?2
+         UNION ALL SELECT tag, hash, 1 FROM tasks WHERE n = ?1 AND key = ?2 AND client_id IS NOT NULL",
     )?
     .query_row(params![task.0, key.key], |row| {
         let hash: [u8; 16] = row.get(1)?;

@@ -15,7 +15,7 @@ use std::{
 use engine::{
     Feed,
     ids::{Ids, TaskNo},
-    store::{Change, Committed, NotCommitted, Read, Receipt, Receipts, StoreError},
+    store::{Change, Committed, Ended, NotCommitted, Read, Receipt, Receipts, StoreError},
 };
 use futures_util::FutureExt as _;
 use protocol::Timestamp;
@@ -46,7 +46,7 @@ pub(super) struct Writer {
 enum Job {
     Change(Change, Receipts),
     Reserve(i64, oneshot::Sender<TaskNo>),
-    Purge(Vec<TaskNo>, oneshot::Sender<usize>),
+    Purge(Vec<Ended>, oneshot::Sender<usize>),
     DropPurged(Timestamp, usize, oneshot::Sender<usize>),
     Doc(Doc),
     /// The store is closed: what is queued before this is still written, then the thread ends.
@@ -90,7 +90,7 @@ impl Writer {
         answer(first)
     }
 
-    pub(super) fn purge(&self, tasks: Vec<TaskNo>) -> Read<usize> {
+    pub(super) fn purge(&self, tasks: Vec<Ended>) -> Read<usize> {
         let (told, count) = oneshot::channel();
         self.send(Job::Purge(tasks, told));
         answer(count)

@@ -13,7 +13,8 @@ use crate::{
     idempotency::{Dedupe, same_words},
     log::{Log, Seq},
     store::{
-        Advance, Change, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, Step, Visibility, Waiting, Work,
+        Advance, Change, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, Step, Visibility, Waiting, When,
+        Work,
     },
     task::{Names, admit, fold},
 };
@@ -51,8 +52,8 @@ pub(super) async fn follow_up(
     let opening = admit::go_on(&names, message.clone(), engine.clock.now());
     match verdict {
         admit::FollowUp::More => say_more(sending, &names, &snapshot, opening).await,
-        admit::FollowUp::Answer => answer(sending, Waiting::Interrupted, names, &snapshot, opening).await,
-        admit::FollowUp::Reopen => answer(sending, Waiting::Over, names, &snapshot, opening).await,
+        admit::FollowUp::Answer => answer(sending, When::Interrupted, names, &snapshot, opening).await,
+        admit::FollowUp::Reopen => answer(sending, When::Over, names, &snapshot, opening).await,
     }
 }
 
@@ -83,13 +84,14 @@ async fn repeated(sending: Sending<'_>, snapshot: &Snapshot, refusal: Error) -> 
 /// A message that a task waited for, or that opens it again: its next run begins.
 async fn answer(
     sending: Sending<'_>,
-    waiting: Waiting,
+    when: When,
     names: Names,
     snapshot: &Snapshot,
     opening: (Event, Option<Message>),
 ) -> Result<Option<Submitted>> {
     let Sending { engine, call, key, .. } = sending;
     let (no, first) = (snapshot.row.no, snapshot.row.context.first);
+    let waiting = Waiting { when, fence: snapshot.row.fence };
     let work = engine.store.work(no).await?;
     let task = fold::snapshot(&engine.ids, snapshot)?;
     let turn = NewTurn {
