@@ -181,6 +181,8 @@ pub(crate) enum News {
     Entries(Vec<(Seq, Arc<Entry>)>),
     /// The process drains; the client should come back.
     Cut,
+    /// The task was forgotten under its reader: there is nothing more to read.
+    Gone,
 }
 
 impl Watcher {
@@ -196,10 +198,9 @@ impl Watcher {
             let published = *self.head.borrow_and_update();
             if published.max(self.known) > self.cursor {
                 let entries = self.behind_cursor().await?;
-                if let Some((seq, _)) = entries.last() {
-                    self.cursor = *seq;
-                    return Ok(News::Entries(entries));
-                }
+                let Some((seq, _)) = entries.last() else { return Ok(News::Gone) };
+                self.cursor = *seq;
+                return Ok(News::Entries(entries));
             }
             if *self.drained.borrow_and_update() >= self.patience {
                 return Ok(News::Cut);
@@ -215,8 +216,9 @@ impl Watcher {
     async fn behind_cursor(&self) -> Result<Vec<(Seq, Arc<Entry>)>, StoreError> {
         let remembered = lock(&self.channel.memory).after(self.cursor);
         match remembered {
-            Some(entries) => Ok(entries),
-            None => self.store.entries(&self.scope, self.task, self.cursor, LOG_BATCH).await,
+            Some(entries) if !entries.is_empty() => Ok(entries),
+            // Not remembered, or committed so lately that the writer has not told yet.
+            _ => self.store.entries(&self.scope, self.task, self.cursor, LOG_BATCH).await,
         }
     }
 }

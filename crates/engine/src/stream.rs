@@ -2,10 +2,10 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use protocol::{ArtifactId, Task};
+use protocol::{ArtifactId, ErrorKind, Task};
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
     feed::{News, Watcher},
     log::{Entry, Kind, Seq},
 };
@@ -120,6 +120,7 @@ impl TaskStream {
             match watcher.follow().await? {
                 News::Entries(entries) => self.ready.extend(entries),
                 News::Cut => return Ok(Next::Cut),
+                News::Gone => return Err(gone()),
             }
         }
     }
@@ -144,6 +145,11 @@ impl TaskStream {
         }
         frames
     }
+}
+
+/// Said where a task was forgotten while somebody still read it.
+pub(crate) fn gone() -> Error {
+    Error::refused(ErrorKind::TaskNotFound, "the task's time is over and it has been forgotten")
 }
 
 /// Whether a stream ends with an event of this kind. A snapshot never ends a stream.

@@ -4,7 +4,7 @@
 use engine::Manners;
 use protocol::{
     Dialect, ErrorKind,
-    dialect::{CardStyle, Style},
+    dialect::{CardStyle, Leniency, Style},
 };
 
 /// The knobs of a door.
@@ -14,8 +14,8 @@ pub struct Profile {
     pub name: &'static str,
     /// What a finished send is answered with.
     pub reply: ReplyForm,
-    /// Clients of the draft may leave out the id of a new task.
-    pub task_id_optional: bool,
+    /// What clients may leave out.
+    pub leniency: Leniency,
     /// How conversations are treated.
     pub manners: Manners,
     /// The dialect of the method names that several generations share, where nothing else tells.
@@ -86,7 +86,7 @@ impl Profile {
         Self {
             name: "neutral",
             reply: ReplyForm::Task,
-            task_id_optional: false,
+            leniency: Leniency::default(),
             manners: Manners::default(),
             shared_names: None,
             style: Style::default(),
@@ -104,7 +104,7 @@ impl Profile {
     pub fn fold() -> Self {
         Self {
             name: "fold",
-            task_id_optional: true,
+            leniency: Leniency { task_id_optional: true, ..Leniency::default() },
             shared_names: Some(Dialect::Draft),
             style: Style { data_as_text: true, ..Style::default() },
             failed_reply: FailedReply::ErrorAfterPanic,
@@ -138,6 +138,7 @@ impl Profile {
     pub fn agent_native() -> Self {
         Self {
             name: "agent-native",
+            leniency: Leniency { message_id_optional: true, ..Leniency::default() },
             shared_names: Some(Dialect::V03),
             style: Style { both_tags: true, ..Style::default() },
             stream_off: ErrorKind::MethodNotFound,

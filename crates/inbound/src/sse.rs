@@ -12,7 +12,7 @@ use engine::{Clock, Frame, Next, TaskStream};
 use futures_util::stream;
 use http::{HeaderValue, header};
 use protocol::{
-    Dialect, Event,
+    Dialect, Error, Event, Timestamp,
     dialect::Frames,
     jsonrpc::{self, Id},
 };
@@ -39,12 +39,32 @@ pub(crate) fn respond(stream: TaskStream, reader: &Reader<'_>, request_id: u64, 
         let bytes = events.next().await?;
         Some((Ok::<_, Infallible>(bytes), events))
     });
-    let mut response = Response::new(Body::from_stream(body));
+    reader.label(stream_of(Body::from_stream(body)))
+}
+
+/// Refuses a call in a stream of one event, where that is all its reader understands. What HTTP has a status for is
+/// refused with that as always, and 1.0 has a rule of its own.
+pub(crate) fn refuse(reader: &Reader<'_>, error: &Error, now: Timestamp) -> Response {
+    if reader.dialect == Dialect::V1 || error.kind.row().rpc_http != 200 {
+        return respond::refuse(reader, error, now);
+    }
+    reader.label(stream_of(Body::from(error_event(reader.dialect, &reader.id, error, now))))
+}
+
+fn stream_of(body: Body) -> Response {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    reader.label(response)
+    response
+}
+
+fn error_event(dialect: Dialect, id: &Id, error: &Error, now: Timestamp) -> Vec<u8> {
+    let mut out = b"data: ".to_vec();
+    out.extend(jsonrpc::encode_error(id, |writer| dialect.encode_error(writer, error, now)));
+    out.extend_from_slice(b"\n\n");
+    out
 }
 
 struct Events {
@@ -104,11 +124,7 @@ impl Events {
     fn fail(&mut self, error: engine::Error) -> Bytes {
         self.stream = None;
         let error = respond::explain(error, self.request_id);
-        let now = self.clock.now();
-        let mut out = b"data: ".to_vec();
-        out.extend(jsonrpc::encode_error(&self.id, |writer| self.dialect.encode_error(writer, &error, now)));
-        out.extend_from_slice(b"\n\n");
-        out.into()
+        error_event(self.dialect, &self.id, &error, self.clock.now()).into()
     }
 }
 

@@ -100,6 +100,15 @@ pub struct Style {
     pub data_as_text: bool,
 }
 
+/// What a house lets pass that its generation does not. The default is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leniency {
+    /// Clients of the draft may leave the task's id to the server.
+    pub task_id_optional: bool,
+    /// Clients of 0.3 may leave the message's id to the server.
+    pub message_id_optional: bool,
+}
+
 /// Reads a stranger's card, and tells the generation in whose form it is by the members it has. Each interface says
 /// itself which version it speaks.
 pub fn read_card(node: Node<'_, '_>) -> Read<(Dialect, AgentCard)> {

@@ -16,7 +16,7 @@ use crate::{
     feed::News,
     log::{Entry, Seq},
     store::Visibility,
-    stream::{TaskStream, Until},
+    stream::{TaskStream, Until, gone},
     task::fold,
 };
 
@@ -75,6 +75,7 @@ async fn settle(submitted: Submitted) -> Result<Reply> {
                     return Ok(answered.reply(task));
                 }
             }
+            News::Gone => return Err(gone()),
             News::Cut => {
                 let text = format!("the server is stopping; task {} goes on, get it later", task.id);
                 return Err(Error::Unavailable(text));

@@ -5,7 +5,7 @@ use engine::{Answer, Call, Resume};
 use http::{HeaderMap, header, request::Parts};
 use protocol::{
     Dialect, Error, ErrorKind, Operation, OperationKind, TaskId,
-    dialect::draft::operation::Leniency,
+    dialect::Leniency,
     jsonrpc::{self, Id, Request},
 };
 
@@ -41,8 +41,18 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     };
     match answered.await {
         Ok(answer) => answer_with(doors, reader, answer, request_id),
+        Err(error) if wants_events(&version, &head.headers) => {
+            sse::refuse(&reader, &error, doors.engine.clock().now())
+        }
         Err(error) => respond::refuse(&reader, &error, doors.engine.clock().now()),
     }
+}
+
+/// Clients of 0.3 and before that ask for events cannot read a refusal that is none; those that name their version can,
+/// and everybody reads what HTTP itself refuses.
+fn wants_events(version: &Version, headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    *version == Version::Absent && accept.trim().eq_ignore_ascii_case("text/event-stream")
 }
 
 fn answer_with(doors: &Doors, reader: Reader<'_>, answer: Answer, request_id: u64) -> Response {
@@ -71,7 +81,7 @@ async fn decode(
         *dialect = told_in;
         error
     })?;
-    let leniency = Leniency { task_id_optional: mount.profile.task_id_optional };
+    let leniency: Leniency = mount.profile.leniency;
     let decode =
         |dialect: Dialect| dialect.decode_operation_leniently(&request.method, request.params, leniency);
     *dialect = match choice {
@@ -83,7 +93,8 @@ async fn decode(
                 Some(task) => doors.engine.origin(&mount.scope(), task).await.unwrap_or_default(),
                 None => None,
             };
-            if origin == Some(Dialect::Draft) { Dialect::Draft } else { Dialect::V03 }
+            // A task that is not there is told in a way that both of them read.
+            if matches!(origin, None | Some(Dialect::Draft)) { Dialect::Draft } else { Dialect::V03 }
         }
     };
     let operation = decode(*dialect)?;

@@ -10,24 +10,24 @@ use crate::{
     },
 };
 
-use super::{Dialect, Style, draft, legacy, v1, v03, v03_proto};
+use super::{Dialect, Leniency, Style, draft, legacy, v1, v03, v03_proto};
 
 impl Dialect {
     /// Reads a JSON-RPC request's parameters. A dialect without a JSON-RPC binding knows no method.
     pub fn decode_operation(self, method: &str, params: Option<&RawValue>) -> Result<Operation, Error> {
-        self.decode_operation_leniently(method, params, draft::operation::Leniency::default())
+        self.decode_operation_leniently(method, params, Leniency::default())
     }
 
-    /// Reads a JSON-RPC request's parameters and lets pass what the house does. Only `draft` has such houses.
+    /// Reads a JSON-RPC request's parameters and lets pass what the house does.
     pub fn decode_operation_leniently(
         self,
         method: &str,
         params: Option<&RawValue>,
-        leniency: draft::operation::Leniency,
+        leniency: Leniency,
     ) -> Result<Operation, Error> {
         match self {
             Self::Draft => draft::operation::decode_with(method, params, leniency),
-            Self::V03 => v03::operation::decode(method, params),
+            Self::V03 => v03::operation::decode_with(method, params, leniency),
             Self::V03Proto => Err(legacy::operation::unknown(method, self.name(), &[])),
             Self::V1 => v1::operation::decode(method, params),
         }

@@ -2,7 +2,7 @@
 
 use a2ad_protocol::{
     Content, Dialect, ErrorKind, Json, Operation, Part, Reply, Task, TaskState, TaskStatus,
-    dialect::{Frames, Style, draft::operation::Leniency},
+    dialect::{Frames, Leniency, Style},
 };
 use serde_json::value::RawValue;
 
@@ -60,15 +60,19 @@ fn a_send_without_an_id_passes_only_where_the_house_says_so() {
     let read = |leniency| Dialect::Draft.decode_operation_leniently("tasks/send", Some(params), leniency);
     let error = read(Leniency::default()).unwrap_err();
     assert_eq!((error.kind, &error.violations[0].field[..]), (ErrorKind::InvalidParams, "id"));
-    let Ok(Operation::SendMessage(req)) = read(Leniency { task_id_optional: true }) else {
+    let Ok(Operation::SendMessage(req)) = read(Leniency { task_id_optional: true, ..Leniency::default() })
+    else {
         panic!("it passes")
     };
     assert_eq!((req.message.task_id, req.skill.as_deref()), (None, Some("weather")));
     assert_eq!(req.message.parts, [Part::data(Json::parse(r#"{"city":"San Francisco"}"#).unwrap())]);
     assert_eq!(req.message.id.as_str(), "");
     for method in ["tasks/get", "tasks/cancel"] {
-        let read =
-            Dialect::Draft.decode_operation_leniently(method, None, Leniency { task_id_optional: true });
+        let read = Dialect::Draft.decode_operation_leniently(
+            method,
+            None,
+            Leniency { task_id_optional: true, ..Leniency::default() },
+        );
         assert!(read.is_err(), "{method}");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use crate::{
     CancelTask, ContextId, Error, GetTask, Operation, OperationKind, PushConfigRef, SendMessage,
     SubscribeToTask, TaskId,
-    dialect::{Style, legacy::operation},
+    dialect::{Leniency, Style, legacy::operation},
     json::{
         read::{Node, Object, Path, Read},
         write::Writer,
@@ -28,14 +28,6 @@ pub const METHODS: [(&str, OperationKind); 7] = [
 
 /// How much of a history is all of it: this dialect can only name a number.
 const ALL_HISTORY: u32 = i32::MAX.unsigned_abs();
-
-/// What a house lets pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Leniency {
-    /// A send may leave out the id of its task; it is then a new one that the server names.
-    pub task_id_optional: bool,
-}
-
 /// The method name of an operation, where this dialect has one.
 pub fn method(kind: OperationKind) -> Option<&'static str> {
     operation::method(&METHODS, kind)

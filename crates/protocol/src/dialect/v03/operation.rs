@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 
 use crate::{
     CancelTask, ContextId, Error, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind,
-    PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskState,
+    PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskState, Violation,
     dialect::{
-        Style,
+        Leniency, Style,
         legacy::{
             operation::{self, maybe_count},
             time, word,
@@ -50,12 +50,19 @@ pub fn has(method: &str) -> bool {
 
 /// Reads a request. Absent parameters equal an empty object.
 pub fn decode(method: &str, params: Option<&RawValue>) -> Result<Operation, Error> {
+    decode_with(method, params, Leniency::default())
+}
+
+/// Reads a request and lets pass what the house does.
+pub fn decode_with(method: &str, params: Option<&RawValue>, leniency: Leniency) -> Result<Operation, Error> {
     let kind = kind(method).ok_or_else(|| operation::unknown(method, super::VERSION, &METHODS))?;
     let node = Node::new(params.unwrap_or(operation::no_params()), &Path::Root);
     let object = node.object()?;
     let operation = match kind {
-        OperationKind::SendMessage => Operation::SendMessage(decode_send(&object)?),
-        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(&object)?),
+        OperationKind::SendMessage => Operation::SendMessage(decode_send(&object, leniency)?),
+        OperationKind::SendStreamingMessage => {
+            Operation::SendStreamingMessage(decode_send(&object, leniency)?)
+        }
         OperationKind::GetTask => Operation::GetTask(GetTask {
             id: object.need_text("id")?.into(),
             history_length: decode_history_length(&object)?,
@@ -127,13 +134,16 @@ fn kind(method: &str) -> Option<OperationKind> {
     operation::kind(&METHODS, method).or_else(|| operation::kind(&UNWRITTEN, method))
 }
 
-fn decode_send(object: &Object<'_, '_>) -> Read<SendMessage> {
+fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
     let mut req = SendMessage {
         metadata: object.json_object("metadata")?,
         skill: object.text("skill")?,
         return_immediately: object.flag("async")?.unwrap_or_default(),
         ..SendMessage::new(object.need("message", "a message", message::decode)?)
     };
+    if req.message.id.as_str().is_empty() && !leniency.message_id_optional {
+        return Err(Violation::new("message.messageId", "expected a non-empty string, found nothing"));
+    }
     if req.message.context_id.is_none() {
         req.message.context_id = object.text("contextId")?.map(ContextId::from);
     }
