@@ -1,13 +1,16 @@
-//! The program under test beside other people's clients: the official SDKs, each at a pinned version.
+//! The program under test beside clients nobody here wrote: the SDKs of every generation, each at a pinned version.
 //!
-//! The tests themselves are written in the client's language under `tests/interop`; here is what they need
-//! around them: an environment that is made once and kept, a server on a fresh store, and a time limit.
-//! Deliberately not here: any knowledge of the protocol.
+//! The tests themselves are written in the client's language under `tests/interop`, one folder a suite; here is
+//! what they need around them: an environment that is made once and kept, a server on a fresh store, and a time
+//! limit. Deliberately not here: any knowledge of the protocol.
 #![allow(clippy::print_stderr, reason = "talk to stderr; the client's own report goes to stdout as it is")]
+
+mod javascript;
+mod python;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use tokio::process::Command;
@@ -15,94 +18,94 @@ use tokio::time::timeout;
 
 use crate::server::{self, Server};
 
-const PYTHON_SDK: &str = "1.3.0";
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 const TEST_LIMIT: Duration = Duration::from_secs(180);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs the tests of the official Python SDK against a server of its own; `options` go to pytest.
-pub(crate) fn python(options: &[String]) -> Result<()> {
+/// One folder of tests under `tests/interop`.
+struct Suite {
+    name: &'static str,
+    /// Whose client it is, for a person.
+    client: &'static str,
+    language: Language,
+}
+
+#[derive(Clone, Copy)]
+enum Language {
+    Python,
+    JavaScript,
+}
+
+const SUITES: &[Suite] = &[
+    Suite { name: "python", client: "the official Python SDK 1.3.0", language: Language::Python },
+    Suite { name: "javascript", client: "the official JavaScript SDK 1.3.0", language: Language::JavaScript },
+    Suite { name: "python03", client: "the official Python SDK 0.3.26", language: Language::Python },
+    Suite { name: "python02", client: "the official Python SDK 0.2.16", language: Language::Python },
+    Suite { name: "draft", client: "a2a-json-rpc and python-a2a", language: Language::Python },
+];
+
+/// Runs every suite, or the one that is named first; what follows its name goes to its test runner.
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let suites = chosen(args.first())?;
+    let options = args.get(1..).unwrap_or_default();
     let program = server::build(&[], None)?;
     let place = server::target()?.join("interop");
     fs::create_dir_all(&place).context("cannot make a place for the clients")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let python = python_environment(&place).await?;
-        let server = Server::start(&program, &fresh_store(&place)?).await?;
-        let tested = pytest(&python, &server, options).await;
-        if tested.is_err() {
-            eprintln!("the end of the server's log:\n{}", server.log_tail());
-        }
-        let stopped = server.terminate(STOP_LIMIT).await;
-        tested?;
-        let status = stopped?;
-        ensure!(status.success(), "the server answered SIGTERM with {status}");
-        Ok(())
-    })
-}
-
-async fn pytest(python: &Path, server: &Server, options: &[String]) -> Result<()> {
-    let mut command = Command::new(python);
-    command
-        .current_dir(python_tests())
-        .args(["-m", "pytest"])
-        .args(options)
-        .env("A2AD_URL", format!("http://{}", server.address))
-        .env("PYTHONDONTWRITEBYTECODE", "1");
-    finish(command, TEST_LIMIT, "the tests of the Python SDK").await
-}
-
-/// The interpreter of an environment that holds exactly the pinned packages. It is kept, and made anew when the
-/// pins or the machine's Python change; the stamp is written last, so a half-made one is never taken for whole.
-async fn python_environment(place: &Path) -> Result<PathBuf> {
-    let requirements = python_tests().join("requirements.txt");
-    let environment = place.join(format!("python-{PYTHON_SDK}"));
-    let (stamp, python) = (environment.join("stamp"), environment.join("bin/python"));
-    let wanted = format!("{}\n{}", python_version().await?, fs::read_to_string(&requirements)?);
-    if fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) && python.exists() {
-        return Ok(python);
+    for suite in suites {
+        let started = Instant::now();
+        runtime.block_on(test(suite, &program, &place, options))?;
+        eprintln!("{}: passed in {} s", suite.client, started.elapsed().as_secs());
     }
-    eprintln!("making an environment for the Python SDK {PYTHON_SDK}");
-    let mut make = Command::new("python3");
-    make.args(["-m", "venv", "--clear"]).arg(&environment);
-    finish(make, INSTALL_LIMIT, "python3 -m venv (on Debian it wants the package python3-venv)").await?;
-    let mut install = pip(&python);
-    install.args(["install", "--quiet", "--no-input", "--no-deps", "--requirement"]).arg(&requirements);
-    finish(install, INSTALL_LIMIT, "the installation of the Python SDK").await?;
-    let mut check = pip(&python);
-    check.arg("check");
-    finish(check, INSTALL_LIMIT, "pip check of the pinned packages").await?;
-    fs::write(&stamp, wanted)?;
-    Ok(python)
+    Ok(())
 }
 
-async fn python_version() -> Result<String> {
-    let output = Command::new("python3")
-        .arg("--version")
-        .output()
-        .await
-        .context("python3 is needed for the tests of the Python SDK")?;
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+fn chosen(name: Option<&String>) -> Result<Vec<&'static Suite>> {
+    let Some(name) = name else { return Ok(SUITES.iter().collect()) };
+    let suite = SUITES.iter().find(|suite| suite.name == name);
+    let names = || SUITES.iter().map(|suite| suite.name).collect::<Vec<_>>().join(", ");
+    Ok(vec![suite.with_context(|| format!("no suite is named {name}; there are {}", names()))?])
 }
 
-fn pip(python: &Path) -> Command {
-    let mut command = Command::new(python);
-    command.args(["-m", "pip", "--disable-pip-version-check"]);
-    command
+/// Runs one suite against a server of its own.
+async fn test(suite: &Suite, program: &Path, place: &Path, options: &[String]) -> Result<()> {
+    let tests = server::workspace().join("tests/interop").join(suite.name);
+    let environment = place.join(suite.name);
+    let mut command = match suite.language {
+        Language::Python => python::tests(&tests, &environment).await?,
+        Language::JavaScript => javascript::tests(&tests, &environment).await?,
+    };
+    let server = Server::start(program, &fresh_store(place, suite.name)?).await?;
+    command.args(options).env("A2AD_URL", format!("http://{}", server.address));
+    let tested = finish(command, TEST_LIMIT, suite.client).await;
+    if tested.is_err() {
+        eprintln!("the end of the server's log:\n{}", server.log_tail());
+    }
+    let stopped = server.terminate(STOP_LIMIT).await;
+    tested?;
+    let status = stopped?;
+    ensure!(status.success(), "the server answered SIGTERM with {status}");
+    Ok(())
 }
 
 /// A store no earlier run has written to.
-fn fresh_store(place: &Path) -> Result<PathBuf> {
-    let store = place.join("store");
+fn fresh_store(place: &Path, suite: &str) -> Result<PathBuf> {
+    let store = place.join("store").join(suite);
     if store.exists() {
         fs::remove_dir_all(&store).context("cannot clear the store of an earlier run")?;
     }
     fs::create_dir_all(&store)?;
-    Ok(store.join("python.db"))
+    Ok(store.join("a2ad.db"))
 }
 
-fn python_tests() -> PathBuf {
-    server::workspace().join("tests/interop/python")
+/// Whether what was made before is still what is wanted. The stamp is written last, so a half-made environment is
+/// never taken for a whole one.
+fn is_made(environment: &Path, wanted: &str) -> bool {
+    fs::read_to_string(environment.join("stamp")).is_ok_and(|made| made == wanted)
+}
+
+fn set_made(environment: &Path, wanted: &str) -> Result<()> {
+    fs::write(environment.join("stamp"), wanted).context("cannot remember that an environment is made")
 }
 
 /// Runs a command to its end, within a limit; a command dropped at the limit is killed.
@@ -116,4 +119,11 @@ async fn finish(mut command: Command, limit: Duration, what: &str) -> Result<()>
         }
         Err(_) => bail!("{what} did not end within {limit:?}"),
     }
+}
+
+/// The first line a program says about its version; none when there is no such program.
+async fn version(program: &str) -> Option<String> {
+    let output = Command::new(program).arg("--version").output().await.ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
 }

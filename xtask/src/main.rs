@@ -27,7 +27,7 @@ const VERBS: &[Verb] = &[
         "measure a2ad beside other servers: bench [--rounds N] [--seconds S] [--tasks N] [--quick]",
         bench::run,
     ),
-    ("interop", "run the tests of other people's clients", |args| interop::python(&args)),
+    ("interop", "run the tests of other people's clients", |args| interop::run(&args)),
     ("fuzz", "feed the decoders and the task rules: fuzz [ID] [--inputs N] [--seed S]", fuzz::run),
 ];
 

@@ -30,7 +30,7 @@ pub(crate) fn run(_: Vec<String>) -> Result<()> {
     // Not through a test runner of its own: this needs nothing but cargo.
     run::cargo(&["test", "--workspace", "--quiet"])?;
     fuzz::run(Vec::new())?;
-    interop::python(&[])?;
+    interop::run(&[])?;
     for row in ROWS {
         verify::run(row.split_whitespace().map(String::from).collect())?;
     }

@@ -17,8 +17,8 @@ use protocol::Timestamp;
 pub use change::{Accept, Advance, Change, MessageKey, NewContext, Visibility, Work};
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, Receipts};
 pub use rows::{
-    ContextLookup, ContextRow, Due, Ended, Expired, Expiry, ListPage, ListQuery, Lookup, Place, Snapshot,
-    TaskRow, WorkItem,
+    Among, ContextLookup, ContextRow, Due, Ended, Expired, Expiry, ListPage, ListQuery, Lookup, Place,
+    Snapshot, TaskRow, WorkItem,
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, States, Step, Waiting, When};
 
@@ -44,8 +44,8 @@ pub trait Store: Send + Sync + 'static {
     /// A page of the tasks of this scope that show themselves, newest status first.
     fn list(&self, scope: &Scope, query: ListQuery) -> Read<ListPage>;
 
-    /// Where a follow-up to a task of this scope was recorded before.
-    fn turn_key(&self, scope: &Scope, task: TaskNo, key: MessageKey) -> Read<Option<KeyUsed>>;
+    /// Where a follow-up to one of these tasks of this scope was recorded before.
+    fn turn_key(&self, scope: &Scope, among: Among, key: MessageKey) -> Read<Option<KeyUsed>>;
 
     /// A conversation of this scope.
     fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>>;

@@ -25,8 +25,8 @@ use engine::{
     ids::{Ids, TaskNo},
     log::{Entry, Seq},
     store::{
-        Change, ContextLookup, ContextRow, Due, Ended, Expired, Expiry, KeyUsed, ListPage, ListQuery, Lookup,
-        MessageKey, Read, Receipt, Snapshot, WorkItem,
+        Among, Change, ContextLookup, ContextRow, Due, Ended, Expired, Expiry, KeyUsed, ListPage, ListQuery,
+        Lookup, MessageKey, Read, Receipt, Snapshot, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -118,14 +118,16 @@ impl Store for Sqlite {
         self.readers.read(move |tx| rows::work(tx, &ids, task))
     }
 
-    fn turn_key(&self, scope: &Scope, task: TaskNo, key: MessageKey) -> Read<Option<KeyUsed>> {
+    fn turn_key(&self, scope: &Scope, among: Among, key: MessageKey) -> Read<Option<KeyUsed>> {
         let scope = self.scopes.reader(scope);
+        let ids = self.ids.clone();
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
-            if !rows::owns(tx, scope, task)? {
-                return Ok(None);
+            match among {
+                Among::Task(task) if rows::owns(tx, scope, task)? => Ok(rows::turn_key(tx, task, &key)?),
+                Among::Task(_) => Ok(None),
+                Among::Context(lookup) => rows::turn_key_in_context(tx, &ids, scope, &lookup, &key),
             }
-            Ok(rows::turn_key(tx, task, &key)?)
         })
     }
 

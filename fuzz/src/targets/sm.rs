@@ -149,6 +149,6 @@ mod tests {
 
     fn name(step: &engine::store::Step) -> String {
         let text = format!("{step:?}");
-        text.split(' ').next().unwrap_or_default().to_owned()
+        text.split([' ', '(']).next().unwrap_or_default().to_owned()
     }
 }

@@ -10,7 +10,7 @@ from a2a.types import AgentCard, AgentInterface
 from talk import ask, say
 
 
-AGENTS = ['echo', 'approver', 'slow-writer']
+AGENTS = ['currency', 'echo', 'approver', 'slow-writer']
 
 
 def json_rpc_interface(card: AgentCard) -> AgentInterface:
@@ -44,5 +44,5 @@ async def test_the_default_agent_is_reached_by_the_card_at_the_root(url: str, ht
     card = await A2ACardResolver(http, url).get_agent_card()
     assert json_rpc_interface(card).url.startswith(url)
     client = ClientFactory(ClientConfig(streaming=False, httpx_client=http)).create(card)
-    task = await ask(client, say('by the root'))
-    assert [get_artifact_text(artifact) for artifact in task.artifacts] == ['by the root']
+    task = await ask(client, say('echo by the root'))
+    assert [get_artifact_text(artifact) for artifact in task.artifacts] == ['echo by the root']

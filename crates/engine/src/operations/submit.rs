@@ -11,7 +11,7 @@ mod turn;
 
 use std::sync::Arc;
 
-use protocol::{ContextId, ErrorKind, Message, SendMessage, Task, TaskId, TaskState};
+use protocol::{ErrorKind, Message, SendMessage, Task, TaskId, TaskState};
 
 use self::turn::Begun;
 use super::{get_task, push_configs};
@@ -23,7 +23,7 @@ use crate::{
     idempotency,
     ids::TaskNo,
     log::{Entry, Log, Seq},
-    store::{Committed, ContextLookup, ListQuery, MessageKey, NotCommitted, Snapshot, Visibility},
+    store::{Among, Committed, ContextLookup, ListQuery, MessageKey, NotCommitted, Snapshot, Visibility},
     task::{Names, fold},
 };
 
@@ -94,9 +94,16 @@ async fn begin(sending: Sending<'_>, message: Message) -> Result<Submitted> {
 /// or no longer, it is a task of its own, unless it was an answer before.
 async fn submit_in_context(sending: Sending<'_>, message: Message) -> Result<Submitted> {
     let Sending { engine, call, .. } = sending;
-    let Some(context) = message.context_id.clone() else { return begin(sending, message).await };
-    let waiting =
-        in_context(engine, call, &context, &[TaskState::InputRequired, TaskState::AuthRequired]).await?;
+    let Some(name) = message.context_id.clone() else { return begin(sending, message).await };
+    let lookup = ContextLookup { ours: engine.ids.parse_context(&name), name };
+    let waiting = waiting_in(engine, call, &lookup).await?;
+    // Behind the look for what waits: an answer that was recorded before that look is found here, and one recorded
+    // later answers the same task and is met there.
+    if let Some(key) = sending.key
+        && let Some(used) = engine.store.turn_key(&call.scope, Among::Context(lookup), key).await?
+    {
+        return replay::replay(sending, used).await;
+    }
     if let Some(waiting) = waiting {
         let id = Names::of(&engine.ids, &waiting.row).task;
         let answer = Message { task_id: Some(id.clone()), ..message.clone() };
@@ -104,12 +111,6 @@ async fn submit_in_context(sending: Sending<'_>, message: Message) -> Result<Sub
             Err(Error::Refused(error)) if error.kind == ErrorKind::UnsupportedOperation => {}
             answered => return answered,
         }
-    }
-    if let Some(key) = sending.key
-        && let Some(newest) = in_context(engine, call, &context, &TaskState::ALL[1..]).await?
-        && let Some(used) = engine.store.turn_key(&call.scope, newest.row.no, key).await?
-    {
-        return replay::replay(sending, used).await;
     }
     begin(sending, message).await
 }
@@ -153,18 +154,13 @@ fn known_skill(hosted: &Hosted, req: &SendMessage) -> Result<Option<String>> {
     Err(Error::invalid("skill", format!("expected one of {}", known.join(", "))))
 }
 
-/// The task of a conversation that is in one of these states, the one that came there last.
-async fn in_context(
-    engine: &Parts,
-    call: &Call,
-    name: &ContextId,
-    states: &[TaskState],
-) -> Result<Option<Snapshot>> {
+/// The task of a conversation that waits for its client, the one that asked last.
+async fn waiting_in(engine: &Parts, call: &Call, context: &ContextLookup) -> Result<Option<Snapshot>> {
     let mut newest: Option<Snapshot> = None;
-    for state in states {
+    for state in [TaskState::InputRequired, TaskState::AuthRequired] {
         let query = ListQuery {
-            context: Some(ContextLookup { ours: engine.ids.parse_context(name), name: name.clone() }),
-            state: Some(*state),
+            context: Some(context.clone()),
+            state: Some(state),
             since: None,
             after: None,
             size: 1,

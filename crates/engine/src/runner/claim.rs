@@ -216,7 +216,7 @@ fn begin(
         scope: work.scope,
         agent,
         skill: row.skill.clone(),
-        origin: row.origin,
+        dialect: row.origin,
         message: Arc::new(message),
         history,
         attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),

@@ -72,7 +72,8 @@ pub(crate) struct Begin {
     pub(crate) scope: Scope,
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) skill: Option<String>,
-    pub(crate) origin: Dialect,
+    /// What its client speaks, as far as that is known.
+    pub(crate) dialect: Dialect,
     pub(crate) message: Arc<Message>,
     pub(crate) history: Vec<Message>,
     pub(crate) conversation: Conversation,
@@ -118,7 +119,7 @@ impl Run {
             cancel,
             deadline,
             reveal_at: None,
-            tasks_only: !begin.origin.has_bare_messages(),
+            tasks_only: !begin.dialect.has_bare_messages(),
             registration,
             _slot: slot,
         }

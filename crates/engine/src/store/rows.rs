@@ -30,6 +30,15 @@ pub struct ContextLookup {
     pub name: ContextId,
 }
 
+/// The tasks among which a message is looked for.
+#[derive(Clone, Debug)]
+pub enum Among {
+    /// This one.
+    Task(TaskNo),
+    /// Those of a conversation.
+    Context(ContextLookup),
+}
+
 /// A conversation as rows name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextRow {

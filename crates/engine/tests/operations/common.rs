@@ -9,12 +9,13 @@ mod say;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
-    Agent, Agents, Answer, Call, Clock, Engine, Error, Feed, Hosted, Limits, OnCrash, Profile, Result,
-    Resume, Retention, Scope, Traits,
+    Agent, Agents, Answer, Call, Clock, Dedupe, Engine, Error, Feed, Hosted, Limits, OnCrash, Profile,
+    Result, Resume, Retention, Scope, Store as _, Traits,
+    store::{Lookup, TaskRow},
 };
 use protocol::{
-    CancelTask, ErrorKind, GetTask, ListTasks, Operation, Reply, SubscribeToTask, Task, TaskId, TaskPage,
-    TaskState,
+    CancelTask, Dialect, ErrorKind, GetTask, ListTasks, Operation, Reply, SubscribeToTask, Task, TaskId,
+    TaskPage, TaskState, model::AgentSkill,
 };
 use store::{Options, Sqlite};
 use tempfile::TempDir;
@@ -41,6 +42,8 @@ pub(crate) struct Setup {
     limits: Limits,
     clock: Clock,
     retention: Retention,
+    dedupe: Dedupe,
+    skills: Vec<AgentSkill>,
     others: Vec<Hosted>,
 }
 
@@ -52,6 +55,8 @@ impl Setup {
             limits: Limits::default(),
             clock: Clock::system(),
             retention: Retention::default(),
+            dedupe: Dedupe::default(),
+            skills: Vec::new(),
             others: Vec::new(),
         }
     }
@@ -91,6 +96,17 @@ impl Setup {
         Self { retention, ..self }
     }
 
+    /// Which messages have a key.
+    pub(crate) fn dedupe(self, dedupe: Dedupe) -> Self {
+        Self { dedupe, ..self }
+    }
+
+    /// What the agent can do, by id.
+    pub(crate) fn skills(mut self, ids: &[&str]) -> Self {
+        self.skills = ids.iter().map(|id| skill(id)).collect();
+        self
+    }
+
     /// The time clients are told.
     pub(crate) fn clock(self, clock: &Clock) -> Self {
         Self { clock: clock.clone(), ..self }
@@ -98,7 +114,7 @@ impl Setup {
 
     /// One more agent.
     pub(crate) fn with(mut self, id: &str, agent: impl Agent) -> Self {
-        self.others.push(hosted(id, Arc::new(agent)));
+        self.others.push(hosted(id, Vec::new(), Arc::new(agent)));
         self
     }
 
@@ -111,25 +127,39 @@ impl Setup {
 
     /// A house in a folder that outlives it.
     pub(crate) fn open_at(self, folder: &Path) -> House {
-        let Self { traits, limits, clock, retention, others } = self;
+        let Self { traits, limits, clock, retention, dedupe, skills, others } = self;
         let feed = Feed::default();
         let options = Options { sync: false, ..Options::at(folder.join("a2ad.db")) };
         let store = Arc::new(Ledger::new(Sqlite::open(&options, feed.clone(), &clock).unwrap()));
         let (script, stage) = agent::stage(traits);
-        let scripted = hosted(SCRIPTED, Arc::new(script)).with_retention(retention);
+        let scripted =
+            hosted(SCRIPTED, skills, Arc::new(script)).with_retention(retention).with_dedupe(dedupe);
         let agents = Agents::new(others.into_iter().chain([scripted]));
         let engine = Engine::start(store.clone(), feed.clone(), agents, clock, limits);
         House { engine, stage, store, feed, calls: TaskTracker::new(), _folder: None }
     }
 }
 
-fn hosted(id: &str, agent: Arc<dyn Agent>) -> Hosted {
+fn skill(id: &str) -> AgentSkill {
+    AgentSkill {
+        id: id.into(),
+        name: id.into(),
+        description: String::new(),
+        tags: Vec::new(),
+        examples: Vec::new(),
+        input_modes: Vec::new(),
+        output_modes: Vec::new(),
+        security_requirements: Vec::new(),
+    }
+}
+
+fn hosted(id: &str, skills: Vec<AgentSkill>, agent: Arc<dyn Agent>) -> Hosted {
     let profile = Profile {
         id: id.into(),
         name: id.into(),
         description: String::new(),
         version: "1".into(),
-        skills: Vec::new(),
+        skills,
         input_modes: Vec::new(),
         output_modes: Vec::new(),
     };
@@ -170,6 +200,22 @@ impl House {
         self.reply(Operation::SendMessage(say.into())).await
     }
 
+    /// Says something in a way of its own.
+    pub(crate) async fn send_as(&self, call: Call, say: Say) -> Result<Answer> {
+        self.call_as(call, Operation::SendMessage(say.into())).await
+    }
+
+    /// Says something in a way of its own, in the background.
+    pub(crate) fn send_aside_as(&self, call: Call, say: Say) -> JoinHandle<Result<Answer>> {
+        let engine = self.engine.clone();
+        self.calls.spawn(async move { engine.call(call, Operation::SendMessage(say.into())).await })
+    }
+
+    /// Says something in a dialect and watches.
+    pub(crate) async fn stream_in(&self, dialect: Dialect, say: Say) -> Result<Frames> {
+        self.call_as(speaking(dialect), Operation::SendStreamingMessage(say.into())).await.map(frames)
+    }
+
     /// Says something and waits for the task it becomes.
     pub(crate) async fn send_for_task(&self, say: Say) -> Task {
         task(self.send(say).await.unwrap())
@@ -207,6 +253,24 @@ impl House {
         let call = Call { resume: Some(resume), ..Call::new(scope()) };
         let req = SubscribeToTask { id: id.clone(), tenant: None };
         self.call_as(call, Operation::SubscribeToTask(req)).await.map(frames)
+    }
+
+    /// Watches a task in a dialect, from where an earlier stream of it broke off if it did.
+    pub(crate) async fn subscribe_in(
+        &self,
+        dialect: Dialect,
+        id: &TaskId,
+        resume: Option<Resume>,
+    ) -> Result<Frames> {
+        let req = SubscribeToTask { id: id.clone(), tenant: None };
+        let call = Call { resume, ..speaking(dialect) };
+        self.call_as(call, Operation::SubscribeToTask(req)).await.map(frames)
+    }
+
+    /// The row of a task.
+    pub(crate) async fn row(&self, id: &TaskId) -> TaskRow {
+        let lookup = Lookup { ours: self.store.ids().parse_task(id), name: id.clone() };
+        self.store.find(&scope(), lookup).await.unwrap().unwrap().row
     }
 
     /// Reads a task.
@@ -257,6 +321,11 @@ impl House {
 /// The scope all calls of these tests share unless they say otherwise.
 pub(crate) fn scope() -> Scope {
     Scope::anonymous("default", SCRIPTED)
+}
+
+/// A call of that scope in a dialect.
+pub(crate) fn speaking(dialect: Dialect) -> Call {
+    Call { dialect, ..Call::new(scope()) }
 }
 
 /// Waits, but not for ever.

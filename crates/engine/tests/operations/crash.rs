@@ -6,9 +6,12 @@
 use std::{path::Path, time::Duration};
 
 use a2ad_engine::OnCrash;
-use protocol::{ListTasks, TaskId, TaskState};
+use protocol::{Dialect, ListTasks, TaskId, TaskState};
 
-use crate::common::{House, Setup, artifacts, ask, chunk, done, history, joined, save, say, status_text};
+use crate::common::{
+    House, Setup, artifact, artifacts, ask, chunk, done, history, joined, reply, save, say, speaking,
+    status_text, task,
+};
 
 /// One process, from start to death.
 fn life<T>(folder: &Path, setup: Setup, story: impl AsyncFnOnce(&mut House) -> T) -> T {
@@ -192,5 +195,62 @@ fn ids_are_not_given_out_twice() {
         for id in &ids {
             assert_eq!(house.get(id).await.unwrap().status.state, TaskState::Completed);
         }
+    });
+}
+
+#[test]
+fn a_turn_is_tried_again_for_the_skill_that_was_asked_for() {
+    for policy in [OnCrash::Retry, OnCrash::Resume] {
+        let folder = tempfile::tempdir().unwrap();
+        let setup = || Setup::plain().skills(&["paint", "draw"]).slots(1).on_crash(policy);
+        life(folder.path(), setup(), async |house| {
+            house.send(say("runs").skill("draw").at_once()).await.unwrap();
+            house.stage.turn().await;
+            house.send(say("queued").skill("paint").at_once()).await.unwrap();
+        });
+        life(folder.path(), setup(), async |house| {
+            let mut taken = Vec::new();
+            for _ in 0..2 {
+                let turn = house.stage.turn().await;
+                taken.push((turn.message.text(), turn.skill.clone().unwrap()));
+                turn.end(done());
+            }
+            taken.sort();
+            let expected = [("queued", "paint"), ("runs", "draw")];
+            assert_eq!(taken, expected.map(|(text, skill)| (text.to_owned(), skill.to_owned())));
+        });
+    }
+}
+
+#[test]
+fn a_later_turn_of_a_named_task_is_tried_again_by_itself() {
+    let draft = || speaking(Dialect::Draft);
+    let folder = tempfile::tempdir().unwrap();
+    let key = life(folder.path(), Setup::plain(), async |house| {
+        house.stage.prepare_turn([artifact("first", "one"), chunk("text", "old"), save("place")], done());
+        house.send_as(draft(), say("hello").named("t-1")).await.unwrap();
+        house.stage.turn().await;
+        house.send_as(draft(), say("more").named("t-1").at_once()).await.unwrap();
+        let turn = house.stage.turn().await;
+        turn.say([chunk("second", "lost")]);
+        house.store.until("report", 1).await;
+        turn.idempotency_key.clone()
+    });
+    life(folder.path(), Setup::plain(), async |house| {
+        let turn = house.stage.turn().await;
+        assert_eq!((turn.task_id.as_str(), turn.attempt, &turn.idempotency_key), ("t-1", 2, &key));
+        assert_eq!((turn.message.text().as_str(), turn.history.len()), ("more", 1));
+        assert_eq!(turn.saved.as_deref(), Some(b"place".as_slice()));
+        // The repetition of a client that saw the process die finds its turn.
+        let repeated = house.send_aside_as(draft(), say("more").named("t-1"));
+        // What the turn itself had begun is begun anew; what earlier turns made is added to.
+        turn.say([chunk("second", "kept"), chunk("text", " and new")]);
+        turn.end(done());
+        let over = task(reply(joined(repeated).await.unwrap()));
+        let expected = [("first", "one"), ("text", "old and new"), ("second", "kept")];
+        assert_eq!(artifacts(&over), expected.map(|(id, text)| (id.to_owned(), text.to_owned())));
+        let row = house.row(&over.id).await;
+        assert_eq!((row.turn, row.client_id.as_ref(), row.origin), (2, Some(&over.id), Dialect::Draft));
+        assert!(house.stage.is_quiet());
     });
 }

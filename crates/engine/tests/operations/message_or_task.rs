@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use protocol::{ErrorKind, ListTasks, Reply, TaskId, TaskState};
+use protocol::{Dialect, ErrorKind, ListTasks, Reply, TaskId, TaskState};
 
 use crate::common::{
-    House, Setup, answer, done, joined, progress, refused, save, say, stand_still, status_text, working,
+    House, Setup, answer, artifact, artifacts, done, joined, progress, refused, reply, save, say, speaking,
+    stand_still, status_text, task, working,
 };
 
 async fn is_nowhere(house: &House, id: &TaskId) {
@@ -127,5 +128,85 @@ async fn a_caller_that_does_not_wait_sees_submitted_and_working() {
         // It is a task for good, and a bare working is no news.
         turn.say([working(), answer("a message after all")]);
         assert_eq!(frames.lines().await, ["3 completed: a message after all"]);
+    }
+}
+
+#[tokio::test]
+async fn a_generation_without_bare_messages_gets_a_completed_task_and_an_artifact() {
+    for setup in [Setup::overlapping, Setup::plain] {
+        let mut house = setup().open();
+        // Saving is not a word to the client, in whatever generation.
+        for (number, first) in [vec![], vec![save("place")]].into_iter().enumerate() {
+            let name = format!("t-{number}");
+            house.stage.prepare_turn(first.into_iter().chain([answer("hello yourself")]), done());
+            let answered = house.send_as(speaking(Dialect::Draft), say("hello").named(&name)).await.unwrap();
+            let told = task(reply(answered));
+            assert_eq!((told.id.as_str(), told.status.state), (name.as_str(), TaskState::Completed));
+            assert_eq!(status_text(&told).as_deref(), Some("hello yourself"));
+            assert_eq!(told.artifacts.len(), 1, "{number}");
+            assert_eq!(Some(&told.artifacts[0].parts), told.status.message.as_ref().map(|said| &said.parts));
+            assert_eq!(house.get(&told.id).await.unwrap(), told);
+            house.stage.turn().await;
+        }
+        assert_eq!(house.count(TaskState::Completed).await, 2);
+
+        house.stage.prepare_turn([answer("hello again")], done());
+        let mut frames = house.stream_in(Dialect::Draft, say("hello").named("stream")).await.unwrap();
+        let lines = frames.lines().await;
+        assert_eq!(
+            lines,
+            ["1 task submitted", "2 working", "3 artifact answer: hello again", "4 completed: hello again"]
+        );
+        assert_eq!(house.get(&"stream".into()).await.unwrap().artifacts.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_bare_answer_in_the_queue_or_a_later_turn_is_spelled_out_too() {
+    let mut house = Setup::plain().slots(1).open();
+    let (_, running) = house.begin("something else").await;
+    let queued = house.send_aside_as(speaking(Dialect::Draft), say("hello").named("t-1"));
+    house.store.until("accept", 2).await;
+    house.stage.prepare_turn([answer("one")], done());
+    running.end(done());
+    let told = task(reply(joined(queued).await.unwrap()));
+    assert_eq!(artifacts(&told), [("answer".into(), "one".into())]);
+    house.stage.turn().await;
+    house.stage.prepare_turn([answer("two")], done());
+    let again = house.send_as(speaking(Dialect::Draft), say("more").named("t-1")).await.unwrap();
+    let told = task(reply(again));
+    assert_eq!((status_text(&told).as_deref(), told.history.len()), (Some("two"), 4));
+    assert!(artifacts(&told).iter().any(|(_, text)| text == "two"));
+}
+
+#[tokio::test]
+async fn a_message_said_later_is_no_artifact() {
+    for setup in [Setup::overlapping(), Setup::plain()] {
+        let house = setup.open();
+        house.stage.prepare_turn([artifact("a", "b"), answer("that is it")], done());
+        let answered = house.send_as(speaking(Dialect::Draft), say("hello").named("t-1")).await.unwrap();
+        let told = task(reply(answered));
+        assert_eq!(artifacts(&told), [("a".into(), "b".into())]);
+        assert_eq!(status_text(&told).as_deref(), Some("that is it"));
+    }
+}
+
+#[tokio::test]
+async fn generations_with_bare_messages_get_them() {
+    for setup in [Setup::overlapping, Setup::plain] {
+        for dialect in [Dialect::V03, Dialect::V03Proto, Dialect::V1] {
+            let mut house = setup().open();
+            house.stage.prepare_turn([save("place"), answer("hello yourself")], done());
+            let told = reply(house.send_as(speaking(dialect), say("hello")).await.unwrap());
+            assert!(
+                matches!(&told, Reply::SentMessage(message) if message.text() == "hello yourself"),
+                "{told:?}"
+            );
+            let turn = house.stage.turn().await;
+            is_nowhere(&house, &turn.task_id).await;
+            house.stage.prepare_turn([answer("hello again")], done());
+            let mut frames = house.stream_in(dialect, say("hello")).await.unwrap();
+            assert_eq!(frames.lines().await, ["2 message: hello again"]);
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! A stream that broke off goes on behind the last event its client saw (R16, R17).
 
 use a2ad_engine::Resume;
-use protocol::ErrorKind;
+use protocol::{Dialect, ErrorKind};
 
-use crate::common::{House, Setup, artifact, chunk, done, progress, refused};
+use crate::common::{
+    House, Setup, artifact, ask, chunk, done, progress, refused, reply, say, speaking, task,
+};
 
 /// A task at work whose log has five events.
 async fn five() -> (House, crate::common::Taken, Vec<String>) {
@@ -51,5 +53,78 @@ async fn what_cannot_be_placed_begins_anew_and_says_so() {
     for seen in [Resume::After(6), Resume::After(u64::MAX), Resume::Unknown] {
         let mut frames = house.resume(&turn.task_id, seen).await.unwrap();
         assert_eq!(frames.next().await, "5 task working with a gap");
+    }
+}
+
+#[tokio::test]
+async fn every_generation_gets_what_it_missed() {
+    for dialect in Dialect::ALL {
+        let (house, turn, lines) = five().await;
+        let id = &turn.task_id;
+        let mut streams = Vec::new();
+        for seen in [0, 3, 5] {
+            let resumed = house.subscribe_in(dialect, id, Some(Resume::After(seen))).await;
+            streams.push((seen, resumed.unwrap()));
+        }
+        for beyond in [Resume::After(6), Resume::Unknown] {
+            let mut frames = house.subscribe_in(dialect, id, Some(beyond)).await.unwrap();
+            assert_eq!(frames.next().await, "5 task working with a gap", "{dialect:?}");
+        }
+        turn.end(done());
+        house.store.until("finish", 1).await;
+        for seen in [0, 3, 5] {
+            let resumed = house.subscribe_in(dialect, id, Some(Resume::After(seen))).await;
+            streams.push((seen, resumed.unwrap()));
+        }
+        for (seen, mut frames) in streams {
+            let found = frames.lines().await;
+            assert!(found[0].starts_with(&format!("{seen} task ")), "{dialect:?} {found:?}");
+            assert_eq!(found[1..found.len() - 1], lines[usize::try_from(seen).unwrap()..]);
+            assert_eq!(found.last().unwrap(), "6 completed");
+        }
+        // Nothing was missed: one last status where the generation shows that.
+        for seen in [Resume::After(6), Resume::After(7), Resume::Unknown] {
+            let resumed = house.subscribe_in(dialect, id, Some(seen)).await;
+            match dialect {
+                Dialect::V1 => assert_eq!(refused(resumed), ErrorKind::UnsupportedOperation),
+                _ => assert_eq!(resumed.unwrap().lines().await, ["6 completed"], "{dialect:?} {seen:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_was_answered_meanwhile_does_not_end_the_stream() {
+    for dialect in Dialect::ALL {
+        let mut house = Setup::plain().open();
+        house.stage.prepare_turn([], ask("which?"));
+        let asked = house.send_for_task(say("one of them")).await;
+        house.stage.turn().await;
+        let call = house.send_aside(say("blue").to(&asked.id));
+        let turn = house.stage.turn().await;
+        let mut open = house.subscribe_in(dialect, &asked.id, Some(Resume::After(1))).await.unwrap();
+        turn.end(done());
+        crate::common::joined(call).await.unwrap();
+        let mut over = house.subscribe_in(dialect, &asked.id, Some(Resume::After(1))).await.unwrap();
+        let missed = ["2 input_required: which?", "3 working", "4 completed"];
+        assert_eq!(over.lines().await[1..], missed, "{dialect:?}");
+        assert_eq!(open.lines().await[1..], missed, "{dialect:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_an_earlier_turn_does_not_end_the_stream() {
+    for dialect in Dialect::ALL {
+        let mut house = Setup::plain().open();
+        house.stage.prepare_turn([], done());
+        let draft = || speaking(Dialect::Draft);
+        let first = task(reply(house.send_as(draft(), say("hello").named("t-1")).await.unwrap()));
+        house.stage.turn().await;
+        house.send_as(draft(), say("more").named("t-1").at_once()).await.unwrap();
+        let turn = house.stage.turn().await;
+        let mut frames = house.subscribe_in(dialect, &first.id, Some(Resume::After(1))).await.unwrap();
+        turn.end(done());
+        let missed = ["2 completed", "3 working", "4 completed"];
+        assert_eq!(frames.lines().await[1..], missed, "{dialect:?}");
     }
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use a2ad_engine::{Clock, Retention};
-use protocol::{ErrorKind, ListTasks, TaskId, TaskState, Timestamp};
+use protocol::{Dialect, ErrorKind, ListTasks, TaskId, TaskState, Timestamp};
 
-use crate::common::{House, Setup, ask, done, refused, say, status_text, within};
+use crate::common::{House, Setup, ask, done, refused, reply, say, speaking, status_text, task, within};
 
 const SPAN: Duration = Duration::from_secs(4);
 
@@ -77,4 +77,70 @@ async fn a_task_whose_client_never_answers_fails() {
     let failed = house.get(&asked.id).await.unwrap();
     assert_eq!(failed.status.state, TaskState::Failed);
     assert_eq!(status_text(&failed).as_deref(), Some("nobody answered in time"));
+}
+
+#[tokio::test]
+async fn a_task_that_was_opened_again_is_not_forgotten() {
+    let clock = clock();
+    let retention = Retention { max_age: SPAN, max_tasks: Some(1), ..Retention::default() };
+    let mut house = Setup::plain().clock(&clock).retention(retention).open();
+    let draft = || speaking(Dialect::Draft);
+    house.stage.prepare_turn([], done());
+    let first = task(reply(house.send_as(draft(), say("hello").named("t-1")).await.unwrap()));
+    house.stage.turn().await;
+    clock.advance(SPAN / 2);
+    house.send_as(draft(), say("more").named("t-1").at_once()).await.unwrap();
+    let turn = house.stage.turn().await;
+    // Others that end now are forgotten in time; this one is open, however long ago it ended.
+    for _ in 0..2 {
+        house.stage.prepare_turn([], done());
+        let marker = house.send_for_task(say("a marker")).await.id;
+        clock.advance(SPAN * 2);
+        until_gone(&house, &marker).await;
+        assert_eq!(house.get(&first.id).await.unwrap().status.state, TaskState::Working);
+    }
+    // Its time begins anew with its next end.
+    turn.end(done());
+    house.store.until("finish", 4).await;
+    clock.advance(SPAN / 2);
+    house.stage.turn().await;
+    house.stage.turn().await;
+    assert_eq!(house.get(&first.id).await.unwrap().history.len(), 2);
+    clock.advance(SPAN);
+    until_gone(&house, &first.id).await;
+}
+
+#[tokio::test]
+async fn the_messages_of_a_forgotten_task_are_known_a_while_longer() {
+    let clock = clock();
+    let retention = Retention { max_age: SPAN, keys: SPAN * 2, ..Retention::default() };
+    let house = Setup::overlapping().clock(&clock).retention(retention).open();
+    let message = say("hello");
+    house.stage.prepare_turn([], done());
+    let first = house.send_for_task(message.clone()).await;
+    clock.advance(SPAN + SPAN / 2);
+    until_gone(&house, &first.id).await;
+    house.stage.prepare_turn([], done());
+    assert_eq!(refused(house.send(message.clone()).await), ErrorKind::TaskNotFound);
+    // Just before its keys are forgotten too; a marker tells that the duty has been there.
+    house.stage.forget_prepared();
+    house.stage.prepare_turn([], done());
+    let marker = house.send_for_task(say("a marker")).await.id;
+    clock.advance(SPAN + SPAN / 4);
+    until_gone(&house, &marker).await;
+    house.stage.prepare_turn([], done());
+    assert_eq!(refused(house.send(message.clone()).await), ErrorKind::TaskNotFound);
+    // Behind that it is a new message.
+    clock.advance(SPAN / 2);
+    let again = within(async {
+        loop {
+            house.stage.forget_prepared();
+            house.stage.prepare_turn([], done());
+            if let Ok(reply) = house.send(message.clone()).await {
+                break task(reply);
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_ne!(again.await.id, first.id);
 }

@@ -1,6 +1,6 @@
 //! Watching a task: from where it stands to its end, however many turns away, and however slowly.
 
-use protocol::{ErrorKind, TaskState};
+use protocol::{Dialect, ErrorKind, TaskState};
 
 use crate::common::{Frames, Setup, artifact, ask, chunk, done, failed, joined, progress, refused, say};
 
@@ -105,4 +105,69 @@ async fn a_task_that_is_over_has_nothing_to_watch() {
     assert_eq!(house.cancel(&id).await.unwrap().status.state, TaskState::Canceled);
     assert_eq!(refused(house.subscribe(&id).await), ErrorKind::UnsupportedOperation);
     assert_eq!(refused(house.subscribe(&"unknown".into()).await), ErrorKind::TaskNotFound);
+}
+
+#[tokio::test]
+async fn the_older_generations_watch_until_the_task_asks() {
+    for dialect in Dialect::ALL {
+        let mut house = Setup::plain().open();
+        house.stage.prepare_turn([], ask("which?"));
+        let asked = house.send_for_task(say("one of them")).await;
+        house.stage.turn().await;
+        // How it stands ends no stream.
+        let mut frames = house.subscribe_in(dialect, &asked.id, None).await.unwrap();
+        assert_eq!(frames.next().await, "2 task input_required");
+        assert!(frames.is_quiet(), "{dialect:?}");
+        house.stage.prepare_turn([], ask("sure?"));
+        house.send(say("blue").to(&asked.id)).await.unwrap();
+        house.stage.turn().await;
+        assert_eq!(frames.next().await, "3 working");
+        assert_eq!(frames.next().await, "4 input_required: sure?");
+        if dialect == Dialect::V1 {
+            assert!(frames.is_quiet());
+            house.stage.prepare_turn([], done());
+            house.send(say("sure").to(&asked.id)).await.unwrap();
+            assert_eq!(frames.lines().await, ["5 working", "6 completed"]);
+        } else {
+            assert!(frames.lines().await.is_empty(), "{dialect:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_older_generations_are_shown_the_end_again() {
+    for outcome in [|| done(), || failed("broken")] {
+        let house = Setup::overlapping().open();
+        house.stage.prepare_turn([artifact("a", "b")], outcome());
+        let task = house.send_for_task(say("hello")).await;
+        let end = if task.status.state == TaskState::Completed { "4 completed" } else { "4 failed: broken" };
+        for dialect in [Dialect::Draft, Dialect::V03, Dialect::V03Proto] {
+            let mut frames = house.subscribe_in(dialect, &task.id, None).await.unwrap();
+            assert_eq!(frames.lines().await, [end], "{dialect:?}");
+            let unknown = house.subscribe_in(dialect, &"unknown".into(), None).await;
+            assert_eq!(refused(unknown), ErrorKind::TaskNotFound);
+        }
+        let refusal = house.subscribe_in(Dialect::V1, &task.id, None).await;
+        assert_eq!(refused(refusal), ErrorKind::UnsupportedOperation);
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_knows_the_artifacts_in_the_order_they_appeared() {
+    let mut house = Setup::plain().open();
+    let (id, turn) = house.begin("hello").await;
+    turn.say([artifact("c", "1"), chunk("a", "2"), artifact("b", "3"), chunk("a", "4"), artifact("c", "5")]);
+    house.store.until("report", 1).await;
+    for dialect in Dialect::ALL {
+        let mut whole = house.subscribe_in(dialect, &id, None).await.unwrap();
+        assert_eq!(whole.next().await, "7 task working");
+        assert_eq!(whole.known_artifacts(), ["c", "a", "b"]);
+        for seen in 2..=7 {
+            let resume = Some(a2ad_engine::Resume::After(seen));
+            let mut resumed = house.subscribe_in(dialect, &id, resume).await.unwrap();
+            assert_eq!(resumed.next().await, format!("{seen} task working without history"));
+            assert_eq!(resumed.known_artifacts(), ["c", "a", "b"]);
+        }
+    }
+    turn.end(done());
 }

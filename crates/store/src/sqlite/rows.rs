@@ -116,6 +116,28 @@ pub(super) fn turn_key(tx: &Connection, task: TaskNo, key: &MessageKey) -> rusql
     .optional()
 }
 
+/// Where a follow-up with this key was recorded in a conversation.
+pub(super) fn turn_key_in_context(
+    tx: &Connection,
+    ids: &Ids,
+    scope: i64,
+    lookup: &ContextLookup,
+    key: &MessageKey,
+) -> Read<Option<KeyUsed>> {
+    let Some(ContextRow { first, .. }) = context(tx, ids, scope, lookup)? else { return Ok(None) };
+    let mut tasks = tx.prepare_cached(
+        "SELECT n FROM tasks WHERE scope = ?1 AND context = ?2 AND context <> n
+         UNION ALL SELECT n FROM tasks WHERE n = ?2 AND scope = ?1",
+    )?;
+    let tasks = tasks.query_map(params![scope, first.0], |row| row.get(0).map(TaskNo))?;
+    for task in tasks {
+        if let Some(used) = turn_key(tx, task?, key)? {
+            return Ok(Some(used));
+        }
+    }
+    Ok(None)
+}
+
 /// Tasks of an owner that have waited for their client since before a time.
 pub(super) fn waiting(tx: &Connection, ids: &Ids, scope: i64, since: i64, max: usize) -> Read<Vec<TaskRow>> {
     // The index's own condition is said again so that the index can be used.

@@ -4,15 +4,15 @@ use engine::{
     Clock, Store,
     ids::TaskNo,
     log::Log,
-    store::{Accept, Advance, Conflict, KeyUsed, MessageKey, NotCommitted, Step, Waiting},
+    store::{Accept, Advance, Among, Conflict, KeyUsed, MessageKey, NotCommitted, Step},
 };
 use protocol::TaskState;
 
 use super::{
     bench::Bench,
     samples::{
-        accept, accepted, advance, asked, at, foreign_scope, found, hand_over, lookup, number, report, says,
-        scope, step, tag, task, told,
+        accept, accepted, advance, asked, asks, at, foreign_scope, found, hand_over, lookup, number, report,
+        says, scope, step, tag, task, told,
     },
 };
 
@@ -21,6 +21,7 @@ on_every_database![
     repetitions_within_one_commit_are_known,
     a_repeated_follow_up_is_recorded_once,
     a_refused_message_does_not_use_its_key,
+    the_first_message_to_a_named_task_is_said_to_that_task,
     keys_are_known_in_the_next_process,
 ];
 
@@ -82,7 +83,7 @@ async fn repetitions_within_one_commit_are_known(bench: &dyn Bench) {
 async fn a_repeated_follow_up_is_recorded_once(bench: &dyn Bench) {
     let store = bench.open();
     let no = accepted(&*store, |_| {}).await;
-    let known = |key: MessageKey| store.turn_key(&scope(), no, key);
+    let known = |key: MessageKey| store.turn_key(&scope(), Among::Task(no), key);
     let name = key(1, 1).unwrap();
     assert_eq!(known(name).await.unwrap(), None);
     advance(&*store, more(no, Some(name))).await.unwrap();
@@ -92,7 +93,7 @@ async fn a_repeated_follow_up_is_recorded_once(bench: &dyn Bench) {
     let met = KeyUsed { task: no, tag: tag(no), seq: 3, same: true };
     assert_eq!(known(name).await.unwrap(), Some(met));
     assert_eq!(known(key(1, 9).unwrap()).await.unwrap(), Some(KeyUsed { same: false, ..met }));
-    assert_eq!(store.turn_key(&foreign_scope(), no, name).await.unwrap(), None);
+    assert_eq!(store.turn_key(&foreign_scope(), Among::Task(no), name).await.unwrap(), None);
     assert_eq!(told(&*store, no).await, ["first", "second", "more", "fourth"]);
     assert_eq!(found(&*store, no).await.row.unanswered, 1);
     // The key belongs to this task: another may have it too, and so may the first message of one.
@@ -111,10 +112,21 @@ async fn a_refused_message_does_not_use_its_key(bench: &dyn Bench) {
     let fresh = keyed(&*store, key(1, 1)).await;
     accept(&*store, fresh).await.unwrap();
 
-    let answer = Advance { step: Step::Resume(Waiting::Interrupted), ..more(no, key(2, 2)) };
+    let answer = Advance { step: Step::Resume(asks(1)), ..more(no, key(2, 2)) };
     let met = Conflict { state: Some(TaskState::Working), fence: 1, unanswered: 0 };
     assert_eq!(advance(&*store, answer).await, Err(NotCommitted::Conflict(met)));
-    assert_eq!(store.turn_key(&scope(), no, key(2, 2).unwrap()).await.unwrap(), None);
+    assert_eq!(store.turn_key(&scope(), Among::Task(no), key(2, 2).unwrap()).await.unwrap(), None);
+    advance(&*store, more(no, key(2, 2))).await.unwrap();
+}
+
+async fn the_first_message_to_a_named_task_is_said_to_that_task(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = accepted(&*store, |task| (task.client_id, task.key) = (Some("t-1".into()), key(1, 1))).await;
+    assert_eq!(advance(&*store, more(no, key(1, 1))).await, Err(used(no, 1, true)));
+    assert_eq!(advance(&*store, more(no, key(1, 2))).await, Err(used(no, 1, false)));
+    let known = KeyUsed { task: no, tag: tag(no), seq: 1, same: true };
+    assert_eq!(store.turn_key(&scope(), Among::Task(no), key(1, 1).unwrap()).await.unwrap(), Some(known));
+    assert_eq!(store.turn_key(&foreign_scope(), Among::Task(no), key(1, 1).unwrap()).await.unwrap(), None);
     advance(&*store, more(no, key(2, 2))).await.unwrap();
 }
 

@@ -3,13 +3,13 @@
 use engine::{
     Clock,
     ids::{Tag, TaskNo},
-    store::{Step, Waiting, Work},
+    store::{Step, Work},
 };
-use protocol::TaskState;
+use protocol::{Dialect, TaskState};
 
 use super::{
     bench::Bench,
-    samples::{accepted, advance, at, found, log, report, says, step, words},
+    samples::{accepted, advance, asks, at, found, log, over, report, says, step, words},
 };
 
 on_every_database![
@@ -19,6 +19,7 @@ on_every_database![
     work_that_was_let_go_counts_no_death,
     deaths_count_until_the_attempts_begin_anew,
     what_was_committed_is_there,
+    turns_skills_and_origins_are_there,
 ];
 
 async fn names_and_keys_are_the_same_in_the_next_process(bench: &dyn Bench) {
@@ -84,16 +85,15 @@ async fn work_that_was_let_go_counts_no_death(bench: &dyn Bench) {
 async fn deaths_count_until_the_attempts_begin_anew(bench: &dyn Bench) {
     const CLAIM: Step = Step::Claim;
     const PAUSE: Step = Step::Pause { fence: 2 };
-    let (again, at_once) =
-        (Step::Again { fence: 2, at: at(0) }, Step::Queue { waiting: Waiting::Interrupted, at: at(0) });
+    let (again, at_once) = (Step::Again { fence: 2, at: at(0) }, Step::Queue { waiting: asks(2), at: at(0) });
     let ways: [(&[Step], i64); 7] = [
         (&[CLAIM], 1),
         (&[CLAIM, Step::Retry { fence: 2, at: at(0) }, CLAIM], 1),
         (&[CLAIM, Step::Release { fence: 2, at: at(0) }, CLAIM], 1),
         (&[CLAIM, Step::Listen, again], 0),
-        (&[CLAIM, PAUSE, Step::Resume(Waiting::Interrupted)], 0),
+        (&[CLAIM, PAUSE, Step::Resume(asks(2))], 0),
         (&[CLAIM, PAUSE, at_once], 0),
-        (&[CLAIM, PAUSE, Step::Settle(Waiting::Interrupted)], 0),
+        (&[CLAIM, PAUSE, Step::Settle(asks(2))], 0),
     ];
     let store = bench.open();
     let mut tasks = Vec::new();
@@ -104,8 +104,7 @@ async fn deaths_count_until_the_attempts_begin_anew(bench: &dyn Bench) {
     for (no, (way, deaths)) in tasks.into_iter().zip(ways) {
         for arrow in way {
             let state = if *arrow == PAUSE { TaskState::InputRequired } else { TaskState::Working };
-            let state =
-                if *arrow == Step::Settle(Waiting::Interrupted) { TaskState::Completed } else { state };
+            let state = if *arrow == Step::Settle(asks(2)) { TaskState::Completed } else { state };
             advance(&*store, says(no, *arrow, state, "on")).await.unwrap();
         }
         assert_eq!(found(&*store, no).await.row.deaths, deaths, "{way:?}");
@@ -125,4 +124,30 @@ async fn what_was_committed_is_there(bench: &dyn Bench) {
     for (before, after) in before.iter().zip(&after) {
         assert_eq!((before.kind(), before.v1()), (after.kind(), after.v1()));
     }
+}
+
+async fn turns_skills_and_origins_are_there(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = accepted(&*store, |task| {
+        (task.state, task.work) = (TaskState::Completed, Work::Idle);
+        (task.skill, task.origin) = (Some("draw".into()), Dialect::Draft);
+        task.client_id = Some("t-1".into());
+    })
+    .await;
+    advance(&*store, says(no, Step::Settle(over(1)), TaskState::Failed, "second")).await.unwrap();
+    advance(&*store, says(no, Step::Resume(over(2)), TaskState::Working, "third")).await.unwrap();
+    let store = bench.reopen(store, &Clock::manual(at(9)));
+    let row = found(&*store, no).await.row;
+    assert_eq!((row.turn, row.skill.as_deref(), row.origin), (3, Some("draw"), Dialect::Draft));
+    assert_eq!((row.client_id, row.deaths), (Some("t-1".into()), 1));
+    assert_eq!(store.due(at(9), 10).await.unwrap().tasks, [no]);
+    // The next process ends the turn, and a client opens the fourth.
+    let fence = advance(&*store, step(no, Step::Claim)).await.unwrap().fence;
+    advance(&*store, says(no, Step::Finish { fence }, TaskState::Completed, "done")).await.unwrap();
+    let queue = Step::Queue { waiting: over(fence), at: at(20) };
+    advance(&*store, says(no, queue, TaskState::Working, "fourth")).await.unwrap();
+    let store = bench.reopen(store, &Clock::manual(at(9)));
+    let row = found(&*store, no).await.row;
+    assert_eq!((row.turn, row.attempt, row.deaths), (4, 0, 0));
+    assert_eq!(store.due(at(20), 10).await.unwrap().tasks, [no]);
 }

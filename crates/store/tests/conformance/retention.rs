@@ -3,13 +3,18 @@
 use engine::{
     Store,
     ids::TaskNo,
-    store::{Accept, Expired, Expiry, KeyUsed, ListQuery, MessageKey, NotCommitted, Step, Visibility, Work},
+    store::{
+        Accept, Advance, Ended, Expired, Expiry, KeyUsed, ListQuery, Lookup, MessageKey, NotCommitted, Step,
+        Visibility, Work,
+    },
 };
 use protocol::TaskState;
 
 use super::{
     bench::Bench,
-    samples::{accept, accepted, advance, at, found, log, lookup, number, save, says, scope, tag, task},
+    samples::{
+        accept, accepted, advance, at, ended, found, log, lookup, number, over, save, says, scope, tag, task,
+    },
 };
 
 on_every_database![
@@ -19,11 +24,20 @@ on_every_database![
     a_purged_task_is_empty_but_knows_its_keys,
     an_open_task_is_never_purged,
     a_purged_task_is_dropped_after_its_time,
+    the_name_of_a_purged_task_is_free,
+    a_task_that_is_open_again_is_not_forgotten,
+    the_time_of_a_task_begins_anew_with_its_last_end,
+    a_task_that_ended_again_since_it_was_seen_is_not_forgotten,
 ];
 
 fn expiry() -> Expiry {
     let (ended_before, waiting_since) = (at(0), at(0));
     Expiry { agent: scope().agent().to_owned(), ended_before, max_tasks: None, waiting_since, max: 100 }
+}
+
+/// The numbers of tasks.
+fn numbers(tasks: &[Ended]) -> Vec<TaskNo> {
+    tasks.iter().map(|ended| ended.no).collect()
 }
 
 async fn expired(store: &dyn Store, expiry: Expiry) -> Expired {
@@ -52,10 +66,10 @@ async fn finished_tasks_expire_from_the_oldest_on(bench: &dyn Bench) {
     let cases = [(10, vec![]), (11, vec![oldest]), (21, vec![oldest, old]), (99, vec![oldest, old, young])];
     for (before, tasks) in cases {
         let found = expired(&*store, Expiry { ended_before: at(before), ..expiry() }).await;
-        assert_eq!(found.finished, tasks, "{before}");
+        assert_eq!(numbers(&found.finished), tasks, "{before}");
     }
     let few = expired(&*store, Expiry { ended_before: at(99), max: 2, ..expiry() }).await;
-    assert_eq!(few.finished, [oldest, old]);
+    assert_eq!(numbers(&few.finished), [oldest, old]);
 }
 
 async fn surplus_finished_tasks_expire(bench: &dyn Bench) {
@@ -67,7 +81,7 @@ async fn surplus_finished_tasks_expire(bench: &dyn Bench) {
     }
     for (kept, surplus) in [(4, vec![]), (3, vec![tasks[1]]), (1, vec![tasks[1], tasks[3], tasks[2]])] {
         let found = expired(&*store, Expiry { max_tasks: Some(kept), ..expiry() }).await;
-        assert_eq!(found.finished, surplus, "{kept}");
+        assert_eq!(numbers(&found.finished), surplus, "{kept}");
     }
 }
 
@@ -91,14 +105,16 @@ async fn a_purged_task_is_empty_but_knows_its_keys(bench: &dyn Bench) {
     let finish = says(no, Step::Finish { fence: 1 }, TaskState::Completed, "done");
     advance(&*store, save(finish, "saved")).await.unwrap();
     let neighbour = since(&*store, TaskState::Completed, 0).await;
-    assert_eq!(store.purge(vec![no]).await.unwrap(), 1);
-    assert_eq!(store.purge(vec![no]).await.unwrap(), 0, "once is enough");
+    let seen = ended(&*store, no).await;
+    assert_eq!(store.purge(vec![seen]).await.unwrap(), 1);
+    assert_eq!(store.purge(vec![seen]).await.unwrap(), 0, "once is enough");
 
     assert!(log(&*store, no).await.is_empty());
-    let purged = found(&*store, no).await;
-    assert_eq!((purged.row.visibility, purged.row.size), (Visibility::Purged, 0));
-    assert!(purged.log.is_empty() && purged.doc.is_none());
-    assert_eq!(store.work(no).await.unwrap().and_then(|work| work.saved), None);
+    assert!(store.find(&scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
+    let purged = store.work(no).await.unwrap().unwrap();
+    assert_eq!((purged.snapshot.row.visibility, purged.snapshot.row.size), (Visibility::Purged, 0));
+    assert!(purged.snapshot.log.is_empty() && purged.snapshot.doc.is_none());
+    assert_eq!(purged.saved, None);
     let query = ListQuery { context: None, state: None, since: None, after: None, size: 100 };
     let page = store.list(&scope(), query).await.unwrap();
     assert_eq!((page.tasks.len(), page.tasks[0].row.no, page.total), (1, neighbour, 1));
@@ -114,11 +130,13 @@ async fn an_open_task_is_never_purged(bench: &dyn Bench) {
     let mut open = Vec::new();
     for state in [TaskState::Submitted, TaskState::Working, TaskState::InputRequired, TaskState::AuthRequired]
     {
-        open.push(since(&*store, state, 0).await);
+        let no = since(&*store, state, 0).await;
+        open.push(ended(&*store, no).await);
     }
     assert_eq!(store.purge(open.clone()).await.unwrap(), 0);
-    assert_eq!(store.purge(vec![number(&*store).await]).await.unwrap(), 0);
-    for no in open {
+    let nobody = Ended { no: number(&*store).await, last_seq: 2 };
+    assert_eq!(store.purge(vec![nobody]).await.unwrap(), 0);
+    for no in numbers(&open) {
         assert_eq!(log(&*store, no).await.len(), 2, "{no:?}");
     }
 }
@@ -132,7 +150,7 @@ async fn a_purged_task_is_dropped_after_its_time(bench: &dyn Bench) {
     })
     .await;
     let kept = since(&*store, TaskState::Completed, 5).await;
-    store.purge(vec![no]).await.unwrap();
+    store.purge(vec![ended(&*store, no).await]).await.unwrap();
     assert_eq!(store.drop_purged(at(10), 100).await.unwrap(), 0, "not yet");
     assert_eq!(store.drop_purged(at(11), 100).await.unwrap(), 1);
     assert!(store.find(&scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
@@ -141,4 +159,96 @@ async fn a_purged_task_is_dropped_after_its_time(bench: &dyn Bench) {
     // With the row its key is free again.
     let again = Accept { key: Some(key), ..task(number(&*store).await) };
     accept(&*store, again).await.unwrap();
+}
+
+/// A client opens a finished task again, and it stands in this state from then on.
+async fn open_again(store: &dyn Store, no: TaskNo, state: TaskState, millis: i64) {
+    let waiting = over(found(store, no).await.row.fence);
+    let arrow = if state.is_settled() { Step::Settle(waiting) } else { Step::Resume(waiting) };
+    let status = Some((state, at(millis)));
+    advance(store, Advance { status, ..says(no, arrow, state, "again") }).await.unwrap();
+}
+
+async fn the_name_of_a_purged_task_is_free(bench: &dyn Bench) {
+    let store = bench.open();
+    let named = || Lookup { ours: None, name: "t-1".into() };
+    let finished = |task: &mut Accept| {
+        (task.state, task.work) = (TaskState::Completed, Work::Idle);
+        task.client_id = Some("t-1".into());
+    };
+    let mut before = accepted(&*store, finished).await;
+    for _ in 0..3 {
+        assert_eq!(store.purge(vec![ended(&*store, before).await]).await.unwrap(), 1);
+        assert!(store.find(&scope(), named()).await.unwrap().is_none());
+        let next = accepted(&*store, finished).await;
+        assert_eq!(store.find(&scope(), named()).await.unwrap().unwrap().row.no, next);
+        before = next;
+    }
+    // What is dropped later takes no name from who has it now.
+    assert_eq!(store.drop_purged(at(99), 100).await.unwrap(), 3);
+    assert_eq!(store.find(&scope(), named()).await.unwrap().unwrap().row.no, before);
+}
+
+async fn a_task_that_is_open_again_is_not_forgotten(bench: &dyn Bench) {
+    let store = bench.open();
+    let states = [TaskState::Working, TaskState::InputRequired, TaskState::AuthRequired, TaskState::Working];
+    let (mut open, mut seen) = (Vec::new(), Vec::new());
+    for state in states {
+        let no = since(&*store, TaskState::Completed, 10).await;
+        seen.push(ended(&*store, no).await);
+        open_again(&*store, no, state, 20).await;
+        open.push(no);
+    }
+    let queued = open[3];
+    let release = Step::Release { fence: 2, at: at(20) };
+    advance(&*store, says(queued, release, TaskState::Working, "later")).await.unwrap();
+    let marker = since(&*store, TaskState::Completed, 5).await;
+    let everything = Expiry { ended_before: at(i64::MAX), ..expiry() };
+    assert_eq!(numbers(&expired(&*store, everything).await.finished), [marker]);
+    let surplus = Expiry { max_tasks: Some(0), ..expiry() };
+    assert_eq!(numbers(&expired(&*store, surplus).await.finished), [marker], "they count as open");
+    // Whoever looked before they were opened again takes nothing from them.
+    for no in &open {
+        seen.push(ended(&*store, *no).await);
+    }
+    assert_eq!(store.purge(seen).await.unwrap(), 0);
+    assert_eq!(store.drop_purged(at(i64::MAX), 100).await.unwrap(), 0);
+    for no in open {
+        let snapshot = found(&*store, no).await;
+        assert_eq!((snapshot.row.visibility, snapshot.row.turn), (Visibility::Visible, 2), "{no:?}");
+        assert!(log(&*store, no).await.len() >= 3, "{no:?}");
+    }
+}
+
+async fn the_time_of_a_task_begins_anew_with_its_last_end(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = since(&*store, TaskState::Completed, 10).await;
+    open_again(&*store, no, TaskState::Working, 20).await;
+    let status = Some((TaskState::Failed, at(30)));
+    let end = says(no, Step::Finish { fence: 2 }, TaskState::Failed, "no");
+    advance(&*store, Advance { status, ..end }).await.unwrap();
+    for (before, tasks) in [(11, vec![]), (30, vec![]), (31, vec![no])] {
+        let found = expired(&*store, Expiry { ended_before: at(before), ..expiry() }).await;
+        assert_eq!(numbers(&found.finished), tasks, "{before}");
+    }
+    store.purge(vec![ended(&*store, no).await]).await.unwrap();
+    assert_eq!(store.drop_purged(at(30), 100).await.unwrap(), 0, "its last end counts");
+    assert_eq!(store.drop_purged(at(31), 100).await.unwrap(), 1);
+    // The same where the turn began and ended in one change.
+    let no = since(&*store, TaskState::Completed, 10).await;
+    open_again(&*store, no, TaskState::Completed, 40).await;
+    store.purge(vec![ended(&*store, no).await]).await.unwrap();
+    assert_eq!(store.drop_purged(at(40), 100).await.unwrap(), 0);
+    assert_eq!(store.drop_purged(at(41), 100).await.unwrap(), 1);
+}
+
+async fn a_task_that_ended_again_since_it_was_seen_is_not_forgotten(bench: &dyn Bench) {
+    let store = bench.open();
+    let no = since(&*store, TaskState::Completed, 10).await;
+    let expired = expired(&*store, Expiry { ended_before: at(11), ..expiry() }).await.finished;
+    assert_eq!(numbers(&expired), [no]);
+    open_again(&*store, no, TaskState::Completed, 50).await;
+    assert_eq!(store.purge(expired).await.unwrap(), 0);
+    assert_eq!(log(&*store, no).await.len(), 3);
+    assert_eq!(store.purge(vec![ended(&*store, no).await]).await.unwrap(), 1);
 }

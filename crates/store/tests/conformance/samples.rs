@@ -8,8 +8,8 @@ use engine::{
     ids::{Tag, TaskNo},
     log::{Entry, Log},
     store::{
-        Accept, Advance, Change, Committed, Lookup, NewContext, NotCommitted, Receipt, Snapshot, Step,
-        Visibility, Work,
+        Accept, Advance, Change, Committed, Ended, Lookup, NewContext, NotCommitted, Receipt, Snapshot, Step,
+        Visibility, Waiting, When, Work,
     },
     task::Names,
 };
@@ -114,6 +114,16 @@ pub(crate) fn says(no: TaskNo, arrow: Step, state: TaskState, text: &str) -> Adv
     Advance { log: Log::pack([status(state, text)]), status: Some((state, at(0))), ..step(no, arrow) }
 }
 
+/// A task waits for its client's answer since the turn of this fence.
+pub(crate) const fn asks(fence: i64) -> Waiting {
+    Waiting { when: When::Interrupted, fence }
+}
+
+/// A task is over since the turn of this fence.
+pub(crate) const fn over(fence: i64) -> Waiting {
+    Waiting { when: When::Over, fence }
+}
+
 /// The holder of the first fence records these words.
 pub(crate) fn report(no: TaskNo, words: &[&str]) -> Advance {
     let log = Log::pack(words.iter().map(|word| status(TaskState::Working, word)));
@@ -160,6 +170,11 @@ pub(crate) fn lookup(store: &dyn Store, no: TaskNo, tag: Tag) -> Lookup {
 /// A task of [`scope`] that must be there.
 pub(crate) async fn found(store: &dyn Store, no: TaskNo) -> Snapshot {
     store.find(&scope(), lookup(store, no, tag(no))).await.unwrap().unwrap()
+}
+
+/// A task of [`scope`] as whoever empties it has seen it.
+pub(crate) async fn ended(store: &dyn Store, no: TaskNo) -> Ended {
+    Ended { no, last_seq: found(store, no).await.row.last_seq }
 }
 
 /// The whole log of a task of [`scope`], whatever of it a snapshot may have folded already.

@@ -3,14 +3,14 @@
 use engine::{
     Clock,
     log::Log,
-    store::{Advance, Snapshot, Step, Waiting},
+    store::{Advance, Snapshot, Step},
     task::{Names, fold},
 };
 use protocol::{Task, TaskState};
 
 use super::{
     bench::Bench,
-    samples::{accepted, advance, artifact, asked, at, found, log, says, status, step},
+    samples::{accepted, advance, artifact, asked, asks, at, found, log, says, status, step},
 };
 
 on_every_database![a_snapshot_adds_up_to_the_log, a_snapshot_says_as_much_as_its_row];
@@ -48,10 +48,8 @@ async fn a_snapshot_adds_up_to_the_log(bench: &dyn Bench) {
         }
         let events = Log::pack([asked(TaskState::Working, "that one")]);
         let status = Some((TaskState::Working, at(0)));
-        let resumed =
-            advance(&*store, Advance { log: events, status, ..step(no, Step::Resume(Waiting::Interrupted)) })
-                .await
-                .unwrap();
+        let resumed = Advance { log: events, status, ..step(no, Step::Resume(asks(fence))) };
+        let resumed = advance(&*store, resumed).await.unwrap();
         fence = resumed.fence;
     }
     let snapshot = found(&*store, no).await;

@@ -6,7 +6,7 @@ use engine::{
     Clock, Store,
     ids::TaskNo,
     log::Log,
-    store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, Waiting, Work},
+    store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, Work},
     task::fold,
 };
 use protocol::{TaskState, Timestamp};
@@ -14,7 +14,7 @@ use protocol::{TaskState, Timestamp};
 use super::{
     bench::Bench,
     reference::Row,
-    samples::{accept, advance, artifact, at, log, number, says, status, step, task},
+    samples::{accept, advance, artifact, asks, at, log, number, over, says, status, step, task},
 };
 
 on_every_database![
@@ -97,13 +97,13 @@ const ASK_AUTH: Arrow = to(TaskState::AuthRequired, |fence| Step::Pause { fence 
 const RETRY: Arrow = to(TaskState::Working, |fence| Step::Retry { fence, at: at(100) });
 const AGAIN: Arrow = says_nothing(|fence| Step::Again { fence, at: at(90) });
 const RELEASE: Arrow = says_nothing(|fence| Step::Release { fence, at: at(110) });
-const RESUME: Arrow = to(TaskState::Working, |_| Step::Resume(Waiting::Interrupted));
-const QUEUE: Arrow = to(TaskState::Working, |_| Step::Queue { waiting: Waiting::Interrupted, at: at(95) });
-const SETTLE: Arrow = to(TaskState::Completed, |_| Step::Settle(Waiting::Interrupted));
-const SETTLE_ASKING: Arrow = to(TaskState::InputRequired, |_| Step::Settle(Waiting::Interrupted));
-const REOPEN: Arrow = to(TaskState::Working, |_| Step::Resume(Waiting::Over));
-const REOPEN_LATER: Arrow = to(TaskState::Working, |_| Step::Queue { waiting: Waiting::Over, at: at(97) });
-const REOPEN_AND_SETTLE: Arrow = to(TaskState::Completed, |_| Step::Settle(Waiting::Over));
+const RESUME: Arrow = to(TaskState::Working, |fence| Step::Resume(asks(fence)));
+const QUEUE: Arrow = to(TaskState::Working, |fence| Step::Queue { waiting: asks(fence), at: at(95) });
+const SETTLE: Arrow = to(TaskState::Completed, |fence| Step::Settle(asks(fence)));
+const SETTLE_ASKING: Arrow = to(TaskState::InputRequired, |fence| Step::Settle(asks(fence)));
+const REOPEN: Arrow = to(TaskState::Working, |fence| Step::Resume(over(fence)));
+const REOPEN_LATER: Arrow = to(TaskState::Working, |fence| Step::Queue { waiting: over(fence), at: at(97) });
+const REOPEN_AND_SETTLE: Arrow = to(TaskState::Completed, |fence| Step::Settle(over(fence)));
 const LISTEN: Arrow = to(TaskState::Working, |_| Step::Listen);
 const CANCEL: Arrow = to(TaskState::Canceled, |_| Step::Cancel);
 
@@ -135,8 +135,7 @@ const ARROWS: [Arrow; 21] = [
 
 impl Arrow {
     fn is_of_holder(self) -> bool {
-        let step = (self.step)(0);
-        step.effects().fence.is_some() && !matches!(step, Step::Expire { .. })
+        (self.step)(0).effects().held
     }
 
     /// The step as the engine would hand it over; it always saves, to see what a refused one leaves behind.

@@ -30,6 +30,7 @@ pub(super) struct Life {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) standing: Standing,
+    pub(super) turn: i64,
     pub(super) last_seq: Seq,
     pub(super) fence: i64,
     pub(super) attempt: i64,
@@ -50,8 +51,16 @@ impl Life {
     /// A message became a task.
     pub(super) fn begin(names: &Names, log: &Log, standing: Standing, work: Work) -> Self {
         let ran = i64::from(!matches!(work, Work::Due(_)));
-        let row =
-            Row { standing, last_seq: log.len(), fence: ran, attempt: ran, deaths: 0, unanswered: 0, work };
+        let row = Row {
+            standing,
+            turn: 1,
+            last_seq: log.len(),
+            fence: ran,
+            attempt: ran,
+            deaths: 0,
+            unanswered: 0,
+            work,
+        };
         let mut life = Self {
             row,
             segments: Vec::new(),
@@ -62,7 +71,7 @@ impl Life {
             run: None,
             former: Vec::new(),
         };
-        life.append(log);
+        life.append(log, false);
         if work == Work::Held {
             life.take_up(standing);
         }
@@ -71,8 +80,8 @@ impl Life {
 
     /// What a store does with a change. Every column of the table is read here.
     pub(super) fn commit(&mut self, advance: &Advance) -> Result<(), Conflict> {
-        let Effects { from, fence, held, due, max_unanswered, fence_step, attempts, unanswered, work } =
-            advance.step.effects();
+        let Effects { from, fence, held, due, max_unanswered, .. } = advance.step.effects();
+        let Effects { fence_step, turn_step, attempts, unanswered, work, .. } = advance.step.effects();
         let row = &mut self.row;
         let allowed = from.contains(row.standing.state)
             && fence.is_none_or(|fence| fence == row.fence)
@@ -87,10 +96,11 @@ impl Life {
         row.standing.visibility = advance.visibility.unwrap_or(row.standing.visibility);
         row.last_seq += advance.log.len();
         row.fence += fence_step;
+        row.turn += turn_step;
         row.attempt = count(attempts, row.attempt);
         row.unanswered = count(unanswered, row.unanswered);
         row.work = work.unwrap_or(row.work);
-        self.append(&advance.log);
+        self.append(&advance.log, turn_step == 1);
         Ok(())
     }
 
@@ -123,16 +133,21 @@ impl Life {
         &self.segments
     }
 
-    /// Nothing follows an ending, and only the first entry says submitted.
-    fn append(&mut self, log: &Log) {
+    /// Nothing follows an ending but the message that begins the next turn, and only the first entry says
+    /// submitted.
+    fn append(&mut self, log: &Log, mut reopens: bool) {
         if log.is_empty() {
+            assert!(!reopens, "a turn begins with nothing");
             return;
         }
         for entry in log.entries() {
-            assert!(!ends(self.last), "{:?} follows {:?}", entry.kind(), self.last);
+            let asks = entry.rider().expect("it was just packed").is_some();
+            let begins = std::mem::take(&mut reopens);
+            assert_eq!(ends(self.last), begins, "{:?} follows {:?}", entry.kind(), self.last);
+            assert!(asks || !begins, "{:?} begins a turn", entry.kind());
             let submits = entry.kind() == Kind::Status(TaskState::Submitted);
             assert_eq!(submits, self.entries == 0, "entry {} is {:?}", self.entries + 1, entry.kind());
-            self.asked += usize::from(entry.rider().expect("it was just packed").is_some());
+            self.asked += usize::from(asks);
             self.entries += 1;
             self.last = entry.kind();
             fold::apply(&mut self.task, entry).expect("it was just packed");
@@ -161,7 +176,15 @@ impl Life {
         assert_eq!(visibility == Visibility::Hidden, self.last == Kind::Message, "{row:?}");
         assert!(visibility != Visibility::Undecided || self.entries == 1, "shown, but not decided: {row:?}");
         let Some(before) = before else { return };
-        assert!(!before.standing.state.is_terminal() || before == row, "{before:?} became {row:?}");
+        match row.turn - before.turn {
+            0 => assert!(!before.standing.state.is_terminal() || before == row, "{before:?} became {row:?}"),
+            1 => {
+                let ended = matches!(before.standing.state, TaskState::Completed | TaskState::Failed);
+                assert!(ended && visibility == Visibility::Visible, "{before:?} became {row:?}");
+                assert_eq!(row.unanswered, 0, "{before:?} became {row:?}");
+            }
+            _ => panic!("{before:?} became {row:?}"),
+        }
         assert!(state != TaskState::Submitted || before.standing.state == state, "{before:?} became {row:?}");
         let decided = before.standing.visibility;
         assert!(decided == Visibility::Undecided || decided == visibility, "{before:?} became {row:?}");
@@ -175,11 +198,13 @@ impl Life {
         for segment in &self.segments {
             let log = Log::unpack(segment.clone()).expect("it was packed");
             for entry in log.entries() {
-                endings += usize::from(ends(entry.kind()));
+                endings += i64::from(ends(entry.kind()));
                 fold::apply(&mut task, entry).expect("it was packed");
             }
         }
-        assert!(endings <= 1, "{endings} endings");
+        // Each turn ends once, but for the last if that is open.
+        let expected = self.row.turn - i64::from(!self.is_over());
+        assert_eq!(endings, expected, "endings of {} turns", self.row.turn);
         assert_eq!(task, self.task);
         let asked = task.history.iter().filter(|message| message.role == Role::User).count();
         assert!(asked == self.asked || task.history.len() == fold::MAX_HISTORY, "{asked} of {}", self.asked);

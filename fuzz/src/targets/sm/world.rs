@@ -9,7 +9,7 @@ use bytes::Bytes;
 use engine::{
     Outcome, Update,
     log::Log,
-    store::{Advance, Conflict, MAX_UNANSWERED, Step, Visibility, Waiting, Work},
+    store::{Advance, Conflict, MAX_UNANSWERED, Step, Visibility, Waiting, When, Work},
     task::{
         Names, Standing,
         admit::{self, FollowUp},
@@ -17,7 +17,7 @@ use engine::{
         cancel,
     },
 };
-use protocol::{Artifact, Event, Message, Part, Role, TaskState, Timestamp};
+use protocol::{Artifact, Dialect, Event, Message, Part, Role, TaskState, Timestamp};
 
 use super::life::{Life, Row};
 
@@ -56,11 +56,21 @@ pub(super) const ACTS: &[(&str, Act)] = &[
     ("look", |world| world.looked = world.shown()),
     ("late", |world| world.seen = world.looked),
     // A client says more or answers: a slot is free; none is; the agent overlaps.
-    ("answer", |world| world.follow_up(Taken::Up)),
-    ("answer-queued", |world| world.follow_up(Taken::Later)),
-    ("answer-overlap", |world| world.follow_up(Taken::Overlapping(None))),
-    ("answer-overlap-done", |world| world.follow_up(Taken::Overlapping(Some(Outcome::done())))),
-    ("answer-overlap-asks", |world| world.follow_up(Taken::Overlapping(Some(asks_auth())))),
+    ("answer", |world| world.follow_up(V1, Taken::Up)),
+    ("answer-queued", |world| world.follow_up(V1, Taken::Later)),
+    ("answer-overlap", |world| world.follow_up(V1, Taken::Overlapping(None))),
+    ("answer-overlap-done", |world| world.follow_up(V1, Taken::Overlapping(Some(Outcome::done())))),
+    ("answer-overlap-asks", |world| world.follow_up(V1, Taken::Overlapping(Some(asks_auth())))),
+    // A client of the first draft does the same, and opens again what has ended.
+    ("draft", |world| world.follow_up(DRAFT, Taken::Up)),
+    ("draft-queued", |world| world.follow_up(DRAFT, Taken::Later)),
+    ("draft-overlap", |world| world.follow_up(DRAFT, Taken::Overlapping(None))),
+    ("draft-overlap-done", |world| world.follow_up(DRAFT, Taken::Overlapping(Some(Outcome::done())))),
+    ("draft-overlap-asks", |world| world.follow_up(DRAFT, Taken::Overlapping(Some(asks_input())))),
+    // Or by the first end it saw, however often the task has been opened since.
+    ("draft-late", |world| world.follow_up_late(Taken::Up)),
+    ("draft-late-queued", |world| world.follow_up_late(Taken::Later)),
+    ("draft-late-overlap-done", |world| world.follow_up_late(Taken::Overlapping(Some(Outcome::done())))),
     ("elsewhere", World::follow_up_elsewhere),
     ("cancel", World::cancel),
     // Nobody has answered in time.
@@ -75,8 +85,12 @@ pub(super) const ACTS: &[(&str, Act)] = &[
     // Somebody who held the work before writes on.
     ("stale-report", |world| world.write_stale(|fence, _| Step::Report { fence }, TaskState::Working)),
     ("stale-done", |world| world.write_stale(|fence, _| Step::Finish { fence }, TaskState::Completed)),
+    ("stale-retry", |world| world.write_stale(|fence, at| Step::Retry { fence, at }, TaskState::Working)),
     ("stale-release", |world| world.write_stale(|fence, at| Step::Release { fence, at }, TaskState::Working)),
 ];
+
+const V1: Dialect = Dialect::V1;
+const DRAFT: Dialect = Dialect::Draft;
 
 /// How often a turn is tried before it is given up.
 const ATTEMPTS: i64 = 6;
@@ -97,6 +111,8 @@ pub(super) struct World {
     said: Vec<Update>,
     /// What somebody saw who looked.
     looked: Option<Row>,
+    /// The first end of the task that clients saw.
+    first_end: Option<Row>,
     /// What decides the next act from outside, if not how things are.
     seen: Option<Row>,
     /// The steps that were tried, and whether they were taken.
@@ -120,6 +136,8 @@ impl World {
         if let Some(life) = &self.life {
             life.check(before.filter(|_| lives == self.lives));
         }
+        let end = self.shown().filter(|row| row.standing.state.is_terminal());
+        self.first_end = self.first_end.or(end);
     }
 
     pub(super) fn check_whole(&self) {
@@ -192,7 +210,7 @@ impl World {
         let log = Log::pack([opening].into_iter().chain(events.into_iter().map(|event| (event, None))));
         self.life = Some(Life::begin(&NAMES, &log, standing, work));
         self.lives += 1;
-        (self.looked, self.seen) = (None, None);
+        (self.looked, self.first_end, self.seen) = (None, None, None);
     }
 
     fn say(&mut self, update: Update) {
@@ -278,17 +296,25 @@ impl World {
         self.end_run();
     }
 
-    fn follow_up(&mut self, taken: Taken) {
-        let Some((now, seen)) = self.look().map(|(now, seen)| (now.standing.state, seen.standing.state))
-        else {
-            return;
-        };
-        let verdict = admit::follow_up(&NAMES, seen, None);
-        assert_eq!(verdict.is_err(), seen.is_terminal(), "{verdict:?}");
+    fn follow_up(&mut self, dialect: Dialect, taken: Taken) {
+        let Some((now, seen)) = self.look() else { return };
+        let state = seen.standing.state;
+        let verdict = admit::follow_up(&NAMES, state, None, dialect);
+        let reopens = dialect == DRAFT && may_reopen(state);
+        assert_eq!(verdict.is_err(), state.is_terminal() && !reopens, "{verdict:?}");
+        let waiting = |when| Waiting { when, fence: seen.fence };
         match verdict {
             Err(_) => {}
-            Ok(FollowUp::More) => self.say_more(now),
-            Ok(FollowUp::Answer) => self.answer(taken, now),
+            Ok(FollowUp::More) => self.say_more(now.standing.state),
+            Ok(FollowUp::Answer) => self.answer(waiting(When::Interrupted), taken, now),
+            Ok(FollowUp::Reopen) => self.answer(waiting(When::Over), taken, now),
+        }
+    }
+
+    fn follow_up_late(&mut self, taken: Taken) {
+        if self.first_end.is_some() {
+            self.seen = self.first_end;
+            self.follow_up(DRAFT, taken);
         }
     }
 
@@ -303,38 +329,44 @@ impl World {
         assert!(taken.is_ok() != (now.is_settled() || full), "{now:?}: {taken:?}");
     }
 
-    /// An answer is taken by a task that waits for one, whatever the client saw.
-    fn answer(&mut self, taken: Taken, now: TaskState) {
+    /// An answer is taken by a task that waits for it, and a message that opens a task again by one that is over,
+    /// both since the turn whose end the client saw.
+    fn answer(&mut self, waiting: Waiting, taken: Taken, now: Row) {
         let mut events = vec![admit::go_on(&NAMES, ask(), self.now())];
         let mut standing = Standing { state: TaskState::Working, visibility: Visibility::Visible };
-        let mut step = Step::Resume(Waiting::Interrupted);
+        let mut step = Step::Resume(waiting);
         match taken {
             Taken::Up => {}
-            Taken::Later => step = Step::Queue { waiting: Waiting::Interrupted, at: self.now() },
+            Taken::Later => step = Step::Queue { waiting, at: self.now() },
             Taken::Overlapping(outcome) => {
                 let advanced = self.advance(standing, outcome);
                 events.extend(advanced.events.into_iter().map(|event| (event, None)));
                 standing = advanced.standing;
-                step = if advanced.ended {
-                    Step::Settle(Waiting::Interrupted)
-                } else {
-                    Step::Resume(Waiting::Interrupted)
-                };
+                step = if advanced.ended { Step::Settle(waiting) } else { Step::Resume(waiting) };
             }
         }
         let change = Advance { status: Some((standing.state, self.now())), ..self.step(step, events) };
         let result = self.commit(&change);
-        assert_eq!(result.is_ok(), now.is_interrupted(), "{step:?} met {result:?}");
-        if let (Ok(()), Step::Resume(Waiting::Interrupted), Some(life)) = (result, step, &mut self.life) {
+        let state = now.standing.state;
+        let waits = match waiting.when {
+            When::Interrupted => state.is_interrupted(),
+            When::Over => may_reopen(state),
+        };
+        assert_eq!(result.is_ok(), waits && now.fence == waiting.fence, "{step:?} met {result:?}");
+        if let (Ok(()), Step::Resume(_), Some(life)) = (result, step, &mut self.life) {
             life.take_up(standing);
         }
     }
 
     fn follow_up_elsewhere(&mut self) {
         if let Some(state) = self.shown().map(|row| row.standing.state) {
-            admit::follow_up(&NAMES, state, Some(&"elsewhere".into()))
-                .expect_err("a task has one conversation");
-            assert_eq!(admit::follow_up(&NAMES, state, Some(&NAMES.context)).is_err(), state.is_terminal());
+            for dialect in Dialect::ALL {
+                admit::follow_up(&NAMES, state, Some(&"elsewhere".into()), dialect)
+                    .expect_err("a task has one conversation");
+                let here = admit::follow_up(&NAMES, state, Some(&NAMES.context), dialect);
+                let reopens = dialect == DRAFT && may_reopen(state);
+                assert_eq!(here.is_err(), state.is_terminal() && !reopens, "{here:?}");
+            }
         }
     }
 
@@ -478,6 +510,11 @@ impl World {
 /// There is one task at a time.
 const NO: engine::ids::TaskNo = engine::ids::TaskNo(1);
 
+/// What was canceled or rejected stays so.
+fn may_reopen(state: TaskState) -> bool {
+    matches!(state, TaskState::Completed | TaskState::Failed)
+}
+
 fn asks_input() -> Outcome {
     Outcome::NeedInput { message: word("which?") }
 }
@@ -496,4 +533,72 @@ fn word(text: &str) -> Message {
 
 fn piece(append: bool) -> Update {
     Update::Artifact { artifact: Artifact::new("artifact", vec![Part::text("piece")]), append, last: !append }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{TARGET, corpus, play, script};
+    use crate::mutate::Mutator;
+
+    #[test]
+    fn a_task_that_has_ended_is_opened_again_by_the_draft_alone() {
+        let lives = [
+            ("at-once done draft artifact report done", "completed", 2),
+            ("at-once failed draft-queued claim need-input draft done", "completed", 2),
+            (
+                "artifact overlap-done artifact draft-overlap-done draft-overlap-asks answer failed",
+                "failed",
+                3,
+            ),
+            ("send need-input expire draft-overlap done draft draft need-auth claim rejected", "rejected", 3),
+            (
+                "at-once answer*3 done draft crash claim stale-done halt claim done stale-report",
+                "completed",
+                2,
+            ),
+            ("at-once done draft cancel draft draft-queued draft-overlap-done", "canceled", 2),
+            ("at-once rejected draft draft-overlap-done", "rejected", 1),
+            ("at-once done answer answer-queued answer-overlap-done", "completed", 1),
+            ("send message report draft draft-overlap-done", "hidden", 1),
+            ("at-once done look draft late draft draft done late draft-overlap-asks", "completed", 2),
+            (
+                "at-once done draft-late draft-late done draft-late-queued draft-late-overlap-done",
+                "completed",
+                2,
+            ),
+            (
+                "at-once done look draft done draft-overlap-asks late draft look late draft-queued",
+                "working",
+                3,
+            ),
+            ("at-once done look draft cancel late draft late draft-queued", "canceled", 2),
+        ];
+        for (life, ends, turns) in lives {
+            let world = play(&script(life));
+            assert_eq!(world.ended().as_deref(), Some(ends), "{life}");
+            assert_eq!(world.life.map(|life| life.row.turn), Some(turns), "{life}");
+        }
+    }
+
+    #[test]
+    fn random_lives_have_many_turns() {
+        let mutator = Mutator::new(corpus(), TARGET.dictionary, 7);
+        let mut tried = std::collections::HashMap::new();
+        let mut most = 0;
+        for number in 0..30_000 {
+            let world = play(&mutator.input(number));
+            for (step, taken) in &world.tried {
+                let reopens = step.effects().turn_step == 1;
+                let name = format!("{step:?}").split([' ', '(']).next().unwrap_or_default().to_owned();
+                *tried.entry((name, reopens, *taken)).or_insert(0) += 1;
+            }
+            most = world.life.map_or(0, |life| life.row.turn).max(most);
+        }
+        for step in ["Resume", "Queue", "Settle"] {
+            for taken in [true, false] {
+                assert!(tried.contains_key(&(step.to_owned(), true, taken)), "{step}, {taken}: {tried:?}");
+            }
+        }
+        assert!(most >= 3, "{most} turns at most");
+    }
 }

@@ -13,8 +13,8 @@ use crate::{
     idempotency::{Dedupe, same_words},
     log::{Log, Seq},
     store::{
-        Advance, Change, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, Step, Visibility, Waiting, When,
-        Work,
+        Advance, Among, Change, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, Step, Visibility, Waiting,
+        When, Work,
     },
     task::{Names, admit, fold},
 };
@@ -75,7 +75,7 @@ async fn said_last(sending: Sending<'_>, snapshot: &Snapshot, message: &Message)
 /// A message the task does not take: answered as before if it is a repetition, else refused.
 async fn repeated(sending: Sending<'_>, snapshot: &Snapshot, refusal: Error) -> Result<Submitted> {
     let Some(key) = sending.key else { return Err(refusal) };
-    match sending.engine.store.turn_key(&sending.call.scope, snapshot.row.no, key).await? {
+    match sending.engine.store.turn_key(&sending.call.scope, Among::Task(snapshot.row.no), key).await? {
         Some(used) => replay(sending, used).await,
         None => Err(refusal),
     }
@@ -100,7 +100,6 @@ async fn answer(
         before: task.history.clone(),
         size: snapshot.row.size,
         skill: snapshot.row.skill.clone(),
-        origin: snapshot.row.origin,
         saved: work.and_then(|work| work.saved),
         conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
         task,

@@ -5,7 +5,7 @@ use protocol::ErrorKind;
 use super::{Sending, Submitted};
 use crate::{
     error::{Error, Result},
-    store::{KeyUsed, Visibility},
+    store::KeyUsed,
     task::{Names, fold},
 };
 
@@ -21,7 +21,8 @@ pub(super) async fn replay(sending: Sending<'_>, used: KeyUsed) -> Result<Submit
     }
     let mut watcher = sending.watch(used.task);
     let found = engine.store.find(&call.scope, engine.lookup(&id)).await?;
-    let found = found.filter(|snapshot| snapshot.row.visibility != Visibility::Purged);
+    // A forgotten task's name may be another's by now.
+    let found = found.filter(|snapshot| snapshot.row.no == used.task);
     let row = found.ok_or_else(|| protocol::Error::task_not_found(&id))?.row;
     let mut task = fold::begin(&Names::of(&engine.ids, &row));
     let mut entries = engine.store.entries(&call.scope, row.no, 0, usize::MAX).await?;

@@ -28,14 +28,12 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
     let opening = admit::start(&names, message, engine.clock.now());
     let task = fold::begin(&names);
     let skill = sending.skill.map(str::to_owned);
-    let origin = call.dialect;
     let turn = NewTurn {
         no,
         before: Vec::new(),
         saved: None,
         size: 0,
         skill: skill.clone(),
-        origin,
         conversation,
         task,
         names,
@@ -47,7 +45,7 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
             scope: call.scope.clone(),
             client_id,
             skill,
-            origin,
+            origin: call.dialect,
             context,
             log: outline.log,
             state: outline.standing.state,

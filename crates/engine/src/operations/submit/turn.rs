@@ -9,7 +9,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
-use protocol::{Dialect, Event, Message, Task, TaskState, Timestamp};
+use protocol::{Event, Message, Task, TaskState, Timestamp};
 
 use super::{Sending, Submitted, Wait};
 use crate::{
@@ -35,8 +35,6 @@ pub(super) struct NewTurn {
     pub(super) saved: Option<Bytes>,
     /// The skill the task is about.
     pub(super) skill: Option<String>,
-    /// The dialect that made the task.
-    pub(super) origin: Dialect,
     pub(super) conversation: Conversation,
     /// The task before the opening status.
     pub(super) task: Task,
@@ -114,7 +112,7 @@ async fn begin_now(
         scope: call.scope.clone(),
         agent: Arc::clone(hosted.agent()),
         skill: turn.skill,
-        origin: turn.origin,
+        dialect: call.dialect,
         message,
         history: turn.before,
         conversation: turn.conversation,

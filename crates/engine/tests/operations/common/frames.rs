@@ -10,6 +10,8 @@ use protocol::{Content, Event, Message, Part, TaskState, dialect::v1};
 pub(crate) struct Frames {
     stream: TaskStream,
     ready: VecDeque<String>,
+    /// The artifacts that the last snapshot knows of.
+    known: Vec<String>,
 }
 
 /// How a stream ended.
@@ -23,7 +25,7 @@ pub(crate) enum Ending {
 
 impl Frames {
     pub(super) fn new(stream: TaskStream) -> Self {
-        Self { stream, ready: VecDeque::new() }
+        Self { stream, ready: VecDeque::new(), known: Vec::new() }
     }
 
     /// The next line.
@@ -32,6 +34,11 @@ impl Frames {
             Ok(line) => line,
             Err(ending) => panic!("{ending:?} where a frame was expected"),
         }
+    }
+
+    /// The artifacts that the snapshot knows of, whether or not it shows them.
+    pub(crate) fn known_artifacts(&self) -> Vec<&str> {
+        self.known.iter().map(String::as_str).collect()
     }
 
     /// Every line up to the end, and what that end was.
@@ -71,7 +78,14 @@ impl Frames {
                 return Ok(line);
             }
             match self.stream.next().await.unwrap() {
-                Next::Frames(frames) => self.ready.extend(frames.iter().map(line)),
+                Next::Frames(frames) => {
+                    for frame in &frames {
+                        if let Frame::Snapshot { artifacts, .. } = frame {
+                            self.known = artifacts.iter().map(ToString::to_string).collect();
+                        }
+                        self.ready.push_back(line(frame));
+                    }
+                }
                 Next::End => return Err(Ending::End),
                 Next::Cut => return Err(Ending::Cut),
             }

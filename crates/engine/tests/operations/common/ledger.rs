@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use a2ad_engine::{
     Scope, Store,
     ids::{Ids, TaskNo},
-    log::{Entry, Seq},
+    log::{Entry, Kind, Seq},
     store::{
-        Change, ContextLookup, ContextRow, Due, Expired, Expiry, KeyUsed, ListPage, ListQuery, Lookup,
-        MessageKey, Read, Receipt, Receipts, Snapshot, WorkItem,
+        Among, Change, ContextLookup, ContextRow, Due, Ended, Expired, Expiry, KeyUsed, ListPage, ListQuery,
+        Lookup, MessageKey, Read, Receipt, Receipts, Snapshot, TaskRow, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
-use protocol::Timestamp;
+use protocol::{TaskState, Timestamp};
 use store::Sqlite;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
@@ -62,6 +62,16 @@ impl Ledger {
         let mut committed = self.committed.subscribe();
         let enough = |steps: &Vec<String>| steps.iter().filter(|done| *done == step).count() >= count;
         super::within(committed.wait_for(enough)).await.unwrap();
+    }
+
+    /// What each entry of a task's log says about its state, if anything.
+    pub(crate) async fn log(&self, row: &TaskRow) -> Vec<Option<TaskState>> {
+        let entries = self.store.entries(&super::scope(), row.no, 0, usize::MAX).await.unwrap();
+        let state = |entry: &Entry| match entry.kind() {
+            Kind::Status(state) => Some(state),
+            Kind::Artifact | Kind::Message => None,
+        };
+        entries.iter().map(|(_, entry)| state(entry)).collect()
     }
 
     /// Keeps changes waiting from now on.
@@ -136,8 +146,8 @@ impl Store for Ledger {
         self.store.list(scope, query)
     }
 
-    fn turn_key(&self, scope: &Scope, task: TaskNo, key: MessageKey) -> Read<Option<KeyUsed>> {
-        self.store.turn_key(scope, task, key)
+    fn turn_key(&self, scope: &Scope, among: Among, key: MessageKey) -> Read<Option<KeyUsed>> {
+        self.store.turn_key(scope, among, key)
     }
 
     fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>> {
@@ -160,7 +170,7 @@ impl Store for Ledger {
         self.store.expired(expiry)
     }
 
-    fn purge(&self, tasks: Vec<TaskNo>) -> Read<usize> {
+    fn purge(&self, tasks: Vec<Ended>) -> Read<usize> {
         self.store.purge(tasks)
     }
 

@@ -1,6 +1,6 @@
 //! What a client says, in the words of a test.
 
-use protocol::{ContextId, Message, Part, Role, SendMessage, TaskId};
+use protocol::{ContextId, Json, Message, Part, Role, SendMessage, TaskId};
 
 /// A message on its way to the agent.
 #[derive(Clone)]
@@ -22,6 +22,23 @@ impl Say {
     /// To a task that exists.
     pub(crate) fn to(mut self, task: &TaskId) -> Self {
         self.0.message.task_id = Some(task.clone());
+        self
+    }
+
+    /// To a task of this name, which its client chose, and without an id of its own: as in the first draft.
+    pub(crate) fn named(self, task: &str) -> Self {
+        self.to(&task.into()).id("")
+    }
+
+    /// For this skill.
+    pub(crate) fn skill(mut self, id: &str) -> Self {
+        self.0.skill = Some(id.into());
+        self
+    }
+
+    /// The same, said in the metadata of the request.
+    pub(crate) fn skill_in_metadata(mut self, id: &str) -> Self {
+        self.0.metadata = Json::parse(&format!(r#"{{"skillId":"{id}"}}"#)).ok();
         self
     }
 

@@ -1,0 +1,58 @@
+// Streams of a send: one task first, then every event, then the end.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TaskState } from '@a2a-js/sdk';
+import { assertEndsOnce, chunks, collect, connect, fold, get, say, states, texts, VERSIONS } from './talk.js';
+
+for (const version of VERSIONS) {
+  test(`${version}: a stream starts with the task and tells it to its end`, async () => {
+    const client = await connect('echo', { version });
+    const request = say('stream this');
+    const events = await collect(client.sendMessageStream(request));
+    const first = events[0].value;
+    assert.ok([TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING].includes(first.status.state));
+    assert.deepEqual(
+      first.history.map(({ messageId }) => messageId),
+      [request.message.messageId],
+    );
+    assert.equal(first.artifacts.length, 0);
+    assert.equal(chunks(events).length, 1);
+    assertEndsOnce(events, TaskState.TASK_STATE_COMPLETED);
+
+    const [told, stored] = [fold(events), await get(client, first)];
+    assert.deepEqual(told.status, stored.status);
+    assert.deepEqual(told.artifacts, stored.artifacts);
+    assert.deepEqual(texts(stored), ['stream this']);
+  });
+
+  test(`${version}: chunks of an artifact merge to what is stored`, async () => {
+    const client = await connect('slow-writer', { version });
+    const events = await collect(client.sendMessageStream(say('sections=4 delay=20ms')));
+    const written = chunks(events);
+    assert.ok(written.length >= 4);
+    assert.equal(new Set(written.map(({ artifact }) => artifact.artifactId)).size, 1);
+    assert.deepEqual(
+      written.map(({ append }) => append),
+      written.map((_, at) => at > 0),
+    );
+    assert.deepEqual(
+      written.map(({ lastChunk }) => lastChunk),
+      written.map((_, at) => at === written.length - 1),
+    );
+    assertEndsOnce(events, TaskState.TASK_STATE_COMPLETED);
+
+    const told = fold(events);
+    const stored = await get(client, told);
+    assert.deepEqual(told.status, stored.status);
+    assert.deepEqual(texts(told), texts(stored));
+    assert.ok(texts(stored)[0].length > 0);
+  });
+
+  test(`${version}: a stream ends when the agent asks`, async () => {
+    const client = await connect('approver', { version });
+    const events = await collect(client.sendMessageStream(say('may I?')));
+    assert.equal(states(events).at(-1), TaskState.TASK_STATE_INPUT_REQUIRED);
+    assert.notEqual(fold(events).status.message.parts.length, 0);
+  });
+}

@@ -1,0 +1,44 @@
+"""The cards the SDK resolves lead its clients to the right agents."""
+
+import httpx
+import pytest
+
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.types import TransportProtocol
+from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH, PREV_AGENT_CARD_WELL_KNOWN_PATH
+
+from talk import ask, say, texts
+
+
+AGENTS = ['currency', 'echo', 'approver', 'slow-writer']
+PATHS = [AGENT_CARD_WELL_KNOWN_PATH, PREV_AGENT_CARD_WELL_KNOWN_PATH]
+
+
+@pytest.mark.parametrize('path', PATHS)
+@pytest.mark.parametrize('agent', AGENTS)
+async def test_each_agent_has_a_card_that_leads_to_it(
+    url: str, http: httpx.AsyncClient, agent: str, path: str
+) -> None:
+    card = await A2ACardResolver(http, f'{url}/a2a/{agent}', path).get_agent_card()
+    assert card.url == f'{url}/a2a/{agent}'
+    assert card.preferred_transport == TransportProtocol.jsonrpc
+    assert card.protocol_version == '0.3.0'
+    assert card.name and card.description and card.version
+    assert card.capabilities.streaming
+    assert not card.capabilities.push_notifications
+    assert 'text/plain' in card.default_input_modes
+    assert 'text/plain' in card.default_output_modes
+    assert card.skills
+    for skill in card.skills:
+        assert skill.id and skill.name and skill.description and skill.tags
+
+
+@pytest.mark.parametrize('path', PATHS)
+async def test_the_default_agent_is_reached_by_the_card_at_the_root(
+    url: str, http: httpx.AsyncClient, path: str
+) -> None:
+    card = await A2ACardResolver(http, url, path).get_agent_card()
+    assert card.url.startswith(url)
+    client = ClientFactory(ClientConfig(streaming=False, httpx_client=http)).create(card)
+    task = await ask(client, say('echo by the root'))
+    assert list(texts(task).values()) == ['echo by the root']

@@ -1,0 +1,54 @@
+//! Environments for clients written in Python, and pytest in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tokio::process::Command;
+
+use super::{INSTALL_LIMIT, finish, is_made, set_made, version};
+
+/// A line of a requirements file that says the list leaves out on purpose what its packages ask for.
+const PARTIAL: &str = "# partial";
+
+/// pytest on a folder of tests, in the environment that the folder's requirements ask for.
+pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
+    let python = environment_of(&tests.join("requirements.txt"), environment).await?;
+    let mut command = Command::new(python);
+    command.current_dir(tests).args(["-m", "pytest"]).env("PYTHONDONTWRITEBYTECODE", "1");
+    Ok(command)
+}
+
+/// The interpreter of an environment that holds exactly the pinned packages. It is kept, and made anew when the
+/// pins or the machine's Python change.
+pub(super) async fn environment_of(requirements: &Path, environment: &Path) -> Result<PathBuf> {
+    let python = environment.join("bin/python");
+    let pins = fs::read_to_string(requirements)
+        .with_context(|| format!("cannot read {}", requirements.display()))?;
+    let machine =
+        version("python3").await.context("python3 is needed for the tests of other people's clients")?;
+    let wanted = format!("{machine}\n{pins}");
+    if is_made(environment, &wanted) && python.exists() {
+        return Ok(python);
+    }
+    eprintln!("making the environment {}", environment.display());
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv", "--clear"]).arg(environment);
+    finish(make, INSTALL_LIMIT, "python3 -m venv (on Debian it wants the package python3-venv)").await?;
+    let mut install = pip(&python);
+    install.args(["install", "--quiet", "--no-input", "--no-deps", "--requirement"]).arg(requirements);
+    finish(install, INSTALL_LIMIT, "the installation of the pinned packages").await?;
+    if !pins.lines().any(|line| line == PARTIAL) {
+        let mut check = pip(&python);
+        check.arg("check");
+        finish(check, INSTALL_LIMIT, "pip check of the pinned packages").await?;
+    }
+    set_made(environment, &wanted)?;
+    Ok(python)
+}
+
+fn pip(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.args(["-m", "pip", "--disable-pip-version-check"]);
+    command
+}
