@@ -49,13 +49,15 @@ pub struct Call {
     pub manners: Manners,
 }
 
-/// How a door treats conversations; the default is the protocol's own way.
+/// How a door treats what was said; the default is the protocol's own way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manners {
     /// A message that names a conversation and no task answers the task that waits there.
     pub resume_by_context: bool,
     /// A conversation that is not known here is refused instead of begun.
     pub known_contexts_only: bool,
+    /// Tasks show what was said also in a generation that shows it when asked only.
+    pub whole_history: bool,
 }
 
 /// Where a stream broke off.

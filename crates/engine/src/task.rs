@@ -1,11 +1,12 @@
 //! The rules of tasks, as pure functions: what may happen, what is recorded, and what it adds up to.
 //!
-//! [`admit`] judges a message, [`advance`] what an agent says, [`cancel`] a client's wish to end it, and
-//! [`fold`] makes the task out of its log. Nothing here reads a clock, a store or a socket.
+//! [`admit`] judges a message, [`advance`] what an agent says, [`cancel`] a client's wish to end it,
+//! [`closed`] keeps what was finished before the task was opened again, and [`fold`] makes the task out of its log. Nothing here reads a clock, a store or a socket.
 
 pub mod admit;
 pub mod advance;
 pub mod cancel;
+pub mod closed;
 pub mod fold;
 
 use protocol::{

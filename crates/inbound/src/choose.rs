@@ -50,6 +50,11 @@ impl Asked<'_> {
         if let Version::Unknown(asked) = self.version {
             return Err(Refused { dialect: Dialect::V1, error: self.spoken.refuse(&format!("{asked:?}")) });
         }
+        if let Version::Named(dialect) = self.version
+            && !self.spoken.speaks(*dialect)
+        {
+            return Err(self.not_spoken(Dialect::V1, "of this request"));
+        }
         let family = of_method(method);
         let chosen = match (self.version, family) {
             (_, MethodFamily::Unknown) => return Err(unknown(self.fallback(), method)),

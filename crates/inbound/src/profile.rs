@@ -16,14 +16,12 @@ pub struct Profile {
     pub reply: ReplyForm,
     /// What clients may leave out.
     pub leniency: Leniency,
-    /// How conversations are treated.
+    /// How conversations and what was said in them are treated.
     pub manners: Manners,
     /// The dialect of the method names that several generations share, where nothing else tells.
     pub shared_names: Option<Dialect>,
     /// How answers are spelled.
     pub style: Style,
-    /// Clients of the draft get the whole history unless they ask for less.
-    pub whole_history: bool,
     /// Only sends that are answered at once are served.
     pub send_only: bool,
     /// What a run that failed is answered with.
@@ -90,7 +88,6 @@ impl Profile {
             manners: Manners::default(),
             shared_names: None,
             style: Style::default(),
-            whole_history: false,
             send_only: false,
             failed_reply: FailedReply::Task,
             stream_off: ErrorKind::UnsupportedOperation,
@@ -123,7 +120,7 @@ impl Profile {
         Self {
             name: "pinkfish",
             reply: ReplyForm::Message,
-            manners: Manners { resume_by_context: true, known_contexts_only: true },
+            manners: Manners { resume_by_context: true, known_contexts_only: true, ..Manners::default() },
             shared_names: Some(Dialect::V03),
             send_only: true,
             failed_reply: FailedReply::Error,
@@ -163,7 +160,7 @@ impl Profile {
             name: "agentos",
             shared_names: Some(Dialect::Draft),
             style: Style { cancelled: true, ..Style::default() },
-            whole_history: true,
+            manners: Manners { whole_history: true, ..Manners::default() },
             card: CardForm {
                 style: CardStyle {
                     tools_in_capabilities: true,

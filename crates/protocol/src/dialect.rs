@@ -78,6 +78,16 @@ impl Dialect {
         self != Self::Draft
     }
 
+    /// What is said about a request is said about its task.
+    pub fn describes_tasks_by_requests(self) -> bool {
+        self == Self::Draft
+    }
+
+    /// Tasks show what was said though nobody asked how much of it is wanted.
+    pub fn shows_history_unasked(self) -> bool {
+        self != Self::Draft
+    }
+
     /// A subscription outlives the turns in which the task waits for its client.
     pub fn subscribes_beyond_turns(self) -> bool {
         self == Self::V1

@@ -5,7 +5,7 @@
 
 use protocol::{CancelTask, Reply};
 
-use super::get_task::load;
+use super::{get_task::load, trim_history};
 use crate::{
     engine::{Call, Parts},
     error::{Error, Result},
@@ -24,7 +24,11 @@ pub(super) async fn cancel_task(engine: &Parts, call: Call, req: CancelTask) -> 
             engine.runner.stop(snapshot.row.no);
             // What the run said between the first look and the cancel belongs to the task too.
             let canceled = load(engine, &call, &req.id).await?;
-            return Ok(Reply::Task(fold::snapshot(&engine.ids, &canceled)?));
+            let mut task = fold::snapshot(&engine.ids, &canceled)?;
+            if !call.dialect.shows_history_unasked() && !call.manners.whole_history {
+                trim_history(&mut task, Some(0));
+            }
+            return Ok(Reply::Task(task));
         }
     }
     Err(Error::Unavailable("the task changes too fast to be canceled; try again".into()))

@@ -11,7 +11,7 @@ mod turn;
 
 use std::sync::Arc;
 
-use protocol::{ErrorKind, Message, SendMessage, Task, TaskId, TaskState};
+use protocol::{ErrorKind, Json, Message, SendMessage, Task, TaskId, TaskState};
 
 use self::turn::Begun;
 use super::{get_task, push_configs};
@@ -66,7 +66,8 @@ pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: W
     let skill = known_skill(hosted, &req)?;
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(hosted.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
-    let sending = Sending { engine, call: &call, hosted, key, skill: skill.as_deref(), wait };
+    let about = req.metadata.as_ref().filter(|_| call.dialect.describes_tasks_by_requests());
+    let sending = Sending { engine, call: &call, hosted, key, skill: skill.as_deref(), about, wait };
     let mut message = req.message;
     if message.id.as_str().is_empty() {
         message.id = uuid::Uuid::new_v4().to_string().into();
@@ -181,6 +182,8 @@ struct Sending<'a> {
     key: Option<MessageKey>,
     /// The skill that was asked for.
     skill: Option<&'a str>,
+    /// What the client says about its task.
+    about: Option<&'a Json>,
     wait: Wait,
 }
 

@@ -17,7 +17,7 @@ use crate::{
     ids::TaskNo,
     log::{Entry, Log},
     store::{Advance, Change, Committed, NotCommitted, Step, StoreError, Visibility, WorkItem},
-    task::{Names, Standing, fold},
+    task::{Names, Standing, closed::Closed, fold},
 };
 
 /// How many processes may die under a task before it is given up.
@@ -158,24 +158,22 @@ async fn take_up(
         OnCrash::Retry => left_behind(runner, &work).await?,
         OnCrash::Resume | OnCrash::Fail => HashSet::new(),
     };
-    let begin = begin(runner, work, names, Arc::clone(hosted.agent()), claimed, stale)?;
+    let row = &work.snapshot.row;
+    let closed = if Closed::may_exist(row.state, row.turn) {
+        Closed::read(&whole_log(runner, &work).await?, row.turn)?
+    } else {
+        Closed::default()
+    };
+    let begin = Begin { closed, ..begin(runner, work, names, Arc::clone(hosted.agent()), claimed, stale)? };
     Run::new(runner, slot, begin, Some(registration)).drive(runner, claimed.fence, claimed.attempt).await;
     Ok(())
 }
 
 /// The artifacts that earlier runs of the turn at hand have recorded.
 async fn left_behind(runner: &Runner, work: &WorkItem) -> crate::Result<HashSet<ArtifactId>> {
-    let row = &work.snapshot.row;
-    let whole: Vec<Arc<Entry>> = match &work.snapshot.doc {
-        None => work.snapshot.log.clone(),
-        Some(_) => {
-            let entries = runner.store().entries(&work.scope, row.no, 0, usize::MAX).await?;
-            entries.into_iter().map(|(_, entry)| entry).collect()
-        }
-    };
-    let mut later = row.unanswered;
+    let mut later = work.snapshot.row.unanswered;
     let mut found = HashSet::new();
-    for entry in whole.iter().rev() {
+    for entry in whole_log(runner, work).await?.iter().rev() {
         if entry.rider()?.is_some() {
             if later == 0 {
                 break;
@@ -187,6 +185,15 @@ async fn left_behind(runner: &Runner, work: &WorkItem) -> crate::Result<HashSet<
         }
     }
     Ok(found)
+}
+
+/// Everything that was recorded of a task.
+async fn whole_log(runner: &Runner, work: &WorkItem) -> crate::Result<Vec<Arc<Entry>>> {
+    if work.snapshot.doc.is_none() {
+        return Ok(work.snapshot.log.clone());
+    }
+    let entries = runner.store().entries(&work.scope, work.snapshot.row.no, 0, usize::MAX).await?;
+    Ok(entries.into_iter().map(|(_, entry)| entry).collect())
 }
 
 fn begin(
@@ -222,6 +229,7 @@ fn begin(
         attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),
         on_crash,
         stale,
+        closed: Closed::default(),
         size: row.size,
         saved: work.saved,
     })

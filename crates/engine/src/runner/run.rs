@@ -30,7 +30,7 @@ use crate::{
     log::Log,
     scope::Scope,
     store::{Advance, Change, Conflict, NotCommitted, Receipt, Step, Visibility},
-    task::{Names, Standing, advance, after_panic},
+    task::{Names, Standing, advance, after_panic, closed::Closed},
 };
 
 /// How long an undecided task keeps a stream waiting before it is shown as a task.
@@ -53,6 +53,7 @@ pub(crate) struct Run {
     size: u64,
     /// Artifacts that earlier runs of this turn have left, to be begun anew.
     stale: HashSet<ArtifactId>,
+    closed: Closed,
     outbox: Arc<Outbox>,
     outcome: Option<Outcome>,
     cancel: CancellationToken,
@@ -82,6 +83,8 @@ pub(crate) struct Begin {
     pub(crate) on_crash: OnCrash,
     /// Artifacts that earlier runs of this turn have left, where this one starts over.
     pub(crate) stale: HashSet<ArtifactId>,
+    /// What the task had when it was opened again.
+    pub(crate) closed: Closed,
     pub(crate) saved: Option<Bytes>,
 }
 
@@ -114,6 +117,7 @@ impl Run {
             on_crash: begin.on_crash,
             size: begin.size,
             stale: begin.stale,
+            closed: begin.closed,
             outbox,
             outcome: None,
             cancel,
@@ -151,7 +155,8 @@ impl Run {
         if matches!(outcome, Some(Outcome::Failed { retryable: true, .. })) {
             self.outcome = outcome.take();
         }
-        let said = self.spell_out(self.outbox.take());
+        let mut said = self.spell_out(self.outbox.take());
+        self.closed.keep(&mut said);
         let advanced = advance::advance(&self.names, self.standing, said, outcome, runner.clock().now());
         self.standing = advanced.standing;
         advanced
@@ -237,6 +242,7 @@ impl Run {
         if self.must_reveal() && said.is_empty() && self.outcome.is_none() {
             said.push(Update::Working(None));
         }
+        self.closed.keep(&mut said);
         self.begin_anew(&mut said);
         if self.size + said.iter().map(Update::size).sum::<u64>() > runner.limits.max_task {
             let text = format!("the task is larger than {} bytes", runner.limits.max_task);

@@ -1,6 +1,8 @@
 //! May this message be accepted, and what does accepting it record?
 
-use protocol::{ContextId, Dialect, ErrorKind, Event, Message, TaskState, Timestamp};
+use protocol::{
+    ContextId, Dialect, ErrorKind, Event, Json, Message, TaskState, Timestamp, model::StatusUpdate,
+};
 
 use super::Names;
 use crate::error::{Error, Result};
@@ -24,6 +26,16 @@ pub fn start(names: &Names, message: Message, now: Timestamp) -> (Event, Option<
 /// Records a message to a task that exists: working, with the message riding on it.
 pub fn go_on(names: &Names, message: Message, now: Timestamp) -> (Event, Option<Message>) {
     (names.status(TaskState::Working, None, now), Some(stamp(names, message)))
+}
+
+/// Adds what the client says about the task to what its message is recorded with.
+pub fn about(about: Option<&Json>, opening: (Event, Option<Message>)) -> (Event, Option<Message>) {
+    match opening {
+        (Event::Status(update), message) if about.is_some() => {
+            (Event::Status(StatusUpdate { metadata: about.cloned(), ..update }), message)
+        }
+        opening => opening,
+    }
 }
 
 /// Judges a message to a task that exists (A2A 3.4.3). What was canceled or rejected is never opened again.

@@ -38,11 +38,16 @@ pub fn snapshot(ids: &Ids, snapshot: &Snapshot) -> Result<Task, Corrupt> {
 /// History holds what users said, and what agents said when they paused or ended a turn; progress messages
 /// are events only.
 pub fn apply(task: &mut Task, entry: &Entry) -> Result<(), Corrupt> {
-    if let Some(message) = entry.rider()? {
+    let rider = entry.rider()?;
+    if let Some(message) = rider {
         remember(task, message);
     }
     match entry.event()? {
         Event::Status(update) => {
+            // What a client says about its task comes with its message.
+            if rider.is_some() && update.metadata.is_some() {
+                task.metadata = merge(task.metadata.take(), update.metadata.as_ref());
+            }
             if let (true, Some(message)) = (update.status.state.is_settled(), &update.status.message) {
                 remember(task, message);
             }

@@ -243,11 +243,11 @@ fn a_later_turn_of_a_named_task_is_tried_again_by_itself() {
         assert_eq!(turn.saved.as_deref(), Some(b"place".as_slice()));
         // The repetition of a client that saw the process die finds its turn.
         let repeated = house.send_aside_as(draft(), say("more").named("t-1"));
-        // What the turn itself had begun is begun anew; what earlier turns made is added to.
+        // What the turn itself had begun is begun anew; what earlier turns made stays, and the turn makes its own.
         turn.say([chunk("second", "kept"), chunk("text", " and new")]);
         turn.end(done());
         let over = task(reply(joined(repeated).await.unwrap()));
-        let expected = [("first", "one"), ("text", "old and new"), ("second", "kept")];
+        let expected = [("first", "one"), ("text", "old"), ("second", "kept"), ("text-2", " and new")];
         assert_eq!(artifacts(&over), expected.map(|(id, text)| (id.to_owned(), text.to_owned())));
         let row = house.row(&over.id).await;
         assert_eq!((row.turn, row.client_id.as_ref(), row.origin), (2, Some(&over.id), Dialect::Draft));

@@ -16,7 +16,7 @@ use crate::{
         Advance, Among, Change, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, Step, Visibility, Waiting,
         When, Work,
     },
-    task::{Names, admit, fold},
+    task::{Names, admit, closed::Closed, fold},
 };
 
 /// Records the message; `None` when the task moved on before that.
@@ -49,7 +49,7 @@ pub(super) async fn follow_up(
         let text = format!("expected the skill of the task, {}", kept.unwrap_or("none"));
         return Err(Error::invalid("skill", text));
     }
-    let opening = admit::go_on(&names, message.clone(), engine.clock.now());
+    let opening = admit::about(sending.about, admit::go_on(&names, message.clone(), engine.clock.now()));
     match verdict {
         admit::FollowUp::More => say_more(sending, &names, &snapshot, opening).await,
         admit::FollowUp::Answer => answer(sending, When::Interrupted, names, &snapshot, opening).await,
@@ -94,12 +94,21 @@ async fn answer(
     let waiting = Waiting { when, fence: snapshot.row.fence };
     let work = engine.store.work(no).await?;
     let task = fold::snapshot(&engine.ids, snapshot)?;
+    let number = snapshot.row.turn + i64::from(when == When::Over);
+    let closed = if Closed::may_exist(snapshot.row.state, snapshot.row.turn) {
+        let entries = engine.store.entries(&call.scope, no, 0, usize::MAX).await?;
+        let log: Vec<_> = entries.into_iter().map(|(_, entry)| entry).collect();
+        Closed::read(&log, number)?
+    } else {
+        Closed::default()
+    };
     let turn = NewTurn {
         no,
         names,
         before: task.history.clone(),
         size: snapshot.row.size,
         skill: snapshot.row.skill.clone(),
+        closed,
         saved: work.and_then(|work| work.saved),
         conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
         task,

@@ -11,7 +11,7 @@ use crate::{
     error::{Error, Result},
     ids::{Tag, TaskNo},
     store::{Accept, Change, ContextLookup, ContextRow, NewContext},
-    task::{Names, admit, context_name, fold},
+    task::{Names, admit, closed::Closed, context_name, fold},
 };
 
 /// Records the message as a task; a task that its client names must not be there yet.
@@ -25,7 +25,7 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
     if let Some(id) = &client_id {
         names.task = id.clone();
     }
-    let opening = admit::start(&names, message, engine.clock.now());
+    let opening = admit::about(sending.about, admit::start(&names, message, engine.clock.now()));
     let task = fold::begin(&names);
     let skill = sending.skill.map(str::to_owned);
     let turn = NewTurn {
@@ -34,6 +34,7 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
         saved: None,
         size: 0,
         skill: skill.clone(),
+        closed: Closed::default(),
         conversation,
         task,
         names,

@@ -20,7 +20,7 @@ use crate::{
     log::Log,
     runner::{Begin, Run, Slot},
     store::{Change, Committed, Conflict, KeyUsed, NotCommitted, Visibility, Work},
-    task::{Names, Standing},
+    task::{Names, Standing, closed::Closed},
 };
 
 /// A turn about to begin.
@@ -35,6 +35,8 @@ pub(super) struct NewTurn {
     pub(super) saved: Option<Bytes>,
     /// The skill the task is about.
     pub(super) skill: Option<String>,
+    /// What the task has and keeps, where it was over before.
+    pub(super) closed: Closed,
     pub(super) conversation: Conversation,
     /// The task before the opening status.
     pub(super) task: Task,
@@ -120,6 +122,7 @@ async fn begin_now(
         size: turn.size,
         on_crash: traits.on_crash,
         stale: HashSet::new(),
+        closed: turn.closed,
         saved: turn.saved,
     };
     let mut run = Run::new(&engine.runner, slot, begin, None);
