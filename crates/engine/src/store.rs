@@ -47,6 +47,9 @@ pub trait Store: Send + Sync + 'static {
     /// Where a follow-up to one of these tasks of this scope was recorded before.
     fn turn_key(&self, scope: &Scope, among: Among, key: MessageKey) -> Read<Option<KeyUsed>>;
 
+    /// How many tasks of an agent are open, over all its owners.
+    fn count_open(&self, agent: &str) -> Read<u64>;
+
     /// A conversation of this scope.
     fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>>;
 

@@ -93,6 +93,11 @@ impl Store for Sqlite {
         })
     }
 
+    fn count_open(&self, agent: &str) -> Read<u64> {
+        let agent = agent.to_owned();
+        self.readers.read(move |tx| Ok(expiry::count_open(tx, &agent)?))
+    }
+
     fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>> {
         let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
         self.readers.read(move |tx| {

@@ -144,3 +144,21 @@ async fn the_messages_of_a_forgotten_task_are_known_a_while_longer() {
     });
     assert_ne!(again.await.id, first.id);
 }
+
+#[tokio::test]
+async fn an_agent_with_all_the_open_tasks_it_keeps_takes_no_more() {
+    let retention = Retention { max_tasks: Some(2), ..Retention::default() };
+    let house = Setup::plain().retention(retention).open();
+    let mut open = Vec::new();
+    for text in ["one", "two"] {
+        house.stage.prepare_turn([], ask("which?"));
+        open.push(house.send_for_task(say(text)).await);
+    }
+    assert_eq!(refused(house.send(say("three")).await), ErrorKind::RateLimited);
+    // Those that are open go on, and make room when they end.
+    house.stage.prepare_turn([], done());
+    house.send_for_task(say("blue").to(&open[0].id)).await;
+    house.stage.prepare_turn([], done());
+    assert_eq!(house.send_for_task(say("three")).await.status.state, TaskState::Completed);
+    assert_eq!(house.get(&open[1].id).await.unwrap().status.state, TaskState::InputRequired);
+}

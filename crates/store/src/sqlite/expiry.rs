@@ -77,6 +77,15 @@ fn surplus(tx: &Connection, scopes: &[i64], max_tasks: u64, max: usize) -> rusql
     Ok(oldest.into_iter().take(surplus).map(|(_, ended)| ended).collect())
 }
 
+/// How many tasks of an agent are open.
+pub(super) fn count_open(tx: &Connection, agent: &str) -> rusqlite::Result<u64> {
+    tx.prepare_cached(
+        "SELECT coalesce(sum(counts.n), 0) FROM counts JOIN scopes ON scopes.id = counts.scope
+         WHERE agent = ?1 AND state IN (1, 2, 6, 8)",
+    )?
+    .query_row(params![agent], |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
+}
+
 fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Ended> {
     Ok(Ended { no: TaskNo(row.get(at)?), last_seq: row.get::<_, i64>(at + 1)?.unsigned_abs() })
 }

@@ -1,6 +1,6 @@
 //! A message that becomes a task.
 
-use protocol::{ContextId, Message};
+use protocol::{ContextId, ErrorKind, Message};
 
 use super::{
     Sending,
@@ -17,6 +17,9 @@ use crate::{
 /// Records the message as a task; a task that its client names must not be there yet.
 pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begun> {
     let Sending { engine, call, key, .. } = sending;
+    if let Some(max) = sending.hosted.retention().max_tasks {
+        refuse_beyond(sending, max).await?;
+    }
     let client_id = message.task_id.clone();
     let context = new_context(sending, message.context_id.as_ref()).await?;
     let no = engine.numbers.next(&*engine.store).await?;
@@ -58,6 +61,16 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
         }))
     };
     begin(sending, turn, opening, accept).await
+}
+
+/// Refuses new work of an agent that has as many open tasks as it may keep: those are never given up for another (R31).
+async fn refuse_beyond(sending: Sending<'_>, max: u64) -> Result<()> {
+    let open = sending.engine.store.count_open(sending.call.scope.agent()).await?;
+    if open < max {
+        return Ok(());
+    }
+    let text = format!("this agent has {open} open tasks and keeps {max}; wait until one has ended");
+    Err(Error::refused(ErrorKind::RateLimited, text))
 }
 
 /// The conversation a new task joins: the named one if it is known here, else one of that name.

@@ -150,6 +150,10 @@ impl Store for Ledger {
         self.store.turn_key(scope, among, key)
     }
 
+    fn count_open(&self, agent: &str) -> Read<u64> {
+        self.store.count_open(agent)
+    }
+
     fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>> {
         self.store.context(scope, lookup)
     }
