@@ -4,11 +4,23 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use protocol::{Error, ErrorKind};
 
 /// How long the next piece of a body may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bodies are taken as they are: nothing is unpacked here.
+pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
+    let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(()) };
+    if value.as_bytes().eq_ignore_ascii_case(b"identity") {
+        return Ok(());
+    }
+    let coding: String = String::from_utf8_lossy(value.as_bytes()).chars().take(64).collect();
+    let text = format!("Content-Encoding {coding:?} is not served here; send the body as it is");
+    Err(Error::new(ErrorKind::UnsupportedMediaType, text))
+}
 
 /// The whole body, if it is not larger than the limit and keeps coming.
 pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
@@ -35,7 +47,7 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
 
 /// Reads on for a while without keeping anything: a client that is still writing reads its answer only afterwards.
 async fn discard(mut body: Body) {
-    const MOST: usize = 64 << 20;
+    const MOST: usize = 256 << 20;
     let reading = async {
         let mut read = 0;
         while let Some(Ok(frame)) = body.frame().await {

@@ -11,6 +11,9 @@ use protocol::{
 
 use crate::profile::{AuthForm, Profile};
 
+/// The fact of an error that says which credential is wanted.
+pub(crate) const CHALLENGE: &str = "challenge";
+
 /// Who reads an answer: the request's id, its dialect and the style of the door.
 pub(crate) struct Reader<'a> {
     pub(crate) id: Id,
@@ -55,14 +58,23 @@ pub(crate) fn refuse(reader: &Reader<'_>, error: &Error, now: Timestamp) -> Resp
     let body = jsonrpc::encode_error(&reader.id, |writer| reader.dialect.encode_error(writer, &error, now));
     let mut response = reader.label(json(body));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    advise(&mut response, &error);
+    response
+}
+
+/// Says in headers what HTTP has headers for: when to come back, and which credential to bring.
+pub(crate) fn advise(response: &mut Response, error: &Error) {
+    let unauthenticated = response.status() == StatusCode::UNAUTHORIZED;
     let headers = response.headers_mut();
     if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::RateLimited) {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
-    if error.kind == ErrorKind::Unauthenticated && status == 401 {
-        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    if unauthenticated {
+        let fact = error.facts.iter().find(|fact| fact.0 == CHALLENGE);
+        let challenge = fact.and_then(|fact| HeaderValue::from_str(&fact.1).ok());
+        let challenge = challenge.filter(|challenge| !challenge.is_empty());
+        headers.insert(header::WWW_AUTHENTICATE, challenge.unwrap_or(HeaderValue::from_static("Bearer")));
     }
-    response
 }
 
 /// The error and its HTTP status as the house tells callers that it does not let in.

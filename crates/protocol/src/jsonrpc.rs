@@ -29,6 +29,9 @@ pub struct Request<'a> {
     pub versioned: bool,
 }
 
+/// How long an id may be: every answer carries it.
+const MAX_BYTES: usize = 1_024;
+
 /// The id of a request: the JSON text of a string, an integer of any size, or null.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id(Box<str>);
@@ -45,12 +48,19 @@ impl Id {
     }
 
     /// Strings, integers and null are ids; everything else is not.
-    fn read(raw: &RawValue) -> Option<Self> {
+    fn read(raw: &RawValue) -> Result<Self, String> {
         let text = raw.get();
+        if text.len() > MAX_BYTES {
+            return Err(format!("expected at most {MAX_BYTES} bytes"));
+        }
         let integer = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
         // The quoted text is checked by decoding it: a lone surrogate is lexically fine but no string.
         let string = text.starts_with('"') && Node::new(raw, &Path::Root).string().is_ok();
-        (integer || string || text == "null").then(|| Self(text.into()))
+        if integer || string || text == "null" {
+            Ok(Self(text.into()))
+        } else {
+            Err("expected a string, an integer or null".into())
+        }
     }
 }
 
@@ -76,10 +86,8 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Refusal> {
     let object = root.object().map_err(|violation| anonymous(Error::invalid_request(violation)))?;
     let id = match object.present("id") {
         None => Id::null(),
-        Some(raw) => Id::read(raw).ok_or_else(|| {
-            let violation = Violation::new("id", "expected a string, an integer or null");
-            anonymous(Error::invalid_request(violation))
-        })?,
+        Some(raw) => Id::read(raw)
+            .map_err(|problem| anonymous(Error::invalid_request(Violation::new("id", problem))))?,
     };
     match read_call(&object, id.clone()) {
         Ok(request) => Ok(request),
@@ -89,7 +97,10 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Refusal> {
 
 fn read_call<'a>(object: &Object<'a, '_>, id: Id) -> Result<Request<'a>, Violation> {
     if let Some(name) = object.repeated() {
-        return Err(Violation::new(name, "expected once, stands twice"));
+        return Err(Violation::new(
+            name,
+            format_args!("the member {name:?} is expected once and stands twice"),
+        ));
     }
     let versioned = object.present("jsonrpc").is_some();
     if versioned || !is_draft(object) {

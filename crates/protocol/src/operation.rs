@@ -1,7 +1,7 @@
 //! What a client can ask for, and what it gets: one value per operation of A2A 3.1.
 
 use crate::{
-    AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp,
+    AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp, Violation,
     json::read::{Node, Path},
 };
 
@@ -59,7 +59,51 @@ pub enum OperationKind {
     GetExtendedCard,
 }
 
+/// How many bytes a client's name for something may have: it is kept, looked up and given back.
+pub const MAX_ID_BYTES: usize = 1_024;
+
 impl Operation {
+    /// Whether every name in it is of a size that can be kept; `named` says how the dialect calls a field.
+    pub fn check_names(&self, named: impl Fn(&'static str) -> &'static str) -> Result<(), Violation> {
+        let names: Vec<(&'static str, &str)> = match self {
+            Self::SendMessage(req) | Self::SendStreamingMessage(req) => {
+                let message = &req.message;
+                let ids = message.reference_task_ids.iter();
+                let ids = ids.map(|id| ("message.referenceTaskIds", id.as_str()));
+                let single = [
+                    Some(("message.messageId", message.id.as_str())),
+                    message.context_id.as_ref().map(|id| ("message.contextId", id.as_str())),
+                    message.task_id.as_ref().map(|id| ("message.taskId", id.as_str())),
+                ];
+                single.into_iter().flatten().chain(ids).collect()
+            }
+            Self::GetTask(req) => vec![("id", req.id.as_str())],
+            Self::CancelTask(req) => vec![("id", req.id.as_str())],
+            Self::SubscribeToTask(req) => vec![("id", req.id.as_str())],
+            Self::ListTasks(req) => {
+                let context = req.context_id.as_ref().map(|id| ("contextId", id.as_str()));
+                let token = req.page_token.as_deref().map(|token| ("pageToken", token));
+                context.into_iter().chain(token).collect()
+            }
+            Self::CreatePushConfig(req) => {
+                let task = req.task_id.as_ref().map(|id| ("taskId", id.as_str()));
+                task.into_iter().chain(req.id.as_ref().map(|id| ("id", id.as_str()))).collect()
+            }
+            Self::GetPushConfig(req) | Self::DeletePushConfig(req) => {
+                let id = req.id.as_ref().map(|id| ("id", id.as_str()));
+                id.into_iter().chain([("taskId", req.task_id.as_str())]).collect()
+            }
+            Self::ListPushConfigs(req) => vec![("taskId", req.task_id.as_str())],
+            Self::GetExtendedCard(_) => Vec::new(),
+        };
+        match names.into_iter().find(|(_, name)| name.len() > MAX_ID_BYTES) {
+            None => Ok(()),
+            Some((field, _)) => {
+                Err(Violation::new(named(field), format_args!("expected at most {MAX_ID_BYTES} bytes")))
+            }
+        }
+    }
+
     /// Which operation this is.
     pub fn kind(&self) -> OperationKind {
         match self {

@@ -11,7 +11,7 @@ mod turn;
 
 use std::sync::Arc;
 
-use protocol::{ErrorKind, Json, Message, SendMessage, Task, TaskId, TaskState};
+use protocol::{Dialect, ErrorKind, Json, Message, SendMessage, Task, TaskId, TaskState};
 
 use self::turn::Begun;
 use super::{get_task, push_configs};
@@ -63,7 +63,7 @@ pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: W
     if req.push.is_some() {
         return Err(push_configs::not_supported());
     }
-    let skill = known_skill(hosted, &req)?;
+    let skill = known_skill(hosted, &call, &req)?;
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(hosted.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
     let about = req.metadata.as_ref().filter(|_| call.dialect.describes_tasks_by_requests());
@@ -145,14 +145,19 @@ async fn submit_to(sending: Sending<'_>, id: TaskId, message: Message) -> Result
 }
 
 /// The skill a message asks for, if the agent has it.
-fn known_skill(hosted: &Hosted, req: &SendMessage) -> Result<Option<String>> {
+fn known_skill(hosted: &Hosted, call: &Call, req: &SendMessage) -> Result<Option<String>> {
     let Some(asked) = req.asked_skill() else { return Ok(None) };
     let skills = &hosted.profile().skills;
     if skills.iter().any(|skill| skill.id == asked) {
         return Ok(Some(asked));
     }
     let known: Vec<&str> = skills.iter().map(|skill| skill.id.as_str()).collect();
-    Err(Error::invalid("skill", format!("expected one of {}", known.join(", "))))
+    let field = match (&req.skill, call.dialect) {
+        (None, _) => "metadata.skillId",
+        (Some(_), Dialect::Draft) => "skill",
+        (Some(_), _) => "configuration.skillId",
+    };
+    Err(Error::invalid(field, format!("expected one of {}", known.join(", "))))
 }
 
 /// The task of a conversation that waits for its client, the one that asked last.

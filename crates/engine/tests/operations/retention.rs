@@ -82,7 +82,7 @@ async fn a_task_whose_client_never_answers_fails() {
 #[tokio::test]
 async fn a_task_that_was_opened_again_is_not_forgotten() {
     let clock = clock();
-    let retention = Retention { max_age: SPAN, max_tasks: Some(1), ..Retention::default() };
+    let retention = Retention { max_age: SPAN, max_tasks: Some(2), ..Retention::default() };
     let mut house = Setup::plain().clock(&clock).retention(retention).open();
     let draft = || speaking(Dialect::Draft);
     house.stage.prepare_turn([], done());

@@ -25,12 +25,20 @@ async fn a_skill_the_agent_has_reaches_it() {
 #[tokio::test]
 async fn a_skill_the_agent_does_not_have_is_refused_by_name() {
     let mut house = Setup::overlapping().skills(&["paint", "draw"]).open();
-    for asked in [say("hello").skill("sing"), say("hello").skill(""), say("hello").skill_in_metadata("Draw")]
-    {
+    for (asked, aside) in [
+        (say("hello").skill("sing"), false),
+        (say("hello").skill(""), false),
+        (say("hello").skill_in_metadata("Draw"), true),
+    ] {
         for dialect in Dialect::ALL {
             let refusal = refusal(house.send_as(speaking(dialect), asked.clone()).await);
             assert_eq!(refusal.kind, ErrorKind::InvalidParams);
-            assert_eq!(refusal.violations[0].field, "skill");
+            let named = match dialect {
+                _ if aside => "metadata.skillId",
+                Dialect::Draft => "skill",
+                _ => "configuration.skillId",
+            };
+            assert_eq!(refusal.violations[0].field, named);
             assert!(refusal.violations[0].problem.contains("paint, draw"), "{:?}", refusal.violations);
         }
     }

@@ -1,8 +1,8 @@
 //! JSON-RPC: one POST is one call.
 
 use axum::response::Response;
-use engine::{Answer, Call, Resume};
-use http::{HeaderMap, header, request::Parts};
+use engine::Answer;
+use http::{HeaderMap, header};
 use protocol::{
     Dialect, Error, ErrorKind, Operation, OperationKind, TaskId,
     dialect::Leniency,
@@ -16,36 +16,44 @@ use crate::{
     respond::{self, Reader},
     routes::{Doors, Mount},
     sse,
+    trace::Line,
     version::Version,
 };
 
 /// Answers one request to one agent.
 pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::Request) -> Response {
     let request_id = fastrand::u64(..);
+    let mut line = Line::begin(mount.agent, Some(request_id));
     let (head, incoming) = req.into_parts();
     let version = Version::of(&head.headers, &head.uri);
     let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
     let mut reader = Reader { id: Id::null(), dialect: asked.fallback(), profile: mount.profile };
     let answered = async {
         check_media_type(&head.headers)?;
+        body::check_encoding(&head.headers)?;
         let bytes = body::read(incoming, doors.max_body_bytes).await?;
         let request = jsonrpc::decode(&bytes).map_err(|refusal| {
             reader.id = refusal.id;
             refusal.error
         })?;
         reader.id = request.id.clone();
-        mount.check()?;
+        line.asked(&request.method);
         let operation = decode(doors, &mount, asked, &request, &mut reader.dialect).await?;
-        let call = call(&mount, reader.dialect, &head);
+        line.about(&operation);
+        let call = mount.call(reader.dialect, &head.headers);
         doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
     };
-    match answered.await {
+    let answered = answered.await;
+    line.answered(&answered);
+    let dialect = reader.dialect;
+    let response = match answered {
         Ok(answer) => answer_with(doors, reader, answer, request_id),
         Err(error) if wants_events(&version, &head.headers) => {
             sse::refuse(&reader, &error, doors.engine.clock().now())
         }
         Err(error) => respond::refuse(&reader, &error, doors.engine.clock().now()),
-    }
+    };
+    line.end(dialect, response)
 }
 
 /// Clients of 0.3 and before that ask for events cannot read a refusal that is none; those that name their version can,
@@ -84,11 +92,16 @@ async fn decode(
     let leniency: Leniency = mount.profile.leniency;
     let decode =
         |dialect: Dialect| dialect.decode_operation_leniently(&request.method, request.params, leniency);
+    // The draft's decoder takes every id that 0.3's does.
+    *dialect = if let Choice::Dialect(dialect) = choice { dialect } else { Dialect::Draft };
+    mount.check()?;
+    if let Some(kind) = dialect.operation(&request.method) {
+        serves(mount, kind)?;
+    }
     *dialect = match choice {
         Choice::Dialect(dialect) => dialect,
         Choice::OfTask => {
-            *dialect = Dialect::V03;
-            let operation = decode(Dialect::V03)?;
+            let operation = decode(Dialect::Draft)?;
             let origin = match named(&operation) {
                 Some(task) => doors.engine.origin(&mount.scope(), task).await.unwrap_or_default(),
                 None => None,
@@ -98,7 +111,6 @@ async fn decode(
         }
     };
     let operation = decode(*dialect)?;
-    serves(mount, &operation)?;
     Ok(as_house_wants(mount, *dialect, operation))
 }
 
@@ -113,8 +125,7 @@ fn named(operation: &Operation) -> Option<&TaskId> {
 }
 
 /// Whether the house and the agent serve this at all.
-fn serves(mount: &Mount<'_>, operation: &Operation) -> Result<(), Error> {
-    let kind = operation.kind();
+fn serves(mount: &Mount<'_>, kind: OperationKind) -> Result<(), Error> {
     if mount.profile.send_only && kind != OperationKind::SendMessage {
         let text = "this agent serves sends that are answered at once, and nothing else";
         return Err(Error::new(ErrorKind::MethodNotFound, text));
@@ -128,7 +139,11 @@ fn serves(mount: &Mount<'_>, operation: &Operation) -> Result<(), Error> {
 }
 
 fn as_house_wants(mount: &Mount<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
-    if mount.profile.whole_history && dialect == Dialect::Draft {
+    if let (true, Operation::SendMessage(req)) = (mount.profile.send_only, &mut operation) {
+        // Nobody could ask later what became of it.
+        req.return_immediately = false;
+    }
+    if mount.profile.manners.whole_history && dialect == Dialect::Draft {
         let length = match &mut operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => &mut req.history_length,
             Operation::GetTask(req) => &mut req.history_length,
@@ -137,22 +152,6 @@ fn as_house_wants(mount: &Mount<'_>, dialect: Dialect, mut operation: Operation)
         *length = length.filter(|length| *length > 0);
     }
     operation
-}
-
-/// The call: who, and what the headers say about it: its name for repetitions, and where its last stream broke off.
-fn call(mount: &Mount<'_>, dialect: Dialect, head: &Parts) -> Call {
-    let headers = &head.headers;
-    let text =
-        |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    let resume = text("last-event-id")
-        .map(|seen| engine::cursor::last_event_id(&seen).map_or(Resume::Unknown, Resume::After));
-    Call {
-        idempotency_key: text("idempotency-key"),
-        resume,
-        dialect,
-        manners: mount.profile.manners,
-        ..Call::new(mount.scope())
-    }
 }
 
 /// JSON, or nothing said about it.

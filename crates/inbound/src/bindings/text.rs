@@ -1,7 +1,7 @@
 //! Plain text in, plain text out: the simplest way to say something to an agent.
 
 use axum::{body::Body, response::Response};
-use engine::{Answer, Call};
+use engine::Answer;
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
     Content, Dialect, Error, ErrorKind, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskState,
@@ -19,11 +19,14 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     let request_id = fastrand::u64(..);
     let answered = async {
         mount.check()?;
-        let bytes = body::read(req.into_body(), doors.max_body_bytes).await?;
+        let (head, incoming) = req.into_parts();
+        body::check_encoding(&head.headers)?;
+        let bytes = body::read(incoming, doors.max_body_bytes).await?;
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
-        let message = Message::new(uuid::Uuid::new_v4().to_string(), Role::User, vec![Part::text(text)]);
-        let call = Call { dialect: Dialect::V1, ..Call::new(mount.scope()) };
+        // Without an id, so that only its key tells a repetition.
+        let message = Message::new("", Role::User, vec![Part::text(text)]);
+        let call = mount.call(Dialect::V1, &head.headers);
         let operation = Operation::SendMessage(SendMessage::new(message));
         doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
     };
@@ -85,5 +88,6 @@ fn refuse(doors: &Doors, error: &Error) -> Response {
     });
     let mut response = respond::json(writer.finish());
     *response.status_mut() = StatusCode::from_u16(row.http).unwrap_or(StatusCode::BAD_REQUEST);
+    respond::advise(&mut response, error);
     response
 }

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::{
-    Error, Event, Operation, OperationKind, Reply, Timestamp,
+    Error, Event, Operation, OperationKind, Reply, Timestamp, Violation,
     json::{
         read::{Node, Read},
         write::Writer,
@@ -25,11 +25,36 @@ impl Dialect {
         params: Option<&RawValue>,
         leniency: Leniency,
     ) -> Result<Operation, Error> {
-        match self {
+        if self.operation(method).is_some() && params.is_some_and(|params| !params.get().starts_with('{')) {
+            return Err(Violation::new("params", "expected an object").into());
+        }
+        let operation = match self {
             Self::Draft => draft::operation::decode_with(method, params, leniency),
             Self::V03 => v03::operation::decode_with(method, params, leniency),
             Self::V03Proto => Err(legacy::operation::unknown(method, self.name(), &[])),
             Self::V1 => v1::operation::decode(method, params),
+        }?;
+        operation.check_names(|field| self.field(field))?;
+        Ok(operation)
+    }
+
+    /// How a request calls a field that 1.0 calls by this name.
+    fn field(self, field: &'static str) -> &'static str {
+        match (self, field) {
+            (Self::Draft, "message.taskId") => "id",
+            (Self::Draft, "message.contextId") => "sessionId",
+            (Self::Draft | Self::V03, "taskId") => "id",
+            (_, field) => field,
+        }
+    }
+
+    /// Which operation a JSON-RPC method is.
+    pub fn operation(self, method: &str) -> Option<OperationKind> {
+        match self {
+            Self::Draft => draft::operation::kind(method),
+            Self::V03 => v03::operation::kind(method),
+            Self::V03Proto => None,
+            Self::V1 => v1::operation::kind(method),
         }
     }
 

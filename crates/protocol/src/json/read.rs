@@ -10,7 +10,7 @@ use std::{borrow::Cow, fmt};
 use base64::Engine as _;
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -42,6 +42,11 @@ impl fmt::Display for Path<'_> {
     }
 }
 
+/// How many members an object may have that is read member by member.
+const MAX_MEMBERS: usize = 10_000;
+/// How many strings a list of them may hold.
+pub const MAX_TEXTS: usize = 10_000;
+
 /// One value of the document and its path.
 #[derive(Clone, Copy)]
 pub struct Node<'a, 'p> {
@@ -67,16 +72,28 @@ impl<'a, 'p> Node<'a, 'p> {
 
     /// The value as an object.
     pub fn object(&self) -> Read<Object<'a, 'p>> {
-        let fields: Fields<'a> = serde_json::from_str(self.text()).map_err(|_| self.expected("an object"))?;
-        Ok(Object { fields: fields.0, path: self.path })
+        let Fields(fields) = serde_json::from_str(self.text()).map_err(|_| self.expected("an object"))?;
+        let most = || self.expected(format_args!("an object of at most {MAX_MEMBERS} members"));
+        Ok(Object { fields: fields.ok_or_else(most)?, path: self.path })
     }
 
     /// Each element of the value, which must be an array, read by `each`.
-    pub fn list<T>(&self, mut each: impl FnMut(Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
-        let elements: Elements<'a> =
-            serde_json::from_str(self.text()).map_err(|_| self.expected("an array"))?;
-        let mut list = Vec::with_capacity(elements.0.len());
-        for (index, raw) in elements.0.into_iter().enumerate() {
+    pub fn list<T>(&self, each: impl FnMut(Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
+        self.list_up_to(usize::MAX, "elements", each)
+    }
+
+    /// The same, where there may be so many `things` and no more. A list that is longer is not kept in memory.
+    pub fn list_up_to<T>(
+        &self,
+        max: usize,
+        things: &str,
+        mut each: impl FnMut(Node<'a, '_>) -> Read<T>,
+    ) -> Read<Vec<T>> {
+        let mut deserializer = serde_json::Deserializer::from_str(self.text());
+        let elements = Elements(max).deserialize(&mut deserializer).map_err(|_| self.expected("an array"))?;
+        let elements = elements.ok_or_else(|| self.expected(format_args!("at most {max} {things}")))?;
+        let mut list = Vec::with_capacity(elements.len());
+        for (index, raw) in elements.into_iter().enumerate() {
             list.push(each(Node::new(raw, &Path::Index(self.path, index)))?);
         }
         Ok(list)
@@ -190,9 +207,20 @@ impl<'a> Object<'a, '_> {
         Ok(self.text(name)?.unwrap_or_default())
     }
 
+    /// The same, where there may be so many `things` and no more.
+    pub fn list_up_to<T>(
+        &self,
+        name: &str,
+        max: usize,
+        things: &str,
+        each: impl FnMut(Node<'a, '_>) -> Read<T>,
+    ) -> Read<Vec<T>> {
+        Ok(self.maybe(name, |node| node.list_up_to(max, things, each))?.unwrap_or_default())
+    }
+
     /// A list of strings.
     pub fn texts(&self, name: &str) -> Read<Vec<String>> {
-        self.list(name, |node| node.string().map(Cow::into_owned))
+        self.list_up_to(name, MAX_TEXTS, "strings", |node| node.string().map(Cow::into_owned))
     }
 
     /// An optional boolean.
@@ -321,7 +349,8 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
-struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+/// The members of an object; `None` where there are more than anybody needs.
+struct Fields<'a>(Option<Vec<(Cow<'a, str>, &'a RawValue)>>);
 
 impl<'de> Deserialize<'de> for Fields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -334,34 +363,47 @@ impl<'de> Deserialize<'de> for Fields<'de> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::with_capacity(8);
                 while let Some((key, raw)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
+                    if fields.len() == MAX_MEMBERS {
+                        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                        return Ok(Fields(None));
+                    }
                     fields.push((key.0, raw));
                 }
-                Ok(Fields(fields))
+                Ok(Fields(Some(fields)))
             }
         }
         deserializer.deserialize_map(FieldsVisitor)
     }
 }
 
-struct Elements<'a>(Vec<&'a RawValue>);
+/// Reads the elements of an array; `None` where there are more than this many.
+struct Elements(usize);
 
-impl<'de> Deserialize<'de> for Elements<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ElementsVisitor;
-        impl<'de> Visitor<'de> for ElementsVisitor {
-            type Value = Elements<'de>;
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("an array")
+impl<'de> DeserializeSeed<'de> for Elements {
+    type Value = Option<Vec<&'de RawValue>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = Option<Vec<&'de RawValue>>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(raw) = sequence.next_element::<&'de RawValue>()? {
+            if elements.len() == self.0 {
+                while sequence.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(None);
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-                let mut elements = Vec::new();
-                while let Some(raw) = sequence.next_element::<&'de RawValue>()? {
-                    elements.push(raw);
-                }
-                Ok(Elements(elements))
-            }
+            elements.push(raw);
         }
-        deserializer.deserialize_seq(ElementsVisitor)
+        Ok(Some(elements))
     }
 }
 

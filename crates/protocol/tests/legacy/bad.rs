@@ -7,7 +7,9 @@ use a2ad_protocol::{
     Content, Dialect, ErrorKind, Operation, OperationKind, Violation, dialect::v1::message::MAX_PARTS,
 };
 
-use crate::codec::{DIALECTS, methods, read_error, read_event, read_operation, read_reply, write_operation};
+use crate::codec::{
+    DIALECTS, methods, raw, read_error, read_event, read_operation, read_reply, write_operation,
+};
 
 /// A member or a whole document, the field at fault, what was expected.
 type Row = (&'static str, &'static str, &'static str);
@@ -40,10 +42,32 @@ fn params_that_are_no_object_are_refused_by_every_method() {
     for dialect in DIALECTS {
         for (method, _) in methods(dialect) {
             for params in ["[]", "5", "\"x\"", "true"] {
-                refuses(dialect, method, params, "", OBJECT);
+                refuses(dialect, method, params, "params", OBJECT);
             }
         }
     }
+}
+
+/// Houses may let this pass; the generation does not.
+#[test]
+fn a_message_of_0_3_has_an_id() {
+    let params = r#"{"message":{"role":"user","parts":[{"text":"hi"}]}}"#;
+    let error = Dialect::V03.decode_operation("message/send", Some(raw(params))).unwrap_err();
+    assert_eq!(error.violations[0].field, "message.messageId");
+}
+
+#[test]
+fn names_have_a_bound() {
+    let long = "x".repeat(1_025);
+    refuses(
+        Dialect::Draft,
+        "tasks/get",
+        &format!(r#"{{"id":"{long}"}}"#),
+        "id",
+        "expected at most 1024 bytes",
+    );
+    let params = format!(r#"{{"message":{{"messageId":"{long}","role":"user","parts":[{{"text":"hi"}}]}}}}"#);
+    refuses(Dialect::V03, "message/send", &params, "message.messageId", "expected at most 1024 bytes");
 }
 
 #[test]

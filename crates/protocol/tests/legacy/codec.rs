@@ -2,7 +2,7 @@
 
 use a2ad_protocol::{
     Dialect, Error, Event, Operation, OperationKind, Reply, Timestamp, Violation,
-    dialect::{Frames, Style, draft, v03},
+    dialect::{Frames, Leniency, Style, draft, v03},
     json::{
         read::{Node, Path},
         write::Writer,
@@ -31,7 +31,9 @@ pub(crate) fn kind(dialect: Dialect, method: &str) -> OperationKind {
 }
 
 pub(crate) fn read_operation(dialect: Dialect, method: &str, params: &str) -> Result<Operation, Error> {
-    dialect.decode_operation(method, Some(raw(params)))
+    // As leniently as the houses whose samples are here.
+    let leniency = Leniency { message_id_optional: true, ..Leniency::default() };
+    dialect.decode_operation_leniently(method, Some(raw(params)), leniency)
 }
 
 pub(crate) fn write_operation(dialect: Dialect, operation: &Operation) -> String {
@@ -76,6 +78,6 @@ pub(crate) fn written(write: impl FnOnce(&mut Writer)) -> String {
     String::from_utf8(writer.finish()).unwrap()
 }
 
-fn raw(text: &str) -> &RawValue {
+pub(crate) fn raw(text: &str) -> &RawValue {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }

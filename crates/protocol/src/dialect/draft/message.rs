@@ -16,7 +16,7 @@ use crate::{
         v1::message::MAX_PARTS,
     },
     json::{
-        read::{Node, Object, Read},
+        read::{MAX_TEXTS, Node, Object, Read},
         write::Writer,
     },
 };
@@ -112,6 +112,8 @@ fn decode_note(note: &Object<'_, '_>) -> Read<Note> {
     Ok(Note {
         id: note.text("messageId")?,
         extensions: note.texts("extensions")?,
-        reference_task_ids: note.list("referenceTaskIds", |node| node.filled_string().map(TaskId::from))?,
+        reference_task_ids: note.list_up_to("referenceTaskIds", MAX_TEXTS, "ids", |node| {
+            node.filled_string().map(TaskId::from)
+        })?,
     })
 }

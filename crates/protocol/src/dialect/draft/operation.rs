@@ -35,7 +35,12 @@ pub fn method(kind: OperationKind) -> Option<&'static str> {
 
 /// Whether this dialect answers to a method. Its requests need not say that they are JSON-RPC 2.0.
 pub fn has(method: &str) -> bool {
-    operation::kind(&METHODS, method).is_some()
+    kind(method).is_some()
+}
+
+/// Which operation a method is.
+pub fn kind(method: &str) -> Option<OperationKind> {
+    operation::kind(&METHODS, method)
 }
 
 /// Reads a request. Absent parameters equal an empty object.
@@ -45,8 +50,7 @@ pub fn decode(method: &str, params: Option<&RawValue>) -> Result<Operation, Erro
 
 /// Reads a request, letting pass what the house does.
 pub fn decode_with(method: &str, params: Option<&RawValue>, leniency: Leniency) -> Result<Operation, Error> {
-    let kind = operation::kind(&METHODS, method)
-        .ok_or_else(|| operation::unknown(method, super::VERSION, &METHODS))?;
+    let kind = kind(method).ok_or_else(|| operation::unknown(method, super::VERSION, &METHODS))?;
     let node = Node::new(params.unwrap_or(operation::no_params()), &Path::Root);
     let object = node.object()?;
     let operation = match kind {

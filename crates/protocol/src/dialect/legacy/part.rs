@@ -29,12 +29,8 @@ const TAGS: &str = "text, file or data";
 
 /// Reads a list of parts: at least one, and at most `max`.
 pub(crate) fn decode_list(node: Node<'_, '_>, max: usize) -> Read<Vec<Part>> {
-    let parts = node.list(decode)?;
-    match parts.len() {
-        0 => Err(node.expected("at least one part")),
-        count if count <= max => Ok(parts),
-        _ => Err(node.expected(format_args!("at most {max} parts"))),
-    }
+    let parts = node.list_up_to(max, "parts", decode)?;
+    if parts.is_empty() { Err(node.expected("at least one part")) } else { Ok(parts) }
 }
 
 /// Writes a list of parts.

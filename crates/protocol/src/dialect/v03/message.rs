@@ -11,7 +11,7 @@ use crate::{
         v1::message::MAX_PARTS,
     },
     json::{
-        read::{Node, Object, Read},
+        read::{MAX_TEXTS, Node, Object, Read},
         write::Writer,
     },
 };
@@ -26,7 +26,9 @@ pub fn decode(node: Node<'_, '_>) -> Read<Message> {
         parts: object.need("parts", "at least one part", |node| part::decode_list(node, MAX_PARTS))?,
         context_id: object.text("contextId")?.map(ContextId::from),
         task_id: object.text("taskId")?.map(TaskId::from),
-        reference_task_ids: object.list("referenceTaskIds", |node| node.filled_string().map(TaskId::from))?,
+        reference_task_ids: object.list_up_to("referenceTaskIds", MAX_TEXTS, "ids", |node| {
+            node.filled_string().map(TaskId::from)
+        })?,
         extensions: object.texts("extensions")?,
         metadata: object.json_object("metadata")?,
     })

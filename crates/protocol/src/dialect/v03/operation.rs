@@ -130,7 +130,8 @@ fn encode_members(writer: &mut Writer, operation: &Operation) {
 
 const CONFIG_ID: &str = "pushNotificationConfigId";
 
-fn kind(method: &str) -> Option<OperationKind> {
+/// Which operation a method is.
+pub fn kind(method: &str) -> Option<OperationKind> {
     operation::kind(&METHODS, method).or_else(|| operation::kind(&UNWRITTEN, method))
 }
 

@@ -52,12 +52,8 @@ pub fn encode(writer: &mut Writer, message: &Message) {
 
 /// Reads a list of parts: at least one, and at most `max`.
 pub(super) fn decode_parts(node: Node<'_, '_>, max: usize) -> Read<Vec<Part>> {
-    let parts = node.list(decode_part)?;
-    match parts.len() {
-        0 => Err(node.expected("at least one part")),
-        count if count <= max => Ok(parts),
-        _ => Err(node.expected(format_args!("at most {max} parts"))),
-    }
+    let parts = node.list_up_to(max, "parts", decode_part)?;
+    if parts.is_empty() { Err(node.expected("at least one part")) } else { Ok(parts) }
 }
 
 /// Writes a list of parts.

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use crate::{
     Content, ContextId, Message, Part, Role, TaskId,
     json::{
-        read::{Node, Object, Path, Read},
+        read::{MAX_TEXTS, Node, Object, Path, Read},
         write::Writer,
     },
 };
@@ -25,7 +25,9 @@ pub fn decode(node: Node<'_, '_>) -> Read<Message> {
         parts: decode_parts(&object, MAX_PARTS)?,
         context_id: object.text("contextId")?.map(ContextId::from),
         task_id: object.text("taskId")?.map(TaskId::from),
-        reference_task_ids: object.list("referenceTaskIds", |node| node.filled_string().map(TaskId::from))?,
+        reference_task_ids: object.list_up_to("referenceTaskIds", MAX_TEXTS, "ids", |node| {
+            node.filled_string().map(TaskId::from)
+        })?,
         extensions: object.texts("extensions")?,
         metadata: object.json_object("metadata")?,
     })
@@ -49,12 +51,8 @@ pub fn encode(writer: &mut Writer, message: &Message) {
 /// Reads the `parts` of a message or an artifact: at least one, and at most `max`.
 pub(super) fn decode_parts(object: &Object<'_, '_>, max: usize) -> Read<Vec<Part>> {
     object.need("parts", "at least one part", |node| {
-        let parts = node.list(decode_part)?;
-        match parts.len() {
-            0 => Err(node.expected("at least one part")),
-            count if count <= max => Ok(parts),
-            _ => Err(node.expected(format_args!("at most {max} parts"))),
-        }
+        let parts = node.list_up_to(max, "parts", decode_part)?;
+        if parts.is_empty() { Err(node.expected("at least one part")) } else { Ok(parts) }
     })
 }
 

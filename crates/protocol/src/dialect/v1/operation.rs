@@ -36,9 +36,14 @@ pub fn method(kind: OperationKind) -> &'static str {
     METHODS.iter().find(|row| row.1 == kind).map_or("", |row| row.0)
 }
 
+/// Which operation a method is.
+pub fn kind(method: &str) -> Option<OperationKind> {
+    METHODS.iter().find(|row| row.0 == method).map(|row| row.1)
+}
+
 /// Reads a request. Absent parameters equal an empty object.
 pub fn decode(method: &str, params: Option<&RawValue>) -> Result<Operation, Error> {
-    let kind = METHODS.iter().find(|row| row.0 == method).map(|row| row.1).ok_or_else(|| unknown(method))?;
+    let kind = kind(method).ok_or_else(|| unknown(method))?;
     let empty: &RawValue = serde_json::from_str("{}").expect("an empty object is JSON");
     let node = Node::new(params.unwrap_or(empty), &Path::Root);
     let operation = match kind {
