@@ -18,6 +18,9 @@ use crate::{
     version::{Spoken, Version},
 };
 
+/// The header that picks a card's shape.
+pub(crate) const VARY: HeaderValue = HeaderValue::from_static("A2A-Version");
+
 /// What is at `agent-card.json` where the reader does not say which version it reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CardShape {
@@ -130,7 +133,7 @@ impl Shown<'_> {
                 out.insert(name, value);
             }
         }
-        out.insert(header::VARY, HeaderValue::from_static("A2A-Version"));
+        out.insert(header::VARY, VARY);
         out.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
         response
     }
@@ -160,7 +163,7 @@ impl Shown<'_> {
             description: hosted.description.clone(),
             interfaces: self.spoken.versions().into_iter().map(interface).collect(),
             provider: None,
-            version: hosted.version.clone(),
+            version: door.profile.card.version.map_or_else(|| hosted.version.clone(), str::to_owned),
             documentation_url: None,
             icon_url: None,
             capabilities: AgentCapabilities {

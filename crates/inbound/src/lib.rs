@@ -12,15 +12,17 @@ mod card;
 mod choose;
 pub mod listen;
 mod origin;
+mod page;
 mod profile;
 mod project;
 mod respond;
 mod routes;
 mod sse;
+mod trace;
 mod version;
 
 pub use card::{CardOptions, CardShape};
 pub use origin::Network;
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
-pub use routes::{Door, Options, Ready, router};
+pub use routes::{Door, Options, Ready, is_own_path, router};
 pub use version::Spoken;

@@ -72,8 +72,12 @@ pub enum AuthForm {
 pub struct CardForm {
     /// `url` is the origin instead of the endpoint; only where the origin takes calls for this agent.
     pub origin: bool,
+    /// The path `/` keeps what the card promises, so that the card there may name it; else it names the agent's own.
+    pub root: bool,
     /// The one media type in and out, whatever the agent says of itself.
     pub mode: Option<&'static str>,
+    /// The version of the agent, whatever it says of itself.
+    pub version: Option<&'static str>,
     /// How the members before 1.0 are spelled.
     pub style: CardStyle,
 }
@@ -92,7 +96,7 @@ impl Profile {
             failed_reply: FailedReply::Task,
             stream_off: ErrorKind::UnsupportedOperation,
             auth: AuthForm::Usual,
-            card: CardForm::default(),
+            card: CardForm { root: true, ..CardForm::default() },
             push_default: true,
         }
     }
@@ -107,7 +111,9 @@ impl Profile {
             failed_reply: FailedReply::ErrorAfterPanic,
             card: CardForm {
                 origin: true,
+                root: true,
                 mode: Some("application/json"),
+                version: None,
                 style: CardStyle { no_security: true, ..CardStyle::default() },
             },
             push_default: false,
@@ -126,6 +132,7 @@ impl Profile {
             failed_reply: FailedReply::Error,
             stream_off: ErrorKind::MethodNotFound,
             auth: AuthForm::Forbidden,
+            card: CardForm::default(),
             push_default: false,
             ..Self::neutral()
         }
@@ -142,7 +149,9 @@ impl Profile {
             auth: AuthForm::OldCode,
             card: CardForm {
                 origin: true,
+                root: true,
                 mode: None,
+                version: Some("1.0.0"),
                 style: CardStyle {
                     state_transition_history: true,
                     short_version: true,

@@ -14,18 +14,20 @@ use axum::{
     response::Response,
     routing::{get, post},
 };
-use engine::{Engine, Scope};
+use engine::{Call, Engine, Resume, Scope};
 use http::{HeaderMap, Method, StatusCode, Uri, header};
-use protocol::{Error, ErrorKind, Timestamp, jsonrpc::Id, model::SecurityScheme};
+use protocol::{Dialect, Error, ErrorKind, Timestamp, jsonrpc::Id, model::SecurityScheme};
 
 use crate::{
     auth,
     bindings::{jsonrpc, text},
-    card::{CardName, CardOptions, Shown},
+    card::{self, CardName, CardOptions, Shown},
     choose::Asked,
     origin::{Network, Origins},
+    page,
     profile::Profile,
     respond::{self, Reader},
+    trace::Line,
     version::{Spoken, Version},
 };
 
@@ -76,6 +78,21 @@ pub struct Door {
     pub anonymous: bool,
     /// The ways to be known to it, as its card shows them.
     pub security: Vec<(String, SecurityScheme)>,
+}
+
+impl Door {
+    /// How a caller without a credential is told what to bring (RFC 9110 11.6.1).
+    fn challenge(&self) -> String {
+        let one = |scheme: &SecurityScheme| match scheme {
+            SecurityScheme::HttpAuth { scheme, .. } => scheme.clone(),
+            SecurityScheme::ApiKey { name, .. } => format!("ApiKey name=\"{name}\""),
+            SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect { .. } => "Bearer".into(),
+            SecurityScheme::MutualTls { .. } => "Mutual".into(),
+        };
+        let mut challenges: Vec<String> = self.security.iter().map(|(_, scheme)| one(scheme)).collect();
+        challenges.dedup();
+        challenges.join(", ")
+    }
 }
 
 impl Default for Door {
@@ -153,7 +170,8 @@ impl Mount<'_> {
         if !self.door.anonymous {
             let text =
                 format!("the agent {:?} wants a credential, and none can be checked here yet", self.agent);
-            return Err(Error::new(ErrorKind::Unauthenticated, text));
+            let error = Error::new(ErrorKind::Unauthenticated, text);
+            return Err(error.with(respond::CHALLENGE, self.door.challenge()));
         }
         Ok(())
     }
@@ -161,6 +179,23 @@ impl Mount<'_> {
     /// Who asks.
     pub(crate) fn scope(&self) -> Scope {
         auth::anonymous(self.agent)
+    }
+
+    /// A call by whoever asks, with what the headers say about it: its name for repetitions, and where its last stream
+    /// broke off.
+    pub(crate) fn call(&self, dialect: Dialect, headers: &HeaderMap) -> Call {
+        let text = |name: &str| {
+            headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        let resume = text("last-event-id")
+            .map(|seen| engine::cursor::last_event_id(&seen).map_or(Resume::Unknown, Resume::After));
+        Call {
+            idempotency_key: text("idempotency-key"),
+            resume,
+            dialect,
+            manners: self.profile.manners,
+            ..Call::new(self.scope())
+        }
     }
 }
 
@@ -184,7 +219,7 @@ impl Doors {
 
 /// The paths at which the default agent takes JSON-RPC, each with its house style. The last ones are those of the
 /// package `python-a2a`, which posts each method of the draft to a path of its own.
-const RPC: [(&str, fn(&Houses) -> &Profile); 16] = [
+const RPC: [(&str, fn(&Houses) -> &Profile); 17] = [
     ("/", |houses| &houses.neutral),
     ("/a2a", |houses| &houses.neutral),
     ("/a2a/", |houses| &houses.neutral),
@@ -193,6 +228,7 @@ const RPC: [(&str, fn(&Houses) -> &Profile); 16] = [
     ("/_agent-native/a2a", |houses| &houses.agent_native),
     ("/_agent-native/a2a/", |houses| &houses.agent_native),
     ("/a2a/rpc", |houses| &houses.agentos),
+    ("/a2a/rpc/", |houses| &houses.agentos),
     ("/tasks/send", |houses| &houses.draft_alias),
     ("/tasks/sendSubscribe", |houses| &houses.draft_alias),
     ("/tasks/get", |houses| &houses.draft_alias),
@@ -206,6 +242,11 @@ const RPC: [(&str, fn(&Houses) -> &Profile); 16] = [
 /// The names of cards.
 const CARDS: [(&str, CardName); 2] =
     [(".well-known/agent-card.json", CardName::AgentCard), (".well-known/agent.json", CardName::Agent)];
+
+/// Whether `/a2a/{name}` means something else than an agent of that name.
+pub fn is_own_path(name: &str) -> bool {
+    RPC.iter().any(|(path, _)| path.strip_prefix("/a2a/") == Some(name))
+}
 
 /// Everything a server answers.
 pub fn router(engine: Engine, options: Options, ready: Ready) -> Router {
@@ -252,7 +293,9 @@ pub fn router(engine: Engine, options: Options, ready: Ready) -> Router {
         router = router.route(&format!("/a2a/{{agent}}/{file}"), get(own));
     }
     router
+        .route("/", get(show_page))
         .route("/a2a/{agent}", post(call_agent))
+        .route("/a2a/{agent}/", post(call_agent))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready_now))
         .method_not_allowed_fallback(wrong_method)
@@ -264,7 +307,8 @@ async fn call_agent(State(doors): State<Arc<Doors>>, agent: AgentPath, req: Requ
     let agent = agent_name(agent);
     let mount = doors.own(&agent);
     if is_text(req.headers()) {
-        return Box::pin(text::handle(&doors, mount, req)).await;
+        let line = Line::begin(mount.agent, None);
+        return line.end_text(Box::pin(text::handle(&doors, mount, req)).await);
     }
     jsonrpc::handle(&doors, mount, req).await
 }
@@ -282,20 +326,29 @@ fn agent_name(path: AgentPath) -> String {
 }
 
 fn show_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Response {
+    find_card(doors, agent, name, req).unwrap_or_else(|error| {
+        // No call: the status says what is wrong.
+        let mut response = refuse(doors, req.headers(), req.uri(), &error);
+        *response.status_mut() = StatusCode::from_u16(error.kind.row().http).unwrap_or(StatusCode::NOT_FOUND);
+        response.headers_mut().insert(header::VARY, card::VARY);
+        response
+    })
+}
+
+fn find_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Result<Response, Error> {
     let (uri, headers) = (req.uri(), req.headers());
-    let version = Version::of(headers, uri);
     let door = doors.door(agent);
-    let Some(hosted) = doors.engine.agents().get(agent).filter(|_| door.enabled) else {
-        let text = format!("there is no agent {agent:?} here");
-        return refuse(doors, headers, uri, &Error::new(ErrorKind::AgentDisabled, text));
-    };
+    let hosted = doors.engine.agents().get(agent).filter(|_| door.enabled);
+    let none = || Error::new(ErrorKind::AgentDisabled, format!("there is no agent {agent:?} here"));
+    let hosted = hosted.ok_or_else(none)?;
     let origin = doors.origins.of(uri, headers, req.extensions());
     let is_default = agent == doors.default_agent;
     let asked_at_root = !uri.path().starts_with("/a2a/");
-    let endpoint = match is_default && (asked_at_root || door.profile.card.origin) {
-        true if door.profile.card.origin => origin,
-        true => format!("{origin}/"),
-        false => format!("{origin}/a2a/{agent}"),
+    let form = &door.profile.card;
+    let endpoint = match (is_default, asked_at_root) {
+        (true, _) if form.origin => origin,
+        (true, true) if form.root => format!("{origin}/"),
+        _ => format!("{origin}/a2a/{agent}"),
     };
     let shown = Shown {
         hosted: hosted.profile(),
@@ -305,7 +358,19 @@ fn show_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Respo
         options: doors.card,
         since: doors.since,
     };
-    shown.respond(name, &version, headers).unwrap_or_else(|error| refuse(doors, headers, uri, &error))
+    shown.respond(name, &Version::of(headers, uri), headers)
+}
+
+async fn show_page(State(doors): State<Arc<Doors>>, req: Request) -> Response {
+    let agents = doors.engine.agents().iter().map(|hosted| hosted.profile());
+    let agents = agents.map(|profile| (profile, doors.door(&profile.id))).filter(|(_, door)| door.enabled);
+    let facts = page::Facts {
+        origin: doors.origins.of(req.uri(), req.headers(), req.extensions()),
+        spoken: doors.spoken,
+        default_agent: &doors.default_agent,
+        agents: agents.collect(),
+    };
+    page::respond(&facts, req.headers())
 }
 
 async fn healthy() -> Response {

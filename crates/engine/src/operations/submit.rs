@@ -157,7 +157,11 @@ fn known_skill(hosted: &Hosted, call: &Call, req: &SendMessage) -> Result<Option
         (Some(_), Dialect::Draft) => "skill",
         (Some(_), _) => "configuration.skillId",
     };
-    Err(Error::invalid(field, format!("expected one of {}", known.join(", "))))
+    let wanted = match known.as_slice() {
+        [] => "expected none: this agent has no skills to choose from".to_owned(),
+        known => format!("expected one of {}", known.join(", ")),
+    };
+    Err(Error::invalid(field, wanted))
 }
 
 /// The task of a conversation that waits for its client, the one that asked last.
