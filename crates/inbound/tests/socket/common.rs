@@ -1,6 +1,8 @@
 //! A server to knock at, and words for the bytes that go to and fro.
 
+pub(crate) mod agents;
 mod mask;
+pub(crate) mod tongue;
 mod wire;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -10,7 +12,7 @@ use a2ad_inbound::{
     listen::{self, Caps},
     router,
 };
-use engine::{Agents, Clock, Engine, Feed, Limits};
+use engine::{Agents, Clock, Engine, Feed, Hosted, Limits};
 use protocol::Timestamp;
 use store::Sqlite;
 use tempfile::TempDir;
@@ -29,27 +31,36 @@ pub(crate) const NOW: &str = "2026-01-02T03:04:05.678Z";
 /// What to open a server with.
 pub(crate) struct Setup {
     pub(crate) caps: Caps,
-    pub(crate) max_body_bytes: usize,
+    pub(crate) doors: Options,
+    /// Agents beside the built-in ones.
+    pub(crate) agents: Vec<Hosted>,
 }
 
 impl Default for Setup {
+    /// The built-in agents, with `echo` at `/`.
     fn default() -> Self {
-        Self { caps: Caps::default(), max_body_bytes: 16 << 20 }
+        Self { caps: Caps::default(), doors: Options::new("echo"), agents: Vec::new() }
     }
 }
 
 impl Setup {
-    /// Serves the built-in agents on a free port; `echo` is at `/`.
+    /// The usual doors, but for what is changed about them.
+    pub(crate) fn with(change: impl FnOnce(&mut Options)) -> Self {
+        let mut setup = Self::default();
+        change(&mut setup.doors);
+        setup
+    }
+
+    /// Serves on a free port.
     pub(crate) async fn open(self) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::manual(Timestamp::parse(NOW).unwrap()));
         let options = store::Options { sync: false, ..store::Options::at(folder.path().join("a2ad.db")) };
         let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
-        let agents = Agents::new(outbound::agents::demo());
+        let agents = Agents::new(outbound::agents::demo().into_iter().chain(self.agents));
         let engine = Engine::start(Arc::new(store), feed, agents, clock, Limits::default());
         let ready = Ready::default();
-        let doors = Options { max_body_bytes: self.max_body_bytes, ..Options::new("echo") };
-        let router = router(engine.clone(), doors, ready.clone());
+        let router = router(engine.clone(), self.doors, ready.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());
@@ -94,20 +105,27 @@ impl Server {
         self.exchange(&format!("POST {path} HTTP/1.1\r\ncontent-type: application/json"), body).await
     }
 
+    /// Posts a JSON-RPC body to a path, naming 1.0.
+    pub(crate) async fn post_v1(&self, path: &str, body: &str) -> Answer {
+        self.exchange(&format!("POST {path} HTTP/1.1\r\na2a-version: 1.0"), body).await
+    }
+
     /// Gets a path.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.exchange(&format!("GET {path} HTTP/1.1"), "").await
     }
 
-    /// Calls a method of an agent.
+    /// Calls a method of 1.0 of an agent.
     pub(crate) async fn call(&self, agent: &str, method: &str, params: &str) -> Answer {
-        self.post(&format!("/a2a/{agent}"), &request(method, params)).await
+        let answer = self.post_v1(&format!("/a2a/{agent}"), &request(method, params)).await;
+        assert_eq!(answer.header("a2ad-dialect"), Some("v1;profile=neutral"), "{method}");
+        answer
     }
 
-    /// Calls a method of an agent that answers with a stream, up to the head of the answer.
+    /// Calls a method of 1.0 of an agent that answers with a stream, up to the head of the answer.
     pub(crate) async fn stream(&self, agent: &str, method: &str, params: &str) -> Wire {
         let mut wire = self.connect().await;
-        let head = format!("POST /a2a/{agent} HTTP/1.1\r\ncontent-type: application/json");
+        let head = format!("POST /a2a/{agent} HTTP/1.1\r\na2a-version: 1.0");
         wire.send(&head, &request(method, params)).await;
         let head = wire.head().await;
         assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));

@@ -1,8 +1,8 @@
-//! Every refusal, byte for byte.
+//! Every refusal of 1.0, byte for byte.
 
 use std::time::Duration;
 
-use crate::common::{NOW, Server, Setup, mask, member, request, said, stand_still};
+use crate::common::{Answer, NOW, Server, Setup, Wire, mask, member, request, said, stand_still};
 
 /// An error answer: the facts beside the timestamp, and the field at fault.
 fn error(
@@ -53,11 +53,14 @@ async fn broken_envelopes() {
         ),
     ];
     for (body, expected) in cases {
-        let answer = server.post("/", body).await;
+        let answer = server.post_v1("/", body).await;
         assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")), "{body}");
         assert_eq!(answer.body, expected, "{body}");
     }
-    let empty = server.exchange("POST / HTTP/1.1\r\ncontent-length: 0", "").await;
+    let long = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"GetTask"}}"#, "x".repeat(1_025));
+    let expected = invalid(-32600, "null", "id", "expected at most 1024 bytes");
+    assert_eq!(server.post_v1("/", &long).await.body, expected, "a long id is not repeated");
+    let empty = server.exchange("POST / HTTP/1.1\r\na2a-version: 1.0\r\ncontent-length: 0", "").await;
     assert!(empty.body.contains(r#""code":-32700"#), "{}", empty.body);
 }
 
@@ -68,7 +71,7 @@ async fn broken_parameters_are_named() {
         |part: &str| format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","parts":[{part}]}}}}"#);
     let cases = [
         ("GetTask", "{}".to_owned(), "id", "required, expected a non-empty string"),
-        ("GetTask", "[]".to_owned(), "", "expected an object"),
+        ("GetTask", "[]".to_owned(), "params", "expected an object"),
         ("SendMessage", "{}".to_owned(), "message", "required, expected a message"),
         ("SendMessage", part(r#"{"raw":"%"}"#), "message.parts[0].raw", "expected a base64 string"),
         (
@@ -184,14 +187,21 @@ async fn versions() {
         let answer = server.exchange(&format!("POST / HTTP/1.1\r\nA2A-Version: {version}"), &body).await;
         assert!(answer.body.contains("\"result\""), "{version}: {}", answer.body);
     }
-    let text = r#"A2A-Version \"0.3\" is not supported here; use 1.0"#;
-    let expected = error("1", -32009, "VERSION_NOT_SUPPORTED", text, r#""supportedVersions":"1.0","#, None);
-    for head in ["POST / HTTP/1.1\r\na2a-version: 0.3", "POST /?A2A-Version=0.3 HTTP/1.1"] {
-        let answer = server.exchange(head, &body).await;
-        assert_eq!((answer.status, answer.body.as_str()), (200, expected.as_str()));
+    let spoken = r#""supportedVersions":"1.0, 0.3, 0.1","#;
+    let text = r#"A2A-Version \"1.1\" is not supported here; use 1.0, 0.3, 0.1"#;
+    let unknown = error("1", -32009, "VERSION_NOT_SUPPORTED", text, spoken, None);
+    for head in ["POST / HTTP/1.1\r\na2a-version: 1.1", "POST /?A2A-Version=1.1 HTTP/1.1"] {
         // The version is judged before the method.
-        let answer = server.exchange(head, &request("no-such-method", "{}")).await;
-        assert_eq!(answer.body, expected);
+        for method in ["ListTasks", "message/send", "tasks/send", "tasks/get", "no-such-method"] {
+            let answer = server.exchange(head, &request(method, "{}")).await;
+            assert_eq!((answer.status, answer.body.as_str()), (200, unknown.as_str()), "{method}");
+        }
+    }
+    let text = "A2A-Version 0.x for a method of 1.0 is not supported here; use 1.0, 0.3, 0.1";
+    let older = error("1", -32009, "VERSION_NOT_SUPPORTED", text, spoken, None);
+    for head in ["POST / HTTP/1.1\r\na2a-version: 0.3", "POST /?A2A-Version=0.1 HTTP/1.1"] {
+        let answer = server.exchange(head, &body).await;
+        assert_eq!((answer.status, answer.body.as_str()), (200, older.as_str()));
     }
 }
 
@@ -204,33 +214,47 @@ async fn media_types() {
         assert_eq!(answer.status, 200, "{good}");
     }
     for bad in ["text/plain", "application/xml", "application/jsonx"] {
-        let answer = server.exchange(&format!("POST / HTTP/1.1\r\ncontent-type: {bad}; q=1"), &body).await;
+        let answer = server
+            .exchange(&format!("POST / HTTP/1.1\r\na2a-version: 1.0\r\ncontent-type: {bad}; q=1"), &body)
+            .await;
         let text = format!(r#"Content-Type \"{bad}\" is not served here; send application/json"#);
         let expected = error("null", -32600, "UNSUPPORTED_MEDIA_TYPE", &text, "", None);
         assert_eq!((answer.status, answer.body), (415, expected));
     }
 }
 
-#[tokio::test]
+/// The answer to a request whose rest the server waits for, while time runs.
+async fn patiently(wire: &mut Wire) -> Answer {
+    let mut answer = std::pin::pin!(wire.answer());
+    loop {
+        tokio::select! {
+            answer = &mut answer => return answer,
+            () = tokio::time::advance(Duration::from_secs(1)) => {}
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn bodies_beyond_the_limit() {
-    let server = Setup { max_body_bytes: 1_000, ..Setup::default() }.open().await;
+    let _time = stand_still();
+    let server = Setup::with(|doors| doors.max_body_bytes = 1_000).open().await;
     let text = "the body is larger than 1000 bytes; send files by url instead";
     let expected = error("null", -32600, "BODY_TOO_LARGE", text, r#""maxBodyBytes":"1000","#, None);
     let frame = request("SendMessage", &said("", "")).len();
     let fits = server.post("/", &request("SendMessage", &said(&"x".repeat(1_000 - frame), ""))).await;
     assert_eq!(fits.status, 200, "{}", fits.body);
-    let answer = server.post("/", &request("SendMessage", &said(&"x".repeat(1_001 - frame), ""))).await;
+    let answer = server.post_v1("/", &request("SendMessage", &said(&"x".repeat(1_001 - frame), ""))).await;
     assert_eq!((answer.status, answer.body.as_str()), (413, expected.as_str()));
-    // Far more than the sockets' buffers hold: the server does not wait for it.
+    // The rest of a body that is too large is read for a while, because its sender reads no answer before that.
     let mut wire = server.connect().await;
-    wire.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\r\n").await;
+    wire.write(b"POST / HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ncontent-length: 100000000\r\n\r\n").await;
     wire.write(&[b'x'; 2_000]).await;
-    let answer = wire.answer().await;
+    let answer = patiently(&mut wire).await;
     assert_eq!((answer.status, answer.body.as_str()), (413, expected.as_str()));
     let mut wire = server.connect().await;
-    wire.write(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").await;
+    wire.write(b"POST / HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ntransfer-encoding: chunked\r\n\r\n").await;
     wire.write(format!("400\r\n{}\r\n", "x".repeat(1_024)).as_bytes()).await;
-    let answer = wire.answer().await;
+    let answer = patiently(&mut wire).await;
     assert_eq!((answer.status, answer.body), (413, expected));
 }
 
@@ -239,14 +263,9 @@ async fn a_body_that_stops_coming() {
     let _time = stand_still();
     let server = Server::open().await;
     let mut wire = server.connect().await;
-    wire.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{").await;
+    wire.write(b"POST / HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ncontent-length: 10\r\n\r\n{").await;
     // It is waited for from its first byte on: nothing tells when that has been seen.
-    let answer = loop {
-        tokio::select! {
-            answer = wire.answer() => break answer,
-            () = tokio::time::advance(Duration::from_secs(1)) => {}
-        }
-    };
+    let answer = patiently(&mut wire).await;
     let text = "the body stopped coming for 10 seconds; send it again";
     assert_eq!(
         (answer.status, answer.body),

@@ -7,11 +7,20 @@
 
 mod common;
 
+mod access;
+mod card_shapes;
 mod cards;
 mod connections;
+mod dialects;
 mod drain;
 mod errors;
+mod houses;
 mod http2;
+mod legacy_methods;
+mod legacy_streams;
+mod matrix;
 mod methods;
+mod mounts;
 mod paths;
 mod streams;
+mod text;

@@ -2,6 +2,8 @@
 
 use crate::common::{Answer, Server, request};
 
+const NO_METHOD: &str = r#""error":{"code":-32601,"message":"Method not found","data":null}}"#;
+
 fn is_json_error(answer: &Answer, status: u16, what: &str) {
     assert_eq!((answer.status, answer.header("content-type")), (status, Some("application/json")), "{what}");
     assert!(
@@ -14,11 +16,15 @@ fn is_json_error(answer: &Answer, status: u16, what: &str) {
 #[tokio::test]
 async fn a_path_that_is_not_served_is_told_where_to_go() {
     let server = Server::open().await;
-    for path in ["/nowhere", "/a2a", "/a2a/", "/a2a/echo/", "/a2a/echo/more", "//", "/.well-known/", "/%00"] {
+    for path in ["/nowhere", "/a2a/echo/more", "//", "/.well-known/", "/%00"] {
         for method in ["GET", "POST", "PUT"] {
-            let answer = server.exchange(&format!("{method} {path} HTTP/1.1"), "").await;
+            let answer = server.exchange(&format!("{method} {path} HTTP/1.1\r\na2a-version: 1.0"), "").await;
             is_json_error(&answer, 404, path);
             assert!(answer.body.contains("calls go to / or /a2a/{agent}"), "{}", answer.body);
+            // The generations before 1.0 have one text for it.
+            let answer = server.exchange(&format!("{method} {path} HTTP/1.1"), "").await;
+            is_json_error(&answer, 404, path);
+            assert!(answer.body.ends_with(NO_METHOD), "{}", answer.body);
         }
     }
 }
@@ -26,14 +32,25 @@ async fn a_path_that_is_not_served_is_told_where_to_go() {
 #[tokio::test]
 async fn an_agent_that_cannot_be_is_not_here() {
     let server = Server::open().await;
-    for path in ["/a2a/%ff", "/a2a/%ff/.well-known/agent-card.json"] {
-        let answer = if path.ends_with("json") {
-            server.get(path).await
-        } else {
-            server.post(path, &request("ListTasks", "{}")).await
-        };
-        assert_eq!((answer.status, answer.header("content-type")), (404, Some("application/json")), "{path}");
-        assert!(answer.body.contains("AGENT_DISABLED"), "{}", answer.body);
+    let legacy = r#""error":{"code":-32011,"message":"Agent is not enabled","data":null}"#;
+    let cases = [
+        ("a2a-version: 1.0", "ListTasks", r#""reason":"AGENT_DISABLED""#),
+        ("a2a-version: 0.1", "tasks/get", legacy),
+        ("x: y", "tasks/sendSubscribe", legacy),
+    ];
+    for (header, method, told) in cases {
+        for path in ["/a2a/%ff", "/a2a/nobody"] {
+            let params = r#"{"id":"x","message":{"role":"user","parts":[{"text":"hi"}]}}"#;
+            let head = format!("POST {path} HTTP/1.1\r\n{header}");
+            let called = server.exchange(&head, &request(method, params)).await;
+            let head = format!("GET {path}/.well-known/agent-card.json HTTP/1.1\r\n{header}");
+            let asked = server.exchange(&head, "").await;
+            for answer in [called, asked] {
+                let kind = answer.header("content-type");
+                assert_eq!((answer.status, kind), (404, Some("application/json")), "{path}");
+                assert!(answer.body.contains(told), "{path} {header}: {}", answer.body);
+            }
+        }
     }
 }
 
@@ -41,16 +58,27 @@ async fn an_agent_that_cannot_be_is_not_here() {
 async fn a_wrong_method_is_told_which_are_right() {
     let server = Server::open().await;
     let cases = [
-        ("GET /", "POST"),
+        ("PUT /", "POST,GET,HEAD"),
+        ("GET /a2a", "POST"),
+        ("PUT /a2a/", "POST"),
+        ("GET /_a2a/", "POST"),
+        ("GET /_agent-native/a2a", "POST"),
+        ("PATCH /a2a/rpc", "POST"),
+        ("GET /tasks/send", "POST"),
+        ("GET /a2a/tasks/get", "POST"),
         ("DELETE /a2a/echo", "POST"),
+        ("GET /a2a/echo/", "POST"),
         ("POST /healthz", "GET,HEAD"),
         ("PUT /readyz", "GET,HEAD"),
         ("POST /.well-known/agent-card.json", "GET,HEAD"),
         ("POST /a2a/echo/.well-known/agent-card.json", "GET,HEAD"),
+        ("POST /.well-known/agent.json", "GET,HEAD"),
+        ("DELETE /a2a/echo/.well-known/agent.json", "GET,HEAD"),
     ];
     for (wrong, right) in cases {
         let answer = server.exchange(&format!("{wrong} HTTP/1.1"), "").await;
         is_json_error(&answer, 405, wrong);
+        assert!(answer.body.ends_with(NO_METHOD), "{}", answer.body);
         assert_eq!(
             answer.header("allow").map(|allow| allow.replace(' ', "")).as_deref(),
             Some(right),

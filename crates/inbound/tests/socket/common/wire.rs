@@ -66,7 +66,12 @@ impl Wire {
 
     /// Sends a request without a body to a server that may have closed already.
     pub(crate) async fn try_send(&mut self, head: &str) {
-        let _ = within(self.stream.write_all(format!("{head}\r\nhost: x\r\n\r\n").as_bytes())).await;
+        self.try_write(format!("{head}\r\nhost: x\r\n\r\n").as_bytes()).await;
+    }
+
+    /// Sends bytes to a server that may close meanwhile.
+    pub(crate) async fn try_write(&mut self, bytes: &[u8]) {
+        let _ = within(self.stream.write_all(bytes)).await;
     }
 
     /// Sends bytes as they are.

@@ -1,0 +1,284 @@
+//! The shapes of cards: which path shows which one to whom.
+
+use std::time::Duration;
+
+use a2ad_inbound::{CardShape, Door, Network, Profile, Spoken};
+
+use crate::common::{
+    Answer, NOW, Server, Setup, member, request,
+    tongue::{Tongue, Words},
+};
+
+const PATHS: [&str; 4] = [
+    "/.well-known/agent-card.json",
+    "/a2a/echo/.well-known/agent-card.json",
+    "/.well-known/agent.json",
+    "/a2a/echo/.well-known/agent.json",
+];
+
+async fn get(server: &Server, path: &str, version: Option<&str>) -> Answer {
+    let version = version.map_or(String::new(), |version| format!("\r\nA2A-Version: {version}"));
+    server.exchange(&format!("GET {path} HTTP/1.1{version}"), "").await
+}
+
+const SKILL: &str = r#"{"id":"echo","name":"Echo","description":"Gives back what it is given","tags":["demo"],"examples":["hello","hold on"]}"#;
+const MODES: &str = r#"["text/plain","application/json","*/*"]"#;
+
+/// The card of `echo` in each shape, at a url.
+fn card(shape: &str, url: &str) -> String {
+    let interface = |version: &str| {
+        format!(r#"{{"url":"{url}","protocolBinding":"JSONRPC","protocolVersion":"{version}"}}"#)
+    };
+    let interfaces = ["1.0", "0.3", "0.1"].map(interface).join(",");
+    let name = r#""name":"Echo","description":"Gives back what it is given""#;
+    let version = format!(r#""version":"{}""#, env!("CARGO_PKG_VERSION"));
+    let flags = r#""streaming":true,"pushNotifications":false"#;
+    let rest = format!(r#""defaultInputModes":{MODES},"defaultOutputModes":{MODES},"skills":[{SKILL}]"#);
+    let at = format!(r#""url":"{url}","preferredTransport":"JSONRPC","protocolVersion":"0.3.0""#);
+    match shape {
+        "v1" => format!(
+            r#"{{{name},"supportedInterfaces":[{interfaces}],{version},"capabilities":{{{flags},"extendedAgentCard":false}},{rest}}}"#
+        ),
+        "merged" => format!(
+            r#"{{{name},"supportedInterfaces":[{interfaces}],{version},"capabilities":{{{flags},"extendedAgentCard":false,"stateTransitionHistory":false}},{rest},{at},"supportsAuthenticatedExtendedCard":false}}"#
+        ),
+        "v03" => format!(
+            r#"{{{name},{at},{version},"capabilities":{{{flags},"stateTransitionHistory":false}},{rest},"supportsAuthenticatedExtendedCard":false}}"#
+        ),
+        "draft" => format!(
+            r#"{{{name},{at},{version},"capabilities":{{{flags},"stateTransitionHistory":false}},"authentication":{{"schemes":[]}},{rest},"supportsAuthenticatedExtendedCard":false}}"#
+        ),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn each_reader_gets_the_shape_it_knows() {
+    for (style, usual) in [(CardShape::Merged, "merged"), (CardShape::V1, "v1"), (CardShape::V03, "v03")] {
+        let server = Setup::with(|doors| doors.card.shape = style).open().await;
+        for path in PATHS {
+            let url = if path.starts_with("/a2a/") { "/a2a/echo" } else { "/" };
+            let newer = path.ends_with("agent-card.json");
+            for (version, shape) in [
+                (None, usual),
+                (Some(""), usual),
+                (Some("1.0"), "v1"),
+                (Some("1"), "v1"),
+                (Some("0.3"), "v03"),
+                (Some("0.2.6"), "v03"),
+                (Some("0.1"), "draft"),
+            ] {
+                // Readers of the older path read one shape.
+                let shape = if newer { shape } else { "draft" };
+                let answer = get(&server, path, version).await;
+                assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+                let expected = card(shape, &format!("http://example.test{url}"));
+                assert_eq!(answer.body, expected, "{style:?} {path} {version:?}");
+                assert_eq!(answer.header("vary"), Some("A2A-Version"), "{path}");
+                assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{path}");
+                assert_eq!(answer.header("access-control-allow-credentials"), None, "{path}");
+            }
+            let unknown = get(&server, path, Some("9")).await;
+            assert_eq!(unknown.header("a2ad-dialect"), Some("v1;profile=neutral"));
+            assert!(unknown.body.contains(r#""code":-32009"#), "{path}: {}", unknown.body);
+            assert!(unknown.body.contains(r#""supportedVersions":"1.0, 0.3, 0.1""#), "{}", unknown.body);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_version_of_a_card_may_stand_in_the_query() {
+    let server = Server::open().await;
+    let answer = server.get("/.well-known/agent-card.json?A2A-Version=0.3").await;
+    assert_eq!(answer.body, card("v03", "http://example.test/"));
+}
+
+#[tokio::test]
+async fn each_shape_has_its_own_tag_and_is_known_by_it() {
+    let server = Setup::with(|doors| doors.card.max_age = Duration::from_secs(7)).open().await;
+    let mut tags = Vec::new();
+    for path in PATHS {
+        for version in ["", "1.0", "0.3", "0.1"] {
+            let whole = get(&server, path, Some(version)).await;
+            let tag = whole.header("etag").unwrap().to_owned();
+            assert_eq!(whole.header("cache-control"), Some("public, max-age=7"));
+            assert_eq!(whole.header("last-modified"), Some("Fri, 02 Jan 2026 03:04:05 GMT"), "as of {NOW}");
+            let head = format!("GET {path} HTTP/1.1\r\na2a-version: {version}\r\nif-none-match: {tag}");
+            let known = server.exchange(&head, "").await;
+            assert_eq!((known.status, known.body.as_str()), (304, ""), "{path} {version}");
+            for name in ["etag", "cache-control", "last-modified", "vary", "access-control-allow-origin"] {
+                assert_eq!(known.header(name), whole.header(name), "{path} {version} {name}");
+            }
+            tags.push((tag, whole.body));
+        }
+    }
+    // The same bytes have the same tag, and no others.
+    for (tag, body) in &tags {
+        assert!(tags.iter().all(|(other, bytes)| (tag == other) == (body == bytes)));
+    }
+    // A tag of one shape does not stand for another.
+    let merged = get(&server, PATHS[0], None).await;
+    let head = format!(
+        "GET {} HTTP/1.1\r\na2a-version: 1.0\r\nif-none-match: {}",
+        PATHS[0],
+        merged.header("etag").unwrap()
+    );
+    assert_eq!(server.exchange(&head, "").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_card_shows_only_what_is_spoken() {
+    let all = Spoken::default();
+    let of = |spoken: Spoken| Setup::with(|doors| doors.spoken = spoken).open();
+    // Which of the two names is there, and the versions that the card lists.
+    let cases = [
+        (Spoken { draft: false, v03: false, ..all }, [true, false], vec!["1.0"]),
+        (Spoken { draft: false, ..all }, [true, true], vec!["1.0", "0.3"]),
+        (Spoken { v03: false, ..all }, [true, true], vec!["1.0", "0.1"]),
+    ];
+    for (spoken, there, versions) in cases {
+        let server = of(spoken).await;
+        for (path, there) in [PATHS[0], PATHS[2]].into_iter().zip(there) {
+            let card = get(&server, path, None).await;
+            assert_eq!(card.status, if there { 200 } else { 404 }, "{spoken:?} {path}: {}", card.body);
+            if !there {
+                assert!(card.body.contains(r#""code":-32011"#), "{}", card.body);
+            }
+        }
+        let card = get(&server, PATHS[0], Some("1.0")).await.body;
+        assert_eq!(listed(&card), versions, "{spoken:?}");
+    }
+    // Without 0.3 there is nothing to merge, and nothing for its readers.
+    let server = of(Spoken { v03: false, ..all }).await;
+    let merged = get(&server, PATHS[0], None).await.body;
+    assert!(!merged.contains("preferredTransport"), "{merged}");
+    assert_ne!(get(&server, PATHS[0], Some("0.3")).await.status, 200);
+    // Where the draft alone is spoken, its card has no member of what came later.
+    let server = of(Spoken { v03: false, v1: false, ..all }).await;
+    let card = get(&server, PATHS[2], None).await;
+    assert_eq!(member(&card.body, "url"), "http://example.test/");
+    for later in ["preferredTransport", "protocolVersion", "securitySchemes", "supportedInterfaces"] {
+        assert!(!card.body.contains(later), "{later} in {}", card.body);
+    }
+    // Without 1.0 the newer path has the card of 0.3.
+    let server = of(Spoken { v1: false, ..all }).await;
+    let card = get(&server, PATHS[0], None).await;
+    assert!(card.body.contains(r#""protocolVersion":"0.3.0""#) && !card.body.contains("supportedInterfaces"));
+    // Readers of 1.0 are shown in their own form where else they may go.
+    let card = get(&server, PATHS[0], Some("1.0")).await;
+    assert_eq!((card.status, listed(&card.body)), (200, vec!["0.3", "0.1"]));
+}
+
+/// The versions that a card of 1.0 lists.
+fn listed(card: &str) -> Vec<&str> {
+    let after = |(at, key): (usize, &str)| &card[at + key.len()..][..3];
+    card.match_indices(r#""protocolVersion":""#).map(|(at, key)| after((at, key))).collect()
+}
+
+#[tokio::test]
+async fn a_card_in_an_unknown_version_is_a_bad_request() {
+    let server = Server::open().await;
+    for path in PATHS {
+        let answer = get(&server, path, Some("9")).await;
+        assert_eq!((answer.status, answer.header("content-type")), (400, Some("application/json")), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_card_that_is_not_there_in_one_form_may_be_there_in_another() {
+    let spoken = Spoken { v03: false, ..Spoken::default() };
+    let server = Setup::with(|doors| doors.spoken = spoken).open().await;
+    let answer = get(&server, PATHS[0], Some("0.3")).await;
+    assert_eq!(answer.status, 404);
+    assert_eq!(answer.header("vary"), Some("A2A-Version"));
+}
+
+/// The address a card names.
+async fn url(server: &Server, path: &str, more: &str) -> String {
+    let card = server.exchange(&format!("GET {path} HTTP/1.1{more}"), "").await;
+    assert_eq!(card.status, 200, "{}", card.body);
+    member(&card.body, "url")
+}
+
+#[tokio::test]
+async fn a_public_address_counts_more_than_what_anybody_says() {
+    let server = Setup::with(|doors| {
+        doors.public_url = Some("https://agents.example".into());
+        doors.trusted_proxies = vec![loopback()];
+    });
+    let server = server.open().await;
+    let told = "\r\nhost: inner:1\r\nx-forwarded-host: evil.test\r\nx-forwarded-proto: http\r\nforwarded: host=evil.test";
+    for (path, url_path) in
+        [(PATHS[0], "/"), (PATHS[1], "/a2a/echo"), (PATHS[2], "/"), (PATHS[3], "/a2a/echo")]
+    {
+        assert_eq!(url(&server, path, told).await, format!("https://agents.example{url_path}"));
+    }
+}
+
+fn loopback() -> Network {
+    Network { address: "127.0.0.0".parse().unwrap(), prefix: 8 }
+}
+
+#[tokio::test]
+async fn only_a_proxy_that_is_trusted_tells_where_the_server_is() {
+    let cases = [
+        ("\r\nhost: inner:1\r\nx-forwarded-host: out.test\r\nx-forwarded-proto: https", "https://out.test/"),
+        ("\r\nhost: inner:1\r\nx-forwarded-proto: https", "https://inner:1/"),
+        ("\r\nhost: inner:1\r\nx-forwarded-host: out.test:8443", "http://out.test:8443/"),
+        (
+            "\r\nhost: inner:1\r\nforwarded: for=1.2.3.4;proto=https;host=\"out.test:1\"",
+            "https://out.test:1/",
+        ),
+        ("\r\nhost: inner:1\r\nx-forwarded-host: first.test, second.test", "http://first.test/"),
+        ("\r\nhost: inner:1\r\nx-forwarded-proto: gopher", "http://inner:1/"),
+        ("\r\nhost: inner:1\r\nx-forwarded-host: evil/path", "http://localhost/"),
+        ("\r\nhost: inner:1", "http://inner:1/"),
+    ];
+    let trusting = Setup::with(|doors| doors.trusted_proxies = vec![loopback()]).open().await;
+    let elsewhere = Network { address: "10.0.0.0".parse().unwrap(), prefix: 8 };
+    let wary = Setup::with(|doors| doors.trusted_proxies = vec![elsewhere]).open().await;
+    let alone = Server::open().await;
+    for (told, expected) in cases {
+        assert_eq!(url(&trusting, PATHS[0], told).await, expected, "{told}");
+        assert_eq!(url(&wary, PATHS[0], told).await, "http://inner:1/", "{told}");
+        assert_eq!(url(&alone, PATHS[0], told).await, "http://inner:1/", "{told}");
+    }
+}
+
+#[tokio::test]
+async fn some_houses_name_the_origin_for_the_agent_that_is_there() {
+    let houses = [
+        (Profile::neutral(), ["/", "/a2a/echo", "/a2a/approver"]),
+        (Profile::agentos(), ["/a2a/echo", "/a2a/echo", "/a2a/approver"]),
+        (Profile::pinkfish(), ["/a2a/echo", "/a2a/echo", "/a2a/approver"]),
+        (Profile::fold(), ["", "", "/a2a/approver"]),
+        (Profile::agent_native(), ["", "", "/a2a/approver"]),
+    ];
+    for (profile, expected) in houses {
+        let name = profile.name;
+        let mut setup = Setup::default();
+        for agent in ["echo", "approver"] {
+            let door = Door { profile: profile.clone(), ..Door::default() };
+            setup.doors.agents.insert(agent.into(), door);
+        }
+        let server = setup.open().await;
+        // What is printed can be called.
+        for expected in expected {
+            let path = if expected.is_empty() { "/" } else { expected };
+            let answer =
+                server.post(path, &request("message/send", &Tongue::V03.said(Words::new("hi")))).await;
+            assert!(answer.body.contains("\"result\""), "{name} {path}: {}", answer.body);
+        }
+        for file in ["agent-card.json", "agent.json"] {
+            let paths = ["", "/a2a/echo", "/a2a/approver"];
+            for (base, expected) in paths.into_iter().zip(expected) {
+                let path = format!("{base}/.well-known/{file}");
+                assert_eq!(
+                    url(&server, &path, "").await,
+                    format!("http://example.test{expected}"),
+                    "{name} {path}"
+                );
+            }
+        }
+    }
+}

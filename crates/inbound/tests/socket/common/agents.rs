@@ -1,0 +1,92 @@
+//! Agents that are good for one test each.
+
+use std::sync::Arc;
+
+use engine::{Agent, Hosted, Outcome, Profile, Turn, Update, Updates};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::{Artifact, Part, model::AgentSkill};
+use tokio::sync::Semaphore;
+
+/// An agent by a name, whose only skill has that name too.
+fn hosted(name: &str, agent: Arc<dyn Agent>) -> Hosted {
+    let skill = AgentSkill {
+        id: name.into(),
+        name: name.into(),
+        description: "for a test".into(),
+        tags: vec!["test".into()],
+        examples: Vec::new(),
+        input_modes: Vec::new(),
+        output_modes: Vec::new(),
+        security_requirements: Vec::new(),
+    };
+    let profile = Profile {
+        id: name.into(),
+        name: name.into(),
+        description: "for a test".into(),
+        version: "1.2.3".into(),
+        skills: vec![skill],
+        input_modes: vec!["text/plain".into()],
+        output_modes: vec!["text/plain".into()],
+    };
+    Hosted::new(profile, agent)
+}
+
+/// Panics.
+pub(crate) fn panics() -> Hosted {
+    struct Panics;
+    impl Agent for Panics {
+        fn run(&self, _: Turn, _: Updates) -> BoxFuture<'static, Outcome> {
+            async { panic!("as it was told to") }.boxed()
+        }
+    }
+    hosted("panics", Arc::new(Panics))
+}
+
+/// Fails, and says why.
+pub(crate) fn fails() -> Hosted {
+    struct Fails;
+    impl Agent for Fails {
+        fn run(&self, turn: Turn, _: Updates) -> BoxFuture<'static, Outcome> {
+            let message = Some(turn.reply_text("out of paper"));
+            async { Outcome::Failed { message, retryable: false } }.boxed()
+        }
+    }
+    hosted("fails", Arc::new(Fails))
+}
+
+/// Answers with a bare message.
+pub(crate) fn chats() -> Hosted {
+    struct Chats;
+    impl Agent for Chats {
+        fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+            async move {
+                out.message(turn.reply_text(format!("you said {}", turn.message.text()))).await;
+                Outcome::done()
+            }
+            .boxed()
+        }
+    }
+    hosted("chats", Arc::new(Chats))
+}
+
+/// Writes `one`, `two` and `three` into an artifact, each when it is let.
+pub(crate) fn paced() -> (Hosted, Arc<Semaphore>) {
+    struct Paced(Arc<Semaphore>);
+    impl Agent for Paced {
+        fn run(&self, _: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+            let pace = Arc::clone(&self.0);
+            async move {
+                out.working(None).await;
+                for (at, word) in ["one", "two", "three"].into_iter().enumerate() {
+                    pace.acquire().await.unwrap().forget();
+                    let artifact = Artifact::new("words", vec![Part::text(word)]);
+                    out.say([Update::Artifact { artifact, append: at > 0, last: at == 2 }]).await;
+                }
+                Outcome::done()
+            }
+            .boxed()
+        }
+    }
+    let pace = Arc::new(Semaphore::new(0));
+    (hosted("paced", Arc::new(Paced(Arc::clone(&pace)))), pace)
+}

@@ -1,0 +1,426 @@
+//! Which generation a request is taken for, and that it is answered in that one, errors too.
+
+use a2ad_inbound::Spoken;
+
+use crate::common::{
+    Answer, Server, Setup, member, request,
+    tongue::{Client, Tongue, Words},
+};
+
+/// What an answer says about itself: its generation, and the code of its error or 0.
+fn told(answer: &Answer) -> (String, i32) {
+    let label = answer.header("a2ad-dialect").unwrap_or_else(|| panic!("no label: {}", answer.body));
+    let code = answer
+        .body
+        .split_once(r#""error":{"code":"#)
+        .map_or("0", |(_, rest)| rest.split(',').next().unwrap());
+    let (dialect, profile) = label.split_once(";profile=").unwrap();
+    assert_eq!(profile, "neutral");
+    (dialect.to_owned(), code.parse().unwrap())
+}
+
+async fn ask(server: &Server, version: Option<&str>, body: &str) -> Answer {
+    let version = version.map_or(String::new(), |version| format!("\r\nA2A-Version: {version}"));
+    server.exchange(&format!("POST / HTTP/1.1{version}"), body).await
+}
+
+/// A request of a method, with parameters that fit the generation it belongs to.
+fn of(method: &str) -> String {
+    let tongue = match method {
+        "tasks/send" | "tasks/sendSubscribe" => Tongue::Draft,
+        "message/send" | "message/stream" => Tongue::V03,
+        "SendMessage" | "SendStreamingMessage" => Tongue::V1,
+        _ => return request(method, r#"{"id":"x","taskId":"x"}"#),
+    };
+    request(method, &tongue.said(Words::new("hi")))
+}
+
+const SLASHED: [&str; 14] = [
+    "tasks/send",
+    "tasks/sendSubscribe",
+    "tasks/pushNotification/set",
+    "tasks/pushNotification/get",
+    "message/send",
+    "message/stream",
+    "tasks/pushNotificationConfig/set",
+    "tasks/pushNotificationConfig/get",
+    "tasks/pushNotificationConfig/list",
+    "tasks/pushNotificationConfig/delete",
+    "agent/getAuthenticatedExtendedCard",
+    "tasks/get",
+    "tasks/cancel",
+    "tasks/resubscribe",
+];
+
+#[tokio::test]
+async fn the_name_of_a_method_decides() {
+    let server = Server::open().await;
+    let check = async |version: Option<&str>, method: &str, expected: (&str, i32)| {
+        let answer = ask(&server, version, &of(method)).await;
+        let (dialect, code) = told(&answer);
+        assert_eq!((dialect.as_str(), code), expected, "{version:?} {method}: {}", answer.body);
+    };
+    for version in [None, Some(""), Some("1.0"), Some("1"), Some("1.0.7"), Some(" 1.0 ")] {
+        check(version, "SendMessage", ("v1", 0)).await;
+        check(version, "ListTasks", ("v1", 0)).await;
+        check(version, "GetTask", ("v1", -32001)).await;
+    }
+    for version in
+        [None, Some(""), Some("0.1"), Some("0.0.1"), Some("0.2"), Some("0.2.6"), Some("0.3"), Some("0.3.0")]
+    {
+        check(version, "tasks/send", ("draft", 0)).await;
+        check(version, "tasks/pushNotification/get", ("draft", -32003)).await;
+        check(version, "message/send", ("v03", 0)).await;
+        check(version, "tasks/list", ("v03", 0)).await;
+        check(version, "tasks/pushNotificationConfig/list", ("v03", -32003)).await;
+        check(version, "agent/getAuthenticatedExtendedCard", ("v03", -32004)).await;
+    }
+    for version in ["0.1", "0.2", "0.3"] {
+        for method in ["SendMessage", "ListTasks", "GetTask", "GetExtendedAgentCard"] {
+            check(Some(version), method, ("v1", -32009)).await;
+        }
+    }
+    for method in SLASHED {
+        check(Some("1.0"), method, ("v1", -32601)).await;
+    }
+    for version in ["9", "1.1", "2.0", "0.5", "0", "abc", "1.0-beta"] {
+        for method in SLASHED.into_iter().chain(["SendMessage", "GetTask", "tasks/make"]) {
+            check(Some(version), method, ("v1", -32009)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_knows_is_told_in_the_generation_that_was_named() {
+    let server = Server::open().await;
+    let cases = [
+        (None, "draft", r#"{"code":-32601,"message":"Method not found","data":null}"#),
+        (Some("0.1"), "draft", r#"{"code":-32601,"message":"Method not found","data":null}"#),
+        (Some("0.3"), "v03", r#"{"code":-32601,"message":"Method not found"}"#),
+    ];
+    for (version, dialect, error) in cases {
+        for method in ["tasks/make", "message/sent", "Sendmessage", "", "rpc.discover"] {
+            let answer = ask(&server, version, &of(method)).await;
+            assert_eq!(told(&answer).0, dialect, "{version:?}");
+            assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#), "{version:?}");
+        }
+    }
+    let answer = ask(&server, Some("1.0"), &of("tasks/make")).await;
+    assert_eq!(told(&answer), ("v1".into(), -32601));
+    assert!(answer.body.contains("METHOD_NOT_FOUND"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn names_that_generations_share_are_decided_by_the_version_and_else_by_the_task() {
+    let server = Server::open().await;
+    for maker in Tongue::ALL {
+        let client = Client { server: &server, path: "/", tongue: maker };
+        let id = client.send(Words::new("hold").at_once()).await.id;
+        let about = format!(r#"{{"id":"{id}"}}"#);
+        let origin = if maker == Tongue::Draft { "draft" } else { "v03" };
+        let bare = format!(r#"{{"id":1,"method":"tasks/get","params":{about}}}"#);
+        let whole = request("tasks/get", &about);
+        let cases = [
+            (None, &whole, origin),
+            (Some(""), &whole, origin),
+            (Some("0.1"), &whole, "draft"),
+            (Some("0.2"), &whole, "v03"),
+            (Some("0.3"), &whole, "v03"),
+            (None, &bare, "draft"),
+        ];
+        for (version, body, dialect) in cases {
+            let answer = ask(&server, version, body).await;
+            assert_eq!(told(&answer), (dialect.into(), 0), "{maker:?} {version:?} {body}");
+            let marks = (answer.body.contains(r#""kind":"task""#), answer.body.contains("sessionId"));
+            assert_eq!(marks, (dialect == "v03", dialect == "draft"), "{}", answer.body);
+        }
+        // Watching and cancelling go the same way.
+        let mut wire = server.connect().await;
+        wire.send("POST / HTTP/1.1", &request("tasks/resubscribe", &about)).await;
+        let head = wire.head().await;
+        assert_eq!(head.header("a2ad-dialect"), Some(format!("{origin};profile=neutral").as_str()));
+        wire.event().await.unwrap();
+        let canceled = ask(&server, None, &request("tasks/cancel", &about)).await;
+        assert_eq!(told(&canceled), (origin.into(), 0));
+        assert!(canceled.body.contains(r#""state":"canceled""#), "{}", canceled.body);
+        let last = wire.event().await.unwrap();
+        assert_eq!(last.contains(r#""kind":"status-update""#), origin == "v03", "{last}");
+        assert_eq!(wire.event().await, None);
+    }
+    // A miss is told in a way that both read; nobody else's task is any different.
+    let elsewhere = Client { server: &server, path: "/a2a/approver", tongue: Tongue::Draft };
+    let id = elsewhere.send(Words::new("x")).await.id;
+    for id in ["nothing", id.as_str()] {
+        let answer = ask(&server, None, &request("tasks/get", &format!(r#"{{"id":"{id}"}}"#))).await;
+        assert_eq!(told(&answer).0, "draft");
+        let error = r#"{"code":-32001,"message":"Task not found","data":null}"#;
+        let expected = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
+        assert_eq!((answer.status, answer.body), (200, expected));
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_its_client_calls_by_a_number_is_found_by_it() {
+    let server = Server::open().await;
+    let sent = r#"{"method":"tasks/send","params":{"id":1,"message":{"parts":[{"text":"hi"}]}}}"#;
+    let sent = ask(&server, None, sent).await;
+    assert_eq!((told(&sent), member(&sent.body, "id")), (("draft".into(), 0), "1".into()));
+    for body in
+        [r#"{"method":"tasks/get","params":{"id":1}}"#.to_owned(), request("tasks/get", r#"{"id":1}"#)]
+    {
+        let got = ask(&server, None, &body).await;
+        assert_eq!(told(&got), ("draft".into(), 0), "{body}: {}", got.body);
+    }
+}
+
+#[tokio::test]
+async fn the_version_may_stand_in_the_query_and_the_header_counts_more() {
+    let server = Server::open().await;
+    let unknown = request("tasks/make", "{}");
+    let cases = [
+        ("/?A2A-Version=1.0", "", "v1"),
+        ("/?x=y&a2a-version=0.3", "", "v03"),
+        ("/?A2A-Version=0.1", "", "draft"),
+        ("/?A2A-Version=", "", "draft"),
+        ("/?A2A-Version=1.0", "\r\na2a-version: 0.3", "v03"),
+        ("/?A2A-Version=0.3", "\r\nA2A-VERSION: 1.0", "v1"),
+    ];
+    for (path, header, dialect) in cases {
+        let answer = server.exchange(&format!("POST {path} HTTP/1.1{header}"), &unknown).await;
+        assert_eq!(told(&answer), (dialect.into(), -32601), "{path} {header}");
+    }
+    let answer = server.post("/?A2A-Version=7.7", &of("message/send")).await;
+    assert_eq!(told(&answer), ("v1".into(), -32009));
+}
+
+#[tokio::test]
+async fn only_requests_of_the_draft_may_leave_out_the_version_of_json_rpc() {
+    let server = Server::open().await;
+    let without = |method: &str, version: &str| of(method).replace(r#""jsonrpc":"2.0","#, version);
+    for method in
+        ["tasks/send", "tasks/get", "tasks/cancel", "tasks/resubscribe", "tasks/pushNotification/get"]
+    {
+        let code = match method {
+            "tasks/send" => 0,
+            "tasks/pushNotification/get" => -32003,
+            _ => -32001,
+        };
+        let answer = ask(&server, None, &without(method, "")).await;
+        assert_eq!(told(&answer), ("draft".into(), code), "{method}: {}", answer.body);
+        assert!(answer.body.starts_with(r#"{"jsonrpc":"2.0","id":1,"#), "{}", answer.body);
+    }
+    // Nor need they have an id.
+    let nameless = without("tasks/send", "").replace(r#""id":1,"#, "");
+    let answer = ask(&server, None, &nameless).await;
+    assert!(answer.body.starts_with(r#"{"jsonrpc":"2.0","id":null,"result":"#), "{}", answer.body);
+
+    for method in ["message/send", "tasks/list", "agent/getAuthenticatedExtendedCard", "SendMessage", "x"] {
+        let answer = ask(&server, None, &without(method, "")).await;
+        assert_eq!(told(&answer), ("draft".into(), -32600), "{method}: {}", answer.body);
+    }
+    for wrong in [r#""jsonrpc":"1.0","#, r#""jsonrpc":2.0,"#, r#""jsonrpc":null,"#] {
+        for method in ["tasks/send", "tasks/get", "message/send", "SendMessage"] {
+            let answer = ask(&server, None, &without(method, wrong)).await;
+            assert_eq!(told(&answer).1, -32600, "{wrong} {method}: {}", answer.body);
+        }
+    }
+}
+
+fn speaking(spoken: Spoken) -> Setup {
+    Setup::with(|doors| doors.spoken = spoken)
+}
+
+#[tokio::test]
+async fn a_generation_that_is_switched_off_is_not_spoken() {
+    let all = Spoken::default();
+    let none = Spoken { draft: false, v03: false, ..all };
+    let cases = [
+        (Spoken { draft: false, ..all }, None, "tasks/send", ("draft", -32004)),
+        (Spoken { draft: false, ..all }, None, "message/send", ("v03", 0)),
+        (Spoken { draft: false, ..all }, None, "tasks/get", ("v03", -32001)),
+        (Spoken { draft: false, ..all }, None, "SendMessage", ("v1", 0)),
+        (Spoken { v03: false, ..all }, None, "message/send", ("v03", -32004)),
+        (Spoken { v03: false, ..all }, None, "tasks/get", ("draft", -32001)),
+        (Spoken { v03: false, ..all }, None, "tasks/send", ("draft", 0)),
+        (Spoken { v1: false, ..all }, None, "SendMessage", ("v1", -32009)),
+        (Spoken { v1: false, ..all }, Some("1.0"), "SendMessage", ("v1", -32009)),
+        (Spoken { v1: false, ..all }, None, "message/send", ("v03", 0)),
+        (Spoken { v1: false, ..all }, None, "tasks/send", ("draft", 0)),
+        (none, None, "tasks/get", ("v03", -32004)),
+        (none, None, "tasks/send", ("draft", -32004)),
+        (none, None, "message/send", ("v03", -32004)),
+        (none, None, "SendMessage", ("v1", 0)),
+        (Spoken { lenient_version: false, ..all }, None, "SendMessage", ("v1", -32009)),
+        (Spoken { lenient_version: false, ..all }, Some(""), "GetTask", ("v1", -32009)),
+        (Spoken { lenient_version: false, ..all }, Some("1.0"), "SendMessage", ("v1", 0)),
+        (Spoken { lenient_version: false, ..all }, None, "message/send", ("v03", 0)),
+        (Spoken { lenient_version: false, ..all }, None, "tasks/send", ("draft", 0)),
+    ];
+    for (spoken, version, method, (dialect, code)) in cases {
+        let server = speaking(spoken).open().await;
+        let answer = ask(&server, version, &of(method)).await;
+        assert_eq!(told(&answer), (dialect.into(), code), "{spoken:?} {version:?} {method}: {}", answer.body);
+    }
+    let server = speaking(Spoken { v1: false, ..all }).open().await;
+    let answer = ask(&server, None, &of("SendMessage")).await;
+    assert!(answer.body.contains(r#""supportedVersions":"0.3, 0.1""#), "{}", answer.body);
+    let server = speaking(Spoken { draft: false, ..all }).open().await;
+    let answer = ask(&server, None, &of("tasks/send")).await;
+    let error = r#"{"code":-32004,"message":"This operation is not supported","data":null}"#;
+    assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#));
+}
+
+#[tokio::test]
+async fn a_version_that_is_switched_off_is_refused_whatever_the_method() {
+    let all = Spoken::default();
+    let cases = [
+        (Spoken { v1: false, ..all }, "1.0", "message/send"),
+        (Spoken { v1: false, ..all }, "1.0", "tasks/get"),
+        (Spoken { v1: false, ..all }, "1.0", "tasks/make"),
+        (Spoken { v03: false, ..all }, "0.3", "tasks/get"),
+        (Spoken { v03: false, ..all }, "0.2", "tasks/send"),
+        (Spoken { draft: false, ..all }, "0.1", "tasks/get"),
+        (Spoken { draft: false, ..all }, "0.1", "message/send"),
+    ];
+    for (spoken, version, method) in cases {
+        let server = speaking(spoken).open().await;
+        let answer = ask(&server, Some(version), &of(method)).await;
+        assert_eq!(told(&answer), ("v1".into(), -32009), "{spoken:?} {version} {method}: {}", answer.body);
+    }
+}
+
+/// The error object of an answer.
+fn error(answer: &Answer) -> &str {
+    let (_, rest) = answer.body.split_once(r#""error":"#).unwrap_or_else(|| panic!("{}", answer.body));
+    rest.strip_suffix('}').unwrap()
+}
+
+#[tokio::test]
+async fn errors_have_the_fixed_words_of_the_older_generations() {
+    let server = Server::open().await;
+    let client = Client { server: &server, path: "/", tongue: Tongue::V1 };
+    let over = format!(r#"{{"id":"{}"}}"#, client.send(Words::new("hi")).await.id);
+    let reason =
+        |field: &str, message: &str| format!(r#"{{"errors":[{{"field":"{field}","message":"{message}"}}]}}"#);
+    // What is asked in the draft and in 0.3, the code and text, and the details where there are any.
+    let not_json = reason("", "the body is not JSON: line 1, column 1: expected one JSON-RPC request object");
+    let batch =
+        reason("", "expected one request object; batches are not served, send each request by itself");
+    let cases = [
+        ("{".to_owned(), "{".to_owned(), -32700, "Invalid JSON payload", Some(not_json)),
+        ("[]".to_owned(), "[]".to_owned(), -32600, "Request payload validation error", Some(batch)),
+        (
+            r#"{"jsonrpc":"2.0"}"#.to_owned(),
+            r#"{"jsonrpc":"2.0"}"#.to_owned(),
+            -32600,
+            "Request payload validation error",
+            Some(reason("method", "required, expected a method name")),
+        ),
+        (request("nothing", "{}"), request("nothing", "{}"), -32601, "Method not found", None),
+        (
+            request("tasks/get", "{}"),
+            request("tasks/get", "{}"),
+            -32602,
+            "Invalid parameters",
+            Some(reason("id", "required, expected a non-empty string")),
+        ),
+        (
+            request("tasks/send", r#"{"id":"x","message":{"role":"user","parts":[]}}"#),
+            request("message/send", r#"{"message":{"messageId":"m","role":"user","parts":[]}}"#),
+            -32602,
+            "Invalid parameters",
+            Some(reason("message.parts", "expected at least one part")),
+        ),
+        (
+            request("tasks/get", r#"{"id":"x"}"#),
+            request("tasks/get", r#"{"id":"x"}"#),
+            -32001,
+            "Task not found",
+            None,
+        ),
+        (
+            request("tasks/cancel", &over),
+            request("tasks/cancel", &over),
+            -32002,
+            "Task cannot be canceled",
+            None,
+        ),
+        (
+            request(
+                "tasks/pushNotification/set",
+                r#"{"id":"x","pushNotificationConfig":{"url":"http://x/"}}"#,
+            ),
+            request(
+                "tasks/pushNotificationConfig/set",
+                r#"{"taskId":"x","pushNotificationConfig":{"url":"http://x/"}}"#,
+            ),
+            -32003,
+            "Push Notification is not supported",
+            None,
+        ),
+    ];
+    for (draft, v03, code, text, data) in cases {
+        let answer = ask(&server, Some("0.1"), &draft).await;
+        let details = data.as_deref().unwrap_or("null");
+        assert_eq!((answer.status, told(&answer)), (200, ("draft".into(), code)), "{draft}");
+        assert_eq!(
+            error(&answer),
+            format!(r#"{{"code":{code},"message":"{text}","data":{details}}}"#),
+            "{draft}"
+        );
+        let unattributed = ask(&server, None, &draft).await;
+        if !draft.contains("tasks/") {
+            assert_eq!(unattributed.body, answer.body, "where nothing tells, it is as in the draft");
+        }
+
+        let answer = ask(&server, Some("0.3"), &v03).await;
+        let details = data.filter(|_| code == -32600 || code == -32602);
+        let details = details.map_or(String::new(), |data| format!(r#","data":{data}"#));
+        assert_eq!((answer.status, told(&answer)), (200, ("v03".into(), code)), "{v03}");
+        assert_eq!(error(&answer), format!(r#"{{"code":{code},"message":"{text}"{details}}}"#), "{v03}");
+    }
+    let card = ask(&server, None, &request("agent/getAuthenticatedExtendedCard", "{}")).await;
+    assert_eq!(error(&card), r#"{"code":-32004,"message":"This operation is not supported"}"#);
+}
+
+#[tokio::test]
+async fn what_is_refused_at_the_threshold_is_told_in_the_generation_that_was_named() {
+    let server = Setup::with(|doors| doors.max_body_bytes = 1_000).open().await;
+    let text = "Request payload validation error";
+    let kind = r#"Content-Type \"text/html\" is not served here; send application/json"#;
+    let large = "the body is larger than 1000 bytes; send files by url instead";
+    let long = request("tasks/send", &Tongue::Draft.said(Words::new(&"x".repeat(1_000))));
+    for (version, dialect) in [("", "draft"), ("0.1", "draft"), ("0.3", "v03")] {
+        for (media_type, body, status, told_why) in
+            [("text/html", "{}", 415, kind), ("application/json", long.as_str(), 413, large)]
+        {
+            let head = format!("POST / HTTP/1.1\r\na2a-version: {version}\r\ncontent-type: {media_type}");
+            let answer = server.exchange(&head, body).await;
+            assert_eq!((answer.status, told(&answer)), (status, (dialect.into(), -32600)));
+            let data = format!(r#"{{"errors":[{{"field":"","message":"{told_why}"}}]}}"#);
+            assert_eq!(error(&answer), format!(r#"{{"code":-32600,"message":"{text}","data":{data}}}"#));
+            assert!(answer.body.starts_with(r#"{"jsonrpc":"2.0","id":null,"#));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_was_used_for_another_message_is_an_invalid_parameter() {
+    let server = Server::open().await;
+    let why = "this key was used for another message before; use a new one, or send the same message again";
+    let data = format!(r#"{{"errors":[{{"field":"","message":"{why}"}}]}}"#);
+    for tongue in [Tongue::Draft, Tongue::V03] {
+        let send = async |text: &str| {
+            let head = format!("POST / HTTP/1.1\r\nidempotency-key: {tongue:?}");
+            let method = tongue.method(protocol::OperationKind::SendMessage);
+            server.exchange(&head, &request(method, &tongue.said(Words::new(text)))).await
+        };
+        assert_eq!(told(&send("one").await), (tongue.name().into(), 0));
+        let reused = send("two").await;
+        assert_eq!((reused.status, told(&reused)), (200, (tongue.name().into(), -32602)));
+        assert_eq!(
+            error(&reused),
+            format!(r#"{{"code":-32602,"message":"Invalid parameters","data":{data}}}"#)
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! House styles: each knob of each preset, from outside.
+
+mod agent_native;
+mod agentos;
+mod fold;
+mod pinkfish;
+
+use a2ad_inbound::{Door, Profile};
+use engine::Hosted;
+
+use crate::common::{Answer, Server, Setup, agents, request};
+
+/// A server whose agents all have this style, and some agents that misbehave.
+async fn house(profile: &Profile) -> Server {
+    house_with(profile, |door| door).await
+}
+
+async fn house_with(profile: &Profile, change: impl Fn(Door) -> Door) -> Server {
+    let more = vec![agents::panics(), agents::fails(), agents::chats()];
+    let mut setup = Setup { agents: more, ..Setup::default() };
+    let names = outbound::agents::DEMO.iter().map(|name| (*name).to_owned());
+    let misbehaved = setup.agents.iter().map(|hosted: &Hosted| hosted.profile().id.clone());
+    for name in names.chain(misbehaved).collect::<Vec<_>>() {
+        setup.doors.agents.insert(name, change(Door { profile: profile.clone(), ..Door::default() }));
+    }
+    setup.open().await
+}
+
+/// Calls a method at an agent's own path, as clients of the time did: without a version.
+async fn call(server: &Server, agent: &str, method: &str, params: &str) -> Answer {
+    server.post(&format!("/a2a/{agent}"), &request(method, params)).await
+}
+
+/// The error object of an answer.
+fn error(answer: &Answer) -> &str {
+    let (_, rest) = answer.body.split_once(r#""error":"#).unwrap_or_else(|| panic!("{}", answer.body));
+    rest.strip_suffix('}').unwrap()
+}
+
+/// The result of an answer.
+fn result(answer: &Answer) -> &str {
+    let (_, rest) = answer.body.split_once(r#""result":"#).unwrap_or_else(|| panic!("{}", answer.body));
+    rest.strip_suffix('}').unwrap()
+}
