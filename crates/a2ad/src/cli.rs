@@ -1,4 +1,22 @@
 //! The command line: what was typed becomes what is needed, once, here.
+//!
+//! The server's verbs are below; each verb of the client is a file of its own.
+
+mod card;
+mod compose;
+mod credentials;
+mod outcome;
+mod printer;
+mod reply;
+mod screen;
+mod send;
+mod session;
+mod skills;
+mod span;
+mod stop;
+mod stream;
+mod target;
+mod tasks;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -8,6 +26,7 @@ use engine::Agents;
 use crate::{
     check,
     config::{self, AgentConfig, Config},
+    explain, logging, selftest,
     serve::{ServeError, Settings, serve},
 };
 
@@ -27,6 +46,23 @@ enum Command {
     Serve(ServeFlags),
     /// Say what a configuration file would run, or look a store over from end to end.
     Check(CheckFlags),
+    /// Check a server against everything it is meant to do; without a URL, servers of its own.
+    Selftest(selftest::Flags),
+    /// Show a message, task, event, call, card or error from stdin in every generation, and what is lost on the way.
+    Explain,
+    /// Show what an agent says about itself.
+    Card(card::CardFlags),
+    /// Show what an agent is good at.
+    Skills(skills::SkillsFlags),
+    /// Say something to an agent and print what becomes of it.
+    Send(send::SendFlags),
+    /// Say something to an agent and print what it makes as it makes it; survives lost connections.
+    Stream(stream::StreamFlags),
+    /// Say more to a task that waits for it.
+    Reply(reply::ReplyFlags),
+    /// Look at an agent's tasks and end them.
+    #[command(subcommand)]
+    Tasks(tasks::TasksCommand),
 }
 
 #[derive(Debug, Args)]
@@ -56,6 +92,8 @@ struct ServeFlags {
 }
 
 /// Runs the command and says how it went: 0 well, 1 could not, 2 typed or configured wrong, 70 the store failed.
+/// The client's verbs have more to say: 3 the task failed, 4 it waits for its client, 5 credentials are missing or
+/// wrong, 6 not found, 7 no answer in time, 8 the agent refused the call or does not speak the protocol.
 pub fn run() -> ExitCode {
     let typed = match Typed::try_parse() {
         Ok(typed) => typed,
@@ -67,6 +105,17 @@ pub fn run() -> ExitCode {
     let result = match typed.command {
         Some(Command::Serve(flags)) => start(&flags),
         Some(Command::Check(flags)) => check(&flags),
+        Some(Command::Selftest(flags)) => match selftest::run(&flags.into()) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Some(Command::Explain) => explain_stdin(),
+        Some(Command::Card(flags)) => return ended(card::run(flags)),
+        Some(Command::Skills(flags)) => return ended(skills::run(flags)),
+        Some(Command::Send(flags)) => return ended(send::run(flags)),
+        Some(Command::Stream(flags)) => return ended(stream::run(flags)),
+        Some(Command::Reply(flags)) => return ended(reply::run(flags)),
+        Some(Command::Tasks(command)) => return ended(tasks::run(command)),
         None => start(&typed.serve),
     };
     match result {
@@ -83,6 +132,19 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// How a verb of the client went.
+fn ended(result: Result<u8, stop::Stop>) -> ExitCode {
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(stop::Stop { code, text }) => {
+            if !text.is_empty() {
+                screen::Screen::new().say(&format!("a2ad: {text}"));
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
 fn start(flags: &ServeFlags) -> anyhow::Result<()> {
     let config = config::load(config::Source {
         file: flags.config.as_deref(),
@@ -91,7 +153,7 @@ fn start(flags: &ServeFlags) -> anyhow::Result<()> {
         store: flags.store.as_deref(),
     })?;
     let settings = settings(&config);
-    start_logging();
+    logging::start();
     let runtime = runtime()?;
     let served = runtime.block_on(serve(settings));
     if matches!(served, Err(ServeError::StoreFailed(_))) {
@@ -111,6 +173,12 @@ fn check(flags: &CheckFlags) -> anyhow::Result<()> {
     let config = config::load_unless(source, check::refused)?;
     let text = if flags.json { check::describe_as_json(&config) } else { check::describe(&config) };
     give(text.trim_end());
+    Ok(())
+}
+
+fn explain_stdin() -> anyhow::Result<()> {
+    let text = std::io::read_to_string(std::io::stdin())?;
+    give(explain::run(&text)?.trim_end());
     Ok(())
 }
 
@@ -134,15 +202,6 @@ fn settings(config: &Config) -> Settings {
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
-}
-
-fn start_logging() {
-    use std::io::IsTerminal as _;
-    use tracing_subscriber::{EnvFilter, fmt};
-    let filter = EnvFilter::try_from_env("A2AD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // A second start in one process keeps the first one's logging.
-    let _ = if std::io::stderr().is_terminal() { builder.try_init() } else { builder.json().try_init() };
 }
 
 /// Talk goes to stderr.

@@ -1,18 +1,75 @@
-//! a2ad as a library: agents, the server that runs them, and what the two need.
+//! a2ad as a library: agents of your own, served in every generation of A2A with tasks that survive a crash.
 //!
-//! The binary of the same name is this library with a command line. Its parts are public so that another
-//! program can run the same server with agents of its own.
+//! ```no_run
+//! use a2ad::{Agent, Artifact, BoxFuture, Outcome, Part, Server, Turn, Updates};
+//!
+//! struct Shout;
+//!
+//! impl Agent for Shout {
+//!     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+//!         Box::pin(async move {
+//!             let loud = turn.message.text().to_uppercase();
+//!             out.artifact(Artifact::new("shout", vec![Part::text(loud)])).await;
+//!             Outcome::done()
+//!         })
+//!     }
+//! }
+//!
+//! # async fn serve() -> Result<(), a2ad::ServeError> {
+//! Server::builder().agent("shout", Shout).serve(([127, 0, 0, 1], 4242).into()).await
+//! # }
+//! ```
+//!
+//! - [`Agent`] is what does the work: it takes a [`Turn`] and says [`Updates`] until its [`Outcome`].
+//! - [`Server::builder`] takes agents and gives an axum [`Router`] to mount into any app, or serves by itself.
+//! - [`call_agent`] asks an agent elsewhere one question; [`Client`] and [`Follow`] do the rest.
+//! - [`explain()`] shows what one generation says in the words of the others.
+//!
+//! The binary of the same name is this library with a configuration file and a command line.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod banner;
 mod check;
 pub mod cli;
 mod config;
+pub mod explain;
+pub mod logging;
+pub mod selftest;
 mod serve;
+mod server;
 
+// What an agent is made of.
+pub use bytes::Bytes;
 pub use engine::{
-    Agent, Agents, Dedupe, Hosted, Limits, OnCrash, Outcome, Profile, Retention, Traits, Turn, Update,
-    Updates,
+    Agent, Conversation, Dedupe, Limits, OnCrash, Outcome, Retention, Scope, Traits, Turn, Update, Updates,
 };
+pub use futures_util::future::BoxFuture;
 pub use outbound::agents;
-pub use serve::{ServeError, Settings, serve};
+pub use protocol::{
+    Artifact, ArtifactId, Content, ContextId, Json, Message, MessageId, Part, Role, Task, TaskId, TaskState,
+    TaskStatus, Timestamp, model::AgentSkill,
+};
+
+// What serves it.
+pub use axum::Router;
+pub use inbound::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
+pub use serve::ServeError;
+pub use server::{Builder, Card, Server};
+
+// The knobs of a profile.
+pub use engine::Manners;
+pub use protocol::{
+    Dialect, ErrorKind,
+    dialect::{CardStyle, Leniency, Style},
+};
+
+// What calls others, and what the two speak of.
+pub use client::{
+    Client, Error as ClientError, EventStream, Follow, FoundCard, Heard, Options as ClientOptions,
+    call_agent, find_card,
+};
+pub use explain::run as explain;
+pub use protocol::{
+    AgentCard, CancelTask, Event, GetTask, ListTasks, Operation, Reply, SendMessage, SubscribeToTask,
+};

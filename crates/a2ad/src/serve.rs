@@ -1,12 +1,13 @@
-//! The server, wired: store, engine, doors, and the order in which they stop.
+//! The server as a process: an address, signals, and the order in which things stop.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use engine::{Agents, Clock, Engine, Feed, Limits};
-use inbound::{Options, Ready, listen};
-use store::Sqlite;
+use engine::{Agents, Limits};
+use inbound::{Options, listen};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+use crate::{banner::Banner, server::Server};
 
 /// How long runs may go on after the process is told to stop.
 const GRACE: Duration = Duration::from_secs(25);
@@ -15,17 +16,17 @@ const GRACE: Duration = Duration::from_secs(25);
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a server needs to know.
-pub struct Settings {
+pub(crate) struct Settings {
     /// Where it listens.
-    pub listen: SocketAddr,
+    pub(crate) listen: SocketAddr,
     /// Where it keeps its tasks.
-    pub store: PathBuf,
+    pub(crate) store: PathBuf,
     /// What it runs.
-    pub agents: Agents,
+    pub(crate) agents: Agents,
     /// How much may run at a time, and how long.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
     /// How it is served.
-    pub doors: Options,
+    pub(crate) doors: Options,
 }
 
 impl Default for Settings {
@@ -62,51 +63,65 @@ pub enum ServeError {
         "the store cannot write any more: {0}; every acknowledged task is safe, check the disk and start again"
     )]
     StoreFailed(String),
+    /// No folder can be had for a store without a path.
+    #[error("no temporary folder for the store: {0}; name a file with Builder::store")]
+    TemporaryStore(std::io::Error),
+    /// There is nothing to serve.
+    #[error("there is no agent to serve; add one with Builder::agent")]
+    NoAgent,
+    /// An agent cannot be served under its id.
+    #[error("the agent {id:?} {problem}")]
+    Agent {
+        /// The id.
+        id: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// There is nobody to do the work.
+    #[error("a server is built inside a tokio runtime, which does its work")]
+    NoRuntime,
 }
 
-/// Serves until the process is told to stop, then stops in good order.
-pub async fn serve(settings: Settings) -> Result<(), ServeError> {
-    let Settings { listen: address, store: path, agents, limits, doors } = settings;
+/// Serves what is configured until the process is told to stop, then stops in good order.
+pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
+    let Settings { listen: address, store, agents, limits, doors } = settings;
+    // The port first: a second start by mistake fails before it touches the store.
+    let listener = bind(address).await?;
+    let (default_agent, spoken) = (doors.default_agent.clone(), doors.spoken);
+    let server = Server::open(&store, agents.clone(), limits, doors)?;
+    let address = listener.local_addr().unwrap_or(address);
+    Banner { address, agents: &agents, default_agent: &default_agent, spoken, store: &store }.show();
+    until_stopped(server, listener).await
+}
+
+/// Takes the address, if callers may be let in there.
+pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     if !address.ip().is_loopback() {
         return Err(ServeError::NotLoopback(address));
     }
-    // The port first: a second start by mistake fails before it touches the store.
-    let listener =
-        TcpListener::bind(address).await.map_err(|reason| ServeError::Listen { address, reason })?;
-    let (feed, clock) = (Feed::default(), Clock::system());
-    let store = Sqlite::open(&store::Options::at(&path), feed.clone(), &clock)?;
-    let engine = Engine::start(Arc::new(store), feed, agents, clock, limits);
-    let ready = Ready::default();
-    let router = inbound::router(engine.clone(), doors, ready.clone());
+    TcpListener::bind(address).await.map_err(|reason| ServeError::Listen { address, reason })
+}
 
-    let bound = listener.local_addr().unwrap_or(address);
-    let names: Vec<&str> = engine.agents().iter().map(|hosted| hosted.profile().id.as_str()).collect();
-    tracing::info!(url = %format!("http://{bound}"), agents = names.join(", "), store = %path.display(), "a2ad serves");
-
+/// Serves until the process is told to stop, then stops in good order.
+pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Result<(), ServeError> {
     let drain = CancellationToken::new();
-    let mut serving = std::pin::pin!(listen::serve(listener, router, listen::Caps::default(), drain.clone()));
-    let not_ready = async {
-        let finding = engine.damaged().await;
-        ready.withdraw();
-        tracing::error!(finding, "not ready: the store is damaged");
-        std::future::pending::<()>().await;
-    };
+    let serving = listen::serve(listener, server.router(), listen::Caps::default(), drain.clone());
+    let mut serving = std::pin::pin!(serving);
     let failed = tokio::select! {
-        () = not_ready => None,
         () = &mut serving => None,
         () = told_to_stop() => None,
-        reason = engine.failed() => Some(reason),
+        failure = server.failed() => Some(failure),
     };
-    ready.withdraw();
+    server.withdraw();
     drain.cancel();
-    if let Some(reason) = failed {
+    if let Some(failure) = failed {
         // Whoever waits for a commit has been told that there is none; give those answers a moment to leave.
         let _ = tokio::time::timeout(LAST_WORDS, serving).await;
-        return Err(ServeError::StoreFailed(reason));
+        return Err(failure);
     }
     tracing::info!("stopping: no new work, streams end, runs may finish");
     // Connections go on until the runs they wait for have ended or have been let go.
-    tokio::join!(engine.drain(GRACE), serving);
+    tokio::join!(server.drain(GRACE), serving);
     Ok(())
 }
 

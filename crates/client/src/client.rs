@@ -1,70 +1,101 @@
 //! The client: an agent's address, and the two ways to call it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use bytes::Bytes;
-use http::{Request, Response, Uri, header};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use protocol::{
-    Operation, OperationKind, Reply,
-    dialect::v1,
+    Dialect, ErrorKind, Operation, OperationKind, Reply, SendMessage, TaskId,
+    dialect::{draft, v1, v03},
     json::read::{Node, Read},
 };
+use reqwest::{Response, Url};
 
 use crate::{
-    Error, EventStream, discover, envelope,
+    Error, EventStream, FoundCard, Options,
+    discover::find_card,
+    envelope,
     transport::{Transport, parse_url, read_body},
 };
 
-/// How large an answer, a card or one event may be unless the caller says otherwise.
-const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
-
-/// Calls one agent over JSON-RPC in A2A 1.0.
+/// Calls one agent over JSON-RPC.
 pub struct Client {
     transport: Transport,
-    endpoint: Uri,
+    endpoint: Url,
+    /// The number of the dialect that is spoken.
+    dialect: AtomicU8,
+    /// What is spoken instead when the agent turns out not to know the first call's method.
+    other: Option<Dialect>,
     /// The tenant the agent's card asks for; goes into every request that names none.
     tenant: Option<String>,
-    max_answer_bytes: usize,
+    options: Options,
     next_id: AtomicU32,
 }
 
 impl Client {
-    /// A client of the endpoint at this URL. It is dialled when it is first called.
+    /// A client of the endpoint at this URL, in A2A 1.0. It is dialled when it is first called.
     pub fn connect(url: &str) -> Result<Self, Error> {
-        Ok(Self {
-            transport: Transport::new(),
-            endpoint: parse_url(url)?,
-            tenant: None,
-            max_answer_bytes: MAX_ANSWER_BYTES,
-            next_id: AtomicU32::new(1),
-        })
+        Self::connect_with(url, Options::default())
     }
 
-    /// A client of the agent whose card stands below this base URL.
-    pub async fn discover(base: &str) -> Result<Self, Error> {
-        let mut client = Self::connect(base)?;
-        let request = Request::get(discover::card_url(base)?)
-            .header("a2a-version", v1::VERSION)
-            .header(header::ACCEPT, "application/json")
-            .body(Full::default())
-            .expect("a parsed URL and fixed headers make a request");
-        let response = client.transport.send(request).await?;
-        if !response.status().is_success() {
-            return Err(Error::Status(response.status()));
+    /// A client of the endpoint at this URL, in the dialect of the options or else in A2A 1.0.
+    pub fn connect_with(url: &str, options: Options) -> Result<Self, Error> {
+        let endpoint = parse_url(url)?;
+        let dialect = options.dialect.unwrap_or_default();
+        Ok(Self::new(Transport::to(&endpoint)?, endpoint, dialect, options))
+    }
+
+    /// A client of the agent whose card stands below this base URL, or at this URL.
+    pub async fn discover(url: &str) -> Result<Self, Error> {
+        find_card(url, &Options::default()).await?.client(Options::default())
+    }
+
+    /// A client of the agent at this URL: by its card, or without one where the options say what to speak.
+    pub async fn reach(url: &str, options: Options) -> Result<(Self, Option<FoundCard>), Error> {
+        match find_card(url, &options).await {
+            Ok(found) => Ok((found.client(options)?, Some(found))),
+            Err(error) if error.is_without_card() && options.dialect.is_some() => {
+                Ok((Self::connect_with(url, options)?, None))
+            }
+            Err(error) => Err(error),
         }
-        let body = read_body(response.into_body(), client.max_answer_bytes).await?;
-        let interface = discover::choose(discover::decode(&body)?)?;
-        client.endpoint = parse_url(&interface.url)?;
-        client.tenant = interface.tenant;
-        Ok(client)
+    }
+
+    pub(crate) fn new(transport: Transport, endpoint: Url, dialect: Dialect, options: Options) -> Self {
+        Self {
+            transport,
+            endpoint,
+            dialect: AtomicU8::new(dialect.number()),
+            other: None,
+            tenant: None,
+            options,
+            next_id: AtomicU32::new(1),
+        }
+    }
+
+    pub(crate) fn with_tenant(self, tenant: Option<String>) -> Self {
+        Self { tenant, ..self }
+    }
+
+    pub(crate) fn or_else_in(self, other: Option<Dialect>) -> Self {
+        Self { other, ..self }
     }
 
     /// Takes answers and single events of at most so many bytes.
     #[must_use]
-    pub fn with_max_answer_bytes(self, max_answer_bytes: usize) -> Self {
-        Self { max_answer_bytes, ..self }
+    pub fn with_max_answer_bytes(mut self, max_answer_bytes: usize) -> Self {
+        self.options.max_answer_bytes = max_answer_bytes;
+        self.options.max_event_bytes = max_answer_bytes;
+        self
+    }
+
+    /// What is spoken.
+    pub fn dialect(&self) -> Dialect {
+        Dialect::from_number(self.dialect.load(Ordering::Relaxed)).unwrap_or_default()
+    }
+
+    /// Where calls go.
+    pub fn endpoint(&self) -> &str {
+        self.endpoint.as_str()
     }
 
     /// Calls an operation that is answered once.
@@ -73,8 +104,10 @@ impl Client {
         if streams(kind) {
             return Err(misuse(kind, "it is answered by a stream"));
         }
-        let response = self.post(operation, None).await?;
-        self.read_answer(response, |node| v1::reply::decode(kind, node)).await
+        match self.call_once(&operation).await {
+            Err(error) if self.speaks_the_other(&error) => self.call_once(&operation).await,
+            answered => answered,
+        }
     }
 
     /// Calls an operation that is answered by a stream.
@@ -87,51 +120,125 @@ impl Client {
         self.open_stream(operation, Some(after)).await
     }
 
+    /// Gives the message's task a name where that is the client's part.
+    pub(crate) fn name_task(&self, req: &mut SendMessage) {
+        if self.dialect().clients_name_tasks() && req.message.task_id.is_none() {
+            req.message.task_id = Some(TaskId::from(uuid::Uuid::new_v4().to_string()));
+        }
+    }
+
     async fn open_stream(&self, operation: Operation, after: Option<u64>) -> Result<EventStream, Error> {
         let kind = operation.kind();
         if !streams(kind) {
             return Err(misuse(kind, "it is answered once, not by a stream"));
         }
+        match self.open_stream_once(&operation, after).await {
+            Err(error) if self.speaks_the_other(&error) => self.open_stream_once(&operation, after).await,
+            answered => answered,
+        }
+    }
+
+    async fn call_once(&self, operation: &Operation) -> Result<Reply, Error> {
+        let (kind, dialect) = (operation.kind(), self.dialect());
+        let response = self.post(operation, None).await?;
+        self.read_answer(response, |node| dialect.decode_reply(kind, node)).await
+    }
+
+    async fn open_stream_once(
+        &self,
+        operation: &Operation,
+        after: Option<u64>,
+    ) -> Result<EventStream, Error> {
         let response = self.post(operation, after).await?;
         if response.status().is_success() && is_event_stream(&response) {
-            return Ok(EventStream::new(response.into_body(), self.max_answer_bytes));
+            return Ok(EventStream::new(response, self.dialect(), self.options.max_event_bytes));
         }
         self.read_answer(response, |node| Err(node.expected("a stream, not one answer"))).await
     }
 
-    async fn post(&self, mut operation: Operation, after: Option<u64>) -> Result<Response<Incoming>, Error> {
+    /// Whether the agent does not know our methods and may know those of another generation, which are spoken from
+    /// now on. Nothing has been done by a method that does not exist, so the call can be made again.
+    fn speaks_the_other(&self, error: &Error) -> bool {
+        let unknown = matches!(error, Error::Protocol(error) if error.kind == ErrorKind::MethodNotFound);
+        match self.other.filter(|other| unknown && *other != self.dialect()) {
+            Some(other) => {
+                self.dialect.store(other.number(), Ordering::Relaxed);
+                true
+            }
+            None => false,
+        }
+    }
+
+    async fn post(&self, operation: &Operation, after: Option<u64>) -> Result<Response, Error> {
+        let (kind, dialect) = (operation.kind(), self.dialect());
+        let method = dialect.method(kind).ok_or_else(|| Error::NoMethod {
+            version: version(dialect),
+            method: v1::operation::method(kind),
+        })?;
+        let operation = self.completed(operation.clone());
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let body = envelope::encode(id, dialect, method, &operation);
+        let headers = self.headers(dialect, kind, after);
+        self.transport.send(Method::POST, self.endpoint.clone(), headers, body).await
+    }
+
+    /// The operation with what every call of this client says.
+    fn completed(&self, mut operation: Operation) -> Operation {
         let tenant = tenant_of(&mut operation);
         if tenant.is_none() {
             tenant.clone_from(&self.tenant);
         }
-        let accept = if streams(operation.kind()) { "text/event-stream" } else { "application/json" };
-        let mut request = Request::post(self.endpoint.clone())
-            .header("a2a-version", v1::VERSION)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, accept);
-        if let Some(after) = after {
-            request = request.header("last-event-id", after);
+        if let Operation::SendMessage(req) | Operation::SendStreamingMessage(req) = &mut operation {
+            self.name_task(req);
         }
-        let body = envelope::encode(self.next_id.fetch_add(1, Ordering::Relaxed), &operation);
-        let request = request
-            .body(Full::new(Bytes::from(body)))
-            .expect("a parsed URL and headers of our own make a request");
-        self.transport.send(request).await
+        operation
+    }
+
+    fn headers(&self, dialect: Dialect, kind: OperationKind, after: Option<u64>) -> HeaderMap {
+        let accept = if streams(kind) { "text/event-stream" } else { "application/json" };
+        let mut headers = self.options.headers.clone();
+        headers.insert("a2a-version", HeaderValue::from_static(version(dialect)));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        if let Some(after) = after {
+            headers.insert("last-event-id", HeaderValue::from(after));
+        }
+        headers
     }
 
     /// Reads one answer. Layers in front of an agent refuse with a status and may know nothing of JSON-RPC.
     async fn read_answer<T>(
         &self,
-        response: Response<Incoming>,
+        response: Response,
         read: impl FnOnce(Node<'_, '_>) -> Read<T>,
     ) -> Result<T, Error> {
         let status = response.status();
-        let body = read_body(response.into_body(), self.max_answer_bytes).await?;
-        match envelope::decode(&body, read) {
+        let body = read_body(response, self.options.max_answer_bytes).await?;
+        match envelope::decode(&body, self.dialect(), read) {
             Err(Error::Malformed(_)) if !status.is_success() => Err(Error::Status(status)),
+            Err(Error::Protocol(error)) => Err(Error::Protocol(by_status(status, error))),
             answered => answered,
         }
     }
+}
+
+/// The version a dialect has in headers.
+fn version(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Draft => draft::VERSION,
+        Dialect::V03 | Dialect::V03Proto => v03::VERSION,
+        Dialect::V1 => v1::VERSION,
+    }
+}
+
+/// Codes for a missing or wrong credential differ between houses; the status says it plainly.
+fn by_status(status: StatusCode, error: protocol::Error) -> protocol::Error {
+    let kind = match status {
+        StatusCode::UNAUTHORIZED => ErrorKind::Unauthenticated,
+        StatusCode::FORBIDDEN => ErrorKind::PermissionDenied,
+        _ => error.kind,
+    };
+    protocol::Error { kind, ..error }
 }
 
 fn streams(kind: OperationKind) -> bool {
@@ -142,7 +249,7 @@ fn misuse(kind: OperationKind, problem: &'static str) -> Error {
     Error::Misuse { method: v1::operation::method(kind), problem }
 }
 
-fn is_event_stream(response: &Response<Incoming>) -> bool {
+fn is_event_stream(response: &Response) -> bool {
     let value = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = value.and_then(|value| value.split(';').next()).unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("text/event-stream")

@@ -1,100 +1,178 @@
-//! From an agent's base URL to the interface that is called: its card, and a choice.
+//! From a URL to an agent's card, and from the card to the client that calls it.
 
-use http::Uri;
+use http::{HeaderValue, Method, StatusCode, header};
 use protocol::{
-    AgentCard, Violation,
-    dialect::v1,
+    AgentCard, Dialect, Violation,
+    dialect::{read_card, v1},
     json::read::{Node, Path},
-    model::AgentInterface,
 };
-use serde_json::value::RawValue;
+use reqwest::Url;
 
-use crate::{Error, transport::parse_url};
+use crate::{
+    Client, Error, Options,
+    choose::choose,
+    envelope::document,
+    transport::{Transport, parse_url, read_body},
+};
 
-/// Where the card of the agent at this base is found.
-pub(crate) fn card_url(base: &str) -> Result<Uri, Error> {
-    parse_url(&format!("{}/.well-known/agent-card.json", base.trim_end_matches('/')))
+/// A card and where it was.
+pub struct FoundCard {
+    /// The card.
+    pub card: AgentCard,
+    /// The document as it came.
+    pub document: Vec<u8>,
+    url: Url,
+    /// The card does not tell 0.2 and the draft apart: what it is taken for first, and what it may be instead.
+    unmarked: Option<(Dialect, Dialect)>,
+    transport: Transport,
 }
 
-/// Reads a card.
-pub(crate) fn decode(body: &[u8]) -> Result<AgentCard, Error> {
-    let raw: &RawValue =
-        serde_json::from_slice(body).map_err(|_| Violation::new("", "expected a card in JSON"))?;
-    Ok(v1::card::decode(Node::new(raw, &Path::Root))?)
+/// Where a card may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// `agent-card.json`, since 0.3.
+    AgentCard,
+    /// `agent.json`, before that.
+    Agent,
+    /// The URL itself.
+    Here,
 }
 
-/// The first interface this client speaks: cards list them by preference.
-pub(crate) fn choose(card: AgentCard) -> Result<AgentInterface, Error> {
-    let offered: Vec<String> = card
-        .interfaces
-        .iter()
-        .map(|interface| format!("{} {}", interface.binding, interface.version))
-        .collect();
-    let chosen = card.interfaces.into_iter().find(speaks);
-    chosen.ok_or_else(|| Error::NoInterface { offered: offered.join(", ") })
+/// Looks for the card of the agent at this URL: below it, or at it.
+pub async fn find_card(url: &str, options: &Options) -> Result<FoundCard, Error> {
+    let base = parse_url(url)?;
+    let transport = Transport::to(&base)?;
+    for (place, url) in places(&base) {
+        if let Some(document) = fetch(&transport, &url, place, options).await? {
+            match decode(&document) {
+                Ok((form, card)) => {
+                    let unmarked = unmarked(form, place);
+                    return Ok(FoundCard { card, document, url, unmarked, transport });
+                }
+                // What is at an agent's own URL need not be its card.
+                Err(_) if place == Place::Here && !is_card_name(&base) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Err(Error::NoCard { url: base.into() })
 }
 
-fn speaks(interface: &AgentInterface) -> bool {
-    interface.binding.eq_ignore_ascii_case("JSONRPC") && is_v1(&interface.version)
+impl FoundCard {
+    /// Where the card was.
+    pub fn url(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// The endpoint that would be called, when it is on another origin than the card.
+    pub fn elsewhere(&self, options: &Options) -> Result<Option<String>, Error> {
+        let endpoint = self.endpoint(&choose(&self.card, options.dialect)?.interface.url)?;
+        Ok((endpoint.origin() != self.url.origin()).then(|| endpoint.into()))
+    }
+
+    /// A client of the interface that is chosen. Credentials stay with the origin they were given for.
+    pub fn client(&self, options: Options) -> Result<Client, Error> {
+        let choice = choose(&self.card, options.dialect)?;
+        let endpoint = self.endpoint(&choice.interface.url)?;
+        let same_origin = endpoint.origin() == self.url.origin();
+        if !same_origin && !options.headers.is_empty() {
+            return Err(Error::Elsewhere { endpoint: endpoint.into() });
+        }
+        let transport = if same_origin { self.transport.clone() } else { Transport::to(&endpoint)? };
+        let (dialect, other) = match self.unmarked.filter(|_| options.dialect.is_none()) {
+            Some((first, second)) => (first, Some(second)),
+            None => (choice.dialect, None),
+        };
+        let tenant = choice.interface.tenant.clone();
+        Ok(Client::new(transport, endpoint, dialect, options).with_tenant(tenant).or_else_in(other))
+    }
+
+    fn endpoint(&self, url: &str) -> Result<Url, Error> {
+        match self.url.join(url) {
+            Ok(joined) if url.starts_with('/') => Ok(joined),
+            _ => parse_url(url),
+        }
+    }
 }
 
-/// `1.0`, with any patch number or without its zero.
-fn is_v1(version: &str) -> bool {
-    let mut numbers = version.trim().split('.');
-    numbers.next() == Some("1") && matches!(numbers.next(), None | Some("0"))
+/// Where to look, in this order.
+fn places(base: &Url) -> Vec<(Place, Url)> {
+    if is_card_name(base) {
+        return vec![(Place::Here, base.clone())];
+    }
+    let below = |name: &str| {
+        let mut url = base.clone();
+        url.set_query(None);
+        url.set_fragment(None);
+        url.set_path(&format!("{}/.well-known/{name}", base.path().trim_end_matches('/')));
+        url
+    };
+    vec![
+        (Place::AgentCard, below("agent-card.json")),
+        (Place::Agent, below("agent.json")),
+        (Place::Here, base.clone()),
+    ]
+}
+
+fn is_card_name(url: &Url) -> bool {
+    url.path().ends_with(".json")
+}
+
+/// What is at this place; `None` when nothing is.
+async fn fetch(
+    transport: &Transport,
+    url: &Url,
+    place: Place,
+    options: &Options,
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut headers = options.headers.clone();
+    headers.insert("a2a-version", HeaderValue::from_static(v1::VERSION));
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    let response = match transport.send(Method::GET, url.clone(), headers, Vec::new()).await {
+        Err(Error::Moved { .. }) if place == Place::Here => return Ok(None),
+        answered => answered?,
+    };
+    match response.status() {
+        status if status.is_success() => read_body(response, options.max_answer_bytes).await.map(Some),
+        status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(Error::Status(status)),
+        StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::METHOD_NOT_ALLOWED => Ok(None),
+        _ if place == Place::Here => Ok(None),
+        status => Err(Error::Status(status)),
+    }
+}
+
+fn decode(body: &[u8]) -> Result<(Dialect, AgentCard), Error> {
+    let raw = document(body).ok_or_else(|| Violation::new("", "expected a card in JSON"))?;
+    Ok(read_card(Node::new(raw, &Path::Root))?)
+}
+
+/// A card without any mark is the draft's, or one of 0.2 that uses nothing new; by its place one is likelier.
+fn unmarked(form: Dialect, place: Place) -> Option<(Dialect, Dialect)> {
+    match (form, place) {
+        (Dialect::Draft, Place::AgentCard) => Some((Dialect::V03, Dialect::Draft)),
+        (Dialect::Draft, Place::Agent | Place::Here) => Some((Dialect::Draft, Dialect::V03)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn card(interfaces: &[(&str, &str, &str)]) -> AgentCard {
-        let interfaces: Vec<String> = interfaces
-            .iter()
-            .map(|(url, binding, version)| {
-                format!(r#"{{"url":"{url}","protocolBinding":"{binding}","protocolVersion":"{version}"}}"#)
-            })
-            .collect();
-        decode(format!(r#"{{"name":"a","supportedInterfaces":[{}]}}"#, interfaces.join(",")).as_bytes())
-            .unwrap()
-    }
-
     #[test]
-    fn the_first_interface_that_is_spoken_is_chosen() {
-        let card = card(&[
-            ("g:1", "GRPC", "1.0"),
-            ("http://old", "JSONRPC", "0.3"),
-            ("http://rest", "HTTP+JSON", "1.0"),
-            ("http://one", "JSONRPC", "1.0"),
-            ("http://two", "JSONRPC", "1.0"),
-        ]);
-        assert_eq!(choose(card).unwrap().url, "http://one");
-    }
-
-    #[test]
-    fn a_card_with_nothing_we_speak_says_what_it_offers() {
-        let error = choose(card(&[("g:1", "GRPC", "1.0"), ("http://old", "JSONRPC", "0.3.0")])).unwrap_err();
-        assert!(error.to_string().ends_with("GRPC 1.0, JSONRPC 0.3.0"), "{error}");
-    }
-
-    #[test]
-    fn patch_numbers_take_no_part() {
-        for version in ["1.0", "1.0.0", "1.0.1", "1", " 1.0 "] {
-            assert!(is_v1(version), "{version}");
-        }
-        for version in ["", "0.3", "1.1", "2.0", "10.0", "1.00", "v1.0"] {
-            assert!(!is_v1(version), "{version}");
-        }
-    }
-
-    #[test]
-    fn the_card_stands_below_the_base() {
+    fn the_card_stands_below_the_base_or_is_named() {
+        let looked = |base: &str| -> Vec<String> {
+            places(&parse_url(base).unwrap()).into_iter().map(|place| place.1.into()).collect()
+        };
         for base in ["http://h:1", "http://h:1/"] {
-            assert_eq!(card_url(base).unwrap(), "http://h:1/.well-known/agent-card.json");
+            let expected = [
+                "http://h:1/.well-known/agent-card.json",
+                "http://h:1/.well-known/agent.json",
+                "http://h:1/",
+            ];
+            assert_eq!(looked(base), expected);
         }
-        assert_eq!(
-            card_url("http://h/agents/echo/").unwrap(),
-            "http://h/agents/echo/.well-known/agent-card.json"
-        );
+        assert_eq!(looked("http://h/a/b/?x=1")[0], "http://h/a/b/.well-known/agent-card.json");
+        assert_eq!(looked("http://h/card.json?x=1"), ["http://h/card.json?x=1"]);
     }
 }

@@ -4,8 +4,7 @@
 //! are known to change its type.
 
 use protocol::{
-    Operation, Violation,
-    dialect::v1,
+    Dialect, Operation, Violation,
     json::{
         read::{Node, Path, Read},
         write::Writer,
@@ -15,28 +14,39 @@ use serde_json::value::RawValue;
 
 use crate::Error;
 
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Writes a request.
-pub(crate) fn encode(id: u32, operation: &Operation) -> Vec<u8> {
+pub(crate) fn encode(id: u32, dialect: Dialect, method: &str, operation: &Operation) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.object(|writer| {
         writer.text("jsonrpc", "2.0");
         writer.key("id").int(i64::from(id));
-        writer.text("method", v1::operation::method(operation.kind()));
-        v1::operation::encode(writer.key("params"), operation);
+        writer.text("method", method);
+        dialect.encode_operation(writer.key("params"), operation);
     });
     writer.finish()
 }
 
 /// Reads an answer: its result by `read`, or the error it carries.
-pub(crate) fn decode<T>(body: &[u8], read: impl FnOnce(Node<'_, '_>) -> Read<T>) -> Result<T, Error> {
-    let raw: &RawValue = serde_json::from_slice(body).map_err(|_| Violation::new("", "expected JSON"))?;
+pub(crate) fn decode<T>(
+    body: &[u8],
+    dialect: Dialect,
+    read: impl FnOnce(Node<'_, '_>) -> Read<T>,
+) -> Result<T, Error> {
+    let raw = document(body).ok_or_else(|| Violation::new("", "expected JSON"))?;
     let answer = Node::new(raw, &Path::Root).object()?;
-    if let Some(error) = answer.maybe("error", v1::error::decode)? {
+    if let Some(error) = answer.maybe("error", |node| dialect.decode_error(node))? {
         return Err(Error::Protocol(error));
     }
     // A null is a result too: that of a delete.
     let result = answer.present("result").ok_or_else(|| answer.lacks("result", "a result or an error"))?;
     Ok(read(Node::new(result, &Path::Field(&Path::Root, "result")))?)
+}
+
+/// A JSON document, with or without a byte-order mark before it.
+pub(crate) fn document(body: &[u8]) -> Option<&RawValue> {
+    serde_json::from_slice(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
 }
 
 #[cfg(test)]
@@ -46,7 +56,9 @@ mod tests {
     use super::*;
 
     fn deleted(body: &str) -> Result<Reply, Error> {
-        decode(body.as_bytes(), |node| v1::reply::decode(OperationKind::DeletePushConfig, node))
+        decode(body.as_bytes(), Dialect::V1, |node| {
+            Dialect::V1.decode_reply(OperationKind::DeletePushConfig, node)
+        })
     }
 
     #[test]
@@ -55,13 +67,12 @@ mod tests {
             Operation::GetTask(GetTask { id: "t-1".into(), history_length: Some(0), tenant: None });
         let expected =
             r#"{"jsonrpc":"2.0","id":7,"method":"GetTask","params":{"id":"t-1","historyLength":0}}"#;
-        assert_eq!(String::from_utf8(encode(7, &operation)).unwrap(), expected);
+        assert_eq!(String::from_utf8(encode(7, Dialect::V1, "GetTask", &operation)).unwrap(), expected);
     }
 
     #[test]
     fn a_null_result_is_a_result_and_a_null_error_is_none() {
-        for body in [r#"{"jsonrpc":"2.0","id":1,"result":null}"#, r#"{"id":"1","error":null,"result":null}"#]
-        {
+        for body in ["\u{feff}{\"id\":1,\"result\":null}", r#"{"id":"1","error":null,"result":null}"#] {
             assert_eq!(deleted(body).unwrap(), Reply::Deleted, "{body}");
         }
     }
@@ -87,8 +98,9 @@ mod tests {
             let Err(Error::Malformed(violation)) = answered else { panic!("{body}: {answered:?}") };
             assert_eq!(violation, Violation::new(field, problem), "{body}");
         }
-        let task =
-            decode(br#"{"result":{"id":"t"}}"#, |node| v1::reply::decode(OperationKind::GetTask, node));
+        let task = decode(br#"{"result":{"id":"t"}}"#, Dialect::V1, |node| {
+            Dialect::V1.decode_reply(OperationKind::GetTask, node)
+        });
         let Err(Error::Malformed(violation)) = task else { panic!("{task:?}") };
         assert_eq!(violation.field, "result.status");
     }

@@ -1,7 +1,7 @@
 //! What can go wrong with a call, told apart by whose doing it is.
 
 use http::StatusCode;
-use protocol::Violation;
+use protocol::{ErrorKind, TaskState, Violation};
 
 /// Why a call has no reply.
 #[derive(Debug, thiserror::Error)]
@@ -22,17 +22,31 @@ pub enum Error {
         /// What to call instead.
         problem: &'static str,
     },
+    /// The generation that is spoken has no such operation.
+    #[error("A2A {version} has no {method}")]
+    NoMethod {
+        /// What is spoken.
+        version: &'static str,
+        /// The operation, by its name in 1.0.
+        method: &'static str,
+    },
     /// The agent was not reached, or the connection broke.
-    #[error("the connection to the agent failed: {0}")]
+    #[error("the connection to the agent failed: {}", causes(.0.as_ref()))]
     Transport(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The agent, or something in front of it, answered with a status and no answer of the protocol.
     #[error("the agent answered with HTTP status {0} and no JSON-RPC answer")]
     Status(StatusCode),
+    /// The agent sends its callers elsewhere; they decide themselves whether to go.
+    #[error("the agent has moved to {location}; call it there")]
+    Moved {
+        /// Where to.
+        location: String,
+    },
     /// The agent refused the call, or failed at it, and says why.
     #[error("the agent answered with an error: {0}")]
     Protocol(#[source] protocol::Error),
-    /// What the agent said is not A2A 1.0.
-    #[error("the agent's answer is not A2A 1.0: {}", place(.0))]
+    /// What the agent said is not A2A.
+    #[error("the agent's answer is not A2A: {}", place(.0))]
     Malformed(Violation),
     /// The answer, or one event of a stream, is larger than this client takes.
     #[error("the agent's answer is larger than {limit_bytes} bytes")]
@@ -40,17 +54,73 @@ pub enum Error {
         /// The limit in effect.
         limit_bytes: usize,
     },
+    /// There is no card where cards are.
+    #[error("there is no agent card at {url}")]
+    NoCard {
+        /// Where it was looked for.
+        url: String,
+    },
     /// The card offers nothing this client speaks.
-    #[error("the agent's card offers no JSON-RPC interface of A2A 1.0, but {offered}")]
+    #[error("the agent's card offers no JSON-RPC interface this client speaks, but {offered}")]
     NoInterface {
         /// What it offers instead.
         offered: String,
+    },
+    /// The card names an endpoint of another origin, and there are credentials that must not go there unasked.
+    #[error(
+        "the card's endpoint {endpoint} is on another host than the card: credentials are not sent there"
+    )]
+    Elsewhere {
+        /// The endpoint the card names.
+        endpoint: String,
+    },
+    /// The task was not settled in time.
+    #[error("the agent has not finished in time")]
+    Timeout,
+    /// The task ended without success.
+    #[error("the task ended as {state:?}: {text}")]
+    Ended {
+        /// How it ended.
+        state: TaskState,
+        /// What the agent says about it.
+        text: String,
     },
 }
 
 impl Error {
     pub(crate) fn transport(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Transport(error.into())
+    }
+
+    /// Whether the same call may succeed a little later.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Transport(_) => true,
+            Self::Status(status) => {
+                status.is_server_error()
+                    || matches!(*status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
+            }
+            Self::Protocol(error) => matches!(
+                error.kind,
+                ErrorKind::Unavailable | ErrorKind::RateLimited | ErrorKind::DeadlineExceeded
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether this means that there is no card, though there may be an agent.
+    pub fn is_without_card(&self) -> bool {
+        match self {
+            Self::NoCard { .. } | Self::Malformed(_) => true,
+            Self::Status(status) => !matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN),
+            _ => false,
+        }
+    }
+
+    /// Whether the agent says that it does not do this kind of call.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Protocol(error)
+            if matches!(error.kind, ErrorKind::UnsupportedOperation | ErrorKind::MethodNotFound))
     }
 }
 
@@ -65,4 +135,13 @@ fn place(violation: &Violation) -> String {
         "" => violation.problem.clone(),
         field => format!("{field}: {}", violation.problem),
     }
+}
+
+/// The innermost cause: the layers above it only say that sending did not work.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
 }

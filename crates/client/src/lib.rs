@@ -1,20 +1,30 @@
-//! Calls one remote agent.
+//! Calls one remote agent over JSON-RPC, in whichever generation of the protocol it speaks.
 //!
-//! So far the one dialect is A2A 1.0 and the one binding JSON-RPC over plain http; which of them a card offers
-//! is decided in `discover`. A client keeps no deadline: a call takes as long as the agent does, and dropping
-//! its future ends the request. It does not follow redirects and does not retry. Who may be dialled is not
-//! decided here.
+//! [`Client`] makes single calls: it keeps no deadline, follows no redirect and does not retry, and dropping a
+//! future ends its request. [`Follow`] sees one message through to its outcome: it comes back when the
+//! connection breaks and tells every piece once. Where an agent is found and what is spoken there is decided in
+//! `discover` and `choose`. Who may be dialled is not decided here.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod ask;
+mod choose;
 mod client;
 mod discover;
 mod envelope;
 mod error;
+mod follow;
+mod options;
+mod seen;
 mod sse;
 mod stream;
+pub mod text;
 mod transport;
 
+pub use ask::call_agent;
 pub use client::Client;
+pub use discover::{FoundCard, find_card};
 pub use error::Error;
+pub use follow::{Follow, Heard};
+pub use options::Options;
 pub use stream::EventStream;

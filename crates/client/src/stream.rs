@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
-use protocol::{Event, dialect::v1};
+use protocol::{Dialect, Event};
+use reqwest::Response;
 
 use crate::{
     Error, envelope,
@@ -14,14 +13,19 @@ use crate::{
 /// The events of one call. Dropping it ends the call; the task goes on.
 pub struct EventStream {
     /// Gone after the end or an error: nothing follows either.
-    body: Option<Incoming>,
+    response: Option<Response>,
+    dialect: Dialect,
     reader: Reader,
     max_event_bytes: usize,
+    replays: bool,
 }
 
 impl EventStream {
-    pub(crate) fn new(body: Incoming, max_event_bytes: usize) -> Self {
-        Self { body: Some(body), reader: Reader::new(max_event_bytes), max_event_bytes }
+    pub(crate) fn new(response: Response, dialect: Dialect, max_event_bytes: usize) -> Self {
+        // Agents of this house say what they speak, and recognise a message they are sent twice.
+        let replays = response.headers().contains_key("a2ad-dialect");
+        let reader = Reader::new(max_event_bytes);
+        Self { response: Some(response), dialect, reader, max_event_bytes, replays }
     }
 
     /// The next event and its number in the task's log, where the agent numbers them; `None` at the end.
@@ -30,7 +34,7 @@ impl EventStream {
     pub async fn next(&mut self) -> Result<Option<(Option<u64>, Event)>, Error> {
         let next = self.read().await;
         if !matches!(next, Ok(Some(_))) {
-            self.body = None;
+            self.response = None;
         }
         next
     }
@@ -41,23 +45,25 @@ impl EventStream {
         self.reader.retry()
     }
 
+    /// Whether the agent takes the same message twice for once.
+    pub(crate) fn replays(&self) -> bool {
+        self.replays
+    }
+
     async fn read(&mut self) -> Result<Option<(Option<u64>, Event)>, Error> {
-        let Some(body) = &mut self.body else { return Ok(None) };
+        let Some(response) = &mut self.response else { return Ok(None) };
         loop {
             let frame = self.reader.next();
             if let Some(frame) =
                 frame.map_err(|TooLarge| Error::TooLarge { limit_bytes: self.max_event_bytes })?
             {
-                return Ok(Some((frame.seq, envelope::decode(&frame.data, v1::event::decode)?)));
+                let dialect = self.dialect;
+                let event = envelope::decode(&frame.data, dialect, |node| dialect.decode_event(node))?;
+                return Ok(Some((frame.seq, event)));
             }
-            match body.frame().await {
+            match response.chunk().await.map_err(Error::transport)? {
                 None => return Ok(None),
-                Some(Err(error)) => return Err(Error::transport(error)),
-                Some(Ok(piece)) => {
-                    if let Ok(piece) = piece.into_data() {
-                        self.reader.feed(piece);
-                    }
-                }
+                Some(piece) => self.reader.feed(piece),
             }
         }
     }

@@ -2,56 +2,100 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response, Uri, uri::Scheme};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
-use hyper_util::{
-    client::legacy::{self, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
+use http::{HeaderMap, Method, header};
+use reqwest::{Response, Url, redirect};
 
 use crate::Error;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How soon the other end of a silent connection is asked whether it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+const NAME: &str = concat!("a2ad/", env!("CARGO_PKG_VERSION"));
 
 /// A pool of connections.
-pub(crate) struct Transport(legacy::Client<HttpConnector, Full<Bytes>>);
+#[derive(Clone)]
+pub(crate) struct Transport(reqwest::Client);
 
 impl Transport {
-    pub(crate) fn new() -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        connector.set_nodelay(true);
-        let mut builder = legacy::Client::builder(TokioExecutor::new());
-        Self(builder.pool_timer(TokioTimer::new()).build(connector))
+    /// A way to reach this URL. Proxies of the environment are used, but not to reach this machine.
+    pub(crate) fn to(url: &Url) -> Result<Self, Error> {
+        let mut builder = reqwest::Client::builder()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_keepalive(KEEP_ALIVE)
+            .tcp_nodelay(true)
+            .user_agent(NAME);
+        if is_loopback(url) {
+            builder = builder.no_proxy();
+        }
+        if url.scheme() == "http" {
+            // No certificate is looked at, and machines without any can call all the same.
+            builder = builder.tls_certs_only([]);
+        }
+        builder.build().map(Self).map_err(Error::transport)
     }
 
     /// Sends a request and returns as soon as the head of the answer is there.
-    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
-        self.0.request(request).await.map_err(Error::transport)
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Response, Error> {
+        let response = self.0.request(method, url).headers(headers).body(body).send().await;
+        let response = response.map_err(Error::transport)?;
+        match response.headers().get(header::LOCATION) {
+            Some(location) if response.status().is_redirection() => {
+                Err(Error::Moved { location: String::from_utf8_lossy(location.as_bytes()).into_owned() })
+            }
+            _ => Ok(response),
+        }
     }
 }
 
 /// Reads a URL that can be dialled.
-pub(crate) fn parse_url(url: &str) -> Result<Uri, Error> {
-    let refuse = |problem| Error::Url { url: url.to_owned(), problem };
-    let uri: Uri = url.parse().map_err(|_| refuse("it is not a URL"))?;
-    match uri.scheme() {
-        Some(scheme) if *scheme == Scheme::HTTP => Ok(uri),
-        Some(scheme) if *scheme == Scheme::HTTPS => Err(refuse("this client has no TLS yet, use http")),
-        Some(_) => Err(refuse("its scheme is not http")),
-        None => Err(refuse("it is not absolute, begin it with http://")),
+pub(crate) fn parse_url(text: &str) -> Result<Url, Error> {
+    let refuse = |problem| Error::Url { url: text.to_owned(), problem };
+    if !text.contains("://") {
+        return Err(refuse("it is not absolute, begin it with http:// or https://"));
     }
+    let url = Url::parse(text).map_err(|_| refuse("it is not a URL"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(refuse("its scheme is neither http nor https"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Error::Url {
+            url: without_secrets(url),
+            problem: "credentials do not belong into a URL",
+        });
+    }
+    Ok(url)
 }
 
 /// Reads a body to its end, unless that is too far.
-pub(crate) async fn read_body(body: Incoming, limit_bytes: usize) -> Result<Bytes, Error> {
-    match Limited::new(body, limit_bytes).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Error::TooLarge { limit_bytes }),
-        Err(error) => Err(Error::transport(error)),
+pub(crate) async fn read_body(mut response: Response, limit_bytes: usize) -> Result<Vec<u8>, Error> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(Error::transport)? {
+        if body.len() + piece.len() > limit_bytes {
+            return Err(Error::TooLarge { limit_bytes });
+        }
+        body.extend_from_slice(&piece);
     }
+    Ok(body)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn without_secrets(mut url: Url) -> String {
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.into()
 }
 
 #[cfg(test)]
@@ -61,19 +105,34 @@ mod tests {
     #[test]
     fn a_url_that_cannot_be_dialled_says_why() {
         let cases = [
-            ("https://agent.example/", "no TLS"),
-            ("HTTPS://agent.example/", "no TLS"),
-            ("ftp://agent.example/", "not http"),
+            ("ftp://agent.example/", "neither http nor https"),
             ("agent.example:80", "not absolute"),
             ("/rpc", "not absolute"),
-            ("", "not a URL"),
+            ("", "not absolute"),
             ("http://", "not a URL"),
             ("http://a b/", "not a URL"),
+            ("https://user:secret@agent.example/", "credentials"),
         ];
         for (url, expected) in cases {
             let problem = parse_url(url).unwrap_err().to_string();
             assert!(problem.contains(expected), "{url}: {problem}");
+            assert!(!problem.contains("secret"), "{problem}");
         }
-        assert_eq!(parse_url("http://127.0.0.1:8080/a?b=c").unwrap(), "http://127.0.0.1:8080/a?b=c");
+        for url in ["http://127.0.0.1:8080/a?b=c", "https://agent.example/"] {
+            assert_eq!(parse_url(url).unwrap().as_str(), url);
+        }
+    }
+
+    #[test]
+    fn this_machine_is_not_reached_by_a_proxy() {
+        for (url, loopback) in [
+            ("http://127.0.0.1:1/", true),
+            ("http://[::1]/", true),
+            ("http://LOCALHOST/", true),
+            ("http://10.0.0.1/", false),
+            ("https://localhost.example/", false),
+        ] {
+            assert_eq!(is_loopback(&parse_url(url).unwrap()), loopback, "{url}");
+        }
     }
 }

@@ -32,6 +32,13 @@ pub(crate) fn events(pieces: &[&str]) -> Answer {
     answer
 }
 
+/// A stream that breaks off after these pieces.
+pub(crate) fn broken(pieces: &[&str]) -> Answer {
+    let mut answer = events(pieces);
+    answer.pop();
+    answer
+}
+
 /// The server, and what it was asked.
 pub(crate) struct Agent {
     url: String,

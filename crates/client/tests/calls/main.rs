@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
 
 mod agent;
+mod dialects;
+mod discovery;
+mod follow;
 
 use std::time::Duration;
 
@@ -10,8 +13,7 @@ use a2ad_client::{Client, Error};
 use agent::{Agent, answer, events, json};
 use http::StatusCode;
 use protocol::{
-    CancelTask, ErrorKind, Event, GetTask, Message, Operation, Part, Reply, Role, SendMessage,
-    SubscribeToTask, TaskState,
+    ErrorKind, Event, GetTask, Message, Operation, Part, Reply, Role, SendMessage, SubscribeToTask, TaskState,
 };
 
 const TASK: &str = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_WORKING"}}"#;
@@ -57,17 +59,17 @@ async fn a_status_without_an_answer_is_told_as_such() {
     let agent = Agent::start(|_| {
         vec![
             answer("502 Bad Gateway", "text/html", "<html>no</html>"),
-            answer("302 Found", "text/plain", ""),
+            answer("302 Found\r\nlocation: https://new.example/", "text/plain", ""),
             answer("401 Unauthorized", "text/plain", "who?"),
         ]
     });
     let client = Client::connect(&agent.url("/")).unwrap();
-    for expected in [StatusCode::BAD_GATEWAY, StatusCode::FOUND] {
-        let refused = client.call(get()).await;
-        assert!(matches!(refused, Err(Error::Status(status)) if status == expected), "{refused:?}");
-    }
-    let refused = refused(client.stream(subscribe()).await);
-    assert!(matches!(refused, Error::Status(StatusCode::UNAUTHORIZED)), "{refused:?}");
+    let refused = client.call(get()).await;
+    assert!(matches!(refused, Err(Error::Status(StatusCode::BAD_GATEWAY))), "{refused:?}");
+    let refused = client.call(get()).await;
+    assert!(matches!(&refused, Err(Error::Moved { location }) if location == "https://new.example/"));
+    let error = self::refused(client.stream(subscribe()).await);
+    assert!(matches!(error, Error::Status(StatusCode::UNAUTHORIZED)), "{error:?}");
 }
 
 #[tokio::test]
@@ -191,60 +193,6 @@ async fn an_agent_that_is_not_there_is_a_transport_error() {
 }
 
 #[tokio::test]
-async fn discovery_reads_the_card_and_calls_what_it_offers() {
-    let agent = Agent::start(|url| {
-        let card = format!(
-            r#"{{"name":"a","supportedInterfaces":[
-                {{"url":"{url}/rest","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}},
-                {{"url":"{url}/v03","protocolBinding":"JSONRPC","protocolVersion":"0.3"}},
-                {{"url":"{url}/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0","tenant":"acme"}}]}}"#
-        );
-        vec![json(&card), json(&result(TASK)), json(&result(TASK))]
-    });
-    let client = Client::discover(&agent.url("/agents/a/")).await.unwrap();
-    client.call(get()).await.unwrap();
-    let named = CancelTask { id: "t-1".into(), metadata: None, tenant: Some("other".to_owned()) };
-    client.call(Operation::CancelTask(named)).await.unwrap();
-
-    let requests = agent.requests();
-    assert_eq!(requests[0].line, "GET /agents/a/.well-known/agent-card.json HTTP/1.1");
-    assert_eq!(requests[0].header("a2a-version"), Some("1.0"));
-    assert_eq!(requests[1].line, "POST /rpc HTTP/1.1");
-    assert!(requests[1].body.ends_with(r#""params":{"tenant":"acme","id":"t-1"}}"#), "{}", requests[1].body);
-    assert!(requests[2].body.ends_with(r#""params":{"tenant":"other","id":"t-1"}}"#), "{}", requests[2].body);
-}
-
-#[tokio::test]
-async fn discovery_fails_in_words() {
-    let interface = |url: &str, version: &str| {
-        let interface =
-            format!(r#"{{"url":"{url}","protocolBinding":"JSONRPC","protocolVersion":"{version}"}}"#);
-        json(&format!(r#"{{"name":"a","supportedInterfaces":[{interface}]}}"#))
-    };
-    let agent = Agent::start(|_| {
-        vec![
-            answer("404 Not Found", "text/plain", "no card"),
-            json("[]"),
-            json(r#"{"name":"a","url":"http://old.example"}"#),
-            interface("http://old.example", "0.3"),
-            interface("https://safe.example/rpc", "1.0"),
-        ]
-    });
-    let base = agent.url("");
-    let expected = [
-        "HTTP status 404 Not Found and no JSON-RPC answer",
-        "expected an object",
-        "supportedInterfaces: required, expected at least one interface",
-        "but JSONRPC 0.3",
-        r#""https://safe.example/rpc" cannot be called: this client has no TLS yet, use http"#,
-    ];
-    for expected in expected {
-        let error = refused(Client::discover(&base).await).to_string();
-        assert!(error.ends_with(expected), "{error}");
-    }
-}
-
-#[tokio::test]
 async fn an_operation_is_called_the_way_it_is_answered() {
     let client = Client::connect("http://127.0.0.1:1/").unwrap();
     let error = client.call(subscribe()).await.unwrap_err();
@@ -253,11 +201,11 @@ async fn an_operation_is_called_the_way_it_is_answered() {
     assert!(matches!(error, Error::Misuse { method: "GetTask", .. }), "{error:?}");
 }
 
-fn result(result: &str) -> String {
+pub(crate) fn result(result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)
 }
 
-fn get() -> Operation {
+pub(crate) fn get() -> Operation {
     Operation::GetTask(GetTask { id: "t-1".into(), history_length: None, tenant: None })
 }
 
@@ -265,12 +213,12 @@ fn subscribe() -> Operation {
     Operation::SubscribeToTask(SubscribeToTask { id: "t-1".into(), tenant: None })
 }
 
-fn send() -> SendMessage {
+pub(crate) fn send() -> SendMessage {
     SendMessage::new(Message::new("m-1", Role::User, vec![Part::text("hi")]))
 }
 
 /// Neither a client nor a stream can be printed.
-fn refused<T>(outcome: Result<T, Error>) -> Error {
+pub(crate) fn refused<T>(outcome: Result<T, Error>) -> Error {
     match outcome {
         Ok(_) => panic!("this is not refused"),
         Err(error) => error,

@@ -1,0 +1,84 @@
+//! `a2ad card`: what an agent says about itself.
+
+use clap::Args;
+use protocol::{
+    AgentCard,
+    model::{AgentSkill, SecurityScheme},
+};
+
+use super::{
+    session::{Session, SessionFlags},
+    stop::{Stop, code},
+};
+
+#[derive(Debug, Args)]
+pub(super) struct CardFlags {
+    #[command(flatten)]
+    session: SessionFlags,
+}
+
+pub(super) fn run(flags: CardFlags) -> Result<u8, Stop> {
+    Session::run(flags.session, |session| async move {
+        let found = session.card().await?;
+        if session.json() {
+            session.screen.document(&found.document)?;
+        } else {
+            session.screen.text(&describe(&found.card))?;
+        }
+        Ok(code::DONE)
+    })
+}
+
+fn describe(card: &AgentCard) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            out += &format!("{name:<14}{value}\n");
+        }
+    };
+    line("name", &card.name);
+    line("description", &card.description);
+    line("version", &card.version);
+    let provider = card.provider.as_ref();
+    line("provider", &provider.map(|one| format!("{} {}", one.organization, one.url)).unwrap_or_default());
+    line("documentation", card.documentation_url.as_deref().unwrap_or_default());
+    for interface in &card.interfaces {
+        line("interface", &format!("{} {} {}", interface.binding, interface.version, interface.url));
+    }
+    line("capabilities", &capabilities(card).join(", "));
+    line("input", &card.default_input_modes.join(", "));
+    line("output", &card.default_output_modes.join(", "));
+    for (name, scheme) in &card.security_schemes {
+        line("security", &format!("{name}: {}", kind(scheme)));
+    }
+    for skill in &card.skills {
+        line("skill", &title(skill));
+    }
+    out
+}
+
+/// A skill in one line.
+pub(super) fn title(skill: &AgentSkill) -> String {
+    format!("{}: {}", skill.id, if skill.description.is_empty() { &skill.name } else { &skill.description })
+}
+
+fn capabilities(card: &AgentCard) -> Vec<&str> {
+    let capabilities = &card.capabilities;
+    let flags = [
+        (capabilities.streaming, "streaming"),
+        (capabilities.push_notifications, "push notifications"),
+        (capabilities.extended_card, "extended card"),
+    ];
+    let flags = flags.into_iter().filter(|flag| flag.0 == Some(true)).map(|flag| flag.1);
+    flags.chain(capabilities.extensions.iter().map(|extension| extension.uri.as_str())).collect()
+}
+
+fn kind(scheme: &SecurityScheme) -> String {
+    match scheme {
+        SecurityScheme::ApiKey { location, name, .. } => format!("API key {name} in the {location:?}"),
+        SecurityScheme::HttpAuth { scheme, .. } => format!("HTTP {scheme}"),
+        SecurityScheme::OAuth2 { .. } => "OAuth 2.0".to_owned(),
+        SecurityScheme::OpenIdConnect { url, .. } => format!("OpenID Connect {url}"),
+        SecurityScheme::MutualTls { .. } => "client certificate".to_owned(),
+    }
+}

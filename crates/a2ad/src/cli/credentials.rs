@@ -1,0 +1,97 @@
+//! What goes with every request to show who calls. Secrets come from the environment, never from the command line,
+//! where every process of the machine can read them.
+
+use clap::Args;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use protocol::{
+    AgentCard,
+    model::{ApiKeyLocation, SecurityScheme},
+};
+
+use super::stop::Stop;
+
+/// Where a key goes when the card does not say.
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+#[derive(Debug, Args)]
+pub(super) struct CredentialFlags {
+    /// Send this header along; may be given several times.
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// Send the bearer token that this environment variable holds.
+    #[arg(long, value_name = "VAR")]
+    bearer_env: Option<String>,
+    /// Send the API key that this environment variable holds, in the header the card names, else in X-API-Key.
+    #[arg(long, value_name = "VAR")]
+    api_key_env: Option<String>,
+}
+
+impl CredentialFlags {
+    /// The headers of every request; the card, once it is known, says where a key goes.
+    pub(super) fn headers(&self, card: Option<&AgentCard>) -> Result<HeaderMap, Stop> {
+        let mut headers = HeaderMap::new();
+        for typed in &self.headers {
+            let (name, value) = header(typed)
+                .ok_or_else(|| Stop::usage("--header wants a name and a value, as in 'X-Trace: 17'"))?;
+            headers.append(name, value);
+        }
+        if let Some(variable) = &self.bearer_env {
+            headers.insert(header::AUTHORIZATION, secret("Bearer ", variable)?);
+        }
+        if let Some(variable) = &self.api_key_env {
+            headers.insert(card.map_or(Ok(API_KEY), key_header)?, secret("", variable)?);
+        }
+        Ok(headers)
+    }
+}
+
+fn header(typed: &str) -> Option<(HeaderName, HeaderValue)> {
+    let (name, value) = typed.split_once(':')?;
+    let mut value = HeaderValue::from_str(value.trim()).ok()?;
+    value.set_sensitive(true);
+    Some((HeaderName::from_bytes(name.trim().as_bytes()).ok()?, value))
+}
+
+fn secret(scheme: &str, variable: &str) -> Result<HeaderValue, Stop> {
+    let value = std::env::var(variable).ok().filter(|value| !value.trim().is_empty());
+    let value =
+        value.ok_or_else(|| Stop::usage(format!("the environment variable {variable} is not set")))?;
+    let mut value = HeaderValue::from_str(&format!("{scheme}{}", value.trim())).map_err(|_| {
+        Stop::usage(format!("the environment variable {variable} holds what no header can carry"))
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The header in which the agent wants its key.
+fn key_header(card: &AgentCard) -> Result<HeaderName, Stop> {
+    let keys = card.security_schemes.iter().filter_map(|(_, scheme)| match scheme {
+        SecurityScheme::ApiKey { location, name, .. } => Some((*location, name)),
+        _ => None,
+    });
+    let keys: Vec<_> = keys.collect();
+    let named = keys.iter().find(|key| key.0 == ApiKeyLocation::Header).map(|key| key.1);
+    match named {
+        Some(name) => HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
+            Stop::usage(format!("the card wants the key in the header {name:?}, which is none"))
+        }),
+        None if keys.is_empty() => Ok(API_KEY),
+        None => {
+            Err(Stop::usage("the agent wants its key in the query or a cookie; use --header for a cookie"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_has_a_name_and_a_value() {
+        let (name, value) = header("X-Trace:  a: b ").unwrap();
+        assert_eq!((name.as_str(), value.as_bytes()), ("x-trace", &b"a: b"[..]));
+        for typed in ["", "X-Trace", ": v", "a b: v", "a: b\nc"] {
+            assert!(header(typed).is_none(), "{typed}");
+        }
+    }
+}

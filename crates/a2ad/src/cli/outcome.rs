@@ -1,0 +1,63 @@
+//! What is said at the end: the agent's last words on stdout, how the task stands on stderr.
+
+use client::text;
+use protocol::{Task, TaskState, dialect::v03};
+
+use super::{
+    printer::Printer,
+    session::Session,
+    stop::{Stop, code_of_state},
+};
+
+/// Says how a task stands once all it made was printed, and gives the exit code for it.
+pub(super) fn conclude(session: &Session, task: &Task, printer: &mut Printer<'_>) -> Result<u8, Stop> {
+    let state = task.status.state;
+    session.screen.end_line()?;
+    // A question is for whoever reads the answer, and so are last words without a result. The rest is talk.
+    let spoken = state.is_interrupted() || state == TaskState::Completed && printer.is_silent();
+    let unsaid = match &task.status.message {
+        Some(message) if spoken => {
+            printer.words(&message.parts)?;
+            None
+        }
+        said => said.as_ref().map(text::of_message),
+    };
+    session.screen.say(&status_line(session, task, unsaid.as_deref()));
+    Ok(code_of_state(state))
+}
+
+/// The word for a state.
+pub(super) fn word(state: TaskState) -> &'static str {
+    v03::task::state_name(state)
+}
+
+/// A state as it is typed: its word, with `_` or `-`, or its name in 1.0.
+pub(super) fn parse_state(typed: &str) -> Result<TaskState, String> {
+    let plain = typed.trim().to_ascii_lowercase().replace('_', "-");
+    let plain = plain.strip_prefix("task-state-").unwrap_or(&plain);
+    let plain = if plain == "cancelled" { "canceled" } else { plain };
+    let states = TaskState::ALL.into_iter().filter(|state| *state != TaskState::Unspecified);
+    states.clone().find(|state| word(*state) == plain).ok_or_else(|| {
+        let words: Vec<&str> = states.map(word).collect();
+        format!("expected one of {}", words.join(", "))
+    })
+}
+
+fn status_line(session: &Session, task: &Task, unsaid: Option<&str>) -> String {
+    let mut line = format!("task {} {}", task.id, word(task.status.state));
+    if let Some(unsaid) = unsaid.filter(|unsaid| !unsaid.is_empty()) {
+        line += &format!(": {unsaid}");
+    }
+    let agent = session.agent();
+    match task.status.state {
+        TaskState::InputRequired => line += &format!("; answer with: a2ad reply {agent} {} TEXT", task.id),
+        TaskState::AuthRequired => {
+            line += &format!("; go on with credentials: a2ad reply {agent} {} TEXT", task.id);
+        }
+        state if !state.is_terminal() => {
+            line += &format!("; see it with: a2ad tasks get {agent} {}", task.id);
+        }
+        _ => {}
+    }
+    line
+}

@@ -1,0 +1,59 @@
+//! `a2ad skills`: what an agent is good at.
+
+use clap::Args;
+use protocol::{
+    AgentCard,
+    dialect::v1,
+    json::{
+        Json,
+        read::{Node, Path},
+        write::Writer,
+    },
+};
+
+use super::{
+    card::title,
+    session::{Session, SessionFlags},
+    stop::{Stop, code},
+};
+
+#[derive(Debug, Args)]
+pub(super) struct SkillsFlags {
+    #[command(flatten)]
+    session: SessionFlags,
+}
+
+pub(super) fn run(flags: SkillsFlags) -> Result<u8, Stop> {
+    Session::run(flags.session, |session| async move {
+        let card = session.card().await?.card;
+        if session.json() {
+            session.screen.document(as_json(&card).as_bytes())?;
+        } else {
+            session.screen.text(&describe(&card))?;
+        }
+        Ok(code::DONE)
+    })
+}
+
+fn describe(card: &AgentCard) -> String {
+    let mut out = String::new();
+    for skill in &card.skills {
+        out += &format!("{}\n", title(skill));
+        for example in &skill.examples {
+            out += &format!("  say: {example}\n");
+        }
+    }
+    out
+}
+
+/// The list of skills as the card of 1.0 has it.
+fn as_json(card: &AgentCard) -> String {
+    let mut writer = Writer::new();
+    v1::card::encode(&mut writer, card);
+    let document = String::from_utf8(writer.finish()).unwrap_or_default();
+    let skills = Json::parse(&document).ok().and_then(|card| {
+        let object = Node::new(card.as_raw(), &Path::Root).object().ok()?;
+        Some(object.present("skills")?.get().to_owned())
+    });
+    skills.unwrap_or_else(|| "[]".to_owned())
+}

@@ -1,0 +1,34 @@
+//! `a2ad tasks cancel`: ends a task.
+
+use clap::Args;
+use protocol::{CancelTask, Operation, Reply};
+
+use crate::cli::{
+    outcome,
+    send::print_reply,
+    session::{Session, SessionFlags},
+    stop::{Stop, code},
+};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CancelFlags {
+    #[command(flatten)]
+    session: SessionFlags,
+    /// The task.
+    #[arg(value_name = "TASK")]
+    task: String,
+}
+
+pub(super) fn run(flags: CancelFlags) -> Result<u8, Stop> {
+    let CancelFlags { session, task } = flags;
+    Session::run(session, |session| async move {
+        let cancel = CancelTask { id: task.into(), metadata: None, tenant: None };
+        let reply = session.client().await?.call(Operation::CancelTask(cancel)).await?;
+        if session.json() {
+            print_reply(&session, &reply)?;
+        } else if let Reply::Task(task) = reply {
+            session.screen.say(&format!("task {} {}", task.id, outcome::word(task.status.state)));
+        }
+        Ok(code::DONE)
+    })
+}

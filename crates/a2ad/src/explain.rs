@@ -1,0 +1,82 @@
+//! `a2ad explain`: one thing of the protocol, shown in the words of every dialect.
+//!
+//! What is given is recognised by its members, read into the model and written in each dialect. What was written is
+//! read again, and the two models are compared: so the notes tell what the codecs do, not what they are thought to do.
+//! Pure: text in, text out.
+
+mod forms;
+mod leaves;
+mod notes;
+mod recognise;
+
+use std::fmt::Write as _;
+
+use protocol::Dialect;
+use serde_json::value::RawValue;
+
+use self::recognise::{Recognised, recognise};
+
+/// Why something cannot be explained, in one sentence that names the field at fault.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
+
+/// Shows a message, task, event, request, answer, error or card in every dialect, with what is translated, carried,
+/// defaulted or lost on the way.
+///
+/// ```
+/// let shown = a2ad::explain(r#"{"role":"user","parts":[{"type":"text","text":"hello"}]}"#)?;
+/// assert!(shown.starts_with("a message of draft"));
+/// assert!(a2ad::explain("{}").is_err());
+/// # Ok::<(), a2ad::explain::Error>(())
+/// ```
+pub fn run(input: &str) -> Result<String, Error> {
+    let text = of_stream(input);
+    let raw: &RawValue =
+        serde_json::from_str(text).map_err(|error| Error(format!("the input is not JSON: {error}")))?;
+    let recognised = recognise(raw)?;
+    let Recognised { dialect: source, what, given, .. } = &recognised;
+    let mut out = format!("{what} of {} ({})\n", source.name(), about(*source));
+    for dialect in Dialect::ALL {
+        let _ = write!(out, "\n── {} ({})", dialect.name(), about(dialect));
+        let written = match forms::write(dialect, &recognised.thing) {
+            Ok(written) => written,
+            Err(reason) => {
+                let _ = writeln!(out, "\n  lost        all of it: {reason}");
+                continue;
+            }
+        };
+        if let Some(title) = forms::title(dialect, &recognised.thing) {
+            let _ = write!(out, ": {title}");
+        }
+        out.push('\n');
+        for document in &written {
+            out.push_str(&leaves::pretty(document));
+            out.push('\n');
+        }
+        for note in notes::of(&recognised, given, dialect, &written) {
+            let _ = writeln!(out, "  {note}");
+        }
+    }
+    Ok(out)
+}
+
+/// What a dialect is called elsewhere.
+fn about(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Draft => "A2A 0.1 over JSON-RPC",
+        Dialect::V03 => "A2A 0.2 and 0.3 over JSON-RPC",
+        Dialect::V03Proto => "A2A 0.2.5 to 0.3 over HTTP+JSON and gRPC",
+        Dialect::V1 => "A2A 1.0",
+    }
+}
+
+/// The first event of a stream as it was copied off the wire; anything else as it is.
+fn of_stream(input: &str) -> &str {
+    let starts =
+        |line: &&str| ["data:", "id:", "event:", "retry:", ":"].iter().any(|tag| line.starts_with(tag));
+    if !input.lines().find(|line| !line.trim().is_empty()).is_some_and(|line| starts(&line)) {
+        return input;
+    }
+    input.lines().find_map(|line| line.strip_prefix("data:")).unwrap_or(input)
+}

@@ -1,0 +1,136 @@
+//! A document as the list of its values and where they stand, and as text for people.
+
+use protocol::json::read::{Node, Path};
+use serde_json::value::RawValue;
+
+/// One scalar, or an object or array that holds nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Leaf {
+    /// As in `message.parts[0].text`.
+    pub(super) path: String,
+    /// Its JSON text.
+    pub(super) value: String,
+}
+
+impl Leaf {
+    /// The name it stands under, without what encloses it.
+    pub(super) fn name(&self) -> &str {
+        let path = self.path.trim_end_matches(|character: char| "[]0123456789".contains(character));
+        path.rsplit('.').next().unwrap_or(path)
+    }
+
+    /// Whether it is somebody's own data rather than the protocol's.
+    pub(super) fn is_inside(&self) -> bool {
+        ["metadata.", "data.", "params."]
+            .iter()
+            .any(|outer| self.path.starts_with(outer) || self.path.contains(&format!(".{outer}")))
+    }
+}
+
+/// Every value of a document in order.
+pub(super) fn of(raw: &RawValue) -> Vec<Leaf> {
+    let mut found = Vec::new();
+    collect(raw, String::new(), &mut found);
+    found
+}
+
+fn collect(raw: &RawValue, path: String, found: &mut Vec<Leaf>) {
+    let node = Node::new(raw, &Path::Root);
+    let before = found.len();
+    if raw.get().starts_with('{')
+        && let Ok(object) = node.object()
+    {
+        let _ = object.entries(|name, member| {
+            let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+            collect(document(member.text()), path, found);
+            Ok(())
+        });
+    } else if raw.get().starts_with('[') {
+        let mut index = 0;
+        let _ = node.list(|item| {
+            collect(document(item.text()), format!("{path}[{index}]"), found);
+            index += 1;
+            Ok(())
+        });
+    }
+    if found.len() == before {
+        found.push(Leaf { path, value: raw.get().to_owned() });
+    }
+}
+
+/// A piece of a document, or a document of our own, as the form readers take.
+pub(super) fn document(text: &str) -> &RawValue {
+    serde_json::from_str(text).expect("a piece of JSON is JSON")
+}
+
+/// A compact document on lines of its own.
+pub(super) fn pretty(compact: &str) -> String {
+    let mut out = String::new();
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    let mut characters = compact.chars().peekable();
+    while let Some(character) = characters.next() {
+        if quoted {
+            out.push(character);
+            quoted = escaped || character != '"';
+            escaped = !escaped && character == '\\';
+            continue;
+        }
+        match character {
+            '"' => {
+                quoted = true;
+                out.push('"');
+            }
+            '{' | '[' => {
+                out.push(character);
+                if matches!(characters.peek(), Some('}' | ']')) {
+                    out.extend(characters.next());
+                } else {
+                    depth += 1;
+                    line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut out, depth);
+                out.push(character);
+            }
+            ',' => {
+                out.push(',');
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn line(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_listed_with_their_places() {
+        let found = of(document(r#"{"a":{"b":[1,{"c":"x"}],"d":{}},"e":[],"metadata":{"f":null}}"#));
+        let shown: Vec<String> = found.iter().map(|leaf| format!("{}={}", leaf.path, leaf.value)).collect();
+        assert_eq!(shown, ["a.b[0]=1", "a.b[1].c=\"x\"", "a.d={}", "e=[]", "metadata.f=null"]);
+        assert_eq!(found[0].name(), "b");
+        assert!(found[4].is_inside() && !found[1].is_inside());
+    }
+
+    #[test]
+    fn pretty_text_changes_nothing_but_white_space() {
+        let compact = r#"{"a":[1,{"b":"x\",{y\\"}],"c":{},"d":[]}"#;
+        let shown = pretty(compact);
+        assert_eq!(
+            shown,
+            "{\n  \"a\": [\n    1,\n    {\n      \"b\": \"x\\\",{y\\\\\"\n    }\n  ],\n  \"c\": {},\n  \"d\": []\n}"
+        );
+        assert_eq!(protocol::Json::parse(&shown).unwrap().as_str(), compact);
+    }
+}

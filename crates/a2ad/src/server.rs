@@ -1,0 +1,346 @@
+//! The server as a library: agents and doors, put together by a builder, mounted or served.
+//!
+//! A server that is mounted has no signals, no address and no say over the process: whoever mounts it drains it
+//! with [`Server::drain`] and listens to [`Server::failed`]. Served by itself it does both.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{Extension, Router};
+use engine::{Agent, Agents, Clock, Dedupe, Engine, Feed, Hosted, Limits, Retention};
+use inbound::{Door, Options, Profile, Ready};
+use protocol::model::AgentSkill;
+use store::Sqlite;
+use tempfile::TempDir;
+
+use crate::serve::{self, ServeError};
+
+/// Agents that are being served. Cheap to clone; every clone is the same server.
+#[derive(Clone)]
+pub struct Server {
+    engine: Engine,
+    ready: Ready,
+    router: Router,
+}
+
+impl Server {
+    /// A server without agents.
+    pub fn builder() -> Builder {
+        Builder {
+            hosted: Vec::new(),
+            doors: BTreeMap::new(),
+            default_agent: None,
+            store: None,
+            limits: Limits::default(),
+            max_body_bytes: None,
+            public_url: None,
+        }
+    }
+
+    /// Everything the server answers. Paths that the app keeps to itself stay the app's when this is its fallback:
+    ///
+    /// ```no_run
+    /// # use axum::{Router, routing::get};
+    /// # fn mount(server: &a2ad::Server) -> Router {
+    /// Router::new().route("/hello", get(|| async { "hello" })).fallback_service(server.router())
+    /// # }
+    /// ```
+    ///
+    /// It can be nested below a path too; then [`Builder::public_url`] must end with that path, so that cards point to
+    /// where calls go, and the card of the host itself stays the app's business.
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// Stops in good order: nothing new is taken up, streams end, runs may finish for a while. What is left is taken
+    /// up when the store is opened again.
+    pub async fn drain(&self, grace: Duration) {
+        self.ready.withdraw();
+        self.engine.drain(grace).await;
+    }
+
+    /// Resolves when the store can no longer write; every call is refused from then on, and only a new process helps.
+    /// While it waits, `/readyz` says no as soon as the store is found to be damaged.
+    pub async fn failed(&self) -> ServeError {
+        let not_ready = async {
+            let finding = self.engine.damaged().await;
+            self.ready.withdraw();
+            tracing::error!(finding, "not ready: the store is damaged");
+            std::future::pending().await
+        };
+        tokio::select! {
+            never = not_ready => never,
+            reason = self.engine.failed() => ServeError::StoreFailed(reason),
+        }
+    }
+
+    /// Opens a store and starts what belongs to it.
+    pub(crate) fn open(
+        path: &Path,
+        agents: Agents,
+        limits: Limits,
+        doors: Options,
+    ) -> Result<Self, ServeError> {
+        let (feed, clock) = (Feed::default(), Clock::system());
+        let store = Sqlite::open(&store::Options::at(path), feed.clone(), &clock)?;
+        let engine = Engine::start(Arc::new(store), feed, agents, clock, limits);
+        let ready = Ready::default();
+        let router = inbound::router(engine.clone(), doors, ready.clone());
+        Ok(Self { engine, ready, router })
+    }
+
+    /// Says that no new work is wanted.
+    pub(crate) fn withdraw(&self) {
+        self.ready.withdraw();
+    }
+}
+
+/// Puts a [`Server`] together.
+#[must_use = "a builder does nothing until it is built or served"]
+pub struct Builder {
+    hosted: Vec<Hosted>,
+    doors: BTreeMap<String, Door>,
+    default_agent: Option<String>,
+    store: Option<PathBuf>,
+    limits: Limits,
+    max_body_bytes: Option<usize>,
+    public_url: Option<String>,
+}
+
+impl Builder {
+    /// Adds an agent: at `/a2a/{id}`, and at `/` too if it is the first. A bare id makes a card of that name.
+    ///
+    /// ```
+    /// # use a2ad::{Card, Server, agents::Echo};
+    /// Server::builder()
+    ///     .agent("echo", Echo)
+    ///     .agent(Card::new("parrot").name("Parrot").description("Repeats it").skill("repeat", "Repeats a text"), Echo);
+    /// ```
+    pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
+        let Card { profile, dedupe, retention } = card.into();
+        let hosted = Hosted::new(profile, Arc::new(agent)).with_dedupe(dedupe).with_retention(retention);
+        self.hosted.push(hosted);
+        self
+    }
+
+    /// The agent at `/` and at the card of the host; the first one unless this says otherwise.
+    pub fn default_agent(mut self, id: impl Into<String>) -> Self {
+        self.default_agent = Some(id.into());
+        self
+    }
+
+    /// The database file, made when absent. Without one, tasks live in a temporary folder and go with the server.
+    pub fn store(mut self, path: impl Into<PathBuf>) -> Self {
+        self.store = Some(path.into());
+        self
+    }
+
+    /// The house style of an agent at its own path and on its card.
+    pub fn profile(mut self, agent: impl Into<String>, profile: Profile) -> Self {
+        self.doors.insert(agent.into(), Door { profile, ..Door::default() });
+        self
+    }
+
+    /// How much may run at a time, and how long.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The largest body that is read; 16 MiB unless this says otherwise.
+    pub fn max_body_bytes(mut self, bytes: usize) -> Self {
+        self.max_body_bytes = Some(bytes);
+        self
+    }
+
+    /// Scheme, host and path under which clients reach the router, such as `https://example.com/agents`; without it,
+    /// cards point to the host the client asked.
+    pub fn public_url(mut self, url: impl Into<String>) -> Self {
+        self.public_url = Some(url.into().trim_end_matches('/').to_owned());
+        self
+    }
+
+    /// The server, running. Has to be called inside a tokio runtime, whose tasks do the work.
+    pub fn build(self) -> Result<Server, ServeError> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(ServeError::NoRuntime);
+        }
+        let doors = self.doors()?;
+        let (path, folder) = self.place()?;
+        let mut server = Server::open(&path, Agents::new(self.hosted), self.limits, doors)?;
+        if let Some(folder) = folder {
+            // The folder goes when nobody can be answered any more.
+            server.router = server.router.layer(Extension(Arc::new(folder)));
+        }
+        Ok(server)
+    }
+
+    /// Serves at this address until the process is told to stop, then stops in good order.
+    ///
+    /// # Errors
+    ///
+    /// See [`ServeError`]. No credential can be checked yet, so the address has to be a loopback one.
+    pub async fn serve(self, address: SocketAddr) -> Result<(), ServeError> {
+        let listener = serve::bind(address).await?;
+        serve::until_stopped(self.build()?, listener).await
+    }
+
+    fn doors(&self) -> Result<Options, ServeError> {
+        let ids = || self.hosted.iter().map(|hosted| hosted.profile().id.as_str());
+        for (place, id) in ids().enumerate() {
+            check_id(id)?;
+            if ids().take(place).any(|earlier| earlier == id) {
+                return Err(ServeError::Agent { id: id.into(), problem: "is there twice" });
+            }
+        }
+        for id in self.default_agent.iter().chain(self.doors.keys()) {
+            if !ids().any(|known| known == id) {
+                return Err(ServeError::Agent { id: id.clone(), problem: "is not among the agents" });
+            }
+        }
+        let first = ids().next().ok_or(ServeError::NoAgent)?;
+        let mut doors = Options::new(self.default_agent.as_deref().unwrap_or(first));
+        doors.agents = self.doors.clone();
+        doors.public_url = self.public_url.clone();
+        doors.max_body_bytes = self.max_body_bytes.unwrap_or(doors.max_body_bytes);
+        Ok(doors)
+    }
+
+    /// Where the store is, and the folder that has to last as long as it.
+    fn place(&self) -> Result<(PathBuf, Option<TempDir>), ServeError> {
+        if let Some(path) = &self.store {
+            return Ok((path.clone(), None));
+        }
+        let folder =
+            tempfile::Builder::new().prefix("a2ad-").tempdir().map_err(ServeError::TemporaryStore)?;
+        Ok((folder.path().join("a2ad.db"), Some(folder)))
+    }
+}
+
+/// Ids stand in paths, so they are plain words, and none that means something else there.
+fn check_id(id: &str) -> Result<(), ServeError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let problem = if id.is_empty() || id.len() > 64 || !id.bytes().all(plain) {
+        "is not made of 1 to 64 letters, digits, '-', '_', '.' or '~'"
+    } else if inbound::is_own_path(id) {
+        "is a path of its own below /a2a"
+    } else {
+        return Ok(());
+    };
+    Err(ServeError::Agent { id: id.into(), problem })
+}
+
+/// How an agent presents itself, and how its tasks are kept.
+#[derive(Clone, Debug)]
+pub struct Card {
+    profile: engine::Profile,
+    dedupe: Dedupe,
+    retention: Retention,
+}
+
+impl Card {
+    /// A card that says nothing but the agent's id, which stands in its path.
+    pub fn new(id: impl Into<String>) -> Self {
+        let id = id.into();
+        let modes = vec!["text/plain".to_owned(), "application/json".to_owned()];
+        let profile = engine::Profile {
+            name: id.clone(),
+            description: String::new(),
+            version: "1.0.0".into(),
+            skills: Vec::new(),
+            input_modes: modes.clone(),
+            output_modes: modes,
+            id,
+        };
+        Self { profile, dedupe: Dedupe::default(), retention: Retention::default() }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.profile.name = name.into();
+        self
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.profile.description = description.into();
+        self
+    }
+
+    /// The agent's own version; `1.0.0` unless this says otherwise.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.profile.version = version.into();
+        self
+    }
+
+    /// Adds something it can do, by id and description.
+    #[must_use]
+    pub fn skill(self, id: impl Into<String>, description: impl Into<String>) -> Self {
+        let id = id.into();
+        self.full_skill(AgentSkill {
+            name: id.clone(),
+            id,
+            description: description.into(),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+            security_requirements: Vec::new(),
+        })
+    }
+
+    /// Adds something it can do, with all that can be said about it.
+    #[must_use]
+    pub fn full_skill(mut self, skill: AgentSkill) -> Self {
+        self.profile.skills.push(skill);
+        self
+    }
+
+    /// Media types it takes; text and JSON unless this says otherwise.
+    #[must_use]
+    pub fn input_modes<S: Into<String>>(mut self, modes: impl IntoIterator<Item = S>) -> Self {
+        self.profile.input_modes = modes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Media types it gives; text and JSON unless this says otherwise.
+    #[must_use]
+    pub fn output_modes<S: Into<String>>(mut self, modes: impl IntoIterator<Item = S>) -> Self {
+        self.profile.output_modes = modes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Which of its messages run once however often they are sent.
+    #[must_use]
+    pub fn dedupe(mut self, dedupe: Dedupe) -> Self {
+        self.dedupe = dedupe;
+        self
+    }
+
+    /// How long its tasks are kept.
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+}
+
+impl From<&str> for Card {
+    fn from(id: &str) -> Self {
+        Self::new(id)
+    }
+}
+
+impl From<String> for Card {
+    fn from(id: String) -> Self {
+        Self::new(id)
+    }
+}

@@ -1,0 +1,360 @@
+//! The first minutes with the program: what it says when it starts, the page in a browser, a line for each call.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+
+use std::{
+    fs::File,
+    io::Read as _,
+    path::Path as Folder,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use protocol::{
+    Json,
+    json::read::{Node, Path},
+};
+use rustix::pty;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
+    process::{Child, ChildStderr, Command},
+};
+
+/// How long anything may take before a test gives it up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+}
+
+fn a2ad(folder: &Folder, log: Option<&str>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(["--listen", "127.0.0.1:0"]).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    for name in ["A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
+        command.env_remove(name);
+    }
+    command.envs(log.map(|log| ("A2AD_LOG", log)));
+    command
+}
+
+/// A program that serves, and its log.
+struct Program {
+    child: Child,
+    log: tokio::io::Lines<BufReader<ChildStderr>>,
+    /// The line it begins with.
+    first: Json,
+    address: String,
+}
+
+impl Program {
+    async fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let line = within(log.next_line()).await.unwrap().unwrap();
+        let first = Json::parse(&line).unwrap();
+        let address = text(&first, "url").unwrap().replace("http://", "");
+        Self { child, log, first, address }
+    }
+
+    /// Status, head and body of an answer.
+    async fn ask(&self, head: &str, body: &str) -> (u16, String, String) {
+        let answer = within(exchange(&self.address, head, body)).await;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())
+    }
+
+    async fn post(&self, path: &str, body: &str) -> String {
+        self.ask(&format!("POST {path} HTTP/1.1\r\ncontent-type: application/json"), body).await.2
+    }
+
+    /// The next line of the log that is about a call.
+    async fn call_line(&mut self) -> Json {
+        loop {
+            let line = within(self.log.next_line()).await.unwrap().expect("the log goes on");
+            let line = Json::parse(&line).unwrap();
+            if text(&line, "target").as_deref() == Some("a2ad::call") {
+                return line;
+            }
+        }
+    }
+
+    /// Stops it; gives what was left in its log.
+    async fn stop(mut self) -> Vec<String> {
+        let id = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+        let mut rest = Vec::new();
+        while let Some(line) = within(self.log.next_line()).await.unwrap() {
+            rest.push(line);
+        }
+        assert!(within(self.child.wait()).await.unwrap().success());
+        rest
+    }
+}
+
+async fn exchange(address: &str, head: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "{head}\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+/// A member of a line.
+fn text(line: &Json, name: &str) -> Option<String> {
+    let object = Node::new(line.as_raw(), &Path::Root).object().unwrap();
+    object.maybe(name, |node| Ok(node.string().map_or_else(|_| node.text().to_owned(), Into::into))).unwrap()
+}
+
+fn send(method: &str, text: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"message":{{"messageId":"m","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn a_start_tells_a_machine_what_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(a2ad(folder.path(), None)).await;
+    let said =
+        |name: &str| text(&program.first, name).unwrap_or_else(|| panic!("{name}: {:?}", program.first));
+    assert_eq!(said("message"), "a2ad serves");
+    assert_eq!(said("agents"), "approver, currency, demo, echo, slow-writer");
+    assert_eq!(said("default_agent"), "demo");
+    assert_eq!(said("generations"), "1.0, 0.3, 0.2, 0.1");
+    assert!(said("store").ends_with("/a2ad.db") && said("store").starts_with('/'), "{}", said("store"));
+    assert!(said("callers").starts_with("anonymous"));
+    assert!(said("try_it").starts_with(&format!("curl -s http://{}/a2a/demo ", program.address)));
+}
+
+#[tokio::test]
+async fn the_command_of_the_banner_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(a2ad(folder.path(), None)).await;
+    let command = text(&program.first, "try_it").unwrap();
+    // As a shell takes it apart; there may be no curl here.
+    let say = command.split(" -d '").nth(1).unwrap().trim_end_matches('\'').replace(r"'\''", "'");
+    let head = "POST /a2a/demo HTTP/1.1\r\ncontent-type: text/plain";
+    let (status, head, body) = program.ask(head, &say).await;
+    assert!(status == 200 && head.contains("a2ad-state: completed") && !body.is_empty(), "{head}\n{body}");
+}
+
+#[tokio::test]
+async fn a_start_tells_a_person_what_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let terminal = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+    pty::grantpt(&terminal).unwrap();
+    pty::unlockpt(&terminal).unwrap();
+    let name = pty::ptsname(&terminal, Vec::new()).unwrap();
+    let other_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut command = a2ad(folder.path(), None);
+    let mut child = command.stderr(other_end).spawn().unwrap();
+    // The command holds the other end too: without it, the terminal hangs up when the program ends.
+    drop(command);
+    let terminal = File::from(terminal);
+    let (mut said, mut called) = (String::new(), false);
+    while !said.contains("duration_ms") {
+        let mut terminal = terminal.try_clone().unwrap();
+        let read = move || {
+            let mut piece = [0; 4_096];
+            // A terminal that nobody writes to any more ends with an error.
+            let count = terminal.read(&mut piece).unwrap_or_default();
+            String::from_utf8_lossy(&piece[..count]).into_owned()
+        };
+        let piece = within(tokio::task::spawn_blocking(read)).await.unwrap();
+        assert_ne!(piece, "", "it stopped after saying {said}");
+        said += &piece;
+        if !called && said.contains(" -d '") {
+            let address = said.split("http://").nth(1).unwrap();
+            let address = address[..address.find(char::is_whitespace).unwrap()].to_owned();
+            let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: text/plain";
+            assert!(within(exchange(&address, head, "hello")).await.ends_with("hello"));
+            called = true;
+        }
+    }
+    child.kill().await.unwrap();
+    let said = said.replace('\r', "");
+    for words in [
+        "serves A2A 1.0, 0.3, 0.2, 0.1 at http://127.0.0.1:",
+        "/a2a/demo, also at /: ",
+        "/a2a/slow-writer: ",
+        "  data     /",
+        "  callers  anonymous; everybody who can reach this address is the same caller",
+        "Try it:\n\n  curl -s http://127.0.0.1:",
+    ] {
+        assert!(said.contains(words), "{words:?} is not in {said}");
+    }
+    assert!(!said.contains('{'), "a person reads no JSON: {said}");
+}
+
+#[tokio::test]
+async fn the_first_answer_comes_soon_after_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let started = Instant::now();
+    let program = Program::start(a2ad(folder.path(), None)).await;
+    let answer = program.post("/a2a/echo", &send("SendMessage", "hello")).await;
+    let taken = started.elapsed();
+    assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
+    // 100 ms is the promise of the program as it is released, on a machine that does nothing else.
+    assert!(taken < Duration::from_secs(2), "{taken:?}");
+}
+
+#[tokio::test]
+async fn a_browser_gets_a_page_and_a_program_gets_its_facts() {
+    let folder = tempfile::tempdir().unwrap();
+    let config =
+        "[skills.say]\nbuiltin = \"echo\"\nexamples = [\"it's <b>\"]\n[agents.main]\nname = \"<i>&\"\n";
+    std::fs::write(folder.path().join("a.toml"), config).unwrap();
+    let mut command = a2ad(folder.path(), None);
+    command.args(["--config", "a.toml"]);
+    let program = Program::start(command).await;
+
+    let accept = "accept: text/html,application/xhtml+xml,*/*;q=0.8";
+    let (status, head, page) = program.ask(&format!("GET / HTTP/1.1\r\n{accept}"), "").await;
+    assert_eq!(status, 200);
+    for header in [
+        "content-type: text/html; charset=utf-8",
+        "content-security-policy: default-src 'none'; style-src 'sha256-",
+        "x-content-type-options: nosniff",
+        "vary: accept",
+    ] {
+        assert!(head.contains(header), "{header} is not in {head}");
+    }
+    for words in
+        ["&lt;i&gt;&amp;", "SendMessage", "message/send", "tasks/send", "text/plain", &program.address]
+    {
+        assert!(page.contains(words), "{words} is not in {page}");
+    }
+    for words in ["<script", "<i>", "<b>", "src=", "@import", "url("] {
+        assert!(!page.contains(words), "{words} is in {page}");
+    }
+
+    // Each command of the page works as it stands there.
+    let unescape = |text: &str| {
+        let texts = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+        texts.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+    };
+    let commands =
+        page.split("<pre><code>").skip(1).map(|rest| unescape(rest.split("</code>").next().unwrap()));
+    let mut seen = 0;
+    for command in commands {
+        let body = command.split(" -d '").nth(1).unwrap().strip_suffix('\'').unwrap().replace(r"'\''", "'");
+        let kind = if command.contains("text/plain") { "text/plain" } else { "application/json" };
+        let head = format!("POST /a2a/main HTTP/1.1\r\ncontent-type: {kind}");
+        let (status, _, answer) = program.ask(&head, &body).await;
+        assert!(
+            status == 200 && answer.contains("it's <b>") && !answer.contains("error"),
+            "{command}: {answer}"
+        );
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
+
+    for accept in ["accept: */*", "accept: application/json", "x: y"] {
+        let (status, head, facts) = program.ask(&format!("GET / HTTP/1.1\r\n{accept}"), "").await;
+        assert!(status == 200 && head.contains("content-type: application/json"), "{head}");
+        let facts = Json::parse(&facts).unwrap();
+        assert_eq!(text(&facts, "name").as_deref(), Some("a2ad"));
+        assert_eq!(text(&facts, "generations").as_deref(), Some(r#"["1.0","0.3","0.1"]"#));
+        let agents = text(&facts, "agents").unwrap();
+        assert!(agents.contains(r#""id":"main","name":"<i>&""#), "{agents}");
+    }
+    // What is posted there is a call as ever, whatever is accepted.
+    let head = "POST / HTTP/1.1\r\naccept: text/html";
+    let (_, _, answer) = program.ask(head, &send("SendMessage", "hello")).await;
+    assert!(answer.starts_with(r#"{"jsonrpc":"2.0","id":1,"result":{"task""#), "{answer}");
+}
+
+#[tokio::test]
+async fn each_call_has_a_line_that_tells_what_became_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = Program::start(a2ad(folder.path(), Some("info"))).await;
+
+    let answer = program.post("/a2a/echo", &send("SendMessage", "a-secret-text")).await;
+    let line = program.call_line().await;
+    let is = |line: &Json, name: &str, value: &str| {
+        assert_eq!(text(line, name).as_deref(), Some(value), "{name} of {line:?}");
+    };
+    is(&line, "level", "INFO");
+    is(&line, "method", "SendMessage");
+    is(&line, "agent", "echo");
+    is(&line, "dialect", "v1");
+    is(&line, "state", "completed");
+    assert!(answer.contains(&text(&line, "task_id").unwrap()), "{line:?}");
+    assert_eq!(text(&line, "request_id").unwrap().len(), 16);
+    assert!(text(&line, "duration_ms").unwrap().parse::<f64>().unwrap() < 60_000.0);
+    assert_eq!(text(&line, "error"), None);
+    assert!(!line.as_str().contains("a-secret-text"), "{line:?}");
+
+    // A stream's line comes when it is over and knows how it ended.
+    let stream = program.post("/a2a/echo", &send("SendStreamingMessage", "more")).await;
+    let line = program.call_line().await;
+    is(&line, "method", "SendStreamingMessage");
+    is(&line, "state", "completed");
+    assert!(stream.contains(&text(&line, "task_id").unwrap()), "{line:?}");
+
+    let draft = r#"{"id":1,"method":"tasks/sendSubscribe","params":{"id":"mine","message":{"role":"user","parts":[{"type":"text","text":"x"}]}}}"#;
+    program.post("/_a2a", draft).await;
+    let line = program.call_line().await;
+    is(&line, "dialect", "draft");
+    is(&line, "task_id", "mine");
+    is(&line, "agent", "demo");
+
+    let get = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"nowhere"}}"#;
+    program.post("/_agent-native/a2a", get).await;
+    let line = program.call_line().await;
+    is(&line, "error", "TASK_NOT_FOUND");
+    is(&line, "dialect", "v03");
+    is(&line, "task_id", "nowhere");
+
+    // A name that nobody serves is the caller's own text.
+    program.post("/", r#"{"jsonrpc":"2.0","id":1,"method":"a-secret-method"}"#).await;
+    let line = program.call_line().await;
+    is(&line, "method", "unknown");
+    is(&line, "error", "METHOD_NOT_FOUND");
+    assert!(!line.as_str().contains("a-secret"), "{line:?}");
+
+    program.ask("POST /a2a/echo HTTP/1.1\r\ncontent-type: text/plain", "hello").await;
+    let line = program.call_line().await;
+    is(&line, "dialect", "text");
+    is(&line, "state", "completed");
+    program.stop().await;
+}
+
+#[tokio::test]
+async fn a_machine_is_told_of_calls_only_when_it_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(a2ad(folder.path(), None)).await;
+    program.post("/a2a/echo", &send("SendMessage", "hello")).await;
+    let rest = program.stop().await;
+    assert!(rest.iter().all(|line| Json::parse(line).is_ok() && !line.contains("a2ad::call")), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("stopping")), "{rest:?}");
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_ends_no_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let Program { log, address, child: _child, .. } = Program::start(a2ad(folder.path(), Some("info"))).await;
+    drop(log);
+    for _ in 0..3 {
+        let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: application/json";
+        let answer = within(exchange(&address, head, &send("SendMessage", "hello"))).await;
+        assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_filter_that_is_not_understood_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = a2ad(folder.path(), Some("a2ad=loudly"));
+    let mut child = command.spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = Json::parse(&within(log.next_line()).await.unwrap().unwrap()).unwrap();
+    assert!(text(&line, "message").unwrap().starts_with("A2AD_LOG is not understood"), "{line:?}");
+    child.kill().await.unwrap();
+}

@@ -1,0 +1,153 @@
+//! The library from outside: agents of one's own, in an app of one's own, called through a socket.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+
+use std::{net::SocketAddr, time::Duration};
+
+use a2ad::{Card, Profile, Router, ServeError, Server, agents::Echo, call_agent};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+
+#[path = "../examples/agent.rs"]
+#[expect(dead_code, reason = "its main serves for ever")]
+mod agent;
+#[path = "../examples/mount.rs"]
+#[expect(dead_code, reason = "its main serves for ever")]
+mod mount;
+
+/// How long anything may take before a test gives it up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+}
+
+/// An app that is served the way axum shows, until this is dropped.
+struct App {
+    address: SocketAddr,
+    _serving: JoinSet<()>,
+}
+
+impl App {
+    #[allow(clippy::disallowed_methods, reason = "the app is somebody else's, served the way axum shows")]
+    async fn serve(router: Router) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { address, _serving: serving }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Status and body of an answer.
+    async fn ask(&self, head: &str, body: &str) -> (u16, String) {
+        let exchange = async {
+            let mut stream = TcpStream::connect(self.address).await.unwrap();
+            let head = format!(
+                "{head} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                self.address,
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            answer
+        };
+        let answer = within(exchange).await;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head[9..12].parse().unwrap(), body.to_owned())
+    }
+}
+
+#[tokio::test]
+async fn an_app_keeps_its_routes_and_its_agents_have_the_rest() {
+    let server = Server::builder().agent("echo", Echo).build().unwrap();
+    let app = App::serve(mount::app(&server)).await;
+    assert_eq!(app.ask("GET /hello", "").await, (200, "hello from the app".into()));
+    assert_eq!(within(call_agent(&app.url(""), "hello")).await.unwrap(), "hello");
+    let (status, card) = app.ask("GET /.well-known/agent-card.json", "").await;
+    assert!(status == 200 && card.contains(&format!(r#""url":"{}/""#, app.url(""))), "{card}");
+    let draft = r#"{"id":1,"method":"tasks/send","params":{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"old"}]}}}"#;
+    let (status, task) = app.ask("POST /a2a", draft).await;
+    assert!(status == 200 && task.contains(r#""state":"completed""#), "{task}");
+    let (status, nothing) = app.ask("GET /elsewhere", "").await;
+    assert!(status == 404 && nothing.contains("-32601"), "{nothing}");
+}
+
+#[tokio::test]
+async fn an_agent_of_ones_own_answers_and_asks() {
+    let card =
+        Card::new("shout").name("Shout!").description("Says it louder").skill("shout", "Shouts a text");
+    let server = Server::builder().agent("echo", Echo).agent(card, agent::Shout).default_agent("shout");
+    let app = App::serve(server.build().unwrap().router()).await;
+    assert_eq!(within(call_agent(&app.url(""), "hello")).await.unwrap(), "HELLO");
+    assert_eq!(within(call_agent(&app.url("/a2a/echo"), "hello")).await.unwrap(), "hello");
+    assert_eq!(within(call_agent(&app.url("/a2a/shout"), "")).await.unwrap(), "what shall I shout?");
+    let (_, card) = app.ask("GET /a2a/shout/.well-known/agent-card.json", "").await;
+    for said in [r#""name":"Shout!""#, r#""description":"Says it louder""#, r#""id":"shout""#] {
+        assert!(card.contains(said), "{said} in {card}");
+    }
+}
+
+#[tokio::test]
+async fn cards_below_a_path_point_below_it() {
+    let public = "https://example.com/agents";
+    let server = Server::builder().agent("echo", Echo).public_url(public).build().unwrap();
+    let app = App::serve(Router::new().nest("/agents", server.router())).await;
+    let (status, card) = app.ask("GET /agents/a2a/echo/.well-known/agent-card.json", "").await;
+    assert!(status == 200 && card.contains(&format!(r#""url":"{public}/a2a/echo""#)), "{card}");
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#;
+    assert_eq!(app.ask("POST /agents/a2a/echo", list).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_profile_is_the_style_of_its_agent_alone() {
+    let server =
+        Server::builder().agent("echo", Echo).agent("quick", Echo).profile("quick", Profile::pinkfish());
+    let app = App::serve(server.build().unwrap().router()).await;
+    let send = r#"{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"m","role":"user","parts":[{"kind":"text","text":"hi"}]}}}"#;
+    let (_, task) = app.ask("POST /a2a/echo", send).await;
+    let (_, message) = app.ask("POST /a2a/quick", send).await;
+    assert!(
+        task.contains(r#""kind":"task""#) && message.contains(r#""result":{"kind":"message""#),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_drained_server_wants_no_more_work() {
+    let server = Server::builder().agent("echo", Echo).build().unwrap();
+    let app = App::serve(server.router()).await;
+    assert_eq!(app.ask("GET /readyz", "").await.0, 200);
+    within(server.drain(Duration::from_secs(1))).await;
+    assert_eq!(app.ask("GET /readyz", "").await.0, 503);
+}
+
+#[tokio::test]
+async fn what_cannot_be_served_is_refused_with_its_reason() {
+    let refused = |builder: a2ad::Builder| builder.build().err().unwrap().to_string();
+    assert!(matches!(Server::builder().build(), Err(ServeError::NoAgent)));
+    for (id, reason) in
+        [("", "1 to 64"), ("a/b", "1 to 64"), ("<b>", "1 to 64"), ("rpc", "a path of its own")]
+    {
+        let text = refused(Server::builder().agent(id, Echo));
+        assert!(text.contains(&format!("{id:?}")) && text.contains(reason), "{text}");
+    }
+    let twice = refused(Server::builder().agent("echo", Echo).agent("echo", Echo));
+    assert_eq!(twice, r#"the agent "echo" is there twice"#);
+    let unknown = refused(Server::builder().agent("echo", Echo).default_agent("ehco"));
+    assert_eq!(unknown, r#"the agent "ehco" is not among the agents"#);
+    let outside = Server::builder().agent("echo", Echo).serve(([0, 0, 0, 0], 0).into()).await;
+    assert!(matches!(outside, Err(ServeError::NotLoopback(_))));
+}
+
+#[test]
+fn a_server_needs_a_runtime() {
+    assert!(matches!(Server::builder().agent("echo", Echo).build(), Err(ServeError::NoRuntime)));
+}

@@ -1,0 +1,176 @@
+//! From a URL to what is called there.
+
+use a2ad_client::{Client, Error, Options, call_agent, find_card};
+use http::HeaderValue;
+use protocol::{CancelTask, Dialect, Operation};
+
+use crate::{
+    agent::{Agent, Answer, answer, json},
+    get, refused, result, send,
+};
+
+const TASK: &str = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED"}}"#;
+const OLD_TASK: &str = r#"{"kind":"task","id":"t-1","contextId":"c-1","status":{"state":"completed"}}"#;
+const UNKNOWN_METHOD: &str =
+    r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}"#;
+
+fn missing() -> Answer {
+    answer("404 Not Found", "text/plain", "nothing here")
+}
+
+fn card(interfaces: &str) -> Answer {
+    json(&format!(r#"{{"name":"a","supportedInterfaces":[{interfaces}]}}"#))
+}
+
+fn interface(url: &str, version: &str) -> String {
+    format!(r#"{{"url":"{url}","protocolBinding":"JSONRPC","protocolVersion":"{version}"}}"#)
+}
+
+#[tokio::test]
+async fn the_card_is_read_and_what_it_offers_is_called() {
+    let agent = Agent::start(|url| {
+        let interfaces = format!(
+            r#"{{"url":"{url}/rest","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}},
+                {{"url":"{url}/v03","protocolBinding":"JSONRPC","protocolVersion":"0.3"}},
+                {{"url":"{url}/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0","tenant":"acme"}}"#
+        );
+        vec![card(&interfaces), json(&result(TASK)), json(&result(TASK))]
+    });
+    let client = Client::discover(&agent.url("/agents/a/")).await.unwrap();
+    client.call(get()).await.unwrap();
+    let named = CancelTask { id: "t-1".into(), metadata: None, tenant: Some("other".to_owned()) };
+    client.call(Operation::CancelTask(named)).await.unwrap();
+
+    let requests = agent.requests();
+    assert_eq!(requests[0].line, "GET /agents/a/.well-known/agent-card.json HTTP/1.1");
+    assert_eq!(requests[0].header("a2a-version"), Some("1.0"));
+    assert_eq!(requests[1].line, "POST /rpc HTTP/1.1");
+    assert!(requests[1].body.ends_with(r#""params":{"tenant":"acme","id":"t-1"}}"#), "{}", requests[1].body);
+    assert!(requests[2].body.ends_with(r#""params":{"tenant":"other","id":"t-1"}}"#), "{}", requests[2].body);
+}
+
+#[tokio::test]
+async fn an_older_card_is_found_where_older_cards_are() {
+    let agent = Agent::start(|url| {
+        let old = format!(
+            r#"{{"name":"a","url":"{url}/old","protocolVersion":"0.2.9","skills":null,"capabilities":{{}},
+                "defaultInputModes":null,"additionalInterfaces":null}}"#
+        );
+        vec![missing(), json(&old), json(&result(OLD_TASK))]
+    });
+    let client = Client::discover(&agent.url("")).await.unwrap();
+    assert_eq!(client.dialect(), Dialect::V03);
+    client.call(get()).await.unwrap();
+    let requests = agent.requests();
+    assert_eq!(requests[1].line, "GET /.well-known/agent.json HTTP/1.1");
+    assert_eq!(requests[2].line, "POST /old HTTP/1.1");
+    assert_eq!(requests[2].header("a2a-version"), Some("0.3"));
+    assert!(requests[2].body.contains(r#""method":"tasks/get""#));
+}
+
+#[tokio::test]
+async fn a_url_may_be_the_cards_own_and_an_endpoint_may_be_relative_to_it() {
+    let agent = Agent::start(|_| {
+        let relative = || card(&interface("/rpc", "1.0"));
+        vec![relative(), json(&result(TASK)), missing(), missing(), relative(), json(&result(TASK))]
+    });
+    let client = Client::discover(&agent.url("/cards/a.json")).await.unwrap();
+    client.call(get()).await.unwrap();
+    let client = Client::discover(&agent.url("/cards/a")).await.unwrap();
+    client.call(get()).await.unwrap();
+    let lines: Vec<String> = agent.requests().into_iter().map(|request| request.line).collect();
+    assert_eq!(lines[0], "GET /cards/a.json HTTP/1.1");
+    assert_eq!(lines[4], "GET /cards/a HTTP/1.1");
+    assert_eq!((&lines[1], &lines[5]), (&lines[1], &lines[1]));
+    assert_eq!(lines[1], "POST /rpc HTTP/1.1");
+}
+
+#[tokio::test]
+async fn a_card_without_marks_is_tried_in_both_old_generations() {
+    for (places, first, second) in [(1, "message/send", "tasks/send"), (2, "tasks/send", "message/send")] {
+        let agent = Agent::start(|url| {
+            let unmarked = json(&format!(r#"{{"name":"a","url":"{url}/"}}"#));
+            let mut answers = vec![missing(), unmarked];
+            let sent = json(&result(OLD_TASK));
+            answers.extend([json(UNKNOWN_METHOD), sent, json(&result(OLD_TASK))]);
+            answers.split_off(2 - places)
+        });
+        let client = Client::discover(&agent.url("")).await.unwrap();
+        client.call(Operation::SendMessage(send())).await.unwrap();
+        client.call(get()).await.unwrap();
+        let requests = agent.requests();
+        for (request, method) in requests[places..].iter().zip([first, second, "tasks/get"]) {
+            assert!(request.body.contains(&format!(r#""method":"{method}""#)), "{}", request.body);
+        }
+        assert_eq!(requests[places + 1].header("a2a-version"), requests[places + 2].header("a2a-version"));
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_without_a_card_is_called_in_what_the_caller_says() {
+    for (dialect, method) in [(Dialect::V1, "GetTask"), (Dialect::V03, "tasks/get")] {
+        let body = if dialect == Dialect::V1 { TASK } else { OLD_TASK };
+        let agent = Agent::start(|_| vec![missing(), missing(), missing(), json(&result(body))]);
+        let options = Options { dialect: Some(dialect), ..Options::default() };
+        let (client, found) = Client::reach(&agent.url("/rpc"), options).await.unwrap();
+        assert!(found.is_none());
+        client.call(get()).await.unwrap();
+        let last = agent.requests().pop().unwrap();
+        assert_eq!(last.line, "POST /rpc HTTP/1.1");
+        assert!(last.body.contains(&format!(r#""method":"{method}""#)), "{}", last.body);
+    }
+}
+
+#[tokio::test]
+async fn credentials_do_not_follow_a_card_to_another_origin() {
+    let agent = Agent::start(|_| vec![card(&interface("http://127.0.0.1:1/rpc", "1.0"))]);
+    let mut options = Options::default();
+    let plain = options.clone();
+    options.headers.insert("authorization", HeaderValue::from_static("Bearer s3cret"));
+    let found = find_card(&agent.url(""), &options).await.unwrap();
+    assert_eq!(found.elsewhere(&options).unwrap().as_deref(), Some("http://127.0.0.1:1/rpc"));
+    assert!(matches!(refused(found.client(options)), Error::Elsewhere { .. }));
+    assert_eq!(found.client(plain).unwrap().endpoint(), "http://127.0.0.1:1/rpc");
+    assert_eq!(agent.requests()[0].header("authorization"), Some("Bearer s3cret"));
+}
+
+#[tokio::test]
+async fn discovery_fails_in_words() {
+    let cases: [(Vec<Answer>, &str); 7] = [
+        (vec![missing(), missing(), missing()], "there is no agent card at http://127.0.0.1"),
+        (vec![answer("401 Unauthorized", "text/plain", "who?")], "HTTP status 401"),
+        (vec![answer("500 Oops", "text/plain", "")], "HTTP status 500"),
+        (vec![json("<html>")], "expected a card in JSON"),
+        (vec![json("[]")], "expected an object"),
+        (vec![json(r#"{"name":"a","supportedInterfaces":[]}"#)], "at least one interface"),
+        (vec![card(&interface("http://new.example", "2.0"))], "but JSONRPC 2.0"),
+    ];
+    for (answers, expected) in cases {
+        let agent = Agent::start(|_| answers);
+        let error = refused(Client::discover(&agent.url("")).await).to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn one_question_has_one_answer() {
+    let working = TASK.replace("COMPLETED", "WORKING");
+    let done = r#"{"id":"t-1","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[
+        {"artifactId":"a","parts":[{"text":"forty"},{"text":"-two"}]},{"artifactId":"b","parts":[{"data":[1]}]}]}"#;
+    let agent = Agent::start(|url| {
+        vec![
+            card(&interface(url, "1.0")),
+            json(&result(&format!(r#"{{"task":{working}}}"#))),
+            answer("503 Service Unavailable", "text/plain", ""),
+            json(&result(&working)),
+            json(&result(done)),
+        ]
+    });
+    assert_eq!(call_agent(&agent.url(""), "what is it?").await.unwrap(), "forty-two\n[1]\n");
+
+    let failed = r#"{"task":{"id":"t","status":{"state":"TASK_STATE_FAILED",
+        "message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"no luck"}]}}}}"#;
+    let agent = Agent::start(|url| vec![card(&interface(url, "1.0")), json(&result(failed))]);
+    let error = call_agent(&agent.url(""), "what is it?").await.unwrap_err();
+    assert!(error.to_string().contains("no luck"), "{error}");
+}
