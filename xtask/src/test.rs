@@ -19,6 +19,7 @@ const ROWS: &[&str] = &[
     "T-R14 --relaxed",
     "T-R16 --relaxed --tasks 20000 --cycles 3",
     "T-R20",
+    "T-S8 --relaxed",
     "T-R7 --relaxed --unprivileged",
     "T-R1",
 ];

@@ -9,11 +9,13 @@
 )]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "data to stdout, talk to stderr")]
 
+mod bombs;
 mod extras;
 mod faults;
 mod fill;
 mod kill;
 mod lists;
+mod malformed;
 mod model;
 mod poison;
 mod races;
@@ -91,6 +93,18 @@ const ROWS: &[Row] = &[
         proves: "random calls are answered as a reference of a few hundred lines says",
         options: model::OPTIONS,
         run: model::run,
+    },
+    Row {
+        id: "T-D4",
+        proves: "a request that is cheap to send and dear to read is refused soon and in little memory",
+        options: bombs::OPTIONS,
+        run: bombs::run,
+    },
+    Row {
+        id: "T-S8",
+        proves: "a malformed request is refused by the name of what is wrong, by every method of every generation",
+        options: malformed::OPTIONS,
+        run: malformed::run,
     },
 ];
 

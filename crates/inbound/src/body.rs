@@ -6,6 +6,7 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
+use hyper::body::Body as _;
 use protocol::{Error, ErrorKind};
 
 /// How long the next piece of a body may take.
@@ -24,6 +25,11 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
 
 /// The whole body, if it is not larger than the limit and keeps coming.
 pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
+    let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if declared > limit {
+        discard(body).await;
+        return Err(too_large(limit));
+    }
     let mut whole = BytesMut::new();
     let mut first = Bytes::new();
     loop {
@@ -38,6 +44,10 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
         if first.is_empty() && whole.is_empty() {
             first = data;
         } else {
+            if whole.is_empty() {
+                // All at once where the length is known: a buffer that grows leaves smaller ones behind.
+                whole.reserve(declared.max(first.len() + data.len()));
+            }
             whole.extend_from_slice(&std::mem::take(&mut first));
             whole.extend_from_slice(&data);
         }
@@ -45,12 +55,14 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
     Ok(if whole.is_empty() { first } else { whole.freeze() })
 }
 
-/// Reads on for a while without keeping anything: a client that is still writing reads its answer only afterwards.
+/// Reads on for a while without keeping anything, as long as something comes: a client that is still writing reads its
+/// answer only afterwards.
 async fn discard(mut body: Body) {
     const MOST: usize = 256 << 20;
+    const PAUSE: Duration = Duration::from_millis(50);
     let reading = async {
         let mut read = 0;
-        while let Some(Ok(frame)) = body.frame().await {
+        while let Ok(Some(Ok(frame))) = tokio::time::timeout(PAUSE, body.frame()).await {
             read += frame.data_ref().map_or(0, Bytes::len);
             if read > MOST {
                 break;

@@ -106,12 +106,12 @@ mod tests {
     use super::*;
 
     fn choose(
-        version: Version,
+        version: &Version,
         profile: &Profile,
         method: &str,
         enveloped: bool,
     ) -> Result<Choice, (Dialect, ErrorKind)> {
-        let asked = Asked { version: &version, profile, spoken: Spoken::default() };
+        let asked = Asked { version, profile, spoken: Spoken::default() };
         asked.choose(method, enveloped).map_err(|refused| (refused.dialect, refused.error.kind))
     }
 
@@ -141,11 +141,11 @@ mod tests {
         ];
         for (version, method, expected) in cases {
             let told = format!("{version:?} {method}");
-            assert_eq!(choose(version, &neutral, method, true), expected, "{told}");
+            assert_eq!(choose(&version, &neutral, method, true), expected, "{told}");
         }
-        assert_eq!(choose(absent(), &neutral, "tasks/get", false), Ok(Choice::Dialect(Draft)));
-        assert_eq!(choose(absent(), &Profile::fold(), "tasks/get", true), Ok(Choice::Dialect(Draft)));
-        assert_eq!(choose(absent(), &Profile::agent_native(), "tasks/get", true), Ok(Choice::Dialect(V03)));
+        assert_eq!(choose(&absent(), &neutral, "tasks/get", false), Ok(Choice::Dialect(Draft)));
+        assert_eq!(choose(&absent(), &Profile::fold(), "tasks/get", true), Ok(Choice::Dialect(Draft)));
+        assert_eq!(choose(&absent(), &Profile::agent_native(), "tasks/get", true), Ok(Choice::Dialect(V03)));
     }
 
     #[test]

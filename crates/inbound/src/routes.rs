@@ -205,7 +205,7 @@ impl Doors {
     }
 
     /// The default agent in the style of a path.
-    fn default(&self, profile: fn(&Houses) -> &Profile) -> Mount<'_> {
+    fn default(&self, profile: House) -> Mount<'_> {
         let agent = self.default_agent.as_str();
         Mount { agent, profile: profile(&self.houses), door: self.door(agent) }
     }
@@ -217,9 +217,12 @@ impl Doors {
     }
 }
 
+/// One of the house styles.
+type House = fn(&Houses) -> &Profile;
+
 /// The paths at which the default agent takes JSON-RPC, each with its house style. The last ones are those of the
 /// package `python-a2a`, which posts each method of the draft to a path of its own.
-const RPC: [(&str, fn(&Houses) -> &Profile); 17] = [
+const RPC: [(&str, House); 17] = [
     ("/", |houses| &houses.neutral),
     ("/a2a", |houses| &houses.neutral),
     ("/a2a/", |houses| &houses.neutral),

@@ -97,10 +97,9 @@ pub fn decode(body: &[u8]) -> Result<Request<'_>, Refusal> {
 
 fn read_call<'a>(object: &Object<'a, '_>, id: Id) -> Result<Request<'a>, Violation> {
     if let Some(name) = object.repeated() {
-        return Err(Violation::new(
-            name,
-            format_args!("the member {name:?} is expected once and stands twice"),
-        ));
+        let problem =
+            if name.is_empty() { "the empty name stands twice" } else { "expected once, stands twice" };
+        return Err(Violation::new(name, problem));
     }
     let versioned = object.present("jsonrpc").is_some();
     if versioned || !is_draft(object) {

@@ -5,12 +5,12 @@
 //! and snake_case names, `null` means absent, unknown fields are ignored, of duplicate keys the last one
 //! wins, integers may come as numbers, integral floats or decimal strings, enums by name or by number.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, cell::Cell, fmt};
 
 use base64::Engine as _;
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -72,9 +72,13 @@ impl<'a, 'p> Node<'a, 'p> {
 
     /// The value as an object.
     pub fn object(&self) -> Read<Object<'a, 'p>> {
-        let Fields(fields) = serde_json::from_str(self.text()).map_err(|_| self.expected("an object"))?;
-        let most = || self.expected(format_args!("an object of at most {MAX_MEMBERS} members"));
-        Ok(Object { fields: fields.ok_or_else(most)?, path: self.path })
+        let stopped = Cell::new(Stopped::Other);
+        let mut deserializer = serde_json::Deserializer::from_str(self.text());
+        let fields = Fields(&stopped).deserialize(&mut deserializer).map_err(|_| match stopped.get() {
+            Stopped::TooMany => self.expected(format_args!("an object of at most {MAX_MEMBERS} members")),
+            Stopped::Other => self.expected("an object"),
+        })?;
+        Ok(Object { fields, path: self.path })
     }
 
     /// Each element of the value, which must be an array, read by `each`.
@@ -89,9 +93,13 @@ impl<'a, 'p> Node<'a, 'p> {
         things: &str,
         mut each: impl FnMut(Node<'a, '_>) -> Read<T>,
     ) -> Read<Vec<T>> {
+        let stopped = Cell::new(Stopped::Other);
         let mut deserializer = serde_json::Deserializer::from_str(self.text());
-        let elements = Elements(max).deserialize(&mut deserializer).map_err(|_| self.expected("an array"))?;
-        let elements = elements.ok_or_else(|| self.expected(format_args!("at most {max} {things}")))?;
+        let elements = Elements(max, &stopped).deserialize(&mut deserializer);
+        let elements = elements.map_err(|_| match stopped.get() {
+            Stopped::TooMany => self.expected(format_args!("at most {max} {things}")),
+            Stopped::Other => self.expected("an array"),
+        })?;
         let mut list = Vec::with_capacity(elements.len());
         for (index, raw) in elements.into_iter().enumerate() {
             list.push(each(Node::new(raw, &Path::Index(self.path, index)))?);
@@ -349,46 +357,59 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
-/// The members of an object; `None` where there are more than anybody needs.
-struct Fields<'a>(Option<Vec<(Cow<'a, str>, &'a RawValue)>>);
+/// Why a list or an object was not read to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    /// It is none.
+    Other,
+    /// It has more than may be kept.
+    TooMany,
+}
 
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::with_capacity(8);
-                while let Some((key, raw)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
-                    if fields.len() == MAX_MEMBERS {
-                        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                        return Ok(Fields(None));
-                    }
-                    fields.push((key.0, raw));
-                }
-                Ok(Fields(Some(fields)))
-            }
-        }
-        deserializer.deserialize_map(FieldsVisitor)
+/// Reads the members of an object, up to so many.
+struct Fields<'s>(&'s Cell<Stopped>);
+
+impl<'de> DeserializeSeed<'de> for Fields<'_> {
+    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
     }
 }
 
-/// Reads the elements of an array; `None` where there are more than this many.
-struct Elements(usize);
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
-impl<'de> DeserializeSeed<'de> for Elements {
-    type Value = Option<Vec<&'de RawValue>>;
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::with_capacity(8);
+        while let Some((key, raw)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
+            if fields.len() == MAX_MEMBERS {
+                self.0.set(Stopped::TooMany);
+                return Err(A::Error::custom("too many members"));
+            }
+            fields.push((key.0, raw));
+        }
+        Ok(fields)
+    }
+}
+
+/// Reads the elements of an array, up to so many.
+struct Elements<'s>(usize, &'s Cell<Stopped>);
+
+impl<'de> DeserializeSeed<'de> for Elements<'_> {
+    type Value = Vec<&'de RawValue>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_seq(self)
     }
 }
 
-impl<'de> Visitor<'de> for Elements {
-    type Value = Option<Vec<&'de RawValue>>;
+impl<'de> Visitor<'de> for Elements<'_> {
+    type Value = Vec<&'de RawValue>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("an array")
@@ -398,12 +419,12 @@ impl<'de> Visitor<'de> for Elements {
         let mut elements = Vec::new();
         while let Some(raw) = sequence.next_element::<&'de RawValue>()? {
             if elements.len() == self.0 {
-                while sequence.next_element::<IgnoredAny>()?.is_some() {}
-                return Ok(None);
+                self.1.set(Stopped::TooMany);
+                return Err(A::Error::custom("too many elements"));
             }
             elements.push(raw);
         }
-        Ok(Some(elements))
+        Ok(elements)
     }
 }
 

@@ -1,0 +1,136 @@
+//! One request and what it must be answered with.
+
+use super::methods::{Dialect, Method};
+
+/// A request to the agent.
+#[derive(Clone)]
+pub(crate) struct Case {
+    /// What is odd about it.
+    pub(crate) name: String,
+    pub(crate) body: Vec<u8>,
+    /// What it says in `A2A-Version`, in the header or else in the query.
+    pub(crate) version: Version,
+    /// Another `Content-Type` than `application/json`.
+    pub(crate) media_type: Option<&'static str>,
+    pub(crate) expected: Expected,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Version {
+    Header(String),
+    Query(String),
+    Absent,
+}
+
+#[derive(Clone)]
+pub(crate) enum Expected {
+    Refused(Refusal),
+    /// Answered as a good request is: odd, and right by this ruling.
+    Taken(&'static str),
+}
+
+/// A refusal as the caller must read it.
+#[derive(Clone)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) code: i64,
+    /// The generation whose error object it is.
+    pub(crate) shape: Dialect,
+    /// The field that must be named; where nothing is, no single field is at fault.
+    pub(crate) field: Option<String>,
+    pub(crate) id: Echo,
+}
+
+/// The id of the answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Echo {
+    /// That of every request here.
+    Own,
+    Null,
+    /// Whichever of two the server has read.
+    Either,
+}
+
+/// The id of every request whose id is not what is wrong with it.
+pub(crate) const ID: &str = r#""case-7""#;
+
+pub(crate) const PARSE: i64 = -32700;
+pub(crate) const INVALID_REQUEST: i64 = -32600;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+pub(crate) const VERSION_NOT_SUPPORTED: i64 = -32009;
+
+impl Case {
+    /// A request of the method's own generation that is refused with this code.
+    pub(crate) fn refused(
+        method: &Method,
+        name: impl Into<String>,
+        body: impl Into<Vec<u8>>,
+        code: i64,
+    ) -> Self {
+        let refusal = Refusal { status: 200, code, shape: method.dialect, field: None, id: Echo::Own };
+        Self::new(method, name, body, Expected::Refused(refusal))
+    }
+
+    /// A request of the method's own generation that is taken.
+    pub(crate) fn taken(
+        method: &Method,
+        name: impl Into<String>,
+        body: impl Into<Vec<u8>>,
+        why: &'static str,
+    ) -> Self {
+        Self::new(method, name, body, Expected::Taken(why))
+    }
+
+    fn new(method: &Method, name: impl Into<String>, body: impl Into<Vec<u8>>, expected: Expected) -> Self {
+        let version = Version::Header(method.dialect.version().to_owned());
+        Self { name: name.into(), body: body.into(), version, media_type: None, expected }
+    }
+
+    pub(crate) fn naming(self, field: impl Into<String>) -> Self {
+        self.with(|refusal| refusal.field = Some(field.into()))
+    }
+
+    pub(crate) fn answered_to(self, id: Echo) -> Self {
+        self.with(|refusal| refusal.id = id)
+    }
+
+    pub(crate) fn told_in(self, shape: Dialect) -> Self {
+        self.with(|refusal| refusal.shape = shape)
+    }
+
+    pub(crate) fn with_status(self, status: u16) -> Self {
+        self.with(|refusal| refusal.status = status)
+    }
+
+    pub(crate) fn of_version(mut self, version: Version) -> Self {
+        self.version = version;
+        self
+    }
+
+    pub(crate) fn of_media_type(mut self, media_type: &'static str) -> Self {
+        self.media_type = Some(media_type);
+        self
+    }
+
+    /// What makes it another request than the others.
+    pub(crate) fn key(&self) -> (Vec<u8>, Version, Option<&'static str>) {
+        (self.body.clone(), self.version.clone(), self.media_type)
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self.expected, Expected::Refused(_))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Refusal)) -> Self {
+        if let Expected::Refused(refusal) = &mut self.expected {
+            change(refusal);
+        }
+        self
+    }
+}
+
+/// A request with these parameters.
+pub(crate) fn request(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{ID},"method":"{method}","params":{params}}}"#)
+}

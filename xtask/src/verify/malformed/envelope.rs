@@ -1,0 +1,382 @@
+//! Requests that are wrong before their parameters are read: no JSON, no request, a name that is no method, a version
+//! nobody speaks, a body of another kind. Every method gets all of them.
+
+use super::case::{
+    Case, Echo, ID, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE, VERSION_NOT_SUPPORTED, Version, request,
+};
+use super::methods::{Dialect, METHODS, Method};
+use super::schema::params;
+use super::values::{HOSTILE, TYPES};
+
+/// How many places a good request is cut off at.
+const CUTS: usize = 64;
+
+pub(crate) fn cases(method: &Method) -> Vec<Case> {
+    let params = params(method.fields, None);
+    let whole = request(method.name, &params);
+    let mut cases = Vec::new();
+    cases.extend(no_json(method, &whole));
+    cases.extend(bytes_out_of_place(method, &whole));
+    cases.extend(no_request(method, &whole));
+    cases.extend(wrong_members(method, &params));
+    cases.extend(repeated_members(method, &params));
+    cases.extend(unknown_methods(method, &params));
+    cases.extend(versions(method, &whole));
+    cases.extend(media_types(method, &whole));
+    cases.extend(odd(method, &params));
+    cases
+}
+
+fn no_json(method: &Method, whole: &str) -> Vec<Case> {
+    let refuse =
+        |name: String, body: Vec<u8>| Case::refused(method, name, body, PARSE).answered_to(Echo::Null);
+    let mut cases: Vec<Case> = (0..CUTS)
+        .map(|cut| 1 + cut * (whole.len() - 2) / CUTS)
+        .map(|end| refuse(format!("cut off after {end} bytes"), whole.as_bytes()[..end].to_vec()))
+        .collect();
+    for tail in
+        ["}", "]", ",", "{}", "null", "0", "\"\"", "x", "\0", ";", "\u{feff}", whole, "//", "/**/", "\n\n1"]
+    {
+        cases.push(refuse(format!("followed by {tail:.20?}"), [whole, tail].concat().into()));
+    }
+    for head in ["\u{feff}", "x", "\0", ",", ")]}',\n", "data: ", "{", "[", "//\n", "POST / HTTP/1.1\r\n\r\n"]
+    {
+        cases.push(refuse(format!("preceded by {head:?}"), [head, whole].concat().into()));
+    }
+    let other = [
+        whole.replace('"', "'"),
+        whole.replace("\"jsonrpc\"", "jsonrpc"),
+        whole.replacen('{', "{/* */", 1),
+        whole.replacen('{', "{,", 1),
+        format!("{},}}", &whole[..whole.len() - 1]),
+        whole.replacen(':', "=", 1),
+        whole.replacen(',', ";", 1),
+        whole.replacen(',', " ", 1),
+        whole.replacen("\"2.0\"", "\"2.0", 1),
+        whole.replacen("\"2.0\"", "\"2.\\0\"", 1),
+        whole.replacen("\"2.0\"", "\"2.\\u00\"", 1),
+        whole.replacen("\"2.0\"", "\"2.\\u{30}\"", 1),
+        whole.replacen("\"2.0\"", "\"2.\\x30\"", 1),
+        whole.replacen("\"2.0\"", "undefined", 1),
+        whole.replacen("\"2.0\"", "True", 1),
+        whole.replacen("\"2.0\"", "nul", 1),
+        format!("jsonrpc=2.0&id=1&method={}", method.name),
+        format!("<methodCall><methodName>{}</methodName></methodCall>", method.name),
+        format!("jsonrpc: '2.0'\nmethod: {}\n", method.name),
+        " \r\n\t ".to_owned(),
+        "\"".to_owned(),
+        "-".to_owned(),
+    ];
+    cases.extend(other.into_iter().map(|body| refuse(format!("{body:.60?}"), body.into())));
+    for number in
+        ["01", "+1", ".5", "1.", "1e", "0x1", "-", "--1", "1_000", "NaN", "Infinity", "-Infinity", "١"]
+    {
+        cases.push(refuse(format!("id = {number}"), whole.replacen(ID, number, 1).into()));
+    }
+    let utf16 = whole.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    cases.push(refuse("in UTF-16".to_owned(), utf16));
+    cases.push(refuse("compressed".to_owned(), b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec()));
+    cases
+}
+
+/// Control bytes and broken UTF-8, inside a text and between tokens.
+fn bytes_out_of_place(method: &Method, whole: &str) -> Vec<Case> {
+    let refuse =
+        |name: String, body: Vec<u8>| Case::refused(method, name, body, PARSE).answered_to(Echo::Null);
+    let inside = whole.find("case-7").expect("every request has this id") + 2;
+    let between = whole.find(",\"id\"").expect("the id follows the version") + 1;
+    let put = |at: usize, bytes: &[u8]| [&whole.as_bytes()[..at], bytes, &whole.as_bytes()[at..]].concat();
+    let mut cases = Vec::new();
+    for byte in 0..0x20u8 {
+        cases.push(refuse(format!("byte {byte:#04x} in a text"), put(inside, &[byte])));
+        if !matches!(byte, b'\t' | b'\n' | b'\r') {
+            cases.push(refuse(format!("byte {byte:#04x} between tokens"), put(between, &[byte])));
+        }
+    }
+    let broken: &[&[u8]] = &[
+        b"\x80",
+        b"\xbf",
+        b"\xc0\x80",
+        b"\xc1\xbf",
+        b"\xc3",
+        b"\xe2\x82",
+        b"\xe0\x80\x80",
+        b"\xed\xa0\x80",
+        b"\xf0\x9f\x92",
+        b"\xf0\x80\x80\x80",
+        b"\xf4\x90\x80\x80",
+        b"\xf8\x88\x80\x80\x80",
+        b"\xfe",
+        b"\xff",
+    ];
+    for bytes in broken {
+        cases.push(refuse(format!("bytes {bytes:x?} in a text"), put(inside, bytes)));
+        cases.push(refuse(format!("bytes {bytes:x?} between tokens"), put(between, bytes)));
+    }
+    cases
+}
+
+fn no_request(method: &Method, whole: &str) -> Vec<Case> {
+    let twice = format!("[{whole},{whole}]");
+    let once = format!("[{whole}]");
+    let roots = TYPES.iter().copied().filter(|text| !text.starts_with('{'));
+    let roots = roots.chain(["null", "[null,null]", r#"[{"method":1}]"#, &once, &twice]);
+    roots
+        .map(|body| {
+            let name = format!("the request is {body:.40}");
+            Case::refused(method, name, body, INVALID_REQUEST).answered_to(Echo::Null)
+        })
+        .collect()
+}
+
+fn wrong_members(method: &Method, params: &str) -> Vec<Case> {
+    let name = method.name;
+    let refuse = |what: String, body: String, field: &str| {
+        Case::refused(method, what, body, INVALID_REQUEST).naming(field)
+    };
+    let mut cases = Vec::new();
+    let versions =
+        [r#""2""#, r#""2.0 ""#, r#""2.00""#, r#""1.0""#, r#""3.0""#, r#""２.0""#, "2", "2.0", "null"];
+    for value in TYPES.iter().copied().chain(versions) {
+        let body = format!(r#"{{"jsonrpc":{value},"id":{ID},"method":"{name}","params":{params}}}"#);
+        cases.push(refuse(format!("jsonrpc = {value}"), body, "jsonrpc"));
+    }
+    let no_text = |text: &&str| !text.starts_with('"') || *text == r#""\ud800""#;
+    for value in TYPES.iter().copied().filter(no_text).chain(["null"]) {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{ID},"method":{value},"params":{params}}}"#);
+        cases.push(refuse(format!("method = {value}"), body, "method"));
+    }
+    let ids = [
+        "true",
+        "false",
+        "1.5",
+        "-0.5",
+        "1.0",
+        "1e3",
+        "1E400",
+        "[]",
+        "[1]",
+        "{}",
+        r#"{"x":1}"#,
+        r#""\ud800""#,
+    ];
+    for value in ids {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{value},"method":"{name}","params":{params}}}"#);
+        cases.push(refuse(format!("id = {value}"), body, "id").answered_to(Echo::Null));
+    }
+    let missing = [
+        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"params":{params}}}"#)),
+        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"Method":"{name}","params":{params}}}"#)),
+        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"method ":"{name}","params":{params}}}"#)),
+        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"result":{{}}}}"#)),
+        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"error":{{"code":1,"message":"x"}}}}"#)),
+        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID}}}"#)),
+    ];
+    for (field, body) in missing {
+        cases.push(refuse(format!("no {field}: {body:.60}"), body, field));
+    }
+    if !method.unversioned {
+        for key in ["", r#""JSONRPC":"2.0","#, r#""jsonRpc":"2.0","#, r#""json_rpc":"2.0","#] {
+            let body = format!(r#"{{{key}"id":{ID},"method":"{name}","params":{params}}}"#);
+            cases.push(refuse(format!("no jsonrpc but {key}"), body, "jsonrpc"));
+        }
+    }
+    cases.push(refuse("an empty object".to_owned(), "{}".to_owned(), "jsonrpc").answered_to(Echo::Null));
+    cases
+}
+
+fn repeated_members(method: &Method, params: &str) -> Vec<Case> {
+    let name = method.name;
+    let members = [
+        ("jsonrpc", r#""2.0""#.to_owned()),
+        ("id", ID.to_owned()),
+        ("method", format!("\"{name}\"")),
+        ("params", params.to_owned()),
+        ("unknown", "1".to_owned()),
+    ];
+    let whole: Vec<String> = members.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
+    let whole = whole.join(",");
+    let mut cases = Vec::new();
+    for (key, value) in &members {
+        let escaped = format!("\\u{:04x}{}", u32::from(key.as_bytes()[0]), &key[1..]);
+        for (what, again) in [
+            ("again", format!("\"{key}\":{value}")),
+            ("again as null", format!("\"{key}\":null")),
+            ("again in escapes", format!("\"{escaped}\":{value}")),
+        ] {
+            for (side, body) in
+                [("behind", format!("{{{whole},{again}}}")), ("before", format!("{{{again},{whole}}}"))]
+            {
+                let case = Case::refused(method, format!("{key} {what} {side}"), body, INVALID_REQUEST);
+                cases.push(case.naming(*key).answered_to(Echo::Either));
+            }
+        }
+    }
+    cases
+}
+
+fn unknown_methods(method: &Method, params: &str) -> Vec<Case> {
+    let name = method.name;
+    let half = name.len() / 2;
+    let variants = [
+        String::new(),
+        name.to_lowercase(),
+        name.to_uppercase(),
+        format!("{name} "),
+        format!(" {name}"),
+        format!("{name}\\u0000"),
+        format!("{name}\\n"),
+        format!("{name}/"),
+        format!("/{name}"),
+        format!("{name}{name}"),
+        format!("{name}?x=1"),
+        format!("{name}#"),
+        format!("{name};"),
+        format!("{}\\u200b{}", &name[..half], &name[half..]),
+        name[..half].to_owned(),
+        name.replace('/', "."),
+        name.replace('/', "//"),
+        name.replace('e', "\\u0435"),
+        format!("rpc.{name}"),
+        "rpc.discover".to_owned(),
+        "system.listMethods".to_owned(),
+        "tools/call".to_owned(),
+        "__proto__".to_owned(),
+        "tasks/*".to_owned(),
+        "x".repeat(10_000),
+    ];
+    let hostile = HOSTILE.iter().map(|text| text[1..text.len() - 1].to_owned());
+    variants
+        .into_iter()
+        .chain(hostile)
+        .filter(|variant| METHODS.iter().all(|known| known.name != variant))
+        .map(|variant| {
+            let what = format!("the method is {variant:.60}");
+            Case::refused(method, what, request(&variant, params), METHOD_NOT_FOUND)
+        })
+        .collect()
+}
+
+/// Versions nobody speaks, and those of another generation than the method. All of it is told as 1.0 does.
+fn versions(method: &Method, whole: &str) -> Vec<Case> {
+    let unknown = [
+        "9.9",
+        "1.1",
+        "2.0",
+        "0.4",
+        "0.9",
+        "0.30",
+        "00.3",
+        "10",
+        "1.00",
+        "0",
+        "abc",
+        "v1.0",
+        "1,0",
+        "-1.0",
+        "1.0-beta",
+        "1.0 0.3",
+        "1.0, 0.3",
+        "1..0",
+        ".1",
+        "1.",
+        "0.",
+        "٣.٠",
+        "latest",
+        "*",
+        "1e0",
+        "0x1",
+        "null",
+        "true",
+        "1.0;q=1",
+        "../1.0",
+        "${jndi:ldap://127.0.0.1/a}",
+        "99999999999999999999.0",
+    ];
+    let refuse = |version: Version, code: i64| {
+        let name = match &version {
+            Version::Header(text) => format!("A2A-Version: {text}"),
+            Version::Query(text) => format!("?A2A-Version={text}"),
+            Version::Absent => "no A2A-Version".to_owned(),
+        };
+        Case::refused(method, name, whole, code).told_in(Dialect::V1).of_version(version)
+    };
+    let mut cases = Vec::new();
+    for version in unknown {
+        cases.push(refuse(Version::Header(version.to_owned()), VERSION_NOT_SUPPORTED));
+        if version.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.') {
+            cases.push(refuse(Version::Query(version.to_owned()), VERSION_NOT_SUPPORTED));
+        }
+    }
+    let (foreign, code): (&[&str], _) = match method.dialect {
+        Dialect::V1 => (&["0.3", "0.2", "0.1", "0.0", "0.3.0", "0.2.6", " 0.3 "], VERSION_NOT_SUPPORTED),
+        _ => (&["1.0", "1", "1.0.0", "1.0.1", " 1.0 "], METHOD_NOT_FOUND),
+    };
+    cases.extend(foreign.iter().map(|version| refuse(Version::Header((*version).to_owned()), code)));
+    cases
+}
+
+fn media_types(method: &Method, whole: &str) -> Vec<Case> {
+    const UNSUPPORTED: u16 = 415;
+    let types = [
+        "application/xml",
+        "text/xml",
+        "text/html",
+        "text/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/octet-stream",
+        "application/grpc",
+        "application/jsonl",
+        "application/json-rpc-x",
+        "application/gzip",
+        "application/json, text/plain",
+        "json",
+        "*/*",
+        "../../etc/passwd",
+    ];
+    types
+        .into_iter()
+        .map(|media_type| {
+            let case = Case::refused(method, format!("Content-Type: {media_type}"), whole, INVALID_REQUEST);
+            case.of_media_type(media_type).with_status(UNSUPPORTED).answered_to(Echo::Null)
+        })
+        .collect()
+}
+
+/// What is odd about an envelope and taken.
+fn odd(method: &Method, params: &str) -> Vec<Case> {
+    let name = method.name;
+    let whole = request(name, params);
+    let take = |what: &str, body: String, why: &'static str| Case::taken(method, what, body, why);
+    let any_id = "an id is a string, an integer of any size or null, and may be missing (wire-dialects 10.2)";
+    let mut cases = vec![
+        take("no id", format!(r#"{{"jsonrpc":"2.0","method":"{name}","params":{params}}}"#), any_id),
+        take(
+            "an unknown member",
+            whole.replacen('{', r#"{"unknown":[{}],"#, 1),
+            "unknown members are ignored",
+        ),
+        take("white space", whole.replace(',', " ,\r\n\t"), "JSON allows white space between tokens"),
+        take("the method in escapes", whole.replacen(name, &escaped(name), 1), "JSON allows escapes"),
+    ];
+    for id in ["null", "0", "-7", r#""""#, "123456789012345678901234567890", r#""\u00e9""#] {
+        cases.push(take(&format!("id = {id}"), whole.replacen(ID, id, 1), any_id));
+    }
+    for media_type in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/a2a+json"] {
+        let case =
+            take(&format!("Content-Type: {media_type}"), whole.clone(), "a form of JSON (wire-dialects 12)");
+        cases.push(case.of_media_type(media_type));
+    }
+    if method.unversioned {
+        let body = whole.replacen(r#""jsonrpc":"2.0","#, "", 1);
+        cases.push(take("no jsonrpc", body, "the draft's samples leave it out (architecture 6)"));
+    }
+    let absent = take("no A2A-Version", whole, "the method says it, or the task (architecture 6)");
+    cases.push(absent.of_version(Version::Absent));
+    cases
+}
+
+fn escaped(name: &str) -> String {
+    name.bytes().map(|byte| format!("\\u{byte:04x}")).collect()
+}

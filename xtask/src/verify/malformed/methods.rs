@@ -1,0 +1,347 @@
+//! Every JSON-RPC method of every generation: its parameters, and how a good request is answered by an agent that
+//! keeps no webhooks and has no extended card.
+//!
+//! `$TASK` stands for a task that is over, `$NEW` for a name nobody has used.
+
+use super::schema::{Field, Kind, Words, content, may, need, rare};
+
+/// A generation of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Draft,
+    V03,
+    V1,
+}
+
+pub(crate) struct Method {
+    pub(crate) dialect: Dialect,
+    pub(crate) name: &'static str,
+    pub(crate) fields: &'static [Field],
+    pub(crate) sound: Sound,
+    /// Whether a request may leave out that it is JSON-RPC 2.0.
+    pub(crate) unversioned: bool,
+}
+
+/// How a good request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sound {
+    Result,
+    Events,
+    Refused(i64),
+}
+
+pub(crate) const TASK_NOT_FOUND: i64 = -32001;
+const TASK_NOT_CANCELABLE: i64 = -32002;
+const NO_PUSH: i64 = -32003;
+const UNSUPPORTED: i64 = -32004;
+
+impl Dialect {
+    /// What a request says in `A2A-Version`.
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Self::Draft => "0.1",
+            Self::V03 => "0.3",
+            Self::V1 => "1.0",
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::V03 => "v03",
+            Self::V1 => "v1",
+        }
+    }
+}
+
+const fn draft(name: &'static str, fields: &'static [Field], sound: Sound) -> Method {
+    Method { dialect: Dialect::Draft, name, fields, sound, unversioned: true }
+}
+
+const fn v03(name: &'static str, fields: &'static [Field], sound: Sound) -> Method {
+    Method { dialect: Dialect::V03, name, fields, sound, unversioned: false }
+}
+
+/// A name that the draft and 0.3 share.
+const fn shared(name: &'static str, fields: &'static [Field], sound: Sound) -> Method {
+    Method { dialect: Dialect::V03, name, fields, sound, unversioned: true }
+}
+
+const fn v1(name: &'static str, fields: &'static [Field], sound: Sound) -> Method {
+    Method { dialect: Dialect::V1, name, fields, sound, unversioned: false }
+}
+
+pub(crate) const METHODS: &[Method] = &[
+    draft("tasks/send", DRAFT_SEND, Sound::Result),
+    draft("tasks/sendSubscribe", DRAFT_SEND, Sound::Events),
+    draft("tasks/get", DRAFT_GET, Sound::Result),
+    draft("tasks/cancel", DRAFT_CANCEL, Sound::Refused(TASK_NOT_CANCELABLE)),
+    draft("tasks/resubscribe", DRAFT_ID, Sound::Events),
+    draft("tasks/pushNotification/set", DRAFT_PUSH_SET, Sound::Refused(NO_PUSH)),
+    draft("tasks/pushNotification/get", DRAFT_PUSH_GET, Sound::Refused(NO_PUSH)),
+    v03("message/send", V03_SEND, Sound::Result),
+    v03("message/stream", V03_SEND, Sound::Events),
+    shared("tasks/get", V03_GET, Sound::Result),
+    shared("tasks/cancel", V03_CANCEL, Sound::Refused(TASK_NOT_CANCELABLE)),
+    shared("tasks/resubscribe", V03_ID, Sound::Events),
+    v03("tasks/list", V03_LIST, Sound::Result),
+    v03("tasks/pushNotificationConfig/set", V03_PUSH_SET, Sound::Refused(NO_PUSH)),
+    v03("tasks/pushNotificationConfig/get", V03_PUSH_GET, Sound::Refused(NO_PUSH)),
+    v03("tasks/pushNotificationConfig/list", V03_PUSH_LIST, Sound::Refused(NO_PUSH)),
+    v03("tasks/pushNotificationConfig/delete", V03_PUSH_DELETE, Sound::Refused(NO_PUSH)),
+    v03("agent/getAuthenticatedExtendedCard", &[], Sound::Refused(UNSUPPORTED)),
+    v1("SendMessage", V1_SEND, Sound::Result),
+    v1("SendStreamingMessage", V1_SEND, Sound::Events),
+    v1("GetTask", V1_GET, Sound::Result),
+    v1("ListTasks", V1_LIST, Sound::Result),
+    v1("CancelTask", V1_CANCEL, Sound::Refused(TASK_NOT_CANCELABLE)),
+    v1("SubscribeToTask", V1_ID, Sound::Refused(UNSUPPORTED)),
+    v1("CreateTaskPushNotificationConfig", V1_PUSH_CREATE, Sound::Refused(NO_PUSH)),
+    v1("GetTaskPushNotificationConfig", V1_PUSH_REF, Sound::Refused(NO_PUSH)),
+    v1("ListTaskPushNotificationConfigs", V1_PUSH_LIST, Sound::Refused(NO_PUSH)),
+    v1("DeleteTaskPushNotificationConfig", V1_PUSH_REF, Sound::Refused(NO_PUSH)),
+    v1("GetExtendedAgentCard", &[TENANT], Sound::Refused(UNSUPPORTED)),
+];
+
+const METADATA: Field = may("metadata", Kind::Metadata, r#"{"k":1}"#);
+const REQUEST_METADATA: Field = may("metadata", Kind::RequestMetadata, r#"{"k":1}"#);
+const HISTORY_LENGTH: Field = may("historyLength", Kind::Count, "2");
+const SKILL: Field = rare("skill", Kind::Skill, r#""echo""#);
+const SKILL_ID: Field = rare("skillId", Kind::Skill, r#""echo""#);
+const MODES: Field = may("acceptedOutputModes", Kind::Texts, r#"["text/plain"]"#);
+const URL: Field = need("url", Kind::Url, r#""https://hooks.example/a""#);
+const TOKEN: Field = may("token", Kind::Text, r#""secret""#);
+const CREDENTIALS: Field = may("credentials", Kind::Text, r#""secret""#);
+
+// The two generations before 1.0.
+
+const ROLE: &Words = &Words {
+    taken: &[],
+    wrong: &[
+        r#""User""#,
+        r#""USER""#,
+        r#""system""#,
+        r#""assistant""#,
+        r#""ROLE_USER""#,
+        r#""user ""#,
+        r#""us\u0435r""#,
+        "9223372036854775808",
+    ],
+};
+const TAG: &Words = &Words {
+    taken: &[],
+    wrong: &[r#""Text""#, r#""image""#, r#""text ""#, r#""message""#, r#""\u0000""#, "9223372036854775808"],
+};
+const MESSAGE_KIND: &Words =
+    &Words { taken: &[], wrong: &[r#""task""#, r#""Message""#, r#""message ""#, "9223372036854775808"] };
+
+const LEGACY_BYTES: &[Field] = &[
+    content("bytes", Kind::Base64, r#""aGk=""#),
+    may("mimeType", Kind::Text, r#""image/png""#),
+    may("name", Kind::Text, r#""a.png""#),
+];
+const LEGACY_URI: &[Field] = &[content("uri", Kind::Text, r#""https://files.example/a.png""#)];
+const TEXT: Field = need("text", Kind::Text, r#""hi""#);
+const DATA: Field = need("data", Kind::Data { any: false }, r#"{"k":1}"#);
+const FILE_BYTES: Field = need("file", Kind::Object(LEGACY_BYTES), "");
+const FILE_URI: Field = need("file", Kind::Object(LEGACY_URI), "");
+const AUTHENTICATION: Field =
+    may("authentication", Kind::Object(&[need("schemes", Kind::Schemes, r#"["Bearer"]"#), CREDENTIALS]), "");
+
+// The first public draft.
+
+const DRAFT_PARTS: &[&[Field]] = &[
+    &[may("type", Kind::Word(TAG), r#""text""#), TEXT, METADATA],
+    &[may("type", Kind::Word(TAG), r#""data""#), DATA],
+    &[may("type", Kind::Word(TAG), r#""file""#), FILE_BYTES],
+    &[may("type", Kind::Word(TAG), r#""file""#), FILE_URI],
+];
+const DRAFT_MESSAGE: &[Field] = &[
+    may("role", Kind::Word(ROLE), r#""user""#),
+    need("parts", Kind::Parts(DRAFT_PARTS), ""),
+    rare("messageId", Kind::Text, r#""m-1""#),
+    rare("conversationId", Kind::Text, r#""c-1""#),
+    METADATA,
+];
+const DRAFT_CONFIG: &[Field] = &[URL, TOKEN, AUTHENTICATION];
+const DRAFT_SEND: &[Field] = &[
+    need("id", Kind::OwnTask, r#""$NEW""#),
+    need("message", Kind::Object(DRAFT_MESSAGE), ""),
+    may("sessionId", Kind::Text, r#""$NEW""#),
+    MODES,
+    HISTORY_LENGTH,
+    may("async", Kind::Flag, "false"),
+    rare("pushNotification", Kind::Object(DRAFT_CONFIG), ""),
+    SKILL,
+    REQUEST_METADATA,
+];
+const DRAFT_TASK: Field = need("id", Kind::Task { absent: TASK_NOT_FOUND, digits: true }, r#""$TASK""#);
+const DRAFT_PUSH_TASK: Field = need("id", Kind::Task { absent: NO_PUSH, digits: true }, r#""$TASK""#);
+const DRAFT_GET: &[Field] = &[DRAFT_TASK, HISTORY_LENGTH];
+const DRAFT_CANCEL: &[Field] = &[DRAFT_TASK, METADATA];
+const DRAFT_ID: &[Field] = &[DRAFT_TASK];
+const DRAFT_PUSH_SET: &[Field] =
+    &[DRAFT_PUSH_TASK, need("pushNotificationConfig", Kind::Object(DRAFT_CONFIG), "")];
+const DRAFT_PUSH_GET: &[Field] = &[DRAFT_PUSH_TASK];
+
+// 0.2 and 0.3.
+
+const V03_PARTS: &[&[Field]] = &[
+    &[may("kind", Kind::Word(TAG), r#""text""#), TEXT, METADATA],
+    &[may("kind", Kind::Word(TAG), r#""data""#), DATA],
+    &[may("kind", Kind::Word(TAG), r#""file""#), FILE_BYTES],
+    &[may("kind", Kind::Word(TAG), r#""file""#), FILE_URI],
+];
+const V03_MESSAGE: &[Field] = &[
+    may("kind", Kind::Word(MESSAGE_KIND), r#""message""#),
+    need("messageId", Kind::Filled, r#""m-1""#),
+    need("role", Kind::Word(ROLE), r#""user""#),
+    need("parts", Kind::Parts(V03_PARTS), ""),
+    may("contextId", Kind::Text, r#""$NEW""#),
+    rare("taskId", Kind::Task { absent: TASK_NOT_FOUND, digits: false }, ""),
+    may("referenceTaskIds", Kind::Names, r#"["t-1"]"#),
+    may("extensions", Kind::Texts, r#"["https://e.example/x"]"#),
+    METADATA,
+];
+const V03_CONFIG: &[Field] = &[URL, may("id", Kind::Text, r#""c-1""#), TOKEN, AUTHENTICATION];
+const V03_CONFIGURATION: &[Field] = &[
+    MODES,
+    HISTORY_LENGTH,
+    may("blocking", Kind::Flag, "true"),
+    rare("pushNotificationConfig", Kind::Object(V03_CONFIG), ""),
+    SKILL_ID,
+];
+const V03_SEND: &[Field] = &[
+    need("message", Kind::Object(V03_MESSAGE), ""),
+    may("configuration", Kind::Object(V03_CONFIGURATION), ""),
+    rare("async", Kind::Flag, "false"),
+    SKILL,
+    REQUEST_METADATA,
+];
+const V03_TASK: Field = need("id", Kind::Task { absent: TASK_NOT_FOUND, digits: false }, r#""$TASK""#);
+const V03_PUSH_TASK: Field = need("id", Kind::Task { absent: NO_PUSH, digits: false }, r#""$TASK""#);
+const V03_GET: &[Field] = &[V03_TASK, HISTORY_LENGTH];
+const V03_CANCEL: &[Field] = &[V03_TASK, METADATA];
+const V03_ID: &[Field] = &[V03_TASK];
+const V03_STATE: &Words = &Words {
+    taken: &[],
+    wrong: &[
+        r#""WORKING""#,
+        r#""TASK_STATE_WORKING""#,
+        r#""running""#,
+        r#""working ""#,
+        "2",
+        "9223372036854775808",
+    ],
+};
+const V03_LIST: &[Field] = &[
+    may("contextId", Kind::Text, r#""c-1""#),
+    may("status", Kind::Word(V03_STATE), r#""working""#),
+    may("pageSize", Kind::PageSize, "10"),
+    rare("pageToken", Kind::Token, ""),
+    HISTORY_LENGTH,
+    may("statusTimestampAfter", Kind::Time { zone: false }, r#""2026-01-02T03:04:05Z""#),
+    may("includeArtifacts", Kind::Flag, "true"),
+];
+const V03_PUSH_SET: &[Field] = &[
+    need("taskId", Kind::Task { absent: NO_PUSH, digits: false }, r#""$TASK""#),
+    need("pushNotificationConfig", Kind::Object(V03_CONFIG), ""),
+];
+const V03_PUSH_GET: &[Field] = &[V03_PUSH_TASK, may("pushNotificationConfigId", Kind::Text, r#""c-1""#)];
+const V03_PUSH_LIST: &[Field] = &[V03_PUSH_TASK];
+const V03_PUSH_DELETE: &[Field] =
+    &[V03_PUSH_TASK, need("pushNotificationConfigId", Kind::Filled, r#""c-1""#)];
+
+// 1.0.
+
+const V1_ROLE: &Words = &Words {
+    taken: &["1"],
+    wrong: &[
+        r#""user""#,
+        r#""ROLE_UNSPECIFIED""#,
+        r#""role_user""#,
+        r#""ROLE_SYSTEM""#,
+        r#""ROLE_USER ""#,
+        "3",
+        "2147483647",
+        "2147483648",
+        "9223372036854775808",
+    ],
+};
+const V1_STATE: &Words = &Words {
+    taken: &["0", "1"],
+    wrong: &[
+        r#""working""#,
+        r#""TASK_STATE_""#,
+        r#""task_state_working""#,
+        r#""TASK_STATE_RUNNING""#,
+        "9",
+        "2147483647",
+        "2147483648",
+        "-2147483649",
+        "9223372036854775808",
+    ],
+};
+const TENANT: Field = rare("tenant", Kind::Text, r#""t""#);
+const MEDIA_TYPE: Field = may("mediaType", Kind::Text, r#""text/plain""#);
+const FILENAME: Field = may("filename", Kind::Text, r#""a.txt""#);
+const V1_PARTS: &[&[Field]] = &[
+    &[content("text", Kind::Text, r#""hi""#), MEDIA_TYPE, FILENAME, METADATA],
+    &[content("raw", Kind::Base64, r#""aGk=""#), MEDIA_TYPE, FILENAME],
+    &[content("url", Kind::Text, r#""https://files.example/a.png""#), MEDIA_TYPE],
+    &[content("data", Kind::Data { any: true }, r#"{"k":1}"#)],
+];
+const V1_MESSAGE: &[Field] = &[
+    need("messageId", Kind::Filled, r#""m-1""#),
+    need("role", Kind::Word(V1_ROLE), r#""ROLE_USER""#),
+    need("parts", Kind::Parts(V1_PARTS), ""),
+    may("contextId", Kind::Text, r#""$NEW""#),
+    rare("taskId", Kind::Task { absent: TASK_NOT_FOUND, digits: false }, ""),
+    may("referenceTaskIds", Kind::Names, r#"["t-1"]"#),
+    may("extensions", Kind::Texts, r#"["https://e.example/x"]"#),
+    METADATA,
+];
+const V1_AUTHENTICATION: Field =
+    may("authentication", Kind::Object(&[need("scheme", Kind::Filled, r#""Bearer""#), CREDENTIALS]), "");
+const V1_CONFIG: &[Field] = &[
+    URL,
+    may("id", Kind::Text, r#""c-1""#),
+    rare("taskId", Kind::Text, r#""$TASK""#),
+    TOKEN,
+    V1_AUTHENTICATION,
+    TENANT,
+];
+const V1_CONFIGURATION: &[Field] = &[
+    MODES,
+    HISTORY_LENGTH,
+    may("returnImmediately", Kind::Flag, "false"),
+    rare("taskPushNotificationConfig", Kind::Object(V1_CONFIG), ""),
+    SKILL_ID,
+];
+const V1_SEND: &[Field] = &[
+    need("message", Kind::Object(V1_MESSAGE), ""),
+    may("configuration", Kind::Object(V1_CONFIGURATION), ""),
+    SKILL,
+    REQUEST_METADATA,
+    TENANT,
+];
+const V1_TASK: Field = need("id", Kind::Task { absent: TASK_NOT_FOUND, digits: false }, r#""$TASK""#);
+const V1_PUSH_TASK: Field = need("taskId", Kind::Task { absent: NO_PUSH, digits: false }, r#""$TASK""#);
+const V1_GET: &[Field] = &[V1_TASK, HISTORY_LENGTH, TENANT];
+const V1_CANCEL: &[Field] = &[V1_TASK, METADATA, TENANT];
+const V1_ID: &[Field] = &[V1_TASK, TENANT];
+const V1_LIST: &[Field] = &[
+    may("contextId", Kind::Text, r#""c-1""#),
+    may("status", Kind::Word(V1_STATE), r#""TASK_STATE_WORKING""#),
+    may("pageSize", Kind::PageSize, "10"),
+    rare("pageToken", Kind::Token, ""),
+    HISTORY_LENGTH,
+    may("statusTimestampAfter", Kind::Time { zone: true }, r#""2026-01-02T03:04:05Z""#),
+    may("includeArtifacts", Kind::Flag, "true"),
+    TENANT,
+];
+const V1_PUSH_CREATE: &[Field] =
+    &[V1_PUSH_TASK, may("id", Kind::Text, r#""c-1""#), URL, TOKEN, V1_AUTHENTICATION, TENANT];
+const V1_PUSH_REF: &[Field] = &[V1_PUSH_TASK, need("id", Kind::Filled, r#""c-1""#), TENANT];
+const V1_PUSH_LIST: &[Field] =
+    &[V1_PUSH_TASK, may("pageSize", Kind::Count, "10"), rare("pageToken", Kind::Text, r#""x""#), TENANT];
