@@ -7,6 +7,7 @@ mod family;
 mod frames;
 pub mod legacy;
 pub mod merged;
+mod page;
 pub mod v03;
 pub mod v03_proto;
 pub mod v1;

@@ -1,9 +1,8 @@
 //! Answers to operations that do not stream: a task, or a webhook.
 
 use crate::{
-    Artifact, Message, OperationKind, PushConfigPage, Reply, Task, TaskPage, TaskState, TaskStatus,
-    Violation,
-    dialect::Style,
+    Artifact, Message, OperationKind, PushConfigPage, Reply, Task, TaskState, TaskStatus, Violation,
+    dialect::{Style, page},
     json::{
         read::{Node, Read},
         write::Writer,
@@ -18,7 +17,9 @@ pub fn encode(writer: &mut Writer, reply: &Reply, style: Style) {
     match reply {
         Reply::SentTask(task) | Reply::Task(task) => task::encode(writer, task, style),
         Reply::SentMessage(message) => task::encode(writer, &completed(message), style),
-        Reply::Tasks(page) => encode_page(writer, page, style),
+        Reply::Tasks(tasks) => page::encode(writer, tasks, |writer, task| {
+            task::encode(writer, task, style);
+        }),
         Reply::PushConfig(config) => push::encode(writer, config),
         Reply::PushConfigs(page) => writer.array(&page.configs, push::encode),
         Reply::Deleted => writer.raw("null"),
@@ -31,7 +32,7 @@ pub fn decode(kind: OperationKind, node: Node<'_, '_>) -> Read<Reply> {
     match kind {
         OperationKind::SendMessage => task::decode(node).map(Reply::SentTask),
         OperationKind::GetTask | OperationKind::CancelTask => task::decode(node).map(Reply::Task),
-        OperationKind::ListTasks => decode_page(node).map(Reply::Tasks),
+        OperationKind::ListTasks => page::decode(node, task::decode).map(Reply::Tasks),
         OperationKind::CreatePushConfig | OperationKind::GetPushConfig => {
             push::decode(node).map(Reply::PushConfig)
         }
@@ -58,25 +59,4 @@ fn completed(message: &Message) -> Task {
         history: Vec::new(),
         metadata: None,
     }
-}
-
-fn encode_page(writer: &mut Writer, page: &TaskPage, style: Style) {
-    writer.object(|writer| {
-        writer.key("tasks").array(&page.tasks, |writer, task| task::encode(writer, task, style));
-        writer.text("nextPageToken", page.next_page_token.as_deref().unwrap_or_default());
-        writer.key("pageSize").int(i64::from(page.page_size));
-        writer.key("totalSize").int(i64::try_from(page.total_size).unwrap_or(i64::MAX));
-    });
-}
-
-fn decode_page(node: Node<'_, '_>) -> Read<TaskPage> {
-    let object = node.object()?;
-    let tasks = object.list("tasks", task::decode)?;
-    Ok(TaskPage {
-        with_artifacts: tasks.iter().any(|task| !task.artifacts.is_empty()),
-        tasks,
-        next_page_token: object.text("nextPageToken")?,
-        page_size: object.count("pageSize")?.unwrap_or_default(),
-        total_size: object.long_count("totalSize")?.unwrap_or_default(),
-    })
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     PushConfig,
+    dialect::v1::push::{URL, decode_url},
     json::{
         read::{Node, Object, Read},
         write::Writer,
@@ -9,8 +10,6 @@ use crate::{
     model::{PushAuth, Secret},
 };
 
-/// What a webhook's address should have been.
-const URL: &str = "an absolute http or https URL";
 const SCHEMES: &str = "at least one scheme";
 
 /// Reads the nested config; which task it is for stands around it.
@@ -36,17 +35,6 @@ pub(crate) fn encode_members(writer: &mut Writer, config: &PushConfig) {
             writer.maybe_text("credentials", auth.credentials.as_ref().map(Secret::expose));
         });
     }
-}
-
-fn decode_url(node: Node<'_, '_>) -> Read<String> {
-    let url = node.filled_string()?;
-    let (scheme, rest) = url.split_once("://").unwrap_or_default();
-    let web = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let has_host = web && !host.is_empty() && !host.starts_with(':');
-    let clean = !url.contains(|character: char| character.is_whitespace() || character.is_control());
-    if has_host && clean { Ok(url) } else { Err(node.expected(URL)) }
 }
 
 /// No scheme and no credentials are no authentication.

@@ -45,9 +45,11 @@ pub fn encode(writer: &mut Writer, config: &PushConfig) {
     });
 }
 
-const URL: &str = "an absolute http or https URL";
+/// What the address of a webhook should have been.
+pub(crate) const URL: &str = "an absolute http or https URL";
 
-fn decode_url(node: Node<'_, '_>) -> Read<String> {
+/// Reads the address of a webhook.
+pub(crate) fn decode_url(node: Node<'_, '_>) -> Read<String> {
     let url = node.filled_string()?;
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let web = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");

@@ -1,7 +1,8 @@
 //! Answers to operations that do not stream.
 
 use crate::{
-    Event, OperationKind, PushConfigPage, Reply, TaskPage, Violation,
+    Event, OperationKind, PushConfigPage, Reply, Violation,
+    dialect::page,
     json::{
         read::{Node, Read},
         write::Writer,
@@ -16,7 +17,9 @@ pub fn encode(writer: &mut Writer, reply: &Reply) {
         Reply::SentTask(task) => event::encode_task(writer, task),
         Reply::SentMessage(message) => event::encode_message(writer, message),
         Reply::Task(task) => task::encode(writer, task),
-        Reply::Tasks(page) => encode_page(writer, page),
+        Reply::Tasks(tasks) => page::encode(writer, tasks, |writer, task| {
+            task::encode_listed(writer, task, tasks.with_artifacts);
+        }),
         Reply::PushConfig(config) => push::encode(writer, config),
         Reply::PushConfigs(page) => writer.object(|writer| {
             writer.key("configs").array(&page.configs, push::encode);
@@ -32,7 +35,7 @@ pub fn decode(kind: OperationKind, node: Node<'_, '_>) -> Read<Reply> {
     match kind {
         OperationKind::SendMessage => decode_sent(node),
         OperationKind::GetTask | OperationKind::CancelTask => task::decode(node).map(Reply::Task),
-        OperationKind::ListTasks => decode_page(node).map(Reply::Tasks),
+        OperationKind::ListTasks => page::decode(node, task::decode).map(Reply::Tasks),
         OperationKind::CreatePushConfig | OperationKind::GetPushConfig => {
             push::decode(node).map(Reply::PushConfig)
         }
@@ -57,28 +60,4 @@ fn decode_sent(node: Node<'_, '_>) -> Read<Reply> {
         Event::Message(message) => Ok(Reply::SentMessage(message)),
         Event::Status(_) | Event::Artifact(_) => Err(node.expected("a task or a message")),
     }
-}
-
-fn encode_page(writer: &mut Writer, page: &TaskPage) {
-    writer.object(|writer| {
-        writer
-            .key("tasks")
-            .array(&page.tasks, |writer, task| task::encode_listed(writer, task, page.with_artifacts));
-        writer.text("nextPageToken", page.next_page_token.as_deref().unwrap_or_default());
-        writer.key("pageSize").int(i64::from(page.page_size));
-        writer.key("totalSize").int(i64::try_from(page.total_size).unwrap_or(i64::MAX));
-    });
-}
-
-fn decode_page(node: Node<'_, '_>) -> Read<TaskPage> {
-    let object = node.object()?;
-    let tasks = object.list("tasks", task::decode)?;
-    Ok(TaskPage {
-        // Whether artifacts were asked for is not said; what is there is kept.
-        with_artifacts: tasks.iter().any(|task| !task.artifacts.is_empty()),
-        tasks,
-        next_page_token: object.text("nextPageToken")?,
-        page_size: object.count("pageSize")?.unwrap_or_default(),
-        total_size: object.long_count("totalSize")?.unwrap_or_default(),
-    })
 }
