@@ -189,7 +189,7 @@ fn corpus() -> Vec<Vec<u8>> {
     ]
     .map(Vec::from)
     .into();
-    let entries = |entry: fn(usize) -> String| (0..20_000).map(entry).collect::<Vec<_>>().join(",");
+    let entries = |entry: fn(usize) -> String| (0..9_000).map(entry).collect::<Vec<_>>().join(",");
     let skills = entries(|at| format!(r#"{{"id":"skill-{at}"}}"#));
     let schemes = entries(|at| format!(r#""k{at}":{{"mtlsSecurityScheme":{{}}}}"#));
     let interfaces = r#"[{"url":"https://a.example","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]"#;
