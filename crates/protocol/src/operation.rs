@@ -65,42 +65,38 @@ pub const MAX_ID_BYTES: usize = 1_024;
 impl Operation {
     /// Whether every name in it is of a size that can be kept; `named` says how the dialect calls a field.
     pub fn check_names(&self, named: impl Fn(&'static str) -> &'static str) -> Result<(), Violation> {
-        let names: Vec<(&'static str, &str)> = match self {
-            Self::SendMessage(req) | Self::SendStreamingMessage(req) => {
-                let message = &req.message;
-                let ids = message.reference_task_ids.iter();
-                let ids = ids.map(|id| ("message.referenceTaskIds", id.as_str()));
-                let single = [
-                    Some(("message.messageId", message.id.as_str())),
-                    message.context_id.as_ref().map(|id| ("message.contextId", id.as_str())),
-                    message.task_id.as_ref().map(|id| ("message.taskId", id.as_str())),
-                ];
-                single.into_iter().flatten().chain(ids).collect()
-            }
-            Self::GetTask(req) => vec![("id", req.id.as_str())],
-            Self::CancelTask(req) => vec![("id", req.id.as_str())],
-            Self::SubscribeToTask(req) => vec![("id", req.id.as_str())],
-            Self::ListTasks(req) => {
-                let context = req.context_id.as_ref().map(|id| ("contextId", id.as_str()));
-                let token = req.page_token.as_deref().map(|token| ("pageToken", token));
-                context.into_iter().chain(token).collect()
-            }
-            Self::CreatePushConfig(req) => {
-                let task = req.task_id.as_ref().map(|id| ("taskId", id.as_str()));
-                task.into_iter().chain(req.id.as_ref().map(|id| ("id", id.as_str()))).collect()
-            }
-            Self::GetPushConfig(req) | Self::DeletePushConfig(req) => {
-                let id = req.id.as_ref().map(|id| ("id", id.as_str()));
-                id.into_iter().chain([("taskId", req.task_id.as_str())]).collect()
-            }
-            Self::ListPushConfigs(req) => vec![("taskId", req.task_id.as_str())],
-            Self::GetExtendedCard(_) => Vec::new(),
-        };
-        match names.into_iter().find(|(_, name)| name.len() > MAX_ID_BYTES) {
-            None => Ok(()),
-            Some((field, _)) => {
+        let check = |field: &'static str, name: Option<&str>| match name {
+            Some(name) if name.len() > MAX_ID_BYTES => {
                 Err(Violation::new(named(field), format_args!("expected at most {MAX_ID_BYTES} bytes")))
             }
+            _ => Ok(()),
+        };
+        match self {
+            Self::SendMessage(SendMessage { message, .. })
+            | Self::SendStreamingMessage(SendMessage { message, .. }) => {
+                check("message.messageId", Some(message.id.as_str()))?;
+                check("message.contextId", message.context_id.as_ref().map(ContextId::as_str))?;
+                check("message.taskId", message.task_id.as_ref().map(TaskId::as_str))?;
+                let mut others = message.reference_task_ids.iter();
+                others.try_for_each(|id| check("message.referenceTaskIds", Some(id.as_str())))
+            }
+            Self::GetTask(GetTask { id, .. })
+            | Self::CancelTask(CancelTask { id, .. })
+            | Self::SubscribeToTask(SubscribeToTask { id, .. }) => check("id", Some(id.as_str())),
+            Self::ListTasks(req) => {
+                check("contextId", req.context_id.as_ref().map(ContextId::as_str))?;
+                check("pageToken", req.page_token.as_deref())
+            }
+            Self::CreatePushConfig(req) => {
+                check("taskId", req.task_id.as_ref().map(TaskId::as_str))?;
+                check("id", req.id.as_ref().map(ConfigId::as_str))
+            }
+            Self::GetPushConfig(req) | Self::DeletePushConfig(req) => {
+                check("id", req.id.as_ref().map(ConfigId::as_str))?;
+                check("taskId", Some(req.task_id.as_str()))
+            }
+            Self::ListPushConfigs(req) => check("taskId", Some(req.task_id.as_str())),
+            Self::GetExtendedCard(_) => Ok(()),
         }
     }
 
