@@ -13,18 +13,8 @@ pub(crate) struct Told<'a> {
 }
 
 /// What a caller never needs to know: the program's own words for its insides.
-const INSIDES: &[&str] = &[
-    "panicked",
-    "backtrace",
-    ".rs:",
-    "/crates/",
-    "/root/",
-    "/home/",
-    "rusqlite",
-    "serde",
-    "store.db",
-    "thread '",
-];
+const INSIDES: &[&str] =
+    &["panicked", "backtrace", ".rs:", "/crates/", "/home/", "rusqlite", "serde", "store.db", "thread '"];
 /// Longer than any sentence about a request, shorter than what a caller may make the server repeat.
 const LONGEST_BYTES: usize = 4 * 1024;
 
