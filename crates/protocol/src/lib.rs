@@ -7,13 +7,14 @@
 
 pub mod dialect;
 pub mod error;
+pub mod grpc;
 pub mod json;
 pub mod jsonrpc;
 pub mod model;
 pub mod operation;
 
 pub use dialect::Dialect;
-pub use error::{Error, ErrorKind, Violation};
+pub use error::{Error, ErrorKind, ErrorTable, Violation};
 pub use json::Json;
 pub use model::{
     AgentCard, Artifact, ArtifactId, ConfigId, Content, ContextId, Event, Message, MessageId, Part,
