@@ -16,7 +16,7 @@ use axum::{
 };
 use engine::{Call, Engine, Resume, Scope};
 use http::{HeaderMap, Method, StatusCode, Uri, header};
-use protocol::{Dialect, Error, ErrorKind, Timestamp, jsonrpc::Id, model::SecurityScheme};
+use protocol::{Dialect, Error, ErrorKind, ErrorTable, Timestamp, jsonrpc::Id, model::SecurityScheme};
 
 use crate::{
     auth,
@@ -42,6 +42,8 @@ pub struct Options {
     pub agents: BTreeMap<String, Door>,
     /// Which generations are spoken.
     pub spoken: Spoken,
+    /// Which edition of the table of statuses REST and gRPC answer by.
+    pub errors: ErrorTable,
     /// How cards are served.
     pub card: CardOptions,
     /// Scheme and host as clients see them, where the server is not asked by that name.
@@ -58,6 +60,7 @@ impl Options {
             max_body_bytes: 16 << 20,
             agents: BTreeMap::new(),
             spoken: Spoken::default(),
+            errors: ErrorTable::default(),
             card: CardOptions::default(),
             public_url: None,
             trusted_proxies: Vec::new(),
@@ -133,6 +136,7 @@ pub(crate) struct Doors {
     pub(crate) engine: Engine,
     pub(crate) max_body_bytes: usize,
     pub(crate) spoken: Spoken,
+    pub(crate) errors: ErrorTable,
     default_agent: String,
     agents: BTreeMap<String, Door>,
     unnamed: Door,
@@ -253,7 +257,7 @@ pub fn is_own_path(name: &str) -> bool {
 
 /// Everything a server answers.
 pub fn router(engine: Engine, options: Options, ready: Ready) -> Router {
-    let Options { default_agent, max_body_bytes, agents, spoken, card, public_url, trusted_proxies } =
+    let Options { default_agent, max_body_bytes, agents, spoken, errors, card, public_url, trusted_proxies } =
         options;
     let since = engine.clock().now();
     let houses = Houses {
@@ -269,6 +273,7 @@ pub fn router(engine: Engine, options: Options, ready: Ready) -> Router {
         engine,
         max_body_bytes,
         spoken,
+        errors,
         default_agent,
         agents,
         unnamed,

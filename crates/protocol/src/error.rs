@@ -97,6 +97,34 @@ pub struct Row {
     pub rpc_http: u16,
 }
 
+/// Which edition of the table counts where the two differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ErrorTable {
+    /// A2A 1.0.0: statuses of their own for several errors.
+    V1_0_0,
+    /// A2A 1.0.1.
+    #[default]
+    V1_0_1,
+}
+
+impl Row {
+    /// HTTP status of the REST binding.
+    pub fn http_of(&self, table: ErrorTable) -> u16 {
+        match table {
+            ErrorTable::V1_0_0 => self.http_1_0_0,
+            ErrorTable::V1_0_1 => self.http,
+        }
+    }
+
+    /// gRPC status.
+    pub fn grpc_of(&self, table: ErrorTable) -> Grpc {
+        match table {
+            ErrorTable::V1_0_0 => self.grpc_1_0_0,
+            ErrorTable::V1_0_1 => self.grpc,
+        }
+    }
+}
+
 /// gRPC status codes that occur in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are gRPC's")]
@@ -112,6 +140,25 @@ pub enum Grpc {
     Internal = 13,
     Unavailable = 14,
     Unauthenticated = 16,
+}
+
+impl Grpc {
+    /// Its name, as `google.rpc.Code` spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidArgument => "INVALID_ARGUMENT",
+            Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
+            Self::NotFound => "NOT_FOUND",
+            Self::AlreadyExists => "ALREADY_EXISTS",
+            Self::PermissionDenied => "PERMISSION_DENIED",
+            Self::ResourceExhausted => "RESOURCE_EXHAUSTED",
+            Self::FailedPrecondition => "FAILED_PRECONDITION",
+            Self::Unimplemented => "UNIMPLEMENTED",
+            Self::Internal => "INTERNAL",
+            Self::Unavailable => "UNAVAILABLE",
+            Self::Unauthenticated => "UNAUTHENTICATED",
+        }
+    }
 }
 
 impl ErrorKind {
