@@ -13,6 +13,7 @@ use protocol::{
 use sha2::{Digest as _, Sha256};
 
 use crate::{
+    admit::ExtendedCard,
     respond,
     routes::Door,
     version::{Spoken, Version},
@@ -77,7 +78,7 @@ impl Shown<'_> {
         version: &Version,
         headers: &HeaderMap,
     ) -> Result<Response, Error> {
-        let card = self.card();
+        let card = self.public();
         let style = &self.door.profile.card.style;
         let shape = self.shape(name, version)?;
         let offered = match shape {
@@ -138,7 +139,16 @@ impl Shown<'_> {
         response
     }
 
-    fn card(&self) -> AgentCard {
+    /// The card that everybody is shown.
+    fn public(&self) -> AgentCard {
+        let hidden = &self.door.extended_skills;
+        let mut card = self.extended();
+        card.skills.retain(|skill| !hidden.contains(&skill.id));
+        card
+    }
+
+    /// The card with everything on it.
+    pub(crate) fn extended(&self) -> AgentCard {
         let Self { hosted, door, .. } = self;
         let interface = |version: &str| AgentInterface {
             url: self.endpoint.clone(),
@@ -168,9 +178,9 @@ impl Shown<'_> {
             icon_url: None,
             capabilities: AgentCapabilities {
                 streaming: Some(door.streaming && !door.profile.send_only),
-                push_notifications: Some(false),
-                extended_card: Some(false),
-                extensions: Vec::new(),
+                push_notifications: Some(door.push && !door.profile.send_only),
+                extended_card: Some(door.extended_card != ExtendedCard::Off && !door.profile.send_only),
+                extensions: door.extensions.clone(),
             },
             security_requirements: door.security.iter().map(|(name, _)| requirement(name)).collect(),
             security_schemes: door.security.clone(),

@@ -5,6 +5,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod admit;
 mod auth;
 mod bindings;
 mod body;
@@ -13,6 +14,7 @@ mod choose;
 pub mod listen;
 mod origin;
 mod page;
+mod perform;
 mod profile;
 mod project;
 mod respond;
@@ -21,6 +23,7 @@ mod sse;
 mod trace;
 mod version;
 
+pub use admit::ExtendedCard;
 pub use card::{CardOptions, CardShape};
 pub use origin::Network;
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};

@@ -15,10 +15,15 @@ use axum::{
     routing::{get, post},
 };
 use engine::{Call, Engine, Resume, Scope};
-use http::{HeaderMap, Method, StatusCode, Uri, header};
-use protocol::{Dialect, Error, ErrorKind, ErrorTable, Timestamp, jsonrpc::Id, model::SecurityScheme};
+use http::{Extensions, HeaderMap, Method, StatusCode, Uri, header};
+use protocol::{
+    Dialect, Error, ErrorKind, ErrorTable, Timestamp,
+    jsonrpc::Id,
+    model::{AgentExtension, SecurityScheme},
+};
 
 use crate::{
+    admit::ExtendedCard,
     auth,
     bindings::{jsonrpc, text},
     card::{self, CardName, CardOptions, Shown},
@@ -77,6 +82,16 @@ pub struct Door {
     pub enabled: bool,
     /// Whether it streams.
     pub streaming: bool,
+    /// Whether it posts to webhooks.
+    pub push: bool,
+    /// Who is shown its extended card.
+    pub extended_card: ExtendedCard,
+    /// The ids of the skills that only the extended card shows.
+    pub extended_skills: Vec<String>,
+    /// Extensions of the protocol it speaks, and those it insists on.
+    pub extensions: Vec<AgentExtension>,
+    /// Whether a part of a media type that its card does not name is refused.
+    pub check_media_types: bool,
     /// Whether callers without a credential are let in.
     pub anonymous: bool,
     /// The ways to be known to it, as its card shows them.
@@ -85,7 +100,7 @@ pub struct Door {
 
 impl Door {
     /// How a caller without a credential is told what to bring (RFC 9110 11.6.1).
-    fn challenge(&self) -> String {
+    pub(crate) fn challenge(&self) -> String {
         let one = |scheme: &SecurityScheme| match scheme {
             SecurityScheme::HttpAuth { scheme, .. } => scheme.clone(),
             SecurityScheme::ApiKey { name, .. } => format!("ApiKey name=\"{name}\""),
@@ -104,6 +119,11 @@ impl Default for Door {
             profile: Profile::neutral(),
             enabled: true,
             streaming: true,
+            push: false,
+            extended_card: ExtendedCard::default(),
+            extended_skills: Vec::new(),
+            extensions: Vec::new(),
+            check_media_types: true,
             anonymous: true,
             security: Vec::new(),
         }
@@ -344,12 +364,23 @@ fn show_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Respo
 }
 
 fn find_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Result<Response, Error> {
-    let (uri, headers) = (req.uri(), req.headers());
+    let shown = shown(doors, agent, req.uri(), req.headers(), req.extensions())?;
+    shown.respond(name, &Version::of(req.headers(), req.uri()), req.headers())
+}
+
+/// The card of an agent as it is seen from where it is asked for.
+pub(crate) fn shown<'a>(
+    doors: &'a Doors,
+    agent: &str,
+    uri: &Uri,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+) -> Result<Shown<'a>, Error> {
     let door = doors.door(agent);
     let hosted = doors.engine.agents().get(agent).filter(|_| door.enabled);
     let none = || Error::new(ErrorKind::AgentDisabled, format!("there is no agent {agent:?} here"));
     let hosted = hosted.ok_or_else(none)?;
-    let origin = doors.origins.of(uri, headers, req.extensions());
+    let origin = doors.origins.of(uri, headers, extensions);
     let is_default = agent == doors.default_agent;
     let asked_at_root = !uri.path().starts_with("/a2a/");
     let form = &door.profile.card;
@@ -358,15 +389,14 @@ fn find_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Resul
         (true, true) if form.root => format!("{origin}/"),
         _ => format!("{origin}/a2a/{agent}"),
     };
-    let shown = Shown {
+    Ok(Shown {
         hosted: hosted.profile(),
         door,
         endpoint,
         spoken: doors.spoken,
         options: doors.card,
         since: doors.since,
-    };
-    shown.respond(name, &Version::of(headers, uri), headers)
+    })
 }
 
 async fn show_page(State(doors): State<Arc<Doors>>, req: Request) -> Response {

@@ -35,6 +35,7 @@ impl AgentConfig {
             streaming: self.streaming,
             anonymous: self.auth.contains(&AuthWay::Anonymous),
             security: self.auth.iter().filter_map(|way| way.scheme()).collect(),
+            ..Door::default()
         }
     }
 }

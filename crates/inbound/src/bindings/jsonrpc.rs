@@ -4,14 +4,16 @@ use axum::response::Response;
 use engine::Answer;
 use http::{HeaderMap, header};
 use protocol::{
-    Dialect, Error, ErrorKind, Operation, OperationKind, TaskId,
+    Dialect, Error, ErrorKind, Operation, TaskId,
     dialect::Leniency,
     jsonrpc::{self, Id, Request},
 };
 
 use crate::{
+    admit::{self, extensions},
     body,
     choose::{Asked, Choice, Refused},
+    perform::perform,
     project,
     respond::{self, Reader},
     routes::{Doors, Mount},
@@ -38,16 +40,18 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
         })?;
         reader.id = request.id.clone();
         line.asked(&request.method);
-        let operation = decode(doors, &mount, asked, &request, &mut reader.dialect).await?;
+        let operation = decode(doors, &mount, asked, &head.headers, &request, &mut reader.dialect).await?;
         line.about(&operation);
-        let call = mount.call(reader.dialect, &head.headers);
-        doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
+        perform(doors, &mount, reader.dialect, &head, operation, request_id).await
     };
     let answered = answered.await;
     line.answered(&answered);
     let dialect = reader.dialect;
     let response = match answered {
-        Ok(answer) => answer_with(doors, reader, answer, request_id),
+        Ok(answer) => {
+            let response = answer_with(doors, reader, answer, request_id);
+            extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
+        }
         Err(error) if wants_events(&version, &head.headers) => {
             sse::refuse(&reader, &error, doors.engine.clock().now())
         }
@@ -81,6 +85,7 @@ async fn decode(
     doors: &Doors,
     mount: &Mount<'_>,
     asked: Asked<'_>,
+    headers: &HeaderMap,
     request: &Request<'_>,
     dialect: &mut Dialect,
 ) -> Result<Operation, Error> {
@@ -96,7 +101,7 @@ async fn decode(
     *dialect = if let Choice::Dialect(dialect) = choice { dialect } else { Dialect::Draft };
     mount.check()?;
     if let Some(kind) = dialect.operation(&request.method) {
-        serves(mount, kind)?;
+        admit::operation(doors, mount, kind)?;
     }
     *dialect = match choice {
         Choice::Dialect(dialect) => dialect,
@@ -111,7 +116,7 @@ async fn decode(
         }
     };
     let operation = decode(*dialect)?;
-    Ok(as_house_wants(mount, *dialect, operation))
+    admit::request(doors, mount, *dialect, headers, operation)
 }
 
 /// The task an operation of the shared names is about.
@@ -122,36 +127,6 @@ fn named(operation: &Operation) -> Option<&TaskId> {
         Operation::SubscribeToTask(req) => Some(&req.id),
         _ => None,
     }
-}
-
-/// Whether the house and the agent serve this at all.
-fn serves(mount: &Mount<'_>, kind: OperationKind) -> Result<(), Error> {
-    if mount.profile.send_only && kind != OperationKind::SendMessage {
-        let text = "this agent serves sends that are answered at once, and nothing else";
-        return Err(Error::new(ErrorKind::MethodNotFound, text));
-    }
-    let streams = matches!(kind, OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask);
-    if streams && !mount.door.streaming {
-        let text = "this agent does not stream; send without streaming, or poll the task";
-        return Err(Error::new(mount.profile.stream_off, text));
-    }
-    Ok(())
-}
-
-fn as_house_wants(mount: &Mount<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
-    if let (true, Operation::SendMessage(req)) = (mount.profile.send_only, &mut operation) {
-        // Nobody could ask later what became of it.
-        req.return_immediately = false;
-    }
-    if mount.profile.manners.whole_history && dialect == Dialect::Draft {
-        let length = match &mut operation {
-            Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => &mut req.history_length,
-            Operation::GetTask(req) => &mut req.history_length,
-            _ => return operation,
-        };
-        *length = length.filter(|length| *length > 0);
-    }
-    operation
 }
 
 /// JSON, or nothing said about it.

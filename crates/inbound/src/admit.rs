@@ -1,0 +1,133 @@
+//! What may be asked of an agent: the one place where a request is held against what the agent's card promises and
+//! what its house serves.
+//!
+//! Every binding asks twice: [`operation`] as soon as it knows which operation it is, before the parameters are read,
+//! and [`request`] when it has them. What is asked of nobody, because there is no agent of that name, passes here and is
+//! refused by the engine.
+
+pub(crate) mod extensions;
+mod media;
+
+use engine::Hosted;
+use http::HeaderMap;
+use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
+
+use crate::{
+    respond,
+    routes::{Doors, Mount},
+};
+
+/// Who is shown an agent's extended card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExtendedCard {
+    /// Nobody: there is none, and the public card says so.
+    #[default]
+    Off,
+    /// Everybody.
+    Open,
+    /// Callers with a credential; none can be checked yet.
+    Protected,
+    /// Nobody, though the public card promises it: for testing clients.
+    Missing,
+}
+
+/// Whether the house and the agent serve an operation at all.
+pub(crate) fn operation(doors: &Doors, mount: &Mount<'_>, kind: OperationKind) -> Result<(), Error> {
+    if mount.profile.send_only && kind != OperationKind::SendMessage {
+        let text = "this agent serves sends that are answered at once, and nothing else";
+        return Err(Error::new(ErrorKind::MethodNotFound, text));
+    }
+    if doors.engine.agents().get(mount.agent).is_none() {
+        return Ok(());
+    }
+    match kind {
+        OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask if !mount.door.streaming => {
+            let text = "this agent does not stream; send without streaming, or poll the task";
+            Err(Error::new(mount.profile.stream_off, text))
+        }
+        OperationKind::CreatePushConfig
+        | OperationKind::GetPushConfig
+        | OperationKind::ListPushConfigs
+        | OperationKind::DeletePushConfig
+            if !mount.door.push =>
+        {
+            Err(push_off())
+        }
+        OperationKind::GetExtendedCard => extended_card(mount),
+        _ => Ok(()),
+    }
+}
+
+/// What is asked for as the house wants it, if it fits what the agent says of itself.
+pub(crate) fn request(
+    doors: &Doors,
+    mount: &Mount<'_>,
+    dialect: Dialect,
+    headers: &HeaderMap,
+    operation: Operation,
+) -> Result<Operation, Error> {
+    let Some(hosted) = doors.engine.agents().get(mount.agent) else { return Ok(operation) };
+    if dialect == Dialect::V1 {
+        extensions::check(&mount.door.extensions, headers, &operation)?;
+    }
+    if let Operation::SendMessage(req) | Operation::SendStreamingMessage(req) = &operation {
+        if req.push.is_some() && !mount.door.push {
+            return Err(push_off());
+        }
+        check_media(mount, hosted, req)?;
+    }
+    Ok(as_house_wants(mount, dialect, operation))
+}
+
+fn push_off() -> Error {
+    let text = "push notifications are not supported by this agent; stream the task or poll it instead";
+    Error::new(ErrorKind::PushNotificationNotSupported, text)
+}
+
+fn extended_card(mount: &Mount<'_>) -> Result<(), Error> {
+    match mount.door.extended_card {
+        ExtendedCard::Open => Ok(()),
+        ExtendedCard::Off => {
+            let text = "this agent has no extended card; its public card says everything";
+            Err(Error::new(ErrorKind::UnsupportedOperation, text))
+        }
+        ExtendedCard::Missing => {
+            let text = "this agent promises an extended card and has none; its public card says everything";
+            Err(Error::new(ErrorKind::ExtendedCardNotConfigured, text))
+        }
+        ExtendedCard::Protected => {
+            let text = "the extended card wants a credential, and none can be checked here yet";
+            let error = Error::new(ErrorKind::Unauthenticated, text);
+            Err(error.with(respond::CHALLENGE, mount.door.challenge()))
+        }
+    }
+}
+
+/// What the client can take against what the agent gives, and what it brings against what the agent takes. A house
+/// that shows another mode than the agent's own takes and gives both.
+fn check_media(mount: &Mount<'_>, hosted: &Hosted, req: &SendMessage) -> Result<(), Error> {
+    let profile = hosted.profile();
+    let skill = req.asked_skill();
+    let shown = mount.profile.card.mode;
+    media::check_output(&media::given(profile, skill.as_deref(), shown), &req.accepted_output_modes)?;
+    if mount.door.check_media_types {
+        media::check_input(&media::taken(profile, skill.as_deref(), shown), &req.message.parts)?;
+    }
+    Ok(())
+}
+
+fn as_house_wants(mount: &Mount<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
+    if let (true, Operation::SendMessage(req)) = (mount.profile.send_only, &mut operation) {
+        // Nobody could ask later what became of it.
+        req.return_immediately = false;
+    }
+    if mount.profile.manners.whole_history && dialect == Dialect::Draft {
+        let length = match &mut operation {
+            Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => &mut req.history_length,
+            Operation::GetTask(req) => &mut req.history_length,
+            _ => return operation,
+        };
+        *length = length.filter(|length| *length > 0);
+    }
+    operation
+}

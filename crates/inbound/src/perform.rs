@@ -1,0 +1,29 @@
+//! Does what was asked and admitted: the engine's business, and the one answer that only a door can give, because it
+//! depends on where the agent was asked.
+
+use engine::Answer;
+use http::request::Parts;
+use protocol::{Dialect, Error, Operation, Reply};
+
+use crate::{
+    respond,
+    routes::{self, Doors, Mount},
+};
+
+/// The answer to an operation that [`admit`](crate::admit) has let through, or what the caller is told instead. What
+/// is not asked often is boxed, so that the future of a send stays small.
+pub(crate) async fn perform(
+    doors: &Doors,
+    mount: &Mount<'_>,
+    dialect: Dialect,
+    head: &Parts,
+    operation: Operation,
+    request_id: u64,
+) -> Result<Answer, Error> {
+    if let Operation::GetExtendedCard(_) = operation {
+        let shown = routes::shown(doors, mount.agent, &head.uri, &head.headers, &head.extensions)?;
+        return Ok(Answer::Reply(Reply::Card(Box::new(shown.extended()))));
+    }
+    let call = mount.call(dialect, &head.headers);
+    doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
+}
