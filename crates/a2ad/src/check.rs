@@ -6,8 +6,8 @@ use protocol::json::write::Writer;
 
 use crate::{
     config::{
-        AgentConfig, AuthWay, CARD_NAMES, Config, DEDUPE_NAMES, ErrorTable, Generation, ProfileName,
-        REPLY_NAMES,
+        AgentConfig, AuthWay, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation,
+        ProfileName, REPLY_NAMES,
     },
     serve::ServeError,
 };
@@ -61,7 +61,7 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
         out.key("protocol").object(|out| {
             out.key("dialects")
                 .array(&protocol.dialects, |out, one| out.string(name(&Generation::NAMES, *one)));
-            out.text("errors", name(&ErrorTable::NAMES, protocol.errors));
+            out.text("errors", name(&ERROR_NAMES, protocol.errors));
             out.key("lenient_version").boolean(protocol.lenient_version);
         });
         out.key("limits").object(|out| {
@@ -96,6 +96,19 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
     out.key("enabled").boolean(agent.enabled);
     out.key("streaming").boolean(agent.streaming);
     out.key("push").boolean(agent.push);
+    out.text("extended_card", name(&EXTENDED_CARD_NAMES, agent.extended_card));
+    out.key("extended_skills").array(&agent.extended_skills, |out, skill| out.string(skill));
+    out.key("extensions").array(&agent.extensions, |out, extension| {
+        out.object(|out| {
+            out.text("uri", &extension.uri);
+            out.maybe_text("description", extension.description.as_deref());
+            out.key("required").boolean(extension.required);
+            if let Some(params) = &extension.params {
+                out.key("params").raw(params.as_str());
+            }
+        });
+    });
+    out.key("check_media_types").boolean(agent.check_media_types);
     out.text("profile", name(&ProfileName::NAMES, agent.profile));
     out.maybe_text("reply", agent.reply.map(|reply| name(&REPLY_NAMES, reply)));
     out.key("auth").array(&agent.auth, |out, way| out.string(name(&AuthWay::NAMES, *way)));

@@ -6,6 +6,7 @@
 
 mod agents;
 mod doors;
+mod extensions;
 mod host;
 mod keys;
 mod read;
@@ -20,10 +21,11 @@ use std::{
 };
 
 use engine::{Dedupe, Limits, Retention};
-use inbound::{CardShape, Network, ReplyForm};
+use inbound::{CardShape, ExtendedCard, Network, ReplyForm};
+use protocol::{ErrorTable, model::AgentExtension};
 
-pub(crate) use agents::{DEDUPE_NAMES, REPLY_NAMES};
-pub(crate) use sections::CARD_NAMES;
+pub(crate) use agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
+pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 
 use read::{Problems, Section};
 use tree::Place;
@@ -75,6 +77,7 @@ pub(crate) struct CardConfig {
 pub(crate) struct ProtocolConfig {
     /// Which generations are spoken; at least one, none twice.
     pub(crate) dialects: Vec<Generation>,
+    /// Whose table of statuses answers errors outside JSON-RPC.
     pub(crate) errors: ErrorTable,
     /// A method of 1.0 without `A2A-Version` is served.
     pub(crate) lenient_version: bool,
@@ -89,13 +92,6 @@ pub(crate) enum Generation {
     V1,
 }
 
-/// Whose table of statuses answers errors outside JSON-RPC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ErrorTable {
-    V1_0_0,
-    V1_0_1,
-}
-
 /// `[agents.ID]`
 #[derive(Debug)]
 pub(crate) struct AgentConfig {
@@ -107,6 +103,12 @@ pub(crate) struct AgentConfig {
     pub(crate) enabled: bool,
     pub(crate) streaming: bool,
     pub(crate) push: bool,
+    pub(crate) extended_card: ExtendedCard,
+    /// The skills that only the extended card shows.
+    pub(crate) extended_skills: Vec<String>,
+    pub(crate) extensions: Vec<AgentExtension>,
+    /// Whether a part of a media type that the card does not name is refused.
+    pub(crate) check_media_types: bool,
     pub(crate) profile: ProfileName,
     /// `None` is as the profile has it.
     pub(crate) reply: Option<ReplyForm>,

@@ -48,19 +48,20 @@ pub use futures_util::future::BoxFuture;
 pub use outbound::agents;
 pub use protocol::{
     Artifact, ArtifactId, Content, ContextId, Json, Message, MessageId, Part, Role, Task, TaskId, TaskState,
-    TaskStatus, Timestamp, model::AgentSkill,
+    TaskStatus, Timestamp,
+    model::{AgentExtension, AgentSkill},
 };
 
 // What serves it.
 pub use axum::Router;
-pub use inbound::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
+pub use inbound::{AuthForm, CardForm, CardShape, ExtendedCard, FailedReply, Profile, ReplyForm, Spoken};
 pub use serve::ServeError;
 pub use server::{Builder, Card, Server};
 
 // The knobs of a profile.
 pub use engine::Manners;
 pub use protocol::{
-    Dialect, ErrorKind,
+    Dialect, ErrorKind, ErrorTable,
     dialect::{CardStyle, Leniency, Style},
 };
 

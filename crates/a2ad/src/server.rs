@@ -3,6 +3,8 @@
 //! A server that is mounted has no signals, no address and no say over the process: whoever mounts it drains it
 //! with [`Server::drain`] and listens to [`Server::failed`]. Served by itself it does both.
 
+mod card;
+
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
@@ -12,13 +14,15 @@ use std::{
 };
 
 use axum::{Extension, Router};
-use engine::{Agent, Agents, Clock, Dedupe, Engine, Feed, Hosted, Limits, Retention};
-use inbound::{Door, Options, Profile, Ready};
-use protocol::model::AgentSkill;
+use engine::{Agent, Agents, Clock, Engine, Feed, Hosted, Limits};
+use inbound::{CardShape, Door, Options, Profile, Ready, Spoken};
+use protocol::ErrorTable;
 use store::Sqlite;
 use tempfile::TempDir;
 
 use crate::serve::{self, ServeError};
+
+pub use card::Card;
 
 /// Agents that are being served. Cheap to clone; every clone is the same server.
 #[derive(Clone)]
@@ -34,6 +38,10 @@ impl Server {
         Builder {
             hosted: Vec::new(),
             doors: BTreeMap::new(),
+            profiles: BTreeMap::new(),
+            spoken: Spoken::default(),
+            errors: ErrorTable::default(),
+            card_shape: CardShape::default(),
             default_agent: None,
             store: None,
             limits: Limits::default(),
@@ -104,7 +112,12 @@ impl Server {
 #[must_use = "a builder does nothing until it is built or served"]
 pub struct Builder {
     hosted: Vec<Hosted>,
+    /// As the cards of the agents say.
     doors: BTreeMap<String, Door>,
+    profiles: BTreeMap<String, Profile>,
+    spoken: Spoken,
+    errors: ErrorTable,
+    card_shape: CardShape,
     default_agent: Option<String>,
     store: Option<PathBuf>,
     limits: Limits,
@@ -122,7 +135,8 @@ impl Builder {
     ///     .agent(Card::new("parrot").name("Parrot").description("Repeats it").skill("repeat", "Repeats a text"), Echo);
     /// ```
     pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
-        let Card { profile, dedupe, retention } = card.into();
+        let Card { profile, door, dedupe, retention } = card.into();
+        self.doors.insert(profile.id.clone(), door);
         let hosted = Hosted::new(profile, Arc::new(agent)).with_dedupe(dedupe).with_retention(retention);
         self.hosted.push(hosted);
         self
@@ -142,7 +156,26 @@ impl Builder {
 
     /// The house style of an agent at its own path and on its card.
     pub fn profile(mut self, agent: impl Into<String>, profile: Profile) -> Self {
-        self.doors.insert(agent.into(), Door { profile, ..Door::default() });
+        self.profiles.insert(agent.into(), profile);
+        self
+    }
+
+    /// Which generations are spoken, and whether a method of 1.0 has to name its version; all of them, and no.
+    pub fn spoken(mut self, spoken: Spoken) -> Self {
+        self.spoken = spoken;
+        self
+    }
+
+    /// Whose table of statuses REST and gRPC answer errors by; that of A2A 1.0.1 unless this says otherwise.
+    pub fn errors(mut self, errors: ErrorTable) -> Self {
+        self.errors = errors;
+        self
+    }
+
+    /// What is at `agent-card.json` where the reader does not name a version; one card for all of them unless this
+    /// says otherwise.
+    pub fn card_shape(mut self, shape: CardShape) -> Self {
+        self.card_shape = shape;
         self
     }
 
@@ -198,7 +231,7 @@ impl Builder {
                 return Err(ServeError::Agent { id: id.into(), problem: "is there twice" });
             }
         }
-        for id in self.default_agent.iter().chain(self.doors.keys()) {
+        for id in self.default_agent.iter().chain(self.profiles.keys()) {
             if !ids().any(|known| known == id) {
                 return Err(ServeError::Agent { id: id.clone(), problem: "is not among the agents" });
             }
@@ -206,6 +239,12 @@ impl Builder {
         let first = ids().next().ok_or(ServeError::NoAgent)?;
         let mut doors = Options::new(self.default_agent.as_deref().unwrap_or(first));
         doors.agents = self.doors.clone();
+        for (id, profile) in &self.profiles {
+            doors.agents.entry(id.clone()).or_default().profile = profile.clone();
+        }
+        doors.spoken = self.spoken;
+        doors.errors = self.errors;
+        doors.card.shape = self.card_shape;
         doors.public_url = self.public_url.clone();
         doors.max_body_bytes = self.max_body_bytes.unwrap_or(doors.max_body_bytes);
         Ok(doors)
@@ -233,114 +272,4 @@ fn check_id(id: &str) -> Result<(), ServeError> {
         return Ok(());
     };
     Err(ServeError::Agent { id: id.into(), problem })
-}
-
-/// How an agent presents itself, and how its tasks are kept.
-#[derive(Clone, Debug)]
-pub struct Card {
-    profile: engine::Profile,
-    dedupe: Dedupe,
-    retention: Retention,
-}
-
-impl Card {
-    /// A card that says nothing but the agent's id, which stands in its path.
-    pub fn new(id: impl Into<String>) -> Self {
-        let id = id.into();
-        let modes = vec!["text/plain".to_owned(), "application/json".to_owned()];
-        let profile = engine::Profile {
-            name: id.clone(),
-            description: String::new(),
-            version: "1.0.0".into(),
-            skills: Vec::new(),
-            input_modes: modes.clone(),
-            output_modes: modes,
-            id,
-        };
-        Self { profile, dedupe: Dedupe::default(), retention: Retention::default() }
-    }
-
-    /// Its name for people.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.profile.name = name.into();
-        self
-    }
-
-    /// What it is for.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.profile.description = description.into();
-        self
-    }
-
-    /// The agent's own version; `1.0.0` unless this says otherwise.
-    #[must_use]
-    pub fn version(mut self, version: impl Into<String>) -> Self {
-        self.profile.version = version.into();
-        self
-    }
-
-    /// Adds something it can do, by id and description.
-    #[must_use]
-    pub fn skill(self, id: impl Into<String>, description: impl Into<String>) -> Self {
-        let id = id.into();
-        self.full_skill(AgentSkill {
-            name: id.clone(),
-            id,
-            description: description.into(),
-            tags: Vec::new(),
-            examples: Vec::new(),
-            input_modes: Vec::new(),
-            output_modes: Vec::new(),
-            security_requirements: Vec::new(),
-        })
-    }
-
-    /// Adds something it can do, with all that can be said about it.
-    #[must_use]
-    pub fn full_skill(mut self, skill: AgentSkill) -> Self {
-        self.profile.skills.push(skill);
-        self
-    }
-
-    /// Media types it takes; text and JSON unless this says otherwise.
-    #[must_use]
-    pub fn input_modes<S: Into<String>>(mut self, modes: impl IntoIterator<Item = S>) -> Self {
-        self.profile.input_modes = modes.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Media types it gives; text and JSON unless this says otherwise.
-    #[must_use]
-    pub fn output_modes<S: Into<String>>(mut self, modes: impl IntoIterator<Item = S>) -> Self {
-        self.profile.output_modes = modes.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Which of its messages run once however often they are sent.
-    #[must_use]
-    pub fn dedupe(mut self, dedupe: Dedupe) -> Self {
-        self.dedupe = dedupe;
-        self
-    }
-
-    /// How long its tasks are kept.
-    #[must_use]
-    pub fn retention(mut self, retention: Retention) -> Self {
-        self.retention = retention;
-        self
-    }
-}
-
-impl From<&str> for Card {
-    fn from(id: &str) -> Self {
-        Self::new(id)
-    }
-}
-
-impl From<String> for Card {
-    fn from(id: String) -> Self {
-        Self::new(id)
-    }
 }

@@ -74,6 +74,10 @@ fn a_good_file_is_told_back() {
         skills = ["fx", "hello"]
         streaming = false
         push = false
+        extended_card = "protected"
+        extended_skills = ["hello"]
+        extensions = [{ uri = "urn:example:must", required = true }]
+        check_media_types = false
         profile = "agent-native"
         reply = "message"
         auth = ["anonymous", "jwt"]
@@ -82,6 +86,10 @@ fn a_good_file_is_told_back() {
         [agents.spare]
         skills = ["hello"]
         enabled = false
+        [[agents.spare.extensions]]
+        uri = "https://example.com/may"
+        description = "Says where"
+        params = { unit = "km", list = [1, 2.5, true, { deep = "x" }] }
     "#;
     let (code, given, said) = check(text, &[], &["--json"]);
     assert_eq!((code, said.as_str()), (0, ""));
@@ -96,11 +104,16 @@ fn a_good_file_is_told_back() {
         r#""skills":[{"id":"fx","description":"Converts amounts between currencies, at bundled rates of April 2025"},"#,
         r#"{"id":"hello","description":"Says it again"}],"#,
         r#""backends":[{"skill":"fx","builtin":"currency"},{"skill":"hello","builtin":"echo"}],"#,
-        r#""enabled":true,"streaming":false,"push":false,"profile":"agent-native","reply":"message","#,
+        r#""enabled":true,"streaming":false,"push":false,"extended_card":"protected","extended_skills":["hello"],"#,
+        r#""extensions":[{"uri":"urn:example:must","required":true}],"check_media_types":false,"#,
+        r#""profile":"agent-native","reply":"message","#,
         r#""auth":["anonymous","jwt"],"dedupe":"always","retention":{"max_age_ms":2000,"max_tasks":0}},"#,
         r#"{"id":"spare","name":"Echo","description":"Gives back what it is given","#,
         r#""skills":[{"id":"hello","description":"Says it again"}],"backends":[{"skill":"hello","builtin":"echo"}],"#,
-        r#""enabled":false,"streaming":true,"push":false,"profile":"neutral","auth":["anonymous"],"#,
+        r#""enabled":false,"streaming":true,"push":false,"extended_card":"off","extended_skills":[],"#,
+        r#""extensions":[{"uri":"https://example.com/may","description":"Says where","required":false,"#,
+        r#""params":{"unit":"km","list":[1,2.5,true,{"deep":"x"}]}}],"check_media_types":true,"#,
+        r#""profile":"neutral","auth":["anonymous"],"#,
         r#""dedupe":"auto","retention":{"max_age_ms":2000,"max_tasks":7}}]}"#,
     );
     assert_eq!(given.trim_end(), expected);
@@ -261,6 +274,55 @@ fn every_mistake_is_named_with_its_line_and_key() {
             "4: agents.a.profile: \"folk\" is none of neutral, fold, pinkfish, agent-native, agentos",
         ),
         ("[agents.a]\npush = true\n", "4: agents.a.push: this version of a2ad does not push yet"),
+        (
+            "[agents.a]\nextended_card = \"on\"\n",
+            "4: agents.a.extended_card: \"on\" is none of off, open, protected, missing",
+        ),
+        (
+            "[agents.a]\nprofile = \"pinkfish\"\nextended_card = \"open\"\n",
+            "5: agents.a.extended_card: this profile serves sends and nothing else",
+        ),
+        (
+            "[agents.a]\nextended_card = \"open\"\nextended_skills = [\"helo\"]\n",
+            "5: agents.a.extended_skills: the agent has no skill \"helo\"; did you mean hello?",
+        ),
+        (
+            "[agents.a]\nextended_skills = [\"hello\"]\n",
+            "4: agents.a.extended_skills: there is no extended card to show them",
+        ),
+        (
+            "[agents.a]\nextensions = \"urn:x\"\n",
+            "4: agents.a.extensions: expected a list of tables, not a text",
+        ),
+        ("[agents.a]\nextensions = [\"urn:x\"]\n", "4: agents.a.extensions: expected a table, not a text"),
+        (
+            "[agents.a]\nextensions = [{ uri = \"urn:x\" },\n{ required = true }]\n",
+            "5: agents.a.extensions[1].uri: expected the URI that names the extension",
+        ),
+        (
+            "[agents.a]\nextensions = [{ uri = \"urn:x, urn:y\" }]\n",
+            "4: agents.a.extensions[0].uri: \"urn:x, urn:y\" is not a URI such as",
+        ),
+        (
+            "[[agents.a.extensions]]\nuri = \"urn:x\"\n[[agents.a.extensions]]\nuri = \"urn:x\"\n",
+            "6: agents.a.extensions[1].uri: \"urn:x\" is there already",
+        ),
+        (
+            "[agents.a]\nextensions = [{ uri = \"urn:x\", must = true }]\n",
+            "4: agents.a.extensions[0].must: unknown key; there are uri, description, required, params",
+        ),
+        (
+            "[agents.a]\nextensions = [{ uri = \"urn:x\", required = 1 }]\n",
+            "4: agents.a.extensions[0].required: expected true or false, not a number",
+        ),
+        (
+            "[agents.a]\nextensions = [{ uri = \"urn:x\", params = { on = 2026-01-02 } }]\n",
+            "4: agents.a.extensions[0].params: a date has no place in JSON",
+        ),
+        (
+            "[agents.a]\ncheck_media_types = \"no\"\n",
+            "4: agents.a.check_media_types: expected true or false, not a text",
+        ),
         ("[agents.a]\nreply = \"both\"\n", "4: agents.a.reply: \"both\" is none of task, message"),
         ("[agents.a]\nauth = []\n", "4: agents.a.auth: expected at least one way in"),
         (
@@ -321,6 +383,8 @@ fn the_environment_counts_before_the_file() {
         ("A2AD_STORE__RETENTION", "{ max_age = \"2s\" }"),
         ("A2AD_STORE__RETENTION__MAX_TASKS", "9"),
         ("A2AD_AGENTS__MY_AGENT__STREAMING", "false"),
+        ("A2AD_AGENTS__MY_AGENT__EXTENSIONS", "[{ uri = \"urn:x\", required = true }]"),
+        ("A2AD_AGENTS__MY_AGENT__EXTENDED_CARD", "open"),
         ("A2AD_LOG", "debug"),
     ];
     let (code, given, said) = check(text, &variables, &["--json"]);
@@ -331,6 +395,8 @@ fn the_environment_counts_before_the_file() {
         r#""store":{"url":"7","retention":{"max_age_ms":2000,"max_tasks":9}}"#,
         r#""dialects":["0.3","1.0"]"#,
         r#""streaming":false"#,
+        r#""extended_card":"open""#,
+        r#""extensions":[{"uri":"urn:x","required":true}]"#,
     ] {
         assert!(given.contains(part), "{part} is not in {given}");
     }

@@ -4,7 +4,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use a2ad::{Card, Profile, Router, ServeError, Server, agents::Echo, call_agent};
+use a2ad::{
+    AgentExtension, AgentSkill, Card, CardShape, ExtendedCard, Profile, Router, ServeError, Server, Spoken,
+    agents::Echo, call_agent,
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -118,6 +121,51 @@ async fn a_profile_is_the_style_of_its_agent_alone() {
         task.contains(r#""kind":"task""#) && message.contains(r#""result":{"kind":"message""#),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn a_card_has_the_switches_of_its_agent() {
+    let skill = |id: &str| AgentSkill {
+        id: id.into(),
+        name: id.into(),
+        description: "For those who know".into(),
+        tags: vec!["more".into()],
+        examples: Vec::new(),
+        input_modes: Vec::new(),
+        output_modes: Vec::new(),
+        security_requirements: Vec::new(),
+    };
+    let required =
+        AgentExtension { uri: "urn:example:must".into(), description: None, required: true, params: None };
+    let card = Card::new("strict")
+        .skill("echo", "Says it again")
+        .extended_skill(skill("secret"))
+        .extended_card(ExtendedCard::Open)
+        .extension(required)
+        .streaming(false)
+        .output_modes(["text/plain"]);
+    let spoken = Spoken { draft: false, lenient_version: false, ..Spoken::default() };
+    let server = Server::builder().agent(card, Echo).spoken(spoken).card_shape(CardShape::V1);
+    let app = App::serve(server.build().unwrap().router()).await;
+    let (_, card) = app.ask("GET /.well-known/agent-card.json", "").await;
+    for said in [r#""streaming":false"#, r#""extendedAgentCard":true"#, r#""uri":"urn:example:must""#] {
+        assert!(card.contains(said), "{said} in {card}");
+    }
+    assert!(!card.contains("secret") && !card.contains(r#""protocolVersion":"0.3.0""#), "{card}");
+    let call = |method: &str, params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+    };
+    let (_, extended) = app.ask("POST /?A2A-Version=1.0", &call("GetExtendedAgentCard", "{}")).await;
+    assert!(extended.contains(r#""id":"secret""#), "{extended}");
+    let (_, refused) = app.ask("POST /", &call("GetExtendedAgentCard", "{}")).await;
+    assert!(refused.contains("VERSION_NOT_SUPPORTED"), "{refused}");
+    let (_, refused) = app.ask("POST /", &call("tasks/send", "{}")).await;
+    assert!(refused.contains("-32004"), "the draft is not spoken: {refused}");
+    let send = r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}"#;
+    let (_, refused) = app.ask("POST /?A2A-Version=1.0", &call("SendMessage", send)).await;
+    assert!(refused.contains("EXTENSION_SUPPORT_REQUIRED"), "{refused}");
+    let (_, refused) = app.ask("POST /?A2A-Version=1.0", &call("SendStreamingMessage", send)).await;
+    assert!(refused.contains("UNSUPPORTED_OPERATION"), "{refused}");
 }
 
 #[tokio::test]

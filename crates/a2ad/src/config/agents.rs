@@ -3,10 +3,10 @@
 //! A file that names neither keeps the agents of the demo; skills without agents make one agent, `main`.
 
 use engine::{Dedupe, Retention};
-use inbound::ReplyForm;
+use inbound::{ExtendedCard, ReplyForm};
 
 use super::{
-    AgentConfig, AuthWay, ProfileName, SkillConfig, keys,
+    AgentConfig, AuthWay, ProfileName, SkillConfig, extensions, keys,
     read::{Read, Section},
     sections,
     tree::Item,
@@ -53,6 +53,13 @@ impl AuthWay {
         ("mtls", Self::Mtls),
     ];
 }
+
+pub(crate) const EXTENDED_CARD_NAMES: [(&str, ExtendedCard); 4] = [
+    ("off", ExtendedCard::Off),
+    ("open", ExtendedCard::Open),
+    ("protected", ExtendedCard::Protected),
+    ("missing", ExtendedCard::Missing),
+];
 
 pub(crate) const DEDUPE_NAMES: [(&str, Dedupe); 3] =
     [("auto", Dedupe::Auto), ("always", Dedupe::Always), ("off", Dedupe::Off)];
@@ -109,6 +116,10 @@ impl AgentConfig {
             enabled: true,
             streaming: true,
             push: false,
+            extended_card: ExtendedCard::default(),
+            extended_skills: Vec::new(),
+            extensions: Vec::new(),
+            check_media_types: true,
             profile: ProfileName::default(),
             reply: None,
             auth: vec![AuthWay::Anonymous],
@@ -157,19 +168,49 @@ fn agent(agents: &Section<'_>, id: &str, skills: &[SkillConfig], kept: Retention
         section.wrong("auth", "expected at least one way in, such as \"anonymous\"");
     }
     let defaults = AgentConfig::new(id, own_skills(&section, skills), kept);
-    AgentConfig {
+    let config = AgentConfig {
         name: section.get("name", text),
         description: section.get("description", text),
         enabled: section.get("enabled", Item::boolean).unwrap_or(defaults.enabled),
         streaming: section.get("streaming", Item::boolean).unwrap_or(defaults.streaming),
         push,
+        extended_card: section
+            .get("extended_card", |item| item.one_of(&EXTENDED_CARD_NAMES))
+            .unwrap_or_default(),
+        extensions: extensions::extensions(&section),
+        check_media_types: section
+            .get("check_media_types", Item::boolean)
+            .unwrap_or(defaults.check_media_types),
         profile: section.get("profile", |item| item.one_of(&ProfileName::NAMES)).unwrap_or_default(),
         reply: section.get("reply", |item| item.one_of(&REPLY_NAMES)),
         auth: auth.unwrap_or(defaults.auth),
         dedupe: section.get("dedupe", |item| item.one_of(&DEDUPE_NAMES)).unwrap_or_default(),
         retention: sections::retention(&section.open("retention"), kept),
         ..defaults
+    };
+    AgentConfig { extended_skills: extended_skills(&section, &config), ..config }
+}
+
+/// The skills that only the extended card shows: some of those the agent has, and somebody has to be able to see them.
+fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
+    let off = agent.extended_card == ExtendedCard::Off;
+    if !off && agent.profile.preset().send_only {
+        section
+            .wrong("extended_card", "this profile serves sends and nothing else, so nobody could ask for it");
     }
+    let hosted = agent.host();
+    let known = || hosted.profile().skills.iter().map(|skill| skill.id.as_str());
+    let named = section.each("extended_skills", |item| {
+        let name = item.text()?;
+        let found = known().find(|id| *id == name).map(str::to_owned);
+        found.ok_or_else(|| format!("the agent has no skill {name:?}; {}", keys::hint(name, known())))
+    });
+    let named = named.unwrap_or_default();
+    if off && !named.is_empty() {
+        let text = "there is no extended card to show them; say extended_card = \"open\" or \"protected\"";
+        section.wrong("extended_skills", text);
+    }
+    named
 }
 
 /// The skills an agent names; all of them if it names none.

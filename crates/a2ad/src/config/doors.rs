@@ -18,6 +18,7 @@ impl Config {
                 v1: speaks(Generation::V1),
                 lenient_version: self.protocol.lenient_version,
             },
+            errors: self.protocol.errors,
             card: CardOptions { shape: self.card.style, max_age: self.card.max_age },
             public_url: self.server.public_url.clone(),
             trusted_proxies: self.server.trusted_proxies.clone(),
@@ -33,15 +34,19 @@ impl AgentConfig {
             profile: Profile { reply: self.reply.unwrap_or(preset.reply), ..preset },
             enabled: self.enabled,
             streaming: self.streaming,
+            push: self.push,
+            extended_card: self.extended_card,
+            extended_skills: self.extended_skills.clone(),
+            extensions: self.extensions.clone(),
+            check_media_types: self.check_media_types,
             anonymous: self.auth.contains(&AuthWay::Anonymous),
             security: self.auth.iter().filter_map(|way| way.scheme()).collect(),
-            ..Door::default()
         }
     }
 }
 
 impl ProfileName {
-    fn preset(self) -> Profile {
+    pub(super) fn preset(self) -> Profile {
         match self {
             Self::Neutral => Profile::neutral(),
             Self::Fold => Profile::fold(),

@@ -21,6 +21,7 @@ pub(super) fn at(path: &[String]) -> Option<&'static Keys> {
         ["limits"] => &LIMITS,
         ["skills", _] => &SKILL,
         ["agents", _] => &AGENT,
+        ["agents", _, element] if element.starts_with("extensions[") => &EXTENSION,
         _ => return None,
     })
 }
@@ -69,6 +70,10 @@ static AGENT: Keys = Keys {
         "enabled",
         "streaming",
         "push",
+        "extended_card",
+        "extended_skills",
+        "extensions",
+        "check_media_types",
         "profile",
         "reply",
         "auth",
@@ -77,6 +82,8 @@ static AGENT: Keys = Keys {
     ],
     later: &["end_user", "skills_allow", "approve", "guardrails"],
 };
+
+static EXTENSION: Keys = Keys { served: &["uri", "description", "required", "params"], later: &[] };
 
 /// A hint for a name nobody knows: the nearest of those there are, or all of them.
 pub(super) fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {

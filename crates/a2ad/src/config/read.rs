@@ -97,6 +97,27 @@ impl<'a> Section<'a> {
         whole.then_some(list)
     }
 
+    /// Each table of the list under a key.
+    pub(super) fn tables(&self, key: &str) -> Vec<Section<'a>> {
+        let Some(entry) = self.entry(key) else { return Vec::new() };
+        let Value::List(items) = &entry.item.value else {
+            let text = format!("expected a list of tables, not {}", entry.item.value.kind());
+            self.complain(key, &entry.item.place, text);
+            return Vec::new();
+        };
+        let table = |(at, item): (usize, &'a Item)| {
+            let Value::Table(table) = &item.value else {
+                self.complain(key, &item.place, format!("expected a table, not {}", item.value.kind()));
+                return None;
+            };
+            let path = self.path_of(&format!("{key}[{at}]"));
+            let section =
+                Section { path, place: Some(&item.place), table: Some(table), problems: self.problems };
+            Some(section.known())
+        };
+        items.iter().enumerate().filter_map(table).collect()
+    }
+
     /// The names of what is in it.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.table.into_iter().flat_map(|table| &table.0).map(|entry| entry.key.as_str())
@@ -201,6 +222,7 @@ impl Value {
         match self {
             Self::Text(_) | Self::Typed(_) => "a text",
             Self::Integer(_) => "a number",
+            Self::Float(_) => "a number with a point",
             Self::Boolean(_) => "true or false",
             Self::List(_) => "a list",
             Self::Table(_) => "a table",

@@ -4,9 +4,10 @@ use std::{net::SocketAddr, time::Duration};
 
 use engine::{Limits, Retention};
 use inbound::CardShape;
+use protocol::ErrorTable;
 
 use super::{
-    CardConfig, ErrorTable, Generation, ProtocolConfig, ServerConfig, StoreConfig,
+    CardConfig, Generation, ProtocolConfig, ServerConfig, StoreConfig,
     read::{Read, Section},
     tree::{Item, Value},
     values,
@@ -73,9 +74,8 @@ impl Generation {
         [("draft", Self::Draft), ("0.3", Self::V03), ("1.0", Self::V1)];
 }
 
-impl ErrorTable {
-    pub(crate) const NAMES: [(&'static str, Self); 2] = [("1.0.1", Self::V1_0_1), ("1.0.0", Self::V1_0_0)];
-}
+pub(crate) const ERROR_NAMES: [(&str, ErrorTable); 2] =
+    [("1.0.1", ErrorTable::V1_0_1), ("1.0.0", ErrorTable::V1_0_0)];
 
 pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
     let dialects = section.each("dialects", |item| item.one_of(&Generation::NAMES));
@@ -85,7 +85,7 @@ pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
     let spoken = |generation: &Generation| dialects.as_ref().is_none_or(|some| some.contains(generation));
     ProtocolConfig {
         dialects: Generation::NAMES.into_iter().map(|name| name.1).filter(spoken).collect(),
-        errors: section.get("errors", |item| item.one_of(&ErrorTable::NAMES)).unwrap_or(ErrorTable::V1_0_1),
+        errors: section.get("errors", |item| item.one_of(&ERROR_NAMES)).unwrap_or_default(),
         lenient_version: section.get("lenient_version", Item::boolean).unwrap_or(true),
     }
 }

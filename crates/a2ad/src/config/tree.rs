@@ -27,6 +27,8 @@ pub(super) enum Value {
     Typed(String),
     /// In decimal digits.
     Integer(String),
+    /// As it was written.
+    Float(String),
     Boolean(bool),
     List(Vec<Item>),
     Table(Table),
@@ -87,7 +89,7 @@ fn convert(value: DeValue<'_>, place: &impl Fn(usize) -> Place) -> Value {
             Value::List(items.into_iter().map(item).collect())
         }
         DeValue::Table(table) => Value::Table(convert_table(table, place)),
-        DeValue::Float(_) => Value::Other("a number with a point"),
+        DeValue::Float(number) => Value::Float(number.as_str().into()),
         DeValue::Datetime(_) => Value::Other("a date"),
     }
 }

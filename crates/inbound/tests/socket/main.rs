@@ -8,6 +8,7 @@
 mod common;
 
 mod access;
+mod capabilities;
 mod card_shapes;
 mod cards;
 mod connections;

@@ -1,0 +1,268 @@
+//! What an agent's card promises is what it does: streaming, webhooks, the extended card, extensions, media types.
+
+use a2ad_inbound::{Door, ExtendedCard, Profile};
+use protocol::{ErrorKind, Json, model::AgentExtension};
+
+use crate::common::{
+    Answer, Server, Setup, request, said,
+    tongue::{Client, Tongue, Words},
+};
+
+/// The `slow-writer` and the `demo` agent behind this door.
+async fn with(door: Door) -> Server {
+    let mut setup = Setup::default();
+    for agent in ["slow-writer", "demo"] {
+        setup.doors.agents.insert(agent.into(), door.clone());
+    }
+    setup.open().await
+}
+
+/// The code of an error, or none.
+fn code(answer: &Answer) -> Option<i64> {
+    let code = answer.body.split_once(r#""error":{"code":"#)?.1;
+    code[..code.find(',')?].parse().ok()
+}
+
+/// Calls a method of whatever generation has it, with a header.
+async fn ask(server: &Server, header: &str, method: &str, params: &str) -> Answer {
+    let head = format!("POST /a2a/slow-writer HTTP/1.1\r\n{header}");
+    server.exchange(&head, &request(method, params)).await
+}
+
+#[tokio::test]
+async fn streams_that_are_off_are_refused_in_every_generation() {
+    let server = with(Door { streaming: false, ..Door::default() }).await;
+    for tongue in Tongue::ALL {
+        let client = Client { server: &server, path: "/a2a/slow-writer", tongue };
+        client.check_refused(&client.try_subscribe("x").await, ErrorKind::UnsupportedOperation);
+    }
+    for (method, params) in [
+        ("SendStreamingMessage", said("hi", "")),
+        ("message/stream", "{}".into()),
+        ("tasks/sendSubscribe", "7".into()),
+    ] {
+        let refused = server.post("/a2a/slow-writer", &request(method, &params)).await;
+        assert_eq!(code(&refused), Some(-32004), "before anybody reads the parameters: {}", refused.body);
+    }
+    let card = server.get("/a2a/slow-writer/.well-known/agent-card.json").await;
+    assert!(card.body.contains(r#""streaming":false"#), "{}", card.body);
+}
+
+#[tokio::test]
+async fn webhooks_that_are_off_are_refused_before_anything_else_about_them() {
+    let server = with(Door::default()).await;
+    for method in [
+        "CreateTaskPushNotificationConfig",
+        "GetTaskPushNotificationConfig",
+        "ListTaskPushNotificationConfigs",
+        "DeleteTaskPushNotificationConfig",
+        "tasks/pushNotificationConfig/set",
+        "tasks/pushNotificationConfig/list",
+        "tasks/pushNotification/get",
+    ] {
+        let refused = server.post("/a2a/slow-writer", &request(method, "{}")).await;
+        assert_eq!(code(&refused), Some(-32003), "{method}: {}", refused.body);
+    }
+    let params = said("hi", "").trim_end_matches('}').to_owned()
+        + r#"},"configuration":{"taskPushNotificationConfig":{"url":"https://hooks.example/"}}}"#;
+    let refused = ask(&server, "a2a-version: 1.0", "SendMessage", &params).await;
+    assert_eq!(code(&refused), Some(-32003), "{}", refused.body);
+    let listed = ask(&server, "a2a-version: 1.0", "ListTasks", "{}").await;
+    assert!(listed.body.contains(r#""totalSize":0"#), "nothing was begun: {}", listed.body);
+}
+
+#[tokio::test]
+async fn an_extended_card_is_shown_to_everybody_to_nobody_or_to_those_who_are_known() {
+    const METHODS: [(&str, &str); 2] = [
+        ("a2a-version: 1.0", "GetExtendedAgentCard"),
+        ("a2a-version: 0.3", "agent/getAuthenticatedExtendedCard"),
+    ];
+    for (shown, flag, expected, status) in [
+        (ExtendedCard::Off, false, [Some(-32004), Some(-32004)], 200),
+        (ExtendedCard::Missing, true, [Some(-32007), Some(-32007)], 200),
+        (ExtendedCard::Protected, true, [Some(-32000), Some(-32010)], 401),
+        (ExtendedCard::Open, true, [None, None], 200),
+    ] {
+        let server = with(Door { extended_card: shown, ..Door::default() }).await;
+        for ((header, method), expected) in METHODS.into_iter().zip(expected) {
+            // Parameters are the last thing that counts, and may be absent.
+            let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+            let answer = server.exchange(&format!("POST /a2a/slow-writer HTTP/1.1\r\n{header}"), &body).await;
+            assert_eq!((code(&answer), answer.status), (expected, status), "{shown:?} {}", answer.body);
+            assert_eq!(answer.header("www-authenticate").is_some(), status == 401);
+        }
+        let card = server.get("/a2a/slow-writer/.well-known/agent-card.json").await.body;
+        assert!(card.contains(&format!(r#""extendedAgentCard":{flag}"#)), "{shown:?}: {card}");
+        assert_eq!(card.contains(r#""supportsAuthenticatedExtendedCard":true"#), flag, "{shown:?}: {card}");
+    }
+}
+
+#[tokio::test]
+async fn some_skills_are_on_the_extended_card_only() {
+    let hidden = vec!["currency".to_owned(), "echo".to_owned()];
+    let door = Door { extended_card: ExtendedCard::Open, extended_skills: hidden, ..Door::default() };
+    let server = with(door).await;
+    let ids = |card: &str| -> Vec<String> {
+        let known = ["currency", "echo", "slow-writer", "approver"];
+        known.iter().filter(|id| card.contains(&format!(r#"{{"id":"{id}""#))).map(|id| (*id).into()).collect()
+    };
+    for name in ["agent-card.json", "agent.json"] {
+        let public = server.get(&format!("/a2a/demo/.well-known/{name}")).await.body;
+        assert_eq!(ids(&public), ["slow-writer", "approver"], "{name}: {public}");
+    }
+    for (version, method, member) in [
+        ("1.0", "GetExtendedAgentCard", r#""supportedInterfaces":[{"url":"http://example.test/a2a/demo""#),
+        ("0.3", "agent/getAuthenticatedExtendedCard", r#""url":"http://example.test/a2a/demo""#),
+    ] {
+        let head = format!("POST /a2a/demo HTTP/1.1\r\na2a-version: {version}");
+        let card = server.exchange(&head, &request(method, "{}")).await.body;
+        assert_eq!(ids(&card), ["currency", "echo", "slow-writer", "approver"], "{card}");
+        assert!(card.contains(member), "{card}");
+    }
+}
+
+fn extension(uri: &str, required: bool) -> AgentExtension {
+    let params = Json::parse(r#"{"unit":"km"}"#).ok();
+    AgentExtension { uri: uri.into(), description: Some("for a test".into()), required, params }
+}
+
+#[tokio::test]
+async fn an_extension_that_is_required_has_to_be_named_by_clients_of_1_0() {
+    let extensions = vec![extension("urn:test:must", true), extension("urn:test:may", false)];
+    let server = with(Door { extensions, ..Door::default() }).await;
+    let send = said("a sections=1 delay=1ms", "");
+    let told = |answer: &Answer| {
+        let new = answer.header("a2a-extensions").map(str::to_owned);
+        (code(answer), new, answer.header("x-a2a-extensions").map(str::to_owned))
+    };
+    for header in ["a2a-version: 1.0", "a2a-version: 1.0\r\na2a-extensions: urn:test:may"] {
+        for (method, params) in
+            [("SendMessage", send.as_str()), ("ListTasks", "{}"), ("SendStreamingMessage", &send)]
+        {
+            let refused = ask(&server, header, method, params).await;
+            assert_eq!(told(&refused), (Some(-32008), None, None), "{method} {}", refused.body);
+            assert!(
+                refused.body.contains("EXTENSION_SUPPORT_REQUIRED") && refused.body.contains("urn:test:must")
+            );
+        }
+    }
+    for (header, active) in [
+        ("a2a-extensions: urn:test:must", "urn:test:must"),
+        ("a2a-extensions: urn:x, urn:test:may,urn:test:must", "urn:test:must, urn:test:may"),
+        ("a2a-extensions: urn:test:may\r\na2a-extensions: urn:test:must", "urn:test:must, urn:test:may"),
+        ("x-a2a-extensions: urn:test:must", "urn:test:must"),
+    ] {
+        for (method, params) in [("SendMessage", send.as_str()), ("ListTasks", "{}")] {
+            let answer = ask(&server, &format!("a2a-version: 1.0\r\n{header}"), method, params).await;
+            assert_eq!(told(&answer), (None, Some(active.into()), None), "{method} {}", answer.body);
+        }
+    }
+    // A message that uses it says enough.
+    let using = said("a sections=1 delay=1ms", r#","extensions":["urn:test:must"]"#);
+    let answer = ask(&server, "a2a-version: 1.0", "SendMessage", &using).await;
+    assert_eq!(told(&answer), (None, None, None), "{}", answer.body);
+    // The older generations know of no such requirement, and 0.3 has a name of its own for what is in use.
+    for tongue in [Tongue::Draft, Tongue::V03] {
+        let client = Client { server: &server, path: "/a2a/slow-writer", tongue };
+        assert_eq!(code(&client.say(Words::new("a sections=1 delay=1ms")).await), None);
+    }
+    let params = Tongue::V03.said(Words::new("a sections=1 delay=1ms"));
+    let answer = ask(&server, "x-a2a-extensions: urn:test:may", "message/send", &params).await;
+    assert_eq!(told(&answer), (None, None, Some("urn:test:may".into())), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn a_stream_says_which_extensions_are_in_use() {
+    let server = with(Door { extensions: vec![extension("urn:test:may", false)], ..Door::default() }).await;
+    let mut wire = server.connect().await;
+    let head = "POST /a2a/slow-writer HTTP/1.1\r\na2a-version: 1.0\r\na2a-extensions: urn:test:may";
+    wire.send(head, &request("SendStreamingMessage", &said("a sections=1 delay=1ms", ""))).await;
+    let head = wire.head().await;
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    assert_eq!(head.header("a2a-extensions"), Some("urn:test:may"));
+}
+
+#[tokio::test]
+async fn extensions_stand_on_the_cards_of_generations_that_have_them() {
+    let server = with(Door { extensions: vec![extension("urn:test:must", true)], ..Door::default() }).await;
+    let shown = r#""extensions":[{"uri":"urn:test:must","description":"for a test","required":true,"params":{"unit":"km"}}]"#;
+    for version in ["", "1.0", "0.3"] {
+        let path = "GET /a2a/slow-writer/.well-known/agent-card.json HTTP/1.1";
+        let card = server.exchange(&format!("{path}\r\na2a-version: {version}"), "").await.body;
+        assert!(card.contains(shown), "{version}: {card}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_can_read_nothing_of_what_an_agent_gives_is_told_so() {
+    let server = with(Door::default()).await;
+    let sends = |modes: &str| {
+        let text = "a sections=1 delay=1ms";
+        let v1 = said(text, "").trim_end_matches('}').to_owned()
+            + &format!(r#"}},"configuration":{{"acceptedOutputModes":{modes}}}}}"#);
+        let v03 = Tongue::V03
+            .said(Words::new(text))
+            .replace(r#""blocking":"#, &format!(r#""acceptedOutputModes":{modes},"blocking":"#));
+        let draft = Tongue::Draft
+            .said(Words::new(text))
+            .replace(r#""async":"#, &format!(r#""acceptedOutputModes":{modes},"async":"#));
+        [("SendMessage", v1), ("message/send", v03), ("tasks/send", draft)]
+    };
+    for modes in [r#"["image/png"]"#, r#"["application/json","video/*"]"#, r#"["data"]"#, r#"["file"]"#] {
+        for (method, params) in sends(modes) {
+            let refused = server.post("/a2a/slow-writer", &request(method, &params)).await;
+            assert_eq!(code(&refused), Some(-32005), "{method} {modes}: {}", refused.body);
+        }
+    }
+    for modes in
+        ["[]", r#"["text"]"#, r#"["image/png","Text/Plain; charset=utf-8"]"#, r#"["*/*"]"#, r#"["text/*"]"#]
+    {
+        for (method, params) in sends(modes) {
+            let answer = server.post("/a2a/slow-writer", &request(method, &params)).await;
+            assert_eq!(code(&answer), None, "{method} {modes}: {}", answer.body);
+        }
+    }
+    // The demo agent gives anything; its skill for writing gives text.
+    let [(_, v1), ..] = sends(r#"["image/png"]"#);
+    let skilled = v1.replacen('{', r#"{"metadata":{"skillId":"slow-writer"},"#, 1);
+    assert_eq!(code(&server.call("demo", "SendMessage", &v1).await), None);
+    let refused = server.call("demo", "SendMessage", &skilled).await;
+    assert_eq!(code(&refused), Some(-32005), "{}", refused.body);
+    assert!(refused.body.contains("CONTENT_TYPE_NOT_SUPPORTED"), "{}", refused.body);
+}
+
+#[tokio::test]
+async fn a_part_of_a_media_type_that_the_card_does_not_name_is_refused_where_that_is_checked() {
+    let part = |part: &str| said("x", "").replace(r#"{"text":"x"}"#, part);
+    let image = part(r#"{"text":"a sections=1 delay=1ms"},{"raw":"aGk=","mediaType":"image/png"}"#);
+    let unnamed = part(r#"{"text":"a sections=1 delay=1ms","mediaType":"text/plain"},{"raw":"aGk="}"#);
+    let old = r#"{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"a sections=1 delay=1ms"},{"type":"file","file":{"bytes":"aGk=","mimeType":"image/png"}}]}}"#;
+    for check in [true, false] {
+        let server = with(Door { check_media_types: check, ..Door::default() }).await;
+        let expected = check.then_some(-32005);
+        let answer = server.call("slow-writer", "SendMessage", &image).await;
+        assert_eq!(code(&answer), expected, "{}", answer.body);
+        assert_eq!(
+            answer.body.contains("message.parts[1]: this agent takes text/plain, not image/png"),
+            check
+        );
+        let answer = server.post("/a2a/slow-writer", &request("tasks/send", old)).await;
+        assert_eq!(code(&answer), expected, "{}", answer.body);
+        let answer = server.call("slow-writer", "SendMessage", &unnamed).await;
+        assert_eq!(code(&answer), None, "{}", answer.body);
+        // An agent that takes anything is asked for nothing.
+        assert_eq!(code(&server.call("demo", "SendMessage", &image).await), None);
+    }
+}
+
+#[tokio::test]
+async fn a_house_that_serves_sends_only_promises_nothing_else() {
+    let door = Door { profile: Profile::pinkfish(), extended_card: ExtendedCard::Open, ..Door::default() };
+    let server = with(door).await;
+    let card = server.get("/a2a/slow-writer/.well-known/agent-card.json").await.body;
+    assert!(card.contains(r#""extendedAgentCard":false"#), "{card}");
+    for method in ["GetExtendedAgentCard", "ListTaskPushNotificationConfigs", "SubscribeToTask"] {
+        let refused = server.post("/a2a/slow-writer", &request(method, "{}")).await;
+        assert_eq!(code(&refused), Some(-32601), "{}", refused.body);
+    }
+}
