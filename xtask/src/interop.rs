@@ -1,12 +1,15 @@
-//! The program under test beside clients nobody here wrote: the SDKs of every generation, each at a pinned version.
+//! The program under test beside clients and servers nobody here wrote: the SDKs of every generation, each at a
+//! pinned version.
 //!
-//! The tests themselves are written in the client's language under `tests/interop`, one folder a suite; here is
-//! what they need around them: an environment that is made once and kept, a server on a fresh store, and a time
-//! limit. Deliberately not here: any knowledge of the protocol.
+//! The tests themselves lie under `tests/interop`: those of our server are written in the client's language, one
+//! folder a suite; those of our client are in `servers`, with an agent for each SDK. Here is what they need around
+//! them: an environment that is made once and kept, a server, and a time limit. Deliberately not here: any knowledge
+//! of the protocol.
 #![allow(clippy::print_stderr, reason = "talk to stderr; the client's own report goes to stdout as it is")]
 
 mod javascript;
 mod python;
+mod servers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,12 +25,22 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 const TEST_LIMIT: Duration = Duration::from_secs(180);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
-/// One folder of tests under `tests/interop`.
+/// One run of tests.
 struct Suite {
     name: &'static str,
-    /// Whose client it is, for a person.
-    client: &'static str,
+    /// Who is tested with, for a person.
+    peer: &'static str,
     language: Language,
+    side: Side,
+}
+
+/// What the peer is.
+#[derive(Clone, Copy)]
+enum Side {
+    /// A client of our server; its tests are in the folder of the suite's name.
+    Client,
+    /// A server for our client, with the agent in this folder of `servers`.
+    Server(&'static str),
 }
 
 #[derive(Clone, Copy)]
@@ -37,12 +50,28 @@ enum Language {
 }
 
 const SUITES: &[Suite] = &[
-    Suite { name: "python", client: "the official Python SDK 1.3.0", language: Language::Python },
-    Suite { name: "javascript", client: "the official JavaScript SDK 1.3.0", language: Language::JavaScript },
-    Suite { name: "python03", client: "the official Python SDK 0.3.26", language: Language::Python },
-    Suite { name: "python02", client: "the official Python SDK 0.2.16", language: Language::Python },
-    Suite { name: "draft", client: "a2a-json-rpc and python-a2a", language: Language::Python },
+    client("python", "the official Python SDK 1.3.0", Language::Python),
+    client("javascript", "the official JavaScript SDK 1.3.0", Language::JavaScript),
+    client("python03", "the official Python SDK 0.3.26", Language::Python),
+    client("python02", "the official Python SDK 0.2.16", Language::Python),
+    client("draft", "a2a-json-rpc and python-a2a", Language::Python),
+    agent_on("server-python", "python", "an agent on the official Python SDK 1.3.0", Language::Python),
+    agent_on("server-python03", "python03", "an agent on the official Python SDK 0.3.26", Language::Python),
+    agent_on(
+        "server-javascript",
+        "javascript",
+        "an agent on the official JavaScript SDK 1.3.0",
+        Language::JavaScript,
+    ),
 ];
+
+const fn client(name: &'static str, peer: &'static str, language: Language) -> Suite {
+    Suite { name, peer, language, side: Side::Client }
+}
+
+const fn agent_on(name: &'static str, folder: &'static str, peer: &'static str, language: Language) -> Suite {
+    Suite { name, peer, language, side: Side::Server(folder) }
+}
 
 /// Runs every suite, or the one that is named first; what follows its name goes to its test runner.
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -55,7 +84,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     for suite in suites {
         let started = Instant::now();
         runtime.block_on(test(suite, &program, &place, options))?;
-        eprintln!("{}: passed in {} s", suite.client, started.elapsed().as_secs());
+        eprintln!("{}: passed in {} s", suite.peer, started.elapsed().as_secs());
     }
     Ok(())
 }
@@ -67,8 +96,15 @@ fn chosen(name: Option<&String>) -> Result<Vec<&'static Suite>> {
     Ok(vec![suite.with_context(|| format!("no suite is named {name}; there are {}", names()))?])
 }
 
-/// Runs one suite against a server of its own.
 async fn test(suite: &Suite, program: &Path, place: &Path, options: &[String]) -> Result<()> {
+    match suite.side {
+        Side::Client => test_server(suite, program, place, options).await,
+        Side::Server(folder) => servers::test(folder, suite.language, program, place, options).await,
+    }
+}
+
+/// Runs a client's tests against a server of their own.
+async fn test_server(suite: &Suite, program: &Path, place: &Path, options: &[String]) -> Result<()> {
     let tests = server::workspace().join("tests/interop").join(suite.name);
     let environment = place.join(suite.name);
     let mut command = match suite.language {
@@ -77,7 +113,7 @@ async fn test(suite: &Suite, program: &Path, place: &Path, options: &[String]) -
     };
     let server = Server::start(program, &fresh_store(place, suite.name)?).await?;
     command.args(options).env("A2AD_URL", format!("http://{}", server.address));
-    let tested = finish(command, TEST_LIMIT, suite.client).await;
+    let tested = finish(command, TEST_LIMIT, suite.peer).await;
     if tested.is_err() {
         eprintln!("the end of the server's log:\n{}", server.log_tail());
     }

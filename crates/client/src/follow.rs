@@ -98,7 +98,11 @@ impl<'a> Follow<'a> {
     }
 
     /// Sends the message and reads its task now and then until it is settled.
+    ///
+    /// Only a message that begins a task may be answered before the agent is done: asked to answer at once, many
+    /// agents answer with the task as it stood before the message, which waits for just that message.
     pub async fn send(client: &'a Client, mut req: SendMessage) -> Result<Self, Error> {
+        req.return_immediately &= req.message.task_id.is_none();
         client.name_task(&mut req);
         let reply = client.call(Operation::SendMessage(req.clone())).await?;
         let mut follow = Self::new(client, req, State::Done);

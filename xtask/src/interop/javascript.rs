@@ -1,6 +1,6 @@
-//! Environments for clients written in JavaScript, and Node's own test runner in them.
+//! Environments for what is written in JavaScript, and Node.js with its own test runner in them.
 //!
-//! Modules are looked up from where a test lies, so the tests are copied beside the packages; nothing is ever
+//! Modules are looked up from where a script lies, so the scripts are copied beside the packages; nothing is ever
 //! installed into the source tree.
 
 use std::ffi::OsStr;
@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use tokio::process::Command;
 
 use super::{INSTALL_LIMIT, finish, is_made, python, set_made, version};
+use crate::server;
 
 /// The oldest Node.js the SDK runs on.
 const OLDEST: u32 = 20;
@@ -24,23 +25,36 @@ struct Node {
 
 /// Node's test runner on a folder of tests, beside the packages that the folder's lock file names.
 pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
-    let node = node(tests, environment).await?;
-    packages(&node, tests, environment).await?;
-    copy_tests(tests, environment)?;
+    let mut command = node_beside(tests, environment).await?;
+    command.args(["--test", "--test-reporter=spec"]);
+    Ok(command)
+}
+
+/// A script of a folder, beside the packages that the folder's lock file names.
+pub(super) async fn script(folder: &Path, name: &str, environment: &Path) -> Result<Command> {
+    let mut command = node_beside(folder, environment).await?;
+    command.arg(name);
+    Ok(command)
+}
+
+async fn node_beside(scripts: &Path, environment: &Path) -> Result<Command> {
+    let node = node(environment).await?;
+    packages(&node, scripts, environment).await?;
+    copy_scripts(scripts, environment)?;
     let mut command = Command::new(node.node);
-    command.current_dir(environment).args(["--test", "--test-reporter=spec"]);
+    command.current_dir(environment);
     Ok(command)
 }
 
 /// The machine's Node.js if it is young enough, else one from a Python package, which brings the program along.
-async fn node(tests: &Path, environment: &Path) -> Result<Node> {
+async fn node(environment: &Path) -> Result<Node> {
     if let (Some(version), Some(_)) = (version("node").await, version("npm").await)
         && major(&version).is_some_and(|major| major >= OLDEST)
     {
         return Ok(Node { node: "node".into(), npm: "npm".into(), version });
     }
-    let own = environment.with_extension("node");
-    let interpreter = python::environment_of(&tests.join("node.txt"), &own).await?;
+    let pins = server::workspace().join("tests/interop/javascript/node.txt");
+    let interpreter = python::environment_of(&pins, &environment.with_file_name("javascript.node")).await?;
     let programs = interpreter.parent().context("an interpreter lies in a folder")?;
     let (node, npm) = (programs.join("node"), programs.join("npm"));
     let version = version(&node.to_string_lossy()).await.context("the packaged Node.js does not run")?;
@@ -52,8 +66,8 @@ fn major(version: &str) -> Option<u32> {
 }
 
 /// Installs exactly what the lock file names. It is kept, and made anew when the lock or Node.js changes.
-async fn packages(node: &Node, tests: &Path, environment: &Path) -> Result<()> {
-    let lock = fs::read_to_string(tests.join("package-lock.json")).context("cannot read the lock file")?;
+async fn packages(node: &Node, scripts: &Path, environment: &Path) -> Result<()> {
+    let lock = fs::read_to_string(scripts.join("package-lock.json")).context("cannot read the lock file")?;
     let wanted = format!("{}\n{lock}", node.version);
     if is_made(environment, &wanted) {
         return Ok(());
@@ -64,7 +78,7 @@ async fn packages(node: &Node, tests: &Path, environment: &Path) -> Result<()> {
     }
     fs::create_dir_all(environment)?;
     for file in ["package.json", "package-lock.json"] {
-        fs::copy(tests.join(file), environment.join(file))?;
+        fs::copy(scripts.join(file), environment.join(file))?;
     }
     let mut install = Command::new(&node.npm);
     install.current_dir(environment).args([
@@ -78,11 +92,11 @@ async fn packages(node: &Node, tests: &Path, environment: &Path) -> Result<()> {
     set_made(environment, &wanted)
 }
 
-fn copy_tests(tests: &Path, environment: &Path) -> Result<()> {
+fn copy_scripts(folder: &Path, environment: &Path) -> Result<()> {
     for old in scripts(environment)? {
         fs::remove_file(old)?;
     }
-    for script in scripts(tests)? {
+    for script in scripts(folder)? {
         let name = script.file_name().context("a script has a name")?;
         fs::copy(&script, environment.join(name))?;
     }

@@ -1,4 +1,4 @@
-//! Environments for clients written in Python, and pytest in them.
+//! Environments for what is written in Python, and pytest in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,14 @@ pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
     let python = environment_of(&tests.join("requirements.txt"), environment).await?;
     let mut command = Command::new(python);
     command.current_dir(tests).args(["-m", "pytest"]).env("PYTHONDONTWRITEBYTECODE", "1");
+    Ok(command)
+}
+
+/// A script of a folder, in the environment that the folder's requirements ask for.
+pub(super) async fn script(folder: &Path, name: &str, environment: &Path) -> Result<Command> {
+    let python = environment_of(&folder.join("requirements.txt"), environment).await?;
+    let mut command = Command::new(python);
+    command.arg(folder.join(name)).env("PYTHONDONTWRITEBYTECODE", "1");
     Ok(command)
 }
 

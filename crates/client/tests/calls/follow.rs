@@ -210,6 +210,18 @@ async fn an_agent_that_cannot_stream_is_asked_now_and_then() {
 }
 
 #[tokio::test]
+async fn the_answer_to_a_question_waits_for_what_it_brings() {
+    let agent = Agent::start(|_| vec![json(&result(&v1::shown("COMPLETED", &["done"])))]);
+    let client = client(&agent, Dialect::V1);
+    let mut req = SendMessage { return_immediately: true, ..send() };
+    req.message.task_id = Some("t-1".into());
+    let told = listen(Follow::send(&client, req).await.unwrap()).await.unwrap();
+    assert_eq!((told.chunks.concat().as_str(), told.end), ("done", Some(TaskState::Completed)));
+    let [request] = &agent.requests()[..] else { panic!("one call is enough") };
+    assert!(!request.body.contains("returnImmediately"), "{}", request.body);
+}
+
+#[tokio::test]
 async fn a_message_of_unknown_fate_is_sent_again_only_where_that_is_safe() {
     let agent = Agent::start(|_| vec![broken(&[])]);
     let client_ = client(&agent, Dialect::V1);

@@ -1,0 +1,115 @@
+"""A sample agent on the server of the official Python SDK, as that SDK's own samples are made.
+
+All that is on the wire is the SDK's doing. What the agent does is told in the first word it hears; the words are the
+same for every sample agent here. It says its URL in the one line it writes to stdout.
+"""
+
+import asyncio
+import socket
+
+import uvicorn
+
+from a2a.helpers import get_message_text, new_task_from_user_message, new_text_message, new_text_part
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
+from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, Message, Part
+from starlette.applications import Starlette
+
+
+class SampleExecutor(AgentExecutor):
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        word, _, rest = get_message_text(context.message).partition(' ')
+        if word == 'hello':
+            await event_queue.enqueue_event(new_text_message('Hello World'))
+            return
+        answering = context.current_task is not None
+        if not answering:
+            await event_queue.enqueue_event(new_task_from_user_message(context.message))
+        task = TaskUpdater(event_queue, context.task_id, context.context_id)
+
+        def saying(text: str) -> Message:
+            return task.new_agent_message([new_text_part(text)])
+
+        async def finish(parts: list[Part]) -> None:
+            await task.add_artifact(parts, name='result')
+            await task.complete()
+
+        if answering:
+            await finish([new_text_part(f'you said {word}')])
+        elif word == 'write':
+            await task.start_work(saying('writing'))
+            await write(task, int(rest))
+            await task.complete()
+        elif word == 'ask':
+            await task.requires_input(saying('Which currency?'))
+        elif word == 'login':
+            await task.requires_auth(saying('Who are you?'))
+        elif word == 'fail':
+            await task.failed(saying('it did not work'))
+        elif word == 'reject':
+            await task.reject(saying('not my business'))
+        elif word == 'hold':
+            await task.start_work(saying('holding'))
+            await asyncio.Event().wait()
+        elif word == 'crash':
+            raise RuntimeError('the sample agent crashed')
+        else:
+            await finish(list(context.message.parts))
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
+
+
+async def write(task: TaskUpdater, count: int) -> None:
+    """One artifact in so many chunks."""
+    for n in range(1, count + 1):
+        await task.add_artifact(
+            [new_text_part(f'chunk {n}\n')],
+            artifact_id='text',
+            name='text',
+            append=n > 1,
+            last_chunk=n == count,
+        )
+        await asyncio.sleep(0.01)
+
+
+def card(url: str) -> AgentCard:
+    return AgentCard(
+        name='Sample agent',
+        description='Does what the first word says',
+        version='1.2.3',
+        supported_interfaces=[
+            AgentInterface(url=url, protocol_binding='JSONRPC', protocol_version=version)
+            for version in ('0.3', '1.0')
+        ],
+        capabilities=AgentCapabilities(streaming=True),
+        default_input_modes=['text/plain'],
+        default_output_modes=['text/plain'],
+        skills=[
+            AgentSkill(id='write', name='Write', description='Writes chunks', tags=['text'], examples=['write 5']),
+            AgentSkill(id='ask', name='Ask', description='Asks for input', tags=['turns']),
+        ],
+    )
+
+
+def main() -> None:
+    listener = socket.create_server(('127.0.0.1', 0))
+    url = f'http://127.0.0.1:{listener.getsockname()[1]}/'
+    agent_card = card(url)
+    handler = DefaultRequestHandler(
+        agent_executor=SampleExecutor(), task_store=InMemoryTaskStore(), agent_card=agent_card
+    )
+    routes = [
+        *create_agent_card_routes(agent_card),
+        *create_jsonrpc_routes(handler, '/', enable_v0_3_compat=True),
+    ]
+    server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level='warning'))
+    print(url, flush=True)
+    server.run(sockets=[listener])
+
+
+if __name__ == '__main__':
+    main()
