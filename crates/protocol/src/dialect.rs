@@ -8,6 +8,8 @@ mod frames;
 pub mod legacy;
 pub mod merged;
 mod page;
+mod query;
+mod rest;
 pub mod v03;
 pub mod v03_proto;
 pub mod v1;

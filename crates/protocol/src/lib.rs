@@ -12,6 +12,7 @@ pub mod json;
 pub mod jsonrpc;
 pub mod model;
 pub mod operation;
+pub mod rest;
 
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, ErrorTable, Violation};

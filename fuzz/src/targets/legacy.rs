@@ -176,7 +176,7 @@ fn has_notes(raw: &RawValue) -> bool {
 }
 
 fn address() -> v03_proto::operation::Address {
-    v03_proto::operation::Address { task: Some("t".into()), config: Some("p".into()), query: Vec::new() }
+    v03_proto::operation::Address { task: Some("t".into()), config: Some("p".into()), ..Default::default() }
 }
 
 fn check_request(dialect: Dialect, operation: &Operation, exact: bool) {

@@ -4,6 +4,7 @@
 //! unset, but for the fields every reader relies on. The bytes of an event in this form are also what the
 //! store keeps: a log read years from now is read by this codec.
 
+pub mod address;
 pub mod card;
 pub mod error;
 pub mod event;

@@ -51,7 +51,7 @@ pub(crate) fn write_error(error: &Error) -> String {
 pub(crate) fn at(task: &str, config: &str, query: &[(&str, &str)]) -> Address {
     let id = |id: &str| Some(id.to_owned()).filter(|id| !id.is_empty());
     let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    Address { task: id(task), config: id(config), query: query.iter().map(pair).collect() }
+    Address { task: id(task), config: id(config), query: query.iter().map(pair).collect(), tenant: None }
 }
 
 fn written(write: impl FnOnce(&mut Writer)) -> String {

@@ -6,14 +6,14 @@
 use serde_json::value::RawValue;
 
 use crate::{
-    CancelTask, ConfigId, ContextId, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation,
-    OperationKind, PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, Violation,
+    CancelTask, ConfigId, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation, OperationKind,
+    PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, Violation,
     dialect::{
         legacy::{
             carrier,
             operation::{maybe_count, no_params},
         },
-        v1::operation::MAX_PAGE_SIZE,
+        query,
     },
     json::{
         read::{Node, Object, Path, Read},
@@ -21,23 +21,14 @@ use crate::{
     },
 };
 
-use super::{message, push, task};
+pub use crate::rest::Address;
 
-/// What a request says beside its body.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Address {
-    /// The task in the path.
-    pub task: Option<String>,
-    /// The webhook in the path.
-    pub config: Option<String>,
-    /// The pairs of the query. Of equal names the last one counts.
-    pub query: Vec<(String, String)>,
-}
+use super::{message, push, task};
 
 /// Reads a request.
 pub fn decode(kind: OperationKind, address: &Address, body: Option<&RawValue>) -> Result<Operation, Error> {
     let body = Node::new(body.unwrap_or(no_params()), &Path::Root);
-    let query = query_object(&address.query);
+    let query = query::object(&address.query);
     let query = Node::new(&query, &Path::Root).object()?;
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(decode_send(body)?),
@@ -77,7 +68,7 @@ pub fn decode(kind: OperationKind, address: &Address, body: Option<&RawValue>) -
 /// What a request says beside its body.
 pub fn address(operation: &Operation) -> Address {
     let at = |task: &TaskId| Address { task: Some(task.to_string()), ..Address::default() };
-    let pair = |name: &str, value: Option<String>| value.map(|value| (name.to_owned(), value));
+    let number = |number: Option<u32>| number.map(|number| number.to_string());
     let config = |req: &PushConfigRef| Address {
         config: req.id.as_ref().map(ToString::to_string),
         ..at(&req.task_id)
@@ -87,9 +78,7 @@ pub fn address(operation: &Operation) -> Address {
             Address::default()
         }
         Operation::GetTask(req) => Address {
-            query: pair("historyLength", least(req.history_length).map(|length| length.to_string()))
-                .into_iter()
-                .collect(),
+            query: query::pairs([("historyLength", number(least(req.history_length)))]),
             ..at(&req.id)
         },
         Operation::ListTasks(req) => Address { query: list_query(req), ..Address::default() },
@@ -98,13 +87,7 @@ pub fn address(operation: &Operation) -> Address {
         Operation::CreatePushConfig(config) => config.task_id.as_ref().map(at).unwrap_or_default(),
         Operation::GetPushConfig(req) | Operation::DeletePushConfig(req) => config(req),
         Operation::ListPushConfigs(req) => Address {
-            query: [
-                pair("pageSize", req.page_size.map(|size| size.to_string())),
-                pair("pageToken", req.page_token.clone()),
-            ]
-            .into_iter()
-            .flatten()
-            .collect(),
+            query: query::pairs([("pageSize", number(req.page_size)), ("pageToken", req.page_token.clone())]),
             ..at(&req.task_id)
         },
     }
@@ -186,63 +169,13 @@ fn least(length: Option<u32>) -> Option<u32> {
 
 /// No message is defined for it; the names are those of 1.0.
 fn decode_list(query: &Object<'_, '_>) -> Read<ListTasks> {
-    Ok(ListTasks {
-        context_id: query.text("contextId")?.map(ContextId::from),
-        status: query
-            .maybe("status", |node| numbered(node, task::decode_state))?
-            .filter(|state| *state != crate::TaskState::Unspecified),
-        page_size: query.maybe("pageSize", decode_page_size)?,
-        page_token: query.text("pageToken")?,
-        history_length: decode_history_length(query)?,
-        status_timestamp_after: query.maybe("statusTimestampAfter", decode_time)?,
-        include_artifacts: query.maybe("includeArtifacts", decode_flag)?.unwrap_or_default(),
-        tenant: None,
-    })
+    let req = query::decode_list(query, task::decode_state)?;
+    Ok(ListTasks { history_length: decode_history_length(query)?, tenant: None, ..req })
 }
 
 fn list_query(req: &ListTasks) -> Vec<(String, String)> {
-    let pairs = [
-        ("contextId", req.context_id.as_ref().map(ToString::to_string)),
-        ("status", req.status.map(|state| task::state_name(state).to_owned())),
-        ("pageSize", req.page_size.map(|size| size.to_string())),
-        ("pageToken", req.page_token.clone()),
-        ("historyLength", least(req.history_length).map(|length| length.to_string())),
-        ("statusTimestampAfter", req.status_timestamp_after.map(|after| after.to_string())),
-        ("includeArtifacts", req.include_artifacts.then(|| "true".to_owned())),
-    ];
-    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-}
-
-fn decode_page_size(node: Node<'_, '_>) -> Read<u32> {
-    match u32::try_from(node.int32()?) {
-        Ok(size @ 1..=MAX_PAGE_SIZE) => Ok(size),
-        _ => Err(node.expected(format_args!("an integer from 1 to {MAX_PAGE_SIZE}"))),
-    }
-}
-
-/// In a query everything is text: a number too.
-fn numbered<T>(node: Node<'_, '_>, read: impl Fn(Node<'_, '_>) -> Read<T>) -> Read<T> {
-    let number = node.int32().ok().map(|number| number.to_string());
-    let number: Option<&RawValue> = number.as_deref().and_then(|number| serde_json::from_str(number).ok());
-    read(node).or_else(|violation| match number {
-        Some(number) => read(Node::new(number, &Path::Root)).map_err(|_| violation),
-        None => Err(violation),
-    })
-}
-
-/// The plus of an offset may arrive as the space it stands for in a query.
-fn decode_time(node: Node<'_, '_>) -> Read<crate::Timestamp> {
-    let text = node.string()?.replace(' ', "+");
-    crate::Timestamp::parse(&text)
-        .ok_or_else(|| node.expected("an RFC 3339 timestamp such as 2026-01-02T03:04:05.678Z"))
-}
-
-fn decode_flag(node: Node<'_, '_>) -> Read<bool> {
-    match node.string()?.as_ref() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(node.expected("true or false")),
-    }
+    let req = ListTasks { history_length: least(req.history_length), ..req.clone() };
+    query::list_pairs(&req, task::state_name)
 }
 
 fn task_id(address: &Address) -> Read<TaskId> {
@@ -257,15 +190,4 @@ fn config_ref(address: &Address) -> Read<PushConfigRef> {
 fn filled<'a>(id: Option<&'a str>, field: &str) -> Read<&'a str> {
     id.filter(|id| !id.is_empty())
         .ok_or_else(|| Violation::new(field, "required, expected a non-empty string"))
-}
-
-/// The query as the object it would be in a body, so that it is read by the same rules.
-fn query_object(pairs: &[(String, String)]) -> Box<RawValue> {
-    let mut writer = Writer::new();
-    writer.object(|writer| {
-        for (name, value) in pairs {
-            writer.text(name, value);
-        }
-    });
-    serde_json::from_slice(&writer.finish()).expect("the writer writes JSON")
 }

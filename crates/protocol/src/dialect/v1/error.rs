@@ -1,7 +1,8 @@
-//! The error object of JSON-RPC answers: code, message, and typed details (A2A 9.5).
+//! Errors: the error object of JSON-RPC answers (A2A 9.5) and the body of refused HTTP+JSON requests (A2A 11.6), both with
+//! typed details.
 
 use crate::{
-    Error, ErrorKind, Timestamp, Violation,
+    Error, ErrorKind, ErrorTable, Timestamp, Violation,
     json::{
         read::{Node, Object, Read},
         write::Writer,
@@ -20,6 +21,19 @@ pub fn encode(writer: &mut Writer, error: &Error, now: Timestamp) {
         writer.text("message", &error.message);
         writer.key("data");
         encode_details(writer, error, now);
+    });
+}
+
+/// Writes the body of a refused HTTP+JSON request that is answered with this status.
+pub fn encode_status(writer: &mut Writer, error: &Error, http: u16, table: ErrorTable, now: Timestamp) {
+    writer.object(|writer| {
+        writer.key("error").object(|writer| {
+            writer.key("code").int(i64::from(http));
+            writer.text("status", error.kind.row().grpc_of(table).name());
+            writer.text("message", &error.message);
+            writer.key("details");
+            encode_details(writer, error, now);
+        });
     });
 }
 
@@ -59,13 +73,22 @@ fn encode_violations(writer: &mut Writer, violations: &[Violation]) {
 
 /// Reads an error object: the reason decides, the code where there is none. Facts are not kept.
 pub fn decode(node: Node<'_, '_>) -> Read<Error> {
+    read(&node.object()?, "data", by_code)
+}
+
+/// Reads the body of a refused HTTP+JSON request: the reason decides, the status where there is none.
+pub fn decode_status(node: Node<'_, '_>) -> Read<Error> {
     let object = node.object()?;
+    object.need("error", "an object", |node| read(&node.object()?, "details", by_status))
+}
+
+fn read(object: &Object<'_, '_>, details: &str, by_number: fn(i32) -> Option<ErrorKind>) -> Read<Error> {
     let code = object.need("code", "an integer", |node| node.int32())?;
     let message = object.text_or_empty("message")?;
     let mut reason = None;
     let mut violations = Vec::new();
-    // Peers put all kinds of things into `data`; only what is typed is looked at.
-    let _ = object.list("data", |node| {
+    // Peers put all kinds of things there; only what is typed is looked at.
+    let _ = object.list(details, |node| {
         let Ok(detail) = node.object() else { return Ok(()) };
         let is = |name: &str, value: &str| detail.text(name).is_ok_and(|text| text.as_deref() == Some(value));
         if is("@type", ERROR_INFO) && is("domain", DOMAIN) {
@@ -75,7 +98,8 @@ pub fn decode(node: Node<'_, '_>) -> Read<Error> {
         }
         Ok(())
     });
-    let kind = reason.as_deref().and_then(by_reason).or_else(|| by_code(code)).unwrap_or(ErrorKind::Internal);
+    let kind =
+        reason.as_deref().and_then(by_reason).or_else(|| by_number(code)).unwrap_or(ErrorKind::Internal);
     Ok(Error { violations, ..Error::new(kind, message) })
 }
 
@@ -87,6 +111,23 @@ fn by_reason(reason: &str) -> Option<ErrorKind> {
 fn by_code(code: i32) -> Option<ErrorKind> {
     const CATCH_ALL: i32 = -32_000;
     ErrorKind::ALL.into_iter().find(|kind| kind.row().code == code && code != CATCH_ALL)
+}
+
+/// What HTTP itself has a word for; every other refusal of the client is about its request.
+fn by_status(status: i32) -> Option<ErrorKind> {
+    match status {
+        401 => Some(ErrorKind::Unauthenticated),
+        403 => Some(ErrorKind::PermissionDenied),
+        404 => Some(ErrorKind::TaskNotFound),
+        405 => Some(ErrorKind::MethodNotFound),
+        408 | 504 => Some(ErrorKind::DeadlineExceeded),
+        413 => Some(ErrorKind::BodyTooLarge),
+        415 => Some(ErrorKind::UnsupportedMediaType),
+        429 => Some(ErrorKind::RateLimited),
+        503 => Some(ErrorKind::Unavailable),
+        400..=499 => Some(ErrorKind::InvalidRequest),
+        _ => None,
+    }
 }
 
 fn decode_violations(detail: &Object<'_, '_>) -> Read<Vec<Violation>> {

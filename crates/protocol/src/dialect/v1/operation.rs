@@ -101,7 +101,7 @@ pub fn encode(writer: &mut Writer, operation: &Operation) {
     }
 }
 
-fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
+pub(super) fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
     let object = node.object()?;
     let mut req = SendMessage {
         message: object.need("message", "a message", message::decode)?,
@@ -195,7 +195,8 @@ fn encode_list(writer: &mut Writer, req: &ListTasks) {
     });
 }
 
-fn decode_page_size(node: Node<'_, '_>) -> Read<u32> {
+/// Reads how many a page may have.
+pub(crate) fn decode_page_size(node: Node<'_, '_>) -> Read<u32> {
     let size = node.int32()?;
     match u32::try_from(size) {
         Ok(size @ 1..=MAX_PAGE_SIZE) => Ok(size),

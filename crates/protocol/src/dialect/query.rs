@@ -1,0 +1,92 @@
+//! Values of a query. Everything is text there; beyond that it is read by the rules of a body.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::{
+    ContextId, ListTasks, TaskState, Timestamp,
+    json::{
+        read::{Node, Object, Path, Read},
+        write::Writer,
+    },
+};
+
+use super::{legacy::operation::no_params, v1::operation::decode_page_size};
+
+/// The query as the object it would be in a body. What is empty says nothing.
+pub(crate) fn object(pairs: &[(String, String)]) -> Cow<'static, RawValue> {
+    if pairs.is_empty() {
+        return Cow::Borrowed(no_params());
+    }
+    let mut writer = Writer::new();
+    writer.object(|writer| {
+        for (name, value) in pairs.iter().filter(|pair| !pair.1.is_empty()) {
+            writer.text(name, value);
+        }
+    });
+    Cow::Owned(serde_json::from_slice(&writer.finish()).expect("the writer writes JSON"))
+}
+
+/// Reads which tasks are wanted; `state` reads the dialect's names of states.
+pub(crate) fn decode_list(
+    query: &Object<'_, '_>,
+    state: fn(Node<'_, '_>) -> Read<TaskState>,
+) -> Read<ListTasks> {
+    Ok(ListTasks {
+        context_id: query.text("contextId")?.map(ContextId::from),
+        // The zero value of the enum is the same as leaving the filter out.
+        status: query
+            .maybe("status", |node| numbered(node, state))?
+            .filter(|state| *state != TaskState::Unspecified),
+        page_size: query.maybe("pageSize", decode_page_size)?,
+        page_token: query.text("pageToken")?,
+        history_length: query.count("historyLength")?,
+        status_timestamp_after: query.maybe("statusTimestampAfter", decode_time)?,
+        include_artifacts: query.maybe("includeArtifacts", decode_flag)?.unwrap_or_default(),
+        tenant: query.text("tenant")?,
+    })
+}
+
+/// The pairs that say which tasks are wanted.
+pub(crate) fn list_pairs(req: &ListTasks, name: fn(TaskState) -> &'static str) -> Vec<(String, String)> {
+    pairs([
+        ("contextId", req.context_id.as_ref().map(ToString::to_string)),
+        ("status", req.status.map(|state| name(state).to_owned())),
+        ("pageSize", req.page_size.map(|size| size.to_string())),
+        ("pageToken", req.page_token.clone()),
+        ("historyLength", req.history_length.map(|length| length.to_string())),
+        ("statusTimestampAfter", req.status_timestamp_after.map(|after| after.to_string())),
+        ("includeArtifacts", req.include_artifacts.then(|| "true".to_owned())),
+    ])
+}
+
+/// The pairs that have a value.
+pub(crate) fn pairs<const N: usize>(pairs: [(&str, Option<String>); N]) -> Vec<(String, String)> {
+    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// A number in a query is text too.
+fn numbered<T>(node: Node<'_, '_>, read: impl Fn(Node<'_, '_>) -> Read<T>) -> Read<T> {
+    let number = node.int32().ok().map(|number| number.to_string());
+    let number: Option<&RawValue> = number.as_deref().and_then(|number| serde_json::from_str(number).ok());
+    read(node).or_else(|violation| match number {
+        Some(number) => read(Node::new(number, &Path::Root)).map_err(|_| violation),
+        None => Err(violation),
+    })
+}
+
+/// The plus of an offset may arrive as the space it stands for in a query.
+fn decode_time(node: Node<'_, '_>) -> Read<Timestamp> {
+    let text = node.string()?.replace(' ', "+");
+    Timestamp::parse(&text)
+        .ok_or_else(|| node.expected("an RFC 3339 timestamp such as 2026-01-02T03:04:05.678Z"))
+}
+
+fn decode_flag(node: Node<'_, '_>) -> Read<bool> {
+    match node.string()?.as_ref() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(node.expected("true or false")),
+    }
+}

@@ -1,0 +1,74 @@
+//! The dialects that have an HTTP+JSON binding, behind the dialect's name.
+
+use serde_json::value::RawValue;
+
+use crate::{
+    Error, ErrorKind, ErrorTable, Operation, OperationKind, Reply, Timestamp,
+    json::{
+        read::{Node, Read},
+        write::Writer,
+    },
+    rest::Address,
+};
+
+use super::{Dialect, Style, v1, v03_proto};
+
+impl Dialect {
+    /// Reads an HTTP+JSON request. An absent body equals an empty object.
+    pub fn decode_request(
+        self,
+        kind: OperationKind,
+        address: &Address,
+        body: Option<&RawValue>,
+    ) -> Result<Operation, Error> {
+        let operation = match self {
+            Self::V03Proto => v03_proto::operation::decode(kind, address, body),
+            Self::V1 => v1::address::decode(kind, address, body),
+            Self::Draft | Self::V03 => {
+                let text = format!("{} has no HTTP+JSON binding; use JSON-RPC", self.name());
+                Err(Error::new(ErrorKind::MethodNotFound, text))
+            }
+        }?;
+        operation.check_names(|field| field)?;
+        Ok(operation)
+    }
+
+    /// Writes the body of an HTTP+JSON request.
+    pub fn encode_request(self, writer: &mut Writer, operation: &Operation) {
+        match self {
+            Self::V1 => v1::address::encode(writer, operation),
+            _ => self.encode_operation(writer, operation),
+        }
+    }
+
+    /// Writes the body of an HTTP+JSON answer.
+    pub fn encode_response(self, writer: &mut Writer, reply: &Reply, style: Style) {
+        match reply {
+            Reply::Deleted => writer.object(|_| {}),
+            reply => self.encode_reply(writer, reply, style),
+        }
+    }
+
+    /// Writes the body of a refused HTTP+JSON request, which is answered with this status.
+    pub fn encode_refusal(
+        self,
+        writer: &mut Writer,
+        error: &Error,
+        http: u16,
+        table: ErrorTable,
+        now: Timestamp,
+    ) {
+        match self {
+            Self::V1 => v1::error::encode_status(writer, error, http, table, now),
+            _ => self.encode_error(writer, error, now),
+        }
+    }
+
+    /// Reads the body of a refused HTTP+JSON request.
+    pub fn decode_refusal(self, node: Node<'_, '_>) -> Read<Error> {
+        match self {
+            Self::V1 => v1::error::decode_status(node),
+            _ => self.decode_error(node),
+        }
+    }
+}

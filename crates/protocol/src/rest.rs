@@ -1,0 +1,77 @@
+//! HTTP+JSON requests beside their bodies: verb, path and query, both ways.
+//!
+//! A path is taken apart as it came and its pieces are percent-decoded afterwards, so that an id may hold slashes,
+//! colons and anything else. What is below `/v1` is 0.3, everything else is 1.0; what stands in the bodies is the
+//! dialects' business.
+
+mod place;
+mod text;
+
+pub use place::{Place, Resource};
+pub use text::percent_decode;
+
+use crate::{
+    Dialect, Operation, Violation,
+    dialect::{v1, v03_proto},
+};
+
+/// What a request says beside its body, decoded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Address {
+    /// The tenant before the path of 1.0.
+    pub tenant: Option<String>,
+    /// The task in the path.
+    pub task: Option<String>,
+    /// The webhook in the path.
+    pub config: Option<String>,
+    /// The pairs of the query. Of equal names the last one counts.
+    pub query: Vec<(String, String)>,
+}
+
+impl Address {
+    /// What a place and a query say.
+    pub fn read(place: &Place<'_>, query: Option<&str>) -> Result<Self, Violation> {
+        let decode = |piece: Option<&str>, field: &str| {
+            let decode = |piece| {
+                let expected = || Violation::new(field, text::EXPECTED);
+                percent_decode(piece).map(std::borrow::Cow::into_owned).ok_or_else(expected)
+            };
+            piece.map(decode).transpose()
+        };
+        let task =
+            if place.config.is_some() || place.resource == Some(Resource::Configs) { "taskId" } else { "id" };
+        Ok(Self {
+            tenant: decode(place.tenant, "tenant")?,
+            task: decode(place.task, task)?,
+            config: decode(place.config, "id")?,
+            query: query.map_or(Ok(Vec::new()), text::pairs)?,
+        })
+    }
+}
+
+/// The verb and the target of an operation, below the address of its agent; `None` where the dialect has no such
+/// binding.
+pub fn target(dialect: Dialect, operation: &Operation) -> Option<(&'static str, String)> {
+    let address = match dialect {
+        Dialect::V1 => v1::address::address(operation),
+        Dialect::V03Proto => v03_proto::operation::address(operation),
+        Dialect::Draft | Dialect::V03 => return None,
+    };
+    let (verb, resource) = Resource::of(operation.kind());
+    let mut target = String::new();
+    if let Some(tenant) = &address.tenant {
+        target.push('/');
+        text::percent_encode(&mut target, tenant);
+    }
+    if dialect == Dialect::V03Proto {
+        target.push_str("/v1");
+    }
+    resource.write(&mut target, dialect, &address);
+    for (at, (name, value)) in address.query.iter().enumerate() {
+        target.push(if at == 0 { '?' } else { '&' });
+        text::percent_encode(&mut target, name);
+        target.push('=');
+        text::percent_encode(&mut target, value);
+    }
+    Some((verb, target))
+}
