@@ -30,13 +30,14 @@ pub struct Entry {
     kind: Kind,
     frame: Bytes,
     event: OnceLock<Event>,
-    rider: Option<Rider>,
+    /// Boxed, because few entries have one.
+    rider: Option<Box<Rider>>,
 }
 
 #[derive(Debug)]
 struct Rider {
     bytes: Bytes,
-    message: OnceLock<Message>,
+    message: OnceLock<Arc<Message>>,
 }
 
 /// The log holds bytes this program did not write.
@@ -71,7 +72,7 @@ impl Entry {
             return Ok(Some(message));
         }
         match v1::event::decode_bytes(&rider.bytes) {
-            Ok(Event::Message(message)) => Ok(Some(rider.message.get_or_init(|| message))),
+            Ok(Event::Message(message)) => Ok(Some(rider.message.get_or_init(|| Arc::new(message)))),
             Ok(_) => Err(Corrupt("a rider is not a message".into())),
             Err(error) => Err(Corrupt(error.message)),
         }
@@ -83,6 +84,9 @@ impl Entry {
     }
 }
 
+/// An event to record, and the user's message that rides on it.
+pub type Line = (Event, Option<Arc<Message>>);
+
 /// The entries of one commit and the segment that holds them.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
@@ -93,37 +97,39 @@ pub struct Log {
 
 impl Log {
     /// Packs events, each with the message that rides on it.
-    pub fn pack(events: impl IntoIterator<Item = (Event, Option<Message>)>) -> Self {
-        let mut buffer = vec![FORMAT];
-        let mut marks = Vec::with_capacity(4);
-        let mut status = None;
-        for (event, rider) in events {
-            if let Event::Status(update) = &event {
-                status = update.status.timestamp.map(|at| (update.status.state, at));
-            }
-            let rider = rider.map(|message| {
-                let message = Event::Message(message);
-                let place = push(&mut buffer, RIDER, &message);
-                (place, message)
-            });
-            let kind = kind_of(&event);
-            let place = push(&mut buffer, tag(kind), &event);
-            marks.push((kind, place, event, rider));
-        }
-        if marks.is_empty() {
+    pub fn pack(events: impl IntoIterator<Item = Line>) -> Self {
+        let events: Vec<_> = events.into_iter().collect();
+        if events.is_empty() {
             return Self::default();
         }
+        let mut buffer = Vec::with_capacity(256 * events.len());
+        buffer.push(FORMAT);
+        let mut status = None;
+        let mut places = Vec::with_capacity(events.len());
+        for (event, rider) in &events {
+            if let Event::Status(update) = event {
+                status = update.status.timestamp.map(|at| (update.status.state, at));
+            }
+            let encode_rider = |message: &Arc<Message>| {
+                push(&mut buffer, RIDER, |writer| v1::event::encode_message(writer, message))
+            };
+            let rider = rider.as_ref().map(encode_rider);
+            let tag = tag(kind_of(event));
+            places.push((rider, push(&mut buffer, tag, |writer| v1::event::encode(writer, event))));
+        }
         let segment = Bytes::from(buffer);
-        let entry = |(kind, place, event, rider): (Kind, Place, Event, Option<(Place, Event)>)| {
-            let rider = rider.and_then(|(place, event)| match event {
-                Event::Message(message) => {
-                    Some(Rider { bytes: segment.slice(place), message: OnceLock::from(message) })
-                }
-                _ => None,
+        let entry = |((event, message), (rider, place)): (Line, (Option<Place>, Place))| {
+            let rider = message.zip(rider).map(|(message, place)| {
+                Box::new(Rider { bytes: segment.slice(place), message: OnceLock::from(message) })
             });
+            let kind = kind_of(&event);
             Arc::new(Entry { kind, frame: segment.slice(place), event: OnceLock::from(event), rider })
         };
-        Self { entries: marks.into_iter().map(entry).collect(), segment: segment.clone(), status }
+        Self {
+            entries: events.into_iter().zip(places).map(entry).collect(),
+            segment: segment.clone(),
+            status,
+        }
     }
 
     /// Unpacks a stored segment.
@@ -143,7 +149,7 @@ impl Log {
             }
             let bytes = segment.slice(start..end);
             match header[0] {
-                RIDER => rider = Some(Rider { bytes, message: OnceLock::new() }),
+                RIDER => rider = Some(Box::new(Rider { bytes, message: OnceLock::new() })),
                 other => {
                     let kind =
                         kind_of_tag(other).ok_or_else(|| Corrupt(format!("a record of kind {other}")))?;
@@ -191,12 +197,12 @@ const STATUS: u8 = 0x10;
 const ARTIFACT: u8 = 0x20;
 const MESSAGE: u8 = 0x21;
 
-fn push(buffer: &mut Vec<u8>, kind: u8, event: &Event) -> Place {
+fn push(buffer: &mut Vec<u8>, kind: u8, encode: impl FnOnce(&mut Writer)) -> Place {
     buffer.push(kind);
     buffer.extend_from_slice(&[0; 4]);
     let start = buffer.len();
     let mut writer = Writer::append_to(std::mem::take(buffer));
-    v1::event::encode(&mut writer, event);
+    encode(&mut writer);
     *buffer = writer.finish();
     let length = u32::try_from(buffer.len() - start).expect("a frame is bounded by the body limit");
     buffer[start - 4..start].copy_from_slice(&length.to_le_bytes());
@@ -251,7 +257,7 @@ mod tests {
     fn a_segment_unpacks_to_what_was_packed() {
         let message = Message::new("m", Role::User, vec![Part::text("hi")]);
         let log = Log::pack([
-            (status(TaskState::Submitted), Some(message.clone())),
+            (status(TaskState::Submitted), Some(Arc::new(message.clone()))),
             (status(TaskState::Working), None),
         ]);
         let read = Log::unpack(log.segment().clone()).unwrap();

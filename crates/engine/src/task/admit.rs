@@ -1,11 +1,16 @@
 //! May this message be accepted, and what does accepting it record?
 
+use std::sync::Arc;
+
 use protocol::{
     ContextId, Dialect, ErrorKind, Event, Json, Message, TaskState, Timestamp, model::StatusUpdate,
 };
 
 use super::Names;
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    log::Line,
+};
 
 /// What a message to a task that exists does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,17 +24,17 @@ pub enum FollowUp {
 }
 
 /// Records a message that becomes a task: submitted, with the message riding on it.
-pub fn start(names: &Names, message: Message, now: Timestamp) -> (Event, Option<Message>) {
-    (names.status(TaskState::Submitted, None, now), Some(stamp(names, message)))
+pub fn start(names: &Names, message: Message, now: Timestamp) -> Line {
+    (names.status(TaskState::Submitted, None, now), Some(Arc::new(stamp(names, message))))
 }
 
 /// Records a message to a task that exists: working, with the message riding on it.
-pub fn go_on(names: &Names, message: Message, now: Timestamp) -> (Event, Option<Message>) {
-    (names.status(TaskState::Working, None, now), Some(stamp(names, message)))
+pub fn go_on(names: &Names, message: Message, now: Timestamp) -> Line {
+    (names.status(TaskState::Working, None, now), Some(Arc::new(stamp(names, message))))
 }
 
 /// Adds what the client says about the task to what its message is recorded with.
-pub fn about(about: Option<&Json>, opening: (Event, Option<Message>)) -> (Event, Option<Message>) {
+pub fn about(about: Option<&Json>, opening: Line) -> Line {
     match opening {
         (Event::Status(update), message) if about.is_some() => {
             (Event::Status(StatusUpdate { metadata: about.cloned(), ..update }), message)

@@ -91,16 +91,18 @@ fn merge(old: Option<Json>, new: Option<&Json>) -> Option<Json> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use protocol::{Part, Role, Timestamp, model::ArtifactUpdate};
 
     use super::*;
-    use crate::log::Log;
+    use crate::log::{Line, Log};
 
     fn names() -> Names {
         Names { task: "t".into(), context: "c".into() }
     }
 
-    fn fold(events: Vec<(Event, Option<Message>)>) -> Task {
+    fn fold(events: Vec<Line>) -> Task {
         let mut task = begin(&names());
         for entry in Log::pack(events).entries() {
             apply(&mut task, entry).unwrap();
@@ -112,7 +114,7 @@ mod tests {
         Message::new(text, role, vec![Part::text(text)])
     }
 
-    fn chunk(text: &str, append: bool, metadata: Option<&str>) -> (Event, Option<Message>) {
+    fn chunk(text: &str, append: bool, metadata: Option<&str>) -> Line {
         let mut artifact = Artifact::new("a", vec![Part::text(text)]);
         artifact.metadata = metadata.map(|text| Json::parse(text).unwrap());
         let update = ArtifactUpdate {
@@ -130,10 +132,10 @@ mod tests {
     fn history_is_what_was_said_but_for_progress() {
         let now = Timestamp::from_millis(0);
         let task = fold(vec![
-            (names().status(TaskState::Submitted, None, now), Some(said(Role::User, "one"))),
+            (names().status(TaskState::Submitted, None, now), Some(Arc::new(said(Role::User, "one")))),
             (names().status(TaskState::Working, Some(said(Role::Agent, "progress")), now), None),
             (names().status(TaskState::InputRequired, Some(said(Role::Agent, "which")), now), None),
-            (names().status(TaskState::Working, None, now), Some(said(Role::User, "that"))),
+            (names().status(TaskState::Working, None, now), Some(Arc::new(said(Role::User, "that")))),
             (names().status(TaskState::Completed, Some(said(Role::Agent, "done")), now), None),
         ]);
         let texts: Vec<_> = task.history.iter().map(Message::text).collect();

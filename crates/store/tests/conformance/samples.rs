@@ -6,7 +6,7 @@ use bytes::Bytes;
 use engine::{
     Scope, Store,
     ids::{Tag, TaskNo},
-    log::{Entry, Log},
+    log::{Entry, Line, Log},
     store::{
         Accept, Advance, Change, Committed, Ended, Lookup, NewContext, NotCommitted, Receipt, Snapshot, Step,
         Visibility, Waiting, When, Work,
@@ -14,9 +14,6 @@ use engine::{
     task::Names,
 };
 use protocol::{Artifact, Dialect, Event, Message, Part, Role, TaskState, Timestamp, model::ArtifactUpdate};
-
-/// An event and the message that rides on it.
-pub(crate) type Line = (Event, Option<Message>);
 
 pub(crate) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
@@ -52,7 +49,7 @@ pub(crate) fn status(state: TaskState, text: &str) -> Line {
 
 /// A status with a message of the user riding on it.
 pub(crate) fn asked(state: TaskState, text: &str) -> Line {
-    (names().status(state, None, at(0)), Some(message(Role::User, text)))
+    (names().status(state, None, at(0)), Some(Arc::new(message(Role::User, text))))
 }
 
 pub(crate) fn artifact(text: &str) -> Line {

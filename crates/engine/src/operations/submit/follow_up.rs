@@ -1,6 +1,6 @@
 //! A message to a task that exists: the answer it waited for, or more to one that is being worked on.
 
-use protocol::{ErrorKind, Event, Message, Task};
+use protocol::{ErrorKind, Message, Task};
 
 use super::{
     Sending, Submitted,
@@ -11,7 +11,7 @@ use crate::{
     context::Conversation,
     error::{Error, Result},
     idempotency::{Dedupe, same_words},
-    log::{Log, Seq},
+    log::{Line, Log, Seq},
     store::{
         Advance, Among, Change, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, Step, Visibility, Waiting,
         When, Work,
@@ -87,7 +87,7 @@ async fn answer(
     when: When,
     names: Names,
     snapshot: &Snapshot,
-    opening: (Event, Option<Message>),
+    opening: Line,
 ) -> Result<Option<Submitted>> {
     let Sending { engine, call, key, .. } = sending;
     let (no, first) = (snapshot.row.no, snapshot.row.context.first);
@@ -141,7 +141,7 @@ async fn say_more(
     sending: Sending<'_>,
     names: &Names,
     snapshot: &Snapshot,
-    opening: (Event, Option<Message>),
+    opening: Line,
 ) -> Result<Option<Submitted>> {
     let Sending { engine, key, .. } = sending;
     let no = snapshot.row.no;

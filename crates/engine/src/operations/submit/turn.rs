@@ -17,7 +17,7 @@ use crate::{
     error::{Error, Result},
     feed::Watcher,
     ids::TaskNo,
-    log::Log,
+    log::{Line, Log},
     runner::{Begin, Run, Slot},
     store::{Change, Committed, Conflict, KeyUsed, NotCommitted, Visibility, Work},
     task::{Names, Standing, closed::Closed},
@@ -65,7 +65,7 @@ pub(super) enum Begun {
 pub(super) async fn begin(
     sending: Sending<'_>,
     turn: NewTurn,
-    opening: (Event, Option<Message>),
+    opening: Line,
     change: impl FnOnce(Outline) -> Change,
 ) -> Result<Begun> {
     // Boxed, because the futures of the callers hold this one and are moved as a whole, some of them several times.
@@ -79,7 +79,7 @@ pub(super) async fn begin(
 async fn begin_later(
     sending: Sending<'_>,
     turn: NewTurn,
-    opening: (Event, Option<Message>),
+    opening: Line,
     change: impl FnOnce(Outline) -> Change,
 ) -> Result<Begun> {
     let engine = sending.engine;
@@ -98,14 +98,13 @@ async fn begin_now(
     sending: Sending<'_>,
     slot: Slot,
     turn: NewTurn,
-    opening: (Event, Option<Message>),
+    opening: Line,
     change: impl FnOnce(Outline) -> Change,
 ) -> Result<Begun> {
     let Sending { engine, call, hosted, wait, .. } = sending;
     let now = engine.clock.now();
     let standing = after(&opening.0, sending);
-    let message = opening.1.clone().map(Arc::new);
-    let message = message.ok_or_else(|| Error::Broken("a turn begins with a message".into()))?;
+    let message = opening.1.clone().ok_or_else(|| Error::Broken("a turn begins with a message".into()))?;
     let traits = hosted.agent().traits();
     let begin = Begin {
         no: turn.no,
