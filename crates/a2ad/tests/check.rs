@@ -233,7 +233,7 @@ fn every_mistake_is_named_with_its_line_and_key() {
         ("[mcp.clock]\ncommand = [\"x\"]\n", "1: mcp: a2ad 0.1.0 does not serve this key yet"),
         (
             "[skills.a]\nbuiltin = \"ecko\"\n",
-            "2: skills.a.builtin: \"ecko\" is none of approver, currency, demo, echo",
+            "2: skills.a.builtin: \"ecko\" is none of adder, approver, clerk, currency, demo, echo",
         ),
         ("[skills.a]\ndescription = \"x\"\n", "1: skills.a.builtin: expected what does the work"),
         ("[skills.a]\nhttp = { url = \"x\" }\n", "2: skills.a.http: a2ad 0.1.0 does not serve this key yet"),

@@ -9,7 +9,7 @@ use a2ad::selftest::{Options, Report, examine};
 /// What the selftest has to find in order, by seed.
 const GREEN: [(&str, &[(u16, u16)]); 5] = [
     ("S0", &[(14, 15), (17, 35)]),
-    ("S1", &[(2, 3), (9, 23), (25, 39), (47, 56), (59, 68), (70, 75), (80, 86), (89, 89)]),
+    ("S1", &[(2, 3), (9, 39), (47, 56), (59, 75), (77, 77), (80, 86), (89, 89)]),
     ("S2", &[(1, 1), (11, 12), (14, 23), (26, 27), (34, 37), (40, 44)]),
     ("S3", &[(1, 2), (4, 4), (6, 7), (13, 20), (23, 24), (33, 36), (60, 62), (68, 68)]),
     ("S4", &[(2, 5), (7, 7), (17, 22), (33, 33)]),
@@ -40,7 +40,7 @@ async fn everything_that_should_be_green_is() {
     assert_eq!(report.passed(), expected);
     assert_eq!(
         report.summary(),
-        "S0 21/46 (25 not yet)\nS1 66/89 (23 not yet)\nS2 24/49 (25 not yet)\nS3 23/68 (45 not yet)\n\
+        "S0 21/46 (25 not yet)\nS1 69/89 (20 not yet)\nS2 24/49 (25 not yet)\nS3 23/68 (45 not yet)\n\
          S4 12/42 (1 by test, 29 not yet)\n"
     );
     assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());

@@ -3,10 +3,14 @@
 
 #[cfg(feature = "fault-agents")]
 mod abort;
+mod adder;
 mod approver;
+mod clerk;
 mod currency;
 mod demo;
 mod echo;
+mod plotter;
+mod reminder;
 mod router;
 mod slow_writer;
 mod tck;
@@ -16,19 +20,27 @@ use std::sync::Arc;
 use engine::{Agent, Hosted, Profile};
 use protocol::model::AgentSkill;
 
+pub use adder::Adder;
 pub use approver::Approver;
+pub use clerk::Clerk;
 pub use currency::Currency;
 pub use echo::Echo;
+pub use plotter::Plotter;
+pub use reminder::Reminder;
 pub use router::{Route, Router};
 pub use slow_writer::SlowWriter;
 pub use tck::Tck;
 
 /// The names of the built-in agents.
 pub const BUILTIN: &[&str] = &[
+    "adder",
     "approver",
+    "clerk",
     "currency",
     "demo",
     "echo",
+    "plotter",
+    "reminder",
     "slow-writer",
     "tck",
     #[cfg(feature = "fault-agents")]
@@ -49,10 +61,14 @@ pub const DEMO: &[&str] = &[
 /// The built-in agent of a name.
 pub fn builtin(name: &str) -> Option<Arc<dyn Agent>> {
     Some(match name {
+        "adder" => Arc::new(Adder),
         "approver" => Arc::new(Approver),
+        "clerk" => Arc::new(Clerk),
         "currency" => Arc::new(Currency),
         "demo" => Arc::new(demo::router()),
         "echo" => Arc::new(Echo),
+        "plotter" => Arc::new(Plotter),
+        "reminder" => Arc::new(Reminder),
         "slow-writer" => Arc::new(SlowWriter),
         "tck" => Arc::new(Tck::from_environment()),
         #[cfg(feature = "fault-agents")]
@@ -64,10 +80,14 @@ pub fn builtin(name: &str) -> Option<Arc<dyn Agent>> {
 /// How the built-in agent of a name presents itself, under that name.
 pub fn profile(name: &str) -> Option<Profile> {
     let (title, description, skills, modes) = match name {
+        "adder" => ("Adder", adder::ABOUT, adder::skills(), TEXT),
         "approver" => ("Approver", approver::ABOUT, approver::skills(), TEXT_AND_DATA),
+        "clerk" => ("Clerk", clerk::ABOUT, clerk::skills(), TEXT_AND_DATA),
         "currency" => ("Currency", currency::ABOUT, currency::skills(), TEXT_AND_DATA),
         "demo" => ("Demo", demo::ABOUT, demo::skills(), ANYTHING),
         "echo" => ("Echo", echo::ABOUT, echo::skills(), ANYTHING),
+        "plotter" => ("Plotter", plotter::ABOUT, plotter::skills(), TEXT),
+        "reminder" => ("Reminder", reminder::ABOUT, reminder::skills(), ANYTHING),
         "slow-writer" => ("Slow writer", slow_writer::ABOUT, slow_writer::skills(), TEXT),
         "tck" => ("TCK", tck::ABOUT, tck::skills(), ANYTHING),
         #[cfg(feature = "fault-agents")]
@@ -75,14 +95,18 @@ pub fn profile(name: &str) -> Option<Profile> {
         _ => return None,
     };
     let modes: Vec<String> = modes.iter().map(|&mode| mode.into()).collect();
+    let output_modes = match name {
+        "plotter" => plotter::FORMS.iter().map(|&form| form.into()).collect(),
+        _ => modes.clone(),
+    };
     Some(Profile {
         id: name.into(),
         name: title.into(),
         description: description.into(),
         version: env!("CARGO_PKG_VERSION").into(),
         skills,
-        input_modes: modes.clone(),
-        output_modes: modes,
+        input_modes: modes,
+        output_modes,
     })
 }
 

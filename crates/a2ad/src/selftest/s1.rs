@@ -5,11 +5,12 @@ mod errors;
 mod methods;
 mod model;
 mod sample;
+mod stances;
 mod streams;
 
 use super::{
     Item, Seed,
-    Step::{Bindings, Client, Identity, Orchestration, Product, Push, Tools},
+    Step::{Bindings, Client, Identity, Product, Push, Tools},
     not_yet, wire,
 };
 
@@ -50,7 +51,7 @@ const ITEMS: &[Item] = &[
     wire!(21, "a status has a state and a date and time", model::status_members),
     wire!(22, "every state on the wire is one of the seven", model::states_of_the_draft),
     wire!(23, "the client makes the task, the server alone changes its status", model::server_sets_status),
-    not_yet(24, "an agent answers, schedules, rejects, negotiates, asks, delegates", Orchestration),
+    wire!(24, "an agent answers, schedules, rejects, negotiates, asks, delegates", stances::all),
     wire!(25, "a finished task goes on under the same id and makes a new artifact", model::continued),
     wire!(26, "a message has a role, parts and metadata", model::message_members),
     wire!(27, "text, file by bytes or uri, data, each with metadata", model::part_kinds),
@@ -97,7 +98,7 @@ const ITEMS: &[Item] = &[
     wire!(66, "-32002 Task cannot be canceled", errors::not_cancelable),
     wire!(67, "-32003 Push Notification is not supported", errors::no_push),
     wire!(68, "-32004 This operation is not supported", errors::unsupported),
-    not_yet(69, "-32005 where the client takes nothing the skill can give", Bindings),
+    wire!(69, "-32005 where the client takes nothing the skill can give", errors::content_types),
     wire!(70, "codes of our own are between -32099 and -32000", errors::own_codes),
     wire!(71, "an error of a stream is a JSON-RPC error in an event", streams::error_event),
     // The published schema.
@@ -106,7 +107,7 @@ const ITEMS: &[Item] = &[
     wire!(74, "sessionId is a string", methods::session_is_text),
     wire!(75, "a file has bytes or a uri, never both, never none", errors::file_content),
     not_yet(76, "what a webhook's authentication says beyond the schema is kept", Push),
-    not_yet(77, "acceptedOutputModes is heard", Bindings),
+    wire!(77, "unknown members are let pass, and acceptedOutputModes is heard", methods::output_modes),
     // MCP.
     not_yet(78, "agents are MCP resources", Tools),
     not_yet(79, "tools by MCP and agents by A2A side by side", Tools),

@@ -9,4 +9,5 @@ mod currency;
 mod demo;
 mod echo;
 mod slow_writer;
+mod stances;
 mod tck;

@@ -92,6 +92,19 @@ pub(super) async fn unsupported(at: &Fixture) -> Checked {
     is_bare_error(&answer, -32004, "This operation is not supported")
 }
 
+/// The writer gives text, whoever asks and however.
+pub(super) async fn content_types(at: &Fixture) -> Checked {
+    let door = at.root("slow-writer")?;
+    for modes in [r#"["image/png"]"#, r#"["file","data"]"#, r#"["video/*"]"#] {
+        let task = fresh();
+        let more = format!(r#","acceptedOutputModes":{modes}"#);
+        let answer = door.send(&task, &text("the sea sections=1 delay=1ms"), &more).await?;
+        is_bare_error(&answer, -32005, "Incompatible content types")?;
+        is_bare_error(&door.get(&task).await?, -32001, "Task not found")?;
+    }
+    Ok(())
+}
+
 /// Every error that can be had is one of JSON-RPC's own or stays in the range that is left to implementations.
 pub(super) async fn own_codes(at: &Fixture) -> Checked {
     let door = at.root("echo")?;

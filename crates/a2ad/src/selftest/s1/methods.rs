@@ -162,9 +162,9 @@ pub(super) async fn structured_question(at: &Fixture) -> Checked {
 }
 
 pub(super) async fn with_a_file(at: &Fixture) -> Checked {
-    let door = at.root("slow-writer")?;
+    let door = at.root("reminder")?;
     let task = fresh();
-    let message = r#"{"role":"user","parts":[{"type":"text","text":"this paper sections=2 delay=150ms"},
+    let message = r#"{"role":"user","parts":[{"type":"text","text":"this paper in=300ms"},
         {"type":"file","file":{"mimeType":"application/pdf","bytes":"JVBERi0xLjcKJeLjz9MK"}}]}"#;
     door.send(&task, message, r#","async":true"#).await?.state("working")?;
     let word = |answer: &Answer| {
@@ -172,7 +172,7 @@ pub(super) async fn with_a_file(at: &Fixture) -> Checked {
     };
     door.until(&task, "working, with a word about it", word).await?;
     let done = door.until_state(&task, "completed").await?;
-    done.must(done.count("result.artifacts") == 1, "an artifact")
+    done.is("result.artifacts.0.parts.1.file.bytes", "JVBERi0xLjcKJeLjz9MK")
 }
 
 /// Members that the schema does not name fail: a wrong name would pass for a stranger.
@@ -230,4 +230,20 @@ pub(super) async fn session_is_text(at: &Fixture) -> Checked {
     }
     let params = door.params(&fresh(), &text("hello"), r#","sessionId":"a""#);
     door.post(&request("tasks/send", &params)).await?.is("result.sessionId", "a")
+}
+
+/// What is not in the schema does no harm, and one such member counts: which modes the client takes.
+pub(super) async fn output_modes(at: &Fixture) -> Checked {
+    let (writer, plotter) = (at.root("slow-writer")?, at.root("plotter")?);
+    let said = |more: &str| format!(r#","pet":{{"name":"Rex"}},"colour":null{more}"#);
+    let sea = text("the sea sections=1 delay=1ms");
+    for modes in
+        ["", r#","acceptedOutputModes":["text"]"#, r#","acceptedOutputModes":["image/png","text/plain"]"#]
+    {
+        writer.send(&fresh(), &sea, &said(modes)).await?.state("completed")?;
+    }
+    let image = r#","acceptedOutputModes":["image/svg+xml"]"#;
+    writer.send(&fresh(), &sea, &said(image)).await?.fails(-32005)?;
+    let drawn = plotter.send(&fresh(), &text("3 1 2 as svg"), &said(image)).await?;
+    drawn.is("result.artifacts.0.parts.0.file.mimeType", "image/svg+xml")
 }

@@ -1,0 +1,105 @@
+//! Negotiates the modality: draws numbers as text or as SVG, and asks which when it is to be something else.
+
+use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::{Artifact, Content, Json, Part, model::AgentSkill};
+
+/// The plotter agent. `as FORM` in the text asks for a form; numbers are what is drawn.
+pub struct Plotter;
+
+/// How many numbers are drawn, and how far a bar goes.
+const MAX_BARS: usize = 100;
+const MAX_LENGTH: u32 = 1_000;
+
+pub(super) const ABOUT: &str =
+    "Draws numbers as bars, in text or as SVG, and says so when asked for another form";
+
+/// What it gives.
+pub(super) const FORMS: &[&str] = &["text/plain", "image/svg+xml"];
+
+pub(super) fn skills() -> Vec<AgentSkill> {
+    let examples = ["3 1 2", "3 1 2 as svg"];
+    vec![super::skill("plotter", "Plotter", ABOUT, &["plot", "chart", "draw"], &examples)]
+}
+
+impl Agent for Plotter {
+    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+        async move {
+            let text = turn.message.text();
+            // What was to be drawn before the question came up.
+            let saved = turn.saved.as_deref().map(|saved| numbers(&String::from_utf8_lossy(saved)));
+            let bars = saved.filter(|bars| !bars.is_empty()).unwrap_or_else(|| numbers(&text));
+            if bars.is_empty() {
+                return Outcome::NeedInput { message: turn.reply_text("Which numbers? Such as: 3 1 2") };
+            }
+            let Some(form) = Form::asked(&text, turn.saved.is_some()) else {
+                let kept: Vec<String> = bars.iter().map(u32::to_string).collect();
+                out.say([Update::Working(None), Update::Save(kept.join(" ").into())]).await;
+                let question = format!("I cannot draw that; I give {}. Which one?", FORMS.join(" or "));
+                let offered = Json::parse(r#"{"offeredModes":["text/plain","image/svg+xml"]}"#);
+                let parts = [Part::text(question)].into_iter().chain(offered.ok().map(Part::data));
+                return Outcome::NeedInput { message: turn.reply(parts.collect()) };
+            };
+            let artifact = Artifact::new("plot", vec![form.draw(&bars)]);
+            out.say([
+                Update::Artifact { artifact, append: false, last: true },
+                Update::Save(Vec::new().into()),
+            ])
+            .await;
+            Outcome::done()
+        }
+        .boxed()
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { overlap: true, ..Traits::default() }
+    }
+}
+
+fn numbers(text: &str) -> Vec<u32> {
+    let numbers =
+        text.split(|character: char| !character.is_ascii_digit()).filter_map(|word| word.parse().ok());
+    numbers.map(|number: u32| number.min(MAX_LENGTH)).take(MAX_BARS).collect()
+}
+
+#[derive(Clone, Copy)]
+enum Form {
+    Text,
+    Svg,
+}
+
+impl Form {
+    /// The form behind `as`, or the one that answers the question; text where nothing is said.
+    fn asked(text: &str, is_answer: bool) -> Option<Self> {
+        let text = text.to_lowercase();
+        let named = text.rsplit_once("as ").map(|(_, form)| form);
+        let form = named.or(is_answer.then_some(text.as_str())).map(str::trim);
+        match form {
+            None | Some("text" | "text/plain") => Some(Self::Text),
+            Some("svg" | "image/svg+xml") => Some(Self::Svg),
+            Some(_) => None,
+        }
+    }
+
+    fn draw(self, bars: &[u32]) -> Part {
+        match self {
+            Self::Text => {
+                let bar = |length: &u32| format!("{} {length}\n", "#".repeat(*length as usize));
+                Part::text(bars.iter().map(bar).collect::<String>())
+            }
+            Self::Svg => Part {
+                media_type: Some("image/svg+xml".into()),
+                filename: Some("plot.svg".into()),
+                ..Part::new(Content::Raw(svg(bars).into_bytes()))
+            },
+        }
+    }
+}
+
+fn svg(bars: &[u32]) -> String {
+    let bar = |(at, length): (usize, &u32)| {
+        format!(r#"<rect y="{}" width="{}" height="8"/>"#, at * 10, length * 10)
+    };
+    let bars: String = bars.iter().enumerate().map(bar).collect();
+    format!(r#"<svg xmlns="http://www.w3.org/2000/svg">{bars}</svg>"#)
+}

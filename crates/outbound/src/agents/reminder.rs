@@ -1,0 +1,48 @@
+//! Schedules: says at once when it will be done, and does it then.
+
+use std::time::Duration;
+
+use engine::{Agent, Outcome, Traits, Turn, Updates};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::{Artifact, Content, Part, model::AgentSkill};
+
+/// The reminder agent. `in=Nms` in the text says when; a second is what it takes without. What comes with the text
+/// comes back with the reminder.
+pub struct Reminder;
+
+const MAX_MILLIS: u64 = 300_000;
+
+pub(super) const ABOUT: &str = "Schedules a reminder: says when it comes, and gives it then";
+
+pub(super) fn skills() -> Vec<AgentSkill> {
+    let examples = ["stretch", "stretch in=5000ms"];
+    vec![super::skill("reminder", "Reminder", ABOUT, &["remind", "later"], &examples)]
+}
+
+impl Agent for Reminder {
+    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+        async move {
+            let (what, wait) = read(&turn.message.text());
+            let promise = format!("Scheduled, to be done in {} ms: {what}", wait.as_millis());
+            out.working(Some(turn.reply_text(promise))).await;
+            tokio::time::sleep(wait).await;
+            let files = turn.message.parts.iter().filter(|part| !matches!(part.content, Content::Text(_)));
+            let reminder = [Part::text(format!("Remember: {what}"))].into_iter().chain(files.cloned());
+            out.artifact(Artifact::new("reminder", reminder.collect())).await;
+            Outcome::done()
+        }
+        .boxed()
+    }
+
+    fn traits(&self) -> Traits {
+        Traits { overlap: true, ..Traits::default() }
+    }
+}
+
+/// What to be reminded of, and after how long.
+fn read(text: &str) -> (String, Duration) {
+    let millis = |word: &str| word.strip_prefix("in=")?.trim_end_matches("ms").parse::<u64>().ok();
+    let wait = text.split_whitespace().find_map(millis).unwrap_or(1_000).min(MAX_MILLIS);
+    let what: Vec<&str> = text.split_whitespace().filter(|word| !word.starts_with("in=")).collect();
+    (what.join(" "), Duration::from_millis(wait))
+}
