@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod fuzz;
+mod r#gen;
 mod http;
 mod interop;
 mod run;
@@ -28,6 +29,7 @@ const VERBS: &[Verb] = &[
         bench::run,
     ),
     ("interop", "run the tests of other people's clients", |args| interop::run(&args)),
+    ("gen", "the Rust of the protobuf files: gen [--check]", |args| r#gen::run(&args)),
     ("fuzz", "feed the decoders and the task rules: fuzz [ID] [--inputs N] [--seed S]", fuzz::run),
 ];
 

@@ -3,7 +3,35 @@
 //! [`Service`] chooses, as [`Dialect`] does for JSON. Everything here is bytes to values and back; who calls which
 //! path, and how a stream is framed, is the binding's business.
 
-use crate::{Dialect, Error, ErrorKind, Event, Operation, OperationKind, Reply, Timestamp};
+mod card;
+mod packed;
+mod read;
+mod security;
+mod status;
+mod v03;
+mod v1;
+mod values;
+mod wire;
+
+#[rustfmt::skip]
+#[allow(
+    clippy::all,
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    reason = "made by `cargo xtask gen`; what is used of it is decided here"
+)]
+mod generated {
+    pub(super) mod v03;
+    pub(super) mod v1;
+}
+
+pub use status::{decode_status, encode_status, kind_of_code};
+
+use crate::{Dialect, Error, ErrorKind, Event, Operation, OperationKind, Reply, Violation};
+
+/// The descriptors of both services and of what they import, for reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!("grpc/generated/descriptors.bin");
 
 /// A service of the protocol's protobuf files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,54 +99,75 @@ impl Service {
 
     /// Reads the request of an operation. What is wrong with it is named by the field, as in JSON.
     pub fn decode_operation(self, kind: OperationKind, body: &[u8]) -> Result<Operation, Error> {
-        let _ = (kind, body);
-        Err(missing())
+        match self {
+            Self::V1 => {
+                let operation = v1::operation::decode(kind, body)?;
+                operation.check_names(|field| field)?;
+                Ok(operation)
+            }
+            Self::V03 => {
+                let operation = v03::operation::decode(kind, body)?;
+                operation.check_names(|field| v03::operation::field(kind, field))?;
+                Ok(operation)
+            }
+        }
     }
 
     /// Writes the request of an operation; nothing where the service has no such method.
     pub fn encode_operation(self, operation: &Operation) -> Vec<u8> {
-        let _ = operation;
-        Vec::new()
+        match self {
+            Self::V1 => v1::operation::encode(operation),
+            Self::V03 => v03::operation::encode(operation),
+        }
     }
 
     /// Writes an answer.
     pub fn encode_reply(self, reply: &Reply) -> Vec<u8> {
-        let _ = reply;
-        Vec::new()
+        match self {
+            Self::V1 => v1::reply::encode(reply),
+            Self::V03 => v03::reply::encode(reply),
+        }
     }
 
     /// Reads the answer to an operation of this kind.
     pub fn decode_reply(self, kind: OperationKind, body: &[u8]) -> Result<Reply, Error> {
-        let _ = (kind, body);
-        Err(missing())
+        match self {
+            Self::V1 => v1::reply::decode(kind, body),
+            Self::V03 => v03::reply::decode(kind, body),
+        }
     }
 
     /// Writes one message of a stream.
     pub fn encode_event(self, event: &Event) -> Vec<u8> {
-        let _ = event;
-        Vec::new()
+        match self {
+            Self::V1 => v1::encode_event(event),
+            Self::V03 => v03::encode_event(event),
+        }
     }
 
     /// Reads one message of a stream.
     pub fn decode_event(self, body: &[u8]) -> Result<Event, Error> {
-        let _ = body;
-        Err(missing())
+        match self {
+            Self::V1 => v1::decode_event(body),
+            Self::V03 => v03::decode_event(body),
+        }
+    }
+
+    /// The refusal of an operation the service has no method for.
+    fn has_no(self, kind: OperationKind) -> Error {
+        let known: Vec<&str> = self.methods().iter().map(|row| row.0).collect();
+        let text = format!("no method for {kind:?}; {} has {}", self.name(), known.join(", "));
+        Error::new(ErrorKind::MethodNotFound, text)
     }
 }
 
-/// Writes `google.rpc.Status`, what `grpc-status-details-bin` carries: the code, the message, ErrorInfo, and the
-/// fields at fault.
-pub fn encode_status(error: &Error, code: i32, now: Timestamp) -> Vec<u8> {
-    let _ = (error, code, now);
-    Vec::new()
+/// Reads one message, whatever its fields say.
+fn message<M: prost::Message + prost::Name + Default>(body: &[u8]) -> Result<M, Error> {
+    M::decode(body)
+        .map_err(|error| Violation::new("", format_args!("expected {}: {error}", M::full_name())).into())
 }
 
-/// Reads `google.rpc.Status`: the reason decides, the code where there is none.
-pub fn decode_status(bytes: &[u8]) -> Option<Error> {
-    let _ = bytes;
-    None
-}
-
-fn missing() -> Error {
-    Error::new(ErrorKind::UnsupportedOperation, "this service is not there yet")
+/// The refusal to read the answer of an operation that streams.
+fn not_one_answer() -> Error {
+    Violation::new("", "expected a stream, not one answer").into()
 }

@@ -32,6 +32,11 @@ impl Json {
         compact(raw.get()).map(|text| Self(text.into()))
     }
 
+    /// Keeps text that is known to be one compact value within the bounds.
+    pub(crate) fn from_checked(text: String) -> Self {
+        Self(text.into())
+    }
+
     /// The JSON text.
     pub fn as_str(&self) -> &str {
         &self.0

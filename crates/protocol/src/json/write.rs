@@ -141,13 +141,15 @@ impl Writer {
         }
     }
 
-    fn open(&mut self, bracket: u8) {
+    /// Begins an object or an array, for who cannot wrap what is inside in a closure.
+    pub(crate) fn open(&mut self, bracket: u8) {
         self.separate();
         self.out.push(bracket);
         self.comma = false;
     }
 
-    fn close(&mut self, bracket: u8) {
+    /// Ends it.
+    pub(crate) fn close(&mut self, bracket: u8) {
         self.out.push(bracket);
         self.comma = true;
     }

@@ -21,7 +21,7 @@ use crate::{
 use security::{Form, Schemes};
 
 /// What a card speaks that names no version: the field came with 0.2.5.
-const UNNAMED_VERSION: &str = "0.2";
+pub(crate) const UNNAMED_VERSION: &str = "0.2";
 
 /// Whether the agent speaks this generation anywhere; where it does not, it has no card of it.
 pub fn offered(card: &AgentCard) -> bool {
@@ -170,7 +170,7 @@ fn modes<'a>(modes: &'a [String], style: &CardStyle) -> Cow<'a, [String]> {
 }
 
 /// These generations do not tell an empty text from none.
-fn filled(text: Option<&String>) -> Option<&str> {
+pub(crate) fn filled(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
 

@@ -19,8 +19,7 @@ const REFERENCES: &str = "referenceTaskIds";
 pub fn decode(node: Node<'_, '_>) -> Read<Message> {
     let object = node.object()?;
     let what = "ROLE_USER or ROLE_AGENT";
-    let (metadata, reference_task_ids) =
-        carrier::take_note(object.json_object("metadata")?, &[REFERENCES], decode_references);
+    let (metadata, reference_task_ids) = take_references(object.json_object("metadata")?);
     Ok(Message {
         id: object.text_or_empty("messageId")?.into(),
         role: object.need("role", what, |node| node.one_of(what, &ROLES))?,
@@ -30,7 +29,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Message> {
         },
         context_id: object.text("contextId")?.map(ContextId::from),
         task_id: object.text("taskId")?.map(TaskId::from),
-        reference_task_ids: reference_task_ids.unwrap_or_default(),
+        reference_task_ids,
         extensions: object.texts("extensions")?,
         metadata,
     })
@@ -61,12 +60,18 @@ pub(super) fn encode_parts(writer: &mut Writer, parts: &[Part]) {
     writer.array(parts, encode_part);
 }
 
+/// Takes the tasks a message speaks of out of its metadata.
+pub(crate) fn take_references(metadata: Option<Json>) -> (Option<Json>, Vec<TaskId>) {
+    let (metadata, references) = carrier::take_note(metadata, &[REFERENCES], decode_references);
+    (metadata, references.unwrap_or_default())
+}
+
 fn decode_references(note: &Object<'_, '_>) -> Read<Vec<TaskId>> {
     note.list(REFERENCES, |node| node.filled_string().map(TaskId::from))
 }
 
 /// The metadata of a message with the tasks it speaks of.
-fn noted(message: &Message) -> Option<Json> {
+pub(crate) fn noted(message: &Message) -> Option<Json> {
     if message.reference_task_ids.is_empty() {
         return message.metadata.clone();
     }

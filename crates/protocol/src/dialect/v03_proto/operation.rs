@@ -151,7 +151,7 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
 }
 
 /// Peers refuse members they do not know, so the skill is asked for in the metadata.
-fn with_skill(req: &SendMessage) -> Option<Json> {
+pub(crate) fn with_skill(req: &SendMessage) -> Option<Json> {
     let Some(skill) = &req.skill else { return req.metadata.clone() };
     let quoted = serde_json::to_string(skill).expect("a string can always be written to memory");
     carrier::with_member(req.metadata.as_ref(), "skillId", &quoted)
@@ -163,7 +163,7 @@ fn decode_history_length(object: &Object<'_, '_>) -> Read<Option<u32>> {
 }
 
 /// The least that can be asked for: there is no word for nothing at all.
-fn least(length: Option<u32>) -> Option<u32> {
+pub(crate) fn least(length: Option<u32>) -> Option<u32> {
     length.map(|length| length.max(1))
 }
 

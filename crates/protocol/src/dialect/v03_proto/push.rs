@@ -9,8 +9,8 @@ use crate::{
     },
 };
 
-const TASKS: &str = "tasks/";
-const CONFIGS: &str = "/pushNotificationConfigs/";
+pub(crate) const TASKS: &str = "tasks/";
+pub(crate) const CONFIGS: &str = "/pushNotificationConfigs/";
 /// What a task in the body should have been.
 const OTHER_TASK: &str = "the task of the path";
 
@@ -39,15 +39,18 @@ pub fn decode_created(node: Node<'_, '_>, task: &TaskId) -> Read<PushConfig> {
 /// Writes a config in its wrapping.
 pub fn encode(writer: &mut Writer, config: &PushConfig) {
     writer.object(|writer| {
-        if let Some(task) = &config.task_id {
-            let name = match &config.id {
-                Some(id) => format!("{TASKS}{task}{CONFIGS}{id}"),
-                None => format!("{TASKS}{task}"),
-            };
-            writer.text("name", &name);
-        }
+        writer.maybe_text("name", name(config).as_deref());
         encode_bare(writer.key("pushNotificationConfig"), config);
     });
+}
+
+/// The resource name of a config whose task is known.
+pub(crate) fn name(config: &PushConfig) -> Option<String> {
+    let task = config.task_id.as_ref()?;
+    Some(match &config.id {
+        Some(id) => format!("{TASKS}{task}{CONFIGS}{id}"),
+        None => format!("{TASKS}{task}"),
+    })
 }
 
 /// Reads the config alone; the one that rides on a message has no wrapping.
@@ -94,7 +97,7 @@ fn same_task(object: &Object<'_, '_>, field: &str, task: &TaskId) -> Read<()> {
 
 /// The task and the config of `tasks/{task}/pushNotificationConfigs/{config}`, or the first half. Ids may have
 /// slashes in them, so the config's own id, where it is known, tells where the name divides.
-fn parse_name(name: &str, known: Option<&ConfigId>) -> (Option<TaskId>, Option<ConfigId>) {
+pub(crate) fn parse_name(name: &str, known: Option<&ConfigId>) -> (Option<TaskId>, Option<ConfigId>) {
     let filled = |text: &&str| !text.is_empty();
     let name = name.strip_prefix(TASKS).unwrap_or_default();
     let divided = known.and_then(|id| name.strip_suffix(id.as_str())?.strip_suffix(CONFIGS));

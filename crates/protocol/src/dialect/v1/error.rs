@@ -9,9 +9,9 @@ use crate::{
     },
 };
 
-const DOMAIN: &str = "a2a-protocol.org";
-const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
-const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
+pub(crate) const DOMAIN: &str = "a2a-protocol.org";
+pub(crate) const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+pub(crate) const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 
 /// Writes the error object.
 pub fn encode(writer: &mut Writer, error: &Error, now: Timestamp) {
@@ -103,7 +103,8 @@ fn read(object: &Object<'_, '_>, details: &str, by_number: fn(i32) -> Option<Err
     Ok(Error { violations, ..Error::new(kind, message) })
 }
 
-fn by_reason(reason: &str) -> Option<ErrorKind> {
+/// Which error a reason of ours means.
+pub(crate) fn by_reason(reason: &str) -> Option<ErrorKind> {
     ErrorKind::ALL.into_iter().find(|kind| kind.row().reason == reason)
 }
 

@@ -51,13 +51,18 @@ pub(crate) const URL: &str = "an absolute http or https URL";
 /// Reads the address of a webhook.
 pub(crate) fn decode_url(node: Node<'_, '_>) -> Read<String> {
     let url = node.filled_string()?;
+    if is_url(&url) { Ok(url) } else { Err(node.expected(URL)) }
+}
+
+/// Whether this can be the address of a webhook.
+pub(crate) fn is_url(url: &str) -> bool {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let web = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
     let has_host = web && !host.is_empty() && !host.starts_with(':');
     let clean = !url.contains(|character: char| character.is_whitespace() || character.is_control());
-    if has_host && clean { Ok(url) } else { Err(node.expected(URL)) }
+    has_host && clean
 }
 
 fn decode_auth(node: Node<'_, '_>) -> Result<PushAuth, Violation> {

@@ -51,22 +51,30 @@ pub(crate) fn generation(version: &str) -> Option<Dialect> {
 /// Reads the addresses; `version` is what a card that names none speaks.
 pub(crate) fn decode(object: &Object<'_, '_>, version: &str) -> Read<Vec<AgentInterface>> {
     let version = object.text("protocolVersion")?.unwrap_or_else(|| version.to_owned());
-    let interface = |url, transport: Option<String>| AgentInterface {
+    let main = (object.need_text("url")?, object.text("preferredTransport")?);
+    let others = object.list("additionalInterfaces", |node| {
+        let object = node.object()?;
+        Ok((object.need_text("url")?, object.text("transport")?))
+    })?;
+    Ok(assemble(main, others, &version))
+}
+
+/// An address and the transport it names, if it names one.
+pub(crate) type Address = (String, Option<String>);
+
+/// The addresses of a card, the preferred one first, each once.
+pub(crate) fn assemble(main: Address, others: Vec<Address>, version: &str) -> Vec<AgentInterface> {
+    let interface = |(url, transport): Address| AgentInterface {
         url,
         binding: transport.unwrap_or_else(|| DEFAULT_TRANSPORT.to_owned()),
         tenant: None,
-        version: version.clone(),
+        version: version.to_owned(),
     };
-    let main = interface(object.need_text("url")?, object.text("preferredTransport")?);
-    let others = object.list("additionalInterfaces", |node| {
-        let object = node.object()?;
-        Ok(interface(object.need_text("url")?, object.text("transport")?))
-    })?;
     // Cards of that time list the preferred address among the others too.
     let mut seen = HashSet::new();
-    let mut interfaces = [vec![main], others].concat();
+    let mut interfaces: Vec<_> = std::iter::once(main).chain(others).map(interface).collect();
     interfaces.retain(|interface| seen.insert((interface.url.clone(), interface.binding.clone())));
-    Ok(interfaces)
+    interfaces
 }
 
 /// Writes the addresses.
@@ -85,7 +93,7 @@ pub(crate) fn encode(writer: &mut Writer, reach: &Reach<'_>, style: &CardStyle) 
 }
 
 /// Interfaces name a version without its patch, cards of 0.3 with it.
-fn version<'a>(version: &'a str, style: &CardStyle) -> Cow<'a, str> {
+pub(crate) fn version<'a>(version: &'a str, style: &CardStyle) -> Cow<'a, str> {
     let short = version.match_indices('.').nth(1).map_or(version, |(patch, _)| &version[..patch]);
     match (style.short_version, version) {
         (true, _) => Cow::Borrowed(short),

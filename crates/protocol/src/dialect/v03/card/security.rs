@@ -135,7 +135,7 @@ pub(crate) fn encode_requirements(writer: &mut Writer, requirements: &[SecurityR
 }
 
 /// Devices are asked for their code since 1.0.
-fn can_be_said(scheme: &SecurityScheme) -> bool {
+pub(crate) fn can_be_said(scheme: &SecurityScheme) -> bool {
     !matches!(scheme, SecurityScheme::OAuth2 { flow: OAuthFlow::DeviceCode { .. }, .. })
 }
 

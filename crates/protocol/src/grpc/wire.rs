@@ -1,0 +1,154 @@
+//! The wire format by itself: fields and their payloads, without knowing the message.
+//!
+//! Two readers need that: values of any shape are turned into text without a tree between ([`super::values`]), and
+//! the elements of a request are counted before any is kept. Two bytes on the wire can become hundreds in memory.
+
+use crate::{
+    Violation,
+    json::read::{Path, Read},
+};
+
+/// The payload of a field.
+#[derive(Clone, Copy)]
+pub(super) enum Payload<'a> {
+    Varint(u64),
+    Fixed64([u8; 8]),
+    Bytes(&'a [u8]),
+    /// What nobody here looks into: four bytes, or a group.
+    Other,
+}
+
+/// Bytes that are not in the wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+/// The fields of a message one by one: number and payload.
+pub(super) struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(message: &'a [u8]) -> Self {
+        Self(message)
+    }
+
+    fn field(&mut self) -> Result<(u32, Payload<'a>), Malformed> {
+        let (number, kind) = self.key()?;
+        Ok((number, self.payload(kind)?))
+    }
+
+    fn key(&mut self) -> Result<(u32, u8), Malformed> {
+        let key = u32::try_from(self.varint()?).map_err(|_| Malformed)?;
+        let (number, kind) = (key >> 3, (key & 7) as u8);
+        if number == 0 { Err(Malformed) } else { Ok((number, kind)) }
+    }
+
+    fn payload(&mut self, kind: u8) -> Result<Payload<'a>, Malformed> {
+        Ok(match kind {
+            0 => Payload::Varint(self.varint()?),
+            1 => Payload::Fixed64(*self.take(8)?.first_chunk().ok_or(Malformed)?),
+            2 => {
+                let length = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
+                Payload::Bytes(self.take(length)?)
+            }
+            3 => self.skip_group()?,
+            5 => self.take(4).map(|_| Payload::Other)?,
+            _ => return Err(Malformed),
+        })
+    }
+
+    /// Goes past a group and the groups in it, however deep.
+    fn skip_group(&mut self) -> Result<Payload<'a>, Malformed> {
+        let mut open = 1usize;
+        while open > 0 {
+            match self.key()?.1 {
+                3 => open += 1,
+                4 => open -= 1,
+                kind => {
+                    self.payload(kind)?;
+                }
+            }
+        }
+        Ok(Payload::Other)
+    }
+
+    fn varint(&mut self) -> Result<u64, Malformed> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.0.split_first().ok_or(Malformed)?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Malformed)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<(u32, Payload<'a>), Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_err() {
+            self.0 = &[];
+        }
+        Some(field)
+    }
+}
+
+/// How often a field may occur, and what is bounded inside it.
+pub(super) enum Bound {
+    /// At most so many of these things.
+    List { field: u32, name: &'static str, max: usize, things: &'static str },
+    /// A message with bounds of its own. On the wire it may come in pieces, whose elements count together.
+    Inside { field: u32, name: &'static str, bounds: &'static [Bound] },
+}
+
+/// Counts before anything is kept. Whether the bytes are the message they should be is not looked at.
+pub(super) fn check(message: &[u8], bounds: &'static [Bound]) -> Read<()> {
+    let mut seen = Vec::new();
+    check_inside(message, bounds, &Path::Root, &mut seen)
+}
+
+type Seen = Vec<(&'static Bound, usize)>;
+
+fn check_inside(message: &[u8], bounds: &'static [Bound], path: &Path<'_>, seen: &mut Seen) -> Read<()> {
+    for field in Fields::new(message) {
+        // Who decodes the message stops here too, and says why.
+        let Ok((number, payload)) = field else { return Ok(()) };
+        for bound in bounds {
+            match (bound, payload) {
+                (Bound::List { field, name, max, things }, _)
+                    if *field == number && count(bound, seen) > *max =>
+                {
+                    let problem = format_args!("expected at most {max} {things}");
+                    return Err(Violation::new(Path::Field(path, name), problem));
+                }
+                (Bound::Inside { field, name, bounds }, Payload::Bytes(inside)) if *field == number => {
+                    check_inside(inside, bounds, &Path::Field(path, name), seen)?;
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Counts one more.
+fn count(bound: &'static Bound, seen: &mut Seen) -> usize {
+    if let Some((_, count)) = seen.iter_mut().find(|(known, _)| std::ptr::eq(*known, bound)) {
+        *count += 1;
+        return *count;
+    }
+    seen.push((bound, 1));
+    1
+}
