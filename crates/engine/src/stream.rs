@@ -109,6 +109,14 @@ impl TaskStream {
         self
     }
 
+    /// The number of the first event that is shown, where that is known before anything is.
+    pub fn first_seq(&self) -> Option<Seq> {
+        match &self.opening {
+            Some(Frame::Snapshot { seq, .. } | Frame::Entry { seq, .. }) => Some(*seq),
+            None => self.ready.front().map(|(seq, _)| *seq),
+        }
+    }
+
     /// Waits for what comes next. May be dropped while waiting: nothing is lost.
     pub async fn next(&mut self) -> Result<Next> {
         loop {

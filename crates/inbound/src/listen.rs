@@ -3,7 +3,13 @@
 //! A connection has five seconds to say its first bytes and ten to finish the head of a request, a write that
 //! does not move for half a minute ends it, and there are caps in all and per address. HTTP/1.1 and HTTP/2
 //! without negotiation share the port: the first bytes tell. When the process drains, nothing new is accepted,
-//! and each connection ends after the request it is serving.
+//! and each connection ends after the requests it is serving, or when its time is up: a peer that answers pings
+//! and reads nothing must not keep the process from ending.
+//!
+//! Over HTTP/2 a peer is asked for a sign of life now and then, which is all that a quiet stream of gRPC has. Windows
+//! are fixed. What a connection may have sent and we have not read is bounded by them, and one upload cannot take
+//! all of it; windows that adapt would begin at a sixteenth of these, measure by pings of their own, and have no bound
+//! of ours.
 
 mod patient;
 
@@ -39,6 +45,8 @@ pub struct Caps {
     pub head: Duration,
     /// How long a write may stand still.
     pub stalled_write: Duration,
+    /// How long a connection may go on when the process is told to stop.
+    pub last_words: Duration,
 }
 
 impl Default for Caps {
@@ -49,6 +57,7 @@ impl Default for Caps {
             first_bytes: Duration::from_secs(5),
             head: Duration::from_secs(10),
             stalled_write: Duration::from_secs(30),
+            last_words: Duration::from_secs(28),
         }
     }
 }
@@ -117,13 +126,16 @@ async fn connection(
             .timer(TokioTimer::new())
             .max_concurrent_streams(128)
             .max_header_list_size(32 << 10)
-            .keep_alive_interval(Duration::from_secs(30));
+            .initial_stream_window_size(1 << 20)
+            .initial_connection_window_size(4 << 20)
+            .keep_alive_interval(Duration::from_secs(30))
+            .keep_alive_timeout(Duration::from_secs(20));
         let mut connection = std::pin::pin!(builder.serve_connection(io, service));
         tokio::select! {
             result = connection.as_mut() => return Ok(result?),
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
         }
-        Ok(connection.await?)
+        Ok(tokio::time::timeout(caps.last_words, connection).await??)
     } else {
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(caps.head).max_buf_size(64 << 10);
@@ -132,7 +144,7 @@ async fn connection(
             result = connection.as_mut() => return Ok(result?),
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
         }
-        Ok(connection.await?)
+        Ok(tokio::time::timeout(caps.last_words, connection).await??)
     }
 }
 
@@ -144,9 +156,10 @@ fn with_peer<B>(peer: IpAddr) -> impl Fn(http::Request<B>) -> http::Request<B> +
     }
 }
 
-/// Whether the connection starts with the preface of HTTP/2. Takes nothing off the stream.
+/// Whether the connection starts with the preface of HTTP/2, which is waited for as a whole: nobody else would set a
+/// time for the rest of it. Takes nothing off the stream.
 async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
-    const PREFACE: &[u8] = b"PRI";
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     loop {
         let mut first = [0; PREFACE.len()];
         let read = stream.peek(&mut first).await?;

@@ -1,0 +1,175 @@
+//! gRPC, on the same port as everything else.
+//!
+//! What says that it is gRPC is taken out of the way of all other routes, so whatever becomes of it, it is answered as
+//! gRPC. The protocol's services are dispatched by hand: a request is one message that a codec of `protocol` reads, so
+//! nothing between the socket and the codec is generated or copied. Health and reflection are tonic's.
+
+mod address;
+mod call;
+mod deadline;
+mod health;
+mod message;
+mod reflection;
+pub(crate) mod reach;
+mod reply;
+mod status;
+mod stream;
+
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{Router, body::Body, extract::Request, response::Response};
+use futures_util::future::{BoxFuture, Either};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use protocol::{Error, ErrorKind, error::Grpc, grpc::Service};
+use tower::{Service as _, ServiceExt as _, util::BoxCloneSyncService};
+
+use self::status::{Refusal, Teller};
+use crate::routes::Doors;
+
+/// Every content type of gRPC begins with this.
+const CONTENT_TYPE: &[u8] = b"application/grpc";
+
+/// Puts gRPC in front of what a router serves.
+pub(crate) fn in_front_of(router: Router, doors: Arc<Doors>) -> Router {
+    let grpc = Arc::new(Calls::new(doors));
+    router.layer(tower::layer::layer_fn(move |others| Fork { grpc: Arc::clone(&grpc), others }))
+}
+
+/// Sends gRPC one way and everything else the other.
+#[derive(Clone)]
+struct Fork<S> {
+    grpc: Arc<Calls>,
+    others: S,
+}
+
+impl<S: tower::Service<Request, Response = Response, Error = Infallible>> tower::Service<Request>
+    for Fork<S>
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<BoxFuture<'static, Result<Response, Infallible>>, S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.others.poll_ready(cx)
+    }
+
+    fn call(&mut self, req: Request) -> Self::Future {
+        if !is_grpc(req.headers()) {
+            return Either::Right(self.others.call(req));
+        }
+        let grpc = Arc::clone(&self.grpc);
+        Either::Left(Box::pin(async move { Ok(grpc.handle(req).await) }))
+    }
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.as_bytes().get(..CONTENT_TYPE.len()));
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case(CONTENT_TYPE))
+}
+
+/// A service that is not ours.
+type Other = BoxCloneSyncService<Request, Response, Infallible>;
+
+/// Everything that is called by gRPC.
+struct Calls {
+    doors: Arc<Doors>,
+    health: Other,
+    reflection: Other,
+    alpha_reflection: Other,
+}
+
+impl Calls {
+    fn new(doors: Arc<Doors>) -> Self {
+        let reflection = reflection::server().expect("the descriptors are those of committed files");
+        let alpha = reflection::alpha_server().expect("the descriptors are those of committed files");
+        Self {
+            health: boxed(health::server(doors.ready.clone())),
+            reflection: boxed(reflection),
+            alpha_reflection: boxed(alpha),
+            doors,
+        }
+    }
+
+    async fn handle(&self, req: Request) -> Response {
+        if let Err((status, refusal)) = check(&req) {
+            return self.no_call(status, &refusal);
+        }
+        let path = req.uri().path();
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let (name, method) = path.split_once('/').unwrap_or((path, ""));
+        if let Some(service) = Service::ALL.into_iter().find(|service| service.name() == name) {
+            let method = call::find(service, method);
+            return call::handle(&self.doors, service, method, req).await;
+        }
+        let ready = self.doors.ready.clone();
+        let other = match name {
+            health::NAME => self.health.clone().call(req),
+            reflection::V1 => self.reflection.clone().call(reflection::until_left(req, ready)),
+            reflection::V1_ALPHA => self.alpha_reflection.clone().call(reflection::until_left(req, ready)),
+            _ => return self.no_call(StatusCode::OK, &unknown(name)),
+        };
+        let Ok(response) = other.await;
+        response
+    }
+
+    /// Refuses what is not a call of a service there is.
+    fn no_call(&self, status: StatusCode, refusal: &Refusal) -> Response {
+        let teller = Teller { service: Service::V1, errors: self.doors.errors };
+        let mut response = teller.refuse(refusal, self.doors.engine.clock().now());
+        *response.status_mut() = status;
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+        }
+        response
+    }
+}
+
+/// Whether this is gRPC as it is spoken here, told by the status of HTTP too for those who look no further.
+fn check(req: &Request) -> Result<(), (StatusCode, Refusal)> {
+    let refuse = |status, kind, text: String| {
+        Err((status, Refusal { error: Error::new(kind, text), code: Some(Grpc::Unimplemented) }))
+    };
+    if req.version() < Version::HTTP_2 {
+        let text = "gRPC needs HTTP/2 from the first byte; over HTTP/1.1 there are JSON-RPC and HTTP+JSON";
+        return refuse(StatusCode::HTTP_VERSION_NOT_SUPPORTED, ErrorKind::InvalidRequest, text.into());
+    }
+    if req.method() != Method::POST {
+        let text = format!("{} is no call; calls of gRPC are POST", req.method());
+        return refuse(StatusCode::METHOD_NOT_ALLOWED, ErrorKind::MethodNotFound, text);
+    }
+    let kind = req.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let form = kind.get(CONTENT_TYPE.len()..).unwrap_or_default();
+    let form = form.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if !form.is_empty() && !form.eq_ignore_ascii_case(b"+proto") {
+        let shown: String = String::from_utf8_lossy(kind).chars().take(64).collect();
+        let text = format!("Content-Type {shown:?} is not served here; send application/grpc");
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorKind::UnsupportedMediaType, text);
+    }
+    Ok(())
+}
+
+fn unknown(name: &str) -> Refusal {
+    let served = Service::ALL.map(Service::name).join(", ");
+    let name: String = name.chars().take(128).collect();
+    let text = format!("there is no service {name:?} here; there are {served}, health and reflection");
+    Error::new(ErrorKind::MethodNotFound, text).into()
+}
+
+/// One of tonic's services, its body made ours.
+fn boxed<S, B>(service: S) -> Other
+where
+    S: tower::Service<Request, Response = http::Response<B>, Error = Infallible>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Future: Send,
+    B: hyper::body::Body<Data = bytes::Bytes> + Send + 'static,
+    B::Error: Into<axum::BoxError>,
+{
+    BoxCloneSyncService::new(service.map_response(|response| response.map(Body::new)))
+}

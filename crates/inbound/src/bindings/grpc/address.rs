@@ -1,0 +1,92 @@
+//! Whom a call is for. gRPC has no path to say it with, so the request's `tenant` is a tenant, or a tenant and one of
+//! its agents as in `default/echo`; the metadata `a2a-agent` is an agent, with its tenant or without.
+
+use http::{HeaderMap, HeaderName};
+use protocol::{Error, Operation, Violation};
+
+use crate::auth::{self, DEFAULT_TENANT};
+
+const NAME: HeaderName = HeaderName::from_static("a2a-agent");
+
+/// The agent a call names, if it names one.
+pub(super) fn agent(headers: &HeaderMap, operation: &Operation) -> Result<Option<String>, Error> {
+    let in_body = match operation.tenant() {
+        None => None,
+        Some(whole) => {
+            let (tenant, agent) = whole.split_once('/').unwrap_or((whole, ""));
+            known(tenant, agent)?
+        }
+    };
+    let metadata = headers.get(&NAME).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let in_metadata = match metadata.as_deref().map(str::trim) {
+        None => None,
+        Some(whole) => {
+            let (tenant, agent) = whole.split_once('/').unwrap_or(("", whole));
+            known(tenant, agent)?
+        }
+    };
+    match (in_body, in_metadata) {
+        (Some(one), Some(other)) if one != other => {
+            let problem = format!("names the agent {one:?}, and the metadata a2a-agent {other:?}; name one");
+            Err(Violation::new("tenant", problem).into())
+        }
+        (one, other) => Ok(one.or(other).map(str::to_owned)),
+    }
+}
+
+/// How a card names an agent to callers of this binding.
+pub(super) fn of(agent: &str) -> String {
+    format!("{DEFAULT_TENANT}/{agent}")
+}
+
+/// The agent of a tenant, if there is such a tenant; no agent is the default one.
+fn known<'a>(tenant: &str, agent: &'a str) -> Result<Option<&'a str>, Error> {
+    auth::check_tenant(Some(tenant).filter(|tenant| !tenant.is_empty())).map_err(|error| {
+        let message = format!("{}, or name an agent as in \"{DEFAULT_TENANT}/echo\"", error.message);
+        Error { message, ..error }
+    })?;
+    Ok(Some(agent).filter(|agent| !agent.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{ErrorKind, GetExtendedCard};
+
+    fn named(tenant: &str, metadata: Option<&'static str>) -> Result<Option<String>, ErrorKind> {
+        let mut headers = HeaderMap::new();
+        if let Some(metadata) = metadata {
+            headers.insert(NAME, metadata.parse().unwrap());
+        }
+        let operation = Operation::GetExtendedCard(GetExtendedCard { tenant: Some(tenant.into()) });
+        agent(&headers, &operation).map_err(|error| error.kind)
+    }
+
+    #[test]
+    fn an_agent_is_named_in_the_body_or_beside_it() {
+        for (tenant, metadata, expected) in [
+            ("", None, None),
+            ("default", None, None),
+            ("default/", None, None),
+            ("default/echo", None, Some("echo")),
+            ("/echo", None, Some("echo")),
+            ("", Some("echo"), Some("echo")),
+            ("", Some("default/echo"), Some("echo")),
+            ("default", Some(" echo "), Some("echo")),
+            ("default/echo", Some("echo"), Some("echo")),
+            ("", Some(""), None),
+        ] {
+            assert_eq!(named(tenant, metadata), Ok(expected.map(str::to_owned)), "{tenant} {metadata:?}");
+        }
+        assert_eq!(named(&of("echo"), None), Ok(Some("echo".into())));
+    }
+
+    #[test]
+    fn who_is_not_there_is_not_taken_for_somebody_else() {
+        assert_eq!(named("acme", None), Err(ErrorKind::AgentDisabled));
+        assert_eq!(named("echo", None), Err(ErrorKind::AgentDisabled));
+        assert_eq!(named("", Some("acme/echo")), Err(ErrorKind::AgentDisabled));
+        assert_eq!(named("default/echo", Some("demo")), Err(ErrorKind::InvalidParams));
+        assert_eq!(named("default/a/b", None), Ok(Some("a/b".into())));
+    }
+}

@@ -1,0 +1,181 @@
+//! One call of a method of the protocol's services.
+
+use axum::{extract::Request, response::Response};
+use engine::Answer;
+use http::{HeaderMap, HeaderName, HeaderValue, request::Parts};
+use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, error::Grpc, grpc::Service};
+
+use super::{
+    address,
+    deadline::Deadline,
+    message, reply,
+    status::{Refusal, Teller},
+    stream::{self, Follow},
+};
+use crate::{
+    admit::{self, extensions},
+    choose::Asked,
+    perform::perform,
+    project, respond,
+    routes::{Doors, Mount},
+    trace::Line,
+    version::Version,
+};
+
+/// How a message is packed.
+const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+/// Which ways of that are taken.
+const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+
+/// A method of a service, by its name and what it does.
+pub(super) type Method = (&'static str, OperationKind);
+
+/// The method of this name.
+pub(super) fn find(service: Service, name: &str) -> Result<Method, Error> {
+    service.methods().iter().copied().find(|method| method.0 == name).ok_or_else(|| {
+        let known: Vec<&str> = service.methods().iter().map(|method| method.0).collect();
+        let name: String = name.chars().take(128).collect();
+        let text = format!("{} has no method {name:?}; it has {}", service.name(), known.join(", "));
+        Error::new(ErrorKind::MethodNotFound, text)
+    })
+}
+
+/// Answers one call.
+pub(super) async fn handle(
+    doors: &Doors,
+    service: Service,
+    method: Result<Method, Error>,
+    req: Request,
+) -> Response {
+    let request_id = fastrand::u64(..);
+    let (head, incoming) = req.into_parts();
+    let version = Version::of(&head.headers, &head.uri);
+    let root = doors.root();
+    let spoken = Asked { version: &version, profile: root.profile, spoken: doors.spoken };
+    let mut teller = Teller { service, errors: doors.errors };
+    let mut line = Line::begin(root.agent, Some(request_id));
+    let asked = async {
+        let deadline = Deadline::of(&head.headers)?;
+        let (name, kind) = method?;
+        line.called(name);
+        spoken.allows(service.dialect()).map_err(|refused| {
+            if refused.dialect == Dialect::V1 {
+                teller.service = Service::V1;
+            }
+            refused.error
+        })?;
+        check_encoding(&head.headers)?;
+        let reading = async {
+            let bytes = message::read(incoming, doors.max_body_bytes).await?;
+            let operation = service.decode_operation(kind, &bytes)?;
+            let agent = address::agent(&head.headers, &operation)?;
+            Ok::<_, Refusal>(Wanted { kind, operation, agent, deadline })
+        };
+        deadline.within(reading).await
+    };
+    match asked.await {
+        Ok(wanted) => answer(doors, teller, &head, wanted, line, request_id).await,
+        Err(refusal) => {
+            line.refused(&refusal.error);
+            let response = teller.refuse(&refusal, doors.engine.clock().now());
+            line.end(teller.service.dialect(), label(response, teller.service, &root))
+        }
+    }
+}
+
+/// What was asked for, and of whom.
+struct Wanted {
+    kind: OperationKind,
+    operation: Operation,
+    agent: Option<String>,
+    deadline: Deadline,
+}
+
+async fn answer(
+    doors: &Doors,
+    teller: Teller,
+    head: &Parts,
+    wanted: Wanted,
+    mut line: Line,
+    request_id: u64,
+) -> Response {
+    let Wanted { kind, operation, agent, deadline } = wanted;
+    let mount = agent.as_deref().map_or_else(|| doors.root(), |agent| doors.own(agent));
+    let dialect = teller.service.dialect();
+    line.to(mount.agent);
+    line.about(&operation);
+    let work = async {
+        mount.check()?;
+        admit::operation(doors, &mount, kind)?;
+        let operation = admit::request(doors, &mount, dialect, &head.headers, operation)?;
+        perform(doors, &mount, dialect, head, operation, request_id).await
+    };
+    let answered = deadline.within(work).await;
+    line.answered(&answered);
+    let response = match answered {
+        Ok(answer) => {
+            let answering = Answering { doors, mount: &mount, teller, deadline, request_id };
+            let response = answering.answer(answer, line);
+            extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
+        }
+        Err(error) => line.end(dialect, teller.refuse(&error.into(), doors.engine.clock().now())),
+    };
+    label(response, teller.service, &mount)
+}
+
+/// What an answer depends on beside what was found.
+struct Answering<'a> {
+    doors: &'a Doors,
+    mount: &'a Mount<'a>,
+    teller: Teller,
+    deadline: Deadline,
+    request_id: u64,
+}
+
+impl Answering<'_> {
+    fn answer(self, answer: Answer, mut line: Line) -> Response {
+        let (teller, clock) = (self.teller, self.doors.engine.clock());
+        let (max_bytes, dialect) = (self.doors.max_body_bytes, teller.service.dialect());
+        match answer {
+            Answer::Reply(reply) => {
+                let written = project::reply(self.mount.profile, reply)
+                    .and_then(|reply| reply::respond(teller.service, &reply, max_bytes));
+                let response = written.unwrap_or_else(|error| {
+                    line.refused(&error);
+                    teller.refuse(&error.into(), clock.now())
+                });
+                line.end(dialect, response)
+            }
+            Answer::Stream(stream) => {
+                let (deadline, request_id) = (self.deadline, self.request_id);
+                let (line, clock) = (line.watch(dialect), clock.clone());
+                stream::respond(stream, Follow { teller, deadline, max_bytes, request_id, clock, line })
+            }
+            Answer::Replayed(answer) => respond::replayed(self.answer(*answer, line)),
+        }
+    }
+}
+
+/// Messages are taken as they are: nothing is unpacked here.
+fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
+    let Some(value) = headers.get(&ENCODING) else { return Ok(()) };
+    if value.as_bytes().eq_ignore_ascii_case(b"identity") {
+        return Ok(());
+    }
+    let coding: String = String::from_utf8_lossy(value.as_bytes()).chars().take(64).collect();
+    let text = format!("grpc-encoding {coding:?} is not served here; send messages as they are");
+    let error = Error::new(ErrorKind::UnsupportedMediaType, text);
+    // gRPC wants exactly this status, and to be told what is taken.
+    Err(Refusal { error, code: Some(Grpc::Unimplemented) })
+}
+
+/// Says on an answer which dialect and style it is in, and that it may be answered by messages as they are only.
+fn label(mut response: Response, service: Service, mount: &Mount<'_>) -> Response {
+    let headers = response.headers_mut();
+    let label = format!("{};profile={}", service.dialect().name(), mount.profile.name);
+    if let Ok(label) = HeaderValue::try_from(label) {
+        headers.insert("a2ad-dialect", label);
+    }
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    response
+}

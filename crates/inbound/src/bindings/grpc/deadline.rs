@@ -1,0 +1,86 @@
+//! How long a caller waits: `grpc-timeout`.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName};
+use protocol::{Error, ErrorKind, Violation};
+use tokio::time::Instant;
+
+const NAME: HeaderName = HeaderName::from_static("grpc-timeout");
+
+/// When the caller stops waiting, if it said so.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// As the headers say.
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Error> {
+        let Some(value) = headers.get(&NAME) else { return Ok(Self(None)) };
+        let text = value.to_str().unwrap_or_default();
+        let timeout = parse(text).ok_or_else(|| {
+            let problem = "expected one to eight digits and one of H, M, S, m, u, n";
+            Error::invalid_request(Violation::new("grpc-timeout", problem))
+        })?;
+        // What lies beyond the clock never comes.
+        Ok(Self(Instant::now().checked_add(timeout)))
+    }
+
+    /// Does something, if the caller waits that long. What is given up may be dropped half-way.
+    pub(super) async fn within<T, E: From<Error>>(
+        self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        match self.0 {
+            None => work.await,
+            Some(deadline) => match tokio::time::timeout_at(deadline, work).await {
+                Ok(done) => done,
+                Err(_) => Err(passed().into()),
+            },
+        }
+    }
+}
+
+/// What a caller is told whose time is up.
+fn passed() -> Error {
+    let text = "the time this call was given is up; what was begun goes on, get the task or subscribe to it";
+    Error::new(ErrorKind::DeadlineExceeded, text)
+}
+
+fn parse(text: &str) -> Option<Duration> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if !(1..=8).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let count: u64 = digits.parse().ok()?;
+    Some(match unit {
+        "H" => Duration::from_secs(count * 3_600),
+        "M" => Duration::from_secs(count * 60),
+        "S" => Duration::from_secs(count),
+        "m" => Duration::from_millis(count),
+        "u" => Duration::from_micros(count),
+        "n" => Duration::from_nanos(count),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_is_known_and_nothing_else_passes() {
+        for (text, expected) in [
+            ("2H", Duration::from_secs(7_200)),
+            ("3M", Duration::from_secs(180)),
+            ("1S", Duration::from_secs(1)),
+            ("99999999m", Duration::from_millis(99_999_999)),
+            ("7u", Duration::from_micros(7)),
+            ("0n", Duration::ZERO),
+        ] {
+            assert_eq!(parse(text), Some(expected), "{text}");
+        }
+        for text in ["", "S", "1", "1s", "-1S", "1.5S", "123456789S", "1 S", "é", "1é"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Messages on the wire: a flag, a length of four bytes, and that many bytes.
+//!
+//! Every call here has one message, so a request is read as a whole: bounded in size before anything is kept, and in
+//! patience. Nothing is unpacked.
+
+use std::cmp::Ordering;
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::Body as _;
+use protocol::{Error, ErrorKind, error::Grpc};
+
+use super::status::Refusal;
+use crate::body;
+
+/// Flag and length.
+const PREFIX: usize = 5;
+
+/// The only message of a request.
+pub(super) async fn read(mut incoming: Body, limit: usize) -> Result<Bytes, Refusal> {
+    let mut received = Received::default();
+    loop {
+        let expected = received.length(limit)?.map(|length| PREFIX + length);
+        match expected.map(|expected| received.len().cmp(&expected)) {
+            Some(Ordering::Greater) => return Err(not_one("more than one message")),
+            Some(Ordering::Equal) if incoming.is_end_stream() => return Ok(received.message()),
+            _ => {}
+        }
+        let frame = tokio::time::timeout(body::PATIENCE, incoming.frame()).await;
+        match frame.map_err(|_| body::too_slow())? {
+            Some(frame) => {
+                if let Ok(data) = frame.map_err(|_| body::cut_off())?.into_data() {
+                    received.push(data, expected.unwrap_or_default());
+                }
+            }
+            None if received.len() == 0 => return Err(not_one("no message")),
+            None if Some(received.len()) == expected => return Ok(received.message()),
+            None => return Err(body::cut_off().into()),
+        }
+    }
+}
+
+/// Writes one message behind its prefix; `write` appends it.
+pub(super) fn append(out: &mut Vec<u8>, limit: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Error> {
+    let start = out.len();
+    out.extend_from_slice(&[0; PREFIX]);
+    write(out);
+    let length = out.len() - start - PREFIX;
+    match u32::try_from(length) {
+        Ok(prefix) if length <= limit => {
+            out[start + 1..start + PREFIX].copy_from_slice(&prefix.to_be_bytes());
+            Ok(())
+        }
+        _ => {
+            out.truncate(start);
+            let text = format!(
+                "the answer has {length} bytes and may have {limit}; ask for less of it with a history length, \
+                 or for the task by HTTP"
+            );
+            Err(Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit))
+        }
+    }
+}
+
+/// What has come of a request's body.
+#[derive(Default)]
+struct Received {
+    /// Most requests are one frame, and then nothing is copied.
+    first: Bytes,
+    whole: BytesMut,
+}
+
+impl Received {
+    fn len(&self) -> usize {
+        self.first.len() + self.whole.len()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        if self.whole.is_empty() { &self.first } else { &self.whole }
+    }
+
+    /// How long the message is, when that much has come.
+    fn length(&self, limit: usize) -> Result<Option<usize>, Refusal> {
+        let Some((flag, length)) = self.bytes().get(..PREFIX).and_then(<[u8]>::split_first) else {
+            return Ok(None);
+        };
+        if *flag != 0 {
+            return Err(packed(*flag));
+        }
+        let length = length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
+        if length > limit {
+            return Err(too_large(length, limit));
+        }
+        Ok(Some(length))
+    }
+
+    fn push(&mut self, data: Bytes, expected: usize) {
+        if self.len() == 0 {
+            self.first = data;
+            return;
+        }
+        if self.whole.is_empty() {
+            // All at once where the length is known: a buffer that grows leaves smaller ones behind.
+            self.whole.reserve(expected.max(self.first.len() + data.len()));
+            self.whole.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.whole.extend_from_slice(&data);
+    }
+
+    fn message(self) -> Bytes {
+        let mut bytes = if self.whole.is_empty() { self.first } else { self.whole.freeze() };
+        bytes.split_off(PREFIX)
+    }
+}
+
+/// gRPC wants exactly this status for a request of another number of messages.
+fn not_one(found: &str) -> Refusal {
+    let text = format!("the request holds {found}; send exactly one");
+    Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code: Some(Grpc::Unimplemented) }
+}
+
+/// gRPC wants exactly this status for a message that says it is packed where nothing says how.
+fn packed(flag: u8) -> Refusal {
+    let text = match flag {
+        1 => {
+            "the message is flagged as compressed, and no grpc-encoding says how; send it as it is".to_owned()
+        }
+        other => format!("the message begins with the flag {other}; 0 is expected, a message as it is"),
+    };
+    Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code: Some(Grpc::Internal) }
+}
+
+fn too_large(length: usize, limit: usize) -> Refusal {
+    let text = format!("the message has {length} bytes and may have {limit}; send files by url instead");
+    Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream;
+
+    use super::*;
+
+    async fn read_pieces(pieces: &[&'static [u8]]) -> Result<Bytes, (ErrorKind, Option<Grpc>)> {
+        let pieces: Vec<_> =
+            pieces.iter().map(|piece| Ok::<_, Infallible>(Bytes::from_static(piece))).collect();
+        let read = read(Body::from_stream(stream::iter(pieces)), 8).await;
+        read.map_err(|refusal| (refusal.error.kind, refusal.code))
+    }
+
+    #[tokio::test]
+    async fn a_message_may_come_in_any_pieces() {
+        for pieces in [
+            &[&b"\0\0\0\0\x03abc"[..]][..],
+            &[b"\0", b"\0\0\0", b"\x03a", b"", b"bc"],
+            &[b"\0\0\0\0\x03", b"abc"],
+        ] {
+            assert_eq!(read_pieces(pieces).await, Ok(Bytes::from_static(b"abc")));
+        }
+        assert_eq!(read_pieces(&[b"\0\0\0\0\0"]).await, Ok(Bytes::new()));
+        assert_eq!(read(Body::from(&b"\0\0\0\0\x01x"[..]), 8).await.unwrap(), "x");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_single_message_is_told_apart() {
+        let invalid = |code| Err((ErrorKind::InvalidRequest, Some(code)));
+        assert_eq!(read_pieces(&[]).await, invalid(Grpc::Unimplemented));
+        assert_eq!(read_pieces(&[b"\0\0\0\0\0\0\0\0\0\0"]).await, invalid(Grpc::Unimplemented));
+        assert_eq!(read_pieces(&[b"\x01\0\0\0\x01x"]).await, invalid(Grpc::Internal));
+        assert_eq!(read_pieces(&[b"\x09\0\0\0\x01x"]).await, invalid(Grpc::Internal));
+        for cut in [&b"\0"[..], b"\0\0\0\0\x03", b"\0\0\0\0\x03ab"] {
+            assert_eq!(read_pieces(&[cut]).await, Err((ErrorKind::Parse, None)));
+        }
+        // What is too large is refused by its length alone.
+        for large in [&b"\0\0\0\0\x09"[..], b"\0\xff\xff\xff\xff"] {
+            assert_eq!(read_pieces(&[large]).await, Err((ErrorKind::BodyTooLarge, None)));
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_leaves_nothing_behind() {
+        let mut out = b"before".to_vec();
+        append(&mut out, 3, |out| out.extend_from_slice(b"abc")).unwrap();
+        let refused = append(&mut out, 3, |out| out.extend_from_slice(b"abcd")).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::BodyTooLarge);
+        assert_eq!(out, b"before\0\0\0\0\x03abc");
+    }
+}

@@ -1,0 +1,58 @@
+//! An answer that is one message: its bytes, then how the call ended.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use http::HeaderMap;
+use hyper::body::Frame;
+use protocol::{Error, Reply, grpc::Service};
+
+use super::{
+    message,
+    status::{self, Teller},
+};
+
+/// Answers a call with one message, if it is not too large to be sent.
+pub(super) fn respond(service: Service, reply: &Reply, max_bytes: usize) -> Result<Response, Error> {
+    let mut out = Vec::with_capacity(1_024);
+    message::append(&mut out, max_bytes, |out| out.extend(service.encode_reply(reply)))?;
+    Ok(status::answer(Body::new(Whole { message: out.into(), trailers: Some(Teller::well()) })))
+}
+
+/// No message, and nothing to be said behind it.
+pub(super) fn nothing() -> Body {
+    Body::new(Whole { message: Bytes::new(), trailers: None })
+}
+
+/// The message, then the trailers. It does not say how long it is: that would be a header that gRPC has no use for.
+struct Whole {
+    message: Bytes,
+    trailers: Option<HeaderMap>,
+}
+
+impl hyper::body::Body for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let message = std::mem::take(&mut self.message);
+        let frame = if message.is_empty() {
+            self.trailers.take().map(Frame::trailers)
+        } else {
+            Some(Frame::data(message))
+        };
+        Poll::Ready(frame.map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.trailers.is_none()
+    }
+}

@@ -1,0 +1,192 @@
+//! How a call ended: `grpc-status`, its message and its details, in trailers or, where nothing was sent before, in the
+//! only headers of the answer.
+
+use std::borrow::Cow;
+
+use axum::{body::Body, response::Response};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use protocol::{
+    Error, ErrorTable, Timestamp, Violation,
+    error::Grpc,
+    grpc::{Service, encode_status},
+};
+
+use super::reply;
+
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
+/// What every answer of this binding is.
+const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
+
+/// Clients take eight kilobytes of headers and no more: what does not fit is cut, the details first.
+const MAX_MESSAGE: usize = 768;
+const MAX_DETAILS: usize = 3_072;
+/// How long a text may be in details that are cut, and how many of a kind there are.
+const MAX_TEXT: usize = 120;
+const MAX_FACTS: usize = 5;
+
+/// Why a call is refused, and the status where gRPC itself says which.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) error: Error,
+    pub(super) code: Option<Grpc>,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self { error, code: None }
+    }
+}
+
+/// Who is told: the service in whose words, and by which edition of the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Teller {
+    pub(super) service: Service,
+    pub(super) errors: ErrorTable,
+}
+
+impl Teller {
+    /// The end of a call that went well.
+    pub(super) fn well() -> HeaderMap {
+        let mut trailers = HeaderMap::with_capacity(2);
+        trailers.insert(STATUS, HeaderValue::from_static("0"));
+        trailers
+    }
+
+    /// The end of a call that did not.
+    pub(super) fn failed(self, refusal: &Refusal, now: Timestamp) -> HeaderMap {
+        let code = refusal.code.unwrap_or_else(|| refusal.error.kind.row().grpc_of(self.table()));
+        let mut error = self.worded(&refusal.error);
+        let mut details = encode_status(&error, code as i32, now);
+        if details.len() > MAX_DETAILS {
+            error = Cow::Owned(shortened(&error));
+            details = encode_status(&error, code as i32, now);
+        }
+        let mut trailers = HeaderMap::with_capacity(4);
+        trailers.insert(STATUS, HeaderValue::from(code as i32));
+        for (name, value) in [(MESSAGE, escape(&error.message)), (DETAILS, STANDARD_NO_PAD.encode(details))] {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                trailers.insert(name, value);
+            }
+        }
+        trailers
+    }
+
+    /// An answer that is nothing but a refusal.
+    pub(super) fn refuse(self, refusal: &Refusal, now: Timestamp) -> Response {
+        let mut response = answer(reply::nothing());
+        response.headers_mut().extend(self.failed(refusal, now));
+        response
+    }
+
+    /// Clients of 0.3 tell errors apart by the statuses of their time, which are those of 1.0.0.
+    fn table(self) -> ErrorTable {
+        match self.service {
+            Service::V1 => self.errors,
+            Service::V03 => ErrorTable::V1_0_0,
+        }
+    }
+
+    /// The message before 1.0 begins with the generation's own text. The details repeat the message as it is sent:
+    /// clients compare the two.
+    fn worded(self, error: &Error) -> Cow<'_, Error> {
+        let message = match self.service {
+            Service::V1 => Cow::Borrowed(error.message.as_str()),
+            Service::V03 => legacy_message(error),
+        };
+        match shorten(&message, MAX_MESSAGE) {
+            Cow::Borrowed(same) if same == error.message => Cow::Borrowed(error),
+            message => Cow::Owned(Error { message: message.into_owned(), ..error.clone() }),
+        }
+    }
+}
+
+/// An answer with this body, of which nothing is known yet.
+pub(super) fn answer(body: Body) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, CONTENT_TYPE);
+    response
+}
+
+fn legacy_message(error: &Error) -> Cow<'_, str> {
+    let fixed = error.kind.row().legacy_message;
+    let own = error.message.as_str();
+    let repeated = own.get(..fixed.len()).is_some_and(|start| start.eq_ignore_ascii_case(fixed));
+    let rest = if repeated { own[fixed.len()..].trim_start_matches([':', ' ']) } else { own };
+    if rest.is_empty() { Cow::Borrowed(fixed) } else { Cow::Owned(format!("{fixed}: {rest}")) }
+}
+
+/// The same error in fewer and shorter words.
+fn shortened(error: &Error) -> Error {
+    let short = |text: &str| shorten(text, MAX_TEXT).into_owned();
+    let violation = |one: &Violation| Violation::new(short(&one.field), short(&one.problem));
+    Error {
+        violations: error.violations.iter().take(MAX_FACTS).map(violation).collect(),
+        facts: error.facts.iter().take(MAX_FACTS).map(|(name, value)| (*name, short(value))).collect(),
+        ..error.clone()
+    }
+}
+
+/// At most this many bytes of a text.
+fn shorten(text: &str, most: usize) -> Cow<'_, str> {
+    const MORE: &str = "…";
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(most - MORE.len());
+    Cow::Owned(format!("{}{MORE}", &text[..end]))
+}
+
+/// A text as gRPC puts it into a header: what is not plain ASCII is a percent sign and two digits for each byte.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b' '..=b'~' if byte != b'%' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::ErrorKind;
+
+    use super::*;
+
+    fn trailers(service: Service, error: Error) -> HeaderMap {
+        let teller = Teller { service, errors: ErrorTable::V1_0_1 };
+        teller.failed(&error.into(), Timestamp::from_millis(0))
+    }
+
+    #[test]
+    fn messages_are_plain_ascii() {
+        assert_eq!(escape("100 % of \"ä\"\n"), "100 %25 of \"%C3%A4\"%0A");
+    }
+
+    #[test]
+    fn the_older_service_speaks_its_own_words_and_statuses() {
+        let unsupported = || Error::new(ErrorKind::UnsupportedOperation, "not here");
+        let (new, old) = (trailers(Service::V1, unsupported()), trailers(Service::V03, unsupported()));
+        assert_eq!((&new[STATUS], &new[MESSAGE]), (&"9".parse().unwrap(), &"not here".parse().unwrap()));
+        assert_eq!(old[STATUS], "12");
+        assert_eq!(old[MESSAGE], "This operation is not supported: not here");
+        let error = Error::task_not_found(&"t-1".into());
+        assert_eq!(trailers(Service::V03, error)[MESSAGE], "Task not found: t-1");
+        assert_eq!(legacy_message(&Error::new(ErrorKind::TaskNotFound, "task not found")), "Task not found");
+    }
+
+    #[test]
+    fn what_a_caller_makes_long_is_cut() {
+        let long = "é".repeat(10_000);
+        let mut error = Error::new(ErrorKind::InvalidParams, long.clone()).with("taskId", &long);
+        error.violations = vec![Violation::new(&long, &long); 100];
+        let trailers = trailers(Service::V1, error);
+        let size: usize = trailers.values().map(HeaderValue::len).sum();
+        assert!(size < 7_000, "{size}");
+        assert!(trailers[MESSAGE].to_str().unwrap().ends_with("%E2%80%A6"));
+    }
+}

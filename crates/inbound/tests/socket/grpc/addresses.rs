@@ -1,0 +1,90 @@
+//! Whom a call is for: by the tenant in the request, or by metadata.
+
+use protocol::{ErrorKind, Operation, Part, SendMessage, grpc::Service};
+
+use super::{BOTH, said, send, task};
+use crate::common::{
+    Server, Setup,
+    agents::{chats, fails},
+    channel::Channel,
+};
+
+fn to(tenant: &str, text: &str) -> Operation {
+    Operation::SendMessage(SendMessage { tenant: Some(tenant.into()), ..said(text) })
+}
+
+async fn kind(channel: &Channel, operation: &Operation, metadata: &[(&str, &str)]) -> (i32, ErrorKind) {
+    let status = channel.call(Service::V1, operation, metadata).await.status;
+    (status.code, status.error.unwrap().kind)
+}
+
+#[tokio::test]
+async fn a_tenant_names_an_agent_of_it_too() {
+    let server = Setup { agents: vec![chats(), fails()], ..Setup::default() }.open().await;
+    let channel = Channel::open(&server).await;
+    for tenant in ["", "default", "default/echo", "/echo"] {
+        let made = task(channel.ask(Service::V1, &to(tenant, "hi")).await);
+        assert_eq!(made.artifacts[0].parts, [Part::text("hi")], "{tenant}");
+    }
+    let failed = task(channel.ask(Service::V1, &to("default/fails", "hi")).await);
+    assert_eq!(failed.status.state, protocol::TaskState::Failed);
+    // What another agent made is not there for this one.
+    let get = |tenant: &str| {
+        Operation::GetTask(protocol::GetTask {
+            id: failed.id.clone(),
+            history_length: None,
+            tenant: Some(tenant.into()),
+        })
+    };
+    assert_eq!(task(channel.ask(Service::V1, &get("default/fails")).await), failed);
+    assert_eq!(kind(&channel, &get("default/echo"), &[]).await, (5, ErrorKind::TaskNotFound));
+    for tenant in ["acme", "acme/echo", "default/nobody", "echo"] {
+        assert_eq!(kind(&channel, &to(tenant, "hi"), &[]).await, (5, ErrorKind::AgentDisabled), "{tenant}");
+    }
+}
+
+#[tokio::test]
+async fn metadata_names_an_agent_in_both_services() {
+    let server = Setup { agents: vec![fails()], ..Setup::default() }.open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        for agent in ["fails", "default/fails"] {
+            let operation = send("hi");
+            let outcome = channel.call(service, &operation, &[("a2a-agent", agent)]).await;
+            let failed = task(outcome.reply(service, &operation));
+            assert_eq!(failed.status.state, protocol::TaskState::Failed, "{agent}");
+        }
+    }
+    let agent = [("a2a-agent", "fails")];
+    assert_eq!(kind(&channel, &to("default/echo", "hi"), &agent).await, (3, ErrorKind::InvalidParams));
+    assert_eq!(channel.call(Service::V1, &to("default/fails", "hi"), &agent).await.status.code, 0);
+}
+
+#[tokio::test]
+async fn a_bare_answer_is_a_message() {
+    let server = Setup { agents: vec![chats()], ..Setup::default() }.open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let operation = send("hi");
+        let outcome = channel.call(service, &operation, &[("a2a-agent", "chats")]).await;
+        let protocol::Reply::SentMessage(message) = outcome.reply(service, &operation) else { panic!() };
+        assert_eq!(message.text(), "you said hi");
+        let streamed = channel.call(service, &super::send_streaming("ho"), &[("a2a-agent", "chats")]).await;
+        let events = streamed.events(service);
+        assert!(
+            matches!(&events[..], [protocol::Event::Message(said)] if said.text() == "you said ho"),
+            "{events:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn grpc_and_json_share_the_tasks_and_the_port() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let made = task(channel.ask(service, &send("hi")).await);
+        let read = server.call("echo", "GetTask", &format!(r#"{{"id":"{}"}}"#, made.id)).await;
+        assert!(read.body.contains("TASK_STATE_COMPLETED"), "{}", read.body);
+    }
+}

@@ -1,0 +1,192 @@
+//! Frames, limits and everything else that goes wrong before a call is one.
+
+use bytes::Bytes;
+use http::Method;
+use http_body_util::{BodyExt as _, Full};
+use protocol::{ErrorKind, Event, Operation, Part, SendMessage, TaskState, grpc::Service};
+
+use super::{BOTH, get, said, send, send_streaming, task};
+use crate::common::{
+    Server, Setup,
+    channel::{Channel, Status, framed},
+};
+
+/// A path of each service.
+fn paths() -> impl Iterator<Item = String> {
+    BOTH.into_iter().map(|service| format!("/{}/SendMessage", service.name()))
+}
+
+#[tokio::test]
+async fn what_is_no_single_message_is_refused_by_the_status_grpc_wants() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    let hello = framed(&Service::V1.encode_operation(&send("hi")));
+    let two = [hello.clone(), hello.clone()].concat();
+    let mut packed = hello.to_vec();
+    packed[0] = 1;
+    let mut odd = hello.to_vec();
+    odd[0] = 7;
+    // UNIMPLEMENTED 12, INTERNAL 13, INVALID_ARGUMENT 3
+    for (body, code) in [
+        (Vec::new(), 12),
+        (two, 12),
+        (packed, 13),
+        (odd, 13),
+        (hello[..3].to_vec(), 3),
+        (hello[..hello.len() - 1].to_vec(), 3),
+    ] {
+        for path in paths() {
+            let refused = channel.raw(&path, &[], body.clone()).await;
+            assert_eq!((refused.http, refused.status.code), (200, code), "{path} {body:?}");
+            assert_ne!(refused.status.message, "");
+        }
+    }
+    // The connection is as good as before.
+    assert_eq!(task(channel.ask(Service::V1, &send("hi")).await).artifacts.len(), 1);
+}
+
+#[tokio::test]
+async fn nothing_is_unpacked() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for path in paths() {
+        let refused = channel.raw(&path, &[("grpc-encoding", "gzip")], framed(b"x")).await;
+        assert_eq!(
+            (refused.status.code, &refused.head["grpc-accept-encoding"]),
+            (12, &"identity".parse().unwrap())
+        );
+    }
+    let well = channel.call(Service::V1, &send("hi"), &[("grpc-encoding", "identity")]).await;
+    assert_eq!(well.status.code, 0);
+}
+
+#[tokio::test]
+async fn messages_are_bounded_both_ways() {
+    let server = Setup::with(|doors| doors.max_body_bytes = 4_096).open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let large = channel.call(service, &send(&"x".repeat(5_000)), &[]).await.status;
+        // RESOURCE_EXHAUSTED
+        assert_eq!((large.code, large.error.unwrap().kind), (8, ErrorKind::BodyTooLarge));
+        // An announcement is enough.
+        let path = format!("/{}/SendMessage", service.name());
+        let announced = channel.raw(&path, &[], &b"\0\xff\xff\xff\xff"[..]).await.status;
+        assert_eq!(announced.code, 8);
+        // The answer repeats what was said, and is larger than the question.
+        let operation = send(&"x".repeat(3_900));
+        let told = channel.call(service, &operation, &[]).await.status;
+        assert_eq!((told.code, told.error.unwrap().kind), (8, ErrorKind::BodyTooLarge));
+        let Operation::SendMessage(send) = operation else { unreachable!() };
+        let streamed =
+            channel.call(service, &Operation::SendStreamingMessage(SendMessage { ..send }), &[]).await;
+        assert_eq!(streamed.status.code, 8);
+    }
+}
+
+#[tokio::test]
+async fn a_large_message_is_taken_whole() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    // More than the windows of a stream and of the connection hold.
+    let text: String = "0123456789abcdef".repeat(6 << 16);
+    for service in BOTH {
+        let made = task(channel.ask(service, &send(&text)).await);
+        assert!(made.artifacts[0].parts == [Part::text(text.as_str())]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_unimplemented_and_never_json() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for path in [
+        "/lf.a2a.v1.A2AService/MakeTea",
+        "/a2a.v1.A2AService/ListTasks",
+        "/a2a.v1.A2AService/",
+        "/lf.a2a.v1.A2AService",
+        "/some.Other/Method",
+        "/",
+        "/a2a",
+        "/a2a/echo",
+        "/tasks/send",
+        "/healthz",
+        "/.well-known/agent-card.json",
+        "/v1/message:send",
+    ] {
+        let refused = channel.raw(path, &[], framed(b"")).await;
+        assert_eq!((refused.http, refused.status.code), (200, 12), "{path}");
+        assert_eq!(refused.status.error.unwrap().kind, ErrorKind::MethodNotFound, "{path}");
+    }
+    // Not known to the services that are not ours either.
+    let refused = channel.raw("/grpc.health.v1.Health/Make", &[], framed(b"")).await;
+    assert_eq!(refused.status.code, 12);
+}
+
+#[tokio::test]
+async fn other_ways_of_speaking_grpc_are_refused_in_words_of_both() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    let path = "/lf.a2a.v1.A2AService/SendMessage";
+    for kind in
+        ["application/grpc-web", "application/grpc-web-text", "application/grpc+json", "application/grpcx"]
+    {
+        let refused = channel.raw(path, &[("content-type", kind)], framed(b"")).await;
+        assert_eq!((refused.http, refused.status.code), (415, 12), "{kind}");
+    }
+    let body = framed(&Service::V1.encode_operation(&send("hi")));
+    for kind in ["application/grpc+proto", "Application/gRPC", "application/grpc; charset=utf-8"] {
+        let well = channel.raw(path, &[("content-type", kind)], body.clone()).await;
+        assert_eq!((well.http, well.status.code), (200, 0), "{kind}");
+    }
+    let mut get = channel.request(path, &[], Full::default().boxed());
+    *get.method_mut() = Method::GET;
+    let refused = channel.send(get).await.whole().await;
+    assert_eq!(
+        (refused.http, refused.status.code, &refused.head["allow"]),
+        (405, 12, &"POST".parse().unwrap())
+    );
+
+    // Without HTTP/2 there are no trailers.
+    let answer =
+        server.exchange(&format!("POST {path} HTTP/1.1\r\ncontent-type: application/grpc"), "").await;
+    assert_eq!((answer.status, answer.body.as_str()), (505, ""));
+    assert_eq!(
+        (answer.header("content-type"), answer.header("grpc-status")),
+        (Some("application/grpc"), Some("12"))
+    );
+}
+
+#[tokio::test]
+async fn a_body_may_come_in_pieces() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    let body = framed(&Service::V1.encode_operation(&Operation::SendMessage(said("piece by piece"))));
+    let (pieces, answer) = channel.begin_open("/lf.a2a.v1.A2AService/SendMessage");
+    for piece in body.chunks(3) {
+        pieces.send(Bytes::copy_from_slice(piece)).unwrap();
+    }
+    drop(pieces);
+    assert_eq!(answer.await.whole().await.status.code, 0);
+}
+
+#[tokio::test]
+async fn a_call_ends_at_its_deadline_and_its_work_goes_on() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let check = |status: Status| {
+            // DEADLINE_EXCEEDED
+            assert_eq!(status.code, 4, "{status:?}");
+            assert_eq!(status.error.unwrap().kind, ErrorKind::DeadlineExceeded);
+        };
+        check(channel.call(service, &send("hold"), &[("grpc-timeout", "100m")]).await.status);
+        let mut watched = channel.stream(service, &send_streaming("hold"), &[("grpc-timeout", "2S")]).await;
+        let Some(Event::Task(made)) = watched.event(service).await else { panic!("no task first") };
+        check(watched.whole().await.status);
+        assert_eq!(task(channel.ask(service, &get(&made)).await).status.state, TaskState::Working);
+        let well = channel.call(service, &send("hi"), &[("grpc-timeout", "1H")]).await;
+        assert_eq!(well.status.code, 0);
+        let odd = channel.call(service, &send("hi"), &[("grpc-timeout", "soon")]).await.status;
+        assert_eq!((odd.code, odd.error.unwrap().kind), (3, ErrorKind::InvalidRequest));
+    }
+}

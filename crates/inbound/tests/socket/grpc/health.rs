@@ -1,0 +1,64 @@
+//! `grpc.health.v1.Health`.
+
+use prost::Message as _;
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus};
+
+use crate::common::{
+    Server,
+    channel::{Channel, Streaming, framed},
+    within,
+};
+
+fn about(service: &str) -> bytes::Bytes {
+    framed(&HealthCheckRequest { service: service.into() }.encode_to_vec())
+}
+
+fn status(message: &[u8]) -> ServingStatus {
+    HealthCheckResponse::decode(message).unwrap().status()
+}
+
+async fn next(watching: &mut Streaming) -> ServingStatus {
+    status(&watching.message().await.unwrap())
+}
+
+#[tokio::test]
+async fn every_service_is_as_ready_as_the_process() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    let check = async |service: &str| channel.raw("/grpc.health.v1.Health/Check", &[], about(service)).await;
+    let services = ["", "lf.a2a.v1.A2AService", "a2a.v1.A2AService", "grpc.health.v1.Health"];
+    for (expected, withdraw) in [(ServingStatus::Serving, false), (ServingStatus::NotServing, true)] {
+        if withdraw {
+            server.ready.withdraw();
+        }
+        for service in services {
+            let told = check(service).await;
+            assert_eq!((told.status.code, status(&told.messages[0])), (0, expected), "{service}");
+        }
+    }
+    // NOT_FOUND
+    assert_eq!(check("some.Other").await.status.code, 5);
+}
+
+#[tokio::test]
+async fn who_watches_is_told_of_every_change_and_let_go_at_the_end() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    let watch =
+        async |service: &str| channel.begin("/grpc.health.v1.Health/Watch", &[], about(service)).await;
+    let mut known = watch("lf.a2a.v1.A2AService").await;
+    let mut unknown = watch("some.Other").await;
+    assert_eq!(next(&mut known).await, ServingStatus::Serving);
+    assert_eq!(next(&mut unknown).await, ServingStatus::ServiceUnknown);
+    server.ready.withdraw();
+    assert_eq!(next(&mut known).await, ServingStatus::NotServing);
+    server.ready.leave();
+    server.drain.cancel();
+    for watching in [known, unknown] {
+        let end = watching.whole().await;
+        // UNAVAILABLE
+        assert_eq!((end.messages.len(), end.status.code), (0, 14));
+    }
+    channel.closed().await;
+    within(server.serving).await.unwrap();
+}

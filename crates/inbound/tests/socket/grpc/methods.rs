@@ -1,0 +1,165 @@
+//! Every method of both services.
+
+use a2ad_inbound::{Door, ExtendedCard};
+use protocol::{
+    CancelTask, ErrorKind, Event, GetExtendedCard, GetTask, ListTasks, Operation, Part, PushConfig,
+    PushConfigQuery, PushConfigRef, Reply, TaskState, grpc::Service,
+};
+
+use super::{BOTH, get, held, said, send, send_streaming, subscribe, task};
+use crate::common::{Server, Setup, channel::Channel};
+
+#[tokio::test]
+async fn a_message_is_answered_by_its_task_and_the_task_is_read() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let operation = send("hello, wörld");
+        let answered = channel.call(service, &operation, &[]).await;
+        let label = format!("{};profile=neutral", service.dialect().name());
+        assert_eq!(answered.head["a2ad-dialect"], label.as_str());
+        assert!(!answered.head.contains_key("a2ad-replayed"));
+        let made = task(answered.reply(service, &operation));
+        assert_eq!(made.status.state, TaskState::Completed);
+        assert_eq!(made.artifacts[0].parts, [Part::text("hello, wörld")]);
+        assert_eq!(task(channel.ask(service, &get(&made)).await), made);
+        let bare = Operation::GetTask(GetTask { id: made.id.clone(), history_length: Some(1), tenant: None });
+        assert_eq!(task(channel.ask(service, &bare).await).history.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_message_sent_again_is_answered_again_and_says_so() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let operation = Operation::SendMessage(said("once"));
+        let first = task(channel.ask(service, &operation).await);
+        let again = channel.call(service, &operation, &[]).await;
+        assert_eq!(again.head["a2ad-replayed"], "true");
+        assert_eq!(task(again.reply(service, &operation)), first);
+
+        let key = [("idempotency-key", service.name())];
+        let (one, other) = (send("a"), send("b"));
+        channel.call(service, &one, &key).await.reply(service, &one);
+        let refused = channel.call(service, &other, &key).await.status;
+        // ALREADY_EXISTS
+        assert_eq!((refused.code, refused.error.unwrap().kind), (6, ErrorKind::MessageIdReused));
+    }
+}
+
+#[tokio::test]
+async fn an_open_task_is_cancelled_once() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let held = held(&channel, service).await;
+        assert_eq!(held.status.state, TaskState::Working);
+        let cancel = Operation::CancelTask(CancelTask { id: held.id.clone(), metadata: None, tenant: None });
+        assert_eq!(task(channel.ask(service, &cancel).await).status.state, TaskState::Canceled);
+        let again = channel.call(service, &cancel, &[]).await.status;
+        // FAILED_PRECONDITION
+        assert_eq!((again.code, again.error.unwrap().kind), (9, ErrorKind::TaskNotCancelable));
+    }
+}
+
+#[tokio::test]
+async fn tasks_are_listed_page_by_page() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for text in ["one", "two", "three"] {
+        channel.ask(Service::V1, &send(text)).await;
+    }
+    let page = async |token: Option<String>| {
+        let list =
+            Operation::ListTasks(ListTasks { page_size: Some(2), page_token: token, ..ListTasks::default() });
+        match channel.ask(Service::V1, &list).await {
+            Reply::Tasks(page) => page,
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = page(None).await;
+    assert_eq!((first.tasks.len(), first.total_size, first.page_size), (2, 3, 2));
+    let rest = page(first.next_page_token).await;
+    assert_eq!((rest.tasks.len(), rest.next_page_token), (1, None));
+}
+
+#[tokio::test]
+async fn a_stream_shows_the_task_and_what_becomes_of_it() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let streamed = channel.call(service, &send_streaming("hi"), &[]).await;
+        assert_eq!(streamed.head["a2ad-first-event-id"], "1");
+        assert_eq!(streamed.status.trailers["a2ad-last-event-id"], "4");
+        let events = streamed.events(service);
+        let [Event::Task(task), Event::Status(working), Event::Artifact(artifact), Event::Status(completed)] =
+            events.as_slice()
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!(task.status.state, TaskState::Submitted);
+        assert_eq!(working.status.state, TaskState::Working);
+        assert_eq!(artifact.artifact.parts, [Part::text("hi")]);
+        assert_eq!(completed.status.state, TaskState::Completed);
+
+        let over = channel.call(service, &subscribe(task), &[]).await;
+        if service == Service::V1 {
+            // FAILED_PRECONDITION
+            assert_eq!((over.status.code, over.messages.len()), (9, 0));
+            assert_eq!(over.status.error.unwrap().kind, ErrorKind::UnsupportedOperation);
+        } else {
+            assert_eq!(over.events(service), events[3..]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn webhooks_are_refused_where_there_are_none() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let id = task(channel.ask(service, &send("hi")).await).id;
+        let named = || PushConfigRef { task_id: id.clone(), id: Some("c".into()), tenant: None };
+        let url = "https://example.com/hook".into();
+        let config = PushConfig {
+            id: Some("c".into()),
+            task_id: Some(id.clone()),
+            url,
+            token: None,
+            authentication: None,
+            tenant: None,
+        };
+        let query = PushConfigQuery { task_id: id.clone(), page_size: None, page_token: None, tenant: None };
+        for operation in [
+            Operation::CreatePushConfig(config),
+            Operation::GetPushConfig(named()),
+            Operation::ListPushConfigs(query),
+            Operation::DeletePushConfig(named()),
+        ] {
+            let status = channel.call(service, &operation, &[]).await.status;
+            // FAILED_PRECONDITION; clients of 0.3 know it as UNIMPLEMENTED.
+            assert_eq!(status.code, if service == Service::V1 { 9 } else { 12 }, "{operation:?}");
+            assert_eq!(status.error.unwrap().kind, ErrorKind::PushNotificationNotSupported);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_extended_card_is_shown_where_it_is_open() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    let ask = Operation::GetExtendedCard(GetExtendedCard::default());
+    for service in BOTH {
+        let status = channel.call(service, &ask, &[]).await.status;
+        assert_eq!(status.error.unwrap().kind, ErrorKind::UnsupportedOperation);
+    }
+    let open = Door { extended_card: ExtendedCard::Open, ..Door::default() };
+    let server = Setup::with(|doors| doors.agents = [("echo".into(), open)].into()).open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let Reply::Card(card) = channel.ask(service, &ask).await else { panic!("no card") };
+        assert_eq!(card.name, "Echo");
+        assert_eq!(card.capabilities.extended_card, Some(true));
+    }
+}

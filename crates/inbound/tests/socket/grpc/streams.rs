@@ -1,0 +1,122 @@
+//! Streams: resumed, left, cut, and never in the way of the process ending.
+
+use std::time::Duration;
+
+use a2ad_inbound::listen::Caps;
+use protocol::{CancelTask, ErrorKind, Event, Operation, Task, TaskState, grpc::Service};
+
+use super::{BOTH, get, held, send, send_streaming, subscribe, task};
+use crate::common::{Server, Setup, agents::paced, channel::Channel, within};
+
+fn cancel(task: &Task) -> Operation {
+    Operation::CancelTask(CancelTask { id: task.id.clone(), metadata: None, tenant: None })
+}
+
+fn states(events: &[Event]) -> Vec<TaskState> {
+    let state = |event: &Event| match event {
+        Event::Task(task) => Some(task.status.state),
+        Event::Status(update) => Some(update.status.state),
+        _ => None,
+    };
+    events.iter().filter_map(state).collect()
+}
+
+#[tokio::test]
+async fn a_subscriber_sees_the_task_and_then_its_end() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let held = held(&channel, service).await;
+        let mut watched = channel.stream(service, &subscribe(&held), &[]).await;
+        assert_eq!(watched.head["a2ad-first-event-id"], "2");
+        let Some(Event::Task(shown)) = watched.event(service).await else { panic!("no task first") };
+        assert_eq!(shown, held);
+        channel.ask(service, &cancel(&held)).await;
+        let rest = watched.whole().await;
+        assert_eq!(states(&rest.events(service)), [TaskState::Canceled]);
+        assert_eq!(rest.status.trailers["a2ad-last-event-id"], "3");
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_stream_goes_on_behind_the_last_event() {
+    let (agent, pace) = paced();
+    let server = Setup { agents: vec![agent], ..Setup::default() }.open().await;
+    let channel = Channel::open(&server).await;
+    let paced = [("a2a-agent", "paced")];
+    for service in BOTH {
+        let mut first = channel.stream(service, &send_streaming("go"), &paced).await;
+        let Some(Event::Task(made)) = first.event(service).await else { panic!("no task first") };
+        pace.add_permits(1);
+        let mut seen: u64 = first.head["a2ad-first-event-id"].to_str().unwrap().parse().unwrap();
+        while !matches!(first.event(service).await, Some(Event::Artifact(_))) {
+            seen += 1;
+        }
+        seen += 1;
+        drop(first);
+        pace.add_permits(2);
+        let last = seen.to_string();
+        let metadata = [("a2a-agent", "paced"), ("last-event-id", last.as_str())];
+        let resumed = channel.call(service, &subscribe(&made), &metadata).await;
+        assert_eq!(resumed.head["a2ad-first-event-id"], last.as_str());
+        let events = resumed.events(service);
+        let Event::Task(shown) = &events[0] else { panic!("no task first") };
+        assert_eq!(shown.artifacts, [], "what was seen is not shown again");
+        let chunks = events.iter().filter(|event| matches!(event, Event::Artifact(_))).count();
+        assert_eq!((chunks, states(&events).last()), (2, Some(&TaskState::Completed)));
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_a_stream_leaves_nothing_else() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let held = held(&channel, service).await;
+        let mut left = channel.stream(service, &subscribe(&held), &[]).await;
+        let mut kept = channel.stream(service, &subscribe(&held), &[]).await;
+        assert!(left.event(service).await.is_some() && kept.event(service).await.is_some());
+        drop(left);
+        assert_eq!(task(channel.ask(service, &get(&held)).await).status.state, TaskState::Working);
+        channel.ask(service, &cancel(&held)).await;
+        assert_eq!(states(&kept.whole().await.events(service)), [TaskState::Canceled]);
+    }
+}
+
+#[tokio::test]
+async fn streams_are_cut_by_a_status_that_makes_clients_come_back() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    let mut watched = Vec::new();
+    for service in BOTH {
+        let held = held(&channel, service).await;
+        let mut stream = channel.stream(service, &subscribe(&held), &[]).await;
+        assert!(stream.event(service).await.is_some());
+        watched.push(stream);
+    }
+    server.drain.cancel();
+    within(server.engine.drain(Duration::ZERO)).await;
+    for stream in watched {
+        let cut = stream.whole().await;
+        // UNAVAILABLE
+        assert_eq!((cut.status.code, cut.messages.len()), (14, 0));
+        assert_eq!(cut.status.error.unwrap().kind, ErrorKind::Unavailable);
+        assert_eq!(cut.status.trailers["a2ad-last-event-id"], "2");
+    }
+    channel.closed().await;
+    within(server.serving).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_peer_that_reads_nothing_does_not_keep_the_process_from_ending() {
+    let caps = Caps { last_words: Duration::from_millis(100), ..Caps::default() };
+    let server = Setup { caps, ..Setup::default() }.open().await;
+    let channel = Channel::open(&server).await;
+    // More than a client's window holds, and nobody reads it.
+    let large = "x".repeat(8 << 20);
+    let unread = channel.stream(Service::V1, &send(&large), &[]).await;
+    server.drain.cancel();
+    within(server.engine.drain(Duration::ZERO)).await;
+    within(server.serving).await.unwrap();
+    drop(unread);
+}
