@@ -1,0 +1,73 @@
+//! JSON whose numbers went through doubles: what a value of protobuf can hold of it.
+//!
+//! Written with the project's JSON reader, not with the code under test.
+
+use a2ad_protocol::{
+    Event, Operation, Reply,
+    dialect::v1,
+    json::{
+        read::{Node, Path},
+        write::Writer,
+    },
+};
+
+/// Every number as the double it is nearest to, everything else as it is.
+pub(crate) fn through_doubles(text: &str) -> String {
+    let mut writer = Writer::new();
+    copy(&mut writer, Node::new(serde_json::from_str(text).unwrap(), &Path::Root));
+    String::from_utf8(writer.finish()).unwrap()
+}
+
+/// The JSON of 1.0 with every number through a double: what two values must agree in.
+pub(crate) fn operation(operation: &Operation) -> String {
+    written(|writer| v1::operation::encode(writer, operation))
+}
+
+pub(crate) fn reply(reply: &Reply) -> String {
+    written(|writer| v1::reply::encode(writer, reply))
+}
+
+pub(crate) fn event(event: &Event) -> String {
+    written(|writer| v1::event::encode(writer, event))
+}
+
+fn written(write: impl FnOnce(&mut Writer)) -> String {
+    let mut writer = Writer::new();
+    write(&mut writer);
+    through_doubles(&String::from_utf8(writer.finish()).unwrap())
+}
+
+fn copy(writer: &mut Writer, node: Node<'_, '_>) {
+    match node.text().as_bytes()[0] {
+        b'{' => writer.object(|writer| {
+            let copied = node.object().unwrap().entries(|name, value| {
+                copy(writer.key(name), value);
+                Ok(())
+            });
+            copied.unwrap();
+        }),
+        b'[' => {
+            // The writer wants the elements, the reader gives them one by one.
+            let mut elements = Vec::new();
+            node.list(|value| {
+                elements.push(through_doubles(value.text()));
+                Ok(())
+            })
+            .unwrap();
+            writer.array(elements, |writer, element| writer.raw(&element));
+        }
+        b'"' => writer.string(&node.string().unwrap()),
+        b't' | b'f' | b'n' => writer.raw(node.text()),
+        _ => writer.raw(&number(node.text())),
+    }
+}
+
+fn number(text: &str) -> String {
+    let number: f64 = text.parse().unwrap();
+    let number = number.clamp(f64::MIN, f64::MAX);
+    if number == 0.0 {
+        return if number.is_sign_negative() { "-0" } else { "0" }.to_owned();
+    }
+    let whole = number.fract() == 0.0 && number.abs() < 2f64.powi(63);
+    if whole { format!("{number:.0}") } else { serde_json::to_string(&number).unwrap() }
+}

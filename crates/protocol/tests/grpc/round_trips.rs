@@ -1,0 +1,143 @@
+//! What is written is read back as the same value, as far as a generation has words for it.
+
+use a2ad_protocol::{
+    ConfigId, Dialect, Json, Operation, OperationKind, PushConfig, Reply, SendMessage, TaskId, grpc::Service,
+};
+use proptest::{prop_assert_eq, proptest};
+
+use crate::{doubles, limits, values};
+
+proptest! {
+    #[test]
+    fn every_operation_survives(operation in values::operation()) {
+        for service in Service::ALL {
+            if service.method(operation.kind()).is_none() || !nameable(&operation) {
+                continue;
+            }
+            let bytes = service.encode_operation(&operation);
+            let read = service.decode_operation(operation.kind(), &bytes);
+            let read = read.map(|read| doubles::operation(&limited(service, read)));
+            prop_assert_eq!(read, Ok(doubles::operation(&limited(service, operation.clone()))));
+        }
+    }
+
+    #[test]
+    fn every_reply_survives(reply in values::reply()) {
+        // Cards have tests of their own.
+        let Some(kind) = answered(&reply) else { return Ok(()) };
+        for service in Service::ALL {
+            if service.method(kind).is_none() {
+                continue;
+            }
+            let bytes = service.encode_reply(&reply);
+            let read = service.decode_reply(kind, &bytes);
+            let read = read.map(|read| doubles::reply(&limited_reply(service, read)));
+            prop_assert_eq!(read, Ok(doubles::reply(&limited_reply(service, reply.clone()))));
+        }
+    }
+
+    #[test]
+    fn every_event_survives(event in values::event()) {
+        for service in Service::ALL {
+            let bytes = service.encode_event(&event);
+            let limited = |event| match service {
+                Service::V1 => event,
+                Service::V03 => limits::event(Dialect::V03, event),
+            };
+            let read = service.decode_event(&bytes).map(|read| doubles::event(&limited(read)));
+            prop_assert_eq!(read, Ok(doubles::event(&limited(event.clone()))));
+        }
+    }
+
+    #[test]
+    fn what_was_read_once_is_read_again_exactly(operation in values::operation()) {
+        // Numbers have become doubles; from then on nothing changes.
+        for service in Service::ALL {
+            let Some(first) = again(service, &operation) else { continue };
+            prop_assert_eq!(again(service, &first), Some(first));
+        }
+    }
+}
+
+fn again(service: Service, operation: &Operation) -> Option<Operation> {
+    service.decode_operation(operation.kind(), &service.encode_operation(operation)).ok()
+}
+
+/// Whether the ids can be told apart inside a resource name.
+fn nameable(operation: &Operation) -> bool {
+    let plain = |task: Option<&TaskId>, config: Option<&ConfigId>| {
+        let slash = |id: &str| id.contains('/');
+        !task.is_some_and(|id| slash(id.as_str())) && !config.is_some_and(|id| slash(id.as_str()))
+    };
+    match operation {
+        Operation::GetPushConfig(req) | Operation::DeletePushConfig(req) => {
+            plain(Some(&req.task_id), req.id.as_ref())
+        }
+        Operation::CreatePushConfig(config) => plain(config.task_id.as_ref(), config.id.as_ref()),
+        _ => true,
+    }
+}
+
+/// There is no field for the skill: it is asked for in the metadata. The rest are the limits of 0.3, and that a
+/// cancel there says nothing but its task.
+fn limited(service: Service, operation: Operation) -> Operation {
+    let old = service == Service::V03;
+    let operation = match operation {
+        Operation::ListPushConfigs(mut req) => {
+            // Zero is nothing said.
+            req.page_size = req.page_size.filter(|size| *size > 0);
+            req.tenant = req.tenant.filter(|_| !old);
+            return Operation::ListPushConfigs(req);
+        }
+        other if old => limits::operation(Dialect::V03, other),
+        other => other,
+    };
+    match operation {
+        Operation::CancelTask(mut req) if old => {
+            req.metadata = None;
+            Operation::CancelTask(req)
+        }
+        Operation::SendMessage(req) => Operation::SendMessage(with_skill(req)),
+        Operation::SendStreamingMessage(req) => Operation::SendStreamingMessage(with_skill(req)),
+        other => other,
+    }
+}
+
+fn with_skill(mut req: SendMessage) -> SendMessage {
+    let Some(skill) = req.skill.take() else { return req };
+    let member = format!(r#""skillId":{}}}"#, values::quoted(&skill));
+    let text = match req.metadata.as_ref().filter(|metadata| metadata.as_str() != "{}") {
+        Some(metadata) => format!("{},{member}", metadata.as_str().strip_suffix('}').unwrap()),
+        None => format!("{{{member}"),
+    };
+    req.metadata = Some(Json::parse(&text).unwrap());
+    req
+}
+
+fn limited_reply(service: Service, reply: Reply) -> Reply {
+    match (service, reply) {
+        (Service::V1, reply) => reply,
+        (Service::V03, Reply::PushConfigs(mut page)) => {
+            page.configs = page.configs.into_iter().map(limited_config).collect();
+            Reply::PushConfigs(page)
+        }
+        (Service::V03, Reply::PushConfig(config)) => Reply::PushConfig(limited_config(config)),
+        (Service::V03, reply) => limits::reply(Dialect::V03, reply),
+    }
+}
+
+fn limited_config(config: PushConfig) -> PushConfig {
+    PushConfig { tenant: None, ..config }
+}
+
+fn answered(reply: &Reply) -> Option<OperationKind> {
+    Some(match reply {
+        Reply::SentTask(_) | Reply::SentMessage(_) => OperationKind::SendMessage,
+        Reply::Task(_) => OperationKind::CancelTask,
+        Reply::Tasks(_) => OperationKind::ListTasks,
+        Reply::PushConfig(_) => OperationKind::GetPushConfig,
+        Reply::PushConfigs(_) => OperationKind::ListPushConfigs,
+        Reply::Deleted => OperationKind::DeletePushConfig,
+        Reply::Card(_) => return None,
+    })
+}
