@@ -4,9 +4,22 @@
 //! command line refuses to listen beyond loopback for that reason.
 
 use engine::Scope;
+use protocol::{Error, ErrorKind};
 
 /// The tenant of requests that name none.
-const DEFAULT_TENANT: &str = "default";
+pub(crate) const DEFAULT_TENANT: &str = "default";
+
+/// Refuses a tenant that is not here.
+pub(crate) fn check_tenant(tenant: Option<&str>) -> Result<(), Error> {
+    match tenant {
+        None | Some(DEFAULT_TENANT) => Ok(()),
+        Some(tenant) => {
+            let shown: String = tenant.chars().take(64).collect();
+            let text = format!("there is no tenant {shown:?} here; leave it out");
+            Err(Error::new(ErrorKind::AgentDisabled, text))
+        }
+    }
+}
 
 /// The caller of a request to this agent.
 pub(crate) fn anonymous(agent: &str) -> Scope {

@@ -10,7 +10,20 @@ use hyper::body::Body as _;
 use protocol::{Error, ErrorKind};
 
 /// How long the next piece of a body may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// JSON, or nothing said about it.
+pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json")
+        || essence.eq_ignore_ascii_case("application/a2a+json")
+    {
+        return Ok(());
+    }
+    let text = format!("Content-Type {essence:?} is not served here; send application/json");
+    Err(Error::new(ErrorKind::UnsupportedMediaType, text))
+}
 
 /// Bodies are taken as they are: nothing is unpacked here.
 pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
@@ -77,11 +90,11 @@ fn too_large(limit: usize) -> Error {
     Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit)
 }
 
-fn too_slow() -> Error {
+pub(crate) fn too_slow() -> Error {
     let text = format!("the body stopped coming for {} seconds; send it again", PATIENCE.as_secs());
     Error::new(ErrorKind::DeadlineExceeded, text)
 }
 
-fn cut_off() -> Error {
+pub(crate) fn cut_off() -> Error {
     Error::new(ErrorKind::Parse, "the body ended before it was complete; send it again")
 }

@@ -150,12 +150,6 @@ impl Shown<'_> {
     /// The card with everything on it.
     pub(crate) fn extended(&self) -> AgentCard {
         let Self { hosted, door, .. } = self;
-        let interface = |version: &str| AgentInterface {
-            url: self.endpoint.clone(),
-            binding: "JSONRPC".into(),
-            tenant: None,
-            version: version.into(),
-        };
         let modes = |own: &[String]| match door.profile.card.mode {
             Some(mode) => vec![mode.to_owned()],
             None => own.to_vec(),
@@ -171,7 +165,7 @@ impl Shown<'_> {
         AgentCard {
             name: hosted.name.clone(),
             description: hosted.description.clone(),
-            interfaces: self.spoken.versions().into_iter().map(interface).collect(),
+            interfaces: self.interfaces(),
             provider: None,
             version: door.profile.card.version.map_or_else(|| hosted.version.clone(), str::to_owned),
             documentation_url: None,
@@ -189,6 +183,26 @@ impl Shown<'_> {
             skills,
             signatures: Vec::new(),
         }
+    }
+
+    /// Where the agent takes calls: the newest generation first, and in each of them JSON-RPC first.
+    fn interfaces(&self) -> Vec<AgentInterface> {
+        let interface = |version: &str, binding: &str, url: &str| AgentInterface {
+            url: url.into(),
+            binding: binding.into(),
+            tenant: None,
+            version: version.into(),
+        };
+        // Clients of HTTP+JSON put their paths behind the address as it is.
+        let base = self.endpoint.trim_end_matches('/');
+        let mut interfaces = Vec::new();
+        for version in self.spoken.versions() {
+            interfaces.push(interface(version, "JSONRPC", &self.endpoint));
+            if version != draft::VERSION {
+                interfaces.push(interface(version, "HTTP+JSON", base));
+            }
+        }
+        interfaces
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which dialect a JSON-RPC request speaks. The answer is in the dialect of the question, errors too.
+//! Which dialect a request speaks: by its method over JSON-RPC, by its path over HTTP+JSON. The answer is in the dialect of the question, errors too.
 
 use protocol::{
     Dialect, Error, ErrorKind,
@@ -84,6 +84,31 @@ impl Asked<'_> {
             Choice::OfTask if !self.spoken.v03 => Ok(Choice::Dialect(Dialect::Draft)),
             Choice::OfTask if !self.spoken.draft => Ok(Choice::Dialect(Dialect::V03)),
             chosen => Ok(chosen),
+        }
+    }
+
+    /// Whether a path of HTTP+JSON of this dialect may be asked for. A version is refused in the way of 1.0, which has a
+    /// word for it; so is everything asked of a path of 1.0.
+    pub(crate) fn allows(self, dialect: Dialect) -> Result<(), Refused> {
+        let of_v1 = dialect == Dialect::V1;
+        match self.version {
+            Version::Unknown(asked) => {
+                Err(Refused { dialect: Dialect::V1, error: self.spoken.refuse(&format!("{asked:?}")) })
+            }
+            Version::Named(named) if !self.spoken.speaks(*named) => {
+                Err(self.not_spoken(Dialect::V1, "of this request"))
+            }
+            Version::Named(Dialect::V1) if !of_v1 => {
+                Err(self.not_spoken(Dialect::V1, "1.0 for a path of 0.3"))
+            }
+            Version::Named(named) if of_v1 && *named != Dialect::V1 => {
+                Err(self.not_spoken(Dialect::V1, "0.x for a path of 1.0"))
+            }
+            Version::Absent if of_v1 && !self.spoken.lenient_version => {
+                Err(self.not_spoken(Dialect::V1, "without a value"))
+            }
+            _ if !self.spoken.speaks(dialect) => Err(self.not_spoken(dialect, "of this path")),
+            _ => Ok(()),
         }
     }
 

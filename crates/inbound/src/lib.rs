@@ -1,6 +1,6 @@
 //! Bytes from a socket become a call by a known caller; the answer becomes bytes.
 //!
-//! [`router`] is everything a server answers, to be mounted anywhere; [`listen`] is our own way of accepting
+//! A [`Front`] is everything a server answers, to be mounted anywhere; [`listen`] is our own way of accepting
 //! connections, with the timers and caps that a bare accept loop lacks. Nothing here decides about tasks.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -11,12 +11,14 @@ mod bindings;
 mod body;
 mod card;
 mod choose;
+mod front;
 pub mod listen;
 mod origin;
 mod page;
 mod perform;
 mod profile;
 mod project;
+mod ready;
 mod respond;
 mod routes;
 mod sse;
@@ -25,7 +27,9 @@ mod version;
 
 pub use admit::ExtendedCard;
 pub use card::{CardOptions, CardShape};
+pub use front::Front;
 pub use origin::Network;
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
-pub use routes::{Door, Options, Ready, is_own_path, router};
+pub use ready::Ready;
+pub use routes::{Door, Options, is_own_path};
 pub use version::Spoken;

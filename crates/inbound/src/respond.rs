@@ -3,25 +3,89 @@
 use std::borrow::Cow;
 
 use axum::{body::Body, response::Response};
+use engine::{Answer, Clock};
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
-    Dialect, Error, ErrorKind, Timestamp,
+    Dialect, Error, ErrorKind, ErrorTable, Reply, Timestamp,
+    json::write::Writer,
     jsonrpc::{self, Id},
 };
 
-use crate::profile::{AuthForm, Profile};
+use crate::{
+    profile::{AuthForm, Profile},
+    project, sse,
+};
 
 /// The fact of an error that says which credential is wanted.
 pub(crate) const CHALLENGE: &str = "challenge";
 
-/// Who reads an answer: the request's id, its dialect and the style of the door.
+/// Who reads an answer: what it wants around it, its dialect and the style of the door.
 pub(crate) struct Reader<'a> {
-    pub(crate) id: Id,
+    pub(crate) envelope: Envelope,
     pub(crate) dialect: Dialect,
     pub(crate) profile: &'a Profile,
 }
 
+/// What is around every answer, and every event of a stream.
+#[derive(Clone, Debug)]
+pub(crate) enum Envelope {
+    /// That of JSON-RPC, with the request's id.
+    Rpc(Id),
+    /// Nothing: HTTP itself says how it went.
+    Http {
+        /// What the answer is called.
+        media_type: &'static str,
+        /// The table of statuses.
+        errors: ErrorTable,
+    },
+}
+
+impl Envelope {
+    /// The status that says this.
+    pub(crate) fn status(&self, error: &Error) -> u16 {
+        let row = error.kind.row();
+        match self {
+            Self::Rpc(_) => row.rpc_http,
+            Self::Http { errors, .. } => row.http_of(*errors),
+        }
+    }
+
+    /// An error, told in an answer of this status.
+    pub(crate) fn error(&self, dialect: Dialect, error: &Error, status: u16, now: Timestamp) -> Vec<u8> {
+        match self {
+            Self::Rpc(id) => jsonrpc::encode_error(id, |writer| dialect.encode_error(writer, error, now)),
+            Self::Http { errors, .. } => {
+                let mut writer = Writer::new();
+                dialect.encode_refusal(&mut writer, error, status, *errors, now);
+                writer.finish()
+            }
+        }
+    }
+
+    fn media_type(&self) -> &'static str {
+        match self {
+            Self::Rpc(_) => JSON,
+            Self::Http { media_type, .. } => media_type,
+        }
+    }
+}
+
 impl Reader<'_> {
+    fn reply(&self, reply: &Reply) -> Response {
+        let Self { dialect, profile, envelope } = self;
+        let body = match envelope {
+            Envelope::Rpc(id) => {
+                jsonrpc::encode_result(id, |writer| dialect.encode_reply(writer, reply, profile.style))
+            }
+            Envelope::Http { .. } => {
+                let mut writer = Writer::new();
+                dialect.encode_response(&mut writer, reply, profile.style);
+                writer.finish()
+            }
+        };
+        self.label(bytes_of(envelope.media_type(), body))
+    }
+
     /// Says on an answer which dialect and style it is in.
     pub(crate) fn label(&self, mut response: Response) -> Response {
         let label = format!("{};profile={}", self.dialect.name(), self.profile.name);
@@ -52,11 +116,28 @@ pub(crate) fn explain(error: engine::Error, request_id: u64) -> Error {
     }
 }
 
-/// An error as a JSON-RPC answer.
+/// What the engine answered, as the house shows it.
+pub(crate) fn answer(reader: &Reader<'_>, answered: Answer, request_id: u64, clock: &Clock) -> Response {
+    match answered {
+        Answer::Reply(reply) => match project::reply(reader.profile, reply) {
+            Ok(reply) => reader.reply(&reply),
+            Err(error) => refuse(reader, &error, clock.now()),
+        },
+        Answer::Stream(stream) => sse::respond(stream, reader, request_id, clock.clone()),
+        Answer::Replayed(answered) => replayed(answer(reader, *answered, request_id, clock)),
+    }
+}
+
+/// An error as an answer.
 pub(crate) fn refuse(reader: &Reader<'_>, error: &Error, now: Timestamp) -> Response {
-    let (error, status) = as_house_tells(reader.profile.auth, error);
-    let body = jsonrpc::encode_error(&reader.id, |writer| reader.dialect.encode_error(writer, &error, now));
-    let mut response = reader.label(json(body));
+    refuse_with(reader, error, reader.envelope.status(error), now)
+}
+
+/// An error as an answer with this status, where the table has not the right one.
+pub(crate) fn refuse_with(reader: &Reader<'_>, error: &Error, status: u16, now: Timestamp) -> Response {
+    let (error, status) = as_house_tells(reader.profile.auth, error, status);
+    let body = reader.envelope.error(reader.dialect, &error, status, now);
+    let mut response = reader.label(bytes_of(reader.envelope.media_type(), body));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     advise(&mut response, &error);
     response
@@ -78,8 +159,7 @@ pub(crate) fn advise(response: &mut Response, error: &Error) {
 }
 
 /// The error and its HTTP status as the house tells callers that it does not let in.
-fn as_house_tells(form: AuthForm, error: &Error) -> (Cow<'_, Error>, u16) {
-    let status = error.kind.row().rpc_http;
+fn as_house_tells(form: AuthForm, error: &Error, status: u16) -> (Cow<'_, Error>, u16) {
     let is_auth = matches!(error.kind, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied);
     match form {
         AuthForm::Forbidden if is_auth => (Cow::Borrowed(error), 403),
@@ -96,9 +176,16 @@ pub(crate) fn replayed(mut response: Response) -> Response {
     response
 }
 
+/// What JSON is called that is nothing more particular.
+pub(crate) const JSON: &str = "application/json";
+
 /// Bytes that are JSON.
 pub(crate) fn json(body: Vec<u8>) -> Response {
+    bytes_of(JSON, body)
+}
+
+fn bytes_of(media_type: &'static str, body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
 }

@@ -1,21 +1,15 @@
 //! Paths become doors: one table.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Router,
     extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
-    routing::{get, post},
+    routing::{MethodRouter, any, get, post},
 };
 use engine::{Call, Engine, Resume, Scope};
-use http::{Extensions, HeaderMap, Method, StatusCode, Uri, header};
+use http::{Extensions, HeaderMap, Method, StatusCode, Uri, header, request::Parts};
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Timestamp,
     jsonrpc::Id,
@@ -25,13 +19,14 @@ use protocol::{
 use crate::{
     admit::ExtendedCard,
     auth,
-    bindings::{jsonrpc, text},
+    bindings::{jsonrpc, rest, text},
     card::{self, CardName, CardOptions, Shown},
     choose::Asked,
     origin::{Network, Origins},
     page,
     profile::Profile,
-    respond::{self, Reader},
+    ready::Ready,
+    respond::{self, Envelope, Reader},
     trace::Line,
     version::{Spoken, Version},
 };
@@ -130,27 +125,6 @@ impl Default for Door {
     }
 }
 
-/// Whether this process wants new work: false while it drains or cannot write. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Ready(Arc<AtomicBool>);
-
-impl Default for Ready {
-    fn default() -> Self {
-        Self(Arc::new(AtomicBool::new(true)))
-    }
-}
-
-impl Ready {
-    /// Says no from now on.
-    pub fn withdraw(&self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-
-    fn is_ready(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// What every door needs.
 pub(crate) struct Doors {
     pub(crate) engine: Engine,
@@ -163,7 +137,7 @@ pub(crate) struct Doors {
     houses: Houses,
     card: CardOptions,
     origins: Origins,
-    ready: Ready,
+    pub(crate) ready: Ready,
     /// Since when the cards are what they are.
     since: Timestamp,
 }
@@ -224,6 +198,56 @@ impl Mount<'_> {
 }
 
 impl Doors {
+    pub(crate) fn new(engine: Engine, options: Options, ready: Ready) -> Self {
+        let Options {
+            default_agent,
+            max_body_bytes,
+            agents,
+            spoken,
+            errors,
+            card,
+            public_url,
+            trusted_proxies,
+        } = options;
+        let since = engine.clock().now();
+        let houses = Houses {
+            neutral: Profile::neutral(),
+            fold: Profile::fold(),
+            agent_native: Profile::agent_native(),
+            agentos: Profile::agentos(),
+            draft_alias: Profile::draft_alias(),
+        };
+        Self {
+            engine,
+            max_body_bytes,
+            spoken,
+            errors,
+            default_agent,
+            agents,
+            unnamed: Door::default(),
+            houses,
+            card,
+            origins: Origins { public_url, trusted_proxies },
+            ready,
+            since,
+        }
+    }
+
+    /// Where most calls of JSON-RPC go: the default agent at `/`, or an agent that is configured at its own path. The
+    /// table has these too, and says what else is there.
+    pub(crate) fn called_at(&self, path: &str, headers: &HeaderMap) -> Option<Mount<'_>> {
+        if path == "/" {
+            return Some(self.root());
+        }
+        let (agent, _) = self.agents.get_key_value(path.strip_prefix("/a2a/")?)?;
+        (!is_text(headers)).then(|| self.own(agent))
+    }
+
+    /// Whether it matters who is at the other end of a connection.
+    pub(crate) fn asks_for_peers(&self) -> bool {
+        !self.origins.trusted_proxies.is_empty()
+    }
+
     fn door(&self, agent: &str) -> &Door {
         self.agents.get(agent).unwrap_or(&self.unnamed)
     }
@@ -234,8 +258,13 @@ impl Doors {
         Mount { agent, profile: profile(&self.houses), door: self.door(agent) }
     }
 
+    /// The default agent as it is at `/`.
+    pub(crate) fn root(&self) -> Mount<'_> {
+        self.default(|houses| &houses.neutral)
+    }
+
     /// An agent at its own path.
-    fn own<'a>(&'a self, agent: &'a str) -> Mount<'a> {
+    pub(crate) fn own<'a>(&'a self, agent: &'a str) -> Mount<'a> {
         let door = self.door(agent);
         Mount { agent, profile: &door.profile, door }
     }
@@ -266,6 +295,9 @@ const RPC: [(&str, House); 17] = [
     ("/a2a/tasks/cancel", |houses| &houses.draft_alias),
 ];
 
+/// The paths of HTTP+JSON that would be taken for an agent's.
+const REST_BESIDE_AGENTS: [&str; 5] = ["message:send", "message:stream", "tasks", "extendedAgentCard", "v1"];
+
 /// The names of cards.
 const CARDS: [(&str, CardName); 2] =
     [(".well-known/agent-card.json", CardName::AgentCard), (".well-known/agent.json", CardName::Agent)];
@@ -273,42 +305,19 @@ const CARDS: [(&str, CardName); 2] =
 /// Whether `/a2a/{name}` means something else than an agent of that name.
 pub fn is_own_path(name: &str) -> bool {
     RPC.iter().any(|(path, _)| path.strip_prefix("/a2a/") == Some(name))
+        || rest::find(&format!("/a2a/{name}")).is_some()
 }
 
-/// Everything a server answers.
-pub fn router(engine: Engine, options: Options, ready: Ready) -> Router {
-    let Options { default_agent, max_body_bytes, agents, spoken, errors, card, public_url, trusted_proxies } =
-        options;
-    let since = engine.clock().now();
-    let houses = Houses {
-        neutral: Profile::neutral(),
-        fold: Profile::fold(),
-        agent_native: Profile::agent_native(),
-        agentos: Profile::agentos(),
-        draft_alias: Profile::draft_alias(),
-    };
-    let origins = Origins { public_url, trusted_proxies };
-    let unnamed = Door::default();
-    let doors = Doors {
-        engine,
-        max_body_bytes,
-        spoken,
-        errors,
-        default_agent,
-        agents,
-        unnamed,
-        houses,
-        card,
-        origins,
-        ready,
-        since,
-    };
+/// All paths there are.
+pub(crate) fn table(doors: Arc<Doors>) -> Router {
     let mut router = Router::new();
     for (path, profile) in RPC {
         let call = move |State(doors): State<Arc<Doors>>, req: Request| async move {
             jsonrpc::handle(&doors, doors.default(profile), req).await
         };
-        router = router.route(path, post(call));
+        // A path that HTTP+JSON has too is JSON-RPC's for the verb that JSON-RPC uses.
+        let others = if rest::find(path).is_some() { any(all_the_rest) } else { MethodRouter::new() };
+        router = router.route(path, others.post(call));
     }
     for (file, name) in CARDS {
         let default = move |State(doors): State<Arc<Doors>>, req: Request| async move {
@@ -320,6 +329,10 @@ pub fn router(engine: Engine, options: Options, ready: Ready) -> Router {
         router = router.route(&format!("/{file}"), get(default));
         router = router.route(&format!("/a2a/{{agent}}/{file}"), get(own));
     }
+    for name in REST_BESIDE_AGENTS {
+        router = router.route(&format!("/a2a/{name}"), any(all_the_rest));
+        router = router.route(&format!("/a2a/{name}/"), any(all_the_rest));
+    }
     router
         .route("/", get(show_page))
         .route("/a2a/{agent}", post(call_agent))
@@ -327,8 +340,8 @@ pub fn router(engine: Engine, options: Options, ready: Ready) -> Router {
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready_now))
         .method_not_allowed_fallback(wrong_method)
-        .fallback(nothing_here)
-        .with_state(Arc::new(doors))
+        .fallback(all_the_rest)
+        .with_state(doors)
 }
 
 async fn call_agent(State(doors): State<Arc<Doors>>, agent: AgentPath, req: Request) -> Response {
@@ -433,11 +446,25 @@ async fn wrong_method(State(doors): State<Arc<Doors>>, method: Method, req: Requ
     response
 }
 
-async fn nothing_here(State(doors): State<Arc<Doors>>, req: Request) -> Response {
+/// What has no line in the table: the paths of HTTP+JSON, which are taken apart by hand, and everything else.
+async fn all_the_rest(State(doors): State<Arc<Doors>>, req: Request) -> Response {
+    rest_or_nothing(&doors, req).await
+}
+
+pub(crate) async fn rest_or_nothing(doors: &Doors, req: Request) -> Response {
+    let (head, incoming) = req.into_parts();
+    let Some(rest::Found { agent, place }) = rest::find(head.uri.path()) else {
+        return nothing_here(doors, &head);
+    };
+    let mount = agent.as_deref().map_or_else(|| doors.root(), |agent| doors.own(agent));
+    rest::handle(doors, mount, &place, &head, incoming).await
+}
+
+fn nothing_here(doors: &Doors, head: &Parts) -> Response {
     let text = "nothing is served at this path; calls go to / or /a2a/{agent}, \
                 cards are at /.well-known/agent-card.json and /a2a/{agent}/.well-known/agent-card.json";
     let error = Error::new(ErrorKind::MethodNotFound, text);
-    let mut response = refuse(&doors, req.headers(), req.uri(), &error);
+    let mut response = refuse(doors, &head.headers, &head.uri, &error);
     *response.status_mut() = StatusCode::NOT_FOUND;
     response
 }
@@ -446,5 +473,9 @@ async fn nothing_here(State(doors): State<Arc<Doors>>, req: Request) -> Response
 fn refuse(doors: &Doors, headers: &HeaderMap, uri: &Uri, error: &Error) -> Response {
     let (version, profile) = (Version::of(headers, uri), &doors.houses.neutral);
     let dialect = Asked { version: &version, profile, spoken: doors.spoken }.fallback();
-    respond::refuse(&Reader { id: Id::null(), dialect, profile }, error, doors.engine.clock().now())
+    respond::refuse(
+        &Reader { envelope: Envelope::Rpc(Id::null()), dialect, profile },
+        error,
+        doors.engine.clock().now(),
+    )
 }

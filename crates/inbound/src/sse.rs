@@ -11,13 +11,9 @@ use bytes::Bytes;
 use engine::{Clock, Frame, Next, TaskStream};
 use futures_util::stream;
 use http::{HeaderValue, header};
-use protocol::{
-    Dialect, Error, Event, Timestamp,
-    dialect::Frames,
-    jsonrpc::{self, Id},
-};
+use protocol::{Dialect, Error, Event, Timestamp, dialect::Frames, jsonrpc};
 
-use crate::respond::{self, Reader};
+use crate::respond::{self, Envelope, Reader};
 
 /// How long a stream is silent before it says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -26,10 +22,14 @@ const COME_BACK: &[u8] = b"retry: 1000\n\n";
 
 /// Answers a call with its stream.
 pub(crate) fn respond(stream: TaskStream, reader: &Reader<'_>, request_id: u64, clock: Clock) -> Response {
+    let (start, end) = match &reader.envelope {
+        Envelope::Rpc(id) => (jsonrpc::result_start(id), jsonrpc::RESULT_END),
+        Envelope::Http { .. } => (Vec::new(), &b""[..]),
+    };
     let events = Events {
         stream: Some(stream),
-        start: jsonrpc::result_start(&reader.id),
-        id: reader.id.clone(),
+        around: Around { start, end },
+        envelope: reader.envelope.clone(),
         dialect: reader.dialect,
         frames: Frames::new(reader.dialect, reader.profile.style),
         request_id,
@@ -48,7 +48,7 @@ pub(crate) fn refuse(reader: &Reader<'_>, error: &Error, now: Timestamp) -> Resp
     if reader.dialect == Dialect::V1 || error.kind.row().rpc_http != 200 {
         return respond::refuse(reader, error, now);
     }
-    reader.label(stream_of(Body::from(error_event(reader.dialect, &reader.id, error, now))))
+    reader.label(stream_of(Body::from(error_event(&reader.envelope, reader.dialect, error, now))))
 }
 
 fn stream_of(body: Body) -> Response {
@@ -60,9 +60,9 @@ fn stream_of(body: Body) -> Response {
     response
 }
 
-fn error_event(dialect: Dialect, id: &Id, error: &Error, now: Timestamp) -> Vec<u8> {
+fn error_event(envelope: &Envelope, dialect: Dialect, error: &Error, now: Timestamp) -> Vec<u8> {
     let mut out = b"data: ".to_vec();
-    out.extend(jsonrpc::encode_error(id, |writer| dialect.encode_error(writer, error, now)));
+    out.extend(envelope.error(dialect, error, envelope.status(error), now));
     out.extend_from_slice(b"\n\n");
     out
 }
@@ -70,13 +70,18 @@ fn error_event(dialect: Dialect, id: &Id, error: &Error, now: Timestamp) -> Vec<
 struct Events {
     /// Gone when the last event has been said.
     stream: Option<TaskStream>,
-    /// The JSON-RPC envelope of every event up to its result.
-    start: Vec<u8>,
-    id: Id,
+    around: Around,
+    envelope: Envelope,
     dialect: Dialect,
     frames: Frames,
     request_id: u64,
     clock: Clock,
+}
+
+/// The envelope of every event: its bytes before and after the frame.
+struct Around {
+    start: Vec<u8>,
+    end: &'static [u8],
 }
 
 impl Events {
@@ -104,15 +109,15 @@ impl Events {
             match frame {
                 // What is kept is a frame of 1.0 already.
                 Frame::Entry { seq, entry } if self.dialect == Dialect::V1 => {
-                    event(&mut out, &self.start, seq, entry.v1());
+                    self.around.event(&mut out, seq, entry.v1());
                 }
                 Frame::Entry { seq, entry } => {
-                    let mut each = |frame: &[u8]| event(&mut out, &self.start, seq, frame);
+                    let mut each = |frame: &[u8]| self.around.event(&mut out, seq, frame);
                     self.frames.encode(entry.event()?, &mut each);
                 }
                 Frame::Snapshot { seq, task, artifacts } => {
                     self.frames.know(artifacts);
-                    let mut each = |frame: &[u8]| event(&mut out, &self.start, seq, frame);
+                    let mut each = |frame: &[u8]| self.around.event(&mut out, seq, frame);
                     self.frames.encode(&Event::Task(*task), &mut each);
                 }
             }
@@ -124,17 +129,19 @@ impl Events {
     fn fail(&mut self, error: engine::Error) -> Bytes {
         self.stream = None;
         let error = respond::explain(error, self.request_id);
-        error_event(self.dialect, &self.id, &error, self.clock.now()).into()
+        error_event(&self.envelope, self.dialect, &error, self.clock.now()).into()
     }
 }
 
-/// One frame as an event: the number of what it tells, and the JSON-RPC answer that holds it.
-fn event(out: &mut Vec<u8>, start: &[u8], seq: u64, frame: &[u8]) {
-    out.extend_from_slice(b"id: ");
-    out.extend_from_slice(seq.to_string().as_bytes());
-    out.extend_from_slice(b"\ndata: ");
-    out.extend_from_slice(start);
-    out.extend_from_slice(frame);
-    out.extend_from_slice(jsonrpc::RESULT_END);
-    out.extend_from_slice(b"\n\n");
+impl Around {
+    /// One frame as an event: the number of what it tells, and the frame in its envelope.
+    fn event(&self, out: &mut Vec<u8>, seq: u64, frame: &[u8]) {
+        out.extend_from_slice(b"id: ");
+        out.extend_from_slice(seq.to_string().as_bytes());
+        out.extend_from_slice(b"\ndata: ");
+        out.extend_from_slice(&self.start);
+        out.extend_from_slice(frame);
+        out.extend_from_slice(self.end);
+        out.extend_from_slice(b"\n\n");
+    }
 }

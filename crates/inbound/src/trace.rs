@@ -57,6 +57,18 @@ impl Line {
         facts.method = if known { method } else { "unknown" }.to_owned();
     }
 
+    /// What was asked for, by a name that its binding has.
+    pub(crate) fn called(&mut self, method: &'static str) {
+        let Some(facts) = &mut self.0 else { return };
+        facts.method = method.to_owned();
+    }
+
+    /// Who was asked, where that is known later than the call.
+    pub(crate) fn to(&mut self, agent: &str) {
+        let Some(facts) = &mut self.0 else { return };
+        facts.agent = agent.to_owned();
+    }
+
     /// Which task it names.
     pub(crate) fn about(&mut self, operation: &Operation) {
         let Some(facts) = &mut self.0 else { return };
@@ -82,6 +94,17 @@ impl Line {
             Ok(answer) => facts.answer(answer),
             Err(error) => facts.error = Some(error.kind.row().reason),
         }
+    }
+
+    /// Why it is not answered.
+    pub(crate) fn refused(&mut self, error: &Error) {
+        let Some(facts) = &mut self.0 else { return };
+        facts.error = Some(error.kind.row().reason);
+    }
+
+    /// The line of a stream whose events are told as they leave.
+    pub(crate) fn watch(self, dialect: Dialect) -> Watched {
+        Watched { facts: self.0, dialect }
     }
 
     /// Writes the line, or has it written when the stream in the response is over.
@@ -163,6 +186,36 @@ impl Facts {
     }
 }
 
+/// Hears the events of a stream, and writes its line when it is over or left.
+pub(crate) struct Watched {
+    facts: Option<Box<Facts>>,
+    dialect: Dialect,
+}
+
+impl Watched {
+    /// What leaves.
+    pub(crate) fn event(&mut self, event: &Event) {
+        if let Some(facts) = &mut self.facts {
+            facts.event(event);
+        }
+    }
+
+    /// What ends the stream before its time.
+    pub(crate) fn error(&mut self, error: &Error) {
+        if let Some(facts) = &mut self.facts {
+            facts.error = Some(error.kind.row().reason);
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(facts) = &self.facts {
+            facts.write(self.dialect.name());
+        }
+    }
+}
+
 /// Keeps the first and the last events of a stream, and writes its line when it is over or left.
 struct Watch {
     facts: Box<Facts>,
@@ -188,12 +241,20 @@ impl Watch {
 
     fn tell(&mut self, event: &str) -> Option<()> {
         let json = Json::parse(event.strip_prefix(DATA)?).ok()?;
-        let answer = Node::new(json.as_raw(), &Path::Root).object().ok()?;
+        let node = Node::new(json.as_raw(), &Path::Root);
+        let answer = node.object().ok()?;
         let dialect = self.dialect;
-        if let Ok(Some(event)) = answer.maybe("result", |node| dialect.decode_event(node)) {
+        let (event, error) = if answer.present("jsonrpc").is_some() {
+            let event = answer.maybe("result", |node| dialect.decode_event(node));
+            let error = answer.maybe("error", |node| dialect.decode_error(node));
+            (event.ok().flatten(), error.ok().flatten())
+        } else {
+            (dialect.decode_event(node).ok(), dialect.decode_refusal(node).ok())
+        };
+        if let Some(event) = event {
             self.facts.event(&event);
         }
-        if let Ok(Some(error)) = answer.maybe("error", |node| dialect.decode_error(node)) {
+        if let Some(error) = error {
             self.facts.error = Some(error.kind.row().reason);
         }
         Some(())

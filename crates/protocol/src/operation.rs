@@ -100,6 +100,22 @@ impl Operation {
         }
     }
 
+    /// The tenant it names.
+    pub fn tenant(&self) -> Option<&str> {
+        let tenant = match self {
+            Self::SendMessage(req) | Self::SendStreamingMessage(req) => &req.tenant,
+            Self::GetTask(req) => &req.tenant,
+            Self::ListTasks(req) => &req.tenant,
+            Self::CancelTask(req) => &req.tenant,
+            Self::SubscribeToTask(req) => &req.tenant,
+            Self::CreatePushConfig(config) => &config.tenant,
+            Self::GetPushConfig(req) | Self::DeletePushConfig(req) => &req.tenant,
+            Self::ListPushConfigs(req) => &req.tenant,
+            Self::GetExtendedCard(req) => &req.tenant,
+        };
+        tenant.as_deref()
+    }
+
     /// Which operation this is.
     pub fn kind(&self) -> OperationKind {
         match self {

@@ -10,8 +10,10 @@ mod text;
 pub use place::{Place, Resource};
 pub use text::percent_decode;
 
+use serde_json::value::RawValue;
+
 use crate::{
-    Dialect, Operation, Violation,
+    Dialect, Error, ErrorKind, Operation, Violation,
     dialect::{v1, v03_proto},
 };
 
@@ -47,6 +49,18 @@ impl Address {
             query: query.map_or(Ok(Vec::new()), text::pairs)?,
         })
     }
+}
+
+/// The document that is a body. One that is empty or null says nothing.
+pub fn document(body: &[u8]) -> Result<Option<&RawValue>, Error> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let raw: &RawValue = serde_json::from_slice(body).map_err(|error| {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        Error::new(ErrorKind::Parse, format!("the body is not JSON: {place}: expected one object"))
+    })?;
+    Ok(Some(raw).filter(|raw| raw.get() != "null"))
 }
 
 /// The verb and the target of an operation, below the address of its agent; `None` where the dialect has no such

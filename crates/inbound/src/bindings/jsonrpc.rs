@@ -1,10 +1,9 @@
 //! JSON-RPC: one POST is one call.
 
 use axum::response::Response;
-use engine::Answer;
 use http::{HeaderMap, header};
 use protocol::{
-    Dialect, Error, ErrorKind, Operation, TaskId,
+    Dialect, Error, Operation, TaskId,
     dialect::Leniency,
     jsonrpc::{self, Id, Request},
 };
@@ -14,8 +13,7 @@ use crate::{
     body,
     choose::{Asked, Choice, Refused},
     perform::perform,
-    project,
-    respond::{self, Reader},
+    respond::{self, Envelope, Reader},
     routes::{Doors, Mount},
     sse,
     trace::Line,
@@ -29,16 +27,17 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     let (head, incoming) = req.into_parts();
     let version = Version::of(&head.headers, &head.uri);
     let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
-    let mut reader = Reader { id: Id::null(), dialect: asked.fallback(), profile: mount.profile };
+    let mut reader =
+        Reader { envelope: Envelope::Rpc(Id::null()), dialect: asked.fallback(), profile: mount.profile };
     let answered = async {
-        check_media_type(&head.headers)?;
+        body::check_media_type(&head.headers)?;
         body::check_encoding(&head.headers)?;
         let bytes = body::read(incoming, doors.max_body_bytes).await?;
         let request = jsonrpc::decode(&bytes).map_err(|refusal| {
-            reader.id = refusal.id;
+            reader.envelope = Envelope::Rpc(refusal.id);
             refusal.error
         })?;
-        reader.id = request.id.clone();
+        reader.envelope = Envelope::Rpc(request.id.clone());
         line.asked(&request.method);
         let operation = decode(doors, &mount, asked, &head.headers, &request, &mut reader.dialect).await?;
         line.about(&operation);
@@ -49,7 +48,7 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     let dialect = reader.dialect;
     let response = match answered {
         Ok(answer) => {
-            let response = answer_with(doors, reader, answer, request_id);
+            let response = respond::answer(&reader, answer, request_id, doors.engine.clock());
             extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
         }
         Err(error) if wants_events(&version, &head.headers) => {
@@ -65,19 +64,6 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
 fn wants_events(version: &Version, headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     *version == Version::Absent && accept.trim().eq_ignore_ascii_case("text/event-stream")
-}
-
-fn answer_with(doors: &Doors, reader: Reader<'_>, answer: Answer, request_id: u64) -> Response {
-    match answer {
-        Answer::Reply(reply) => match project::reply(reader.profile, reply) {
-            Ok(reply) => reader.label(respond::json(jsonrpc::encode_result(&reader.id, |writer| {
-                reader.dialect.encode_reply(writer, &reply, reader.profile.style);
-            }))),
-            Err(error) => respond::refuse(&reader, &error, doors.engine.clock().now()),
-        },
-        Answer::Stream(stream) => sse::respond(stream, &reader, request_id, doors.engine.clock().clone()),
-        Answer::Replayed(answer) => respond::replayed(answer_with(doors, reader, *answer, request_id)),
-    }
 }
 
 /// What is asked, in the dialect that is found on the way.
@@ -127,17 +113,4 @@ fn named(operation: &Operation) -> Option<&TaskId> {
         Operation::SubscribeToTask(req) => Some(&req.id),
         _ => None,
     }
-}
-
-/// JSON, or nothing said about it.
-fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
-    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
-    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("application/json")
-        || essence.eq_ignore_ascii_case("application/a2a+json")
-    {
-        return Ok(());
-    }
-    let text = format!("Content-Type {essence:?} is not served here; send application/json");
-    Err(Error::new(ErrorKind::UnsupportedMediaType, text))
 }

@@ -26,15 +26,26 @@ const MODES: &str = r#"["text/plain","application/json","*/*"]"#;
 
 /// The card of `echo` in each shape, at a url.
 fn card(shape: &str, url: &str) -> String {
-    let interface = |version: &str| {
-        format!(r#"{{"url":"{url}","protocolBinding":"JSONRPC","protocolVersion":"{version}"}}"#)
+    let base = url.trim_end_matches('/');
+    let interface = |(url, binding, version): (&str, &str, &str)| {
+        format!(r#"{{"url":"{url}","protocolBinding":"{binding}","protocolVersion":"{version}"}}"#)
     };
-    let interfaces = ["1.0", "0.3", "0.1"].map(interface).join(",");
+    let interfaces = [
+        (url, "JSONRPC", "1.0"),
+        (base, "HTTP+JSON", "1.0"),
+        (url, "JSONRPC", "0.3"),
+        (base, "HTTP+JSON", "0.3"),
+        (url, "JSONRPC", "0.1"),
+    ];
+    let interfaces = interfaces.map(interface).join(",");
     let name = r#""name":"Echo","description":"Gives back what it is given""#;
     let version = format!(r#""version":"{}""#, env!("CARGO_PKG_VERSION"));
     let flags = r#""streaming":true,"pushNotifications":false"#;
     let rest = format!(r#""defaultInputModes":{MODES},"defaultOutputModes":{MODES},"skills":[{SKILL}]"#);
-    let at = format!(r#""url":"{url}","preferredTransport":"JSONRPC","protocolVersion":"0.3.0""#);
+    let others = format!(r#"{{"url":"{base}","transport":"HTTP+JSON"}}"#);
+    let at = format!(
+        r#""url":"{url}","preferredTransport":"JSONRPC","additionalInterfaces":[{others}],"protocolVersion":"0.3.0""#
+    );
     match shape {
         "v1" => format!(
             r#"{{{name},"supportedInterfaces":[{interfaces}],{version},"capabilities":{{{flags},"extendedAgentCard":false}},{rest}}}"#
@@ -172,7 +183,10 @@ async fn a_card_shows_only_what_is_spoken() {
 /// The versions that a card of 1.0 lists.
 fn listed(card: &str) -> Vec<&str> {
     let after = |(at, key): (usize, &str)| &card[at + key.len()..][..3];
-    card.match_indices(r#""protocolVersion":""#).map(|(at, key)| after((at, key))).collect()
+    let versions = card.match_indices(r#""protocolVersion":""#).map(|(at, key)| after((at, key)));
+    let mut versions: Vec<&str> = versions.collect();
+    versions.dedup();
+    versions
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! A server to knock at, and words for the bytes that go to and fro.
 
 pub(crate) mod agents;
+pub(crate) mod channel;
 mod mask;
 pub(crate) mod tongue;
 mod wire;
@@ -8,9 +9,8 @@ mod wire;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use a2ad_inbound::{
-    Options, Ready,
+    Front, Options, Ready,
     listen::{self, Caps},
-    router,
 };
 use engine::{Agents, Clock, Engine, Feed, Hosted, Limits};
 use protocol::Timestamp;
@@ -60,11 +60,11 @@ impl Setup {
         let agents = Agents::new(outbound::agents::demo().into_iter().chain(self.agents));
         let engine = Engine::start(Arc::new(store), feed, agents, clock, Limits::default());
         let ready = Ready::default();
-        let router = router(engine.clone(), self.doors, ready.clone());
+        let front = Front::new(engine.clone(), self.doors, ready.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());
-        let serving = tasks.spawn(listen::serve(listener, router, self.caps, drain.clone()));
+        let serving = tasks.spawn(listen::serve(listener, front, self.caps, drain.clone()));
         Server { address, engine, ready, drain, serving, _tasks: tasks, _folder: folder }
     }
 }

@@ -64,8 +64,6 @@ async fn a_wrong_method_is_told_which_are_right() {
         ("GET /_a2a/", "POST"),
         ("GET /_agent-native/a2a", "POST"),
         ("PATCH /a2a/rpc", "POST"),
-        ("GET /tasks/send", "POST"),
-        ("GET /a2a/tasks/get", "POST"),
         ("DELETE /a2a/echo", "POST"),
         ("GET /a2a/echo/", "POST"),
         ("POST /healthz", "GET,HEAD"),

@@ -1,0 +1,147 @@
+//! HTTP+JSON: the verb and the path say what is asked, the status how it went.
+//!
+//! Paths are taken apart by hand, because ids may hold slashes and colons and a verb stands behind them. Whatever is
+//! below such a path is answered in its form: unknown paths, wrong verbs and what cannot be decoded, too.
+
+mod find;
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
+use hyper::body::Body as _;
+use protocol::{
+    Dialect, Error, ErrorKind, Operation, OperationKind, Violation,
+    dialect::v1,
+    rest::{self, Address, Place},
+};
+
+pub(crate) use find::{Found, find};
+
+use crate::{
+    admit::{self, extensions},
+    auth, body,
+    choose::{Asked, Refused},
+    perform::perform,
+    respond::{self, Envelope, Reader},
+    routes::{Doors, Mount},
+    trace::Line,
+    version::Version,
+};
+
+/// What is at which path, for those who missed it.
+const PATHS: &str = "/message:send, /message:stream, /tasks, /tasks/{id}, /tasks/{id}:cancel, \
+                     /tasks/{id}:subscribe, /tasks/{id}/pushNotificationConfigs, \
+                     /tasks/{id}/pushNotificationConfigs/{id} and /extendedAgentCard";
+
+/// Whether this is where messages are sent to, which is asked more often than anything else.
+pub(crate) fn is_send(path: &str) -> bool {
+    path.ends_with("/message:send")
+}
+
+/// Answers one request to one agent.
+pub(crate) async fn handle(
+    doors: &Doors,
+    mount: Mount<'_>,
+    place: &Place<'_>,
+    head: &Parts,
+    incoming: Body,
+) -> Response {
+    let version = Version::of(&head.headers, &head.uri);
+    let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
+    let envelope =
+        Envelope::Http { media_type: media_type(place.dialect, &head.headers), errors: doors.errors };
+    let mut reader = Reader { envelope, dialect: place.dialect, profile: mount.profile };
+    let Some(kind) = place.operation(head.method.as_str()) else {
+        return nothing_to_do(doors, &reader, place, &head.method);
+    };
+    let request_id = fastrand::u64(..);
+    let mut line = Line::begin(mount.agent, Some(request_id));
+    line.called(v1::operation::method(kind));
+    let answered = async {
+        asked.allows(place.dialect).map_err(|refused| {
+            let Refused { dialect: told_in, error } = refused;
+            reader.dialect = told_in;
+            error
+        })?;
+        let body = read(doors, kind, head, incoming).await?;
+        mount.check()?;
+        admit::operation(doors, &mount, kind)?;
+        let operation = decode(kind, place, head.uri.query(), &body)?;
+        auth::check_tenant(operation.tenant())?;
+        let operation = admit::request(doors, &mount, place.dialect, &head.headers, operation)?;
+        line.about(&operation);
+        perform(doors, &mount, place.dialect, head, operation, request_id).await
+    };
+    let answered = answered.await;
+    line.answered(&answered);
+    let dialect = reader.dialect;
+    let response = match answered {
+        Ok(answer) => {
+            let response = respond::answer(&reader, answer, request_id, doors.engine.clock());
+            extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
+        }
+        Err(error) => respond::refuse(&reader, &error, doors.engine.clock().now()),
+    };
+    line.end(dialect, response)
+}
+
+/// Refuses what is below a path of this binding and does nothing there.
+fn nothing_to_do(doors: &Doors, reader: &Reader<'_>, place: &Place<'_>, verb: &Method) -> Response {
+    let now = doors.engine.clock().now();
+    if place.resource.is_none() {
+        let text = format!("nothing is served at this path; there are {PATHS}");
+        return respond::refuse(reader, &Error::new(ErrorKind::MethodNotFound, text), now);
+    }
+    let allowed = place.allowed();
+    let verb: String = verb.as_str().chars().take(32).collect();
+    let text = format!("{verb} does nothing at this path; use {allowed}");
+    let error = Error::new(ErrorKind::MethodNotFound, text);
+    let mut response = respond::refuse_with(reader, &error, StatusCode::METHOD_NOT_ALLOWED.as_u16(), now);
+    if let Ok(allowed) = HeaderValue::try_from(allowed) {
+        response.headers_mut().insert(header::ALLOW, allowed);
+    }
+    response
+}
+
+/// The body where there is one to be read; empty where the path says it all.
+async fn read(doors: &Doors, kind: OperationKind, head: &Parts, incoming: Body) -> Result<Bytes, Error> {
+    let optional = matches!(kind, OperationKind::CancelTask | OperationKind::SubscribeToTask);
+    if head.method != Method::POST || optional && incoming.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    body::check_media_type(&head.headers)?;
+    body::check_encoding(&head.headers)?;
+    let bytes = body::read(incoming, doors.max_body_bytes).await?;
+    if bytes.is_empty() && !optional {
+        return Err(Error::invalid_request(Violation::new("", "the body is empty, expected an object")));
+    }
+    Ok(bytes)
+}
+
+fn decode(
+    kind: OperationKind,
+    place: &Place<'_>,
+    query: Option<&str>,
+    body: &[u8],
+) -> Result<Operation, Error> {
+    let address = Address::read(place, query)?;
+    place.dialect.decode_request(kind, &address, rest::document(body)?)
+}
+
+/// What an answer is called: 1.0 has a name of its own for it, unless the client speaks of plain JSON.
+fn media_type(dialect: Dialect, headers: &HeaderMap) -> &'static str {
+    const OWN: &str = "application/a2a+json";
+    if dialect != Dialect::V1 {
+        return respond::JSON;
+    }
+    let names = |name, media_type: &str| {
+        let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+        let mut said = values.flat_map(|value| value.split(','));
+        said.any(|said| said.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media_type))
+    };
+    if names(header::ACCEPT, OWN) {
+        return OWN;
+    }
+    let plain = names(header::ACCEPT, respond::JSON) || names(header::CONTENT_TYPE, respond::JSON);
+    if plain { respond::JSON } else { OWN }
+}

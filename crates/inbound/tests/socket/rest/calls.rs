@@ -1,0 +1,177 @@
+//! What each operation is answered with.
+
+use super::{Generation, NOT_CANCELABLE, UNSUPPORTED};
+use crate::common::{NOW, Server, mask, member, request, said};
+
+fn completed(generation: Generation, text: &str) -> String {
+    let parts = if generation == Generation::V1 { "parts" } else { "content" };
+    format!(
+        r#"{{"id":"TASK","contextId":"CTX","status":{{"state":"TASK_STATE_COMPLETED","timestamp":"{NOW}"}},"artifacts":[{{"artifactId":"echo-result","name":"echo-result","parts":[{{"text":"{text}"}}]}}],"history":[{{"messageId":"m","contextId":"CTX","taskId":"TASK","role":"ROLE_USER","{parts}":[{{"text":"{text}"}}]}}]}}"#
+    )
+}
+
+#[tokio::test]
+async fn a_message_is_sent_and_its_task_read() {
+    let server = Server::open().await;
+    for generation in Generation::BOTH {
+        let rest = server.rest(generation);
+        let sent = rest.done("POST", "/message:send", &generation.said("hi", "")).await;
+        assert_eq!(mask(&sent), format!(r#"{{"task":{}}}"#, completed(generation, "hi")));
+        let id = member(&sent, "id");
+        let got = rest.done("GET", &format!("/tasks/{id}"), "").await;
+        assert_eq!(mask(&got), completed(generation, "hi"));
+        rest.refused("POST", &format!("/tasks/{id}:cancel"), "", NOT_CANCELABLE).await;
+        let more = generation.said("more", &format!(r#","taskId":"{id}""#));
+        rest.refused("POST", "/message:send", &more, UNSUPPORTED).await;
+    }
+}
+
+#[tokio::test]
+async fn history_is_as_long_as_the_query_says() {
+    let server = Server::open().await;
+    for (generation, none) in [(Generation::V1, false), (Generation::V03, true)] {
+        let rest = server.rest(generation);
+        let sent = rest.done("POST", "/message:send", &generation.said("hi", "")).await;
+        let id = member(&sent, "id");
+        for (query, shown) in [
+            ("", true),
+            ("?historyLength=1", true),
+            ("?history_length=1", true),
+            ("?historyLength=", true),
+            // Nothing was the same as no limit before 1.0.
+            ("?historyLength=0", none),
+            ("?history_length=0", none),
+            ("?historyLength=1&historyLength=0", none),
+        ] {
+            let got = rest.done("GET", &format!("/tasks/{id}{query}"), "").await;
+            assert_eq!(got.contains("\"history\""), shown, "{generation:?} {query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn tasks_are_listed_by_the_query() {
+    let server = Server::open().await;
+    for generation in Generation::BOTH {
+        let rest = server.rest(generation);
+        let held = rest.done("POST", "/message:send", &generation.said_at_once("hold")).await;
+        let (id, context) = (member(&held, "id"), member(&held, "contextId"));
+        rest.done("POST", "/message:send", &generation.said("hi", "")).await;
+        let count = async |query: &str| {
+            let page = rest.done("GET", &format!("/tasks?contextId={context}&{query}"), "").await;
+            assert!(page.starts_with(r#"{"tasks":["#) && page.contains(r#""nextPageToken":"""#), "{page}");
+            page.matches(&format!("\"id\":\"{id}\"")).count()
+        };
+        for one in [
+            "",
+            "status=TASK_STATE_WORKING",
+            "status=2",
+            "status=TASK_STATE_UNSPECIFIED",
+            "page_size=1",
+            "includeArtifacts=true",
+            "include_artifacts=false",
+            "statusTimestampAfter=2026-01-02T03:04:05Z",
+            "statusTimestampAfter=2026-01-02T04:04:05+01:00",
+            "statusTimestampAfter=2026-01-02T04:04:05%2B01:00",
+            "statusTimestampAfter=2026-01-02T04%3A04%3A05%2B01%3A00",
+            "status_timestamp_after=2026-01-02t03:04:05.678z",
+            "unknown=1&&=&A2A-Version=",
+        ] {
+            assert_eq!(count(one).await, 1, "{generation:?} {one}");
+        }
+        for none in [
+            "status=3",
+            "status=TASK_STATE_COMPLETED",
+            "statusTimestampAfter=2026-01-02T03:04:05%2B00:00&statusTimestampAfter=2027-01-01T00:00:00Z",
+        ] {
+            assert_eq!(count(none).await, 0, "{generation:?} {none}");
+        }
+        rest.done("POST", &format!("/tasks/{id}:cancel"), "").await;
+    }
+}
+
+#[tokio::test]
+async fn pages_are_walked_by_their_tokens() {
+    let server = Server::open().await;
+    let rest = server.rest(Generation::V1);
+    for _ in 0..5 {
+        rest.done("POST", "/message:send", &Generation::V1.said("hi", "")).await;
+    }
+    let (mut token, mut seen) = (String::new(), Vec::new());
+    loop {
+        let page = rest.done("GET", &format!("/tasks?pageSize=2&pageToken={token}"), "").await;
+        assert!(page.contains(r#""pageSize":2,"totalSize":5"#) && !page.contains("artifacts"), "{page}");
+        seen.extend(page.split(r#"{"id":""#).skip(1).map(|task| task[..34].to_owned()));
+        token = member(&page, "nextPageToken");
+        if token.is_empty() {
+            break;
+        }
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 5);
+}
+
+#[tokio::test]
+async fn a_task_is_cancelled_with_any_body_or_none() {
+    let server = Server::open().await;
+    for (generation, bodies) in [
+        (
+            Generation::V1,
+            &["", "{}", "null", r#"{"metadata":{"why":"enough"}}"#, r#"{"id":"ID","tenant":""}"#][..],
+        ),
+        // What clients of that time send, and what they might.
+        (Generation::V03, &["", "{}", "null", r#"{"name":"tasks/ID"}"#, "[]"][..]),
+    ] {
+        let rest = server.rest(generation);
+        for body in bodies {
+            let held = rest.done("POST", "/message:send", &generation.said_at_once("hold")).await;
+            let id = member(&held, "id");
+            let path = format!("/tasks/{id}:cancel");
+            let canceled = rest.done("POST", &path, &body.replace("ID", &id)).await;
+            assert!(canceled.starts_with(&format!(r#"{{"id":"{id}""#)), "{canceled}");
+            assert!(canceled.contains(generation.canceled()), "{canceled}");
+            rest.refused("POST", &path, "", NOT_CANCELABLE).await;
+        }
+    }
+    // A body that is not there has no type, whatever the header says.
+    let rest = server.rest(Generation::V1);
+    let held = rest.done("POST", "/message:send", &Generation::V1.said_at_once("hold")).await;
+    let head = rest.head("POST", &format!("/tasks/{}:cancel", member(&held, "id")));
+    let form = format!("{head}\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 0");
+    assert_eq!(server.exchange(&form, "").await.status, 200);
+}
+
+#[tokio::test]
+async fn the_same_task_is_there_in_every_binding() {
+    let server = Server::open().await;
+    let sent = server.call("echo", "SendMessage", &said("hi", "")).await.body;
+    let id = member(&sent, "id");
+    let by_rpc = server.call("echo", "GetTask", &format!(r#"{{"id":"{id}"}}"#)).await.body;
+    let by_rest = server.rest(Generation::V1).done("GET", &format!("/tasks/{id}"), "").await;
+    assert_eq!(by_rpc, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{by_rest}}}"#));
+    let sent =
+        server.rest(Generation::V03).done("POST", "/message:send", &Generation::V03.said("hi", "")).await;
+    let body = request("tasks/get", &format!(r#"{{"id":"{}"}}"#, member(&sent, "id")));
+    assert!(server.post("/a2a/echo", &body).await.body.contains(r#""kind":"task""#));
+}
+
+#[tokio::test]
+async fn a_repeated_message_is_answered_as_before() {
+    let server = Server::open().await;
+    let key = "\r\nidempotency-key: once";
+    let mut tasks = Vec::new();
+    for (at, generation) in [Generation::V1, Generation::V03, Generation::V1].into_iter().enumerate() {
+        let rest = server.rest(generation);
+        let head = rest.head("POST", "/message:send") + key;
+        let answer = server.exchange(&head, &generation.said("hi", "")).await;
+        assert_eq!(answer.header("a2ad-replayed"), (at > 0).then_some("true"));
+        tasks.push(member(&answer.body, "id"));
+    }
+    tasks.dedup();
+    assert_eq!(tasks.len(), 1);
+    let head = server.rest(Generation::V1).head("POST", "/message:send") + key;
+    let other = server.exchange(&head, &Generation::V1.said("something else", "")).await;
+    assert_eq!(other.status, 409, "{}", other.body);
+    assert!(other.body.contains(r#""status":"ALREADY_EXISTS""#), "{}", other.body);
+}

@@ -1,0 +1,167 @@
+//! Refusals: the right status, the form of the generation, and the field at fault.
+
+use a2ad_inbound::Door;
+use protocol::ErrorTable;
+
+use super::{Generation, INVALID, NO_PUSH, NOT_FOUND, UNSUPPORTED};
+use crate::common::{NOW, Server, Setup, member};
+
+#[tokio::test]
+async fn a_refusal_byte_for_byte() {
+    let server = Server::open().await;
+    let answer = server.rest(Generation::V1).refused("GET", "/tasks/x?historyLength=-1", "", INVALID).await;
+    let expected = format!(
+        r#"{{"error":{{"code":400,"status":"INVALID_ARGUMENT","message":"historyLength: expected an integer of 0 or more","details":[{{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org","metadata":{{"timestamp":"{NOW}"}}}},{{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{{"field":"historyLength","description":"expected an integer of 0 or more"}}]}}]}}}}"#
+    );
+    assert_eq!(answer.body, expected);
+    let answer = server.rest(Generation::V1).refused("GET", "/tasks/x", "", NOT_FOUND).await;
+    let expected = format!(
+        r#"{{"error":{{"code":404,"status":"NOT_FOUND","message":"task not found: x","details":[{{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{{"taskId":"x","timestamp":"{NOW}"}}}}]}}}}"#
+    );
+    assert_eq!(answer.body, expected);
+    let answer = server.rest(Generation::V03).refused("GET", "/tasks/x", "", NOT_FOUND).await;
+    assert_eq!(answer.body, r#"{"code":-32001,"message":"Task not found"}"#);
+}
+
+#[tokio::test]
+async fn a_field_at_fault_is_named() {
+    let server = Server::open().await;
+    for generation in Generation::BOTH {
+        let rest = server.rest(generation);
+        let parts = if generation == Generation::V1 { "parts" } else { "content" };
+        let part = format!("message.{parts}[0]");
+        for (query, field) in [
+            ("pageSize=0", "pageSize"),
+            ("pageSize=101", "pageSize"),
+            ("page_size=x", "pageSize"),
+            ("pageToken=x", "pageToken"),
+            ("status=working", "status"),
+            ("status=99", "status"),
+            ("historyLength=-1", "historyLength"),
+            ("historyLength=1.5", "historyLength"),
+            ("historyLength=%zz", "historyLength"),
+            ("contextId=%ff", "contextId"),
+            ("%=1", "%"),
+            ("includeArtifacts=yes", "includeArtifacts"),
+            ("statusTimestampAfter=yesterday", "statusTimestampAfter"),
+        ] {
+            let answer = rest.refused("GET", &format!("/tasks?{query}"), "", INVALID).await;
+            assert!(answer.body.contains(&format!(r#""field":"{field}""#)), "{query}: {}", answer.body);
+        }
+        for (body, field) in [
+            ("{}".to_owned(), "message"),
+            ("[]".to_owned(), ""),
+            ("\"x\"".to_owned(), ""),
+            ("null".to_owned(), "message"),
+            (r#"{"message":5}"#.to_owned(), "message"),
+            (generation.said("hi", "").replace("ROLE_USER", "user"), "message.role"),
+            (generation.said("", "").replace(r#""text":"""#, ""), part.as_str()),
+        ] {
+            for path in ["/message:send", "/message:stream"] {
+                let answer = rest.refused("POST", path, &body, INVALID).await;
+                let named = answer.body.contains(&format!(r#""field":"{field}"#));
+                assert!(named, "{body}: {}", answer.body);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_none_is_refused() {
+    let server = Setup::with(|doors| doors.max_body_bytes = 1 << 10).open().await;
+    let parse = (400, "PARSE_ERROR", -32700);
+    for generation in Generation::BOTH {
+        let rest = server.rest(generation);
+        for path in ["/message:send", "/message:stream"] {
+            rest.refused("POST", path, "", (400, "INVALID_REQUEST", -32600)).await;
+            for body in ["{", " ", "{} {}", "{\"message\":}", "\u{1}", "nul"] {
+                rest.refused("POST", path, body, parse).await;
+            }
+            let large = generation.said(&"x".repeat(1 << 10), "");
+            let answer = rest.refused("POST", path, &large, (413, "BODY_TOO_LARGE", -32600)).await;
+            assert!(answer.body.contains("1024 bytes"), "{}", answer.body);
+        }
+        rest.refused("POST", "/tasks/x:cancel", "{", parse).await;
+        // Bytes that are no text.
+        let mut wire = server.connect().await;
+        let head = rest.head("POST", "/message:send");
+        wire.write(format!("{head}\r\nhost: x\r\ncontent-length: 4\r\n\r\n").as_bytes()).await;
+        wire.write(b"\"\xff\xfe\"").await;
+        let answer = wire.answer().await;
+        assert_eq!((answer.status, answer.header("content-type")), (400, Some(generation.media_type())));
+        // A type, or a coding, that is not JSON as it is.
+        for header in ["content-type: text/xml", "content-type: application/jsonx", "content-encoding: gzip"]
+        {
+            let head = format!("{head}\r\n{header}");
+            let answer = server.exchange(&head, &generation.said("hi", "")).await;
+            assert_eq!(
+                (answer.status, answer.header("content-type")),
+                (415, Some(generation.media_type())),
+                "{header}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_an_agent_does_not_do_is_refused() {
+    let server = Setup::with(|doors| {
+        doors.agents.insert("echo".into(), Door { streaming: false, ..Door::default() });
+    });
+    let server = server.open().await;
+    for generation in Generation::BOTH {
+        let rest = server.rest(generation);
+        rest.refused("POST", "/message:stream", &generation.said("hi", ""), UNSUPPORTED).await;
+        for verb in ["GET", "POST"] {
+            rest.refused(verb, "/tasks/x:subscribe", "", UNSUPPORTED).await;
+        }
+        let card = if generation == Generation::V1 { "/extendedAgentCard" } else { "/card" };
+        rest.refused("GET", card, "", UNSUPPORTED).await;
+        let config = r#"{"url":"https://example.test/"}"#;
+        for (verb, path, body) in [
+            ("POST", "/tasks/x/pushNotificationConfigs", config),
+            ("GET", "/tasks/x/pushNotificationConfigs", ""),
+            ("GET", "/tasks/x/pushNotificationConfigs/c", ""),
+            ("DELETE", "/tasks/x/pushNotificationConfigs/c", ""),
+        ] {
+            rest.refused(verb, path, body, NO_PUSH).await;
+        }
+    }
+    // The path of the older file for one of them.
+    let rest = server.rest(Generation::V03);
+    rest.refused("POST", "/task/x/pushNotificationConfigs", "{}", NO_PUSH).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_here_does_nothing() {
+    let server = Setup::with(|doors| {
+        doors.agents.insert("currency".into(), Door { enabled: false, ..Door::default() });
+        doors.agents.insert("approver".into(), Door { anonymous: false, ..Door::default() });
+    });
+    let server = server.open().await;
+    for generation in Generation::BOTH {
+        let disabled = (404, "AGENT_DISABLED", -32011);
+        for at in ["/a2a/nobody", "/a2a/%ff", "/a2a/rpc", "/a2a/currency"] {
+            let rest = super::Rest { at, ..server.rest(generation) };
+            rest.refused("GET", "/tasks", "", disabled).await;
+            rest.refused("POST", "/message:send", &generation.said("hi", ""), disabled).await;
+        }
+        let rest = super::Rest { at: "/a2a/approver", ..server.rest(generation) };
+        let answer = rest.refused("GET", "/tasks", "", (401, "UNAUTHENTICATED", -32010)).await;
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+    }
+    server.rest(Generation::V1).refused("GET", "/acme/tasks", "", (404, "AGENT_DISABLED", 0)).await;
+}
+
+#[tokio::test]
+async fn the_table_of_statuses_can_be_the_older_one() {
+    let server = Setup::with(|doors| doors.errors = ErrorTable::V1_0_0).open().await;
+    for generation in Generation::BOTH {
+        let rest = server.rest(generation);
+        let sent = rest.done("POST", "/message:send", &generation.said("hi", "")).await;
+        let path = format!("/tasks/{}:cancel", member(&sent, "id"));
+        rest.refused("POST", &path, "", (409, "TASK_NOT_CANCELABLE", -32002)).await;
+    }
+    let answer = server.rest(Generation::V1).refused("GET", "/extendedAgentCard", "", UNSUPPORTED).await;
+    assert!(answer.body.contains(r#""status":"UNIMPLEMENTED""#), "{}", answer.body);
+}

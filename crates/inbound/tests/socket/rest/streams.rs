@@ -1,0 +1,104 @@
+//! Server-sent events without an envelope.
+
+use super::{Generation, NOT_FOUND, UNSUPPORTED};
+use crate::common::{NOW, Server, Wire, mask, member, said};
+
+/// Opens a stream.
+async fn open(server: &Server, head: &str, body: &str) -> Wire {
+    let mut wire = server.connect().await;
+    wire.send(head, body).await;
+    let head = wire.head().await;
+    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+    assert_eq!(head.header("cache-control"), Some("no-cache"));
+    wire
+}
+
+#[tokio::test]
+async fn frames_are_those_of_json_rpc_without_its_envelope() {
+    let server = Server::open().await;
+    let mut by_rpc = server.stream("echo", "SendStreamingMessage", &said("hi", "")).await;
+    let head = server.rest(Generation::V1).head("POST", "/message:stream");
+    let mut by_rest = open(&server, &head, &said("hi", "")).await;
+    let bare = |event: &String| {
+        let event = event.replace(r#"{"jsonrpc":"2.0","id":1,"result":"#, "");
+        mask(&event.replace("}\n\n", "\n\n"))
+    };
+    let expected: Vec<String> = by_rpc.events().await.iter().map(bare).collect();
+    let events: Vec<String> = by_rest.events().await.iter().map(|event| mask(event)).collect();
+    assert_eq!(events, expected);
+    assert_eq!(events.len(), 4);
+    assert!(events[0].starts_with("id: 1\ndata: {\"task\":{\"id\":\"TASK\""), "{}", events[0]);
+    // The connection is good for another request.
+    by_rest.send("GET /tasks HTTP/1.1", "").await;
+    assert_eq!(by_rest.answer().await.status, 200);
+}
+
+#[tokio::test]
+async fn frames_of_0_3_say_which_is_the_last() {
+    let server = Server::open().await;
+    let head = server.rest(Generation::V03).head("POST", "/message:stream");
+    let mut wire = open(&server, &head, &Generation::V03.said("hi", "")).await;
+    let events: Vec<String> = wire.events().await.iter().map(|event| mask(event)).collect();
+    let status = |state: &str, last: &str| {
+        format!(
+            r#"{{"statusUpdate":{{"taskId":"TASK","contextId":"CTX","status":{{"state":"TASK_STATE_{state}","timestamp":"{NOW}"}}{last}}}}}"#
+        )
+    };
+    assert!(events[0].contains(r#""content":[{"text":"hi"}]"#), "{}", events[0]);
+    assert_eq!(events[1], format!("id: 2\ndata: {}\n\n", status("WORKING", "")));
+    assert!(events[2].contains(r#"data: {"artifactUpdate":{"#), "{}", events[2]);
+    assert_eq!(events[3..], [format!("id: 4\ndata: {}\n\n", status("COMPLETED", r#","final":true"#))]);
+}
+
+#[tokio::test]
+async fn a_task_is_watched_by_either_verb_and_taken_up_again() {
+    let server = Server::open().await;
+    for generation in Generation::BOTH {
+        let rest = server.rest(generation);
+        let held = rest.done("POST", "/message:send", &generation.said_at_once("hold")).await;
+        let id = member(&held, "id");
+        let path = format!("/tasks/{id}:subscribe");
+        let mut watchers = Vec::new();
+        for (verb, body) in [("GET", ""), ("POST", ""), ("POST", "{}")] {
+            let mut wire = open(&server, &rest.head(verb, &path), body).await;
+            let first = wire.event().await.unwrap();
+            assert!(first.starts_with("id: 2\ndata: {\"task\":{"), "{first}");
+            watchers.push(wire);
+        }
+        rest.done("POST", &format!("/tasks/{id}:cancel"), "").await;
+        for mut wire in watchers {
+            let last = wire.event().await.unwrap();
+            assert!(
+                last.starts_with("id: 3\ndata: {\"statusUpdate\":") && last.contains(generation.canceled()),
+                "{last}"
+            );
+            assert_eq!(wire.event().await, None);
+        }
+        let again = rest.head("GET", &path) + "\r\nlast-event-id: 1";
+        let events = open(&server, &again, "").await.events().await;
+        let numbers: Vec<&str> = events.iter().map(|event| event.split('\n').next().unwrap()).collect();
+        assert_eq!(numbers, ["id: 1", "id: 2", "id: 3"]);
+        // It is over: 1.0 refuses, 0.3 shows the end again.
+        if generation == Generation::V1 {
+            rest.refused("GET", &path, "", UNSUPPORTED).await;
+        } else {
+            let events = open(&server, &rest.head("GET", &path), "").await.events().await;
+            assert!(events.len() == 1 && events[0].contains(r#""final":true"#), "{events:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_one_answer_with_its_status() {
+    let server = Server::open().await;
+    for generation in Generation::BOTH {
+        let rest = server.rest(generation);
+        for verb in ["GET", "POST"] {
+            rest.refused(verb, "/tasks/x:subscribe", "", NOT_FOUND).await;
+        }
+        // Also for those who say that they want events.
+        let head = rest.head("GET", "/tasks/x:subscribe") + "\r\naccept: text/event-stream";
+        let answer = server.exchange(&head, "").await;
+        assert_eq!((answer.status, answer.header("content-type")), (404, Some(generation.media_type())));
+    }
+}
