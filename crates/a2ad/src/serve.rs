@@ -105,7 +105,7 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError>
 /// Serves until the process is told to stop, then stops in good order.
 pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Result<(), ServeError> {
     let drain = CancellationToken::new();
-    let serving = listen::serve(listener, server.router(), listen::Caps::default(), drain.clone());
+    let serving = listen::serve(listener, server.front(), listen::Caps::default(), drain.clone());
     let mut serving = std::pin::pin!(serving);
     let failed = tokio::select! {
         () = &mut serving => None,

@@ -15,7 +15,7 @@ use std::{
 
 use axum::{Extension, Router};
 use engine::{Agent, Agents, Clock, Engine, Feed, Hosted, Limits};
-use inbound::{CardShape, Door, Options, Profile, Ready, Spoken};
+use inbound::{CardShape, Door, Front, Options, Profile, Ready, Spoken};
 use protocol::ErrorTable;
 use store::Sqlite;
 use tempfile::TempDir;
@@ -29,7 +29,9 @@ pub use card::Card;
 pub struct Server {
     engine: Engine,
     ready: Ready,
-    router: Router,
+    front: Front,
+    /// Where the store is when nobody said where; gone with the last who needs it.
+    folder: Option<Arc<TempDir>>,
 }
 
 impl Server {
@@ -62,13 +64,17 @@ impl Server {
     /// It can be nested below a path too; then [`Builder::public_url`] must end with that path, so that cards point to
     /// where calls go, and the card of the host itself stays the app's business.
     pub fn router(&self) -> Router {
-        self.router.clone()
+        let router = self.front.router();
+        match &self.folder {
+            Some(folder) => router.layer(Extension(Arc::clone(folder))),
+            None => router,
+        }
     }
 
     /// Stops in good order: nothing new is taken up, streams end, runs may finish for a while. What is left is taken
     /// up when the store is opened again.
     pub async fn drain(&self, grace: Duration) {
-        self.ready.withdraw();
+        self.ready.leave();
         self.engine.drain(grace).await;
     }
 
@@ -98,8 +104,13 @@ impl Server {
         let store = Sqlite::open(&store::Options::at(path), feed.clone(), &clock)?;
         let engine = Engine::start(Arc::new(store), feed, agents, clock, limits);
         let ready = Ready::default();
-        let router = inbound::router(engine.clone(), doors, ready.clone());
-        Ok(Self { engine, ready, router })
+        let front = Front::new(engine.clone(), doors, ready.clone());
+        Ok(Self { engine, ready, front, folder: None })
+    }
+
+    /// The same as [`router`](Self::router), for connections of our own.
+    pub(crate) fn front(&self) -> Front {
+        self.front.clone()
     }
 
     /// Says that no new work is wanted.
@@ -208,7 +219,7 @@ impl Builder {
         let mut server = Server::open(&path, Agents::new(self.hosted), self.limits, doors)?;
         if let Some(folder) = folder {
             // The folder goes when nobody can be answered any more.
-            server.router = server.router.layer(Extension(Arc::new(folder)));
+            server.folder = Some(Arc::new(folder));
         }
         Ok(server)
     }

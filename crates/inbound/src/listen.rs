@@ -21,16 +21,13 @@ use std::{
     time::Duration,
 };
 
-use axum::Router;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::patient::Patient;
-use crate::origin::Peer;
+use crate::front::Front;
 
 /// Bounds on connections.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +60,8 @@ impl Default for Caps {
 }
 
 /// Serves until `drain` is cancelled, then until the last connection has ended.
-pub async fn serve(listener: TcpListener, router: Router, caps: Caps, drain: CancellationToken) {
+pub async fn serve(listener: TcpListener, front: impl Into<Front>, caps: Caps, drain: CancellationToken) {
+    let front = front.into();
     let connections = TaskTracker::new();
     let open = Arc::new(Open::default());
     loop {
@@ -84,9 +82,9 @@ pub async fn serve(listener: TcpListener, router: Router, caps: Caps, drain: Can
             tracing::warn!(address = %address.ip(), "too many connections; this one is closed");
             continue;
         };
-        let (router, drain) = (router.clone(), drain.clone());
+        let (front, drain) = (front.clone(), drain.clone());
         connections.spawn(async move {
-            if let Err(error) = connection(stream, address.ip(), router, &caps, &drain).await {
+            if let Err(error) = connection(stream, address.ip(), front, &caps, &drain).await {
                 tracing::debug!(%error, "a connection ended early");
             }
             drop(place);
@@ -108,7 +106,7 @@ async fn pause(error: &io::Error) {
 async fn connection(
     stream: TcpStream,
     peer: IpAddr,
-    router: Router,
+    front: Front,
     caps: &Caps,
     drain: &CancellationToken,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -119,7 +117,7 @@ async fn connection(
         () = drain.cancelled() => return Ok(()),
     };
     let io = TokioIo::new(Patient::new(stream, caps.stalled_write));
-    let service = TowerToHyperService::new(tower::util::MapRequest::new(router, with_peer(peer)));
+    let service = service_fn(move |req| front.clone().answer_to(peer, req));
     if http2 {
         let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
         builder
@@ -145,14 +143,6 @@ async fn connection(
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
         }
         Ok(tokio::time::timeout(caps.last_words, connection).await??)
-    }
-}
-
-/// Notes on each request who is at the other end.
-fn with_peer<B>(peer: IpAddr) -> impl Fn(http::Request<B>) -> http::Request<B> + Clone {
-    move |mut req| {
-        req.extensions_mut().insert(Peer(peer));
-        req
     }
 }
 

@@ -9,20 +9,15 @@ mod call;
 mod deadline;
 mod health;
 mod message;
-mod reflection;
 pub(crate) mod reach;
+mod reflection;
 mod reply;
 mod status;
 mod stream;
 
-use std::{
-    convert::Infallible,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{convert::Infallible, sync::Arc};
 
-use axum::{Router, body::Body, extract::Request, response::Response};
-use futures_util::future::{BoxFuture, Either};
+use axum::{body::Body, extract::Request, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use protocol::{Error, ErrorKind, error::Grpc, grpc::Service};
 use tower::{Service as _, ServiceExt as _, util::BoxCloneSyncService};
@@ -33,40 +28,8 @@ use crate::routes::Doors;
 /// Every content type of gRPC begins with this.
 const CONTENT_TYPE: &[u8] = b"application/grpc";
 
-/// Puts gRPC in front of what a router serves.
-pub(crate) fn in_front_of(router: Router, doors: Arc<Doors>) -> Router {
-    let grpc = Arc::new(Calls::new(doors));
-    router.layer(tower::layer::layer_fn(move |others| Fork { grpc: Arc::clone(&grpc), others }))
-}
-
-/// Sends gRPC one way and everything else the other.
-#[derive(Clone)]
-struct Fork<S> {
-    grpc: Arc<Calls>,
-    others: S,
-}
-
-impl<S: tower::Service<Request, Response = Response, Error = Infallible>> tower::Service<Request>
-    for Fork<S>
-{
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Either<BoxFuture<'static, Result<Response, Infallible>>, S::Future>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.others.poll_ready(cx)
-    }
-
-    fn call(&mut self, req: Request) -> Self::Future {
-        if !is_grpc(req.headers()) {
-            return Either::Right(self.others.call(req));
-        }
-        let grpc = Arc::clone(&self.grpc);
-        Either::Left(Box::pin(async move { Ok(grpc.handle(req).await) }))
-    }
-}
-
-fn is_grpc(headers: &HeaderMap) -> bool {
+/// Whether a request says that it is gRPC.
+pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.as_bytes().get(..CONTENT_TYPE.len()));
     kind.is_some_and(|kind| kind.eq_ignore_ascii_case(CONTENT_TYPE))
 }
@@ -75,7 +38,7 @@ fn is_grpc(headers: &HeaderMap) -> bool {
 type Other = BoxCloneSyncService<Request, Response, Infallible>;
 
 /// Everything that is called by gRPC.
-struct Calls {
+pub(crate) struct Calls {
     doors: Arc<Doors>,
     health: Other,
     reflection: Other,
@@ -83,7 +46,7 @@ struct Calls {
 }
 
 impl Calls {
-    fn new(doors: Arc<Doors>) -> Self {
+    pub(crate) fn new(doors: Arc<Doors>) -> Self {
         let reflection = reflection::server().expect("the descriptors are those of committed files");
         let alpha = reflection::alpha_server().expect("the descriptors are those of committed files");
         Self {
@@ -94,7 +57,7 @@ impl Calls {
         }
     }
 
-    async fn handle(&self, req: Request) -> Response {
+    pub(crate) async fn handle(&self, req: Request) -> Response {
         if let Err((status, refusal)) = check(&req) {
             return self.no_call(status, &refusal);
         }
