@@ -245,7 +245,9 @@ async fn a_browser_gets_a_page_and_a_program_gets_its_facts() {
     for command in commands {
         let body = command.split(" -d '").nth(1).unwrap().strip_suffix('\'').unwrap().replace(r"'\''", "'");
         let kind = if command.contains("text/plain") { "text/plain" } else { "application/json" };
-        let head = format!("POST /a2a/main HTTP/1.1\r\ncontent-type: {kind}");
+        let (_, path) = command.split_once(&program.address).unwrap();
+        let path = path.split(' ').next().unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\ncontent-type: {kind}");
         let (status, _, answer) = program.ask(&head, &body).await;
         assert!(
             status == 200 && answer.contains("it's <b>") && !answer.contains("error"),
@@ -253,7 +255,7 @@ async fn a_browser_gets_a_page_and_a_program_gets_its_facts() {
         );
         seen += 1;
     }
-    assert_eq!(seen, 4);
+    assert_eq!(seen, 6);
 
     for accept in ["accept: */*", "accept: application/json", "x: y"] {
         let (status, head, facts) = program.ask(&format!("GET / HTTP/1.1\r\n{accept}"), "").await;
@@ -297,6 +299,24 @@ async fn each_call_has_a_line_that_tells_what_became_of_it() {
     is(&line, "method", "SendStreamingMessage");
     is(&line, "state", "completed");
     assert!(stream.contains(&text(&line, "task_id").unwrap()), "{line:?}");
+
+    // So has a call over HTTP+JSON, whose events have no envelope.
+    for (path, parts, dialect) in
+        [("/message:stream", "parts", "v1"), ("/v1/message:stream", "content", "v03-proto")]
+    {
+        let body =
+            format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","{parts}":[{{"text":"hi"}}]}}}}"#);
+        let stream = program.post(&format!("/a2a/echo{path}"), &body).await;
+        let line = program.call_line().await;
+        is(&line, "method", "SendStreamingMessage");
+        is(&line, "dialect", dialect);
+        is(&line, "state", "completed");
+        assert!(stream.contains(&text(&line, "task_id").unwrap()), "{line:?}");
+    }
+    program.ask("GET /a2a/echo/tasks/nothing HTTP/1.1", "").await;
+    let line = program.call_line().await;
+    is(&line, "method", "GetTask");
+    is(&line, "error", "TASK_NOT_FOUND");
 
     let draft = r#"{"id":1,"method":"tasks/sendSubscribe","params":{"id":"mine","message":{"role":"user","parts":[{"type":"text","text":"x"}]}}}"#;
     program.post("/_a2a", draft).await;

@@ -11,7 +11,7 @@ use std::{
 
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, header};
-use protocol::{Dialect, Message, Operation, Part, Role, SendMessage, TaskId, json::write::Writer};
+use protocol::{Dialect, Message, Operation, Part, Role, SendMessage, TaskId, json::write::Writer, rest};
 use sha2::{Digest as _, Sha256};
 
 use crate::{respond, routes::Door, version::Spoken};
@@ -173,18 +173,36 @@ fn examples(endpoint: &str, say: &str, spoken: Spoken) -> Vec<(&'static str, Str
             examples.push((title, command));
         }
     }
+    for (dialect, title) in
+        [(Dialect::V1, "A2A 1.0 over HTTP+JSON"), (Dialect::V03Proto, "A2A 0.3 over HTTP+JSON")]
+    {
+        let operation = send(dialect, say);
+        if let Some((_, target)) = rest::target(dialect, &operation).filter(|_| spoken.speaks(dialect)) {
+            let mut writer = Writer::new();
+            dialect.encode_request(&mut writer, &operation);
+            let body = quoted(&String::from_utf8_lossy(&writer.finish()));
+            let command =
+                format!("curl -s {endpoint}{target} -H 'Content-Type: application/json' \\\n  -d {body}");
+            examples.push((title, command));
+        }
+    }
     examples
 }
 
-/// A send of this text as a JSON-RPC request.
-fn request(dialect: Dialect, say: &str) -> String {
+/// A send of this text.
+fn send(dialect: Dialect, say: &str) -> Operation {
     let mut send = SendMessage::new(Message::new("try-1", Role::User, vec![Part::text(say)]));
     if dialect.clients_name_tasks() {
         send.message.task_id = Some(TaskId::from("try-1"));
         send.message.id = "".into();
         send.history_length = Some(0);
     }
-    let operation = Operation::SendMessage(send);
+    Operation::SendMessage(send)
+}
+
+/// A send of this text as a JSON-RPC request.
+fn request(dialect: Dialect, say: &str) -> String {
+    let operation = send(dialect, say);
     let mut writer = Writer::new();
     writer.object(|writer| {
         writer.text("jsonrpc", "2.0");
