@@ -1,7 +1,8 @@
 //! What is written is read back as the same value, as far as a generation has words for it.
 
 use a2ad_protocol::{
-    ConfigId, Dialect, Json, Operation, OperationKind, PushConfig, Reply, SendMessage, TaskId, grpc::Service,
+    Artifact, ConfigId, Dialect, Json, Operation, OperationKind, Part, PushConfig, Reply, SendMessage, Task,
+    TaskId, TaskPage, TaskState, TaskStatus, grpc::Service,
 };
 use proptest::{prop_assert_eq, proptest};
 
@@ -56,6 +57,22 @@ proptest! {
             let Some(first) = again(service, &operation) else { continue };
             prop_assert_eq!(again(service, &first), Some(first));
         }
+    }
+}
+
+#[test]
+fn a_list_shows_artifacts_only_to_those_who_asked_for_them() {
+    let status = TaskStatus { state: TaskState::Completed, message: None, timestamp: None };
+    let artifacts = vec![Artifact::new("a", vec![Part::text("made")])];
+    let (history, metadata) = (Vec::new(), None);
+    let task = Task { id: "t".into(), context_id: "c".into(), status, artifacts, history, metadata };
+    for (with_artifacts, shown) in [(false, 0), (true, 1)] {
+        let tasks = vec![task.clone()];
+        let page = TaskPage { tasks, next_page_token: None, page_size: 50, total_size: 1, with_artifacts };
+        let bytes = Service::V1.encode_reply(&Reply::Tasks(page));
+        let read = Service::V1.decode_reply(OperationKind::ListTasks, &bytes);
+        let Ok(Reply::Tasks(page)) = read else { panic!("{read:?}") };
+        assert_eq!(page.tasks[0].artifacts.len(), shown);
     }
 }
 

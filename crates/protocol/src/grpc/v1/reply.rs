@@ -23,7 +23,7 @@ pub(in crate::grpc) fn encode(reply: &Reply) -> Vec<u8> {
         Reply::SentMessage(said) => sent(Payload::Message(messages::encode(said))),
         Reply::Task(task) => task::encode(task).encode_to_vec(),
         Reply::Tasks(page) => pb::ListTasksResponse {
-            tasks: page.tasks.iter().map(task::encode).collect(),
+            tasks: page.tasks.iter().map(|task| task::encode_listed(task, page.with_artifacts)).collect(),
             next_page_token: page.next_page_token.clone().unwrap_or_default(),
             page_size: int(page.page_size),
             total_size: int(page.total_size),

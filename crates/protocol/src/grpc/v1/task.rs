@@ -30,11 +30,17 @@ pub(super) fn decode(task: pb::Task, path: &Path<'_>) -> Read<Task> {
 
 /// Writes a task.
 pub(super) fn encode(task: &Task) -> pb::Task {
+    encode_listed(task, true)
+}
+
+/// Writes a task of a list, with its artifacts where they were asked for.
+pub(super) fn encode_listed(task: &Task, with_artifacts: bool) -> pb::Task {
+    let artifacts: &[Artifact] = if with_artifacts { &task.artifacts } else { &[] };
     pb::Task {
         id: task.id.as_str().to_owned(),
         context_id: task.context_id.as_str().to_owned(),
         status: Some(encode_status(&task.status)),
-        artifacts: task.artifacts.iter().map(encode_artifact).collect(),
+        artifacts: artifacts.iter().map(encode_artifact).collect(),
         history: task.history.iter().map(message::encode).collect(),
         metadata: task.metadata.as_ref().map(values::pack_object),
     }
