@@ -1,4 +1,4 @@
-//! What the load says and what it expects to hear: one A2A 1.0 JSON-RPC call per mode.
+//! What the load says and what it expects to hear: one A2A 1.0 call per mode, over JSON-RPC unless the mode says so.
 //!
 //! Where it can, a request is written once as bytes and only what changes is changed in place. Every answer is
 //! looked at, so that a server cannot be fast by answering wrongly.
@@ -12,12 +12,17 @@ use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 use crate::client::Response;
+use crate::grpc;
 use crate::request::{Door, excerpt, string_after, task_id};
 
 const TEXT_BYTES: usize = 200;
 /// How many tasks a page holds.
 const PAGE: usize = 50;
 
+/// What every message says, and the echo with it.
+static TEXT: LazyLock<String> = LazyLock::new(|| "lorem ipsum ".chars().cycle().take(TEXT_BYTES).collect());
+static ECHO: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(TEXT.as_bytes()));
+static ARTIFACTS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"artifacts\":["));
 static COMPLETED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"TASK_STATE_COMPLETED\""));
 /// Every task of a page has one of these.
 static STATUS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"status\":{"));
@@ -27,6 +32,10 @@ static STATUS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"statu
 pub enum Mode {
     /// `SendMessage`, which answers when the task has ended.
     Send,
+    /// The same over HTTP+JSON.
+    SendRest,
+    /// The same over gRPC.
+    SendGrpc,
     /// `SendStreamingMessage`, read to the end of the stream.
     Stream,
     /// `GetTask` of a task picked at random among those known.
@@ -43,11 +52,15 @@ impl FromStr for Mode {
     fn from_str(word: &str) -> Result<Self> {
         match word {
             "send" => Ok(Self::Send),
+            "send-rest" => Ok(Self::SendRest),
+            "send-grpc" => Ok(Self::SendGrpc),
             "stream" => Ok(Self::Stream),
             "get" => Ok(Self::Get),
             "list" => Ok(Self::List),
             "walk" => Ok(Self::Walk),
-            _ => bail!("cannot call `{word}`; known are send, stream, get, list and walk"),
+            _ => bail!(
+                "cannot call `{word}`; known are send, send-rest, send-grpc, stream, get, list and walk"
+            ),
         }
     }
 }
@@ -56,6 +69,7 @@ impl FromStr for Mode {
 pub struct Calls {
     mode: Mode,
     door: Door,
+    /// A whole request, or for gRPC its message.
     request: Vec<u8>,
     /// Where in `request` the message's id stands.
     id_at: usize,
@@ -77,12 +91,14 @@ impl Calls {
     pub fn new(mode: Mode, door: Door, known: Arc<[String]>, keep_every: Option<usize>) -> Result<Self> {
         ensure!(mode != Mode::Get || !known.is_empty(), "no task is known that could be asked for");
         let id = Uuid::nil().hyphenated();
-        let text = "lorem ipsum ".chars().cycle().take(TEXT_BYTES).collect::<String>();
+        let text = TEXT.as_str();
         let message = format!(
             r#"{{"message":{{"messageId":"{id}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#
         );
         let request = match mode {
             Mode::Send => door.request("", "SendMessage", &message),
+            Mode::SendRest => door.rest_request("/message:send", &message),
+            Mode::SendGrpc => grpc::send_message(&door.path, &id.to_string(), text),
             Mode::Stream => door.request("", "SendStreamingMessage", &message),
             Mode::Get | Mode::List | Mode::Walk => Vec::new(),
         };
@@ -105,7 +121,7 @@ impl Calls {
     /// The next request; a message has an id never used before.
     pub fn fresh(&mut self) -> &[u8] {
         match self.mode {
-            Mode::Send | Mode::Stream => {
+            Mode::Send | Mode::SendRest | Mode::SendGrpc | Mode::Stream => {
                 let id = uuid::Builder::from_random_bytes(self.rng.u128(..).to_ne_bytes()).into_uuid();
                 id.hyphenated().encode_lower(&mut self.request[self.id_at..][..Hyphenated::LENGTH]);
             }
@@ -127,10 +143,12 @@ impl Calls {
         let body = response.body;
         ensure!(response.status == 200, "status {}: {}", response.status, excerpt(body));
         match self.mode {
-            Mode::Send => {
+            Mode::Send | Mode::SendRest => {
                 completed(body, body)?;
+                echoed(body)?;
                 self.keep(body)
             }
+            Mode::SendGrpc => grpc::expect_echo(body, &TEXT),
             Mode::Stream => completed(last_event(body), body),
             Mode::Get => {
                 completed(body, body)?;
@@ -162,6 +180,12 @@ impl Calls {
 
 fn completed(outcome: &[u8], body: &[u8]) -> Result<()> {
     ensure!(COMPLETED.find(outcome).is_some(), "no completed task: {}", excerpt(body));
+    Ok(())
+}
+
+fn echoed(body: &[u8]) -> Result<()> {
+    let artifacts = ARTIFACTS.find(body).map_or(&[][..], |at| &body[at..]);
+    ensure!(ECHO.find(artifacts).is_some(), "the text is not in an artifact: {}", excerpt(body));
     Ok(())
 }
 
@@ -217,10 +241,30 @@ mod tests {
     }
 
     #[test]
-    fn only_a_completed_task_will_do() {
-        assert!(accepts(Mode::Send, 200, r#"{"state":"TASK_STATE_COMPLETED"}"#));
-        assert!(!accepts(Mode::Send, 200, r#"{"state":"TASK_STATE_WORKING"}"#));
-        assert!(!accepts(Mode::Send, 503, r#"{"state":"TASK_STATE_COMPLETED"}"#));
+    fn every_binding_says_the_same_message() {
+        let (mut rpc, mut rest, mut grpc) = (calls(Mode::Send), calls(Mode::SendRest), calls(Mode::SendGrpc));
+        assert!(rest.fresh().starts_with(b"POST /a2a/echo/message:send HTTP/1.1\r\n"));
+        let [mut rpc, mut rest] = [body(rpc.fresh())["params"].take(), body(rest.fresh())];
+        let [one, other] = [&mut rpc, &mut rest].map(|body| body["message"]["messageId"].take());
+        assert_eq!(rpc, rest);
+        assert_ne!(one, other);
+        let [one, other] = [(); 2].map(|()| grpc.fresh().to_vec());
+        assert_ne!(one, other);
+        assert_eq!(one.len(), grpc::send_message("/a2a/echo", &Uuid::nil().to_string(), &TEXT).len());
+    }
+
+    #[test]
+    fn only_a_completed_task_with_the_text_will_do() {
+        let task = |state: &str, text: &str| {
+            format!(r#"{{"state":"TASK_STATE_{state}","artifacts":[{{"parts":[{{"text":"{text}"}}]}}]}}"#)
+        };
+        for mode in [Mode::Send, Mode::SendRest] {
+            assert!(accepts(mode, 200, &task("COMPLETED", &TEXT)));
+            assert!(!accepts(mode, 200, &task("COMPLETED", "lorem")));
+            assert!(!accepts(mode, 200, &task("WORKING", &TEXT)));
+            assert!(!accepts(mode, 503, &task("COMPLETED", &TEXT)));
+        }
+        assert!(!accepts(Mode::SendGrpc, 200, &task("COMPLETED", &TEXT)));
     }
 
     #[test]
@@ -258,7 +302,10 @@ mod tests {
     fn ids_are_kept_now_and_then() {
         let mut calls = calls(Mode::Send);
         for n in 1..=5 {
-            let body = format!(r#"{{"task":{{"id":"task_{n}","state":"TASK_STATE_COMPLETED"}}}}"#);
+            let body = format!(
+                r#"{{"task":{{"id":"task_{n}","state":"TASK_STATE_COMPLETED","artifacts":["{}"]}}}}"#,
+                *TEXT
+            );
             calls.heard(&Response { status: 200, body: body.as_bytes() }).unwrap();
         }
         assert_eq!(calls.into_kept(), ["task_2", "task_4"]);

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::call::{Calls, Mode};
-use crate::client::Connection;
+use crate::line::Line;
 use crate::report::{Report, Tally};
 use crate::request::Door;
 
@@ -87,9 +87,10 @@ impl Load {
             Until::Elapsed(time) => Some(started + time),
             Until::Calls(_) => None,
         };
-        let callers = opened.into_iter().map(|connection| {
+        let callers = opened.into_iter().map(|line| {
             Ok(Caller {
-                connection,
+                line,
+                mode: self.mode,
                 calls: Calls::new(self.mode, self.door.clone(), Arc::clone(&self.known), self.keep_every)?,
                 door: self.door.clone(),
                 deadline,
@@ -104,9 +105,9 @@ impl Load {
     }
 
     /// A runtime for this thread, and its connections.
-    fn open(&self, connections: usize) -> Result<(Runtime, Vec<Connection>)> {
+    fn open(&self, connections: usize) -> Result<(Runtime, Vec<Line>)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let open = || runtime.block_on(Connection::open(self.door.address));
+        let open = || runtime.block_on(Line::open(self.mode, self.door.address));
         let opened = std::iter::repeat_with(open).take(connections).collect::<io::Result<_>>();
         Ok((runtime, opened.context("cannot connect to the server")?))
     }
@@ -114,7 +115,8 @@ impl Load {
 
 /// One connection at work.
 struct Caller {
-    connection: Connection,
+    line: Line,
+    mode: Mode,
     calls: Calls,
     door: Door,
     deadline: Option<Instant>,
@@ -134,8 +136,8 @@ impl Caller {
                 Err(error) => {
                     tally.failed(error);
                     // What is left of the failed exchange must not be taken for the next answer.
-                    match Connection::open(self.door.address).await {
-                        Ok(connection) => self.connection = connection,
+                    match Line::open(self.mode, self.door.address).await {
+                        Ok(line) => self.line = line,
                         Err(_) => break,
                     }
                 }
@@ -156,7 +158,7 @@ impl Caller {
     }
 
     async fn call(&mut self) -> Result<()> {
-        let exchange = self.connection.exchange(self.calls.fresh());
+        let exchange = self.line.exchange(self.calls.fresh());
         let response = timeout(CALL_LIMIT, exchange).await.context("no answer in time")??;
         self.calls.heard(&response)
     }

@@ -15,7 +15,7 @@ use crate::client::{Connection, Response};
 pub struct Door {
     /// The server.
     pub address: SocketAddr,
-    /// The path of the agent.
+    /// Where the agent is: its path, or for gRPC its tenant.
     pub path: String,
 }
 
@@ -29,16 +29,22 @@ impl Door {
 
     /// The same in place of what `into` held.
     pub fn write_request(&self, into: &mut Vec<u8>, headers: &str, method: &str, params: &str) {
-        let Self { address, path } = self;
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-        let length = body.len();
         into.clear();
-        into.extend_from_slice(
-            format!(
-                "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
-            )
-            .as_bytes(),
-        );
+        into.extend_from_slice(self.post("", "application/json", headers, &body).as_bytes());
+    }
+
+    /// An HTTP+JSON call at `path` below the agent's.
+    pub fn rest_request(&self, path: &str, body: &str) -> Vec<u8> {
+        self.post(path, "application/a2a+json", "", body).into_bytes()
+    }
+
+    fn post(&self, below: &str, content_type: &str, headers: &str, body: &str) -> String {
+        let Self { address, path } = self;
+        let length = body.len();
+        format!(
+            "POST {path}{below} HTTP/1.1\r\nHost: {address}\r\nContent-Type: {content_type}\r\nA2A-Version: 1.0\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+        )
     }
 
     /// Starts a task with `text` and returns its id at once.

@@ -1,16 +1,18 @@
-//! `cargo xtask bench [--rounds N] [--seconds S] [--tasks N] [--quick]`: how fast `a2ad` is, beside other servers
-//! and beside itself.
+//! `cargo xtask bench [--rounds N] [--seconds S] [--tasks N] [--only SECTION] [--quick]`: how fast `a2ad` is, beside
+//! other servers and beside itself.
 //!
 //! One run, interleaved rounds: in each round every contender is started fresh on a loopback port, warmed up,
-//! measured in every cell by the same load and stopped again; then the same for `a2ad` alone with stores of
-//! several sizes. What counts are ratios taken within a round, with their spread over the rounds; rates belong to
+//! measured in every cell by the same load and stopped again; then the same for `a2ad` alone over each binding, and
+//! with stores of several sizes. What counts are ratios taken within a round, with their spread over the rounds; rates belong to
 //! the machine. The contenders and the load are the workspace `bench/`; nothing is skipped, a contender that
-//! cannot be built or started is an error. A quick run shows that everything works and is printed only; a full one
-//! is written to `BENCHMARKS.md`.
+//! cannot be built or started is an error. A quick run shows that everything works, and a run of one section
+//! (`beside`, `bindings`, `full-store`, `streams`, `keys`) answers one question; both are printed only. A full one is
+//! written to `BENCHMARKS.md`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a task runner talks to a terminal")]
 
 mod beside;
+mod bindings;
 mod contender;
 mod figures;
 mod full_store;
@@ -27,10 +29,11 @@ use std::process;
 use anyhow::{Context, Result, ensure};
 
 use self::beside::Beside;
+use self::bindings::Bindings;
 use self::contender::Contender;
 use self::full_store::FullStore;
 use self::places::Places;
-use self::plan::Plan;
+use self::plan::{Plan, Section};
 use self::streams::{Fanout, Idle};
 
 /// Runs the benchmark.
@@ -43,7 +46,7 @@ pub(crate) fn run(args: Vec<String>) -> Result<()> {
     let results = results?;
     let document = results.document(&plan, &places)?;
     println!("{document}");
-    let failed = results.beside.failed_calls() + results.full_store.failed_calls();
+    let failed = results.failed_calls();
     ensure!(failed == 0, "{failed} calls failed, so these figures prove nothing; nothing was written");
     if plan.recorded {
         fs::write(places.root.join("BENCHMARKS.md"), document).context("cannot write BENCHMARKS.md")?;
@@ -51,25 +54,43 @@ pub(crate) fn run(args: Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Everything one run found out.
+/// Everything one run found out; what was not wanted is not there.
+#[derive(Default)]
 struct Results {
-    beside: Beside,
-    full_store: FullStore,
-    idle: Idle,
-    fanout: Fanout,
+    beside: Option<Beside>,
+    bindings: Option<Bindings>,
+    full_store: Option<FullStore>,
+    streams: Option<(Idle, Fanout)>,
     /// The table that the comparison of key indexes prints.
-    keys: String,
+    keys: Option<String>,
 }
 
 impl Results {
     async fn measure(plan: &Plan, places: &Places) -> Result<Self> {
-        Ok(Self {
-            beside: Beside::measure(plan, places).await?,
-            full_store: FullStore::measure(plan, places).await?,
-            idle: Idle::measure(plan, places).await?,
-            fanout: Fanout::measure(plan, places).await?,
-            keys: keys::measure(plan, places).await?,
-        })
+        let mut results = Self::default();
+        if plan.wants(Section::Beside) {
+            results.beside = Some(Beside::measure(plan, places).await?);
+        }
+        if plan.wants(Section::Bindings) {
+            results.bindings = Some(Bindings::measure(plan, places).await?);
+        }
+        if plan.wants(Section::FullStore) {
+            results.full_store = Some(FullStore::measure(plan, places).await?);
+        }
+        if plan.wants(Section::Streams) {
+            let idle = Idle::measure(plan, places).await?;
+            results.streams = Some((idle, Fanout::measure(plan, places).await?));
+        }
+        if plan.wants(Section::Keys) {
+            results.keys = Some(keys::measure(plan, places).await?);
+        }
+        Ok(results)
+    }
+
+    fn failed_calls(&self) -> u64 {
+        self.beside.as_ref().map_or(0, Beside::failed_calls)
+            + self.bindings.as_ref().map_or(0, Bindings::failed_calls)
+            + self.full_store.as_ref().map_or(0, FullStore::failed_calls)
     }
 
     /// The whole of `BENCHMARKS.md`.
@@ -79,8 +100,8 @@ impl Results {
         writeln!(
             text,
             "One run of {} interleaved rounds, {} s a cell; every contender is started fresh in every round; server and\n\
-             load share the machine. Echo agent, A2A 1.0 over JSON-RPC, 200 bytes of text, keep-alive connections on\n\
-             loopback, every answer checked. The `messageId` of every call is a random UUID v4, which `a2ad` takes for\n\
+             load share the machine. Echo agent, A2A 1.0 over JSON-RPC unless said otherwise, 200 bytes of text,\n\
+             keep-alive connections on loopback, every answer checked. The `messageId` of every call is a random UUID v4, which `a2ad` takes for\n\
              an idempotency key: every send looks for its key among all stored ones and keeps it. Rates belong to the\n\
              machine; the ratios, taken within a round, are what can be compared.\n",
             plan.rounds, plan.seconds
@@ -90,11 +111,22 @@ impl Results {
             writeln!(text, "- `{}`: {}.", contender.name(), contender.what())?;
         }
         writeln!(text, "\nThe SDK is `a2a-server-lf` {}.\n", locked_version(places, "a2a-server-lf")?)?;
-        self.beside.describe(&mut text)?;
-        self.full_store.describe(&mut text)?;
-        self.idle.describe(&mut text)?;
-        self.fanout.describe(&mut text)?;
-        keys::describe(&mut text, &self.keys)?;
+        if let Some(beside) = &self.beside {
+            beside.describe(&mut text)?;
+        }
+        if let Some(bindings) = &self.bindings {
+            bindings.describe(&mut text)?;
+        }
+        if let Some(full_store) = &self.full_store {
+            full_store.describe(&mut text)?;
+        }
+        if let Some((idle, fanout)) = &self.streams {
+            idle.describe(&mut text)?;
+            fanout.describe(&mut text)?;
+        }
+        if let Some(keys) = &self.keys {
+            keys::describe(&mut text, keys)?;
+        }
         Ok(text)
     }
 }

@@ -25,7 +25,7 @@ const VERBS: &[Verb] = &[
     ("verify", "prove one row of the test matrix: verify T-R1 [--kills N] [--control]", verify::run),
     (
         "bench",
-        "measure a2ad beside other servers: bench [--rounds N] [--seconds S] [--tasks N] [--quick]",
+        "measure a2ad beside other servers: bench [--rounds N] [--seconds S] [--tasks N] [--only SECTION] [--quick]",
         bench::run,
     ),
     ("interop", "run the tests of other people's clients", |args| interop::run(&args)),

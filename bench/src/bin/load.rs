@@ -1,7 +1,8 @@
 //! `load MODE --address ADDR --path PATH …`: calls one server and prints what came of it as lines of JSON.
 //!
-//! - `send|stream|get|list|walk --connections N (--seconds S | --calls N) [--ids FILE] [--threads N]`: one call
-//!   after the other on each connection. `send` writes ids of tasks it made to the file, `get` reads them there.
+//! - `send|send-rest|send-grpc|stream|get|list|walk --connections N (--seconds S | --calls N) [--ids FILE]
+//!   [--threads N]`: one call after the other on each connection. `send` writes ids of tasks it made to the file,
+//!   `get` reads them there. For `send-grpc` PATH is the tenant.
 //! - `idle --streams N --seconds S`: holds subscriptions to a task that does nothing.
 //! - `fanout --subscribers N --events N [--threads N]`: one task of the slow writer with many readers.
 
@@ -24,7 +25,9 @@ const IDS: u64 = 20_000;
 
 fn main() -> Result<()> {
     let mut args = Args::from_env()?;
-    let word = args.word().context("say what to do: send, stream, get, list, walk, idle or fanout")?;
+    let word = args
+        .word()
+        .context("say what to do: send, send-rest, send-grpc, stream, get, list, walk, idle or fanout")?;
     let door = Door { address: args.required("--address")?, path: args.required("--path")? };
     match word.as_str() {
         "idle" => idle(args, door),

@@ -46,9 +46,13 @@ impl Contender {
         }
     }
 
-    /// Where its echo agent is called.
-    pub(super) fn path(self) -> &'static str {
-        if self == Self::A2ad { "/a2a/echo" } else { "/" }
+    /// Where its echo agent is called: a path, or for gRPC a tenant.
+    pub(super) fn path(self, mode: &str) -> &'static str {
+        match (self, mode) {
+            (Self::A2ad, "send-grpc") => "default/echo",
+            (Self::A2ad, _) => "/a2a/echo",
+            _ => "/",
+        }
     }
 
     /// Starts it with its files in `folder`; `open_files` as in [`program`].

@@ -58,7 +58,7 @@ pub(super) fn write_calls(text: &mut String, samples: &[Sample]) -> Result<()> {
 }
 
 /// How `samples` compare with those of `base`, round by round.
-pub(super) fn ratios(samples: &[Sample], base: &[Sample], field: fn(&Sample) -> f64) -> Vec<f64> {
+pub(super) fn ratios<T>(samples: &[T], base: &[T], field: fn(&T) -> f64) -> Vec<f64> {
     samples.iter().zip(base).map(|(sample, base)| field(sample) / field(base)).collect()
 }
 

@@ -1,6 +1,18 @@
 //! How much is measured, as the command line asks for it.
 
+use std::str::FromStr;
+
 use anyhow::{Context, Result, bail, ensure};
+
+/// A part of the document that can be measured by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    Beside,
+    Bindings,
+    FullStore,
+    Streams,
+    Keys,
+}
 
 pub(super) struct Plan {
     pub(super) rounds: usize,
@@ -12,6 +24,8 @@ pub(super) struct Plan {
     /// How many events a task has for how many subscribers.
     pub(super) events: u64,
     pub(super) subscribers: u64,
+    /// The one section that is wanted, if not all are.
+    only: Option<Section>,
     /// Whether the figures are worth writing down.
     pub(super) recorded: bool,
     /// The command line that asks for this plan.
@@ -29,6 +43,7 @@ impl Plan {
             streams: 5_000,
             events: 10_000,
             subscribers: 100,
+            only: None,
             recorded: true,
             command,
         };
@@ -51,13 +66,36 @@ impl Plan {
                 "--rounds" => plan.rounds = value.parse().context("--rounds takes a whole number")?,
                 "--seconds" => plan.seconds = value.parse().context("--seconds takes a number")?,
                 "--tasks" => plan.tasks = value.parse().context("--tasks takes a whole number")?,
-                _ => {
-                    bail!("unknown argument {flag}; known are --rounds N, --seconds S, --tasks N and --quick")
+                "--only" => {
+                    plan.only = Some(value.parse()?);
+                    plan.recorded = false;
                 }
+                _ => bail!(
+                    "unknown argument {flag}; known are --rounds N, --seconds S, --tasks N, --only SECTION and --quick"
+                ),
             }
         }
         ensure!(plan.rounds > 0 && plan.seconds > 0.0, "rounds and seconds must be more than nothing");
         ensure!(plan.tasks >= 10_000, "with fewer than 10000 tasks no store is full");
         Ok(plan)
+    }
+
+    pub(super) fn wants(&self, section: Section) -> bool {
+        self.only.is_none_or(|only| only == section)
+    }
+}
+
+impl FromStr for Section {
+    type Err = anyhow::Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        match word {
+            "beside" => Ok(Self::Beside),
+            "bindings" => Ok(Self::Bindings),
+            "full-store" => Ok(Self::FullStore),
+            "streams" => Ok(Self::Streams),
+            "keys" => Ok(Self::Keys),
+            _ => bail!("--only takes beside, bindings, full-store, streams or keys, not {word}"),
+        }
     }
 }

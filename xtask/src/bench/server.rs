@@ -127,7 +127,7 @@ impl Server {
     }
 
     fn calls(&self, places: &Places, cell: Cell, limit: Limit, ids: Option<&Path>) -> Command {
-        let mut command = self.load_command(places, cell.mode, self.contender.path(), None);
+        let mut command = self.load_command(places, cell.mode, self.contender.path(cell.mode), None);
         command.args(["--connections", &cell.connections.to_string()]);
         match limit {
             Limit::Seconds(seconds) => command.args(["--seconds", &seconds.to_string()]),
@@ -144,6 +144,12 @@ impl Server {
             fs::read_to_string(format!("/proc/{pid}/status")).context("cannot read its memory use")?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
         Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+
+    /// How long it has been on a processor, with all its threads.
+    pub(super) fn cpu_time(&self) -> Result<Duration> {
+        let pid = self.child.id().context("it has ended")?;
+        Ok(CpuTimes::of(&pid.to_string())?.own)
     }
 
     /// SIGKILL.
@@ -170,6 +176,28 @@ impl Server {
         let status = timeout(STOP_LIMIT, self.child.wait()).await.context("it does not stop")??;
         ensure!(status.success(), "{} ended with {status}", self.contender.name());
         Ok(())
+    }
+}
+
+/// What `/proc` says of a process, its threads that have ended included.
+pub(super) struct CpuTimes {
+    own: Duration,
+    /// Of its children that have ended.
+    pub(super) children: Duration,
+}
+
+impl CpuTimes {
+    /// Of a process by its id, or of `self`.
+    pub(super) fn of(process: &str) -> Result<Self> {
+        /// The kernel counts for programs in hundredths of a second, whatever it counts in itself.
+        const TICK: Duration = Duration::from_millis(10);
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).context("cannot read its times")?;
+        // The name, which may have anything in it, is in brackets; behind it the state is field 3.
+        let (_, fields) = stat.rsplit_once(')').context("no name")?;
+        let ticks = fields.split_whitespace().skip(14 - 3).take(4).map(str::parse);
+        let ticks = ticks.collect::<Result<Vec<u32>, _>>()?;
+        ensure!(ticks.len() == 4, "no times");
+        Ok(Self { own: TICK * (ticks[0] + ticks[1]), children: TICK * (ticks[2] + ticks[3]) })
     }
 }
 

@@ -41,7 +41,7 @@ impl Idle {
         let folder = places.fresh_folder("round")?;
         let server = Server::start(places, Contender::A2ad, &folder, Some(files)).await?;
         let idle = |streams: u64, seconds: u64| {
-            let mut load = server.load_command(places, "idle", Contender::A2ad.path(), Some(files));
+            let mut load = server.load_command(places, "idle", Contender::A2ad.path("idle"), Some(files));
             load.args(["--streams", &streams.to_string(), "--seconds", &seconds.to_string()]);
             load
         };

@@ -1,0 +1,154 @@
+//! `SendMessage` of `lf.a2a.v1.A2AService` as bytes: the protobuf of its request, and a look into that of its answer.
+
+use anyhow::{Context, Result, ensure};
+
+/// The path of the method.
+pub const SEND_MESSAGE: &str = "/lf.a2a.v1.A2AService/SendMessage";
+
+const ROLE_USER: u8 = 1;
+const TASK_STATE_COMPLETED: u64 = 3;
+/// What stands before each message: whether it is compressed, and how long it is.
+const PREFIX: usize = 5;
+
+/// A request to `tenant` with the prefix of a gRPC message.
+pub fn send_message(tenant: &str, message_id: &str, text: &str) -> Vec<u8> {
+    let mut part = Vec::new();
+    push_field(&mut part, 1, text.as_bytes());
+    let mut message = Vec::new();
+    push_field(&mut message, 1, message_id.as_bytes());
+    message.extend([4 << 3, ROLE_USER]);
+    push_field(&mut message, 5, &part);
+    let mut request = vec![0; PREFIX];
+    push_field(&mut request, 1, tenant.as_bytes());
+    push_field(&mut request, 2, &message);
+    let length = (request.len() - PREFIX) as u32;
+    request[1..PREFIX].copy_from_slice(&length.to_be_bytes());
+    request
+}
+
+/// Refuses an answer that is not a completed task with `text` in an artifact.
+pub fn expect_echo(answer: &[u8], text: &str) -> Result<()> {
+    let (prefix, answer) = answer.split_at_checked(PREFIX).context("the answer has no message")?;
+    let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]);
+    ensure!(prefix[0] == 0 && length as usize == answer.len(), "the answer is not one plain message");
+    let task = bytes(answer, 1).context("the answer has no task")?;
+    let state = bytes(task, 3).and_then(|status| number(status, 1));
+    ensure!(state == Some(TASK_STATE_COMPLETED), "the task is not completed but in state {state:?}");
+    let part = bytes(task, 4).and_then(|artifact| bytes(artifact, 4));
+    let echo = part.and_then(|part| bytes(part, 1));
+    ensure!(echo == Some(text.as_bytes()), "the artifact does not have the text");
+    Ok(())
+}
+
+fn push_field(into: &mut Vec<u8>, number: u8, bytes: &[u8]) {
+    into.push(number << 3 | 2);
+    let mut length = bytes.len();
+    while length > 0x7f {
+        into.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    into.push(length as u8);
+    into.extend_from_slice(bytes);
+}
+
+/// The first field of this number if it is bytes.
+fn bytes(message: &[u8], number: u64) -> Option<&[u8]> {
+    Fields(message).find(|field| field.0 == number).and_then(|field| match field.1 {
+        Value::Bytes(bytes) => Some(bytes),
+        Value::Number(_) => None,
+    })
+}
+
+/// The first field of this number if it is a number.
+fn number(message: &[u8], number: u64) -> Option<u64> {
+    Fields(message).find(|field| field.0 == number).and_then(|field| match field.1 {
+        Value::Bytes(_) => None,
+        Value::Number(value) => Some(value),
+    })
+}
+
+enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// What is left of a message. It ends early where the rest cannot be read: then what is looked for is not found.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (u64, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.varint()?;
+        let value = match key & 7 {
+            0 => Value::Number(self.varint()?),
+            2 => {
+                let length = usize::try_from(self.varint()?).ok()?;
+                let (bytes, rest) = self.0.split_at_checked(length)?;
+                self.0 = rest;
+                Value::Bytes(bytes)
+            }
+            _ => return None,
+        };
+        Some((key >> 3, value))
+    }
+}
+
+impl Fields<'_> {
+    fn varint(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An answer with a task in `state` and `text` in its artifact.
+    pub(crate) fn answer(state: u8, text: &str) -> Vec<u8> {
+        let [mut part, mut artifact, mut task] = [(); 3].map(|()| Vec::new());
+        push_field(&mut part, 1, text.as_bytes());
+        push_field(&mut artifact, 1, b"echo-result");
+        push_field(&mut artifact, 4, &part);
+        push_field(&mut task, 1, b"task_a");
+        push_field(&mut task, 3, &[1 << 3, state]);
+        push_field(&mut task, 4, &artifact);
+        let mut answer = vec![0; PREFIX];
+        push_field(&mut answer, 1, &task);
+        let length = (answer.len() - PREFIX) as u32;
+        answer[1..PREFIX].copy_from_slice(&length.to_be_bytes());
+        answer
+    }
+
+    #[test]
+    fn a_request_has_every_field_in_its_place() {
+        let text = "lorem".repeat(40);
+        let request = send_message("default/echo", "an-id", &text);
+        assert_eq!(request[..PREFIX], [0, 0, 0, 0, (request.len() - PREFIX) as u8]);
+        let request = &request[PREFIX..];
+        assert_eq!(bytes(request, 1), Some(&b"default/echo"[..]));
+        let message = bytes(request, 2).unwrap();
+        assert_eq!((bytes(message, 1), number(message, 4)), (Some(&b"an-id"[..]), Some(1)));
+        let part = bytes(message, 5).unwrap();
+        assert_eq!(bytes(part, 1), Some(text.as_bytes()));
+    }
+
+    #[test]
+    fn only_a_completed_task_with_the_text_will_do() {
+        let text = "lorem".repeat(40);
+        let good = answer(3, &text);
+        expect_echo(&good, &text).unwrap();
+        for bad in [answer(2, &text), answer(3, "ipsum"), good[..good.len() - 1].to_vec(), Vec::new()] {
+            assert!(expect_echo(&bad, &text).is_err());
+        }
+    }
+}

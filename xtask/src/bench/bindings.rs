@@ -1,0 +1,105 @@
+//! `a2ad` alone: the same blocking send over each of its bindings.
+//!
+//! Server and load share the cores, and a load costs more or less with its kind of HTTP. So rates alone would not say
+//! what a binding costs the server: beside them stands the processor time of both ends for a call.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::contender::Contender;
+use super::figures::{Sample, median, ratios, spread, write_calls};
+use super::places::Places;
+use super::plan::Plan;
+use super::server::{Cell, CpuTimes, Limit, Server};
+
+/// The name of each and the word for the load; the first is what the others are compared with.
+const BINDINGS: [(&str, &str); 3] = [("JSON-RPC", "send"), ("HTTP+JSON", "send-rest"), ("gRPC", "send-grpc")];
+const CONNECTIONS: usize = 64;
+const WARM_UP: Limit = Limit::Seconds(0.3);
+
+/// What came of it, by binding, one a round.
+pub(super) struct Bindings(BTreeMap<usize, Vec<Round>>);
+
+struct Round {
+    sample: Sample,
+    /// Processor time a call, in microseconds.
+    server_us: f64,
+    load_us: f64,
+}
+
+impl Bindings {
+    pub(super) async fn measure(plan: &Plan, places: &Places) -> Result<Self> {
+        let mut rounds: BTreeMap<_, Vec<Round>> = BTreeMap::new();
+        for round in 0..plan.rounds {
+            let folder = places.fresh_folder("round")?;
+            let server = Server::start(places, Contender::A2ad, &folder, None).await?;
+            for (_, mode) in BINDINGS {
+                server.load(places, cell(mode), WARM_UP, None).await?;
+            }
+            for turn in 0..BINDINGS.len() {
+                // So that none always runs in another's wake.
+                let number = (turn + round) % BINDINGS.len();
+                let (name, mode) = BINDINGS[number];
+                eprintln!("round {} of {}: {name}", round + 1, plan.rounds);
+                rounds.entry(number).or_default().push(Round::measure(plan, places, &server, mode).await?);
+            }
+            server.kill().await?;
+        }
+        Ok(Self(rounds))
+    }
+
+    pub(super) fn failed_calls(&self) -> u64 {
+        self.0.values().flatten().map(|round| round.sample.errors).sum()
+    }
+
+    pub(super) fn describe(&self, text: &mut String) -> Result<()> {
+        writeln!(
+            text,
+            "\n## Bindings\n\n\
+             `a2ad` alone: a blocking send from {CONNECTIONS} connections over each binding of one server, in turns; JSON-RPC and\n\
+             HTTP+JSON over HTTP/1.1, gRPC over HTTP/2 with one call at a time on a connection. The processor time of\n\
+             the server, with all it does in the background, and that of the load are divided by the calls; both run on\n\
+             the same cores, so what either spends the other lacks. Ratios are to JSON-RPC in the same round.\n"
+        )?;
+        text.push_str("| binding | calls/s | p50 ms | p99 ms | max ms | calls/s × JSON-RPC ");
+        text.push_str("| server µs/call | µs/call × JSON-RPC | load µs/call |\n");
+        text.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+        for (number, (name, _)) in BINDINGS.into_iter().enumerate() {
+            let rounds = &self.0[&number];
+            write!(text, "| {name} ")?;
+            write_calls(text, &rounds.iter().map(|round| round.sample).collect::<Vec<_>>())?;
+            let server = median(rounds.iter().map(|round| round.server_us).collect());
+            let load = median(rounds.iter().map(|round| round.load_us).collect());
+            let of_rate = self.ratio(number, |round| round.sample.rate);
+            let of_time = self.ratio(number, |round| round.server_us);
+            writeln!(text, "| {of_rate} | {server:.1} | {of_time} | {load:.1} |")?;
+        }
+        Ok(())
+    }
+
+    fn ratio(&self, number: usize, field: fn(&Round) -> f64) -> String {
+        if number == 0 {
+            return "1".to_owned();
+        }
+        spread(ratios(&self.0[&number], &self.0[&0], field))
+    }
+}
+
+impl Round {
+    async fn measure(plan: &Plan, places: &Places, server: &Server, mode: &'static str) -> Result<Self> {
+        // The load is the one child that ends meanwhile.
+        let (server_before, load_before) = (server.cpu_time()?, CpuTimes::of("self")?.children);
+        let sample = server.load(places, cell(mode), Limit::Seconds(plan.seconds), None).await?;
+        let (server_spent, load_spent) =
+            (server.cpu_time()? - server_before, CpuTimes::of("self")?.children - load_before);
+        let micros_a_call = |time: Duration| time.as_secs_f64() * 1e6 / sample.calls;
+        Ok(Self { sample, server_us: micros_a_call(server_spent), load_us: micros_a_call(load_spent) })
+    }
+}
+
+fn cell(mode: &'static str) -> Cell {
+    Cell { mode, connections: CONNECTIONS }
+}
