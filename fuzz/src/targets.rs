@@ -4,4 +4,5 @@ pub(crate) mod card;
 pub(crate) mod cursor;
 pub(crate) mod json;
 pub(crate) mod legacy;
+pub(crate) mod rest;
 pub(crate) mod sm;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use engine::{
     Outcome, Update,
-    log::Log,
+    log::{Line, Log},
     store::{Advance, Conflict, MAX_UNANSWERED, Step, Visibility, Waiting, When, Work},
     task::{
         Names, Standing,
@@ -494,7 +494,7 @@ impl World {
         Advance { status, ..self.step(step, events.into_iter().map(|event| (event, None))) }
     }
 
-    fn step(&self, step: Step, events: impl IntoIterator<Item = (Event, Option<Message>)>) -> Advance {
+    fn step(&self, step: Step, events: impl IntoIterator<Item = Line>) -> Advance {
         Advance {
             no: NO,
             step,
