@@ -69,21 +69,22 @@ impl Front {
         Ok(self.answer(req).await)
     }
 
+    /// Each binding's future is boxed, because the connection moves the one it is given: a pointer then.
     async fn answer(&self, req: Request) -> Response {
         let Inner { own, table } = &*self.0;
-        let Some(Own { doors, grpc }) = own else { return routed(table, req).await };
+        let Some(Own { doors, grpc }) = own else { return Box::pin(routed(table, req)).await };
         if grpc::is_grpc(req.headers()) {
-            return grpc.handle(req).await;
+            return Box::pin(grpc.handle(req)).await;
         }
         if req.method() == Method::POST {
             if let Some(mount) = doors.called_at(req.uri().path(), req.headers()) {
-                return jsonrpc::handle(doors, mount, req).await;
+                return Box::pin(jsonrpc::handle(doors, mount, req)).await;
             }
             if rest::is_send(req.uri().path()) {
-                return routes::rest_or_nothing(doors, req).await;
+                return Box::pin(routes::rest_or_nothing(doors, req)).await;
             }
         }
-        routed(table, req).await
+        Box::pin(routed(table, req)).await
     }
 }
 

@@ -56,6 +56,9 @@ pub(crate) fn activated(
     dialect: Dialect,
     headers: &HeaderMap,
 ) -> Option<(HeaderName, HeaderValue)> {
+    if declared.is_empty() {
+        return None;
+    }
     let name = match dialect {
         Dialect::Draft => return None,
         Dialect::V03 | Dialect::V03Proto => OLD_NAME,
