@@ -40,6 +40,7 @@ pub fn targets() -> &'static [Target] {
         targets::json::TARGET,
         targets::legacy::TARGET,
         targets::rest::TARGET,
+        targets::pb::TARGET,
         targets::card::TARGET,
         targets::cursor::TARGET,
         targets::sm::TARGET,

@@ -3,6 +3,8 @@
 //! Every number is a double there. One that is an integer is written as one; what no double can hold is brought to
 //! the nearest that is finite, because protobuf has no other number in a value. The bounds are those of JSON.
 
+use std::collections::HashSet;
+
 use crate::{
     Json,
     json::{MAX_DEPTH, MAX_NODES, write::Writer},
@@ -95,15 +97,7 @@ impl Reader {
     fn members(&mut self, bytes: &[u8], depth: usize) -> Reading<()> {
         deep(depth)?;
         self.writer.open(b'{');
-        for entry in nested(bytes) {
-            let (mut name, mut value): (&[u8], &[u8]) = (&[], &[]);
-            for field in Fields::new(entry?) {
-                match field? {
-                    (1, Payload::Bytes(bytes)) => name = bytes,
-                    (2, Payload::Bytes(bytes)) => value = bytes,
-                    _ => {}
-                }
-            }
+        for (name, value) in entries(bytes)? {
             self.writer.key(text(name)?);
             self.value(value, depth)?;
         }
@@ -141,8 +135,45 @@ impl Reader {
 
     fn count(&mut self) -> Reading<()> {
         self.nodes += 1;
-        if self.nodes > MAX_NODES { Err(format!("a value of at most {MAX_NODES} nodes")) } else { Ok(()) }
+        if self.nodes > MAX_NODES { Err(too_many()) } else { Ok(()) }
     }
+}
+
+fn too_many() -> String {
+    format!("a value of at most {MAX_NODES} nodes")
+}
+
+/// The members of an object. A map has each name once: of several the last one counts.
+fn entries(bytes: &[u8]) -> Reading<Vec<(&[u8], &[u8])>> {
+    let mut entries: Vec<(&[u8], &[u8])> = Vec::new();
+    for entry in nested(bytes) {
+        let (mut name, mut value): (&[u8], &[u8]) = (&[], &[]);
+        for field in Fields::new(entry?) {
+            match field? {
+                (1, Payload::Bytes(bytes)) => name = bytes,
+                (2, Payload::Bytes(bytes)) => value = bytes,
+                _ => {}
+            }
+        }
+        if entries.len() == MAX_NODES {
+            return Err(too_many());
+        }
+        entries.push((name, value));
+    }
+    // Most objects are small, and hardly any has a name twice.
+    const FEW: usize = 8;
+    let twice = if entries.len() <= FEW {
+        (1..entries.len()).any(|at| entries[..at].iter().any(|(name, _)| *name == entries[at].0))
+    } else {
+        entries.iter().map(|(name, _)| name).collect::<HashSet<_>>().len() < entries.len()
+    };
+    if twice {
+        let mut seen = HashSet::new();
+        entries.reverse();
+        entries.retain(|(name, _)| seen.insert(*name));
+        entries.reverse();
+    }
+    Ok(entries)
 }
 
 /// The messages under field 1: the entries of an object, the elements of a list.

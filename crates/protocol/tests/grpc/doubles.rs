@@ -1,4 +1,4 @@
-//! JSON whose numbers went through doubles: what a value of protobuf can hold of it.
+//! JSON whose numbers went through doubles and whose names stand once: what a value of protobuf can hold of it.
 //!
 //! Written with the project's JSON reader, not with the code under test.
 
@@ -40,8 +40,15 @@ fn written(write: impl FnOnce(&mut Writer)) -> String {
 fn copy(writer: &mut Writer, node: Node<'_, '_>) {
     match node.text().as_bytes()[0] {
         b'{' => writer.object(|writer| {
-            let copied = node.object().unwrap().entries(|name, value| {
-                copy(writer.key(name), value);
+            let object = node.object().unwrap();
+            let names = object.entries(|name, _| Ok(name.to_owned())).unwrap();
+            let mut rest = names.iter().map(String::as_str);
+            let copied = object.entries(|name, value| {
+                rest.next();
+                // Of a name that stands twice the last one counts.
+                if !rest.clone().any(|later| later == name) {
+                    copy(writer.key(name), value);
+                }
                 Ok(())
             });
             copied.unwrap();

@@ -107,8 +107,12 @@ fn of_several_kinds_the_last_counts_and_pieces_belong_together() {
     let head = [bytes(1, "m"), int(4, 2), bytes(5, bytes(1, "x"))].concat();
     let message = [head, piece("a", 1.0), piece("b", 2.0), piece("a", 3.0)].concat();
     let Ok(Event::Message(message)) = Service::V1.decode_event(&bytes(2, message)) else { panic!() };
-    // Of a name that stands twice the last one counts, in JSON as here.
-    assert_eq!(message.metadata, Some(Json::parse(r#"{"a":1,"b":2,"a":3}"#).unwrap()));
+    // Of a name that stands twice the last one counts.
+    assert_eq!(message.metadata, Some(Json::parse(r#"{"b":2,"a":3}"#).unwrap()));
+    let many: Vec<u8> =
+        (0..2_000).flat_map(|at| entry(&format!("k{}", at % 20), &double(2, at.into()))).collect();
+    let last: Vec<String> = (1_980..2_000).map(|at| format!(r#""k{}":{at}"#, at % 20)).collect();
+    assert_eq!(read(&bytes(5, many)), format!("{{{}}}", last.join(",")));
 }
 
 #[test]
