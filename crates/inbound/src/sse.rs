@@ -145,3 +145,27 @@ impl Around {
         out.extend_from_slice(b"\n\n");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use protocol::{ErrorKind, ErrorTable, jsonrpc::Id};
+
+    use super::*;
+
+    #[test]
+    fn an_error_after_the_first_event_is_told_as_the_binding_tells_errors() {
+        let error = Error::new(ErrorKind::TaskNotFound, "task not found: t");
+        let now = Timestamp::parse("2026-01-02T03:04:05.678Z").unwrap();
+        let event = |envelope: &Envelope, dialect| {
+            String::from_utf8(error_event(envelope, dialect, &error, now)).unwrap()
+        };
+        let http = Envelope::Http { media_type: "", errors: ErrorTable::default() };
+        let told = event(&http, Dialect::V1);
+        assert!(told.starts_with(r#"data: {"error":{"code":404,"status":"NOT_FOUND","message":""#), "{told}");
+        assert!(told.ends_with("]}}\n\n") && told.lines().count() == 2, "{told}");
+        let bare = "data: {\"code\":-32001,\"message\":\"Task not found\"}\n\n";
+        assert_eq!(event(&http, Dialect::V03Proto), bare);
+        let told = event(&Envelope::Rpc(Id::null()), Dialect::V1);
+        assert!(told.starts_with(r#"data: {"jsonrpc":"2.0","id":null,"error":{"code":-32001,"#), "{told}");
+    }
+}
