@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     AgentCard, Dialect, Error, ErrorKind, Timestamp,
-    dialect::{draft, merged, v1, v03},
+    dialect::{CardStyle, draft, merged, v1, v03},
     json::write::Writer,
     model::{AgentCapabilities, AgentInterface, SecurityRequirement},
 };
@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     admit::ExtendedCard,
+    bindings::grpc::reach::Reach,
     respond,
     routes::Door,
     version::{Spoken, Version},
@@ -41,11 +42,13 @@ pub struct CardOptions {
     pub shape: CardShape,
     /// How long a card may be kept.
     pub max_age: Duration,
+    /// Whether 0.3's gRPC address has a scheme: its specification calls it a URL, its clients want a host and a port.
+    pub grpc_scheme: bool,
 }
 
 impl Default for CardOptions {
     fn default() -> Self {
-        Self { shape: CardShape::default(), max_age: Duration::from_secs(60) }
+        Self { shape: CardShape::default(), max_age: Duration::from_secs(60), grpc_scheme: false }
     }
 }
 
@@ -64,6 +67,8 @@ pub(crate) struct Shown<'a> {
     pub(crate) door: &'a Door,
     /// Where this agent takes calls.
     pub(crate) endpoint: String,
+    /// Where it takes those of gRPC, if that can be said.
+    pub(crate) reach: Option<Reach>,
     pub(crate) spoken: Spoken,
     pub(crate) options: CardOptions,
     /// Since when the cards are what they are.
@@ -79,7 +84,7 @@ impl Shown<'_> {
         headers: &HeaderMap,
     ) -> Result<Response, Error> {
         let card = self.public();
-        let style = &self.door.profile.card.style;
+        let style = &self.style();
         let shape = self.shape(name, version)?;
         let offered = match shape {
             Shape::Merged | Shape::V1 => self.spoken.v1 || v03::card::offered(&card),
@@ -102,6 +107,13 @@ impl Shown<'_> {
             Shape::Draft => draft::card::encode_styled(&mut writer, &card, style),
         }
         Ok(self.cacheable(writer.finish(), headers))
+    }
+
+    /// How the members before 1.0 are spelled.
+    fn style(&self) -> CardStyle {
+        let style = self.door.profile.card.style.clone();
+        let scheme = if self.endpoint.starts_with("https:") { "https://" } else { "http://" };
+        CardStyle { grpc_scheme: self.options.grpc_scheme.then_some(scheme), ..style }
     }
 
     fn shape(&self, name: CardName, version: &Version) -> Result<Shape, Error> {
@@ -201,6 +213,7 @@ impl Shown<'_> {
             if version != draft::VERSION {
                 interfaces.push(interface(version, "HTTP+JSON", base));
             }
+            interfaces.extend(self.reach.as_ref().and_then(|reach| reach.interface(version)));
         }
         interfaces
     }

@@ -19,7 +19,7 @@ use protocol::{
 use crate::{
     admit::ExtendedCard,
     auth,
-    bindings::{jsonrpc, rest, text},
+    bindings::{grpc::reach::Reach, jsonrpc, rest, text},
     card::{self, CardName, CardOptions, Shown},
     choose::Asked,
     origin::{Network, Origins},
@@ -397,6 +397,7 @@ pub(crate) fn shown<'a>(
     let is_default = agent == doors.default_agent;
     let asked_at_root = !uri.path().starts_with("/a2a/");
     let form = &door.profile.card;
+    let reach = Reach::of(&origin, Some(agent).filter(|_| !(is_default && (form.origin || form.root))));
     let endpoint = match (is_default, asked_at_root) {
         (true, _) if form.origin => origin,
         (true, true) if form.root => format!("{origin}/"),
@@ -406,6 +407,7 @@ pub(crate) fn shown<'a>(
         hosted: hosted.profile(),
         door,
         endpoint,
+        reach,
         spoken: doors.spoken,
         options: doors.card,
         since: doors.since,

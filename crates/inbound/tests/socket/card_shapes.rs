@@ -33,8 +33,10 @@ fn card(shape: &str, url: &str) -> String {
     let interfaces = [
         (url, "JSONRPC", "1.0"),
         (base, "HTTP+JSON", "1.0"),
+        ("example.test:80", "GRPC", "1.0"),
         (url, "JSONRPC", "0.3"),
         (base, "HTTP+JSON", "0.3"),
+        ("example.test:80", "GRPC", "0.3"),
         (url, "JSONRPC", "0.1"),
     ];
     let interfaces = interfaces.map(interface).join(",");
@@ -42,7 +44,9 @@ fn card(shape: &str, url: &str) -> String {
     let version = format!(r#""version":"{}""#, env!("CARGO_PKG_VERSION"));
     let flags = r#""streaming":true,"pushNotifications":false"#;
     let rest = format!(r#""defaultInputModes":{MODES},"defaultOutputModes":{MODES},"skills":[{SKILL}]"#);
-    let others = format!(r#"{{"url":"{base}","transport":"HTTP+JSON"}}"#);
+    let others = format!(
+        r#"{{"url":"{base}","transport":"HTTP+JSON"}},{{"url":"example.test:80","transport":"GRPC"}}"#
+    );
     let at = format!(
         r#""url":"{url}","preferredTransport":"JSONRPC","additionalInterfaces":[{others}],"protocolVersion":"0.3.0""#
     );

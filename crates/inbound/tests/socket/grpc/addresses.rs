@@ -44,6 +44,35 @@ async fn a_tenant_names_an_agent_of_it_too() {
 }
 
 #[tokio::test]
+async fn older_clients_are_given_a_url_where_that_is_wanted() {
+    let server = Setup::with(|doors| doors.card.grpc_scheme = true).open().await;
+    let card = server.get("/.well-known/agent-card.json").await.body;
+    assert!(card.contains(r#"{"url":"http://example.test:80","transport":"GRPC"}"#), "{card}");
+    assert!(
+        card.contains(r#"{"url":"example.test:80","protocolBinding":"GRPC","protocolVersion":"1.0"}"#),
+        "{card}"
+    );
+}
+
+#[tokio::test]
+async fn a_card_says_how_an_agent_is_named() {
+    let server = Setup { agents: vec![fails()], ..Setup::default() }.open().await;
+    let plain = r#"{"url":"example.test:80","protocolBinding":"GRPC","protocolVersion":"1.0"}"#;
+    let named = r#"{"url":"example.test:80","protocolBinding":"GRPC","tenant":"default/fails","protocolVersion":"1.0"}"#;
+    let older = r#"{"url":"example.test:80","transport":"GRPC"}"#;
+    for (path, newer, names_older) in [
+        ("/.well-known/agent-card.json", plain, true),
+        ("/a2a/echo/.well-known/agent-card.json", plain, true),
+        // In 0.3 nothing on a card could tell it from the default agent.
+        ("/a2a/fails/.well-known/agent-card.json", named, false),
+    ] {
+        let card = server.get(path).await.body;
+        assert!(card.contains(newer), "{path}: {card}");
+        assert_eq!(card.contains(older), names_older, "{path}: {card}");
+    }
+}
+
+#[tokio::test]
 async fn metadata_names_an_agent_in_both_services() {
     let server = Setup { agents: vec![fails()], ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
