@@ -57,12 +57,14 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
         out.key("card").object(|out| {
             out.text("style", name(&CARD_NAMES, card.style));
             out.key("max_age_ms").int(millis(card.max_age));
+            out.key("grpc_scheme").boolean(card.grpc_scheme);
         });
         out.key("protocol").object(|out| {
             out.key("dialects")
                 .array(&protocol.dialects, |out, one| out.string(name(&Generation::NAMES, *one)));
             out.text("errors", name(&ERROR_NAMES, protocol.errors));
             out.key("lenient_version").boolean(protocol.lenient_version);
+            out.key("blocking").boolean(protocol.blocking);
         });
         out.key("limits").object(|out| {
             out.key("max_body_bytes").int(whole(*max_body_bytes as u64));

@@ -70,6 +70,8 @@ pub(crate) struct CardConfig {
     pub(crate) style: CardShape,
     /// How long clients may keep a card.
     pub(crate) max_age: Duration,
+    /// Whether 0.3's gRPC address has a scheme.
+    pub(crate) grpc_scheme: bool,
 }
 
 /// `[protocol]`
@@ -81,6 +83,8 @@ pub(crate) struct ProtocolConfig {
     pub(crate) errors: ErrorTable,
     /// A method of 1.0 without `A2A-Version` is served.
     pub(crate) lenient_version: bool,
+    /// A send of 0.2 or 0.3 that does not say whether to wait waits.
+    pub(crate) blocking: bool,
 }
 
 /// A generation of the protocol.

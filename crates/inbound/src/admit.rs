@@ -10,7 +10,7 @@ mod media;
 
 use engine::Hosted;
 use http::HeaderMap;
-use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
+use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage, dialect::Leniency};
 
 use crate::{
     respond,
@@ -56,6 +56,11 @@ pub(crate) fn operation(doors: &Doors, mount: &Mount<'_>, kind: OperationKind) -
         OperationKind::GetExtendedCard => extended_card(mount),
         _ => Ok(()),
     }
+}
+
+/// What the decoders are to let pass: what the house does, and what the server says about waiting.
+pub(crate) fn leniency(doors: &Doors, mount: &Mount<'_>) -> Leniency {
+    Leniency { at_once: !doors.spoken.blocking, ..mount.profile.leniency }
 }
 
 /// What is asked for as the house wants it, if it fits what the agent says of itself.
@@ -106,6 +111,9 @@ fn extended_card(mount: &Mount<'_>) -> Result<(), Error> {
 /// What the client can take against what the agent gives, and what it brings against what the agent takes. A house
 /// that shows another mode than the agent's own takes and gives both.
 fn check_media(mount: &Mount<'_>, hosted: &Hosted, req: &SendMessage) -> Result<(), Error> {
+    if req.accepted_output_modes.is_empty() && !mount.door.check_media_types {
+        return Ok(());
+    }
     let profile = hosted.profile();
     let skill = req.asked_skill();
     let shown = mount.profile.card.mode;

@@ -17,9 +17,14 @@ impl Config {
                 v03: speaks(Generation::V03),
                 v1: speaks(Generation::V1),
                 lenient_version: self.protocol.lenient_version,
+                blocking: self.protocol.blocking,
             },
             errors: self.protocol.errors,
-            card: CardOptions { shape: self.card.style, max_age: self.card.max_age },
+            card: CardOptions {
+                shape: self.card.style,
+                max_age: self.card.max_age,
+                grpc_scheme: self.card.grpc_scheme,
+            },
             public_url: self.server.public_url.clone(),
             trusted_proxies: self.server.trusted_proxies.clone(),
             ..Options::new(&self.server.default_agent)

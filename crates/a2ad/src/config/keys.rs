@@ -40,9 +40,9 @@ static STORE: Keys = Keys { served: &["url", "retention"], later: &[] };
 
 static RETENTION: Keys = Keys { served: &["max_age", "max_tasks", "keys"], later: &[] };
 
-static CARD: Keys = Keys { served: &["style", "max_age"], later: &["sign"] };
+static CARD: Keys = Keys { served: &["style", "max_age", "grpc_scheme"], later: &["sign"] };
 
-static PROTOCOL: Keys = Keys { served: &["dialects", "errors", "lenient_version"], later: &[] };
+static PROTOCOL: Keys = Keys { served: &["dialects", "errors", "lenient_version", "blocking"], later: &[] };
 
 static LIMITS: Keys =
     Keys { served: &["max_body", "max_task", "concurrent", "run_time"], later: &["rate", "max_hops"] };

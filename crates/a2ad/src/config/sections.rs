@@ -66,6 +66,7 @@ pub(super) fn card(section: &Section<'_>) -> CardConfig {
     CardConfig {
         style: section.get("style", |item| item.one_of(&CARD_NAMES)).unwrap_or_default(),
         max_age: section.get("max_age", values::duration).unwrap_or(Duration::from_secs(60)),
+        grpc_scheme: section.get("grpc_scheme", Item::boolean).unwrap_or(false),
     }
 }
 
@@ -87,6 +88,7 @@ pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
         dialects: Generation::NAMES.into_iter().map(|name| name.1).filter(spoken).collect(),
         errors: section.get("errors", |item| item.one_of(&ERROR_NAMES)).unwrap_or_default(),
         lenient_version: section.get("lenient_version", Item::boolean).unwrap_or(true),
+        blocking: section.get("blocking", Item::boolean).unwrap_or(true),
     }
 }
 

@@ -39,7 +39,8 @@ pub(super) enum Thing {
 }
 
 /// Lets pass what some house does: what is explained need not be what a strict server takes.
-pub(super) const LENIENT: Leniency = Leniency { task_id_optional: true, message_id_optional: true };
+pub(super) const LENIENT: Leniency =
+    Leniency { task_id_optional: true, message_id_optional: true, at_once: false };
 
 /// Finds out what a document is.
 pub(super) fn recognise(raw: &RawValue) -> Result<Recognised<'_>, Error> {

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use hyper::body::Body as _;
 use protocol::{
     Dialect, Error, ErrorKind, Operation, OperationKind, Violation,
-    dialect::v1,
+    dialect::{Leniency, v1},
     rest::{self, Address, Place},
 };
 
@@ -66,7 +66,7 @@ pub(crate) async fn handle(
         let body = read(doors, kind, head, incoming).await?;
         mount.check()?;
         admit::operation(doors, &mount, kind)?;
-        let operation = decode(kind, place, head.uri.query(), &body)?;
+        let operation = decode(kind, place, head.uri.query(), &body, admit::leniency(doors, &mount))?;
         auth::check_tenant(operation.tenant())?;
         let operation = admit::request(doors, &mount, place.dialect, &head.headers, operation)?;
         line.about(&operation);
@@ -123,9 +123,10 @@ fn decode(
     place: &Place<'_>,
     query: Option<&str>,
     body: &[u8],
+    leniency: Leniency,
 ) -> Result<Operation, Error> {
     let address = Address::read(place, query)?;
-    place.dialect.decode_request(kind, &address, rest::document(body)?)
+    place.dialect.decode_request_leniently(kind, &address, rest::document(body)?, leniency)
 }
 
 /// What an answer is called: 1.0 has a name of its own for it, unless the client speaks of plain JSON.

@@ -136,7 +136,8 @@ fn a_bad_request_of_1_0_names_its_field() {
 fn a_bad_send_of_0_3_names_its_field() {
     let text = bytes(5, bytes(1, "hi"));
     let send = |message: Vec<u8>| bytes(1, message);
-    let good = send([int(4, 1), text.clone()].concat());
+    let good = send([bytes(1, "m"), int(4, 1), text.clone()].concat());
+    let nameless = send([int(4, 1), text.clone()].concat());
     let part = |part: Vec<u8>| send([int(4, 1), bytes(5, part)].concat());
     let config = |config: Vec<u8>| [good.clone(), bytes(2, bytes(2, config))].concat();
     let auth = |auth: Vec<u8>| config([bytes(2, "https://h.example"), bytes(4, auth)].concat());
@@ -148,6 +149,7 @@ fn a_bad_send_of_0_3_names_its_field() {
             (Vec::new(), "message", "required, expected a message"),
             (send(text), "message.role", ROLE),
             (send(int(4, 2)), "message.content", "required, expected at least one part"),
+            (nameless, "message.messageId", "expected a non-empty string, found nothing"),
             (part(Vec::new()), "message.content[0]", "expected one of text, file, data"),
             (
                 part(bytes(2, bytes(3, "image/png"))),

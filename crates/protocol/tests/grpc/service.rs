@@ -60,7 +60,7 @@ fn only_a_settled_status_of_0_3_is_final() {
 
 #[test]
 fn a_send_of_0_3_waits_unless_a_configuration_does_not_say_so() {
-    let message = bytes(1, [int(4, 1), bytes(5, bytes(1, "x"))].concat());
+    let message = bytes(1, [bytes(1, "m"), int(4, 1), bytes(5, bytes(1, "x"))].concat());
     let waits = |configuration: Option<Vec<u8>>| {
         let configuration = configuration.map(|fields| bytes(2, fields)).unwrap_or_default();
         let body = [message.clone(), configuration].concat();

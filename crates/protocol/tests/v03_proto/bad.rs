@@ -11,6 +11,11 @@ fn a_bad_send_names_its_field() {
         ("[]", "", "expected an object".into()),
         ("{}", "message", "required, expected a message".into()),
         (r#"{"request":{"content":[]}}"#, "request.role", format!("required, expected {role}")),
+        (
+            r#"{"message":{"role":"ROLE_USER","content":[{"text":"x"}]}}"#,
+            "message.messageId",
+            "expected a non-empty string, found nothing".into(),
+        ),
         (MESSAGE[0], "message.role", format!("required, expected {role}")),
         (MESSAGE[1], "message.role", format!("expected {role}")),
         (MESSAGE[2], "message.role", format!("expected {role}")),

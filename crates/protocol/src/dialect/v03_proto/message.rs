@@ -15,7 +15,7 @@ pub const MAX_PARTS: usize = crate::dialect::v1::message::MAX_PARTS;
 const ROLES: [(&str, i32, Role); 2] = [("ROLE_USER", 1, Role::User), ("ROLE_AGENT", 2, Role::Agent)];
 const REFERENCES: &str = "referenceTaskIds";
 
-/// Reads a message. One without an id is let in; whoever takes it gives it one.
+/// Reads a message. One without an id is read, too: agents may send such, clients may not.
 pub fn decode(node: Node<'_, '_>) -> Read<Message> {
     let object = node.object()?;
     let what = "ROLE_USER or ROLE_AGENT";

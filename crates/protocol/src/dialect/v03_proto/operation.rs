@@ -9,6 +9,7 @@ use crate::{
     CancelTask, ConfigId, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation, OperationKind,
     PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, Violation,
     dialect::{
+        Leniency,
         legacy::{
             carrier,
             operation::{maybe_count, no_params},
@@ -27,12 +28,22 @@ use super::{message, push, task};
 
 /// Reads a request.
 pub fn decode(kind: OperationKind, address: &Address, body: Option<&RawValue>) -> Result<Operation, Error> {
+    decode_with(kind, address, body, Leniency::default())
+}
+
+/// Reads a request and lets pass what the house does.
+pub fn decode_with(
+    kind: OperationKind,
+    address: &Address,
+    body: Option<&RawValue>,
+    leniency: Leniency,
+) -> Result<Operation, Error> {
     let body = Node::new(body.unwrap_or(no_params()), &Path::Root);
     let query = query::object(&address.query);
     let query = Node::new(&query, &Path::Root).object()?;
     let operation = match kind {
-        OperationKind::SendMessage => Operation::SendMessage(decode_send(body)?),
-        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(body)?),
+        OperationKind::SendMessage => Operation::SendMessage(decode_send(body, leniency)?),
+        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(body, leniency)?),
         OperationKind::GetTask => Operation::GetTask(GetTask {
             id: task_id(address)?,
             history_length: decode_history_length(&query)?,
@@ -102,7 +113,7 @@ pub fn encode(writer: &mut Writer, operation: &Operation) {
     }
 }
 
-fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
+fn decode_send(node: Node<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
     let object = node.object()?;
     let said = match object.maybe("message", message::decode)? {
         Some(said) => said,
@@ -114,14 +125,17 @@ fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
     let mut req = SendMessage {
         metadata: object.json_object("metadata")?,
         skill: object.text("skill")?,
+        return_immediately: leniency.at_once,
         ..SendMessage::new(said)
     };
+    if req.message.id.as_str().is_empty() {
+        return Err(Violation::new("message.messageId", "expected a non-empty string, found nothing"));
+    }
     object.maybe("configuration", |node| {
         let object = node.object()?;
         req.accepted_output_modes = object.texts("acceptedOutputModes")?;
         req.history_length = decode_history_length(&object)?;
-        // Who says nothing waits.
-        req.return_immediately = object.flag("blocking")? == Some(false);
+        req.return_immediately = object.flag("blocking")?.map_or(leniency.at_once, |blocking| !blocking);
         req.push = match object.maybe("pushNotification", push::decode_bare)? {
             None => object.maybe("pushNotificationConfig", push::decode_bare)?,
             named => named,
