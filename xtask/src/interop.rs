@@ -8,7 +8,7 @@
 #![allow(clippy::print_stderr, reason = "talk to stderr; the client's own report goes to stdout as it is")]
 
 mod javascript;
-mod python;
+pub(crate) mod python;
 mod servers;
 
 use std::fs;

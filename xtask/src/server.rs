@@ -38,6 +38,8 @@ pub(crate) struct Launch {
     pub(crate) wrapper: Vec<OsString>,
     /// Words behind those that every start has.
     pub(crate) arguments: Vec<OsString>,
+    /// Variables of its environment.
+    pub(crate) variables: Vec<(OsString, OsString)>,
     /// Where the program's output goes, when not into a file beside the store.
     pub(crate) log: Option<PathBuf>,
 }
@@ -90,6 +92,7 @@ impl Server {
         for name in own_settings() {
             command.env_remove(name);
         }
+        command.envs(launch.variables.iter().map(|(name, value)| (name, value)));
         let child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         Ok(Self { child, log, log_start, address, ready_after: Duration::ZERO })
     }

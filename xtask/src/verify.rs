@@ -25,6 +25,7 @@ mod resume;
 mod retention;
 mod rpc;
 mod storm;
+mod tck;
 mod trial;
 mod view;
 mod writer;
@@ -105,6 +106,12 @@ const ROWS: &[Row] = &[
         proves: "a malformed request is refused by the name of what is wrong, by every method of every generation",
         options: malformed::OPTIONS,
         run: malformed::run,
+    },
+    Row {
+        id: "tck",
+        proves: "the community's conformance kit passes, each test in at least one mode",
+        options: tck::OPTIONS,
+        run: tck::run,
     },
 ];
 

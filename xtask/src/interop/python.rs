@@ -30,6 +30,18 @@ pub(super) async fn script(folder: &Path, name: &str, environment: &Path) -> Res
 /// The interpreter of an environment that holds exactly the pinned packages. It is kept, and made anew when the
 /// pins or the machine's Python change.
 pub(super) async fn environment_of(requirements: &Path, environment: &Path) -> Result<PathBuf> {
+    make(requirements, environment, &["--no-deps"]).await
+}
+
+/// The same with whatever the listed packages ask for besides.
+pub(crate) async fn environment_with_dependencies(
+    requirements: &Path,
+    environment: &Path,
+) -> Result<PathBuf> {
+    make(requirements, environment, &[]).await
+}
+
+async fn make(requirements: &Path, environment: &Path, options: &[&str]) -> Result<PathBuf> {
     let python = environment.join("bin/python");
     let pins = fs::read_to_string(requirements)
         .with_context(|| format!("cannot read {}", requirements.display()))?;
@@ -40,11 +52,11 @@ pub(super) async fn environment_of(requirements: &Path, environment: &Path) -> R
         return Ok(python);
     }
     eprintln!("making the environment {}", environment.display());
-    let mut make = Command::new("python3");
-    make.args(["-m", "venv", "--clear"]).arg(environment);
-    finish(make, INSTALL_LIMIT, "python3 -m venv (on Debian it wants the package python3-venv)").await?;
+    let mut venv = Command::new("python3");
+    venv.args(["-m", "venv", "--clear"]).arg(environment);
+    finish(venv, INSTALL_LIMIT, "python3 -m venv (on Debian it wants the package python3-venv)").await?;
     let mut install = pip(&python);
-    install.args(["install", "--quiet", "--no-input", "--no-deps", "--requirement"]).arg(requirements);
+    install.args(["install", "--quiet", "--no-input"]).args(options).arg("--requirement").arg(requirements);
     finish(install, INSTALL_LIMIT, "the installation of the pinned packages").await?;
     if !pins.lines().any(|line| line == PARTIAL) {
         let mut check = pip(&python);
