@@ -100,18 +100,18 @@ impl Results {
         writeln!(
             text,
             "One run of {} interleaved rounds, {} s a cell; every contender is started fresh in every round; server and\n\
-             load share the machine. Echo agent, A2A 1.0 over JSON-RPC unless said otherwise, 200 bytes of text,\n\
-             keep-alive connections on loopback, every answer checked. The `messageId` of every call is a random UUID v4, which `a2ad` takes for\n\
-             an idempotency key: every send looks for its key among all stored ones and keeps it. Rates belong to the\n\
-             machine; the ratios, taken within a round, are what can be compared.\n",
+             load share the machine. Echo agent, A2A 1.0 over JSON-RPC unless said otherwise, 200 bytes of text, keep-alive\n\
+             connections on loopback, every answer checked. The `messageId` of every call is a random UUID v4, which\n\
+             `a2ad` takes for an idempotency key: every send looks for its key among all stored ones and keeps it. Rates\n\
+             belong to the machine; the ratios, taken within a round, are what can be compared.\n",
             plan.rounds, plan.seconds
         )?;
         writeln!(text, "Machine: {}.\n", machine()?)?;
-        for contender in Contender::ALL {
-            writeln!(text, "- `{}`: {}.", contender.name(), contender.what())?;
-        }
-        writeln!(text, "\nThe SDK is `a2a-server-lf` {}.\n", locked_version(places, "a2a-server-lf")?)?;
         if let Some(beside) = &self.beside {
+            for contender in Contender::ALL {
+                writeln!(text, "- `{}`: {}.", contender.name(), contender.what())?;
+            }
+            writeln!(text, "\nThe SDK is `a2a-server-lf` {}.\n", locked_version(places, "a2a-server-lf")?)?;
             beside.describe(&mut text)?;
         }
         if let Some(bindings) = &self.bindings {
