@@ -9,6 +9,7 @@
 
 mod javascript;
 pub(crate) mod python;
+mod rust;
 mod servers;
 
 use std::fs;
@@ -19,7 +20,8 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::server::{self, Server};
+use self::servers::Sample;
+use crate::server::{self, Launch, Server};
 
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 const TEST_LIMIT: Duration = Duration::from_secs(180);
@@ -30,7 +32,6 @@ struct Suite {
     name: &'static str,
     /// Who is tested with, for a person.
     peer: &'static str,
-    language: Language,
     side: Side,
 }
 
@@ -38,39 +39,40 @@ struct Suite {
 #[derive(Clone, Copy)]
 enum Side {
     /// A client of our server; its tests are in the folder of the suite's name.
-    Client,
-    /// A server for our client, with the agent in this folder of `servers`.
-    Server(&'static str),
+    Client(Language),
+    /// A server for our client.
+    Server(Sample),
 }
 
 #[derive(Clone, Copy)]
 enum Language {
     Python,
     JavaScript,
+    Rust,
 }
 
 const SUITES: &[Suite] = &[
     client("python", "the official Python SDK 1.3.0", Language::Python),
     client("javascript", "the official JavaScript SDK 1.3.0", Language::JavaScript),
     client("python03", "the official Python SDK 0.3.26", Language::Python),
+    client("rust", "the official Rust client 0.2.9", Language::Rust),
     client("python02", "the official Python SDK 0.2.16", Language::Python),
     client("draft", "a2a-json-rpc and python-a2a", Language::Python),
-    agent_on("server-python", "python", "an agent on the official Python SDK 1.3.0", Language::Python),
-    agent_on("server-python03", "python03", "an agent on the official Python SDK 0.3.26", Language::Python),
-    agent_on(
+    agent("server-python", "an agent on the official Python SDK 1.3.0", Sample::Python("python")),
+    agent("server-python03", "an agent on the official Python SDK 0.3.26", Sample::Python("python03")),
+    agent(
         "server-javascript",
-        "javascript",
         "an agent on the official JavaScript SDK 1.3.0",
-        Language::JavaScript,
+        Sample::JavaScript("javascript"),
     ),
 ];
 
 const fn client(name: &'static str, peer: &'static str, language: Language) -> Suite {
-    Suite { name, peer, language, side: Side::Client }
+    Suite { name, peer, side: Side::Client(language) }
 }
 
-const fn agent_on(name: &'static str, folder: &'static str, peer: &'static str, language: Language) -> Suite {
-    Suite { name, peer, language, side: Side::Server(folder) }
+const fn agent(name: &'static str, peer: &'static str, sample: Sample) -> Suite {
+    Suite { name, peer, side: Side::Server(sample) }
 }
 
 /// Runs every suite, or the one that is named first; what follows its name goes to its test runner.
@@ -98,21 +100,33 @@ fn chosen(name: Option<&String>) -> Result<Vec<&'static Suite>> {
 
 async fn test(suite: &Suite, program: &Path, place: &Path, options: &[String]) -> Result<()> {
     match suite.side {
-        Side::Client => test_server(suite, program, place, options).await,
-        Side::Server(folder) => servers::test(folder, suite.language, program, place, options).await,
+        Side::Client(language) => test_server(suite, language, program, place, options).await,
+        Side::Server(sample) => servers::test(sample, program, place, options).await,
     }
 }
 
 /// Runs a client's tests against a server of their own.
-async fn test_server(suite: &Suite, program: &Path, place: &Path, options: &[String]) -> Result<()> {
+async fn test_server(
+    suite: &Suite,
+    language: Language,
+    program: &Path,
+    place: &Path,
+    options: &[String],
+) -> Result<()> {
     let tests = server::workspace().join("tests/interop").join(suite.name);
     let environment = place.join(suite.name);
-    let mut command = match suite.language {
+    let mut command = match language {
         Language::Python => python::tests(&tests, &environment).await?,
         Language::JavaScript => javascript::tests(&tests, &environment).await?,
+        Language::Rust => rust::tests(&tests, &environment).await?,
     };
-    let server = Server::start(program, &fresh_store(place, suite.name)?).await?;
+    let store = fresh_store(place, suite.name)?;
+    let server = Server::start_by(&launch(&store)?, program, &store).await?;
     command.args(options).env("A2AD_URL", format!("http://{}", server.address));
+    // The server is on this machine: no proxy leads there.
+    for name in ["NO_PROXY", "no_proxy"] {
+        command.env(name, server.address.ip().to_string());
+    }
     let tested = finish(command, TEST_LIMIT, suite.peer).await;
     if tested.is_err() {
         eprintln!("the end of the server's log:\n{}", server.log_tail());
@@ -122,6 +136,12 @@ async fn test_server(suite: &Suite, program: &Path, place: &Path, options: &[Str
     let status = stopped?;
     ensure!(status.success(), "the server answered SIGTERM with {status}");
     Ok(())
+}
+
+/// The server's agents are the same for every client.
+fn launch(store: &Path) -> Result<Launch> {
+    let config = fs::read_to_string(server::workspace().join("tests/interop/server.toml"))?;
+    Launch::with_config(store, &config)
 }
 
 /// A store no earlier run has written to.

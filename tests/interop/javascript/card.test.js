@@ -3,18 +3,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
-import { ask, connect, say, texts, url, VERSIONS } from './talk.js';
+import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
+import { ExtendedAgentCardNotConfiguredError } from '@a2a-js/sdk/errors';
+import { ask, connect, say, texts, url, MODES } from './talk.js';
 
 const AGENTS = ['currency', 'echo', 'approver', 'slow-writer'];
 
-for (const version of VERSIONS) {
+for (const mode of MODES) {
   for (const agent of AGENTS) {
-    test(`${version}: ${agent} has a card that leads to it`, async () => {
-      const card = await (await connect(agent, { version })).getAgentCard();
+    test(`${mode.name}: ${agent} has a card that leads to it`, async () => {
+      const card = await (await connect(agent, mode)).getAgentCard();
       const [chosen] = card.supportedInterfaces.filter(
-        (each) => each.protocolBinding === 'JSONRPC' && each.protocolVersion.startsWith(version),
+        (each) => each.protocolBinding === mode.binding && each.protocolVersion.startsWith(mode.version),
       );
-      assert.equal(chosen.url, `${url}/a2a/${agent}`);
+      assert.equal(chosen.url, mode.binding === 'GRPC' ? url.replace('http://', '') : `${url}/a2a/${agent}`);
       assert.ok(card.name && card.description && card.version);
       assert.equal(card.capabilities.streaming, true);
       assert.ok(card.defaultInputModes.includes('text/plain'));
@@ -27,12 +29,28 @@ for (const version of VERSIONS) {
   }
 }
 
-test('the card at the root leads to the default agent', async () => {
-  const client = await new ClientFactory().createFromUrl(url);
-  assert.equal(client.protocolVersion, '1.0');
-  const task = await ask(client, say('echo by the root'));
-  assert.deepEqual(texts(task), ['echo by the root']);
-});
+for (const transports of [undefined, [new GrpcTransportFactory()]]) {
+  test(`the card at the root leads to the default agent${transports ? ' by gRPC' : ''}`, async () => {
+    const client = await new ClientFactory(transports && { transports }).createFromUrl(url);
+    assert.equal(client.protocolVersion, '1.0');
+    const task = await ask(client, say('echo by the root'));
+    assert.deepEqual(texts(task), ['echo by the root']);
+  });
+}
+
+for (const mode of MODES) {
+  test(`${mode.name}: an extended card shows more`, async () => {
+    const client = await connect('club', mode);
+    const ids = ({ skills }) => skills.map(({ id }) => id);
+    assert.deepEqual(ids(client.agentCard), ['echo']);
+    assert.deepEqual(ids(await client.getAgentCard()), ['echo', 'approver']);
+  });
+
+  test(`${mode.name}: an extended card that is not there is refused as such`, async () => {
+    const client = await connect('promise', mode);
+    await assert.rejects(client.getAgentCard(), ExtendedAgentCardNotConfiguredError);
+  });
+}
 
 test('a client that knows both versions takes the newer one', async () => {
   const legacyCompat = { enabled: true };

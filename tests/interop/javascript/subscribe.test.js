@@ -6,6 +6,7 @@ import { TaskState } from '@a2a-js/sdk';
 import {
   ask,
   assertEndsOnce,
+  begin,
   cancel,
   chunks,
   connect,
@@ -14,14 +15,14 @@ import {
   say,
   states,
   texts,
-  VERSIONS,
+  MODES,
   watch,
 } from './talk.js';
 
-for (const version of VERSIONS) {
-  test(`${version}: a second client joins a running stream and misses nothing`, async () => {
-    const sender = await connect('slow-writer', { version });
-    const joiner = await connect('slow-writer', { version });
+for (const mode of MODES) {
+  test(`${mode.name}: a second client joins a running stream and misses nothing`, async () => {
+    const sender = await connect('slow-writer', mode);
+    const joiner = await connect('slow-writer', mode);
     const sent = [];
     let joining;
     for await (const event of sender.sendMessageStream(say('sections=10 delay=50ms'))) {
@@ -37,12 +38,12 @@ for (const version of VERSIONS) {
     assert.deepEqual(live, sent.slice(-live.length));
     assertEndsOnce(joined, TaskState.TASK_STATE_COMPLETED);
     const stored = await get(joiner, joined[0].value);
-    assert.deepEqual(texts(fold(joined)), texts(stored));
-    assert.deepEqual(texts(fold(sent)), texts(stored));
+    assert.deepEqual(texts(fold(joined, mode)), texts(stored));
+    assert.deepEqual(texts(fold(sent, mode)), texts(stored));
   });
 
-  test(`${version}: work goes on when its client leaves and can be joined again`, async () => {
-    const leaver = await connect('slow-writer', { version });
+  test(`${mode.name}: work goes on when its client leaves and can be joined again`, async () => {
+    const leaver = await connect('slow-writer', mode);
     let task;
     for await (const { payload } of leaver.sendMessageStream(say('sections=6 delay=50ms'))) {
       task ??= payload.value;
@@ -50,16 +51,16 @@ for (const version of VERSIONS) {
         break;
       }
     }
-    const joined = await watch(await connect('slow-writer', { version }), task);
+    const joined = await watch(await connect('slow-writer', mode), task);
     assertEndsOnce(joined, TaskState.TASK_STATE_COMPLETED);
-    assert.deepEqual(texts(fold(joined)), texts(await get(leaver, task)));
+    assert.deepEqual(texts(fold(joined, mode)), texts(await get(leaver, task)));
   });
 
-  test(`${version}: a subscriber of a waiting task sees the next turn`, async () => {
-    const asker = await connect('approver', { version });
+  test(`${mode.name}: a subscriber of a waiting task sees the next turn`, async () => {
+    const asker = await connect('approver', mode);
     const task = await ask(asker, say('may I?'));
     assert.equal(task.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
-    const watcher = await connect('approver', { version });
+    const watcher = await connect('approver', mode);
     const events = await watch(watcher, task, () => ask(asker, say('approve', task)));
     assert.equal(events[0].value.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
     assertEndsOnce(events, TaskState.TASK_STATE_COMPLETED);
@@ -67,33 +68,32 @@ for (const version of VERSIONS) {
     assert.deepEqual(fold(events).status, (await get(asker, task)).status);
   });
 
-  test(`${version}: a subscriber sees the cancel of another`, async () => {
-    const holder = await connect('echo', { version, polling: true });
-    const task = await ask(holder, say('hold until cancelled'));
-    const watcher = await connect('echo', { version });
+  test(`${mode.name}: a subscriber sees the cancel of another`, async () => {
+    const holder = await connect('echo', mode);
+    const task = await begin('echo', 'hold until cancelled', mode);
+    const watcher = await connect('echo', mode);
     const events = await watch(watcher, task, () => cancel(holder, task));
     assertEndsOnce(events, TaskState.TASK_STATE_CANCELED);
   });
 
-  test(`${version}: two subscribers see the same events`, async () => {
-    const sender = await connect('slow-writer', { version, polling: true });
-    const task = await ask(sender, say('sections=5 delay=50ms'));
-    const watchers = [await connect('slow-writer', { version }), await connect('slow-writer', { version })];
+  test(`${mode.name}: two subscribers see the same events`, async () => {
+    const task = await begin('slow-writer', 'sections=5 delay=50ms', mode);
+    const watchers = [await connect('slow-writer', mode), await connect('slow-writer', mode)];
     const [one, other] = await Promise.all(watchers.map((watcher) => watch(watcher, task)));
     const shorter = Math.min(one.length, other.length) - 1;
     assert.ok(shorter > 0);
     assert.deepEqual(one.slice(-shorter), other.slice(-shorter));
     assertEndsOnce(one, TaskState.TASK_STATE_COMPLETED);
-    assert.deepEqual(texts(fold(one)), texts(fold(other)));
+    assert.deepEqual(texts(fold(one, mode)), texts(fold(other, mode)));
   });
 }
 
-test('subscribers of both versions see one task alike', async () => {
-  const sender = await connect('slow-writer', { polling: true });
-  const task = await ask(sender, say('sections=5 delay=50ms'));
-  const watchers = await Promise.all(VERSIONS.map((version) => connect('slow-writer', { version })));
-  const told = (await Promise.all(watchers.map((watcher) => watch(watcher, task)))).map(fold);
-  const stored = await get(sender, task);
+test('subscribers of every version and binding see one task alike', async () => {
+  const task = await begin('slow-writer', 'sections=10 delay=50ms');
+  const told = await Promise.all(
+    MODES.map(async (mode) => fold(await watch(await connect('slow-writer', mode), task), mode)),
+  );
+  const stored = await get(await connect('slow-writer'), task);
   for (const each of told) {
     assert.deepEqual(each.status, stored.status);
     assert.deepEqual(texts(each), texts(stored));

@@ -1,17 +1,36 @@
 // Clients of the server under test, made by the official SDK from the agent cards the server publishes; what the
 // tests say to an agent, and how they read its answers, in the SDK's own types.
 //
-// `A2AD_URL` names a running server, as `http://127.0.0.1:4242`. Nothing here starts or stops it.
+// `A2AD_URL` names a running server, as `http://127.0.0.1:4242`. Nothing here starts or stops it. Tests that connect
+// run once for each version and binding; all of an agent lead to the same tasks.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { SendMessageRequest, TaskState } from '@a2a-js/sdk';
-import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
+import {
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+} from '@a2a-js/sdk/client';
+import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
+import { InterceptingCall } from '@grpc/grpc-js';
 
 export const url = process.env.A2AD_URL.replace(/\/$/, '');
 
-// The SDK shows both versions in the same types, so most tests are told once and run for each.
+// The SDK shows all versions and bindings in the same types, so most tests are told once and run for each.
 export const VERSIONS = ['1.0', '0.3'];
+export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'];
+// Where the SDK speaks 0.3 by its protobuf file it is `lossy`: it reads no `append` and no file names, takes the bytes of
+// a file for what they are there, base64 text, and over HTTP leaves out a `blocking` that is false.
+export const MODES = VERSIONS.flatMap((version) =>
+  BINDINGS.map((binding) => ({
+    version,
+    binding,
+    name: `${version} ${binding}`,
+    lossy: version === '0.3' && binding !== 'JSONRPC',
+  })),
+);
 
 export const TERMINAL = [
   TaskState.TASK_STATE_COMPLETED,
@@ -25,16 +44,50 @@ const CARD = { '1.0': '.well-known/agent-card.json', '0.3': '.well-known/agent.j
 
 const legacyCompat = { enabled: true };
 
-/** A client of one agent in one version. `polling` makes a send that returns at once. */
-export async function connect(agent, { version = '1.0', polling = false } = {}) {
+/** A client of one agent in one version and binding. `polling` makes a send that returns at once. */
+export async function connect(agent, { version = '1.0', binding = 'JSONRPC', polling = false } = {}) {
+  const cardResolver = new DefaultAgentCardResolver({ legacyCompat });
+  const card = await cardResolver.resolve(`${url}/a2a/${agent}/`, CARD[version]);
+  if (version === '0.3' && binding === 'GRPC') {
+    // Only the default agent's card names the address: clients of 0.3 cannot tell agents apart by it.
+    const root = await cardResolver.resolve(`${url}/`, CARD[version]);
+    card.supportedInterfaces.push(...root.supportedInterfaces.filter((each) => each.protocolBinding === 'GRPC'));
+  }
   const factory = new ClientFactory({
-    transports: [new JsonRpcTransportFactory({ legacyCompat })],
-    cardResolver: new DefaultAgentCardResolver({ legacyCompat }),
+    transports: [transport(binding, version, agent)],
+    cardResolver,
     clientConfig: { polling },
   });
-  const client = await factory.createFromUrl(`${url}/a2a/${agent}/`, CARD[version]);
+  const client = await factory.createFromAgentCard(card);
   assert.equal(client.protocolVersion, version);
+  assert.equal(client.transport.protocolName, binding);
   return client;
+}
+
+function transport(binding, version, agent) {
+  switch (binding) {
+    case 'JSONRPC':
+      return new JsonRpcTransportFactory({ legacyCompat });
+    case 'HTTP+JSON':
+      return new RestTransportFactory({ legacyCompat });
+    default:
+      // There is no path in gRPC, and in 0.3 no field for it: who is meant is told beside the request.
+      return new GrpcTransportFactory({
+        legacyCompat,
+        grpcCallOptions: version === '0.3' ? { interceptors: [naming(agent)] } : {},
+      });
+  }
+}
+
+/** Names the agent in every call. */
+function naming(agent) {
+  return (options, next) =>
+    new InterceptingCall(next(options), {
+      start(metadata, listener, start) {
+        metadata.set('a2a-agent', agent);
+        start(metadata, listener);
+      },
+    });
 }
 
 /** A user's text, as a first message or as the next one of a task. */
@@ -57,6 +110,16 @@ export async function ask(client, request) {
   return task;
 }
 
+/** Makes a task and does not wait for its end. */
+export async function begin(agent, text, mode = MODES[0]) {
+  if (!mode.lossy || mode.binding === 'GRPC') {
+    return ask(await connect(agent, { ...mode, polling: true }), say(text));
+  }
+  for await (const { payload } of (await connect(agent, mode)).sendMessageStream(say(text))) {
+    return payload.value;
+  }
+}
+
 export async function collect(stream) {
   const events = [];
   for await (const event of stream) {
@@ -77,8 +140,9 @@ export async function watch(client, task, then = async () => {}) {
   return events;
 }
 
-/** The task a stream tells: its first frame, with every later one merged as the protocol says. */
-export function fold(events) {
+/** The task a stream tells: its first frame, with every later one merged as the protocol says; a lossy client has to
+ * know that every chunk of an artifact is appended. */
+export function fold(events, { lossy } = MODES[0]) {
   assert.equal(events[0].$case, 'task');
   const task = structuredClone(events[0].value);
   for (const { $case, value } of events.slice(1)) {
@@ -88,7 +152,7 @@ export function fold(events) {
       task.status = value.status;
     } else {
       assert.equal($case, 'artifactUpdate');
-      merge(task.artifacts, value);
+      merge(task.artifacts, lossy ? { ...value, append: true } : value);
     }
   }
   return task;

@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Role, TaskState } from '@a2a-js/sdk';
-import { ask, assertEndsOnce, collect, connect, get, say, VERSIONS } from './talk.js';
+import { ask, assertEndsOnce, collect, connect, get, say, MODES } from './talk.js';
 
 const ANSWERS = [
   ['approve', TaskState.TASK_STATE_COMPLETED],
   ['deny', TaskState.TASK_STATE_REJECTED],
 ];
 
-for (const version of VERSIONS) {
+for (const mode of MODES) {
   for (const [answer, outcome] of ANSWERS) {
-    test(`${version}: ${answer} decides what becomes of the task`, async () => {
-      const client = await connect('approver', { version });
+    test(`${mode.name}: ${answer} decides what becomes of the task`, async () => {
+      const client = await connect('approver', mode);
       const question = say('please do it');
       const asked = await ask(client, question);
       assert.equal(asked.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
@@ -33,8 +33,8 @@ for (const version of VERSIONS) {
     });
   }
 
-  test(`${version}: the second turn can be streamed`, async () => {
-    const client = await connect('approver', { version });
+  test(`${mode.name}: the second turn can be streamed`, async () => {
+    const client = await connect('approver', mode);
     const [first] = await collect(client.sendMessageStream(say('please do it')));
     const reply = say('approve', first.value);
     const second = await collect(client.sendMessageStream(reply));
@@ -44,11 +44,13 @@ for (const version of VERSIONS) {
   });
 }
 
-test('a task can change versions between its turns', async () => {
-  const [newer, older] = [await connect('approver'), await connect('approver', { version: '0.3' })];
-  for (const [first, second] of [[newer, older], [older, newer]]) {
-    const asked = await ask(first, say('please do it'));
-    const decided = await ask(second, say('approve', asked));
-    assert.deepEqual([decided.id, decided.status.state], [asked.id, TaskState.TASK_STATE_COMPLETED]);
+test('a task can change versions and bindings between its turns', async () => {
+  const clients = await Promise.all(MODES.map((mode) => connect('approver', mode)));
+  for (const first of clients) {
+    for (const second of clients) {
+      const asked = await ask(first, say('please do it'));
+      const decided = await ask(second, say('approve', asked));
+      assert.deepEqual([decided.id, decided.status.state], [asked.id, TaskState.TASK_STATE_COMPLETED]);
+    }
   }
 });

@@ -1,19 +1,24 @@
 """Clients of the server under test, made by the official SDK from the agent cards the server publishes.
 
-`A2AD_URL` names a running server, as `http://127.0.0.1:4242`. Nothing here starts or stops it.
+`A2AD_URL` names a running server, as `http://127.0.0.1:4242`. Nothing here starts or stops it. Tests that connect
+run once for each binding; all bindings of an agent lead to the same tasks.
 """
 
 import os
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+import grpc
 import httpx
 import pytest
 
 from a2a.client import Client, ClientConfig, create_client
+from a2a.utils.constants import TransportProtocol
 
 
 Connect = Callable[..., Awaitable[Client]]
+
+BINDINGS = [TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON, TransportProtocol.GRPC]
 
 
 @pytest.fixture(scope='session')
@@ -29,20 +34,41 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
+@pytest.fixture(params=BINDINGS, ids=['jsonrpc', 'rest', 'grpc'])
+def binding(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
 @pytest.fixture
-async def connect(url: str) -> AsyncIterator[Connect]:
+async def connect(url: str, binding: str) -> AsyncIterator[Connect]:
     """Makes clients, each with connections of its own; all are closed when the test ends.
 
     `streaming=False` makes `send_message` a blocking send, `polling=True` with it one that returns at once.
+    `binding` is another one than the test runs with.
     """
-    opened: list[httpx.AsyncClient] = []
+    opened: list[Client | httpx.AsyncClient] = []
 
-    async def connect(agent: str, *, streaming: bool = True, polling: bool = False) -> Client:
+    async def connect(
+        agent: str, *, streaming: bool = True, polling: bool = False, binding: str = binding
+    ) -> Client:
         http = httpx.AsyncClient(timeout=10, trust_env=False)
-        opened.append(http)
-        config = ClientConfig(streaming=streaming, polling=polling, httpx_client=http)
-        return await create_client(f'{url}/a2a/{agent}', config)
+        config = ClientConfig(
+            streaming=streaming,
+            polling=polling,
+            httpx_client=http,
+            grpc_channel_factory=channel,
+            supported_protocol_bindings=[binding],
+        )
+        client = await create_client(f'{url}/a2a/{agent}', config)
+        opened.extend([client, http])
+        return client
 
     yield connect
-    for http in opened:
-        await http.aclose()
+    for each in opened:
+        await (each.close() if isinstance(each, Client) else each.aclose())
+
+
+def channel(target: str) -> grpc.aio.Channel:
+    """A connection of its own."""
+    options = [('grpc.use_local_subchannel_pool', 1)]
+    return grpc.aio.insecure_channel(target, options=options)

@@ -14,7 +14,7 @@ from a2a.types import (
     TaskState,
 )
 
-from conftest import Connect
+from conftest import BINDINGS, Connect
 from talk import TERMINAL, ask, say
 
 
@@ -47,9 +47,9 @@ async def test_every_kind_of_part_comes_back_as_it_was_sent(connect: Connect) ->
 async def test_a_stored_task_reads_as_it_was_answered(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
     answered = await ask(client, say('keep this'))
-    other = await connect('echo', streaming=False)
-    stored = await other.get_task(GetTaskRequest(id=answered.id))
-    assert stored == answered
+    for binding in BINDINGS:
+        other = await connect('echo', streaming=False, binding=binding)
+        assert await other.get_task(GetTaskRequest(id=answered.id)) == answered
 
 
 @pytest.mark.parametrize(('length', 'expected'), [(0, 0), (1, 1)])

@@ -4,7 +4,7 @@ import pytest
 
 from a2a.types import GetTaskRequest, Role, TaskState
 
-from conftest import Connect
+from conftest import BINDINGS, Connect
 from talk import ask, assert_ends_once, say, send
 
 
@@ -48,3 +48,11 @@ async def test_the_second_turn_can_be_streamed(connect: Connect) -> None:
     )
     assert second[0].task.history[-1].message_id == reply.message_id
     assert_ends_once(second, TaskState.TASK_STATE_COMPLETED)
+
+
+@pytest.mark.parametrize('other', BINDINGS)
+async def test_a_task_can_change_bindings_between_its_turns(connect: Connect, other: str) -> None:
+    asked = await ask(await connect('approver', streaming=False), say('please do it'))
+    answerer = await connect('approver', streaming=False, binding=other)
+    decided = await ask(answerer, say('approve', asked))
+    assert (decided.id, decided.status.state) == (asked.id, TaskState.TASK_STATE_COMPLETED)

@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from enum import Enum
+from typing import Any, NamedTuple
 from uuid import uuid4
 
+import grpc
 import pytest
 
 from a2a.client import Client, ClientEvent
-from a2a.client.errors import A2AClientJSONRPCError
+from a2a.client.errors import A2AClientHTTPError, A2AClientJSONRPCError
 from a2a.client.middleware import ClientCallContext
 from a2a.types import (
     Message,
@@ -114,9 +116,38 @@ def watch(client: Client, task: Task) -> AsyncIterator[ClientEvent]:
     return client.resubscribe(TaskIdParams(id=task.id), context=bounded)
 
 
+def plain(parts: list[Part]) -> list[dict[str, Any]]:
+    """Parts as they compare: some transports of the SDK do not tell empty metadata from none."""
+    dumped = [part.model_dump() for part in parts]
+    return [{**part, 'metadata': part['metadata'] or None} for part in dumped]
+
+
+class Refusal(Enum):
+    """The kinds of error, as each binding tells them: code and words of JSON-RPC, status of HTTP, code of gRPC."""
+
+    NOT_FOUND = (-32001, 'Task not found', 404, grpc.StatusCode.NOT_FOUND)
+    NOT_CANCELABLE = (-32002, 'Task cannot be canceled', 400, grpc.StatusCode.FAILED_PRECONDITION)
+    NO_PUSH = (-32003, 'Push Notification is not supported', 400, grpc.StatusCode.UNIMPLEMENTED)
+    UNSUPPORTED = (-32004, 'This operation is not supported', 400, grpc.StatusCode.UNIMPLEMENTED)
+    NO_EXTENDED_CARD = (
+        -32007,
+        'Authenticated Extended Card is not configured',
+        400,
+        grpc.StatusCode.FAILED_PRECONDITION,
+    )
+    INVALID = (-32602, 'Invalid parameters', 400, grpc.StatusCode.INVALID_ARGUMENT)
+
+
 @contextmanager
-def refused(code: int, words: str):
-    """The server answers with this error of the protocol, in the words of its schema."""
-    with pytest.raises(A2AClientJSONRPCError) as caught:
+def refused(refusal: Refusal):
+    """The server answers with this error of the protocol, in the words of its schema where the SDK shows them."""
+    code, words, status, grpc_code = refusal.value
+    with pytest.raises((A2AClientJSONRPCError, A2AClientHTTPError, grpc.aio.AioRpcError)) as caught:
         yield
-    assert (caught.value.error.code, caught.value.error.message) == (code, words)
+    match caught.value:
+        case A2AClientJSONRPCError(error=error):
+            assert (error.code, error.message) == (code, words)
+        case A2AClientHTTPError(status_code=told):
+            assert told == status
+        case error:
+            assert error.code() == grpc_code, error

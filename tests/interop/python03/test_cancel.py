@@ -2,21 +2,17 @@
 
 from a2a.types import TaskState
 
-from conftest import Connect
-from talk import TERMINAL, ask, cancel, get, refused, say
+from conftest import Begin, Connect
+from talk import TERMINAL, Refusal, ask, cancel, get, refused, say
 
 
-def not_cancelable():
-    return refused(-32002, 'Task cannot be canceled')
-
-
-async def test_a_running_task_is_cancelled_for_good(connect: Connect) -> None:
-    client = await connect('echo', streaming=False, polling=True)
-    task = await ask(client, say('hold this'))
+async def test_a_running_task_is_cancelled_for_good(connect: Connect, begin: Begin) -> None:
+    client = await connect('echo')
+    task = await begin('echo', 'hold this')
     assert task.status.state not in TERMINAL
     canceled = await cancel(client, task)
     assert (canceled.id, canceled.status.state) == (task.id, TaskState.canceled)
-    with not_cancelable():
+    with refused(Refusal.NOT_CANCELABLE):
         await cancel(client, task)
     assert (await get(client, task)).status == canceled.status
 
@@ -30,6 +26,6 @@ async def test_a_waiting_task_can_be_cancelled(connect: Connect) -> None:
 async def test_a_finished_task_is_not_cancelable_and_stays_as_it_is(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
     task = await ask(client, say('done at once'))
-    with not_cancelable():
+    with refused(Refusal.NOT_CANCELABLE):
         await cancel(client, task)
     assert await get(client, task) == task

@@ -1,5 +1,6 @@
 """The cards the SDK resolves lead its clients to the right agents."""
 
+import grpc
 import httpx
 import pytest
 
@@ -7,7 +8,8 @@ from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types import TransportProtocol
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH, PREV_AGENT_CARD_WELL_KNOWN_PATH
 
-from talk import ask, say, texts
+from conftest import Connect
+from talk import Refusal, ask, refused, say, texts
 
 
 AGENTS = ['currency', 'echo', 'approver', 'slow-writer']
@@ -22,6 +24,8 @@ async def test_each_agent_has_a_card_that_leads_to_it(
     card = await A2ACardResolver(http, f'{url}/a2a/{agent}', path).get_agent_card()
     assert card.url == f'{url}/a2a/{agent}'
     assert card.preferred_transport == TransportProtocol.jsonrpc
+    others = {interface.transport: interface.url for interface in card.additional_interfaces or []}
+    assert others == {TransportProtocol.http_json: f'{url}/a2a/{agent}'}
     assert card.protocol_version == '0.3.0'
     assert card.name and card.description and card.version
     assert card.capabilities.streaming
@@ -35,10 +39,34 @@ async def test_each_agent_has_a_card_that_leads_to_it(
 
 @pytest.mark.parametrize('path', PATHS)
 async def test_the_default_agent_is_reached_by_the_card_at_the_root(
-    url: str, http: httpx.AsyncClient, path: str
+    url: str, http: httpx.AsyncClient, path: str, binding: TransportProtocol
 ) -> None:
     card = await A2ACardResolver(http, url, path).get_agent_card()
     assert card.url.startswith(url)
-    client = ClientFactory(ClientConfig(streaming=False, httpx_client=http)).create(card)
-    task = await ask(client, say('echo by the root'))
+    config = ClientConfig(
+        streaming=False,
+        httpx_client=http,
+        grpc_channel_factory=grpc.aio.insecure_channel,
+        supported_transports=[binding],
+    )
+    async with ClientFactory(config).create(card) as client:
+        task = await ask(client, say('echo by the root'))
     assert list(texts(task).values()) == ['echo by the root']
+
+
+async def test_an_extended_card_shows_more(connect: Connect) -> None:
+    client = await connect('club')
+    seen = await client.get_card()
+    assert [skill.id for skill in seen.skills] == ['echo', 'approver']
+
+
+async def test_an_extended_card_is_no_part_of_the_public_one(url: str, http: httpx.AsyncClient) -> None:
+    card = await A2ACardResolver(http, f'{url}/a2a/club').get_agent_card()
+    assert card.supports_authenticated_extended_card
+    assert [skill.id for skill in card.skills] == ['echo']
+
+
+async def test_an_extended_card_that_is_not_there_is_refused_as_such(connect: Connect) -> None:
+    client = await connect('promise')
+    with refused(Refusal.NO_EXTENDED_CARD):
+        await client.get_card()

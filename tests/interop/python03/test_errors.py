@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+import grpc
 import httpx
 import pytest
 
@@ -19,16 +20,12 @@ from a2a.types import (
 )
 
 from conftest import Connect
-from talk import ask, cancel, get, listen, message, refused, say, watch
+from talk import Refusal, ask, cancel, get, listen, message, refused, say, watch
 
 
 UNKNOWN = Task(
     id='task_that_nobody_ever_made', context_id='c', status=TaskStatus(state=TaskState.unknown)
 )
-
-
-def not_found():
-    return refused(-32001, 'Task not found')
 
 
 async def say_more(client: Client, task: Task) -> None:
@@ -42,41 +39,41 @@ async def test_an_unknown_task_is_not_found(
     connect: Connect, operation: Callable[[Client, Task], Awaitable[object]]
 ) -> None:
     client = await connect('echo', streaming=False)
-    with not_found():
+    with refused(Refusal.NOT_FOUND):
         await operation(client, UNKNOWN)
 
 
-# This SDK reads only streams where it asked for one, so it cannot tell which refusal it got.
+# Over HTTP this SDK reads only streams where it asked for one, so it cannot tell which refusal it got.
 async def test_a_refused_stream_is_an_error_to_the_client(connect: Connect) -> None:
     client = await connect('echo')
     for stream in (watch(client, UNKNOWN), client.send_message(say('more', UNKNOWN))):
-        with pytest.raises(A2AClientError):
+        with pytest.raises((A2AClientError, grpc.aio.AioRpcError)):
             await listen(stream)
 
 
 async def test_a_task_is_unknown_to_other_agents(connect: Connect) -> None:
     task = await ask(await connect('echo', streaming=False), say('mine'))
-    with not_found():
+    with refused(Refusal.NOT_FOUND):
         await get(await connect('approver'), task)
 
 
 async def test_a_finished_task_takes_no_message(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
     task = await ask(client, say('done at once'))
-    with refused(-32004, 'This operation is not supported'):
+    with refused(Refusal.UNSUPPORTED):
         await say_more(client, task)
 
 
 async def test_a_message_without_parts_is_refused(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
-    with refused(-32602, 'Invalid parameters'):
+    with refused(Refusal.INVALID):
         await ask(client, message([]))
 
 
 async def test_a_negative_history_length_is_refused(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
     task = await ask(client, say('remember'))
-    with refused(-32602, 'Invalid parameters'):
+    with refused(Refusal.INVALID):
         await client.get_task(TaskQueryParams(id=task.id, history_length=-1))
 
 
@@ -84,11 +81,11 @@ async def test_push_is_refused_as_unsupported(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
     task = await ask(client, say('no push'))
     config = PushNotificationConfig(url='https://example.com/hook')
-    with refused(-32003, 'Push Notification is not supported'):
+    with refused(Refusal.NO_PUSH):
         await client.set_task_callback(
             TaskPushNotificationConfig(task_id=task.id, push_notification_config=config)
         )
-    with refused(-32003, 'Push Notification is not supported'):
+    with refused(Refusal.NO_PUSH):
         await client.get_task_callback(GetTaskPushNotificationConfigParams(id=task.id))
 
 

@@ -31,7 +31,7 @@ async def test_chunks_of_an_artifact_merge_to_what_is_stored(connect: Connect) -
     assert [chunk.append for chunk in written] == [False] + [True] * (len(written) - 1)
     assert [chunk.last_chunk for chunk in written] == [False] * (len(written) - 1) + [True]
     progress = [u.status for u in told.updates if isinstance(u, TaskStatusUpdateEvent) and not u.final]
-    assert any(status.message for status in progress)
+    assert any(status.message and status.message.parts for status in progress)
     assert_ends_once(told, TaskState.completed)
 
     stored = await get(client, told.first)

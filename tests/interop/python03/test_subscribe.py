@@ -4,7 +4,7 @@ import asyncio
 
 from a2a.types import Task, TaskArtifactUpdateEvent, TaskState
 
-from conftest import Connect
+from conftest import Begin, Connect
 from talk import TERMINAL, Told, ask, assert_ends_once, cancel, get, listen, say, texts, watch
 
 
@@ -52,9 +52,9 @@ async def test_a_subscriber_of_a_waiting_task_sees_the_next_turn(connect: Connec
     assert rest[-1].status.state == TaskState.completed
 
 
-async def test_a_subscriber_sees_the_cancel_of_another(connect: Connect) -> None:
-    holder = await connect('echo', streaming=False, polling=True)
-    task = await ask(holder, say('hold until cancelled'))
+async def test_a_subscriber_sees_the_cancel_of_another(connect: Connect, begin: Begin) -> None:
+    holder = await connect('echo')
+    task = await begin('echo', 'hold until cancelled')
     assert task.status.state not in TERMINAL
     stream = watch(await connect('echo'), task)
     await anext(stream)
@@ -63,9 +63,8 @@ async def test_a_subscriber_sees_the_cancel_of_another(connect: Connect) -> None
     assert (rest[-1].status.state, rest[-1].final) == (TaskState.canceled, True)
 
 
-async def test_two_subscribers_see_the_same_events(connect: Connect) -> None:
-    sender = await connect('slow-writer', streaming=False, polling=True)
-    task = await ask(sender, say('sections=5 delay=50ms'))
+async def test_two_subscribers_see_the_same_events(connect: Connect, begin: Begin) -> None:
+    task = await begin('slow-writer', 'sections=5 delay=50ms')
     watchers = [await connect('slow-writer') for _ in range(2)]
     one, other = await asyncio.gather(*(listen(watch(watcher, task)) for watcher in watchers))
     shorter = min(len(one.updates), len(other.updates))

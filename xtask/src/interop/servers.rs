@@ -14,28 +14,41 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-use super::{Language, TEST_LIMIT, finish, javascript, python};
+use super::{TEST_LIMIT, finish, javascript, python};
 use crate::server;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs the tests of our client against the agent in this folder.
-pub(super) async fn test(
-    folder: &str,
-    language: Language,
-    program: &Path,
-    place: &Path,
-    options: &[String],
-) -> Result<()> {
+/// The folder of a sample agent, and what it is written in.
+#[derive(Clone, Copy)]
+pub(super) enum Sample {
+    Python(&'static str),
+    JavaScript(&'static str),
+}
+
+/// Runs the tests of our client against a sample agent.
+pub(super) async fn test(sample: Sample, program: &Path, place: &Path, options: &[String]) -> Result<()> {
     let tests = server::workspace().join("tests/interop/servers");
-    let agent = Agent::start(&tests.join(folder), language, place).await?;
+    let agent = Agent::start(sample, &tests, place).await?;
     let mut command = python::tests(&tests, &place.join("servers")).await?;
-    command.args(options).env("A2AD_PROGRAM", program).env("AGENT_URL", &agent.url).env("AGENT_SDK", folder);
+    command
+        .args(options)
+        .env("A2AD_PROGRAM", program)
+        .env("AGENT_URL", &agent.url)
+        .env("AGENT_SDK", sample.folder());
     let tested = finish(command, TEST_LIMIT, "our client").await;
     if tested.is_err() {
         eprintln!("the agent's log is {}", agent.log.display());
     }
     tested
+}
+
+impl Sample {
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Python(folder) | Self::JavaScript(folder) => folder,
+        }
+    }
 }
 
 /// A running sample agent. Dropping it kills the process.
@@ -46,15 +59,15 @@ struct Agent {
 }
 
 impl Agent {
-    /// Starts the agent in this folder and returns once it has said where it is.
-    async fn start(folder: &Path, language: Language, place: &Path) -> Result<Self> {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let environment = place.join(format!("server-{name}"));
-        let mut command = match language {
-            Language::Python => python::script(folder, "agent.py", &environment).await?,
-            Language::JavaScript => javascript::script(folder, "agent.js", &environment).await?,
+    /// Starts an agent and returns once it has said where it is.
+    async fn start(sample: Sample, tests: &Path, place: &Path) -> Result<Self> {
+        let name = format!("server-{}", sample.folder());
+        let (folder, environment) = (tests.join(sample.folder()), place.join(&name));
+        let mut command = match sample {
+            Sample::Python(_) => python::script(&folder, "agent.py", &environment).await?,
+            Sample::JavaScript(_) => javascript::script(&folder, "agent.js", &environment).await?,
         };
-        let log = place.join(format!("server-{name}.log"));
+        let log = place.join(name).with_extension("log");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log)?).kill_on_drop(true);
         let mut child = command.spawn().context("the sample agent could not be started")?;
         let mut said = BufReader::new(child.stdout.take().context("its output is piped")?).lines();

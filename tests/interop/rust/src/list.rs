@@ -1,0 +1,114 @@
+//! Paging through many tasks.
+
+use a2a::{ListTasksRequest, ListTasksResponse, Task, TaskState, error_code};
+
+use crate::talk::{Client, ask, cancel, each, say};
+
+fn in_context(context: &str) -> ListTasksRequest {
+    ListTasksRequest {
+        context_id: Some(context.to_owned()),
+        status: None,
+        page_size: None,
+        page_token: None,
+        history_length: None,
+        status_timestamp_after: None,
+        include_artifacts: None,
+        tenant: None,
+    }
+}
+
+/// Every task of a filter, page by page.
+async fn walk(client: &Client, page_size: i32, wanted: &ListTasksRequest) -> Vec<Task> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut wanted = ListTasksRequest { page_size: Some(page_size), ..wanted.clone() };
+    let mut totals = Vec::new();
+    loop {
+        let ListTasksResponse { tasks: more, next_page_token, page_size: told, total_size } =
+            client.list_tasks(&wanted).await.unwrap();
+        assert_eq!(told, page_size);
+        assert!(i32::try_from(more.len()).unwrap() <= page_size);
+        tasks.extend(more);
+        totals.push(total_size);
+        if next_page_token.is_empty() {
+            assert!(totals.iter().all(|total| usize::try_from(*total).unwrap() == tasks.len()), "{totals:?}");
+            return tasks;
+        }
+        wanted.page_token = Some(next_page_token);
+    }
+}
+
+fn ids(tasks: &[Task]) -> Vec<&str> {
+    tasks.iter().map(|task| task.id.as_str()).collect()
+}
+
+async fn begin(client: &Client, context: &str, count: usize) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for n in 0..count {
+        let mut req = say(&format!("number {n}"), None);
+        req.message.context_id = Some(context.to_owned());
+        tasks.push(ask(client, &req).await);
+    }
+    tasks
+}
+
+#[tokio::test]
+async fn a_walk_shows_every_task_once_newest_first() {
+    each(async |binding| {
+        let client = binding.client("echo").await;
+        let context = uuid::Uuid::new_v4().to_string();
+        let mut sent = begin(&client, &context, 15).await;
+        sent.reverse();
+        for page_size in [1, 7, 15, 100] {
+            assert_eq!(ids(&walk(&client, page_size, &in_context(&context)).await), ids(&sent));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_list_is_filtered_by_state_and_shows_artifacts_when_asked() {
+    each(async |binding| {
+        let client = binding.client("approver").await;
+        let context = uuid::Uuid::new_v4().to_string();
+        let asked = begin(&client, &context, 3).await;
+        let done = ask(&client, &say("approve", Some(&asked[0]))).await;
+        cancel(&client, &asked[1]).await.unwrap();
+        for (state, expected) in [
+            (TaskState::Completed, vec![&asked[0].id]),
+            (TaskState::Canceled, vec![&asked[1].id]),
+            (TaskState::InputRequired, vec![&asked[2].id]),
+            (TaskState::Working, vec![]),
+        ] {
+            let wanted = ListTasksRequest { status: Some(state.clone()), ..in_context(&context) };
+            assert_eq!(ids(&walk(&client, 2, &wanted).await), expected, "{state:?}");
+        }
+        let all = walk(&client, 10, &in_context(&context)).await;
+        assert!(all.iter().all(|task| task.artifacts.as_ref().is_none_or(Vec::is_empty)));
+        let wanted = ListTasksRequest { include_artifacts: Some(true), ..in_context(&context) };
+        let shown = walk(&client, 10, &wanted).await;
+        let first = shown.iter().find(|task| task.id == done.id).unwrap();
+        assert_eq!(first.artifacts.clone().unwrap_or_default(), done.artifacts.unwrap_or_default());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_token_of_another_filter_is_refused() {
+    each(async |binding| {
+        let client = binding.client("echo").await;
+        let context = uuid::Uuid::new_v4().to_string();
+        begin(&client, &context, 2).await;
+        let page = client
+            .list_tasks(&ListTasksRequest { page_size: Some(1), ..in_context(&context) })
+            .await
+            .unwrap();
+        let other = ListTasksRequest {
+            page_size: Some(1),
+            page_token: Some(page.next_page_token),
+            ..in_context(&uuid::Uuid::new_v4().to_string())
+        };
+        let error = client.list_tasks(&other).await.unwrap_err();
+        assert_eq!(error.code, error_code::INVALID_PARAMS, "{error}");
+    })
+    .await;
+}

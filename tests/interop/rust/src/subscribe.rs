@@ -1,0 +1,101 @@
+//! Subscribing to tasks somebody else started: the snapshot first, then everything that follows.
+
+use a2a::TaskState;
+use futures_util::{StreamExt as _, future::join};
+
+use crate::talk::{
+    ask, assert_ends_once, at_once, cancel, chunks, collect, each, first, fold, get, say, states, texts,
+    watch,
+};
+
+#[tokio::test]
+async fn a_second_client_joins_a_running_stream_and_misses_nothing() {
+    each(async |binding| {
+        let (sender, joiner) = (binding.client("slow-writer").await, binding.client("slow-writer").await);
+        let mut stream = sender.send_streaming_message(&say("sections=10 delay=50ms", None)).await.unwrap();
+        let mut sent = Vec::new();
+        while chunks(&sent).len() < 2 {
+            sent.push(stream.next().await.unwrap().unwrap());
+        }
+        let joining = async { collect(watch(&joiner, first(&sent)).await.unwrap()).await };
+        let (joined, rest) = join(joining, collect(stream)).await;
+        sent.extend(rest);
+
+        assert_eq!(first(&joined).status.state, TaskState::Working);
+        assert!(!texts(first(&joined)).concat().is_empty());
+        let live = &joined[1..];
+        assert_eq!(live, &sent[sent.len() - live.len()..]);
+        assert_ends_once(&joined, &TaskState::Completed);
+        let stored = get(&joiner, first(&joined)).await.unwrap();
+        assert_eq!((texts(&fold(&joined)), texts(&fold(&sent))), (texts(&stored), texts(&stored)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn work_goes_on_when_its_client_leaves_and_can_be_joined_again() {
+    each(async |binding| {
+        let leaver = binding.client("slow-writer").await;
+        let mut stream = leaver.send_streaming_message(&say("sections=6 delay=50ms", None)).await.unwrap();
+        let mut seen = Vec::new();
+        while chunks(&seen).is_empty() {
+            seen.push(stream.next().await.unwrap().unwrap());
+        }
+        drop(stream);
+        let joiner = binding.client("slow-writer").await;
+        let joined = collect(watch(&joiner, first(&seen)).await.unwrap()).await;
+        assert_ends_once(&joined, &TaskState::Completed);
+        assert_eq!(texts(&fold(&joined)), texts(&get(&leaver, first(&seen)).await.unwrap()));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_subscriber_of_a_waiting_task_sees_the_next_turn() {
+    each(async |binding| {
+        let asker = binding.client("approver").await;
+        let task = ask(&asker, &say("may I?", None)).await;
+        assert_eq!(task.status.state, TaskState::InputRequired);
+        let mut stream = watch(&binding.client("approver").await, &task).await.unwrap();
+        let mut events = vec![stream.next().await.unwrap().unwrap()];
+        assert_eq!(first(&events).status.state, TaskState::InputRequired);
+        ask(&asker, &say("approve", Some(&task))).await;
+        events.extend(collect(stream).await);
+        assert_ends_once(&events, &TaskState::Completed);
+        assert!(!states(&events).contains(&TaskState::InputRequired));
+        assert_eq!(fold(&events).status, get(&asker, &task).await.unwrap().status);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_subscriber_sees_the_cancel_of_another() {
+    each(async |binding| {
+        let holder = binding.client("echo").await;
+        let task = ask(&holder, &at_once(say("hold until cancelled", None))).await;
+        assert!(!task.status.state.is_terminal());
+        let mut stream = watch(&binding.client("echo").await, &task).await.unwrap();
+        let mut events = vec![stream.next().await.unwrap().unwrap()];
+        cancel(&holder, &task).await.unwrap();
+        events.extend(collect(stream).await);
+        assert_ends_once(&events, &TaskState::Canceled);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_subscribers_see_the_same_events() {
+    each(async |binding| {
+        let sender = binding.client("slow-writer").await;
+        let task = ask(&sender, &at_once(say("sections=5 delay=50ms", None))).await;
+        let watchers = [binding.client("slow-writer").await, binding.client("slow-writer").await];
+        let follow = async |watcher| collect(watch(watcher, &task).await.unwrap()).await;
+        let (one, other) = join(follow(&watchers[0]), follow(&watchers[1])).await;
+        let shorter = one.len().min(other.len()) - 1;
+        assert!(shorter > 0);
+        assert_eq!(one[one.len() - shorter..], other[other.len() - shorter..]);
+        assert_ends_once(&one, &TaskState::Completed);
+        assert_eq!(texts(&fold(&one)), texts(&fold(&other)));
+    })
+    .await;
+}

@@ -1,0 +1,23 @@
+//! The official Rust client: a workspace of its own, built into a place of its own.
+
+use std::path::Path;
+
+use anyhow::Result;
+use tokio::process::Command;
+
+use super::{INSTALL_LIMIT, finish};
+
+/// The tests of a workspace, once they are built. They are built again when their sources change.
+pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
+    let mut build = cargo(tests, environment);
+    build.arg("--no-run");
+    finish(build, INSTALL_LIMIT, "the build of the official Rust client").await?;
+    Ok(cargo(tests, environment))
+}
+
+fn cargo(tests: &Path, environment: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(tests).args(["test", "--quiet", "--locked"]);
+    command.env("CARGO_TARGET_DIR", environment);
+    command
+}
