@@ -11,7 +11,9 @@
 //! all of it; windows that adapt would begin at a sixteenth of these, measure by pings of their own, and have no bound
 //! of ours.
 
+mod corked;
 mod patient;
+mod streams;
 
 use std::{
     collections::HashMap,
@@ -22,11 +24,15 @@ use std::{
 };
 
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::patient::Patient;
+use self::{
+    corked::Corked,
+    patient::Patient,
+    streams::{Begun, Streams},
+};
 use crate::front::Front;
 
 /// Bounds on connections.
@@ -116,10 +122,12 @@ async fn connection(
         first = tokio::time::timeout(caps.first_bytes, speaks_http2(&stream)) => first??,
         () = drain.cancelled() => return Ok(()),
     };
-    let io = TokioIo::new(Patient::new(stream, caps.stalled_write));
+    let stream = Patient::new(stream, caps.stalled_write);
     let service = service_fn(move |req| front.clone().answer_to(peer, req));
     if http2 {
-        let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+        let (begun, io) = (Begun::default(), Corked::new(stream));
+        let mut streams = Streams::new(begun.clone(), io.clone());
+        let mut builder = hyper::server::conn::http2::Builder::new(begun);
         builder
             .timer(TokioTimer::new())
             .max_concurrent_streams(128)
@@ -128,16 +136,16 @@ async fn connection(
             .initial_connection_window_size(4 << 20)
             .keep_alive_interval(Duration::from_secs(30))
             .keep_alive_timeout(Duration::from_secs(20));
-        let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
         tokio::select! {
-            result = connection.as_mut() => return Ok(result?),
+            result = streams.drive(connection.as_mut()) => return result,
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
         }
-        Ok(tokio::time::timeout(caps.last_words, connection).await??)
+        tokio::time::timeout(caps.last_words, streams.drive(connection)).await?
     } else {
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(caps.head).max_buf_size(64 << 10);
-        let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
         tokio::select! {
             result = connection.as_mut() => return Ok(result?),
             () = drain.cancelled() => connection.as_mut().graceful_shutdown(),

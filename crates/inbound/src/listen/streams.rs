@@ -1,0 +1,95 @@
+//! The streams of one HTTP/2 connection, driven by the connection's own task.
+//!
+//! A task for each stream would cost every call two hand-overs between tasks, often between threads, and the connection
+//! would send the head of an answer off while the rest is still being said. Here whatever the streams say in one turn
+//! leaves in one write. What a connection gives up for that is to use several processors at once: it is for calls that
+//! wait, and what computes belongs to the engine's own tasks.
+
+use std::{
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use hyper::rt::Executor;
+use tokio::io::AsyncWrite;
+
+use super::corked::Corked;
+
+/// How a connection ended.
+type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+/// Takes the streams a connection begins.
+#[derive(Clone, Default)]
+pub(super) struct Begun(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Begun {
+    fn execute(&self, stream: F) {
+        // A stream that panics is reset, and the others know nothing of it.
+        let fenced = AssertUnwindSafe(stream).catch_unwind().map(|_| ());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(fenced.boxed());
+    }
+}
+
+/// The streams under way, and where what they say is written.
+pub(super) struct Streams<S> {
+    begun: Begun,
+    running: FuturesUnordered<BoxFuture<'static, ()>>,
+    io: Corked<S>,
+}
+
+impl<S: AsyncWrite + Unpin> Streams<S> {
+    /// Those that `begun` takes, of a connection over `io`.
+    pub(super) fn new(begun: Begun, io: Corked<S>) -> Self {
+        Self { begun, running: FuturesUnordered::new(), io }
+    }
+
+    /// Drives a connection and its streams until it ends.
+    pub(super) async fn drive<C>(&mut self, mut connection: Pin<&mut C>) -> Ended
+    where
+        C: Future<Output = hyper::Result<()>>,
+    {
+        std::future::poll_fn(|cx| self.poll(connection.as_mut(), cx)).await
+    }
+
+    fn poll<C>(&mut self, mut connection: Pin<&mut C>, cx: &mut Context<'_>) -> Poll<Ended>
+    where
+        C: Future<Output = hyper::Result<()>>,
+    {
+        self.advance(cx);
+        loop {
+            if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+                // Its last words, if they can be had without waiting.
+                let _ = self.io.poll_send(cx);
+                return Poll::Ready(ended.map_err(Into::into));
+            }
+            if !self.take_begun() || !self.advance(cx) {
+                break;
+            }
+        }
+        match self.io.poll_send(cx) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
+            // What cannot be sent yet wakes the connection when it can.
+            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Lets the streams go on; whether one of them has ended. One that has said something and goes on wakes the
+    /// connection itself.
+    fn advance(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut ended = false;
+        while let Poll::Ready(Some(())) = self.running.poll_next_unpin(cx) {
+            ended = true;
+        }
+        ended
+    }
+
+    fn take_begun(&mut self) -> bool {
+        let mut begun = self.begun.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let any = !begun.is_empty();
+        self.running.extend(begun.drain(..));
+        any
+    }
+}
