@@ -111,14 +111,17 @@ fn extended_card(mount: &Mount<'_>) -> Result<(), Error> {
 /// What the client can take against what the agent gives, and what it brings against what the agent takes. A house
 /// that shows another mode than the agent's own takes and gives both.
 fn check_media(mount: &Mount<'_>, hosted: &Hosted, req: &SendMessage) -> Result<(), Error> {
-    if req.accepted_output_modes.is_empty() && !mount.door.check_media_types {
+    let says_types = || req.message.parts.iter().any(|part| part.media_type.is_some());
+    let check_input = mount.door.check_media_types && says_types();
+    // Most requests say nothing of either.
+    if req.accepted_output_modes.is_empty() && !check_input {
         return Ok(());
     }
     let profile = hosted.profile();
     let skill = req.asked_skill();
     let shown = mount.profile.card.mode;
     media::check_output(&media::given(profile, skill.as_deref(), shown), &req.accepted_output_modes)?;
-    if mount.door.check_media_types {
+    if check_input {
         media::check_input(&media::taken(profile, skill.as_deref(), shown), &req.message.parts)?;
     }
     Ok(())

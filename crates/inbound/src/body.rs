@@ -7,13 +7,13 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
-use protocol::{Error, ErrorKind};
+use protocol::{Error, ErrorKind, ErrorTable};
 
 /// How long the next piece of a body may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// JSON, or nothing said about it.
-pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
+/// JSON, or nothing said about it. A2A 1.0.0 has one error for a body and a part of a type that nobody takes.
+pub(crate) fn check_media_type(headers: &HeaderMap, errors: ErrorTable) -> Result<(), Error> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json")
@@ -22,7 +22,7 @@ pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), Error> {
         return Ok(());
     }
     let text = format!("Content-Type {essence:?} is not served here; send application/json");
-    Err(Error::new(ErrorKind::UnsupportedMediaType, text))
+    Err(Error::new(errors.unsupported_media_type(), text))
 }
 
 /// Bodies are taken as they are: nothing is unpacked here.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use hyper::body::Body as _;
 use protocol::{
-    Dialect, Error, ErrorKind, Operation, OperationKind, Violation,
+    Dialect, Error, ErrorKind, ErrorTable, Operation, OperationKind, Violation,
     dialect::{Leniency, v1},
     rest::{self, Address, Place},
 };
@@ -48,8 +48,10 @@ pub(crate) async fn handle(
 ) -> Response {
     let version = Version::of(&head.headers, &head.uri);
     let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
-    let envelope =
-        Envelope::Http { media_type: media_type(place.dialect, &head.headers), errors: doors.errors };
+    let envelope = Envelope::Http {
+        media_type: media_type(place.dialect, doors.errors, &head.headers),
+        errors: doors.errors,
+    };
     let mut reader = Reader { envelope, dialect: place.dialect, profile: mount.profile };
     let Some(kind) = place.operation(head.method.as_str()) else {
         return nothing_to_do(doors, &reader, place, &head.method);
@@ -109,7 +111,7 @@ async fn read(doors: &Doors, kind: OperationKind, head: &Parts, incoming: Body) 
     if head.method != Method::POST || optional && incoming.is_end_stream() {
         return Ok(Bytes::new());
     }
-    body::check_media_type(&head.headers)?;
+    body::check_media_type(&head.headers, doors.errors)?;
     body::check_encoding(&head.headers)?;
     let bytes = body::read(incoming, doors.max_body_bytes).await?;
     if bytes.is_empty() && !optional {
@@ -129,8 +131,9 @@ fn decode(
     place.dialect.decode_request_leniently(kind, &address, rest::document(body)?, leniency)
 }
 
-/// What an answer is called: 1.0 has a name of its own for it, unless the client speaks of plain JSON.
-fn media_type(dialect: Dialect, headers: &HeaderMap) -> &'static str {
+/// What an answer is called: 1.0.1 has a name of its own for it, unless the client speaks of plain JSON; in 1.0.0 it is
+/// plain JSON, unless the client asks for the other.
+fn media_type(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> &'static str {
     const OWN: &str = "application/a2a+json";
     if dialect != Dialect::V1 {
         return respond::JSON;
@@ -143,6 +146,8 @@ fn media_type(dialect: Dialect, headers: &HeaderMap) -> &'static str {
     if names(header::ACCEPT, OWN) {
         return OWN;
     }
-    let plain = names(header::ACCEPT, respond::JSON) || names(header::CONTENT_TYPE, respond::JSON);
+    let plain = errors == ErrorTable::V1_0_0
+        || names(header::ACCEPT, respond::JSON)
+        || names(header::CONTENT_TYPE, respond::JSON);
     if plain { respond::JSON } else { OWN }
 }

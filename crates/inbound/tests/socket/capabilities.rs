@@ -1,7 +1,7 @@
 //! What an agent's card promises is what it does: streaming, webhooks, the extended card, extensions, media types.
 
 use a2ad_inbound::{Door, ExtendedCard, Profile};
-use protocol::{ErrorKind, Json, model::AgentExtension};
+use protocol::{ErrorKind, ErrorTable, Json, model::AgentExtension};
 
 use crate::common::{
     Answer, Server, Setup, member, request, said,
@@ -252,6 +252,26 @@ async fn a_part_of_a_media_type_that_the_card_does_not_name_is_refused_where_tha
         assert_eq!(code(&answer), None, "{}", answer.body);
         // An agent that takes anything is asked for nothing.
         assert_eq!(code(&server.call("demo", "SendMessage", &image).await), None);
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_another_type_is_told_as_the_edition_of_the_errors_has_it() {
+    for (errors, code_of_rpc, type_of_rest) in [
+        (ErrorTable::V1_0_1, -32600, "application/a2a+json"),
+        (ErrorTable::V1_0_0, -32005, "application/json"),
+    ] {
+        let server = Setup::with(|doors| doors.errors = errors).open().await;
+        let head = "HTTP/1.1\r\na2a-version: 1.0\r\ncontent-type: text/csv";
+        let refused = server.exchange(&format!("POST / {head}"), "a,b").await;
+        assert_eq!(code(&refused), Some(code_of_rpc), "{}", refused.body);
+        let refused = server.exchange(&format!("POST /message:send {head}"), "a,b").await;
+        assert_eq!(
+            (refused.status, refused.header("content-type")),
+            (415, Some(type_of_rest)),
+            "{}",
+            refused.body
+        );
     }
 }
 

@@ -156,12 +156,23 @@ async fn an_agent_that_is_not_here_does_nothing() {
 #[tokio::test]
 async fn the_table_of_statuses_can_be_the_older_one() {
     let server = Setup::with(|doors| doors.errors = ErrorTable::V1_0_0).open().await;
+    let ask = async |generation: Generation, verb: &str, path: &str, body: &str| {
+        let answer = server.exchange(&server.rest(generation).head(verb, path), body).await;
+        // The older edition has no media type of its own.
+        assert_eq!(answer.header("content-type"), Some("application/json"), "{verb} {path}");
+        answer
+    };
     for generation in Generation::BOTH {
-        let rest = server.rest(generation);
-        let sent = rest.done("POST", "/message:send", &generation.said("hi", "")).await;
-        let path = format!("/tasks/{}:cancel", member(&sent, "id"));
-        rest.refused("POST", &path, "", (409, "TASK_NOT_CANCELABLE", -32002)).await;
+        let sent = ask(generation, "POST", "/message:send", &generation.said("hi", "")).await;
+        let path = format!("/tasks/{}:cancel", member(&sent.body, "id"));
+        let refused = ask(generation, "POST", &path, "").await;
+        assert_eq!(refused.status, 409, "{}", refused.body);
+        let told = refused.body.contains("TASK_NOT_CANCELABLE") || refused.body.contains("-32002");
+        assert!(told, "{}", refused.body);
     }
-    let answer = server.rest(Generation::V1).refused("GET", "/extendedAgentCard", "", UNSUPPORTED).await;
-    assert!(answer.body.contains(r#""status":"UNIMPLEMENTED""#), "{}", answer.body);
+    let refused = ask(Generation::V1, "GET", "/extendedAgentCard", "").await;
+    assert!(refused.body.contains(r#""status":"UNIMPLEMENTED""#), "{}", refused.body);
+    let head = server.rest(Generation::V1).head("GET", "/tasks/none") + "\r\naccept: application/a2a+json";
+    let refused = server.exchange(&head, "").await;
+    assert_eq!(refused.header("content-type"), Some("application/a2a+json"));
 }
