@@ -2,7 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { SendMessageConfiguration, TaskState } from '@a2a-js/sdk';
 import {
+  ContentTypeNotSupportedError,
+  ExtensionSupportRequiredError,
   PushNotificationNotSupportedError,
   RequestMalformedError,
   TaskNotFoundError,
@@ -59,6 +62,21 @@ for (const mode of MODES) {
 }
 
 for (const mode of MODES.filter(({ version }) => version === '1.0')) {
+  test(`${mode.name}: an extension that is required has to be known`, async () => {
+    const client = await connect('strict', mode);
+    await assert.rejects(ask(client, say('may I?')), ExtensionSupportRequiredError);
+    const serviceParameters = { 'A2A-Extensions': 'urn:example:strict' };
+    const task = await client.sendMessage(say('may I?'), { serviceParameters });
+    assert.equal(task.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
+  });
+
+  test(`${mode.name}: an answer nobody could read is not begun`, async () => {
+    const client = await connect('approver', mode);
+    const request = say('may I?');
+    request.configuration = SendMessageConfiguration.fromJSON({ acceptedOutputModes: ['image/png'] });
+    await assert.rejects(ask(client, request), ContentTypeNotSupportedError);
+  });
+
   test(`${mode.name}: a finished task takes no subscriber`, async () => {
     const client = await connect('echo', mode);
     const task = await ask(client, say('done at once'));

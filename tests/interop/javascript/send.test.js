@@ -47,9 +47,9 @@ for (const mode of MODES) {
   });
 
   test(`${mode.name}: a send that does not wait returns before the end`, async () => {
-    const task = await begin('slow-writer', 'sections=3 delay=50ms', mode);
-    assert.ok(!TERMINAL.includes(task.status.state));
     const client = await connect('slow-writer', mode);
+    const task = await begin('slow-writer', 'sections=5 delay=100ms', mode);
+    assert.ok(!TERMINAL.includes(task.status.state));
     assertEndsOnce(await watch(client, task), TaskState.TASK_STATE_COMPLETED);
   });
 }

@@ -25,7 +25,7 @@ for (const mode of MODES) {
     const joiner = await connect('slow-writer', mode);
     const sent = [];
     let joining;
-    for await (const event of sender.sendMessageStream(say('sections=10 delay=50ms'))) {
+    for await (const event of sender.sendMessageStream(say('sections=10 delay=100ms'))) {
       sent.push(event.payload);
       if (!joining && chunks(sent).length === 2) {
         joining = watch(joiner, sent[0].value);
@@ -44,14 +44,15 @@ for (const mode of MODES) {
 
   test(`${mode.name}: work goes on when its client leaves and can be joined again`, async () => {
     const leaver = await connect('slow-writer', mode);
+    const joiner = await connect('slow-writer', mode);
     let task;
-    for await (const { payload } of leaver.sendMessageStream(say('sections=6 delay=50ms'))) {
+    for await (const { payload } of leaver.sendMessageStream(say('sections=10 delay=100ms'))) {
       task ??= payload.value;
       if (payload.$case === 'artifactUpdate') {
         break;
       }
     }
-    const joined = await watch(await connect('slow-writer', mode), task);
+    const joined = await watch(joiner, task);
     assertEndsOnce(joined, TaskState.TASK_STATE_COMPLETED);
     assert.deepEqual(texts(fold(joined, mode)), texts(await get(leaver, task)));
   });
@@ -77,8 +78,8 @@ for (const mode of MODES) {
   });
 
   test(`${mode.name}: two subscribers see the same events`, async () => {
-    const task = await begin('slow-writer', 'sections=5 delay=50ms', mode);
     const watchers = [await connect('slow-writer', mode), await connect('slow-writer', mode)];
+    const task = await begin('slow-writer', 'sections=10 delay=100ms', mode);
     const [one, other] = await Promise.all(watchers.map((watcher) => watch(watcher, task)));
     const shorter = Math.min(one.length, other.length) - 1;
     assert.ok(shorter > 0);
@@ -89,10 +90,9 @@ for (const mode of MODES) {
 }
 
 test('subscribers of every version and binding see one task alike', async () => {
-  const task = await begin('slow-writer', 'sections=10 delay=50ms');
-  const told = await Promise.all(
-    MODES.map(async (mode) => fold(await watch(await connect('slow-writer', mode), task), mode)),
-  );
+  const watchers = await Promise.all(MODES.map((mode) => connect('slow-writer', mode)));
+  const task = await begin('slow-writer', 'sections=10 delay=100ms');
+  const told = await Promise.all(watchers.map(async (watcher, at) => fold(await watch(watcher, task), MODES[at])));
   const stored = await get(await connect('slow-writer'), task);
   for (const each of told) {
     assert.deepEqual(each.status, stored.status);

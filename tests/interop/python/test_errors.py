@@ -5,18 +5,23 @@ from uuid import uuid4
 
 import pytest
 
-from a2a.client import Client
+from a2a.client import Client, ClientCallContext
 from a2a.types import (
     CancelTaskRequest,
     GetTaskRequest,
     ListTasksRequest,
     Message,
     Role,
+    SendMessageConfiguration,
+    SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
     TaskPushNotificationConfig,
+    TaskState,
 )
 from a2a.utils.errors import (
+    ContentTypeNotSupportedError,
+    ExtensionSupportRequiredError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
     TaskNotFoundError,
@@ -85,3 +90,23 @@ async def test_push_is_refused_as_unsupported(connect: Connect) -> None:
     config = TaskPushNotificationConfig(task_id=task.id, url='https://example.com/hook')
     with pytest.raises(PushNotificationNotSupportedError):
         await client.create_task_push_notification_config(config)
+
+
+async def test_an_extension_that_is_required_has_to_be_known(connect: Connect) -> None:
+    client = await connect('strict', streaming=False)
+    with pytest.raises(ExtensionSupportRequiredError, match='urn:example:strict'):
+        await ask(client, say('may I?'))
+    knowing = ClientCallContext(service_parameters={'A2A-Extensions': 'urn:example:strict'})
+    request = SendMessageRequest(message=say('may I?'))
+    (answer,) = [answer async for answer in client.send_message(request, context=knowing)]
+    assert answer.task.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+
+
+async def test_an_answer_nobody_could_read_is_not_begun(connect: Connect) -> None:
+    client = await connect('approver', streaming=False)
+    request = SendMessageRequest(
+        message=say('may I?'), configuration=SendMessageConfiguration(accepted_output_modes=['image/png'])
+    )
+    with pytest.raises(ContentTypeNotSupportedError):
+        async for _ in client.send_message(request):
+            pytest.fail('an answer where a refusal was due')

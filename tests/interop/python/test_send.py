@@ -62,9 +62,9 @@ async def test_history_is_as_long_as_asked(connect: Connect, length: int, expect
 
 async def test_a_send_that_does_not_wait_returns_before_the_end(connect: Connect) -> None:
     client = await connect('slow-writer', streaming=False, polling=True)
-    task = await ask(client, say('sections=3 delay=50ms'))
-    assert task.status.state in (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
     watcher = await connect('slow-writer')
+    task = await ask(client, say('sections=5 delay=100ms'))
+    assert task.status.state in (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
     async for event in watcher.subscribe(SubscribeToTaskRequest(id=task.id)):
         last = event
     assert last.status_update.status.state == TaskState.TASK_STATE_COMPLETED

@@ -36,7 +36,7 @@ async def test_a_second_client_joins_a_running_stream_and_misses_nothing(connect
     sender, joiner = await connect('slow-writer'), await connect('slow-writer')
     sent: list[StreamResponse] = []
     joining: asyncio.Task[list[StreamResponse]] | None = None
-    async for event in send(sender, say('sections=10 delay=50ms')):
+    async for event in send(sender, say('sections=10 delay=100ms')):
         sent.append(event)
         if joining is None and len([e for e in sent if e.HasField('artifact_update')]) == 2:
             joining = asyncio.create_task(watch(joiner, sent[0].task, nothing))
@@ -53,14 +53,14 @@ async def test_a_second_client_joins_a_running_stream_and_misses_nothing(connect
 
 
 async def test_work_goes_on_when_its_client_leaves_and_can_be_joined_again(connect: Connect) -> None:
-    leaver = await connect('slow-writer')
-    stream = send(leaver, say('sections=6 delay=50ms'))
+    leaver, joiner = await connect('slow-writer'), await connect('slow-writer')
+    stream = send(leaver, say('sections=10 delay=100ms'))
     task = (await anext(stream)).task
     while not (await anext(stream)).HasField('artifact_update'):
         pass
     await stream.aclose()
 
-    joined = await watch(await connect('slow-writer'), task, nothing)
+    joined = await watch(joiner, task, nothing)
     assert_ends_once(joined, TaskState.TASK_STATE_COMPLETED)
     stored = await leaver.get_task(GetTaskRequest(id=task.id))
     assert texts(fold(joined)) == texts(stored)
@@ -91,8 +91,8 @@ async def test_a_subscriber_sees_the_cancel_of_another(connect: Connect) -> None
 
 async def test_all_subscribers_see_the_same_events(connect: Connect) -> None:
     sender = await connect('slow-writer', streaming=False, polling=True)
-    task = await ask(sender, say('sections=5 delay=50ms'))
     watchers = [await connect('slow-writer') for _ in range(3)]
+    task = await ask(sender, say('sections=10 delay=100ms'))
     streams = await asyncio.gather(*(watch(watcher, task, nothing) for watcher in watchers))
     shortest = min(len(events) for events in streams) - 1
     assert shortest > 0

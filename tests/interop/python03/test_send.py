@@ -68,9 +68,10 @@ async def test_history_is_as_long_as_asked(connect: Connect) -> None:
 
 
 async def test_a_send_that_does_not_wait_returns_before_the_end(connect: Connect, begin: Begin) -> None:
-    task = await begin('slow-writer', 'sections=3 delay=50ms')
+    watcher = await connect('slow-writer')
+    task = await begin('slow-writer', 'sections=5 delay=100ms')
     assert task.status.state in (TaskState.submitted, TaskState.working)
-    told = await listen(watch(await connect('slow-writer'), task))
+    told = await listen(watch(watcher, task))
     assert_ends_once(told, TaskState.completed)
 
 

@@ -12,7 +12,7 @@ async def test_a_second_client_joins_a_running_stream_and_misses_nothing(connect
     sender, joiner = await connect('slow-writer'), await connect('slow-writer')
     sent = []
     joining: asyncio.Task[Told] | None = None
-    async for task, update in sender.send_message(say('sections=10 delay=50ms')):
+    async for task, update in sender.send_message(say('sections=10 delay=100ms')):
         sent.append(update)
         if joining is None and len([u for u in sent if isinstance(u, TaskArtifactUpdateEvent)]) == 2:
             joining = asyncio.create_task(listen(watch(joiner, task)))
@@ -27,14 +27,14 @@ async def test_a_second_client_joins_a_running_stream_and_misses_nothing(connect
 
 
 async def test_work_goes_on_when_its_client_leaves_and_can_be_joined_again(connect: Connect) -> None:
-    leaver = await connect('slow-writer')
-    stream = leaver.send_message(say('sections=6 delay=50ms'))
+    leaver, joiner = await connect('slow-writer'), await connect('slow-writer')
+    stream = leaver.send_message(say('sections=10 delay=100ms'))
     task, _ = await anext(stream)
     while not isinstance((await anext(stream))[1], TaskArtifactUpdateEvent):
         pass
     await stream.aclose()
 
-    joined = await listen(watch(await connect('slow-writer'), task))
+    joined = await listen(watch(joiner, task))
     assert_ends_once(joined, TaskState.completed)
     assert texts(joined.task) == texts(await get(leaver, task))
 
@@ -64,8 +64,8 @@ async def test_a_subscriber_sees_the_cancel_of_another(connect: Connect, begin: 
 
 
 async def test_two_subscribers_see_the_same_events(connect: Connect, begin: Begin) -> None:
-    task = await begin('slow-writer', 'sections=5 delay=50ms')
     watchers = [await connect('slow-writer') for _ in range(2)]
+    task = await begin('slow-writer', 'sections=10 delay=100ms')
     one, other = await asyncio.gather(*(listen(watch(watcher, task)) for watcher in watchers))
     shorter = min(len(one.updates), len(other.updates))
     assert shorter > 0

@@ -2,7 +2,7 @@
 
 use a2a::{Task, TaskPushNotificationConfig, TaskState, TaskStatus, error_code};
 
-use crate::talk::{ask, cancel, each, get, message, refusal, say, watch};
+use crate::talk::{ask, at_once, cancel, each, get, message, refusal, say, watch};
 
 fn unknown() -> Task {
     Task {
@@ -88,6 +88,27 @@ async fn push_is_refused_as_unsupported() {
         };
         let error = client.create_push_config(&config).await.unwrap_err();
         assert_eq!(error.code, error_code::PUSH_NOTIFICATION_NOT_SUPPORTED, "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_extension_that_is_required_has_to_be_known() {
+    each(async |binding| {
+        let error = binding.client("strict").await.send_message(&say("may I?", None)).await.unwrap_err();
+        assert_eq!(error.code, error_code::EXTENSION_SUPPORT_REQUIRED, "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_nobody_could_read_is_not_begun() {
+    each(async |binding| {
+        let client = binding.client("approver").await;
+        let mut req = at_once(say("may I?", None));
+        req.configuration.as_mut().unwrap().accepted_output_modes = Some(vec!["image/png".to_owned()]);
+        let error = client.send_message(&req).await.unwrap_err();
+        assert_eq!(error.code, error_code::CONTENT_TYPE_NOT_SUPPORTED, "{error}");
     })
     .await;
 }

@@ -68,7 +68,7 @@ async fn history_is_as_long_as_asked() {
 async fn a_send_that_does_not_wait_returns_before_the_end() {
     each(async |binding| {
         let client = binding.client("slow-writer").await;
-        let task = ask(&client, &at_once(say("sections=3 delay=50ms", None))).await;
+        let task = ask(&client, &at_once(say("sections=5 delay=100ms", None))).await;
         assert!(matches!(task.status.state, TaskState::Submitted | TaskState::Working), "{task:?}");
         let events = collect(watch(&client, &task).await.unwrap()).await;
         assert_ends_once(&events, &TaskState::Completed);

@@ -12,7 +12,7 @@ use crate::talk::{
 async fn a_second_client_joins_a_running_stream_and_misses_nothing() {
     each(async |binding| {
         let (sender, joiner) = (binding.client("slow-writer").await, binding.client("slow-writer").await);
-        let mut stream = sender.send_streaming_message(&say("sections=10 delay=50ms", None)).await.unwrap();
+        let mut stream = sender.send_streaming_message(&say("sections=10 delay=100ms", None)).await.unwrap();
         let mut sent = Vec::new();
         while chunks(&sent).len() < 2 {
             sent.push(stream.next().await.unwrap().unwrap());
@@ -35,14 +35,13 @@ async fn a_second_client_joins_a_running_stream_and_misses_nothing() {
 #[tokio::test]
 async fn work_goes_on_when_its_client_leaves_and_can_be_joined_again() {
     each(async |binding| {
-        let leaver = binding.client("slow-writer").await;
-        let mut stream = leaver.send_streaming_message(&say("sections=6 delay=50ms", None)).await.unwrap();
+        let (leaver, joiner) = (binding.client("slow-writer").await, binding.client("slow-writer").await);
+        let mut stream = leaver.send_streaming_message(&say("sections=10 delay=100ms", None)).await.unwrap();
         let mut seen = Vec::new();
         while chunks(&seen).is_empty() {
             seen.push(stream.next().await.unwrap().unwrap());
         }
         drop(stream);
-        let joiner = binding.client("slow-writer").await;
         let joined = collect(watch(&joiner, first(&seen)).await.unwrap()).await;
         assert_ends_once(&joined, &TaskState::Completed);
         assert_eq!(texts(&fold(&joined)), texts(&get(&leaver, first(&seen)).await.unwrap()));
@@ -87,8 +86,8 @@ async fn a_subscriber_sees_the_cancel_of_another() {
 async fn two_subscribers_see_the_same_events() {
     each(async |binding| {
         let sender = binding.client("slow-writer").await;
-        let task = ask(&sender, &at_once(say("sections=5 delay=50ms", None))).await;
         let watchers = [binding.client("slow-writer").await, binding.client("slow-writer").await];
+        let task = ask(&sender, &at_once(say("sections=10 delay=100ms", None))).await;
         let follow = async |watcher| collect(watch(watcher, &task).await.unwrap()).await;
         let (one, other) = join(follow(&watchers[0]), follow(&watchers[1])).await;
         let shorter = one.len().min(other.len()) - 1;
