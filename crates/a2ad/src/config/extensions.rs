@@ -45,7 +45,7 @@ fn object(item: &Item) -> Read<Json> {
     let mut writer = Writer::new();
     write(&mut writer, item)?;
     let text = String::from_utf8(writer.finish()).unwrap_or_default();
-    Json::parse(&text).map_err(|error| error.to_string())
+    Json::parse(&text)
 }
 
 /// A value of the file as JSON.
