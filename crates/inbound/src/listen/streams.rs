@@ -93,3 +93,27 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
         any
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stream_that_panics_is_no_other_streams_business() {
+        let begun = Begun::default();
+        let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()));
+        begun.execute(async { panic!("as it was told to") });
+        let done = Arc::new(AtomicBool::new(false));
+        let doing = Arc::clone(&done);
+        begun.execute(async move {
+            tokio::task::yield_now().await;
+            doing.store(true, Ordering::Relaxed);
+        });
+        let mut connection = std::pin::pin!(std::future::poll_fn(|_| {
+            if done.load(Ordering::Relaxed) { Poll::Ready(Ok(())) } else { Poll::Pending }
+        }));
+        streams.drive(connection.as_mut()).await.unwrap();
+    }
+}

@@ -58,6 +58,10 @@ async fn a_body_in_pieces_is_put_together() {
 #[tokio::test]
 async fn a_silent_connection_is_closed() {
     let server = with(Caps { first_bytes: SHORT, ..Caps::default() }).await;
+    // Half of what HTTP/2 begins with is not enough either.
+    let mut half = server.connect().await;
+    half.write(b"PRI * HTTP/2.0\r\n").await;
+    assert_eq!(half.closed().await, "");
     assert_eq!(server.connect().await.closed().await, "");
     // Beginning like HTTP/2 and saying no more is silence too.
     let mut wire = server.connect().await;

@@ -5,6 +5,7 @@ mod errors;
 mod frames;
 mod health;
 mod methods;
+mod mounted;
 mod reflection;
 mod streams;
 

@@ -1,6 +1,6 @@
 //! gRPC by hand: an HTTP/2 connection, frames of our own making, nothing hidden.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, net::SocketAddr};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -59,13 +59,18 @@ pub(crate) struct Streaming {
 
 impl Channel {
     pub(crate) async fn open(server: &Server) -> Self {
-        let stream = within(TcpStream::connect(server.address)).await.unwrap();
+        Self::to(server.address).await
+    }
+
+    /// A connection to whoever listens there.
+    pub(crate) async fn to(address: SocketAddr) -> Self {
+        let stream = within(TcpStream::connect(address)).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (sender, connection) =
             within(handshake(TokioExecutor::new(), TokioIo::new(stream))).await.unwrap();
         let tasks = TaskTracker::new();
         tasks.spawn(connection);
-        Self { sender, authority: server.address.to_string(), tasks }
+        Self { sender, authority: address.to_string(), tasks }
     }
 
     /// Calls a method of a service of the protocol, up to the end of the answer.

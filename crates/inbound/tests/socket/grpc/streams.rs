@@ -108,6 +108,25 @@ async fn streams_are_cut_by_a_status_that_makes_clients_come_back() {
 }
 
 #[tokio::test]
+async fn a_stream_that_nobody_reads_holds_up_no_other_call_of_its_connection() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    let mut unread = Vec::new();
+    for _ in 0..2 {
+        // More than a client's window for one stream holds; both leave something of that for the connection.
+        unread.push(channel.stream(Service::V1, &send(&"x".repeat(3 << 20)), &[]).await);
+    }
+    let calls = (0..50).map(|n| {
+        let (channel, text) = (&channel, n.to_string());
+        async move { assert_eq!(task(channel.ask(BOTH[n % 2], &send(&text)).await).artifacts.len(), 1) }
+    });
+    futures_util::future::join_all(calls).await;
+    for stream in unread {
+        assert_eq!(stream.whole().await.status.code, 0);
+    }
+}
+
+#[tokio::test]
 async fn a_peer_that_reads_nothing_does_not_keep_the_process_from_ending() {
     let caps = Caps { last_words: Duration::from_millis(100), ..Caps::default() };
     let server = Setup { caps, ..Setup::default() }.open().await;
