@@ -187,7 +187,7 @@ pub(crate) fn states(events: &[StreamResponse]) -> Vec<TaskState> {
 pub(crate) fn assert_ends_once(events: &[StreamResponse], state: &TaskState) {
     assert!(matches!(events.last(), Some(StreamResponse::StatusUpdate(_))), "{events:?}");
     let ends: Vec<TaskState> = states(events).into_iter().filter(TaskState::is_terminal).collect();
-    assert_eq!(ends, [state.clone()]);
+    assert_eq!(ends, std::slice::from_ref(state));
 }
 
 /// The text of each artifact, however it was cut into parts.
