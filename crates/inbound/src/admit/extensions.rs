@@ -118,7 +118,7 @@ mod tests {
     fn only_what_the_agent_declares_is_in_use() {
         let agent = [declared("urn:a", true), declared("urn:b", false)];
         let asked = asking(&[("a2a-extensions", "urn:b,urn:c,urn:a")]);
-        let told = |dialect| activated(&agent, dialect, &asked).map(|(name, value)| (name, value));
+        let told = |dialect| activated(&agent, dialect, &asked);
         assert_eq!(told(Dialect::V1), Some((NAME, HeaderValue::from_static("urn:a, urn:b"))));
         assert_eq!(told(Dialect::V03), Some((OLD_NAME, HeaderValue::from_static("urn:a, urn:b"))));
         assert_eq!(told(Dialect::Draft), None);
