@@ -45,15 +45,6 @@ pub(crate) fn operation(doors: &Doors, mount: &Mount<'_>, kind: OperationKind) -
             let text = "this agent does not stream; send without streaming, or poll the task";
             Err(Error::new(mount.profile.stream_off, text))
         }
-        OperationKind::CreatePushConfig
-        | OperationKind::GetPushConfig
-        | OperationKind::ListPushConfigs
-        | OperationKind::DeletePushConfig
-            if !mount.door.push =>
-        {
-            Err(push_off())
-        }
-        OperationKind::GetExtendedCard => extended_card(mount),
         _ => Ok(()),
     }
 }
@@ -75,11 +66,23 @@ pub(crate) fn request(
     if dialect == Dialect::V1 {
         extensions::check(&mount.door.extensions, headers, &operation)?;
     }
-    if let Operation::SendMessage(req) | Operation::SendStreamingMessage(req) = &operation {
-        if req.push.is_some() && !mount.door.push {
+    match &operation {
+        Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
+            if req.push.is_some() && !mount.door.push {
+                return Err(push_off());
+            }
+            check_media(mount, hosted, req)?;
+        }
+        Operation::CreatePushConfig(_)
+        | Operation::GetPushConfig(_)
+        | Operation::ListPushConfigs(_)
+        | Operation::DeletePushConfig(_)
+            if !mount.door.push =>
+        {
             return Err(push_off());
         }
-        check_media(mount, hosted, req)?;
+        Operation::GetExtendedCard(_) => extended_card(mount)?,
+        _ => {}
     }
     Ok(as_house_wants(mount, dialect, operation))
 }

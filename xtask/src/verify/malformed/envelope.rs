@@ -326,7 +326,6 @@ fn media_types(method: &Method, whole: &str) -> Vec<Case> {
         "application/x-www-form-urlencoded",
         "multipart/form-data; boundary=x",
         "application/octet-stream",
-        "application/grpc",
         "application/jsonl",
         "application/json-rpc-x",
         "application/gzip",
