@@ -49,7 +49,10 @@ async fn streams_that_are_off_are_refused_in_every_generation() {
 }
 
 #[tokio::test]
-async fn webhooks_that_are_off_are_refused_before_anything_else_about_them() {
+async fn webhooks_that_are_off_are_refused_where_nothing_else_is_wrong() {
+    // Every method takes from this what it needs.
+    const PARAMS: &str = r#"{"taskId":"t","id":"c","url":"https://hooks.example/",
+        "pushNotificationConfig":{"url":"https://hooks.example/"}}"#;
     let server = with(Door::default()).await;
     for method in [
         "CreateTaskPushNotificationConfig",
@@ -60,8 +63,10 @@ async fn webhooks_that_are_off_are_refused_before_anything_else_about_them() {
         "tasks/pushNotificationConfig/list",
         "tasks/pushNotification/get",
     ] {
-        let refused = server.post("/a2a/slow-writer", &request(method, "{}")).await;
+        let refused = server.post("/a2a/slow-writer", &request(method, PARAMS)).await;
         assert_eq!(code(&refused), Some(-32003), "{method}: {}", refused.body);
+        let malformed = server.post("/a2a/slow-writer", &request(method, "[]")).await;
+        assert_eq!(code(&malformed), Some(-32602), "{method}: {}", malformed.body);
     }
     let params = said("hi", "").trim_end_matches('}').to_owned()
         + r#"},"configuration":{"taskPushNotificationConfig":{"url":"https://hooks.example/"}}}"#;

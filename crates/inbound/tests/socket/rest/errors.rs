@@ -129,7 +129,8 @@ async fn what_an_agent_does_not_do_is_refused() {
     }
     // The path of the older file for one of them.
     let rest = server.rest(Generation::V03);
-    rest.refused("POST", "/task/x/pushNotificationConfigs", "{}", NO_PUSH).await;
+    let config = r#"{"url":"https://example.test/"}"#;
+    rest.refused("POST", "/task/x/pushNotificationConfigs", config, NO_PUSH).await;
 }
 
 #[tokio::test]
