@@ -4,9 +4,37 @@ use super::kit::Kit;
 
 /// Why a test passes in no mode, where that is known. `test` is its name with the part of the kit before it.
 pub(super) fn reason(kit: Kit, test: &str) -> Option<&'static str> {
-    let row = KNOWN.iter().find(|row| row.0.is_none_or(|of| of == kit) && test.contains(row.1));
-    row.map(|row| row.2)
+    let fits = |row: &&Row| row.kit.is_none_or(|of| of == kit) && test.contains(row.test);
+    KNOWN.iter().find(fits).map(|row| row.reason)
 }
 
-/// Of which kit, or of any; a piece of the test's name; why.
-const KNOWN: &[(Option<Kit>, &str, &str)] = &[(None, "push", "webhooks are not served yet")];
+struct Row {
+    /// Whose test it is; anybody's.
+    kit: Option<Kit>,
+    /// A piece of its name.
+    test: &'static str,
+    reason: &'static str,
+}
+
+const KNOWN: &[Row] = &[
+    Row { kit: None, test: "push", reason: "webhooks are not served yet" },
+    Row {
+        kit: Some(Kit::V03),
+        test: "[capabilities rest] tests/optional/capabilities/test_message_send_capabilities.py::test_message_send_continue_with_contextid",
+        reason: "a defect of the kit: its HTTP+JSON client looks for context_id, finds no contextId, and goes on with a \
+                 conversation it has made up, which is not the task's",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_kits_or_everybodys() {
+        let test = KNOWN[1].test;
+        assert!(reason(Kit::V03, test).is_some());
+        assert_eq!(reason(Kit::Main, test), None);
+        assert!(reason(Kit::V1, "[all] tests/x.py::test_push_config").is_some());
+    }
+}

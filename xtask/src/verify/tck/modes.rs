@@ -17,19 +17,8 @@ pub(super) struct Mode {
     pub(super) only: Option<(&'static str, &'static str)>,
 }
 
-/// The example as it is.
-const PLAIN: Mode = Mode { name: "default", about: "the example as it is", variables: &[], only: None };
-
-/// What the kit of 0.3 expects of a server: an extended card behind credentials, and no waiting unless asked for.
-const OLD: Mode = Mode {
-    name: "0.3",
-    about: "an extended card for known callers only, and sends that do not wait unless told to",
-    variables: &[("A2AD_AGENTS__TCK__EXTENDED_CARD", "protected"), ("A2AD_PROTOCOL__BLOCKING", "false")],
-    only: None,
-};
-
 const V1: &[Mode] = &[
-    PLAIN,
+    Mode { name: "default", about: "the example as it is", variables: &[], only: None },
     Mode {
         name: "1.0.0",
         about: "the card and the statuses of A2A 1.0.0, and nothing of 0.3 beside",
@@ -38,13 +27,18 @@ const V1: &[Mode] = &[
     },
     Mode {
         name: "off",
-        about: "neither streams nor an extended card",
-        variables: &[("A2AD_AGENTS__TCK__STREAMING", "false"), ("A2AD_AGENTS__TCK__EXTENDED_CARD", "off")],
+        about: "the same without streams and without an extended card",
+        variables: &[
+            ("A2AD_CARD__STYLE", "v1"),
+            ("A2AD_PROTOCOL__ERRORS", "1.0.0"),
+            ("A2AD_AGENTS__TCK__STREAMING", "false"),
+            ("A2AD_AGENTS__TCK__EXTENDED_CARD", "off"),
+        ],
         only: None,
     },
     Mode {
         name: "extension",
-        about: "an extension that clients have to name; the kit has one test that does not, and means it",
+        about: "an extension that clients have to name; the kit has a test that does not, and means it",
         variables: &[(
             "A2AD_AGENTS__TCK__EXTENSIONS",
             r#"[{ uri = "urn:a2a:tck:required-extension", required = true }]"#,
@@ -53,18 +47,29 @@ const V1: &[Mode] = &[
     },
 ];
 
+/// What the kits before 1.0 expect of a server.
+const OLD: Mode = Mode {
+    name: "0.3",
+    about: "an extended card for known callers only, sends that wait a moment at most, gRPC's address as a URL",
+    variables: &[
+        ("A2AD_AGENTS__TCK__EXTENDED_CARD", "protected"),
+        ("A2AD_LIMITS__WAIT", "200ms"),
+        ("A2AD_CARD__GRPC_SCHEME", "true"),
+    ],
+    only: None,
+};
+
 const V03: &[Mode] = &[
-    PLAIN,
     OLD,
     Mode {
         name: "closed",
         about: "an agent that wants a credential",
-        variables: &[("A2AD_AGENTS__TCK__AUTH", "bearer, api-key, mtls")],
+        variables: &[("A2AD_AGENTS__TCK__AUTH", "bearer, api-key, mtls"), ("A2AD_CARD__GRPC_SCHEME", "true")],
         only: Some(("capabilities", "auth or Auth or Security")),
     },
 ];
 
-const MAIN: &[Mode] = &[PLAIN, OLD];
+const MAIN: &[Mode] = &[OLD];
 
 /// The modes a kit needs.
 pub(super) fn of(kit: Kit) -> &'static [Mode] {
