@@ -20,6 +20,7 @@ const ROWS: &[&str] = &[
     "T-R16 --relaxed --tasks 20000 --cycles 3",
     "T-R20",
     "T-S8 --relaxed",
+    "T-D4 --relaxed",
     "T-R7 --relaxed --unprivileged",
     "T-R1",
 ];

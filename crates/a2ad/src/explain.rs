@@ -34,7 +34,7 @@ pub fn run(input: &str) -> Result<String, Error> {
     let text = of_stream(input);
     let raw: &RawValue =
         serde_json::from_str(text).map_err(|error| Error(format!("the input is not JSON: {error}")))?;
-    let recognised = recognise(raw)?;
+    let recognised = recognise(raw.into())?;
     let Recognised { dialect: source, what, given, .. } = &recognised;
     let mut out = format!("{what} of {} ({})\n", source.name(), about(*source));
     for dialect in Dialect::ALL {
@@ -54,7 +54,7 @@ pub fn run(input: &str) -> Result<String, Error> {
             out.push_str(&leaves::pretty(document));
             out.push('\n');
         }
-        for note in notes::of(&recognised, given, dialect, &written) {
+        for note in notes::of(&recognised, *given, dialect, &written) {
             let _ = writeln!(out, "  {note}");
         }
     }

@@ -57,15 +57,27 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
         if first.is_empty() && whole.is_empty() {
             first = data;
         } else {
-            if whole.is_empty() {
-                // All at once where the length is known: a buffer that grows leaves smaller ones behind.
-                whole.reserve(declared.max(first.len() + data.len()));
+            let needed = first.len() + whole.len() + data.len();
+            if needed > whole.capacity() {
+                let more = room(needed, declared, limit) - whole.len();
+                whole.reserve(more);
             }
             whole.extend_from_slice(&std::mem::take(&mut first));
             whole.extend_from_slice(&data);
         }
     }
     Ok(if whole.is_empty() { first } else { whole.freeze() })
+}
+
+/// How large a buffer is to be that has become too small: as large as the body where its length is known. Otherwise it
+/// grows in few, large steps, because each leaves a buffer behind, and memory that is never written to costs nothing.
+fn room(needed: usize, declared: usize, limit: usize) -> usize {
+    const SMALL: usize = 256 << 10;
+    match needed {
+        _ if needed <= declared => declared,
+        ..=SMALL => SMALL,
+        _ => needed.saturating_mul(8).min(limit),
+    }
 }
 
 /// Reads on for a while without keeping anything, as long as something comes: a client that is still writing reads its

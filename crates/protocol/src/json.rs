@@ -1,15 +1,18 @@
 //! JSON as this project uses it: raw text that is checked once and looked into only where needed.
 //!
-//! [`Json`] is a validated value kept as text, so `3` stays `3` and `9007199254740993` stays exact. [`read`]
-//! walks a document one level at a time and knows where it stands, so every complaint names its field.
-//! [`mod@write`] builds a document front to back. The lexer is `serde_json`'s; trees of values are never built.
+//! [`Raw`] is a piece of a document that has been looked over once. [`Json`] is a value kept as text, so `3` stays `3`
+//! and `9007199254740993` stays exact. [`read`] walks a document one level at a time and knows where it stands, so
+//! every complaint names its field. [`mod@write`] builds a document front to back. Trees of values are never built.
 
+mod lex;
+mod raw;
 pub mod read;
+mod text;
 pub mod write;
 
 use std::{fmt, sync::Arc};
 
-use serde_json::value::RawValue;
+pub use raw::{Fault, Raw};
 
 /// How deep a metadata or data value may nest.
 pub const MAX_DEPTH: usize = 64;
@@ -23,13 +26,15 @@ pub struct Json(Arc<str>);
 impl Json {
     /// Checks and keeps one JSON value. The error says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let raw: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let raw = Raw::parse_text(text).map_err(|fault| format!("a JSON value: {fault}"))?;
         Self::from_raw(raw)
     }
 
-    /// Keeps a value that has already been lexed, after checking its depth and size.
-    pub fn from_raw(raw: &RawValue) -> Result<Self, String> {
-        compact(raw.get()).map(|text| Self(text.into()))
+    /// Keeps a value of a document, after checking its depth and size.
+    pub fn from_raw(raw: Raw<'_>) -> Result<Self, String> {
+        let text = raw.get();
+        let spaces = measure(text)?;
+        Ok(Self(if spaces == 0 { text.into() } else { compact(text, text.len() - spaces).into() }))
     }
 
     /// Keeps text that is known to be one compact value within the bounds.
@@ -43,8 +48,8 @@ impl Json {
     }
 
     /// The same text as the form the reader takes.
-    pub fn as_raw(&self) -> &RawValue {
-        serde_json::from_str(&self.0).expect("the text was valid JSON when this value was made")
+    pub fn as_raw(&self) -> Raw<'_> {
+        Raw::piece(&self.0, 0, self.0.len())
     }
 
     /// The members of two objects; where both have one, the second's value. What is no object has no members.
@@ -85,16 +90,17 @@ impl fmt::Debug for Json {
     }
 }
 
-/// Copies valid JSON without the white space between tokens and counts depth and values on the way.
-fn compact(text: &str) -> Result<String, String> {
-    let mut out = Vec::with_capacity(text.len());
-    let (mut depth, mut nodes) = (0usize, 0usize);
+/// Counts the depth and the values of a JSON text, and the white space between its tokens, which is returned.
+fn measure(text: &str) -> Result<usize, String> {
+    let bytes = text.as_bytes();
+    let (mut depth, mut nodes, mut spaces) = (0usize, 0usize, 0usize);
     // One bit for each open bracket, the innermost lowest: set where it is an object, whose commas come before names.
     let mut objects = 0u128;
-    let mut bytes = text.bytes();
-    let mut previous = b'[';
-    while let Some(byte) = bytes.next() {
-        if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+    let (mut at, mut previous) = (0, b'[');
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if is_space(byte) {
+            (at, spaces) = (at + 1, spaces + 1);
             continue;
         }
         let value_follows = match previous {
@@ -122,25 +128,30 @@ fn compact(text: &str) -> Result<String, String> {
             }
             _ => {}
         }
-        out.push(byte);
         previous = byte;
-        if byte == b'"' {
-            copy_string(&mut bytes, &mut out);
-        }
+        at = if byte == b'"' { lex::string_end(bytes, at) } else { at + 1 };
     }
-    Ok(String::from_utf8(out).expect("dropping ASCII white space keeps UTF-8 whole"))
+    Ok(spaces)
 }
 
-/// Copies the rest of a string whose opening quote has been read.
-fn copy_string(bytes: &mut std::str::Bytes<'_>, out: &mut Vec<u8>) {
-    while let Some(byte) = bytes.next() {
-        out.push(byte);
-        match byte {
-            b'"' => return,
-            b'\\' => out.extend(bytes.next()),
-            _ => {}
+/// A JSON text without the white space between its tokens.
+fn compact(text: &str, length: usize) -> String {
+    let bytes = text.as_bytes();
+    let mut out = String::with_capacity(length);
+    let mut at = lex::skip_space(bytes, 0);
+    while at < bytes.len() {
+        let start = at;
+        while at < bytes.len() && !is_space(bytes[at]) {
+            at = if bytes[at] == b'"' { lex::string_end(bytes, at) } else { at + 1 };
         }
+        out.push_str(&text[start..at]);
+        at = lex::skip_space(bytes, at);
     }
+    out
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
-
 use crate::{
     dialect::draft,
     error::{Error, ErrorKind, Violation},
     json::{
+        Fault, Raw,
         read::{Node, Object, Path},
         write::Writer,
     },
@@ -24,7 +23,7 @@ pub struct Request<'a> {
     /// The method name as sent.
     pub method: Cow<'a, str>,
     /// The parameters; absent equals an empty object.
-    pub params: Option<&'a RawValue>,
+    pub params: Option<Raw<'a>>,
     /// Whether it says that it is JSON-RPC 2.0. One that does not is of the first public draft.
     pub versioned: bool,
 }
@@ -48,7 +47,7 @@ impl Id {
     }
 
     /// Strings, integers and null are ids; everything else is not.
-    fn read(raw: &RawValue) -> Result<Self, String> {
+    fn read(raw: Raw<'_>) -> Result<Self, String> {
         let text = raw.get();
         if text.len() > MAX_BYTES {
             return Err(format!("expected at most {MAX_BYTES} bytes"));
@@ -76,8 +75,8 @@ pub struct Refusal {
 /// Reads the envelope.
 pub fn decode(body: &[u8]) -> Result<Request<'_>, Refusal> {
     let anonymous = |error| Refusal { id: Id::null(), error };
-    let raw: &RawValue = serde_json::from_slice(body).map_err(|error| anonymous(not_json(&error)))?;
-    let root = Node::new(raw, &Path::Root);
+    let raw = Raw::parse(body).map_err(|fault| anonymous(not_json(fault)))?;
+    let root = Node::new(raw, &Path::Root).bounded();
     if raw.get().starts_with('[') {
         let violation =
             root.expected("one request object; batches are not served, send each request by itself");
@@ -105,13 +104,13 @@ fn read_call<'a>(object: &Object<'a, '_>, id: Id) -> Result<Request<'a>, Violati
     if versioned || !is_draft(object) {
         read_version(object)?;
     }
-    let method = object.need("method", "a method name", |node| node.string())?;
-    let params = object.present("params").filter(|raw| raw.get() != "null");
+    let method = object.need("method", "a method name", |node| node.short_string())?;
+    let params = object.present("params").filter(|raw| !raw.is_null());
     Ok(Request { id, method, params, versioned })
 }
 
 fn read_version(object: &Object<'_, '_>) -> Result<(), Violation> {
-    object.need("jsonrpc", "\"2.0\"", |node| match node.string()?.as_ref() {
+    object.need("jsonrpc", "\"2.0\"", |node| match node.word()?.as_ref() {
         "2.0" => Ok(()),
         _ => Err(node.expected("\"2.0\"")),
     })
@@ -119,16 +118,13 @@ fn read_version(object: &Object<'_, '_>) -> Result<(), Violation> {
 
 /// Whether the method is one of the first public draft, whose samples leave the version out.
 fn is_draft(object: &Object<'_, '_>) -> bool {
-    let method = object.maybe("method", |node| node.string()).ok().flatten();
+    let method = object.maybe("method", |node| node.word()).ok().flatten();
     method.is_some_and(|method| draft::operation::has(&method))
 }
 
-fn not_json(error: &serde_json::Error) -> Error {
-    let place = format!("line {}, column {}", error.line(), error.column());
-    Error::new(
-        ErrorKind::Parse,
-        format!("the body is not JSON: {place}: expected one JSON-RPC request object"),
-    )
+fn not_json(fault: Fault) -> Error {
+    let text = format!("the body is not JSON: {fault}: expected one JSON-RPC request object");
+    Error::new(ErrorKind::Parse, text)
 }
 
 /// The bytes of an answer before its result; [`RESULT_END`] closes it.

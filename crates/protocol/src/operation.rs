@@ -2,7 +2,7 @@
 
 use crate::{
     AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp, Violation,
-    json::read::{Node, Path},
+    json::read::{MAX_TEXT_BYTES, Node, Object, Path, Read},
 };
 
 /// A decoded request.
@@ -132,6 +132,21 @@ impl Operation {
             Self::GetExtendedCard(_) => OperationKind::GetExtendedCard,
         }
     }
+}
+
+/// Reads what is said about a request. The skill that it asks for must be short enough to be looked up.
+pub(crate) fn decode_metadata(object: &Object<'_, '_>) -> Read<Option<Json>> {
+    object.maybe("metadata", |node| {
+        if node.text().len() > MAX_TEXT_BYTES
+            && let Ok(object) = node.object()
+        {
+            object.maybe("skillId", |skill| match skill.text().len() {
+                ..=MAX_TEXT_BYTES => Ok(()),
+                _ => Err(skill.expected(format_args!("at most {MAX_TEXT_BYTES} bytes"))),
+            })?;
+        }
+        node.any_object()
+    })
 }
 
 /// Parameters of both sends.

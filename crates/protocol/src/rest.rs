@@ -10,11 +10,10 @@ mod text;
 pub use place::{Place, Resource};
 pub use text::percent_decode;
 
-use serde_json::value::RawValue;
-
 use crate::{
     Dialect, Error, ErrorKind, Operation, Violation,
     dialect::{v1, v03_proto},
+    json::Raw,
 };
 
 /// What a request says beside its body, decoded.
@@ -52,15 +51,14 @@ impl Address {
 }
 
 /// The document that is a body. One that is empty or null says nothing.
-pub fn document(body: &[u8]) -> Result<Option<&RawValue>, Error> {
+pub fn document(body: &[u8]) -> Result<Option<Raw<'_>>, Error> {
     if body.is_empty() {
         return Ok(None);
     }
-    let raw: &RawValue = serde_json::from_slice(body).map_err(|error| {
-        let place = format!("line {}, column {}", error.line(), error.column());
-        Error::new(ErrorKind::Parse, format!("the body is not JSON: {place}: expected one object"))
+    let raw = Raw::parse(body).map_err(|fault| {
+        Error::new(ErrorKind::Parse, format!("the body is not JSON: {fault}: expected one object"))
     })?;
-    Ok(Some(raw).filter(|raw| raw.get() != "null"))
+    Ok(Some(raw).filter(|raw| !raw.is_null()))
 }
 
 /// The verb and the target of an operation, below the address of its agent; `None` where the dialect has no such

@@ -6,6 +6,7 @@ use a2ad_protocol::{
     AgentCard, Json, Violation,
     dialect::v1::card,
     json::{
+        Raw,
         read::{Node, Path},
         write::Writer,
     },
@@ -153,7 +154,7 @@ fn sample(name: &str) -> String {
 }
 
 fn decode(text: &str) -> Result<AgentCard, Violation> {
-    card::decode(Node::new(serde_json::from_str(text).unwrap(), &Path::Root))
+    card::decode(Node::new(Raw::parse_text(text).unwrap(), &Path::Root))
 }
 
 fn encode(card: &AgentCard) -> String {

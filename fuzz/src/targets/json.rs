@@ -1,6 +1,10 @@
 //! F-json: JSON-RPC requests, from the envelope to the last parameter.
 
-use protocol::{dialect::v1::operation, json::write::Writer, jsonrpc};
+use protocol::{
+    dialect::v1::operation,
+    json::{Raw, write::Writer},
+    jsonrpc,
+};
 use serde_json::value::RawValue;
 
 use crate::Target;
@@ -85,12 +89,13 @@ const DICTIONARY: &[&str] = &[
 ];
 
 fn run(body: &[u8]) {
+    assert_eq!(Raw::parse(body).is_ok(), serde_json::from_slice::<&RawValue>(body).is_ok());
     let Ok(request) = jsonrpc::decode(body) else { return };
     let Ok(operation) = operation::decode(&request.method, request.params) else { return };
     let mut writer = Writer::new();
     operation::encode(&mut writer, &operation);
     let written = writer.finish();
-    let params: &RawValue = serde_json::from_slice(&written).expect("the writer writes JSON");
+    let params = Raw::parse(&written).expect("the writer writes JSON");
     assert_eq!(operation::decode(&request.method, Some(params)), Ok(operation));
 }
 

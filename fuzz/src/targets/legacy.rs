@@ -9,6 +9,7 @@ use protocol::{
     Dialect, Event, Message, Operation, OperationKind, PushConfig, Reply, Task,
     dialect::{Frames, Style, v1, v03_proto},
     json::{
+        Raw,
         read::{Node, Path, Read},
         write::Writer,
     },
@@ -142,7 +143,7 @@ fn run(input: &[u8]) {
         }
     }
     for kind in [OperationKind::SendMessage, OperationKind::CreatePushConfig] {
-        if let Ok(operation) = v03_proto::operation::decode(kind, &address(), Some(raw)) {
+        if let Ok(operation) = v03_proto::operation::decode(kind, &address(), Some(raw.into())) {
             check_proto_request(&operation, exact);
             check_in_v1(operation);
         }
@@ -182,14 +183,14 @@ fn address() -> v03_proto::operation::Address {
 fn check_request(dialect: Dialect, operation: &Operation, exact: bool) {
     let Some(method) = dialect.method(operation.kind()) else { return };
     let params = written(|writer| dialect.encode_operation(writer, operation));
-    let again = dialect.decode_operation(method, Some(&params));
+    let again = dialect.decode_operation(method, Some(Raw::from(&params)));
     check_again(again.as_ref(), operation, exact, &params);
 }
 
 fn check_proto_request(operation: &Operation, exact: bool) {
     let body = written(|writer| v03_proto::operation::encode(writer, operation));
     let address = v03_proto::operation::address(operation);
-    let again = v03_proto::operation::decode(operation.kind(), &address, Some(&body));
+    let again = v03_proto::operation::decode(operation.kind(), &address, Some(Raw::from(&body)));
     // A skill is asked for in the metadata from then on.
     let asks = matches!(operation, Operation::SendMessage(req) if req.skill.is_some());
     check_again(again.as_ref(), operation, exact && !asks, &body);
@@ -237,7 +238,7 @@ fn check_in_v1(mut operation: Operation) {
         _ => {}
     }
     let params = written(|writer| v1::operation::encode(writer, &operation));
-    let again = v1::operation::decode(v1::operation::method(operation.kind()), Some(&params));
+    let again = v1::operation::decode(v1::operation::method(operation.kind()), Some(Raw::from(&params)));
     assert_eq!(again, Ok(operation));
 }
 
@@ -351,7 +352,7 @@ mod tests {
         }
         for (kind, what) in [(OperationKind::SendMessage, "send"), (OperationKind::CreatePushConfig, "push")]
         {
-            if v03_proto::operation::decode(kind, &address(), Some(raw)).is_ok() {
+            if v03_proto::operation::decode(kind, &address(), Some(raw.into())).is_ok() {
                 found.push((Dialect::V03Proto, what));
             }
         }

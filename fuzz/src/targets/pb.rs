@@ -4,7 +4,10 @@ use protocol::{
     Error, Event, Operation, OperationKind, Reply, Timestamp, Violation,
     dialect::{v1, v03},
     grpc::{Service, decode_status, encode_status},
-    json::read::{Node, Path},
+    json::{
+        Raw,
+        read::{Node, Path},
+    },
     jsonrpc,
 };
 
@@ -162,7 +165,7 @@ fn corpus() -> Vec<Vec<u8>> {
             add(Reader::Event, service.encode_event(&event));
         }
         for text in CARDS {
-            let raw = serde_json::from_str(text).expect("a sample");
+            let raw = Raw::parse_text(text).expect("a sample");
             let card = v1::card::decode(Node::new(raw, &Path::Root)).expect("a sample");
             let card = service.encode_reply(&Reply::Card(Box::new(card)));
             add(Reader::Reply(OperationKind::GetExtendedCard), card);

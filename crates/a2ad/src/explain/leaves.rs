@@ -1,7 +1,7 @@
 //! A document as the list of its values and where they stand, and as text for people.
 
+use protocol::json::Raw;
 use protocol::json::read::{Node, Path};
-use serde_json::value::RawValue;
 
 /// One scalar, or an object or array that holds nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,13 +28,13 @@ impl Leaf {
 }
 
 /// Every value of a document in order.
-pub(super) fn of(raw: &RawValue) -> Vec<Leaf> {
+pub(super) fn of(raw: Raw<'_>) -> Vec<Leaf> {
     let mut found = Vec::new();
     collect(raw, String::new(), &mut found);
     found
 }
 
-fn collect(raw: &RawValue, path: String, found: &mut Vec<Leaf>) {
+fn collect(raw: Raw<'_>, path: String, found: &mut Vec<Leaf>) {
     let node = Node::new(raw, &Path::Root);
     let before = found.len();
     if raw.get().starts_with('{')
@@ -59,8 +59,8 @@ fn collect(raw: &RawValue, path: String, found: &mut Vec<Leaf>) {
 }
 
 /// A piece of a document, or a document of our own, as the form readers take.
-pub(super) fn document(text: &str) -> &RawValue {
-    serde_json::from_str(text).expect("a piece of JSON is JSON")
+pub(super) fn document(text: &str) -> Raw<'_> {
+    Raw::parse_text(text).expect("a piece of JSON is JSON")
 }
 
 /// A compact document on lines of its own.

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use protocol::Dialect;
-use serde_json::value::RawValue;
+use protocol::json::Raw;
 
 use super::{
     forms,
@@ -21,7 +21,7 @@ const MOST: usize = 12;
 /// The notes of what was written in a dialect.
 pub(super) fn of(
     recognised: &Recognised<'_>,
-    given: &RawValue,
+    given: Raw<'_>,
     dialect: Dialect,
     written: &[String],
 ) -> Vec<String> {

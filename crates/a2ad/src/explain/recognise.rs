@@ -4,13 +4,13 @@
 //! events in a member that says what they are; of the two, the older one has `content`, `final` and files in messages
 //! of their own. 0.2 and 0.3 say `kind`, `messageId` and `contextId`; the draft says none of them.
 
+use protocol::json::Raw;
 use protocol::{
     AgentCard, Dialect, Event, Message, Operation, OperationKind, Reply, Task, Violation,
     dialect::{Leniency, MethodFamily, draft, of_method, read_card, v1, v03, v03_proto},
     json::read::{Node, Object, Path, Read},
     jsonrpc,
 };
-use serde_json::value::RawValue;
 
 use super::Error;
 
@@ -21,7 +21,7 @@ pub(super) struct Recognised<'a> {
     pub(super) what: String,
     pub(super) thing: Thing,
     /// The part of the input that holds it.
-    pub(super) given: &'a RawValue,
+    pub(super) given: Raw<'a>,
 }
 
 /// One thing of the model.
@@ -43,7 +43,7 @@ pub(super) const LENIENT: Leniency =
     Leniency { task_id_optional: true, message_id_optional: true, at_once: false };
 
 /// Finds out what a document is.
-pub(super) fn recognise(raw: &RawValue) -> Result<Recognised<'_>, Error> {
+pub(super) fn recognise(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
     let object = Node::new(raw, &Path::Root).object().map_err(|_| {
         Error("expected one JSON object: a message, task, event, request, answer or card".into())
     })?;
@@ -58,7 +58,7 @@ pub(super) fn recognise(raw: &RawValue) -> Result<Recognised<'_>, Error> {
 }
 
 /// A JSON-RPC request.
-fn request(raw: &RawValue) -> Result<Recognised<'_>, Error> {
+fn request(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
     let request = jsonrpc::decode(raw.get().as_bytes()).map_err(|refusal| Error(refusal.error.message))?;
     let method = request.method.as_ref();
     let params = request.params.unwrap_or(super::leaves::document("{}"));
@@ -86,7 +86,7 @@ fn answer<'a>(object: &Object<'a, '_>) -> Result<Recognised<'a>, Error> {
     if let Some(raw) = object.present("error").filter(|raw| raw.get() != "null") {
         // 1.0 lists typed details; the draft has `data` even where it holds nothing.
         let data = Node::new(raw, &Path::Root).object().ok().and_then(|error| error.present("data"));
-        let dialect = match data.map(RawValue::get) {
+        let dialect = match data.map(Raw::get) {
             Some(text) if text.starts_with('[') => Dialect::V1,
             None => Dialect::V03,
             Some(_) => Dialect::Draft,
@@ -120,7 +120,7 @@ impl Place {
 }
 
 /// An object without an envelope.
-fn bare(raw: &RawValue, place: Place) -> Result<Recognised<'_>, Error> {
+fn bare(raw: Raw<'_>, place: Place) -> Result<Recognised<'_>, Error> {
     let node = Node::new(raw, &Path::Root);
     let object = node.object().map_err(|violation| Error(violation.problem))?;
     let has = |name| is_set(&object, name);
@@ -235,7 +235,7 @@ fn speaker(object: &Object<'_, '_>, what: What) -> Dialect {
     let has = |name| is_set(object, name);
     if what == What::Wrapped {
         let name = WRAPPINGS.into_iter().find(|name| has(name));
-        let inner = name.and_then(|name| object.present(name)).map(RawValue::get);
+        let inner = name.and_then(|name| object.present(name)).map(Raw::get);
         return if has("msg") { Dialect::V03Proto } else { newer_or_older(inner) };
     }
     if has("kind") {
@@ -249,9 +249,9 @@ fn speaker(object: &Object<'_, '_>, what: What) -> Dialect {
         What::Message if has("content") && !has("parts") => Some(r#"{"content":[]}"#),
         _ => None,
     };
-    if proto(text.map(RawValue::get)) {
+    if proto(text.map(Raw::get)) {
         let rest = ["history", "artifacts", "status"].into_iter().filter_map(|name| object.present(name));
-        let older = whole.is_some() || rest.map(RawValue::get).any(is_older);
+        let older = whole.is_some() || rest.map(Raw::get).any(is_older);
         return if older { Dialect::V03Proto } else { Dialect::V1 };
     }
     let newer = match what {
@@ -292,7 +292,7 @@ fn tagged_kind(object: &Object<'_, '_>) -> bool {
 }
 
 /// Whether an object with a message is what a client sends, and not a frame that holds a message.
-fn is_send(object: &Object<'_, '_>, message: &RawValue) -> bool {
+fn is_send(object: &Object<'_, '_>, message: Raw<'_>) -> bool {
     let configured = ["configuration", "id", "sessionId", "skill", "tenant", "metadata"];
     let by_agent = Node::new(message, &Path::Root)
         .object()
@@ -302,7 +302,7 @@ fn is_send(object: &Object<'_, '_>, message: &RawValue) -> bool {
     !is_set(object, "status") && (configured.into_iter().any(|name| is_set(object, name)) || !by_agent)
 }
 
-fn speaker_of_send(object: &Object<'_, '_>, message: &RawValue) -> Dialect {
+fn speaker_of_send(object: &Object<'_, '_>, message: Raw<'_>) -> Dialect {
     if is_set(object, "id") || is_set(object, "sessionId") {
         return Dialect::Draft;
     }
@@ -310,7 +310,7 @@ fn speaker_of_send(object: &Object<'_, '_>, message: &RawValue) -> Dialect {
     speaker(&message, What::Message)
 }
 
-fn send(dialect: Dialect, raw: &RawValue) -> Result<Operation, protocol::Error> {
+fn send(dialect: Dialect, raw: Raw<'_>) -> Result<Operation, protocol::Error> {
     let kind = OperationKind::SendMessage;
     match dialect.method(kind) {
         Some(method) => dialect.decode_operation_leniently(method, Some(raw), LENIENT),
@@ -357,7 +357,7 @@ fn at<'a, T>(
     place: &str,
     dialect: Dialect,
     what: &str,
-    raw: &'a RawValue,
+    raw: Raw<'a>,
     read: impl FnOnce(Node<'a, '_>) -> Read<T>,
 ) -> Result<T, Error> {
     let root = Path::Root;

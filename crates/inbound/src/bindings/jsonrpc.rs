@@ -40,6 +40,8 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
         line.asked(&request.method);
         let operation = decode(doors, &mount, asked, &head.headers, &request, &mut reader.dialect).await?;
         line.about(&operation);
+        // A call may take its time; the body is read.
+        drop(bytes);
         perform(doors, &mount, reader.dialect, &head, operation, request_id).await
     };
     let answered = answered.await;

@@ -72,6 +72,8 @@ pub(crate) async fn handle(
         auth::check_tenant(operation.tenant())?;
         let operation = admit::request(doors, &mount, place.dialect, &head.headers, operation)?;
         line.about(&operation);
+        // A call may take its time; the body is read.
+        drop(body);
         perform(doors, &mount, place.dialect, head, operation, request_id).await
     };
     let answered = answered.await;

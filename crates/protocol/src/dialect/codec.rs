@@ -1,10 +1,9 @@
 //! Each dialect's codec behind the dialect's name: the one place that chooses.
 
-use serde_json::value::RawValue;
-
 use crate::{
     Error, Event, Operation, OperationKind, Reply, Timestamp, Violation,
     json::{
+        Raw,
         read::{Node, Read},
         write::Writer,
     },
@@ -14,7 +13,7 @@ use super::{Dialect, Leniency, Style, draft, legacy, v1, v03, v03_proto};
 
 impl Dialect {
     /// Reads a JSON-RPC request's parameters. A dialect without a JSON-RPC binding knows no method.
-    pub fn decode_operation(self, method: &str, params: Option<&RawValue>) -> Result<Operation, Error> {
+    pub fn decode_operation(self, method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error> {
         self.decode_operation_leniently(method, params, Leniency::default())
     }
 
@@ -22,7 +21,7 @@ impl Dialect {
     pub fn decode_operation_leniently(
         self,
         method: &str,
-        params: Option<&RawValue>,
+        params: Option<Raw<'_>>,
         leniency: Leniency,
     ) -> Result<Operation, Error> {
         if self.operation(method).is_some() && params.is_some_and(|params| !params.get().starts_with('{')) {

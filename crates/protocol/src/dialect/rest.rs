@@ -1,10 +1,9 @@
 //! The dialects that have an HTTP+JSON binding, behind the dialect's name.
 
-use serde_json::value::RawValue;
-
 use crate::{
     Error, ErrorKind, ErrorTable, Operation, OperationKind, Reply, Timestamp,
     json::{
+        Raw,
         read::{Node, Read},
         write::Writer,
     },
@@ -19,7 +18,7 @@ impl Dialect {
         self,
         kind: OperationKind,
         address: &Address,
-        body: Option<&RawValue>,
+        body: Option<Raw<'_>>,
     ) -> Result<Operation, Error> {
         self.decode_request_leniently(kind, address, body, Leniency::default())
     }
@@ -29,7 +28,7 @@ impl Dialect {
         self,
         kind: OperationKind,
         address: &Address,
-        body: Option<&RawValue>,
+        body: Option<Raw<'_>>,
         leniency: Leniency,
     ) -> Result<Operation, Error> {
         let operation = match self {

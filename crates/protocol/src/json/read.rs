@@ -5,16 +5,9 @@
 //! and snake_case names, `null` means absent, unknown fields are ignored, of duplicate keys the last one
 //! wins, integers may come as numbers, integral floats or decimal strings, enums by name or by number.
 
-use std::{borrow::Cow, cell::Cell, fmt};
+use std::{borrow::Cow, fmt};
 
-use base64::Engine as _;
-use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor},
-};
-use serde_json::value::RawValue;
-
-use super::Json;
+use super::{Json, Raw, lex, text};
 use crate::{error::Violation, model::Timestamp};
 
 /// What reading gives: the value, or the first thing that is wrong.
@@ -44,20 +37,60 @@ impl fmt::Display for Path<'_> {
 
 /// How many members an object may have that is read member by member.
 const MAX_MEMBERS: usize = 10_000;
+/// Above this many the members of an object are counted before more of them are kept.
+const MANY_MEMBERS: usize = 256;
 /// How many strings a list of them may hold.
 pub const MAX_TEXTS: usize = 10_000;
+/// How long a string of a request may be that is no content, and the name of a member.
+pub const MAX_TEXT_BYTES: usize = 64 << 10;
+/// How much of a request a list of strings may take.
+pub const MAX_TEXTS_BYTES: usize = 1 << 20;
+/// How much of a document a number may take, a time, or a word of a closed set.
+const MAX_WORD_BYTES: usize = 1_024;
 
 /// One value of the document and its path.
 #[derive(Clone, Copy)]
 pub struct Node<'a, 'p> {
-    raw: &'a RawValue,
+    raw: Raw<'a>,
     path: &'p Path<'p>,
+    bounds: Bounds,
+}
+
+/// How long strings may be that are not content. They are judged before anything is copied.
+#[derive(Clone, Copy)]
+enum Bounds {
+    /// As long as they are: what we keep ourselves, and what we have asked for.
+    None,
+    /// As in a request by anybody.
+    Request,
+}
+
+impl Bounds {
+    fn text(self) -> usize {
+        match self {
+            Self::None => usize::MAX,
+            Self::Request => MAX_TEXT_BYTES,
+        }
+    }
+
+    fn texts(self) -> usize {
+        match self {
+            Self::None => usize::MAX,
+            Self::Request => MAX_TEXTS_BYTES,
+        }
+    }
 }
 
 impl<'a, 'p> Node<'a, 'p> {
     /// A node for a value at a known place.
-    pub fn new(raw: &'a RawValue, path: &'p Path<'p>) -> Self {
-        Self { raw, path }
+    pub fn new(raw: impl Into<Raw<'a>>, path: &'p Path<'p>) -> Self {
+        Self { raw: raw.into(), path, bounds: Bounds::None }
+    }
+
+    /// The same as a part of a request by anybody: strings that are not content are bounded, at every depth.
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        Self { bounds: Bounds::Request, ..self }
     }
 
     /// The JSON text of this value.
@@ -72,13 +105,24 @@ impl<'a, 'p> Node<'a, 'p> {
 
     /// The value as an object.
     pub fn object(&self) -> Read<Object<'a, 'p>> {
-        let stopped = Cell::new(Stopped::Other);
-        let mut deserializer = serde_json::Deserializer::from_str(self.text());
-        let fields = Fields(&stopped).deserialize(&mut deserializer).map_err(|_| match stopped.get() {
-            Stopped::TooMany => self.expected(format_args!("an object of at most {MAX_MEMBERS} members")),
-            Stopped::Other => self.expected("an object"),
-        })?;
-        Ok(Object { fields, path: self.path })
+        let Some(mut members) = Inside::of(self.text(), b'{') else { return Err(self.expected("an object")) };
+        let mut fields = Vec::with_capacity(8);
+        while let Some(start) = members.next() {
+            if fields.len() == MANY_MEMBERS {
+                let more = members.count_names(MAX_MEMBERS);
+                if fields.len() + more > MAX_MEMBERS {
+                    return Err(self.expected(format_args!("an object of at most {MAX_MEMBERS} members")));
+                }
+                fields.reserve_exact(more);
+            }
+            let name = members.name(start);
+            if name.len() > self.bounds.text() {
+                return Err(self.expected(format_args!("names of at most {MAX_TEXT_BYTES} bytes")));
+            }
+            let name = text::unescape(name).ok_or_else(|| self.expected("an object"))?;
+            fields.push((name, members.value()));
+        }
+        Ok(Object { fields, path: self.path, bounds: self.bounds })
     }
 
     /// Each element of the value, which must be an array, read by `each`.
@@ -86,37 +130,67 @@ impl<'a, 'p> Node<'a, 'p> {
         self.list_up_to(usize::MAX, "elements", each)
     }
 
-    /// The same, where there may be so many `things` and no more. A list that is longer is not kept in memory.
+    /// The same, where there may be so many `things` and no more. They are counted before any of them is read.
     pub fn list_up_to<T>(
         &self,
         max: usize,
         things: &str,
         mut each: impl FnMut(Node<'a, '_>) -> Read<T>,
     ) -> Read<Vec<T>> {
-        let stopped = Cell::new(Stopped::Other);
-        let mut deserializer = serde_json::Deserializer::from_str(self.text());
-        let elements = Elements(max, &stopped).deserialize(&mut deserializer);
-        let elements = elements.map_err(|_| match stopped.get() {
-            Stopped::TooMany => self.expected(format_args!("at most {max} {things}")),
-            Stopped::Other => self.expected("an array"),
-        })?;
+        let Some(mut inside) = Inside::of(self.text(), b'[') else { return Err(self.expected("an array")) };
+        let mut elements = Vec::new();
+        while inside.next().is_some() {
+            if elements.len() == max {
+                return Err(self.expected(format_args!("at most {max} {things}")));
+            }
+            elements.push(inside.value());
+        }
         let mut list = Vec::with_capacity(elements.len());
         for (index, raw) in elements.into_iter().enumerate() {
-            list.push(each(Node::new(raw, &Path::Index(self.path, index)))?);
+            list.push(each(Node { raw, path: &Path::Index(self.path, index), bounds: self.bounds })?);
         }
         Ok(list)
     }
 
-    /// The value as a string.
+    /// A list of strings, or of what `each` makes of them.
+    pub fn texts<T>(&self, things: &str, each: impl FnMut(Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
+        if self.text().len() > self.bounds.texts() {
+            return Err(self.expected(format_args!("{things} of at most {MAX_TEXTS_BYTES} bytes in all")));
+        }
+        self.list_up_to(MAX_TEXTS, things, each)
+    }
+
+    /// The value as a string, however long it is: content.
     pub fn string(&self) -> Read<Cow<'a, str>> {
-        serde_json::from_str::<Text<'a>>(self.text())
-            .map(|text| text.0)
-            .map_err(|_| self.expected("a string"))
+        let is_string = self.text().starts_with('"');
+        let text = if is_string { text::unescape(self.text()) } else { None };
+        text.ok_or_else(|| self.expected("a string"))
+    }
+
+    /// The value as a string that is not content.
+    pub fn short_string(&self) -> Read<Cow<'a, str>> {
+        let most = self.bounds.text();
+        let too_long = || self.expected(format_args!("at most {most} bytes"));
+        let longest = most.saturating_mul(text::LONGEST_ESCAPE).saturating_add("\"\"".len());
+        if self.text().len() > longest && self.text().starts_with('"') {
+            return Err(too_long());
+        }
+        let text = self.string()?;
+        if text.len() > most { Err(too_long()) } else { Ok(text) }
+    }
+
+    /// The value as a string that is a word: one of a closed set, a time, a number.
+    pub fn word(&self) -> Read<Cow<'a, str>> {
+        if self.text().len() > MAX_WORD_BYTES {
+            Err(self.expected(format_args!("a string of at most {MAX_WORD_BYTES} bytes")))
+        } else {
+            self.string()
+        }
     }
 
     /// The value as an owned string of at least one character.
     pub fn filled_string(&self) -> Read<String> {
-        let text = self.string()?;
+        let text = self.short_string()?;
         if text.is_empty() { Err(self.expected("a non-empty string")) } else { Ok(text.into_owned()) }
     }
 
@@ -131,20 +205,29 @@ impl<'a, 'p> Node<'a, 'p> {
 
     /// The value as a 32-bit integer: a number, an integral float, or either as a decimal string.
     pub fn int32(&self) -> Read<i32> {
-        let text = if self.text().starts_with('"') { self.string()? } else { Cow::Borrowed(self.text()) };
-        parse_int32(&text).ok_or_else(|| self.expected("a 32-bit integer"))
+        self.number().and_then(|text| parse_int32(&text)).ok_or_else(|| self.expected("a 32-bit integer"))
+    }
+
+    /// The text of a number, which may stand in quotes.
+    fn number(&self) -> Option<Cow<'a, str>> {
+        match self.text() {
+            text if text.len() > MAX_WORD_BYTES => None,
+            text if text.starts_with('"') => text::unescape(text),
+            text => Some(Cow::Borrowed(text)),
+        }
     }
 
     /// Bytes from base64: standard or URL-safe alphabet, padded or not.
     pub fn bytes(&self) -> Read<Vec<u8>> {
-        let text = self.string().map_err(|_| self.expected("a base64 string"))?;
-        decode_base64(&text).ok_or_else(|| self.expected("a base64 string"))
+        let is_string = self.text().starts_with('"');
+        let bytes = if is_string { text::unbase64(self.text()) } else { None };
+        bytes.ok_or_else(|| self.expected("a base64 string"))
     }
 
     /// An RFC 3339 point in time.
     pub fn timestamp(&self) -> Read<Timestamp> {
         let wanted = "an RFC 3339 timestamp such as 2026-01-02T03:04:05.678Z";
-        let text = self.string().map_err(|_| self.expected(wanted))?;
+        let text = self.word().map_err(|_| self.expected(wanted))?;
         Timestamp::parse(&text).ok_or_else(|| self.expected(wanted))
     }
 
@@ -161,7 +244,7 @@ impl<'a, 'p> Node<'a, 'p> {
     /// One of a closed set of names or their numbers.
     pub fn one_of<T: Copy>(&self, what: &str, table: &[(&str, i32, T)]) -> Read<T> {
         let found = if self.text().starts_with('"') {
-            let name = self.string()?;
+            let name = self.word().map_err(|_| self.expected(what))?;
             table.iter().find(|row| row.0 == name)
         } else {
             self.int32().ok().and_then(|number| table.iter().find(|row| row.1 == number))
@@ -171,21 +254,24 @@ impl<'a, 'p> Node<'a, 'p> {
 
     /// Whether the value is JSON `null`.
     pub fn is_null(&self) -> bool {
-        self.text() == "null"
+        self.raw.is_null()
     }
 }
 
 /// An object one level deep: each name with the raw text of its value.
 pub struct Object<'a, 'p> {
-    fields: Vec<(Cow<'a, str>, &'a RawValue)>,
+    fields: Vec<(Cow<'a, str>, Raw<'a>)>,
     path: &'p Path<'p>,
+    bounds: Bounds,
 }
 
 impl<'a> Object<'a, '_> {
     /// Reads an optional field. Absent and `null` are both `None`.
     pub fn maybe<T>(&self, name: &str, read: impl FnOnce(Node<'a, '_>) -> Read<T>) -> Read<Option<T>> {
         match self.raw(name) {
-            Some(raw) if raw.get() != "null" => read(Node::new(raw, &Path::Field(self.path, name))).map(Some),
+            Some(raw) if !raw.is_null() => {
+                read(Node { raw, path: &Path::Field(self.path, name), bounds: self.bounds }).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -202,7 +288,7 @@ impl<'a> Object<'a, '_> {
 
     /// An optional string; the empty string counts as absent, as in ProtoJSON.
     pub fn text(&self, name: &str) -> Read<Option<String>> {
-        Ok(self.maybe(name, |node| node.string())?.filter(|text| !text.is_empty()).map(Cow::into_owned))
+        Ok(self.maybe(name, |node| node.short_string())?.filter(|text| !text.is_empty()).map(Cow::into_owned))
     }
 
     /// A string that must be there and not be empty.
@@ -228,7 +314,14 @@ impl<'a> Object<'a, '_> {
 
     /// A list of strings.
     pub fn texts(&self, name: &str) -> Read<Vec<String>> {
-        self.list_up_to(name, MAX_TEXTS, "strings", |node| node.string().map(Cow::into_owned))
+        let each = |node: Node<'a, '_>| node.short_string().map(Cow::into_owned);
+        Ok(self.maybe(name, |node| node.texts("strings", each))?.unwrap_or_default())
+    }
+
+    /// A list of ids, none of them empty.
+    pub fn ids<T: From<String>>(&self, name: &str) -> Read<Vec<T>> {
+        let each = |node: Node<'a, '_>| node.filled_string().map(T::from);
+        Ok(self.maybe(name, |node| node.texts("ids", each))?.unwrap_or_default())
     }
 
     /// An optional boolean.
@@ -247,12 +340,10 @@ impl<'a> Object<'a, '_> {
     /// An optional integer of up to 64 bits that may not be negative.
     pub fn long_count(&self, name: &str) -> Read<Option<u64>> {
         self.maybe(name, |node| {
-            let text = if node.text().starts_with('"') { node.string()? } else { Cow::Borrowed(node.text()) };
-            text.parse().or_else(|_| {
-                node.int32().and_then(|number| {
-                    u64::try_from(number).map_err(|_| node.expected("an integer of 0 or more"))
-                })
-            })
+            if let Some(number) = node.number().and_then(|text| text.parse().ok()) {
+                return Ok(number);
+            }
+            u64::try_from(node.int32()?).map_err(|_| node.expected("an integer of 0 or more"))
         })
     }
 
@@ -262,7 +353,7 @@ impl<'a> Object<'a, '_> {
     }
 
     /// The value under a name even when it is `null`; the last one where the name is repeated.
-    pub fn present(&self, name: &str) -> Option<&'a RawValue> {
+    pub fn present(&self, name: &str) -> Option<Raw<'a>> {
         self.raw(name)
     }
 
@@ -270,7 +361,9 @@ impl<'a> Object<'a, '_> {
     pub fn entries<T>(&self, mut each: impl FnMut(&str, Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
         self.fields
             .iter()
-            .map(|(name, raw)| each(name, Node::new(raw, &Path::Field(self.path, name))))
+            .map(|(name, raw)| {
+                each(name, Node { raw: *raw, path: &Path::Field(self.path, name), bounds: self.bounds })
+            })
             .collect()
     }
 
@@ -291,7 +384,7 @@ impl<'a> Object<'a, '_> {
         names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
     }
 
-    fn raw(&self, name: &str) -> Option<&'a RawValue> {
+    fn raw(&self, name: &str) -> Option<Raw<'a>> {
         self.fields.iter().rev().find(|(key, _)| same_name(key, name)).map(|(_, raw)| *raw)
     }
 }
@@ -324,107 +417,54 @@ fn parse_int32(text: &str) -> Option<i32> {
     fits.then_some(float as i32)
 }
 
-fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    use base64::engine::{DecodePaddingMode::Indifferent, GeneralPurpose, GeneralPurposeConfig};
-    const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
-        .with_decode_padding_mode(Indifferent)
-        .with_decode_allow_trailing_bits(true);
-    const STANDARD: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::STANDARD, LENIENT);
-    const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::URL_SAFE, LENIENT);
-    let engine = if text.contains(['-', '_']) { URL_SAFE } else { STANDARD };
-    engine.decode(text).ok()
+/// What stands between the brackets of an object or an array, one after another.
+struct Inside<'a> {
+    text: &'a str,
+    at: usize,
 }
 
-/// A string borrowed from the document where it holds no escapes.
-struct Text<'a>(Cow<'a, str>);
+impl<'a> Inside<'a> {
+    /// `None` where the value does not begin with this bracket.
+    fn of(text: &'a str, bracket: u8) -> Option<Self> {
+        (text.as_bytes().first() == Some(&bracket)).then_some(Self { text, at: 1 })
+    }
 
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor;
-        impl<'de> Visitor<'de> for TextVisitor {
-            type Value = Text<'de>;
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a string")
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
+    /// Where the next member or element begins.
+    fn next(&mut self) -> Option<usize> {
+        let bytes = self.text.as_bytes();
+        let at = lex::skip_space(bytes, self.at);
+        self.at = if lex::byte(bytes, at) == b',' { lex::skip_space(bytes, at + 1) } else { at };
+        (!matches!(lex::byte(bytes, self.at), b'}' | b']' | 0)).then_some(self.at)
+    }
+
+    /// How many members are still to come, up to one more than `most`. Nothing is taken.
+    fn count_names(&self, most: usize) -> usize {
+        let mut rest = Self { ..*self };
+        let mut count = 0;
+        while count <= most
+            && let Some(start) = rest.next()
+        {
+            rest.name(start);
+            rest.value();
+            count += 1;
         }
-        deserializer.deserialize_str(TextVisitor)
-    }
-}
-
-/// Why a list or an object was not read to its end.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stopped {
-    /// It is none.
-    Other,
-    /// It has more than may be kept.
-    TooMany,
-}
-
-/// Reads the members of an object, up to so many.
-struct Fields<'s>(&'s Cell<Stopped>);
-
-impl<'de> DeserializeSeed<'de> for Fields<'_> {
-    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Fields<'_> {
-    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("an object")
+        count
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut fields = Vec::with_capacity(8);
-        while let Some((key, raw)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
-            if fields.len() == MAX_MEMBERS {
-                self.0.set(Stopped::TooMany);
-                return Err(A::Error::custom("too many members"));
-            }
-            fields.push((key.0, raw));
-        }
-        Ok(fields)
-    }
-}
-
-/// Reads the elements of an array, up to so many.
-struct Elements<'s>(usize, &'s Cell<Stopped>);
-
-impl<'de> DeserializeSeed<'de> for Elements<'_> {
-    type Value = Vec<&'de RawValue>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Elements<'_> {
-    type Value = Vec<&'de RawValue>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("an array")
+    /// The name that begins here, in quotes. Its value is next.
+    fn name(&mut self, start: usize) -> &'a str {
+        let bytes = self.text.as_bytes();
+        let end = lex::string_end(bytes, start);
+        let colon = lex::skip_space(bytes, end);
+        self.at = lex::skip_space(bytes, colon + 1);
+        Raw::piece(self.text, start, end).get()
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-        let mut elements = Vec::new();
-        while let Some(raw) = sequence.next_element::<&'de RawValue>()? {
-            if elements.len() == self.0 {
-                self.1.set(Stopped::TooMany);
-                return Err(A::Error::custom("too many elements"));
-            }
-            elements.push(raw);
-        }
-        Ok(elements)
+    /// The value that is next.
+    fn value(&mut self) -> Raw<'a> {
+        let start = self.at;
+        self.at = lex::value_end(self.text.as_bytes(), start);
+        Raw::piece(self.text, start, self.at)
     }
 }
 
@@ -433,8 +473,7 @@ mod tests {
     use super::*;
 
     fn read<T>(text: &str, read: impl FnOnce(Node<'_, '_>) -> Read<T>) -> Read<T> {
-        let raw: &RawValue = serde_json::from_str(text).unwrap();
-        read(Node::new(raw, &Path::Root))
+        read(Node::new(Raw::parse_text(text).unwrap(), &Path::Root))
     }
 
     #[test]

@@ -6,6 +6,7 @@ use a2ad_protocol::{
     Event, Operation, Reply,
     dialect::v1,
     json::{
+        Raw,
         read::{Node, Path},
         write::Writer,
     },
@@ -14,7 +15,7 @@ use a2ad_protocol::{
 /// Every number as the double it is nearest to, everything else as it is.
 pub(crate) fn through_doubles(text: &str) -> String {
     let mut writer = Writer::new();
-    copy(&mut writer, Node::new(serde_json::from_str(text).unwrap(), &Path::Root));
+    copy(&mut writer, Node::new(Raw::parse_text(text).unwrap(), &Path::Root));
     String::from_utf8(writer.finish()).unwrap()
 }
 

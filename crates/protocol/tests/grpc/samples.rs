@@ -7,7 +7,10 @@ use a2ad_protocol::{
     Dialect, Event, Operation, Reply,
     dialect::{v1, v03_proto, v03_proto::operation::Address},
     grpc::Service,
-    json::read::{Node, Path},
+    json::{
+        Raw,
+        read::{Node, Path},
+    },
 };
 
 use crate::doubles;
@@ -32,7 +35,7 @@ fn check(service: Service, what: &str, method: &str, bytes: &[u8], json: &str) {
             let operation = service.decode_operation(kind(), bytes).unwrap_or_else(|e| panic!("{e}: {json}"));
             let expected = if what == "address" {
                 let method = v1::operation::method(kind());
-                v1::operation::decode(method, Some(serde_json::from_str(json).unwrap())).unwrap()
+                v1::operation::decode(method, Some(Raw::parse_text(json).unwrap())).unwrap()
             } else {
                 read_operation(service, method, json)
             };
@@ -63,7 +66,7 @@ fn check(service: Service, what: &str, method: &str, bytes: &[u8], json: &str) {
 }
 
 fn read_operation(service: Service, method: &str, json: &str) -> Operation {
-    let body = serde_json::from_str(json).unwrap();
+    let body = Raw::parse_text(json).unwrap();
     match service.dialect() {
         Dialect::V1 => v1::operation::decode(method, Some(body)).unwrap(),
         _ => {
@@ -74,7 +77,7 @@ fn read_operation(service: Service, method: &str, json: &str) -> Operation {
 }
 
 fn node(json: &str) -> Node<'_, 'static> {
-    Node::new(serde_json::from_str(json).unwrap(), &Path::Root)
+    Node::new(Raw::parse_text(json).unwrap(), &Path::Root)
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -4,11 +4,11 @@ use a2ad_protocol::{
     Dialect, Error, Event, Operation, OperationKind, Reply, Timestamp, Violation,
     dialect::{Frames, Leniency, Style, draft, v03},
     json::{
+        Raw,
         read::{Node, Path},
         write::Writer,
     },
 };
-use serde_json::value::RawValue;
 
 /// The dialects these tests are about.
 pub(crate) const DIALECTS: [Dialect; 2] = [Dialect::Draft, Dialect::V03];
@@ -78,6 +78,6 @@ pub(crate) fn written(write: impl FnOnce(&mut Writer)) -> String {
     String::from_utf8(writer.finish()).unwrap()
 }
 
-pub(crate) fn raw(text: &str) -> &RawValue {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+pub(crate) fn raw(text: &str) -> Raw<'_> {
+    Raw::parse_text(text).unwrap_or_else(|fault| panic!("{fault}: {text}"))
 }

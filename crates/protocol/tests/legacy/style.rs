@@ -4,9 +4,8 @@ use a2ad_protocol::{
     Content, Dialect, ErrorKind, Json, Operation, Part, Reply, Task, TaskState, TaskStatus,
     dialect::{Frames, Leniency, Style},
 };
-use serde_json::value::RawValue;
 
-use crate::codec::{DIALECTS, next_frames, written};
+use crate::codec::{DIALECTS, next_frames, raw, written};
 
 const FOLD: Style = Style { both_tags: false, cancelled: false, data_as_text: true };
 const AGENT_NATIVE: Style = Style { both_tags: true, cancelled: false, data_as_text: false };
@@ -55,8 +54,7 @@ fn canceled_has_another_spelling_where_the_house_wants_it() {
 
 #[test]
 fn a_send_without_an_id_passes_only_where_the_house_says_so() {
-    let params: &RawValue =
-        serde_json::from_str(r#"{"skill":"weather","message":{"city":"San Francisco"}}"#).unwrap();
+    let params = raw(r#"{"skill":"weather","message":{"city":"San Francisco"}}"#);
     let read = |leniency| Dialect::Draft.decode_operation_leniently("tasks/send", Some(params), leniency);
     let error = read(Leniency::default()).unwrap_err();
     assert_eq!((error.kind, &error.violations[0].field[..]), (ErrorKind::InvalidParams, "id"));

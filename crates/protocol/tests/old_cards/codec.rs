@@ -4,6 +4,7 @@ use a2ad_protocol::{
     AgentCard, Violation,
     dialect::{self, CardStyle, Dialect, draft, merged, v1, v03, v03_proto},
     json::{
+        Raw,
         read::{Node, Path},
         write::Writer,
     },
@@ -40,7 +41,7 @@ impl Form {
     }
 
     pub(crate) fn decode(self, text: &str) -> Result<AgentCard, Violation> {
-        let node = Node::new(serde_json::from_str(text).unwrap(), &Path::Root);
+        let node = Node::new(Raw::parse_text(text).unwrap(), &Path::Root);
         match self {
             Self::V1 => v1::card::decode(node),
             Self::V03 => v03::card::decode(node),
@@ -53,7 +54,7 @@ impl Form {
 
 /// Reads a stranger's card.
 pub(crate) fn read(text: &str) -> Result<(Dialect, AgentCard), Violation> {
-    dialect::read_card(Node::new(serde_json::from_str(text).unwrap(), &Path::Root))
+    dialect::read_card(Node::new(Raw::parse_text(text).unwrap(), &Path::Root))
 }
 
 pub(crate) fn sample(name: &str) -> String {

@@ -2,7 +2,10 @@
 
 use a2ad_protocol::{
     dialect::CardStyle,
-    json::read::{Node, Path},
+    json::{
+        Raw,
+        read::{Node, Path},
+    },
 };
 use proptest::{prelude::*, test_runner::Config};
 
@@ -56,7 +59,7 @@ fn problems(text: &str) -> String {
 /// The part of the schema that is about cards.
 fn card_schema() -> String {
     let schema = std::fs::read_to_string("tests/samples/draft/schema.json").unwrap();
-    let raw = serde_json::from_str(&schema).unwrap();
+    let raw = Raw::parse_text(&schema).unwrap();
     let definitions = Node::new(raw, &Path::Root)
         .object()
         .unwrap()

@@ -4,11 +4,11 @@ use a2ad_protocol::{
     Error, Event, Operation, OperationKind, Reply, Violation,
     dialect::v03_proto::{error, event, operation, operation::Address, reply},
     json::{
+        Raw,
         read::{Node, Path},
         write::Writer,
     },
 };
-use serde_json::value::RawValue;
 
 /// A request as the binding hands it over.
 pub(crate) fn read_operation(
@@ -60,6 +60,6 @@ fn written(write: impl FnOnce(&mut Writer)) -> String {
     String::from_utf8(writer.finish()).unwrap()
 }
 
-pub(crate) fn raw(text: &str) -> &RawValue {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+pub(crate) fn raw(text: &str) -> Raw<'_> {
+    Raw::parse_text(text).unwrap_or_else(|fault| panic!("{fault}: {text}"))
 }

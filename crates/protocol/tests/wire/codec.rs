@@ -4,11 +4,11 @@ use a2ad_protocol::{
     Error, Event, Operation, OperationKind, Reply, Timestamp, Violation,
     dialect::v1,
     json::{
+        Raw,
         read::{Node, Path},
         write::Writer,
     },
 };
-use serde_json::value::RawValue;
 
 /// The time every error object of these tests is written at.
 pub(crate) const NOW: &str = "2026-01-02T03:04:05.678Z";
@@ -59,6 +59,6 @@ pub(crate) fn written(write: impl FnOnce(&mut Writer)) -> String {
     String::from_utf8(writer.finish()).unwrap()
 }
 
-fn raw(text: &str) -> &RawValue {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+fn raw(text: &str) -> Raw<'_> {
+    Raw::parse_text(text).unwrap_or_else(|fault| panic!("{fault}: {text}"))
 }

@@ -1,9 +1,9 @@
 //! Sizes: what is large and still read, and what is too large and refused in words.
 
 use a2ad_protocol::{
-    Content, Error, ErrorKind, Event, Json, Operation, OperationKind, Part, Reply, Task, Violation,
+    Artifact, Content, Error, ErrorKind, Event, Json, Operation, OperationKind, Part, Reply, Task, Violation,
     dialect::v1::{self, message::MAX_PARTS},
-    json::{MAX_DEPTH, MAX_NODES},
+    json::{MAX_DEPTH, MAX_NODES, read::MAX_TEXT_BYTES},
     jsonrpc,
 };
 
@@ -92,6 +92,58 @@ fn a_value_too_deep_or_too_wide_names_its_field() {
     ];
     for (part, rest, field, problem) in cases {
         let Err(error) = send(&part, &rest) else { panic!("{field} is accepted") };
+        assert_eq!(error.violations, [Violation::new(field, problem)]);
+    }
+}
+
+#[test]
+fn strings_that_are_no_content_are_bounded_in_requests_only() {
+    let long = "x".repeat(MAX_TEXT_BYTES + 1);
+    // The length is that of the string, however many bytes it takes in the document.
+    let escaped = "\\u0078".repeat(MAX_TEXT_BYTES + 1);
+    let fits = "\\u0078".repeat(MAX_TEXT_BYTES);
+    let too_long = "expected at most 65536 bytes";
+    let send = |part: &str, rest: &str| {
+        let message = format!(r#"{{"messageId":"m","role":1,"parts":[{part}]}}"#);
+        read_operation("SendMessage", &format!(r#"{{"message":{message},{rest}}}"#))
+    };
+    let texts = format!(r#"["{}"]"#, vec!["x".repeat(1_000); 1_100].join("\",\""));
+    let cases = [
+        (String::new(), format!(r#""tenant":"{long}""#), "tenant", too_long),
+        (String::new(), format!(r#""tenant":"{escaped}""#), "tenant", too_long),
+        (String::new(), format!(r#""metadata":{{"skillId":"{long}"}}"#), "metadata.skillId", too_long),
+        (String::new(), format!(r#""{long}":1"#), "", "expected names of at most 65536 bytes"),
+        (format!(r#","filename":"{long}""#), r#""a":1"#.to_owned(), "message.parts[0].filename", too_long),
+        (
+            String::new(),
+            format!(r#""configuration":{{"acceptedOutputModes":{texts}}}"#),
+            "configuration.acceptedOutputModes",
+            "expected strings of at most 1048576 bytes in all",
+        ),
+    ];
+    for (part, rest, field, problem) in cases {
+        let Err(error) = send(&format!(r#"{{"text":"x"{part}}}"#), &rest) else {
+            panic!("{field} is accepted")
+        };
+        assert_eq!(error.violations, [Violation::new(field, problem)]);
+    }
+    let rest = format!(r#""tenant":"{fits}","metadata":{{"{long}":"{long}"}}"#);
+    assert!(send(&format!(r#"{{"text":"{long}"}}"#), &rest).is_ok(), "content is as long as it is");
+    let mut kept = task();
+    kept.artifacts = vec![Artifact { description: Some(long), ..Artifact::new("a", vec![Part::text("x")]) }];
+    let event = Event::Task(kept);
+    assert!(read_event(&write_event(&event)) == Ok(event), "what we wrote ourselves is read");
+}
+
+#[test]
+fn a_number_or_a_word_is_short() {
+    let long = "0".repeat(2_000);
+    let cases = [
+        (format!(r#"{{"id":"t","historyLength":1{long}}}"#), "historyLength", "expected a 32-bit integer"),
+        (format!(r#"{{"id":"t","historyLength":"{long}"}}"#), "historyLength", "expected a 32-bit integer"),
+    ];
+    for (params, field, problem) in cases {
+        let Err(error) = read_operation("GetTask", &params) else { panic!("{field} is accepted") };
         assert_eq!(error.violations, [Violation::new(field, problem)]);
     }
 }

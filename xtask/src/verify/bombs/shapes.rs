@@ -53,6 +53,8 @@ struct Send {
     data: &'static str,
     /// The member of a part that holds bytes, up to its text, and what closes it behind the text.
     bytes: (&'static str, &'static str),
+    /// The member of a part that holds a file's name, up to its value, and what closes it.
+    filename: (&'static str, &'static str),
     /// Where a webhook stands beside the message: up to its value, and what closes it.
     webhook: (&'static str, &'static str),
     /// The method that reads one task.
@@ -67,6 +69,7 @@ const SENDS: [Send; 3] = [
         lead: "",
         data: r#""data":"#,
         bytes: (r#""raw":""#, r#"""#),
+        filename: (r#""raw":"AA==","filename":"#, ""),
         webhook: (r#""configuration":{"taskPushNotificationConfig":"#, "}"),
         get: "GetTask",
     },
@@ -77,6 +80,7 @@ const SENDS: [Send; 3] = [
         lead: "",
         data: r#""kind":"data","data":"#,
         bytes: (r#""kind":"file","file":{"bytes":""#, r#""}"#),
+        filename: (r#""kind":"file","file":{"bytes":"AA==","name":"#, "}"),
         webhook: (r#""configuration":{"pushNotificationConfig":"#, "}"),
         get: "tasks/get",
     },
@@ -87,6 +91,7 @@ const SENDS: [Send; 3] = [
         lead: r#""id":"t-1","#,
         data: r#""type":"data","data":"#,
         bytes: (r#""type":"file","file":{"bytes":""#, r#""}"#),
+        filename: (r#""type":"file","file":{"bytes":"AA==","name":"#, "}"),
         webhook: (r#""pushNotification":"#, ""),
         get: "tasks/get",
     },
@@ -211,6 +216,11 @@ fn deep(bombs: &mut Vec<Bomb>, send: &Send) {
             let body = Body::repeated(head.as_str(), open, MEGA, "");
             bombs.push(send.bomb("depth", &format!("{place}: {what} never closed"), body));
         }
+        let body = Body::repeated(head.as_str(), "[", FULL, "");
+        bombs.push(send.bomb("depth", &format!("{place}: {FULL} arrays never closed"), body));
+        let closed = format!("{}{tail}", "]".repeat(FULL / 2));
+        let body = Body::repeated(head.as_str(), "[", FULL / 2, closed);
+        bombs.push(send.bomb("depth", &format!("{place}: {} arrays deep", FULL / 2), body));
     }
 }
 
@@ -299,6 +309,10 @@ fn long_texts(bombs: &mut Vec<Bomb>, send: &Send) {
         at("metadata", send.beside("metadata")),
         at("message.parts", send.parts()),
         at("a skill", send.beside("skill")),
+        at("metadata.skillId", pair(send.beside("metadata"), r#"{"skillId":"#, "}")),
+        at("a webhook", pair(send.webhook(), r#"{"url":"#, "}")),
+        at("a webhook's token", pair(send.webhook(), r#"{"url":"https://a.example","token":"#, "}")),
+        at("a file's name", send.part(send.filename.0, send.filename.1)),
     ];
     for (place, head, tail) in places {
         for (what, unit, end) in [
@@ -319,8 +333,14 @@ fn long_texts(bombs: &mut Vec<Bomb>, send: &Send) {
         let body = Body::repeated(head, unit, FULL / unit.len(), format!("{last}{tail}"));
         bombs.push(send.bomb("texts", &format!("base64 that {what}"), body));
     }
-    let body = Body::repeated("{\"", "k", FULL, "\":1}");
-    bombs.push(send.bomb("texts", "a name of 16 MiB", body));
+    let (head, tail) = around(send.method, &send.open(), "}");
+    for (what, unit) in [("letters", "k"), ("escapes", r"\u0000"), ("quotes", r#"\""#)] {
+        let times = FULL / unit.len();
+        let body = Body::repeated("{\"", unit, times, "\":1}");
+        bombs.push(send.bomb("texts", &format!("a name: {times} {what}"), body));
+        let body = Body::repeated(format!("{head}\""), unit, times, format!("\":1{tail}"));
+        bombs.push(send.bomb("texts", &format!("a parameter's name: {times} {what}"), body));
+    }
 }
 
 fn long_numbers(bombs: &mut Vec<Bomb>, send: &Send) {

@@ -16,19 +16,19 @@ use crate::{
         v1::message::MAX_PARTS,
     },
     json::{
-        read::{MAX_TEXTS, Node, Object, Read},
+        read::{Node, Object, Read},
         write::Writer,
     },
 };
 
 /// Reads a message; without a role it is the user's.
 pub fn decode(node: Node<'_, '_>) -> Read<Message> {
-    decode_said_by(node, Role::User)
+    decode_said_by(&node.object()?, Role::User)
 }
 
 /// Reads what an agent says about a status; without a role it is the agent's.
 pub(super) fn decode_of_agent(node: Node<'_, '_>) -> Read<Message> {
-    decode_said_by(node, Role::Agent)
+    decode_said_by(&node.object()?, Role::Agent)
 }
 
 /// Reads what a client sends: a message, or an object that is none of it and holds a skill's arguments.
@@ -37,7 +37,7 @@ pub(super) fn decode_sent(node: Node<'_, '_>) -> Read<Message> {
     let is_set = |name| object.present(name).is_some_and(|raw| raw.get() != "null");
     let is_list = |name| object.present(name).is_some_and(|raw| raw.get().starts_with('['));
     if is_set("role") || is_set("parts") || is_list("data") {
-        return decode(node);
+        return decode_said_by(&object, Role::User);
     }
     Ok(Message::new("", Role::User, vec![Part::data(node.any_object()?)]))
 }
@@ -60,14 +60,13 @@ pub fn encode(writer: &mut Writer, message: &Message, style: Style) {
     });
 }
 
-fn decode_said_by(node: Node<'_, '_>, silent: Role) -> Read<Message> {
-    let object = node.object()?;
+fn decode_said_by(object: &Object<'_, '_>, silent: Role) -> Read<Message> {
     let (metadata, note) = carrier::take_note(object.json_object("metadata")?, &NOTE, decode_note);
     let note = note.unwrap_or_default();
     Ok(Message {
         id: object.text("messageId")?.or(note.id).unwrap_or_default().into(),
         role: object.maybe("role", word::decode_role)?.unwrap_or(silent),
-        parts: decode_parts(&object)?,
+        parts: decode_parts(object)?,
         context_id: object.text("conversationId")?.map(ContextId::from),
         task_id: None,
         reference_task_ids: note.reference_task_ids,
@@ -112,8 +111,6 @@ fn decode_note(note: &Object<'_, '_>) -> Read<Note> {
     Ok(Note {
         id: note.text("messageId")?,
         extensions: note.texts("extensions")?,
-        reference_task_ids: note.list_up_to("referenceTaskIds", MAX_TEXTS, "ids", |node| {
-            node.filled_string().map(TaskId::from)
-        })?,
+        reference_task_ids: note.ids("referenceTaskIds")?,
     })
 }

@@ -1,15 +1,15 @@
 //! Operations: method names and their parameters, both ways.
 
-use serde_json::value::RawValue;
-
 use crate::{
     CancelTask, ContextId, Error, GetTask, Operation, OperationKind, PushConfigRef, SendMessage,
     SubscribeToTask, TaskId,
     dialect::{Leniency, Style, legacy::operation},
     json::{
+        Raw,
         read::{Node, Object, Path, Read},
         write::Writer,
     },
+    operation::decode_metadata,
 };
 
 use super::{message, push, task};
@@ -44,14 +44,14 @@ pub fn kind(method: &str) -> Option<OperationKind> {
 }
 
 /// Reads a request. Absent parameters equal an empty object.
-pub fn decode(method: &str, params: Option<&RawValue>) -> Result<Operation, Error> {
+pub fn decode(method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error> {
     decode_with(method, params, Leniency::default())
 }
 
 /// Reads a request, letting pass what the house does.
-pub fn decode_with(method: &str, params: Option<&RawValue>, leniency: Leniency) -> Result<Operation, Error> {
+pub fn decode_with(method: &str, params: Option<Raw<'_>>, leniency: Leniency) -> Result<Operation, Error> {
     let kind = kind(method).ok_or_else(|| operation::unknown(method, super::VERSION, &METHODS))?;
-    let node = Node::new(params.unwrap_or(operation::no_params()), &Path::Root);
+    let node = Node::new(params.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let object = node.object()?;
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(decode_send(&object, leniency)?),
@@ -121,7 +121,7 @@ fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage>
         history_length: decode_history_length(object)?,
         return_immediately: object.flag("async")?.unwrap_or_default(),
         push: object.maybe("pushNotification", |node| push::decode_config(node, task_id.as_ref()))?,
-        metadata: object.json_object("metadata")?,
+        metadata: decode_metadata(object)?,
         skill: object.text("skill")?,
         tenant: None,
         message: crate::Message { task_id, ..message },

@@ -16,6 +16,7 @@ use crate::{
         read::{Node, Object, Read},
         write::Writer,
     },
+    operation::MAX_ID_BYTES,
 };
 
 use super::message;
@@ -61,7 +62,13 @@ pub fn encode(writer: &mut Writer, task: &Task, style: Style) {
 /// Reads the id of a task. Some samples have a number there.
 pub(super) fn decode_id(node: Node<'_, '_>) -> Read<String> {
     let number = node.text().bytes().all(|byte| byte.is_ascii_digit());
-    if number { Ok(node.text().to_owned()) } else { node.filled_string() }
+    match node.text() {
+        id if number && id.len() > MAX_ID_BYTES => {
+            Err(node.expected(format_args!("at most {MAX_ID_BYTES} bytes")))
+        }
+        id if number => Ok(id.to_owned()),
+        _ => node.filled_string(),
+    }
 }
 
 /// Reads the status of an object and the object's metadata, which may know the state better.

@@ -7,6 +7,7 @@
 use crate::{
     Json,
     json::{
+        Raw,
         read::{Node, Object, Path, Read},
         write::Writer,
     },
@@ -56,8 +57,8 @@ pub(crate) fn take_member<T>(
     read: impl FnOnce(Node<'_, '_>) -> Option<T>,
 ) -> (Option<Json>, Option<T>) {
     let Some(json) = metadata else { return (None, None) };
-    let taken =
-        find(&json, name).and_then(|(value, rest)| read(Node::new(value, &Path::Root)).zip(Some(rest)));
+    let taken = find(&json, name)
+        .and_then(|(value, rest)| read(Node::new(value, &Path::Root).bounded()).zip(Some(rest)));
     match taken {
         Some((value, rest)) => (rest, Some(value)),
         None => (Some(json), None),
@@ -65,7 +66,7 @@ pub(crate) fn take_member<T>(
 }
 
 /// The value of a member and what the object is without it.
-fn find<'j>(json: &'j Json, name: &str) -> Option<(&'j serde_json::value::RawValue, Option<Json>)> {
+fn find<'j>(json: &'j Json, name: &str) -> Option<(Raw<'j>, Option<Json>)> {
     let text = json.as_str();
     let quoted = format!("\"{name}\":");
     if !text.contains(&quoted) {

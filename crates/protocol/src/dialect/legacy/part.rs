@@ -85,7 +85,7 @@ pub(crate) fn encode(writer: &mut Writer, part: &Part, tag: Tag, style: Style) {
 
 /// What the part says it holds; where it says nothing, the one member it has.
 fn decode_tag<'a>(object: &Object<'a, '_>) -> Read<Cow<'a, str>> {
-    let read = |node: Node<'a, '_>| match node.string() {
+    let read = |node: Node<'a, '_>| match node.word() {
         Ok(tag) if matches!(tag.as_ref(), "text" | "file" | "data") => Ok(tag),
         _ => Err(node.expected(TAGS)),
     };

@@ -8,7 +8,7 @@ use crate::{
 /// Reads a point in time; without a zone it is UTC.
 pub(crate) fn decode(node: Node<'_, '_>) -> Read<Timestamp> {
     node.timestamp().or_else(|violation| {
-        let text = node.string().map_err(|_| violation.clone())?;
+        let text = node.word().map_err(|_| violation.clone())?;
         Timestamp::parse(&format!("{text}Z")).ok_or(violation)
     })
 }

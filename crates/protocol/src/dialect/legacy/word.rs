@@ -33,7 +33,7 @@ pub(crate) fn role(role: Role) -> &'static str {
 
 /// Reads a role.
 pub(crate) fn decode_role(node: Node<'_, '_>) -> Read<Role> {
-    let word = node.string().map_err(|_| node.expected(ROLE))?;
+    let word = node.word().map_err(|_| node.expected(ROLE))?;
     ROLES.iter().find(|row| row.0 == word).map(|row| row.1).ok_or_else(|| node.expected(ROLE))
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn decode_state(node: Node<'_, '_>) -> Read<(TaskState, Option<String
 
 /// Reads the state of a filter, which must be one we know.
 pub(crate) fn decode_filter(node: Node<'_, '_>) -> Read<TaskState> {
-    node.string().ok().and_then(|word| by_word(&word)).ok_or_else(|| node.expected(STATE))
+    node.word().ok().and_then(|word| by_word(&word)).ok_or_else(|| node.expected(STATE))
 }
 
 /// The state of a word, with `_` for `-` and both spellings of canceled.

@@ -11,7 +11,7 @@ use crate::{
         v1::message::MAX_PARTS,
     },
     json::{
-        read::{MAX_TEXTS, Node, Object, Read},
+        read::{Node, Object, Read},
         write::Writer,
     },
 };
@@ -26,9 +26,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Message> {
         parts: object.need("parts", "at least one part", |node| part::decode_list(node, MAX_PARTS))?,
         context_id: object.text("contextId")?.map(ContextId::from),
         task_id: object.text("taskId")?.map(TaskId::from),
-        reference_task_ids: object.list_up_to("referenceTaskIds", MAX_TEXTS, "ids", |node| {
-            node.filled_string().map(TaskId::from)
-        })?,
+        reference_task_ids: object.ids("referenceTaskIds")?,
         extensions: object.texts("extensions")?,
         metadata: object.json_object("metadata")?,
     })
@@ -51,7 +49,7 @@ pub fn encode(writer: &mut Writer, message: &Message, style: Style) {
 
 /// Checks the kind of an object that says one.
 pub(super) fn decode_kind(object: &Object<'_, '_>, kind: &str) -> Read<()> {
-    let said = object.maybe("kind", |node| match node.string()?.as_ref() {
+    let said = object.maybe("kind", |node| match node.word()?.as_ref() {
         said if said == kind => Ok(()),
         _ => Err(node.expected(kind)),
     });

@@ -1,7 +1,5 @@
 //! Operations: method names and their parameters, both ways.
 
-use serde_json::value::RawValue;
-
 use crate::{
     CancelTask, ContextId, Error, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind,
     PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskState, Violation,
@@ -14,9 +12,11 @@ use crate::{
         v1::operation::MAX_PAGE_SIZE,
     },
     json::{
+        Raw,
         read::{Node, Object, Path, Read},
         write::Writer,
     },
+    operation::decode_metadata,
 };
 
 use super::{message, push};
@@ -49,14 +49,14 @@ pub fn has(method: &str) -> bool {
 }
 
 /// Reads a request. Absent parameters equal an empty object.
-pub fn decode(method: &str, params: Option<&RawValue>) -> Result<Operation, Error> {
+pub fn decode(method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error> {
     decode_with(method, params, Leniency::default())
 }
 
 /// Reads a request and lets pass what the house does.
-pub fn decode_with(method: &str, params: Option<&RawValue>, leniency: Leniency) -> Result<Operation, Error> {
+pub fn decode_with(method: &str, params: Option<Raw<'_>>, leniency: Leniency) -> Result<Operation, Error> {
     let kind = kind(method).ok_or_else(|| operation::unknown(method, super::VERSION, &METHODS))?;
-    let node = Node::new(params.unwrap_or(operation::no_params()), &Path::Root);
+    let node = Node::new(params.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let object = node.object()?;
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(decode_send(&object, leniency)?),
@@ -138,7 +138,7 @@ pub fn kind(method: &str) -> Option<OperationKind> {
 fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
     let (at_once, mut blocking) = (object.flag("async")?, None);
     let mut req = SendMessage {
-        metadata: object.json_object("metadata")?,
+        metadata: decode_metadata(object)?,
         skill: object.text("skill")?,
         ..SendMessage::new(object.need("message", "a message", message::decode)?)
     };

@@ -3,23 +3,20 @@
 //! Which verb and which path an operation has is the binding's business. It hands over the ids it found in the
 //! path and the pairs of the query as an [`Address`], decoded, and the body where there is one.
 
-use serde_json::value::RawValue;
-
 use crate::{
     CancelTask, ConfigId, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation, OperationKind,
     PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, Violation,
     dialect::{
         Leniency,
-        legacy::{
-            carrier,
-            operation::{maybe_count, no_params},
-        },
+        legacy::{carrier, operation::maybe_count},
         query,
     },
     json::{
+        Raw,
         read::{Node, Object, Path, Read},
         write::Writer,
     },
+    operation::decode_metadata,
 };
 
 pub use crate::rest::Address;
@@ -27,7 +24,7 @@ pub use crate::rest::Address;
 use super::{message, push, task};
 
 /// Reads a request.
-pub fn decode(kind: OperationKind, address: &Address, body: Option<&RawValue>) -> Result<Operation, Error> {
+pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> Result<Operation, Error> {
     decode_with(kind, address, body, Leniency::default())
 }
 
@@ -35,12 +32,12 @@ pub fn decode(kind: OperationKind, address: &Address, body: Option<&RawValue>) -
 pub fn decode_with(
     kind: OperationKind,
     address: &Address,
-    body: Option<&RawValue>,
+    body: Option<Raw<'_>>,
     leniency: Leniency,
 ) -> Result<Operation, Error> {
-    let body = Node::new(body.unwrap_or(no_params()), &Path::Root);
+    let body = Node::new(body.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let query = query::object(&address.query);
-    let query = Node::new(&query, &Path::Root).object()?;
+    let query = Node::new(&*query, &Path::Root).object()?;
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(decode_send(body, leniency)?),
         OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(body, leniency)?),
@@ -123,7 +120,7 @@ fn decode_send(node: Node<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
         }
     };
     let mut req = SendMessage {
-        metadata: object.json_object("metadata")?,
+        metadata: decode_metadata(&object)?,
         skill: object.text("skill")?,
         return_immediately: leniency.at_once,
         ..SendMessage::new(said)

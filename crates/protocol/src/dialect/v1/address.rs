@@ -2,13 +2,12 @@
 //!
 //! What is said twice must be the same: a task, a webhook or a tenant in the body or in the query is that of the path.
 
-use serde_json::value::RawValue;
-
 use crate::{
     CancelTask, Error, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfig,
     PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, Violation,
-    dialect::{legacy::operation::no_params, query},
+    dialect::query,
     json::{
+        Raw,
         read::{Node, Object, Path, Read},
         write::Writer,
     },
@@ -18,10 +17,10 @@ use crate::{
 use super::{operation, push, task};
 
 /// Reads a request.
-pub fn decode(kind: OperationKind, address: &Address, body: Option<&RawValue>) -> Result<Operation, Error> {
-    let body = Node::new(body.unwrap_or(no_params()), &Path::Root);
+pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> Result<Operation, Error> {
+    let body = Node::new(body.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let query = query::object(&address.query);
-    let query = Node::new(&query, &Path::Root).object()?;
+    let query = Node::new(&*query, &Path::Root).object()?;
     let at = At(address);
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(at.send(body)?),

@@ -1,10 +1,9 @@
 //! Stream frames: one object with exactly one of four members.
 
-use serde_json::value::RawValue;
-
 use crate::{
     Error, Event, Message, Task,
     json::{
+        Raw,
         read::{Node, Path, Read},
         write::Writer,
     },
@@ -31,8 +30,8 @@ pub fn decode(node: Node<'_, '_>) -> Read<Event> {
 
 /// Reads a frame from its bytes.
 pub fn decode_bytes(bytes: &[u8]) -> Result<Event, Error> {
-    let raw: &RawValue = serde_json::from_slice(bytes)
-        .map_err(|error| Error::new(crate::ErrorKind::Parse, format!("the frame is not JSON: {error}")))?;
+    let raw = Raw::parse(bytes)
+        .map_err(|fault| Error::new(crate::ErrorKind::Parse, format!("the frame is not JSON: {fault}")))?;
     Ok(decode(Node::new(raw, &Path::Root))?)
 }
 

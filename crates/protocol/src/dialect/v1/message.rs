@@ -1,11 +1,9 @@
 //! Messages and parts.
 
-use serde_json::value::RawValue;
-
 use crate::{
     Content, ContextId, Message, Part, Role, TaskId,
     json::{
-        read::{MAX_TEXTS, Node, Object, Path, Read},
+        read::{Node, Object, Path, Read},
         write::Writer,
     },
 };
@@ -25,9 +23,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Message> {
         parts: decode_parts(&object, MAX_PARTS)?,
         context_id: object.text("contextId")?.map(ContextId::from),
         task_id: object.text("taskId")?.map(TaskId::from),
-        reference_task_ids: object.list_up_to("referenceTaskIds", MAX_TEXTS, "ids", |node| {
-            node.filled_string().map(TaskId::from)
-        })?,
+        reference_task_ids: object.ids("referenceTaskIds")?,
         extensions: object.texts("extensions")?,
         metadata: object.json_object("metadata")?,
     })
@@ -83,14 +79,10 @@ fn decode_content(node: &Node<'_, '_>, object: &Object<'_, '_>) -> Read<Content>
         (Some(content), None) => Ok(content),
         (Some(_), Some(_)) => Err(node.expected("only one of text, raw, url, data")),
         (None, _) => match object.present("data") {
-            Some(null) => decode_null(null),
+            Some(null) => Node::new(null, &Path::Root).any().map(Content::Data),
             None => Err(node.expected("one of text, raw, url, data")),
         },
     }
-}
-
-fn decode_null(null: &RawValue) -> Read<Content> {
-    Node::new(null, &Path::Root).any().map(Content::Data)
 }
 
 fn encode_part(writer: &mut Writer, part: &Part) {

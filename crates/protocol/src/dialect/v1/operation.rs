@@ -1,14 +1,14 @@
 //! Operations: method names and their parameters, both ways.
 
-use serde_json::value::RawValue;
-
 use crate::{
     CancelTask, ConfigId, ContextId, Error, ErrorKind, GetExtendedCard, GetTask, ListTasks, Operation,
     OperationKind, PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId,
     json::{
+        Raw,
         read::{Node, Path, Read},
         write::Writer,
     },
+    operation::decode_metadata,
 };
 
 use super::{message, push, task};
@@ -42,10 +42,9 @@ pub fn kind(method: &str) -> Option<OperationKind> {
 }
 
 /// Reads a request. Absent parameters equal an empty object.
-pub fn decode(method: &str, params: Option<&RawValue>) -> Result<Operation, Error> {
+pub fn decode(method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error> {
     let kind = kind(method).ok_or_else(|| unknown(method))?;
-    let empty: &RawValue = serde_json::from_str("{}").expect("an empty object is JSON");
-    let node = Node::new(params.unwrap_or(empty), &Path::Root);
+    let node = Node::new(params.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(decode_send(node)?),
         OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(node)?),
@@ -109,7 +108,7 @@ pub(super) fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
         history_length: None,
         return_immediately: false,
         push: None,
-        metadata: object.json_object("metadata")?,
+        metadata: decode_metadata(&object)?,
         skill: object.text("skill")?,
         tenant: object.text("tenant")?,
     };

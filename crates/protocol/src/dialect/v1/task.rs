@@ -1,10 +1,9 @@
 //! Tasks, their status and artifacts.
 
-use serde_json::value::RawValue;
-
 use crate::{
     Artifact, Error, ErrorKind, Task, TaskState, TaskStatus,
     json::{
+        Raw,
         read::{Node, Path, Read},
         write::Writer,
     },
@@ -52,8 +51,8 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
 
 /// Reads a task from text.
 pub fn decode_str(text: &str) -> Result<Task, Error> {
-    let raw: &RawValue = serde_json::from_str(text)
-        .map_err(|error| Error::new(ErrorKind::Parse, format!("the task is not JSON: {error}")))?;
+    let raw = Raw::parse_text(text)
+        .map_err(|fault| Error::new(ErrorKind::Parse, format!("the task is not JSON: {fault}")))?;
     Ok(decode(Node::new(raw, &Path::Root))?)
 }
 

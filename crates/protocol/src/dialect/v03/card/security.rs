@@ -12,6 +12,7 @@ use std::{
 
 use crate::{
     json::{
+        Raw,
         read::{Node, Object, Read},
         write::Writer,
     },
@@ -142,7 +143,7 @@ pub(crate) fn can_be_said(scheme: &SecurityScheme) -> bool {
 /// `{"key":["scope"]}` or `{"schemes":{"key":{"list":["scope"]}}}`; a scheme may be called `schemes`.
 fn decode_requirement(node: Node<'_, '_>) -> Read<SecurityRequirement> {
     let object = node.object()?;
-    let is_map = |raw: &serde_json::value::RawValue| raw.get().starts_with('{');
+    let is_map = |raw: Raw<'_>| raw.get().starts_with('{');
     let schemes = if object.present("schemes").is_some_and(is_map) {
         decode_map(&object, "schemes", |node| {
             if node.is_null() { Ok(Vec::new()) } else { node.object()?.texts("list") }
