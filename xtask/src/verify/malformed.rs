@@ -13,6 +13,7 @@ mod envelope;
 mod judge;
 mod methods;
 mod params;
+mod rest;
 mod schema;
 mod values;
 
@@ -98,6 +99,7 @@ impl<'a> Clinic<'a> {
             self.method(method).await?;
         }
         self.door().await?;
+        rest::examine(&mut self).await?;
         if self.kept_task().await? != before {
             self.findings.push("the task that nobody may change has changed".to_owned());
         }
