@@ -64,13 +64,13 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
                 .array(&protocol.dialects, |out, one| out.string(name(&Generation::NAMES, *one)));
             out.text("errors", name(&ERROR_NAMES, protocol.errors));
             out.key("lenient_version").boolean(protocol.lenient_version);
-            out.key("blocking").boolean(protocol.blocking);
         });
         out.key("limits").object(|out| {
             out.key("max_body_bytes").int(whole(*max_body_bytes as u64));
             out.key("max_task_bytes").int(whole(limits.max_task));
             out.key("concurrent").int(whole(limits.concurrent as u64));
             out.key("run_time_ms").int(millis(limits.run_time));
+            out.key("wait_ms").int(millis(limits.wait.unwrap_or_default()));
         });
         out.key("agents").array(agents, |out, agent| out.object(|out| describe_agent(out, agent)));
     });

@@ -83,8 +83,6 @@ pub(crate) struct ProtocolConfig {
     pub(crate) errors: ErrorTable,
     /// A method of 1.0 without `A2A-Version` is served.
     pub(crate) lenient_version: bool,
-    /// A send of 0.2 or 0.3 that does not say whether to wait waits.
-    pub(crate) blocking: bool,
 }
 
 /// A generation of the protocol.

@@ -56,12 +56,12 @@ fn a_good_file_is_told_back() {
         dialects = ["1.0", "draft"]
         errors = "1.0.0"
         lenient_version = false
-        blocking = false
         [limits]
         max_body = "1MiB"
         max_task = "64KiB"
         concurrent = 3
         run_time = "10m"
+        wait = "30s"
         [skills.hello]
         builtin = "echo"
         description = "Says it again"
@@ -99,8 +99,8 @@ fn a_good_file_is_told_back() {
         r#""trusted_proxies":["10.0.0.0/8","::1/128"],"default_agent":"research"},"#,
         r#""store":{"url":"x.db","retention":{"max_age_ms":2000,"max_tasks":7}},"#,
         r#""card":{"style":"v1","max_age_ms":300000,"grpc_scheme":false},"#,
-        r#""protocol":{"dialects":["draft","1.0"],"errors":"1.0.0","lenient_version":false,"blocking":false},"#,
-        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"concurrent":3,"run_time_ms":600000},"#,
+        r#""protocol":{"dialects":["draft","1.0"],"errors":"1.0.0","lenient_version":false},"#,
+        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"concurrent":3,"run_time_ms":600000,"wait_ms":30000},"#,
         r#""agents":[{"id":"research","name":"Research","description":"Finds things","#,
         r#""skills":[{"id":"fx","description":"Converts amounts between currencies, at bundled rates of April 2025"},"#,
         r#"{"id":"hello","description":"Says it again"}],"#,
@@ -216,7 +216,7 @@ fn every_mistake_is_named_with_its_line_and_key() {
             "[protocol]\nlenient_version = \"yes\"\n",
             "2: protocol.lenient_version: expected true or false, not a text",
         ),
-        ("[protocol]\nblocking = 1\n", "2: protocol.blocking: expected true or false, not a number"),
+        ("[limits]\nwait = 5\n", "2: limits.wait: expected a text in quotes, not a number"),
         ("[limits]\nconcurent = 3\n", "2: limits.concurent: unknown key; did you mean concurrent?"),
         ("[limits]\nconcurrent = 0\n", "2: limits.concurrent: expected more than 0"),
         (

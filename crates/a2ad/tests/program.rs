@@ -229,6 +229,20 @@ async fn it_stops_in_good_order_when_it_is_told_to() {
 }
 
 #[tokio::test]
+async fn a_send_waits_no_longer_than_it_is_allowed_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = a2ad(folder.path(), &["--listen", ANY]);
+    command.env("A2AD_LIMITS__WAIT", "50ms");
+    let program = Program::start(command).await;
+    let client = program.client("slow-writer");
+    let waited = task(&client, Operation::SendMessage(send("the sea sections=6 delay=100ms", false))).await;
+    assert_eq!(waited.status.state, TaskState::Working, "{waited:?}");
+    let written = finished(&client, &waited.id).await;
+    assert_eq!(written.status.state, TaskState::Completed);
+    assert_eq!(sections(&written), all_sections(6));
+}
+
+#[tokio::test]
 async fn a_port_that_is_taken() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind(ANY).unwrap();

@@ -41,6 +41,9 @@ pub struct Limits {
     pub concurrent: usize,
     /// How long one turn may take.
     pub run_time: Duration,
+    /// How long a send waits for the outcome; after that it is answered with the task as it stands. `None` is as long
+    /// as the turn takes.
+    pub wait: Option<Duration>,
     /// How often a turn is tried in all.
     pub attempts: u32,
     /// How many bytes of log a task may have.
@@ -49,7 +52,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { concurrent: 256, run_time: Duration::from_secs(600), attempts: 6, max_task: 64 << 20 }
+        Self {
+            concurrent: 256,
+            run_time: Duration::from_secs(600),
+            wait: None,
+            attempts: 6,
+            max_task: 64 << 20,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ mod media;
 
 use engine::Hosted;
 use http::HeaderMap;
-use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage, dialect::Leniency};
+use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
 
 use crate::{
     respond,
@@ -47,11 +47,6 @@ pub(crate) fn operation(doors: &Doors, mount: &Mount<'_>, kind: OperationKind) -
         }
         _ => Ok(()),
     }
-}
-
-/// What the decoders are to let pass: what the house does, and what the server says about waiting.
-pub(crate) fn leniency(doors: &Doors, mount: &Mount<'_>) -> Leniency {
-    Leniency { at_once: !doors.spoken.blocking, ..mount.profile.leniency }
 }
 
 /// What is asked for as the house wants it, if it fits what the agent says of itself.

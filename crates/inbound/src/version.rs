@@ -17,13 +17,11 @@ pub struct Spoken {
     pub v1: bool,
     /// A method of 1.0 counts as 1.0 though the request does not name it.
     pub lenient_version: bool,
-    /// A send of 0.2 or 0.3 that does not say whether to wait for the outcome waits.
-    pub blocking: bool,
 }
 
 impl Default for Spoken {
     fn default() -> Self {
-        Self { draft: true, v03: true, v1: true, lenient_version: true, blocking: true }
+        Self { draft: true, v03: true, v1: true, lenient_version: true }
     }
 }
 

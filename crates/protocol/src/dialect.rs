@@ -120,8 +120,6 @@ pub struct Leniency {
     pub task_id_optional: bool,
     /// Clients of 0.3 may leave the message's id to the server.
     pub message_id_optional: bool,
-    /// A send of 0.2 or 0.3 that does not say whether to wait does not.
-    pub at_once: bool,
 }
 
 /// Reads a stranger's card, and tells the generation in whose form it is by the members it has. Each interface says

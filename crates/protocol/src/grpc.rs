@@ -28,9 +28,7 @@ mod generated {
 
 pub use status::{decode_status, encode_status, kind_of_code};
 
-use crate::{
-    Dialect, Error, ErrorKind, Event, Operation, OperationKind, Reply, Violation, dialect::Leniency,
-};
+use crate::{Dialect, Error, ErrorKind, Event, Operation, OperationKind, Reply, Violation};
 
 /// The descriptors of both services and of what they import, for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!("grpc/generated/descriptors.bin");
@@ -101,16 +99,6 @@ impl Service {
 
     /// Reads the request of an operation. What is wrong with it is named by the field, as in JSON.
     pub fn decode_operation(self, kind: OperationKind, body: &[u8]) -> Result<Operation, Error> {
-        self.decode_operation_leniently(kind, body, Leniency::default())
-    }
-
-    /// Reads the request of an operation and lets pass what the house does.
-    pub fn decode_operation_leniently(
-        self,
-        kind: OperationKind,
-        body: &[u8],
-        leniency: Leniency,
-    ) -> Result<Operation, Error> {
         match self {
             Self::V1 => {
                 let operation = v1::operation::decode(kind, body)?;
@@ -118,7 +106,7 @@ impl Service {
                 Ok(operation)
             }
             Self::V03 => {
-                let operation = v03::operation::decode(kind, body, leniency)?;
+                let operation = v03::operation::decode(kind, body)?;
                 operation.check_names(|field| v03::operation::field(kind, field))?;
                 Ok(operation)
             }

@@ -17,7 +17,6 @@ impl Config {
                 v03: speaks(Generation::V03),
                 v1: speaks(Generation::V1),
                 lenient_version: self.protocol.lenient_version,
-                blocking: self.protocol.blocking,
             },
             errors: self.protocol.errors,
             card: CardOptions {

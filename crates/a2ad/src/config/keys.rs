@@ -42,10 +42,12 @@ static RETENTION: Keys = Keys { served: &["max_age", "max_tasks", "keys"], later
 
 static CARD: Keys = Keys { served: &["style", "max_age", "grpc_scheme"], later: &["sign"] };
 
-static PROTOCOL: Keys = Keys { served: &["dialects", "errors", "lenient_version", "blocking"], later: &[] };
+static PROTOCOL: Keys = Keys { served: &["dialects", "errors", "lenient_version"], later: &[] };
 
-static LIMITS: Keys =
-    Keys { served: &["max_body", "max_task", "concurrent", "run_time"], later: &["rate", "max_hops"] };
+static LIMITS: Keys = Keys {
+    served: &["max_body", "max_task", "concurrent", "run_time", "wait"],
+    later: &["rate", "max_hops"],
+};
 
 static SKILL: Keys = Keys {
     served: &["builtin", "description", "tags", "examples"],

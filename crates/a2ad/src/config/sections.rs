@@ -88,7 +88,6 @@ pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
         dialects: Generation::NAMES.into_iter().map(|name| name.1).filter(spoken).collect(),
         errors: section.get("errors", |item| item.one_of(&ERROR_NAMES)).unwrap_or_default(),
         lenient_version: section.get("lenient_version", Item::boolean).unwrap_or(true),
-        blocking: section.get("blocking", Item::boolean).unwrap_or(true),
     }
 }
 
@@ -105,6 +104,8 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
         run_time: section
             .get("run_time", |item| values::some(values::duration(item)?))
             .unwrap_or(defaults.run_time),
+        // 0 is no limit.
+        wait: section.get("wait", values::duration).filter(|wait| !wait.is_zero()),
         max_task: section.get("max_task", size).unwrap_or(defaults.max_task),
         ..defaults
     };

@@ -39,8 +39,7 @@ pub(super) enum Thing {
 }
 
 /// Lets pass what some house does: what is explained need not be what a strict server takes.
-pub(super) const LENIENT: Leniency =
-    Leniency { task_id_optional: true, message_id_optional: true, at_once: false };
+pub(super) const LENIENT: Leniency = Leniency { task_id_optional: true, message_id_optional: true };
 
 /// Finds out what a document is.
 pub(super) fn recognise(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {

@@ -2,9 +2,10 @@
 //!
 //! Blocking, immediate and streaming answers are the same walk and differ only in how long one watches.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use protocol::{Event, Message, Reply, SendMessage, Task};
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     submit::{Submitted, Wait, submit},
@@ -29,7 +30,7 @@ pub(super) async fn send_message(engine: &Parts, call: Call, req: SendMessage) -
     let mut reply = match submitted.visibility {
         Visibility::Visible if wait == Wait::Not => at_once(submitted)?,
         // What is no task for anybody to see, or not yet, can only be waited for.
-        _ => settle(submitted).await?,
+        _ => settle(submitted, engine.runner.limits().wait).await?,
     };
     if let Reply::SentTask(task) = &mut reply {
         trim_history(task, history_length);
@@ -61,19 +62,31 @@ fn at_once(submitted: Submitted) -> Result<Reply> {
     Ok(Reply::SentTask(task))
 }
 
-/// Follows the task until its agent has answered or asks back.
-async fn settle(submitted: Submitted) -> Result<Reply> {
-    let Submitted { mut task, rest, watcher, .. } = submitted;
+/// Follows the task until its agent has answered or asks back, or until it has been waited for long enough: then the
+/// answer is the task as it stands. What may still turn out to be no task has no such end.
+async fn settle(submitted: Submitted, patience: Option<Duration>) -> Result<Reply> {
+    let Submitted { mut task, rest, watcher, visibility, .. } = submitted;
+    let deadline = patience.map(|patience| Instant::now() + patience);
+    let mut is_task = visibility == Visibility::Visible;
     if let Some(answered) = apply(&mut task, &rest)? {
         return Ok(answered.reply(task));
     }
     let mut watcher = watcher.ok_or_else(|| Error::Broken("a turn is open and nobody watches it".into()))?;
     loop {
-        match watcher.follow().await? {
+        let news = match deadline {
+            Some(deadline) if is_task => match timeout_at(deadline, watcher.follow()).await {
+                Ok(news) => news?,
+                Err(_) => return Ok(Reply::SentTask(task)),
+            },
+            _ => watcher.follow().await?,
+        };
+        match news {
             News::Entries(entries) => {
                 if let Some(answered) = apply(&mut task, &entries)? {
                     return Ok(answered.reply(task));
                 }
+                // Whatever an agent says first but a message makes a task.
+                is_task = true;
             }
             News::Gone => return Err(gone()),
             News::Cut => {

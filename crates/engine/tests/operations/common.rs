@@ -85,6 +85,12 @@ impl Setup {
         self
     }
 
+    /// How long a send waits.
+    pub(crate) fn wait(mut self, wait: Duration) -> Self {
+        self.limits.wait = Some(wait);
+        self
+    }
+
     /// Bytes of log per task.
     pub(crate) fn max_task(mut self, max_task: u64) -> Self {
         self.limits.max_task = max_task;

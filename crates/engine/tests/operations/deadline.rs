@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use protocol::TaskState;
+use protocol::{Reply, TaskState};
 
-use crate::common::{Setup, artifact, artifacts, ask, done, joined, say, stand_still, status_text, task};
+use crate::common::{
+    Setup, answer, artifact, artifacts, ask, done, joined, say, stand_still, status_text, task, working,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_takes_too_long_fails_and_its_agent_is_dropped() {
@@ -43,4 +45,35 @@ async fn each_turn_has_its_own_time_and_waiting_for_the_client_takes_none() {
     assert!(turn.time_left() > Duration::from_secs(590));
     turn.end(done());
     assert_eq!(task(joined(call).await.unwrap()).status.state, TaskState::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_send_that_has_waited_long_enough_is_answered_by_the_task_as_it_stands() {
+    for setup in [Setup::overlapping(), Setup::plain()] {
+        let _time = stand_still();
+        let mut house = setup.wait(Duration::from_secs(30)).open();
+        let call = house.send_aside(say("hello"));
+        let turn = house.stage.turn().await;
+        turn.say([working(), artifact("a", "kept")]);
+        house.store.until("report", 1).await;
+        tokio::time::advance(Duration::from_secs(31)).await;
+        let waited = task(joined(call).await.unwrap());
+        assert_eq!(waited.status.state, TaskState::Working);
+        assert_eq!(artifacts(&waited), [("a".into(), "kept".into())]);
+        // The work goes on.
+        turn.end(done());
+        house.store.until("finish", 1).await;
+        assert_eq!(house.get(&waited.id).await.unwrap().status.state, TaskState::Completed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_still_be_a_bare_answer_is_waited_for() {
+    let _time = stand_still();
+    let mut house = Setup::plain().wait(Duration::from_secs(30)).open();
+    let call = house.send_aside(say("hello"));
+    let turn = house.stage.turn().await;
+    tokio::time::advance(Duration::from_secs(60)).await;
+    turn.say([answer("hi")]);
+    assert!(matches!(joined(call).await.unwrap(), Reply::SentMessage(message) if message.text() == "hi"));
 }

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use hyper::body::Body as _;
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Operation, OperationKind, Violation,
-    dialect::{Leniency, v1},
+    dialect::v1,
     rest::{self, Address, Place},
 };
 
@@ -68,7 +68,7 @@ pub(crate) async fn handle(
         let body = read(doors, kind, head, incoming).await?;
         mount.check()?;
         admit::operation(doors, &mount, kind)?;
-        let operation = decode(kind, place, head.uri.query(), &body, admit::leniency(doors, &mount))?;
+        let operation = decode(kind, place, head.uri.query(), &body)?;
         auth::check_tenant(operation.tenant())?;
         let operation = admit::request(doors, &mount, place.dialect, &head.headers, operation)?;
         line.about(&operation);
@@ -127,10 +127,9 @@ fn decode(
     place: &Place<'_>,
     query: Option<&str>,
     body: &[u8],
-    leniency: Leniency,
 ) -> Result<Operation, Error> {
     let address = Address::read(place, query)?;
-    place.dialect.decode_request_leniently(kind, &address, rest::document(body)?, leniency)
+    place.dialect.decode_request(kind, &address, rest::document(body)?)
 }
 
 /// What an answer is called: 1.0.1 has a name of its own for it, unless the client speaks of plain JSON; in 1.0.0 it is

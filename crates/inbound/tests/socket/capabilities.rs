@@ -4,7 +4,7 @@ use a2ad_inbound::{Door, ExtendedCard, Profile};
 use protocol::{ErrorKind, ErrorTable, Json, model::AgentExtension};
 
 use crate::common::{
-    Answer, Server, Setup, member, request, said,
+    Answer, Server, Setup, request, said,
     tongue::{Client, Tongue, Words},
 };
 
@@ -277,41 +277,6 @@ async fn a_body_of_another_type_is_told_as_the_edition_of_the_errors_has_it() {
             "{}",
             refused.body
         );
-    }
-}
-
-#[tokio::test]
-async fn a_send_of_0_3_that_does_not_say_waits_unless_the_server_says_otherwise() {
-    let send = |configuration: &str| {
-        format!(
-            r#"{{"message":{{"kind":"message","messageId":"m","role":"user","parts":[{{"kind":"text","text":"delete it"}}]}}{configuration}}}"#
-        )
-    };
-    for (blocking, unsaid) in [(true, "input-required"), (false, "working")] {
-        let server = Setup::with(|doors| doors.spoken.blocking = blocking).open().await;
-        for (configuration, state) in [
-            ("", unsaid),
-            (r#","configuration":{"historyLength":1}"#, unsaid),
-            (r#","configuration":{"blocking":true}"#, "input-required"),
-            (r#","configuration":{"blocking":false}"#, "working"),
-            (r#","async":false"#, "input-required"),
-            (r#","async":true"#, "working"),
-        ] {
-            let answer = server.post("/a2a/approver", &request("message/send", &send(configuration))).await;
-            assert_eq!(member(&answer.body, "state"), state, "{blocking} {configuration}: {}", answer.body);
-        }
-        // The other generations say what saying nothing means.
-        for (method, params) in [
-            ("SendMessage", said("delete it", "")),
-            (
-                "tasks/send",
-                r#"{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"delete it"}]}}"#.into(),
-            ),
-        ] {
-            let answer = server.post("/a2a/approver", &request(method, &params)).await;
-            let waited = answer.body.contains("INPUT_REQUIRED") || answer.body.contains("input-required");
-            assert!(waited, "{method}: {}", answer.body);
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     rest::Address,
 };
 
-use super::{Dialect, Leniency, Style, v1, v03_proto};
+use super::{Dialect, Style, v1, v03_proto};
 
 impl Dialect {
     /// Reads an HTTP+JSON request. An absent body equals an empty object.
@@ -20,19 +20,8 @@ impl Dialect {
         address: &Address,
         body: Option<Raw<'_>>,
     ) -> Result<Operation, Error> {
-        self.decode_request_leniently(kind, address, body, Leniency::default())
-    }
-
-    /// Reads an HTTP+JSON request and lets pass what the house does.
-    pub fn decode_request_leniently(
-        self,
-        kind: OperationKind,
-        address: &Address,
-        body: Option<Raw<'_>>,
-        leniency: Leniency,
-    ) -> Result<Operation, Error> {
         let operation = match self {
-            Self::V03Proto => v03_proto::operation::decode_with(kind, address, body, leniency),
+            Self::V03Proto => v03_proto::operation::decode(kind, address, body),
             Self::V1 => v1::address::decode(kind, address, body),
             Self::Draft | Self::V03 => {
                 let text = format!("{} has no HTTP+JSON binding; use JSON-RPC", self.name());

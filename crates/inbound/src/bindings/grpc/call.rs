@@ -67,8 +67,7 @@ pub(super) async fn handle(
         check_encoding(&head.headers)?;
         let reading = async {
             let bytes = message::read(incoming, doors.max_body_bytes).await?;
-            let leniency = admit::leniency(doors, &root);
-            let operation = service.decode_operation_leniently(kind, &bytes, leniency)?;
+            let operation = service.decode_operation(kind, &bytes)?;
             let agent = address::agent(&head.headers, &operation)?;
             Ok::<_, Refusal>(Wanted { kind, operation, agent, deadline })
         };

@@ -136,10 +136,10 @@ pub fn kind(method: &str) -> Option<OperationKind> {
 }
 
 fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
-    let (at_once, mut blocking) = (object.flag("async")?, None);
     let mut req = SendMessage {
         metadata: decode_metadata(object)?,
         skill: object.text("skill")?,
+        return_immediately: object.flag("async")?.unwrap_or_default(),
         ..SendMessage::new(object.need("message", "a message", message::decode)?)
     };
     if req.message.id.as_str().is_empty() && !leniency.message_id_optional {
@@ -152,18 +152,13 @@ fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage>
         let object = node.object()?;
         req.accepted_output_modes = object.texts("acceptedOutputModes")?;
         req.history_length = decode_history_length(&object)?;
-        blocking = object.flag("blocking")?;
+        req.return_immediately |= object.flag("blocking")? == Some(false);
         req.push = object.maybe("pushNotificationConfig", push::decode_config)?;
         if req.skill.is_none() {
             req.skill = object.text("skillId")?;
         }
         Ok(())
     })?;
-    req.return_immediately = match (at_once, blocking) {
-        (Some(true), _) | (_, Some(false)) => true,
-        (None, None) => leniency.at_once,
-        _ => false,
-    };
     Ok(req)
 }
 

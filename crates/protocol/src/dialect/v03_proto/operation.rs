@@ -7,7 +7,6 @@ use crate::{
     CancelTask, ConfigId, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation, OperationKind,
     PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, Violation,
     dialect::{
-        Leniency,
         legacy::{carrier, operation::maybe_count},
         query,
     },
@@ -25,22 +24,12 @@ use super::{message, push, task};
 
 /// Reads a request.
 pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> Result<Operation, Error> {
-    decode_with(kind, address, body, Leniency::default())
-}
-
-/// Reads a request and lets pass what the house does.
-pub fn decode_with(
-    kind: OperationKind,
-    address: &Address,
-    body: Option<Raw<'_>>,
-    leniency: Leniency,
-) -> Result<Operation, Error> {
     let body = Node::new(body.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let query = query::object(&address.query);
     let query = Node::new(&*query, &Path::Root).object()?;
     let operation = match kind {
-        OperationKind::SendMessage => Operation::SendMessage(decode_send(body, leniency)?),
-        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(body, leniency)?),
+        OperationKind::SendMessage => Operation::SendMessage(decode_send(body)?),
+        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(body)?),
         OperationKind::GetTask => Operation::GetTask(GetTask {
             id: task_id(address)?,
             history_length: decode_history_length(&query)?,
@@ -110,7 +99,7 @@ pub fn encode(writer: &mut Writer, operation: &Operation) {
     }
 }
 
-fn decode_send(node: Node<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
+fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
     let object = node.object()?;
     let said = match object.maybe("message", message::decode)? {
         Some(said) => said,
@@ -122,7 +111,6 @@ fn decode_send(node: Node<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
     let mut req = SendMessage {
         metadata: decode_metadata(&object)?,
         skill: object.text("skill")?,
-        return_immediately: leniency.at_once,
         ..SendMessage::new(said)
     };
     if req.message.id.as_str().is_empty() {
@@ -132,7 +120,8 @@ fn decode_send(node: Node<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
         let object = node.object()?;
         req.accepted_output_modes = object.texts("acceptedOutputModes")?;
         req.history_length = decode_history_length(&object)?;
-        req.return_immediately = object.flag("blocking")?.map_or(leniency.at_once, |blocking| !blocking);
+        // Who says nothing waits.
+        req.return_immediately = object.flag("blocking")? == Some(false);
         req.push = match object.maybe("pushNotification", push::decode_bare)? {
             None => object.maybe("pushNotificationConfig", push::decode_bare)?,
             named => named,

@@ -5,12 +5,9 @@ use prost::Message as _;
 use crate::{
     CancelTask, Error, GetExtendedCard, GetTask, Operation, OperationKind, PushConfigQuery, PushConfigRef,
     SendMessage, SubscribeToTask, Violation,
-    dialect::{
-        Leniency,
-        v03_proto::{
-            message::MAX_PARTS,
-            operation::{least, with_skill},
-        },
+    dialect::v03_proto::{
+        message::MAX_PARTS,
+        operation::{least, with_skill},
     },
     grpc::{
         Service,
@@ -57,14 +54,10 @@ const CONFIG: &[Bound] = &[Bound::Inside {
 }];
 
 /// Reads a request.
-pub(in crate::grpc) fn decode(
-    kind: OperationKind,
-    body: &[u8],
-    leniency: Leniency,
-) -> Result<Operation, Error> {
+pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Operation, Error> {
     Ok(match kind {
-        OperationKind::SendMessage => Operation::SendMessage(decode_send(body, leniency)?),
-        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(body, leniency)?),
+        OperationKind::SendMessage => Operation::SendMessage(decode_send(body)?),
+        OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(body)?),
         OperationKind::GetTask => {
             let req: pb::GetTaskRequest = message(body)?;
             Operation::GetTask(GetTask {
@@ -156,13 +149,12 @@ pub(in crate::grpc) fn field(kind: OperationKind, field: &'static str) -> &'stat
     }
 }
 
-fn decode_send(body: &[u8], leniency: Leniency) -> Result<SendMessage, Error> {
+fn decode_send(body: &[u8]) -> Result<SendMessage, Error> {
     wire::check(body, SEND)?;
     let req: pb::SendMessageRequest = message(body)?;
     let path = &Path::Root;
     let mut send = SendMessage {
         metadata: object(req.metadata, path, "metadata")?,
-        return_immediately: leniency.at_once,
         ..SendMessage::new(need(req.request, path, "message", "a message", messages::decode)?)
     };
     if send.message.id.as_str().is_empty() {
@@ -171,7 +163,7 @@ fn decode_send(body: &[u8], leniency: Leniency) -> Result<SendMessage, Error> {
     maybe(req.configuration, path, "configuration", |configuration, path| {
         send.accepted_output_modes = configuration.accepted_output_modes;
         send.history_length = history_length(configuration.history_length, path)?;
-        // A flag that is not set cannot be told from one that is absent.
+        // Who says nothing at all waits.
         send.return_immediately = !configuration.blocking;
         send.push = maybe(configuration.push_notification, path, "pushNotification", push::decode_bare)?;
         Ok(())
