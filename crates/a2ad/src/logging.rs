@@ -1,10 +1,11 @@
 //! What the program says while it runs: lines for a person on a terminal, JSON for everything else, on stderr.
 //!
 //! `A2AD_LOG` says how much, in the words of `tracing-subscriber`'s `EnvFilter`: `debug`, `warn`, `a2ad::call=off`.
-//! Where it says nothing, it is `info`. One line for each call, `info` of the target `a2ad::call`, belongs to that on a
-//! terminal only: a person who tries things out wants to see each call, while a server under load would spend a tenth
-//! of its time to fill a disk with what its metrics say better. A service that wants them says `A2AD_LOG=info`.
-//! No line holds a message or a credential.
+//! Where it says nothing, it is `info`, to which one line for each call belongs, of the target `a2ad::call`. No line
+//! holds a message or a credential.
+
+mod json;
+mod lines;
 
 use std::{fmt, io::IsTerminal as _};
 
@@ -14,36 +15,45 @@ use tracing_subscriber::{
     fmt::{format::Writer, time::FormatTime},
 };
 
+use self::{json::Json, lines::Lines};
+
 /// The variable that says how much is logged.
 const VARIABLE: &str = "A2AD_LOG";
-/// On a terminal.
-const FOR_PEOPLE: &str = "info";
-/// Everywhere else.
-const FOR_MACHINES: &str = "info,a2ad::call=warn";
+const USUAL: &str = "info";
+/// The target of the lines of calls.
+const CALLS: &str = "a2ad::call";
+
+static LINES: Lines = Lines::new();
 
 /// Logs from now on as the program does. Keeps what is there if the process logs already.
 pub fn start() {
     let terminal = std::io::stderr().is_terminal();
-    let usual = if terminal { FOR_PEOPLE } else { FOR_MACHINES };
     let asked = std::env::var(VARIABLE).ok().filter(|asked| !asked.trim().is_empty());
     let (filter, wrong) = match asked.map(EnvFilter::try_new) {
-        None => (EnvFilter::new(usual), None),
+        None => (EnvFilter::new(USUAL), None),
         Some(Ok(filter)) => (filter, None),
-        Some(Err(error)) => (EnvFilter::new(usual), Some(error)),
+        Some(Err(error)) => (EnvFilter::new(USUAL), Some(error)),
     };
-    // Whoever closes our stderr loses the lines and nothing else: complaining there about it would panic.
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(&LINES);
     let started = if terminal {
         builder.compact().with_target(false).with_timer(TimeOfDay(Clock::system())).try_init()
     } else {
-        builder.json().flatten_event(true).try_init()
+        builder.event_format(Json(Clock::system())).try_init()
     };
-    if let (Ok(()), Some(error)) = (started, wrong) {
-        tracing::warn!(%error, "{VARIABLE} is not understood; logging {usual}");
+    if started.is_err() {
+        return;
     }
+    if let Err(error) = LINES.start() {
+        tracing::warn!(%error, "no thread for the log; its lines leave late");
+    }
+    if let Some(error) = wrong {
+        tracing::warn!(%error, "{VARIABLE} is not understood; logging {USUAL}");
+    }
+}
+
+/// Writes what still waits to be written. Lines of calls wait a few milliseconds; everything else does not.
+pub(crate) fn flush() {
+    LINES.flush();
 }
 
 /// Hours, minutes and seconds in UTC: a person knows the day.

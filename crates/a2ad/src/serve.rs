@@ -7,7 +7,7 @@ use inbound::{Options, listen};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{banner::Banner, server::Server};
+use crate::{banner::Banner, logging, server::Server};
 
 /// How long runs may go on after the process is told to stop.
 const GRACE: Duration = Duration::from_secs(25);
@@ -117,11 +117,13 @@ pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Resu
     if let Some(failure) = failed {
         // Whoever waits for a commit has been told that there is none; give those answers a moment to leave.
         let _ = tokio::time::timeout(LAST_WORDS, serving).await;
+        logging::flush();
         return Err(failure);
     }
     tracing::info!("stopping: no new work, streams end, runs may finish");
     // Connections go on until the runs they wait for have ended or have been let go.
     tokio::join!(server.drain(GRACE), serving);
+    logging::flush();
     Ok(())
 }
 

@@ -347,13 +347,18 @@ async fn each_call_has_a_line_that_tells_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn a_machine_is_told_of_calls_only_when_it_asks() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = Program::start(a2ad(folder.path(), None)).await;
-    program.post("/a2a/echo", &send("SendMessage", "hello")).await;
-    let rest = program.stop().await;
-    assert!(rest.iter().all(|line| Json::parse(line).is_ok() && !line.contains("a2ad::call")), "{rest:?}");
-    assert!(rest.iter().any(|line| line.contains("stopping")), "{rest:?}");
+async fn the_last_calls_are_told_before_the_program_ends_unless_nobody_wants_to_know() {
+    for (log, told) in [(None, 3), (Some("info,a2ad::call=off"), 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = Program::start(a2ad(folder.path(), log)).await;
+        for _ in 0..3 {
+            program.post("/a2a/echo", &send("SendMessage", "hello")).await;
+        }
+        let rest = program.stop().await;
+        assert!(rest.iter().all(|line| Json::parse(line).is_ok()), "{rest:?}");
+        assert!(rest.iter().any(|line| line.contains("stopping")), "{rest:?}");
+        assert_eq!(rest.iter().filter(|line| line.contains("a2ad::call")).count(), told, "{rest:?}");
+    }
 }
 
 #[tokio::test]
