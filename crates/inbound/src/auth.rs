@@ -12,7 +12,7 @@ pub(crate) const DEFAULT_TENANT: &str = "default";
 /// Refuses a tenant that is not here.
 pub(crate) fn check_tenant(tenant: Option<&str>) -> Result<(), Error> {
     match tenant {
-        None | Some(DEFAULT_TENANT) => Ok(()),
+        None | Some("" | DEFAULT_TENANT) => Ok(()),
         Some(tenant) => {
             let shown: String = tenant.chars().take(64).collect();
             let text = format!("there is no tenant {shown:?} here; leave it out");

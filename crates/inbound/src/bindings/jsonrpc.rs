@@ -10,7 +10,7 @@ use protocol::{
 
 use crate::{
     admit::{self, extensions},
-    body,
+    auth, body,
     choose::{Asked, Choice, Refused},
     perform::perform,
     respond::{self, Envelope, Reader},
@@ -104,6 +104,7 @@ async fn decode(
         }
     };
     let operation = decode(*dialect)?;
+    auth::check_tenant(operation.tenant())?;
     admit::request(doors, mount, *dialect, headers, operation)
 }
 

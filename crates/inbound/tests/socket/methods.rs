@@ -140,3 +140,19 @@ async fn a_repeated_message_is_answered_as_before_and_says_so() {
     assert_eq!(first.body, second.body);
     assert_eq!((first.header("a2ad-replayed"), second.header("a2ad-replayed")), (None, Some("true")));
 }
+
+#[tokio::test]
+async fn a_tenant_that_is_not_here_is_told() {
+    let server = Server::open().await;
+    let send = |tenant: &str| {
+        let message = said("hi", "");
+        request("SendMessage", &format!(r#"{{"tenant":"{tenant}",{}"#, &message[1..]))
+    };
+    for tenant in ["", "default"] {
+        let answer = server.post("/a2a/echo", &send(tenant)).await;
+        assert!(answer.body.contains("TASK_STATE_COMPLETED"), "{tenant}: {}", answer.body);
+    }
+    let answer = server.post("/a2a/echo", &send("acme")).await;
+    assert_eq!((answer.status, member(&answer.body, "reason").as_str()), (404, "AGENT_DISABLED"));
+    assert!(answer.body.contains(r#"there is no tenant \"acme\" here"#), "{}", answer.body);
+}

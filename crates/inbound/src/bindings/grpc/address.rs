@@ -41,7 +41,7 @@ pub(super) fn of(agent: &str) -> String {
 
 /// The agent of a tenant, if there is such a tenant; no agent is the default one.
 fn known<'a>(tenant: &str, agent: &'a str) -> Result<Option<&'a str>, Error> {
-    auth::check_tenant(Some(tenant).filter(|tenant| !tenant.is_empty())).map_err(|error| {
+    auth::check_tenant(Some(tenant)).map_err(|error| {
         let message = format!("{}, or name an agent as in \"{DEFAULT_TENANT}/echo\"", error.message);
         Error { message, ..error }
     })?;
