@@ -4,6 +4,7 @@
 //! path, and how a stream is framed, is the binding's business.
 
 mod card;
+mod fault;
 mod packed;
 mod read;
 mod security;
@@ -163,8 +164,7 @@ impl Service {
 
 /// Reads one message, whatever its fields say.
 fn message<M: prost::Message + prost::Name + Default>(body: &[u8]) -> Result<M, Error> {
-    M::decode(body)
-        .map_err(|error| Violation::new("", format_args!("expected {}: {error}", M::full_name())).into())
+    M::decode(body).map_err(|_| fault::of(&M::full_name(), body).into())
 }
 
 /// The refusal to read the answer of an operation that streams.

@@ -152,6 +152,7 @@ fn entries(bytes: &[u8]) -> Reading<Vec<(&[u8], &[u8])>> {
             match field? {
                 (1, Payload::Bytes(bytes)) => name = bytes,
                 (2, Payload::Bytes(bytes)) => value = bytes,
+                (1 | 2, _) => return Err(Malformed.into()),
                 _ => {}
             }
         }

@@ -1,7 +1,8 @@
 //! The wire format by itself: fields and their payloads, without knowing the message.
 //!
-//! Two readers need that: values of any shape are turned into text without a tree between ([`super::values`]), and
-//! the elements of a request are counted before any is kept. Two bytes on the wire can become hundreds in memory.
+//! Three readers need that: values of any shape are turned into text without a tree between ([`super::values`]), the
+//! elements of a request are counted before any is kept, because two bytes on the wire can become hundreds in memory,
+//! and what is wrong with a message is looked for field by field ([`super::fault`]).
 
 use crate::{
     Violation,
@@ -30,18 +31,24 @@ impl<'a> Fields<'a> {
         Self(message)
     }
 
-    fn field(&mut self) -> Result<(u32, Payload<'a>), Malformed> {
-        let (number, kind) = self.key()?;
-        Ok((number, self.payload(kind)?))
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    fn key(&mut self) -> Result<(u32, u8), Malformed> {
+    fn field(&mut self) -> Result<(u32, Payload<'a>), Malformed> {
+        let (number, kind) = self.key()?;
+        Ok((number, self.payload(kind, number)?))
+    }
+
+    /// The number of the next field and how the wire calls its kind.
+    pub(super) fn key(&mut self) -> Result<(u32, u8), Malformed> {
         let key = u32::try_from(self.varint()?).map_err(|_| Malformed)?;
         let (number, kind) = (key >> 3, (key & 7) as u8);
         if number == 0 { Err(Malformed) } else { Ok((number, kind)) }
     }
 
-    fn payload(&mut self, kind: u8) -> Result<Payload<'a>, Malformed> {
+    /// What stands behind the key of a field of this kind and number.
+    pub(super) fn payload(&mut self, kind: u8, number: u32) -> Result<Payload<'a>, Malformed> {
         Ok(match kind {
             0 => Payload::Varint(self.varint()?),
             1 => Payload::Fixed64(*self.take(8)?.first_chunk().ok_or(Malformed)?),
@@ -49,21 +56,23 @@ impl<'a> Fields<'a> {
                 let length = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
                 Payload::Bytes(self.take(length)?)
             }
-            3 => self.skip_group()?,
+            3 => self.skip_group(number)?,
             5 => self.take(4).map(|_| Payload::Other)?,
             _ => return Err(Malformed),
         })
     }
 
     /// Goes past a group and the groups in it, however deep.
-    fn skip_group(&mut self) -> Result<Payload<'a>, Malformed> {
-        let mut open = 1usize;
-        while open > 0 {
-            match self.key()?.1 {
-                3 => open += 1,
-                4 => open -= 1,
-                kind => {
-                    self.payload(kind)?;
+    fn skip_group(&mut self, number: u32) -> Result<Payload<'a>, Malformed> {
+        let mut open = vec![number];
+        while let Some(&last) = open.last() {
+            match self.key()? {
+                (number, 3) => open.push(number),
+                (number, 4) if number == last => {
+                    open.pop();
+                }
+                (number, kind) => {
+                    self.payload(kind, number)?;
                 }
             }
         }
