@@ -73,7 +73,7 @@ impl Front {
     async fn answer(&self, req: Request) -> Response {
         let Inner { own, table } = &*self.0;
         let Some(Own { doors, grpc }) = own else { return Box::pin(routed(table, req)).await };
-        if grpc::is_grpc(req.headers()) {
+        if grpc::is_grpc(&req) {
             return Box::pin(grpc.handle(req)).await;
         }
         if req.method() == Method::POST {

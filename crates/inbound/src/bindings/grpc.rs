@@ -1,8 +1,9 @@
 //! gRPC, on the same port as everything else.
 //!
-//! What says that it is gRPC is taken out of the way of all other routes, so whatever becomes of it, it is answered as
-//! gRPC. The protocol's services are dispatched by hand: a request is one message that a codec of `protocol` reads, so
-//! nothing between the socket and the codec is generated or copied. Health and reflection are tonic's.
+//! What is gRPC, by its type or by its path, is taken out of the way of all other routes, so whatever becomes of it, it
+//! is answered as gRPC. The protocol's services are dispatched by hand: a request is one message that a codec of
+//! `protocol` reads, so nothing between the socket and the codec is generated or copied. Health and reflection are
+//! tonic's.
 
 mod address;
 mod call;
@@ -28,10 +29,26 @@ use crate::routes::Doors;
 /// Every content type of gRPC begins with this.
 const CONTENT_TYPE: &[u8] = b"application/grpc";
 
-/// Whether a request says that it is gRPC.
-pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.as_bytes().get(..CONTENT_TYPE.len()));
-    kind.is_some_and(|kind| kind.eq_ignore_ascii_case(CONTENT_TYPE))
+/// Whether a request says that it is gRPC: by its type, or where gRPC could be spoken by the path of a service of ours.
+pub(crate) fn is_grpc(req: &Request) -> bool {
+    form(req.headers()).is_some() || req.version() == Version::HTTP_2 && is_of_service(req.uri().path())
+}
+
+/// What stands behind the content type of gRPC, if it is that.
+fn form(headers: &HeaderMap) -> Option<&[u8]> {
+    let (kind, form) = headers.get(header::CONTENT_TYPE)?.as_bytes().split_at_checked(CONTENT_TYPE.len())?;
+    kind.eq_ignore_ascii_case(CONTENT_TYPE).then_some(form)
+}
+
+/// Whether the messages are protobuf.
+fn is_proto(headers: &HeaderMap) -> bool {
+    let form = form(headers).and_then(|form| form.split(|byte| *byte == b';').next()).map(<[u8]>::trim_ascii);
+    form.is_some_and(|form| form.is_empty() || form.eq_ignore_ascii_case(b"+proto"))
+}
+
+fn is_of_service(path: &str) -> bool {
+    let name = path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(name, _)| name);
+    name.is_some_and(|name| Service::ALL.into_iter().any(|service| service.name() == name))
 }
 
 /// A service that is not ours.
@@ -104,10 +121,8 @@ fn check(req: &Request) -> Result<(), (StatusCode, Refusal)> {
         let text = format!("{} is no call; calls of gRPC are POST", req.method());
         return refuse(StatusCode::METHOD_NOT_ALLOWED, ErrorKind::MethodNotFound, text);
     }
-    let kind = req.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    let form = kind.get(CONTENT_TYPE.len()..).unwrap_or_default();
-    let form = form.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-    if !form.is_empty() && !form.eq_ignore_ascii_case(b"+proto") {
+    if !is_proto(req.headers()) {
+        let kind = req.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
         let shown: String = String::from_utf8_lossy(kind).chars().take(64).collect();
         let text = format!("Content-Type {shown:?} is not served here; send application/grpc");
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorKind::UnsupportedMediaType, text);

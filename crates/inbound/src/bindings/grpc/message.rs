@@ -36,7 +36,7 @@ pub(super) async fn read(mut incoming: Body, limit: usize) -> Result<Bytes, Refu
             }
             None if received.len() == 0 => return Err(not_one("no message")),
             None if Some(received.len()) == expected => return Ok(received.message()),
-            None => return Err(body::cut_off().into()),
+            None => return Err(cut_short().into()),
         }
     }
 }
@@ -131,6 +131,11 @@ fn packed(flag: u8) -> Refusal {
     Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code: Some(Grpc::Internal) }
 }
 
+fn cut_short() -> Error {
+    let text = "the request ends before its message does; send as many bytes as its prefix says";
+    Error::new(ErrorKind::InvalidRequest, text)
+}
+
 fn too_large(length: usize, limit: usize) -> Refusal {
     let text = format!("the message has {length} bytes and may have {limit}; send files by url instead");
     Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit).into()
@@ -172,7 +177,7 @@ mod tests {
         assert_eq!(read_pieces(&[b"\x01\0\0\0\x01x"]).await, invalid(Grpc::Internal));
         assert_eq!(read_pieces(&[b"\x09\0\0\0\x01x"]).await, invalid(Grpc::Internal));
         for cut in [&b"\0"[..], b"\0\0\0\0\x03", b"\0\0\0\0\x03ab"] {
-            assert_eq!(read_pieces(&[cut]).await, Err((ErrorKind::Parse, None)));
+            assert_eq!(read_pieces(&[cut]).await, Err((ErrorKind::InvalidRequest, None)));
         }
         // What is too large is refused by its length alone.
         for large in [&b"\0\0\0\0\x09"[..], b"\0\xff\xff\xff\xff"] {

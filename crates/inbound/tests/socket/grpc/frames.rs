@@ -127,9 +127,16 @@ async fn other_ways_of_speaking_grpc_are_refused_in_words_of_both() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let path = "/lf.a2a.v1.A2AService/SendMessage";
-    for kind in
-        ["application/grpc-web", "application/grpc-web-text", "application/grpc+json", "application/grpcx"]
-    {
+    for kind in [
+        "application/grpc-web",
+        "application/grpc-web-text",
+        "application/grpc+json",
+        "application/grpcx",
+        // At the path of a service these are gRPC that is said wrongly, not something else that is not there.
+        "application/json",
+        "text/plain",
+        "",
+    ] {
         let refused = channel.raw(path, &[("content-type", kind)], framed(b"")).await;
         assert_eq!((refused.http, refused.status.code), (415, 12), "{kind}");
     }
