@@ -39,12 +39,15 @@ impl Address {
             };
             piece.map(decode).transpose()
         };
-        let task =
-            if place.config.is_some() || place.resource == Some(Resource::Configs) { "taskId" } else { "id" };
+        let of_config = matches!(place.resource, Some(Resource::Configs | Resource::Config));
+        let (task, config) = match place.dialect {
+            Dialect::V1 if of_config => ("taskId", "id"),
+            _ => (v03_proto::operation::TASK, v03_proto::operation::CONFIG),
+        };
         Ok(Self {
             tenant: decode(place.tenant, "tenant")?,
             task: decode(place.task, task)?,
-            config: decode(place.config, "id")?,
+            config: decode(place.config, config)?,
             query: query.map_or(Ok(Vec::new()), text::pairs)?,
         })
     }

@@ -28,7 +28,12 @@ impl Dialect {
                 Err(Error::new(ErrorKind::MethodNotFound, text))
             }
         }?;
-        operation.check_names(|field| field)?;
+        let of_config = matches!(kind, OperationKind::GetPushConfig | OperationKind::DeletePushConfig);
+        operation.check_names(|field| match (self, field) {
+            (Self::V03Proto, "taskId") => v03_proto::operation::TASK,
+            (Self::V03Proto, "id") if of_config => v03_proto::operation::CONFIG,
+            _ => field,
+        })?;
         Ok(operation)
     }
 

@@ -22,6 +22,10 @@ pub use crate::rest::Address;
 
 use super::{message, push, task};
 
+/// What the ids of a path are called where one of them is wrong.
+pub(crate) const TASK: &str = "id";
+pub(crate) const CONFIG: &str = "pushNotificationConfigId";
+
 /// Reads a request.
 pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> Result<Operation, Error> {
     let body = Node::new(body.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
@@ -101,11 +105,11 @@ pub fn encode(writer: &mut Writer, operation: &Operation) {
 
 fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
     let object = node.object()?;
-    let said = match object.maybe("message", message::decode)? {
-        Some(said) => said,
+    let (name, said) = match object.maybe("message", message::decode)? {
+        Some(said) => ("message", said),
         None => {
             let older = object.maybe("request", message::decode)?;
-            older.ok_or_else(|| object.lacks("message", "a message"))?
+            ("request", older.ok_or_else(|| object.lacks("message", "a message"))?)
         }
     };
     let mut req = SendMessage {
@@ -114,7 +118,8 @@ fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
         ..SendMessage::new(said)
     };
     if req.message.id.as_str().is_empty() {
-        return Err(Violation::new("message.messageId", "expected a non-empty string, found nothing"));
+        let field = format_args!("{name}.messageId");
+        return Err(Violation::new(field, "expected a non-empty string, found nothing"));
     }
     object.maybe("configuration", |node| {
         let object = node.object()?;
@@ -179,11 +184,11 @@ fn list_query(req: &ListTasks) -> Vec<(String, String)> {
 }
 
 fn task_id(address: &Address) -> Read<TaskId> {
-    filled(address.task.as_deref(), "id").map(TaskId::from)
+    filled(address.task.as_deref(), TASK).map(TaskId::from)
 }
 
 fn config_ref(address: &Address) -> Read<PushConfigRef> {
-    let id = filled(address.config.as_deref(), "pushNotificationConfigId")?;
+    let id = filled(address.config.as_deref(), CONFIG)?;
     Ok(PushConfigRef { task_id: task_id(address)?, id: Some(id.into()), tenant: None })
 }
 
