@@ -151,10 +151,10 @@ impl Parts {
     pub(crate) fn agent(&self, call: &Call) -> Result<&Hosted> {
         let id = call.scope.agent();
         self.runner.agents().get(id).ok_or_else(|| {
-            Error::refused(
-                ErrorKind::AgentDisabled,
-                format!("there is no agent {id:?} here, or it is disabled"),
-            )
+            const SHOWN: usize = 64;
+            let shown: String = id.chars().take(SHOWN).collect();
+            let text = format!("there is no agent {shown:?} here, or it is disabled");
+            Error::refused(ErrorKind::AgentDisabled, text)
         })
     }
 

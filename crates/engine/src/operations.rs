@@ -33,7 +33,10 @@ pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -
         Operation::CreatePushConfig(_)
         | Operation::GetPushConfig(_)
         | Operation::ListPushConfigs(_)
-        | Operation::DeletePushConfig(_) => return Err(push_configs::not_supported()),
+        | Operation::DeletePushConfig(_) => {
+            engine.agent(&call)?;
+            return Err(push_configs::not_supported());
+        }
         Operation::GetExtendedCard(_) => {
             engine.agent(&call)?;
             let text = "this agent has no extended card; its public card says everything";

@@ -391,7 +391,10 @@ pub(crate) fn shown<'a>(
 ) -> Result<Shown<'a>, Error> {
     let door = doors.door(agent);
     let hosted = doors.engine.agents().get(agent).filter(|_| door.enabled);
-    let none = || Error::new(ErrorKind::AgentDisabled, format!("there is no agent {agent:?} here"));
+    let none = || {
+        let shown: String = agent.chars().take(64).collect();
+        Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here"))
+    };
     let hosted = hosted.ok_or_else(none)?;
     let origin = doors.origins.of(uri, headers, extensions);
     let is_default = agent == doors.default_agent;

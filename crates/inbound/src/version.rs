@@ -1,10 +1,14 @@
 //! Which generation of the protocol a request names, and which are spoken here.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, Uri};
-use protocol::{Dialect, Error, ErrorKind};
+use protocol::{Dialect, Error, ErrorKind, rest::percent_decode};
 
 /// The header, and the query parameter of the same name.
 const NAME: &str = "a2a-version";
+/// How much of a version nobody knows is said again.
+const SHOWN: usize = 64;
 
 /// Which generations a server speaks, and how it takes requests that name none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,14 +75,17 @@ impl Version {
             (Some("1"), None | Some("0")) => Self::Named(Dialect::V1),
             (Some("0"), Some("2" | "3")) => Self::Named(Dialect::V03),
             (Some("0"), Some("0" | "1")) => Self::Named(Dialect::Draft),
-            _ => Self::Unknown(asked.to_owned()),
+            // It is said again in the refusal, which is one sentence.
+            _ => Self::Unknown(asked.chars().take(SHOWN).collect()),
         }
     }
 }
 
 fn query(uri: &Uri) -> Option<String> {
     let pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(NAME)).map(|(_, value)| value.to_owned())
+    let (_, value) = pairs.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(NAME))?;
+    // What cannot be decoded is no version, and is said again as it came.
+    Some(percent_decode(value).unwrap_or(Cow::Borrowed(value)).into_owned())
 }
 
 #[cfg(test)]
@@ -118,6 +125,14 @@ mod tests {
         let of = |uri| Version::of(&none, &Uri::from_static(uri));
         assert_eq!(of("/?A2A-Version=1.0"), Version::Named(Dialect::V1));
         assert_eq!(of("/?x=1&a2a-version=0.3"), Version::Named(Dialect::V03));
+        assert_eq!(of("/?A2A-Version=%31%2e0"), Version::Named(Dialect::V1));
+        assert_eq!(of("/?A2A-Version=%31%zz"), Version::Unknown("%31%zz".into()));
         assert_eq!(of("/"), Version::Absent);
+    }
+
+    #[test]
+    fn a_long_version_is_not_said_again_in_full() {
+        let Version::Unknown(said) = of(&"9".repeat(10_000)) else { panic!("somebody speaks it") };
+        assert_eq!(said, "9".repeat(SHOWN));
     }
 }

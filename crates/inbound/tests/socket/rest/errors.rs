@@ -55,12 +55,38 @@ async fn a_field_at_fault_is_named() {
             ("null".to_owned(), "message"),
             (r#"{"message":5}"#.to_owned(), "message"),
             (generation.said("hi", "").replace("ROLE_USER", "user"), "message.role"),
+            (generation.said("hi", "").replace(parts, "unknown"), &part[..part.len() - "[0]".len()]),
             (generation.said("", "").replace(r#""text":"""#, ""), part.as_str()),
         ] {
             for path in ["/message:send", "/message:stream"] {
                 let answer = rest.refused("POST", path, &body, INVALID).await;
                 let named = answer.body.contains(&format!(r#""field":"{field}"#));
                 assert!(named, "{body}: {}", answer.body);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_id_at_fault_is_named_alike_whatever_is_wrong_with_it() {
+    let server = Server::open().await;
+    let long = "x".repeat(1_025);
+    for (generation, of_task, [task, config]) in [
+        (Generation::V1, "id", ["taskId", "id"]),
+        (Generation::V03, "id", ["id", "pushNotificationConfigId"]),
+    ] {
+        let rest = server.rest(generation);
+        for id in ["", "%zz", "%ff", &long] {
+            for (verb, path, field) in [
+                ("GET", format!("/tasks/{id}"), of_task),
+                ("POST", format!("/tasks/{id}:cancel"), of_task),
+                ("GET", format!("/tasks/{id}/pushNotificationConfigs"), task),
+                ("GET", format!("/tasks/{id}/pushNotificationConfigs/c"), task),
+                ("DELETE", format!("/tasks/t/pushNotificationConfigs/{id}"), config),
+            ] {
+                let answer = rest.refused(verb, &path, "", INVALID).await;
+                let named = answer.body.contains(&format!(r#""field":"{field}""#));
+                assert!(named, "{verb} {path:.60}: {}", answer.body);
             }
         }
     }
@@ -146,7 +172,12 @@ async fn an_agent_that_is_not_here_does_nothing() {
             let rest = super::Rest { at, ..server.rest(generation) };
             rest.refused("GET", "/tasks", "", disabled).await;
             rest.refused("POST", "/message:send", &generation.said("hi", ""), disabled).await;
+            rest.refused("GET", "/tasks/x/pushNotificationConfigs", "", disabled).await;
         }
+        let long = format!("/a2a/{}", "x".repeat(5_000));
+        let rest = super::Rest { at: &long, ..server.rest(generation) };
+        let answer = rest.refused("GET", "/tasks", "", disabled).await;
+        assert!(answer.body.len() < 1_000, "{}", answer.body);
         let rest = super::Rest { at: "/a2a/approver", ..server.rest(generation) };
         let answer = rest.refused("GET", "/tasks", "", (401, "UNAUTHENTICATED", -32010)).await;
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
