@@ -1,13 +1,12 @@
 //! The wire format by itself: fields and their payloads, without knowing the message.
 //!
 //! Three readers need that: values of any shape are turned into text without a tree between ([`super::values`]), the
-//! elements of a request are counted before any is kept, because two bytes on the wire can become hundreds in memory,
-//! and what is wrong with a message is looked for field by field ([`super::fault`]).
+//! elements of a request are counted and its strings measured before any is kept, because two bytes on the wire can
+//! become hundreds in memory, and what is wrong with a message is looked for field by field ([`super::fault`]).
 
-use crate::{
-    Violation,
-    json::read::{Path, Read},
-};
+use crate::json::read::{MAX_TEXT_BYTES, MAX_TEXTS, MAX_TEXTS_BYTES, Path, Read};
+
+use super::read::expected;
 
 /// The payload of a field.
 #[derive(Clone, Copy)]
@@ -114,10 +113,14 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// How often a field may occur, and what is bounded inside it.
+/// How much a request may make us keep at a field.
 pub(super) enum Bound {
-    /// At most so many of these things.
-    List { field: u32, name: &'static str, max: usize, things: &'static str },
+    /// A string that is no content.
+    Text { field: u32, name: &'static str },
+    /// Strings that are no content: a list of these things.
+    Texts { field: u32, name: &'static str, things: &'static str },
+    /// At most so many of these messages, with bounds of their own.
+    Each { field: u32, name: &'static str, max: usize, things: &'static str, bounds: &'static [Bound] },
     /// A message with bounds of its own. On the wire it may come in pieces, whose elements count together.
     Inside { field: u32, name: &'static str, bounds: &'static [Bound] },
 }
@@ -128,36 +131,79 @@ pub(super) fn check(message: &[u8], bounds: &'static [Bound]) -> Read<()> {
     check_inside(message, bounds, &Path::Root, &mut seen)
 }
 
-type Seen = Vec<(&'static Bound, usize)>;
+/// What has come at a field that may stand several times.
+struct Seen {
+    bound: &'static Bound,
+    count: usize,
+    bytes: usize,
+}
 
-fn check_inside(message: &[u8], bounds: &'static [Bound], path: &Path<'_>, seen: &mut Seen) -> Read<()> {
+fn check_inside(message: &[u8], bounds: &'static [Bound], path: &Path<'_>, seen: &mut Vec<Seen>) -> Read<()> {
     for field in Fields::new(message) {
         // Who decodes the message stops here too, and says why.
         let Ok((number, payload)) = field else { return Ok(()) };
-        for bound in bounds {
-            match (bound, payload) {
-                (Bound::List { field, name, max, things }, _)
-                    if *field == number && count(bound, seen) > *max =>
-                {
-                    let problem = format_args!("expected at most {max} {things}");
-                    return Err(Violation::new(Path::Field(path, name), problem));
+        let Some(bound) = bounds.iter().find(|bound| bound.field() == number) else { continue };
+        let inside = match payload {
+            Payload::Bytes(inside) => inside,
+            _ => &[],
+        };
+        match bound {
+            Bound::Text { name, .. } => check_text(inside, &Path::Field(path, name))?,
+            Bound::Texts { name, things, .. } => {
+                let place = Path::Field(path, name);
+                let (count, bytes) = add(bound, inside.len(), seen);
+                if count > MAX_TEXTS {
+                    return Err(expected(&place, &format!("at most {MAX_TEXTS} {things}")));
                 }
-                (Bound::Inside { field, name, bounds }, Payload::Bytes(inside)) if *field == number => {
-                    check_inside(inside, bounds, &Path::Field(path, name), seen)?;
+                if bytes > MAX_TEXTS_BYTES {
+                    return Err(expected(
+                        &place,
+                        &format!("{things} of at most {MAX_TEXTS_BYTES} bytes in all"),
+                    ));
                 }
-                _ => {}
+                check_text(inside, &Path::Index(&place, count - 1))?;
+            }
+            Bound::Each { name, max, things, bounds, .. } => {
+                let place = Path::Field(path, name);
+                let (count, _) = add(bound, inside.len(), seen);
+                if count > *max {
+                    return Err(expected(&place, &format!("at most {max} {things}")));
+                }
+                check_inside(inside, bounds, &Path::Index(&place, count - 1), seen)?;
+            }
+            Bound::Inside { name, bounds, .. } => {
+                check_inside(inside, bounds, &Path::Field(path, name), seen)?;
             }
         }
     }
     Ok(())
 }
 
-/// Counts one more.
-fn count(bound: &'static Bound, seen: &mut Seen) -> usize {
-    if let Some((_, count)) = seen.iter_mut().find(|(known, _)| std::ptr::eq(*known, bound)) {
-        *count += 1;
-        return *count;
+fn check_text(text: &[u8], place: &Path<'_>) -> Read<()> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(expected(place, &format!("at most {MAX_TEXT_BYTES} bytes")));
     }
-    seen.push((bound, 1));
-    1
+    Ok(())
+}
+
+/// Counts one more of this length; how many there are, and how long they are together.
+fn add(bound: &'static Bound, length: usize, seen: &mut Vec<Seen>) -> (usize, usize) {
+    if let Some(known) = seen.iter_mut().find(|known| std::ptr::eq(known.bound, bound)) {
+        known.count += 1;
+        known.bytes += length;
+        return (known.count, known.bytes);
+    }
+    seen.push(Seen { bound, count: 1, bytes: length });
+    (1, length)
+}
+
+impl Bound {
+    fn field(&self) -> u32 {
+        match self {
+            Self::Text { field, .. }
+            | Self::Texts { field, .. }
+            | Self::Each { field, .. }
+            | Self::Inside { field, .. } => *field,
+        }
+    }
 }

@@ -4,7 +4,7 @@ use a2ad_protocol::{
     Content, Error, Event, Json, Message, Operation, OperationKind, Part, Role,
     dialect::v1::message::MAX_PARTS,
     grpc::Service,
-    json::{MAX_DEPTH, MAX_NODES},
+    json::{MAX_DEPTH, MAX_NODES, read::MAX_TEXT_BYTES},
 };
 
 use crate::{
@@ -71,6 +71,36 @@ fn two_bytes_for_an_element_do_not_become_hundreds() {
         &format!("config.pushNotificationConfig.{field}"),
         "expected at most 10000 strings",
     );
+}
+
+#[test]
+fn strings_that_are_no_content_are_as_short_as_in_json() {
+    let long = "x".repeat(MAX_TEXT_BYTES + 1);
+    let text = bytes(5, bytes(1, &long));
+    let with = |message: Vec<u8>| [text.clone(), message].concat();
+    let problem = "expected at most 65536 bytes";
+    for service in Service::ALL {
+        assert!(send(service, &text, &[]).is_ok(), "content is as long as it likes");
+        let two = with([bytes(7, "x"), bytes(7, &long)].concat());
+        refused(send(service, &two, &[]), "message.extensions[1]", problem);
+        let many = with(bytes(7, &long[1..]).repeat(17));
+        let in_all = "expected strings of at most 1048576 bytes in all";
+        refused(send(service, &many, &[]), "message.extensions", in_all);
+        let list = if service == Service::V1 { bytes(1, "t") } else { bytes(1, "tasks/t") };
+        let list = [list, bytes(3, &long)].concat();
+        refused(service.decode_operation(OperationKind::ListPushConfigs, &list), "pageToken", problem);
+    }
+    let named = with(bytes(5, [bytes(1, "x"), bytes(6, &long)].concat()));
+    refused(send(Service::V1, &named, &[]), "message.parts[1].filename", problem);
+    let file = with(bytes(5, bytes(2, [bytes(1, "x"), bytes(4, &long)].concat())));
+    refused(send(Service::V03, &file, &[]), "message.content[1].file.name", problem);
+    let config = [bytes(3, "t"), bytes(4, "https://h.example"), bytes(6, bytes(2, &long))].concat();
+    let created = Service::V1.decode_operation(OperationKind::CreatePushConfig, &config);
+    refused(created, "authentication.credentials", problem);
+    let config = bytes(2, [bytes(2, "https://h.example"), bytes(3, &long)].concat());
+    let config = [bytes(1, "tasks/t"), bytes(3, config)].concat();
+    let created = Service::V03.decode_operation(OperationKind::CreatePushConfig, &config);
+    refused(created, "config.pushNotificationConfig.token", problem);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::{
         values,
         wire::{self, Bound},
     },
-    json::read::{MAX_TEXTS, Path, Read},
+    json::read::{Path, Read},
 };
 
 use super::{message as messages, name, push};
@@ -28,30 +28,51 @@ const SEND: &[Bound] = &[
         field: 1,
         name: "message",
         bounds: &[
-            Bound::List { field: 5, name: "content", max: MAX_PARTS, things: "parts" },
-            Bound::List { field: 7, name: "extensions", max: MAX_TEXTS, things: "strings" },
+            Bound::Each { field: 5, name: "content", max: MAX_PARTS, things: "parts", bounds: PART },
+            Bound::Texts { field: 7, name: "extensions", things: "strings" },
         ],
     },
     Bound::Inside {
         field: 2,
         name: "configuration",
         bounds: &[
-            Bound::List { field: 1, name: "acceptedOutputModes", max: MAX_TEXTS, things: "strings" },
+            Bound::Texts { field: 1, name: "acceptedOutputModes", things: "strings" },
             Bound::Inside { field: 2, name: "pushNotification", bounds: CONFIG },
         ],
     },
 ];
+const PART: &[Bound] = &[Bound::Inside {
+    field: 2,
+    name: "file",
+    bounds: &[Bound::Text { field: 3, name: "mimeType" }, Bound::Text { field: 4, name: "name" }],
+}];
 /// What registering a webhook may make us keep.
-const CREATE: &[Bound] = &[Bound::Inside {
-    field: 3,
-    name: "config",
-    bounds: &[Bound::Inside { field: 2, name: "pushNotificationConfig", bounds: CONFIG }],
-}];
-const CONFIG: &[Bound] = &[Bound::Inside {
-    field: 4,
-    name: "authentication",
-    bounds: &[Bound::List { field: 1, name: "schemes", max: MAX_TEXTS, things: "strings" }],
-}];
+const CREATE: &[Bound] = &[
+    Bound::Text { field: 2, name: "configId" },
+    Bound::Inside {
+        field: 3,
+        name: "config",
+        bounds: &[
+            Bound::Text { field: 1, name: "name" },
+            Bound::Inside { field: 2, name: "pushNotificationConfig", bounds: CONFIG },
+        ],
+    },
+];
+const CONFIG: &[Bound] = &[
+    Bound::Text { field: 1, name: "id" },
+    Bound::Text { field: 2, name: "url" },
+    Bound::Text { field: 3, name: "token" },
+    Bound::Inside {
+        field: 4,
+        name: "authentication",
+        bounds: &[
+            Bound::Texts { field: 1, name: "schemes", things: "strings" },
+            Bound::Text { field: 2, name: "credentials" },
+        ],
+    },
+];
+/// What asking for a list of webhooks may.
+const CONFIGS: &[Bound] = &[Bound::Text { field: 3, name: "pageToken" }];
 
 /// Reads a request.
 pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Operation, Error> {
@@ -85,6 +106,7 @@ pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Operat
             Operation::GetPushConfig(config_ref(&req.name)?)
         }
         OperationKind::ListPushConfigs => {
+            wire::check(body, CONFIGS)?;
             let req: pb::ListTaskPushNotificationConfigRequest = message(body)?;
             Operation::ListPushConfigs(PushConfigQuery {
                 task_id: name::task(&req.parent, "parent")?,

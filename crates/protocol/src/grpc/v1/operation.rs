@@ -16,7 +16,7 @@ use crate::{
         values,
         wire::{self, Bound},
     },
-    json::read::{MAX_TEXTS, Path, Read},
+    json::read::{Path, Read},
 };
 
 use super::{message as messages, push};
@@ -27,17 +27,37 @@ const SEND: &[Bound] = &[
         field: 2,
         name: "message",
         bounds: &[
-            Bound::List { field: 5, name: "parts", max: MAX_PARTS, things: "parts" },
-            Bound::List { field: 7, name: "extensions", max: MAX_TEXTS, things: "strings" },
-            Bound::List { field: 8, name: "referenceTaskIds", max: MAX_TEXTS, things: "ids" },
+            Bound::Each { field: 5, name: "parts", max: MAX_PARTS, things: "parts", bounds: PART },
+            Bound::Texts { field: 7, name: "extensions", things: "strings" },
+            Bound::Texts { field: 8, name: "referenceTaskIds", things: "ids" },
         ],
     },
     Bound::Inside {
         field: 3,
         name: "configuration",
-        bounds: &[Bound::List { field: 1, name: "acceptedOutputModes", max: MAX_TEXTS, things: "strings" }],
+        bounds: &[
+            Bound::Texts { field: 1, name: "acceptedOutputModes", things: "strings" },
+            Bound::Inside { field: 2, name: "taskPushNotificationConfig", bounds: CONFIG },
+        ],
     },
 ];
+const PART: &[Bound] =
+    &[Bound::Text { field: 6, name: "filename" }, Bound::Text { field: 7, name: "mediaType" }];
+/// What registering a webhook may make us keep.
+const CONFIG: &[Bound] = &[
+    Bound::Text { field: 1, name: "tenant" },
+    Bound::Text { field: 2, name: "id" },
+    Bound::Text { field: 3, name: "taskId" },
+    Bound::Text { field: 4, name: "url" },
+    Bound::Text { field: 5, name: "token" },
+    Bound::Inside {
+        field: 6,
+        name: "authentication",
+        bounds: &[Bound::Text { field: 1, name: "scheme" }, Bound::Text { field: 2, name: "credentials" }],
+    },
+];
+/// What asking for a list of webhooks may.
+const CONFIGS: &[Bound] = &[Bound::Text { field: 3, name: "pageToken" }];
 
 /// Reads a request.
 pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Operation, Error> {
@@ -49,6 +69,7 @@ pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Operat
         OperationKind::CancelTask => Operation::CancelTask(decode_cancel(body)?),
         OperationKind::SubscribeToTask => Operation::SubscribeToTask(decode_subscribe(body)?),
         OperationKind::CreatePushConfig => {
+            wire::check(body, CONFIG)?;
             let config: pb::TaskPushNotificationConfig = message(body)?;
             let task = need_text(config.task_id, &Path::Root, "taskId")?;
             let config = pb::TaskPushNotificationConfig { task_id: task, ..config };
@@ -221,6 +242,7 @@ fn config_ref(task: String, id: String, tenant: String) -> Read<PushConfigRef> {
 }
 
 fn decode_config_query(body: &[u8]) -> Result<PushConfigQuery, Error> {
+    wire::check(body, CONFIGS)?;
     let req: pb::ListTaskPushNotificationConfigsRequest = message(body)?;
     Ok(PushConfigQuery {
         task_id: TaskId::from(need_text(req.task_id, &Path::Root, "taskId")?),
