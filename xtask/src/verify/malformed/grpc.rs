@@ -1,0 +1,169 @@
+//! gRPC: every method of both services, over a few connections.
+//!
+//! The requests are made from tables: `methods.rs` says which messages there are, `values.rs` and `any.rs` what is wrong
+//! for a kind of field, `messages.rs` puts them together, and `around.rs` adds what is wrong around a message.
+//! Everything is written on the wire by hand (`wire.rs`), so that what no library writes can be sent too.
+
+mod any;
+mod around;
+mod case;
+mod channel;
+mod judge;
+mod messages;
+mod methods;
+mod schema;
+mod values;
+mod wire;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::Result;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use self::case::{Case, Expected, framed};
+use self::channel::{Channel, Line};
+use self::methods::{METHODS, Method};
+use self::schema::NEW;
+use super::{AGENT, ANSWER_LIMIT, Answered, Clinic, LANES};
+
+/// Connections, which the lanes share.
+const CONNECTIONS: usize = 2;
+
+/// Asks every method of both services.
+pub(super) async fn examine(clinic: &mut Clinic<'_>) -> Result<()> {
+    let mut channels = Vec::new();
+    for _ in 0..CONNECTIONS {
+        channels.push(Channel::open(clinic.server.address).await?);
+    }
+    let names = Arc::new(AtomicU64::new(0));
+    for method in METHODS {
+        let ward = Ward { method, channels: &channels, names: Arc::clone(&names) };
+        ward.examine(clinic).await?;
+    }
+    Ok(())
+}
+
+/// One method and the ways to it.
+struct Ward<'a> {
+    method: &'static Method,
+    channels: &'a [Channel],
+    /// How many names have been used.
+    names: Arc<AtomicU64>,
+}
+
+impl Ward<'_> {
+    /// Refused requests first, and nothing is stored; then a good one and the odd ones, which are served.
+    async fn examine(self, clinic: &mut Clinic<'_>) -> Result<()> {
+        let good = good(self.method, &clinic.task);
+        let (mut taken, mut refused) = (vec![good.clone()], Vec::new());
+        let mut known = HashSet::new();
+        let about = messages::cases(self.method, &good, &clinic.task);
+        for case in about.into_iter().chain(around::cases(self.method, &good)) {
+            if known.insert(case.key()) {
+                if case.is_refused() { refused.push(case) } else { taken.push(case) }
+            }
+        }
+        let label = self.label();
+        eprintln!("{label:45} {:5} refused {:4} taken", refused.len(), taken.len());
+        clinic.counts.insert(label.clone(), json!({"refused": refused.len(), "taken": taken.len()}));
+        if (refused.len() as u64) < clinic.least {
+            clinic.findings.push(format!("{label}: {} requests are too few", refused.len()));
+        }
+        let before = clinic.total().await?;
+        self.ask(clinic, refused).await?;
+        let after = clinic.total().await?;
+        if after != before {
+            clinic
+                .findings
+                .push(format!("{label}: {before} tasks before what was refused, {after} behind it"));
+        }
+        self.ask(clinic, taken).await
+    }
+
+    async fn ask(&self, clinic: &mut Clinic<'_>, cases: Vec<Case>) -> Result<()> {
+        let mut lanes = JoinSet::new();
+        let share = cases.len().div_ceil(LANES).max(1);
+        for (share, channel) in cases.chunks(share).zip(self.channels.iter().cycle()) {
+            let lane = Lane { method: self.method, line: channel.line(), names: Arc::clone(&self.names) };
+            lanes.spawn(lane.ask(share.to_vec()));
+        }
+        while let Some(answered) = lanes.join_next().await {
+            for Answered { fault, took } in answered? {
+                clinic.findings.extend(fault.map(|fault| format!("{}: {fault}", self.label())));
+                if took > clinic.limit {
+                    clinic.findings.push(format!("{}: an answer took {took:?}", self.label()));
+                }
+                clinic.took.push(took);
+            }
+        }
+        Ok(())
+    }
+
+    fn label(&self) -> String {
+        format!("grpc {} {}", self.method.service.version(), self.method.name)
+    }
+}
+
+/// A good request.
+fn good(method: &Method, task: &str) -> Case {
+    let text = |text: &str| text.as_bytes().to_vec();
+    Case {
+        name: "a good request".to_owned(),
+        verb: "POST",
+        path: format!("/{}/{}", method.service.name(), method.name),
+        headers: vec![
+            ("content-type", text("application/grpc")),
+            ("te", text("trailers")),
+            ("a2a-version", text(method.service.version())),
+            ("a2a-agent", text(AGENT)),
+        ],
+        body: framed(&schema::message(method.fields, task)),
+        expected: Expected::Taken("nothing is wrong with it"),
+    }
+}
+
+/// Asks one case after another.
+struct Lane {
+    method: &'static Method,
+    line: Line,
+    names: Arc<AtomicU64>,
+}
+
+impl Lane {
+    async fn ask(mut self, cases: Vec<Case>) -> Vec<Answered> {
+        let mut answered = Vec::with_capacity(cases.len());
+        for case in cases {
+            let body = self.with_new_names(&case.body);
+            let started = Instant::now();
+            let fault = match timeout(ANSWER_LIMIT, self.line.ask(&case, body)).await {
+                Ok(Ok(told)) => judge::fault(&case, self.method, &told),
+                Ok(Err(error)) => Some(format!("no answer: {error:#}")),
+                Err(_) => Some(format!("no answer within {ANSWER_LIMIT:?}")),
+            };
+            let took = started.elapsed();
+            answered.push(Answered { fault: fault.map(|fault| format!("{}: {fault}", case.name)), took });
+        }
+        answered
+    }
+
+    /// The body with names nobody has used, of the same length as those they stand for.
+    fn with_new_names(&self, body: &[u8]) -> Vec<u8> {
+        let mut body = body.to_vec();
+        let number = self.names.fetch_add(1, Ordering::Relaxed);
+        let name = format!("new-{number:010}");
+        let mut at = 0;
+        while let Some(found) = body
+            .get(at..)
+            .and_then(|rest| rest.windows(NEW.len()).position(|window| window == NEW.as_bytes()))
+        {
+            body[at + found..at + found + NEW.len()].copy_from_slice(name.as_bytes());
+            at += found + NEW.len();
+        }
+        body
+    }
+}

@@ -1,0 +1,218 @@
+//! Requests whose message is wrong, made from the method's description: each field in turn missing, of each wrong type
+//! and with each wrong value of its kind; each message with what is no field at all. Beside them, those that are odd
+//! and taken.
+
+use super::case::{Case, Expected, INVALID_PARAMS, Reason, Refusal, framed};
+use super::methods::Method;
+use super::schema::{Field, Kind, Need, TIME, message, message_but};
+use super::values;
+use super::wire::{
+    FIXED32, FIXED64, GROUP, GROUP_END, LENGTH, VARINT, bytes, double, group, int, key, varint,
+};
+
+const IGNORED: &str = "unknown fields are passed over at every depth (wire-dialects 16)";
+const UNSET: &str = "the field may be left out";
+/// Numbers that no message here has a field of.
+const UNKNOWN: [u32; 8] = [16, 99, 2_047, 2_048, 19_000, 262_143, 262_144, 536_870_911];
+
+/// Every case about the message of a method.
+pub(crate) fn cases(method: &Method, good: &Case, task: &str) -> Vec<Case> {
+    let mut maker = Maker { method, good, task, cases: Vec::new() };
+    maker.message(&Place { fields: method.fields, path: "", unwanted: None, wrap: &|message| message });
+    maker.cases
+}
+
+struct Maker<'a> {
+    method: &'a Method,
+    good: &'a Case,
+    task: &'a str,
+    cases: Vec<Case>,
+}
+
+/// A message inside the request.
+struct Place<'a> {
+    fields: &'static [Field],
+    path: &'a str,
+    /// Why every request is refused that has this message.
+    unwanted: Option<Reason>,
+    /// The request around it.
+    wrap: &'a dyn Fn(Vec<u8>) -> Vec<u8>,
+}
+
+impl Maker<'_> {
+    fn message(&mut self, place: &Place<'_>) {
+        let Place { fields, path, unwanted, wrap } = *place;
+        let good = message(fields, self.task);
+        let numbers = if path.is_empty() { &UNKNOWN[..] } else { &UNKNOWN[1..2] };
+        for (what, raw) in numbers.iter().flat_map(|number| broken(*number)).chain(no_keys()) {
+            let name = format!("{path}: {what}");
+            self.refuse(name, &wrap([&good[..], &raw].concat()), INVALID_PARAMS, path);
+        }
+        if path.is_empty() {
+            // Readers go a hundred deep; this one does not say where it stopped.
+            let deep = [key(99, GROUP).repeat(200), key(99, GROUP_END).repeat(200), good.clone()].concat();
+            self.refuse("200 groups in one another".to_owned(), &wrap(deep), INVALID_PARAMS, "");
+        }
+        for (what, raw) in unknown() {
+            let name = format!("{path}: {what}");
+            self.take(name.clone(), &wrap([&good[..], &raw].concat()), IGNORED, unwanted);
+            self.take(format!("{name}, first"), &wrap([&raw[..], &good].concat()), IGNORED, unwanted);
+        }
+        for field in fields {
+            self.field(field, place);
+        }
+    }
+
+    fn field(&mut self, field: &'static Field, around: &Place<'_>) {
+        let fields = around.fields;
+        let path = join(around.path, field.name);
+        let unwanted = around.unwanted.or(field.unwanted);
+        let at = fields.iter().position(|other| other.number == field.number).unwrap_or_default();
+        let (before, behind) = fields.split_at(at);
+        let before = message(before, self.task);
+        let behind = message_but(behind, Some(field.number), self.task);
+        let put = |raw: &[u8]| (around.wrap)([&before[..], raw, &behind].concat());
+        let put_last = |raw: &[u8]| (around.wrap)([&before[..], &behind, raw].concat());
+
+        for wrong in values::wrong(field, self.task) {
+            let request = if wrong.last { put_last(&wrong.raw) } else { put(&wrong.raw) };
+            let named = format!("{path}{}", wrong.inside);
+            let name = format!("{path} = {}", shown(&wrong.what));
+            self.refuse(name, &request, wrong.reason, &named);
+            if matches!(field.kind, Kind::Tenant) && wrong.reason != INVALID_PARAMS {
+                // Who is named beside the message is asked otherwise, or contradicts it.
+                let case = self.cases.pop().map(|case| case.saying("a2a-agent", None));
+                self.cases.extend(case);
+            }
+        }
+        for odd in values::odd(field, self.task) {
+            let name = format!("{path} = {}", shown(&odd.what));
+            self.take(name, &put(&odd.raw), odd.why, unwanted);
+        }
+        self.absence(field, around, &path, &put(&[]));
+        let nested = |fields, path: &str, maker: &mut Self| {
+            let wrap = |message: Vec<u8>| put(&bytes(field.number, message));
+            maker.message(&Place { fields, path, unwanted, wrap: &wrap });
+        };
+        match field.kind {
+            Kind::Message(fields) => nested(fields, &path, self),
+            Kind::Time => nested(TIME, &path, self),
+            Kind::Parts(forms) => {
+                for form in forms {
+                    nested(form, &format!("{path}[0]"), self);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn absence(&mut self, field: &Field, around: &Place<'_>, path: &str, request: &[u8]) {
+        let name = format!("no {path}");
+        match field.need {
+            Need::Required => self.refuse(name, request, INVALID_PARAMS, path),
+            Need::Content => self.refuse(name, request, INVALID_PARAMS, around.path),
+            Need::Optional => self.take(name, request, UNSET, around.unwanted),
+        }
+    }
+
+    fn refuse(&mut self, name: String, message: &[u8], reason: Reason, field: &str) {
+        let expected = Expected::Refused(Refusal::new(reason, self.method.service));
+        let case = self.good.of(name, framed(message), expected);
+        let named = reason == INVALID_PARAMS && !field.is_empty();
+        self.cases.push(if named { case.naming(field) } else { case });
+    }
+
+    fn take(&mut self, name: String, message: &[u8], why: &'static str, unwanted: Option<Reason>) {
+        match unwanted {
+            Some(reason) => self.refuse(name, message, reason, ""),
+            None => self.cases.push(self.good.of(name, framed(message), Expected::Taken(why))),
+        }
+    }
+}
+
+/// Fields that are none, of a number that no message has.
+fn broken(number: u32) -> Vec<(String, Vec<u8>)> {
+    let with = |kind, payload: &[u8]| [&key(number, kind)[..], payload].concat();
+    let length = |length| with(LENGTH, &[&varint(length)[..], b"abc"].concat());
+    let list = [
+        ("a varint of no bytes", with(VARINT, &[])),
+        ("a varint without an end", with(VARINT, &[0x80])),
+        ("nine bytes of a varint", with(VARINT, &[0xff; 9])),
+        ("a varint of eleven bytes", with(VARINT, &[&[0x80; 10][..], &[1]].concat())),
+        ("no bytes of eight", with(FIXED64, &[])),
+        ("seven bytes of eight", with(FIXED64, &[0; 7])),
+        ("no bytes of four", with(FIXED32, &[])),
+        ("three bytes of four", with(FIXED32, &[0; 3])),
+        ("no length", with(LENGTH, &[])),
+        ("a length without an end", with(LENGTH, &[0xff])),
+        ("a length one beyond the end", length(4)),
+        ("a length of two gigabytes", length(1 << 31)),
+        ("a length of four gigabytes", length((1 << 32) + 3)),
+        ("a length beyond all memory", length(u64::MAX)),
+        ("a group without an end", with(GROUP, &[])),
+        (
+            "a group whose end is inside another",
+            [with(GROUP, &[]), bytes(99, key(number, GROUP_END))].concat(),
+        ),
+        ("a group that ends as another", [with(GROUP, &[]), key(number - 1, GROUP_END)].concat()),
+        ("the end of no group", with(GROUP_END, &[])),
+        ("the wire type 6", with(6, &[0])),
+        ("the wire type 7", with(7, &[0])),
+    ];
+    list.map(|(what, raw)| (format!("{what} at {number}"), raw)).into()
+}
+
+/// What cannot be the key of a field.
+fn no_keys() -> Vec<(String, Vec<u8>)> {
+    let mut list: Vec<(String, Vec<u8>)> =
+        (0..8).map(|kind| (format!("the field 0 of wire type {kind}"), vec![kind, 0])).collect();
+    let further = [
+        ("half a key", vec![0x80]),
+        ("four bytes of a key", vec![0xff; 4]),
+        ("a key of eleven bytes", [&[0x80; 10][..], &[1]].concat()),
+        ("a key of more than 32 bits", [varint(1 << 35 | 8), vec![0]].concat()),
+    ];
+    list.extend(further.map(|(what, raw)| (what.to_owned(), raw)));
+    list
+}
+
+/// Fields that nobody knows.
+fn unknown() -> Vec<(String, Vec<u8>)> {
+    let list = [
+        ("an unknown number", int(99, 1)),
+        ("an unknown text", bytes(99, "x")),
+        ("an unknown text that is none", bytes(99, [0xff])),
+        ("unknown bytes, many", bytes(99, vec![0; 20_000])),
+        ("an unknown double", double(99, 1.0)),
+        ("unknown four bytes", [key(99, FIXED32), vec![0; 4]].concat()),
+        ("an unknown group", group(99, &[int(1, 1), group(2, &bytes(3, "x"))].concat())),
+        ("unknown groups, 50 deep", [key(99, GROUP).repeat(50), key(99, GROUP_END).repeat(50)].concat()),
+        ("the largest number there is", int(536_870_911, -1)),
+        ("a number that is reserved", int(19_000, 1)),
+    ];
+    list.map(|(what, raw)| (what.to_owned(), raw)).into()
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn shown(what: &str) -> String {
+    what.chars().take(60).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::methods::METHODS;
+    use super::*;
+
+    #[test]
+    fn every_method_has_enough_to_be_refused() {
+        for method in METHODS {
+            let good = super::super::good(method, "t-1");
+            let cases = cases(method, &good, "t-1");
+            let refused = cases.iter().filter(|case| case.is_refused()).count();
+            assert!(refused > 150, "{:?} {}: {refused}", method.service, method.name);
+        }
+    }
+}

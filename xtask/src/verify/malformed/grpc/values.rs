@@ -1,0 +1,378 @@
+//! Fields that are wrong for their kind, and fields that are odd and right by a ruling.
+
+use super::super::values::{BAD_URLS, HOSTILE};
+use super::any;
+use super::case::{AGENT_UNKNOWN, INVALID_PARAMS, Reason};
+use super::schema::{Field, Kind, NEW, Need, entry, filled, message, value};
+use super::wire::{FIXED32, FIXED64, GROUP_END, LENGTH, VARINT, bytes, group, int, key, long_varint, varint};
+
+/// A wrong field.
+pub(crate) struct Wrong {
+    pub(crate) what: String,
+    /// Instead of the field, with its key.
+    pub(crate) raw: Vec<u8>,
+    /// Whether nothing may follow it.
+    pub(crate) last: bool,
+    /// Where inside the field the fault lies: nothing, `[0]` or `.name`.
+    pub(crate) inside: &'static str,
+    pub(crate) reason: Reason,
+}
+
+/// An odd field that is taken, and why.
+pub(crate) struct Odd {
+    pub(crate) what: String,
+    pub(crate) raw: Vec<u8>,
+    pub(crate) why: &'static str,
+}
+
+/// Bytes that are no text.
+pub(crate) const NO_TEXT: &[&[u8]] = &[
+    b"\xff",
+    b"\xfe\xff",
+    b"\x80",
+    b"\xbf",
+    b"\xc0\x80",
+    b"\xc1\xbf",
+    b"\xe0\x80\x80",
+    b"\xed\xa0\x80",
+    b"\xed\xbf\xbf",
+    b"\xf4\x90\x80\x80",
+    b"\xf5\x80\x80\x80",
+    b"\xe2\x82",
+    b"\xf0\x9f\x92",
+    b"text\xff",
+    b"\xfftext",
+    b"te\xc3xt",
+    b"\0\xff\0",
+];
+/// Longer than any name may be.
+const LONG: [usize; 3] = [1_025, 8_192, 100_000];
+/// Longer than any text may be that is no content.
+const VERY_LONG: [usize; 2] = [65_537, 300_000];
+const MAX_TEXTS: usize = 10_000;
+const MAX_PARTS: usize = 1_000;
+
+/// Names of nothing.
+pub(crate) fn hostile() -> Vec<String> {
+    texts(HOSTILE)
+}
+
+/// Texts that another room keeps as JSON.
+fn texts(list: &[&str]) -> Vec<String> {
+    list.iter().filter_map(|text| serde_json::from_str(text).ok()).collect()
+}
+
+/// Everything that is refused in place of a field.
+pub(crate) fn wrong(field: &Field, task: &str) -> Vec<Wrong> {
+    let mut wrong = Vec::new();
+    wire_faults(field, task, &mut wrong);
+    if field.is_text() {
+        for text in NO_TEXT {
+            let element = if field.repeated() { "[0]" } else { "" };
+            wrong.push(Wrong { inside: element, ..here(format!("{text:02x?}"), bytes(field.number, text)) });
+        }
+    }
+    wrong.extend(content_faults(field, task));
+    wrong
+}
+
+/// What is wrong with the field whatever it says.
+fn wire_faults(field: &Field, task: &str, out: &mut Vec<Wrong>) {
+    let number = field.number;
+    let inside = if field.repeated() { "[0]" } else { "" };
+    let own = if field.is_number() { VARINT } else { LENGTH };
+    let others = [
+        (VARINT, int(number, 1)),
+        (FIXED64, [key(number, FIXED64), vec![0; 8]].concat()),
+        (LENGTH, bytes(number, [1])),
+        (FIXED32, [key(number, FIXED32), vec![0; 4]].concat()),
+        (3, group(number, &[])),
+        (GROUP_END, key(number, GROUP_END)),
+        (6, key(number, 6)),
+        (7, key(number, 7)),
+    ];
+    for (kind, raw) in others.into_iter().filter(|other| other.0 != own) {
+        out.push(Wrong { inside, ..here(format!("wire type {kind}"), raw) });
+    }
+    let mut last = |what: &str, raw| {
+        out.push(Wrong { inside, last: true, ..here(what.to_owned(), raw) });
+    };
+    let key = key(number, own);
+    last("nothing behind its key", key.clone());
+    last("a varint without an end", [&key[..], &[0x80]].concat());
+    last("a varint of eleven bytes", [&key[..], &[0x80; 10], &[0]].concat());
+    if own == LENGTH {
+        let good = value(field, task);
+        last("a byte less than its length", good[..good.len() - 1].to_vec());
+        last("the first half of it", good[..(good.len() / 2).max(key.len())].to_vec());
+        for length in [1, 1 << 20, (1 << 31) - 1, 1 << 32, u64::MAX] {
+            last(&format!("a length of {length}"), [&key[..], &varint(length)].concat());
+        }
+    }
+}
+
+fn content_faults(field: &Field, task: &str) -> Vec<Wrong> {
+    let number = field.number;
+    let text = |text: &str| here(text.to_owned(), bytes(number, text));
+    let of_length = |length| here(format!("{length} bytes"), bytes(number, "x".repeat(length)));
+    let long = || LONG.map(of_length);
+    let very_long = || VERY_LONG.map(of_length);
+    let lists = || {
+        let element = very_long().map(|wrong| Wrong { inside: "[0]", ..wrong });
+        let in_all = here("a megabyte in all".to_owned(), bytes(number, "x".repeat(65_536)).repeat(17));
+        element.into_iter().chain([in_all, too_many(number, MAX_TEXTS, "x")])
+    };
+    let mut wrong: Vec<Wrong> = match field.kind {
+        Kind::Name(_) => long().into(),
+        Kind::Task(absent) => {
+            let absent = hostile().into_iter().map(|name| Wrong { reason: absent, ..text(&name) });
+            absent.chain(long()).collect()
+        }
+        Kind::TaskName(absent) => wrong_names(number, task, absent, TASK_NAMES, "tasks/", ""),
+        Kind::ConfigName(absent) => {
+            wrong_names(number, task, absent, CONFIG_NAMES, "tasks/", "/pushNotificationConfigs/c-1")
+        }
+        Kind::OwnConfigName => [
+            "tasks/other",
+            "tasks/other/pushNotificationConfigs/c-1",
+            "tasks/$TASK/pushNotificationConfig/c-1",
+        ]
+        .map(|name| text(&filled(name, task)))
+        .into(),
+        Kind::Token => hostile().iter().map(|token| text(token)).chain(long()).collect(),
+        Kind::Tenant => {
+            let unknown =
+                hostile().into_iter().chain(["echo".into(), "default/nobody".into(), "x".repeat(9_000)]);
+            unknown.map(|tenant| Wrong { reason: AGENT_UNKNOWN, ..text(&tenant) }).collect()
+        }
+        Kind::Url => texts(BAD_URLS).iter().map(|url| text(url)).chain(very_long()).collect(),
+        Kind::Count(_) => numbers(number, &[]),
+        Kind::PageSize => numbers(number, &[0, 101, 1_000, 2_147_483_647, 4_294_967_296, 4_294_967_397]),
+        Kind::Word { last, zero } => {
+            let zero = if zero { None } else { Some(0) };
+            numbers(number, &[last + 1, last + 2, 99, 127, 128, 65_536, 2_147_483_647])
+                .into_iter()
+                .chain(zero.map(|zero| here("0".to_owned(), int(number, zero))))
+                .collect()
+        }
+        Kind::Parts(forms) => wrong_parts(number, message(forms[0], task)),
+        Kind::Text(_) | Kind::Filled(_) => very_long().into(),
+        Kind::Texts(_) => lists().collect(),
+        Kind::Names(_) => {
+            let second = [bytes(number, "x"), bytes(number, "")].concat();
+            let empty = Wrong { inside: "[0]", ..text("") };
+            let second = Wrong { inside: "[1]", ..here("the second one empty".to_owned(), second) };
+            lists().chain([empty, second]).collect()
+        }
+        Kind::Object => objects(number),
+        Kind::RequestObject => {
+            let skill = bytes(number, entry("skillId", bytes(3, "nope")));
+            let skill = Wrong { inside: ".skillId", ..here("a skill nobody has".to_owned(), skill) };
+            objects(number).into_iter().chain([skill]).collect()
+        }
+        Kind::Value => any::wrong().into_iter().map(|(what, raw)| here(what, bytes(number, raw))).collect(),
+        Kind::Time => wrong_times(number),
+        Kind::Content(_) | Kind::Number(_) | Kind::Flag | Kind::Message(_) | Kind::Bytes => Vec::new(),
+    };
+    if field.need == Need::Required && field.is_text() && !field.repeated() {
+        wrong.push(text(""));
+    }
+    wrong
+}
+
+const TASK_NAMES: &[&str] = &[
+    "tasks/",
+    "tasks",
+    "task/$TASK",
+    "$TASK",
+    "/tasks/$TASK",
+    "Tasks/$TASK",
+    "TASKS/$TASK",
+    " tasks/$TASK",
+    "tasks:$TASK",
+    "tasks\\$TASK",
+    "tasks%2F$TASK",
+    "tаsks/$TASK",
+    "v1/tasks/$TASK",
+    "./tasks/$TASK",
+    "contexts/$TASK",
+];
+
+const CONFIG_NAMES: &[&str] = &[
+    "tasks/",
+    "tasks/$TASK",
+    "tasks/$TASK/",
+    "tasks/$TASK/pushNotificationConfigs",
+    "tasks/$TASK/pushNotificationConfigs/",
+    "tasks//pushNotificationConfigs/c-1",
+    "tasks/pushNotificationConfigs/c-1",
+    "$TASK/pushNotificationConfigs/c-1",
+    "task/$TASK/pushNotificationConfigs/c-1",
+    "tasks/$TASK/pushNotificationConfig/c-1",
+    "tasks/$TASK/PushNotificationConfigs/c-1",
+    "tasks/$TASK/push_notification_configs/c-1",
+    "tasks/$TASKpushNotificationConfigs/c-1",
+    "/tasks/$TASK/pushNotificationConfigs/c-1",
+];
+
+/// Names that are no names, and names of what is not there.
+fn wrong_names(
+    number: u32,
+    task: &str,
+    absent: Reason,
+    forms: &[&str],
+    before: &str,
+    behind: &str,
+) -> Vec<Wrong> {
+    let put = |name: &str| here(name.to_owned(), bytes(number, name));
+    let forms = forms.iter().map(|form| put(&filled(form, task)));
+    let bare = hostile().into_iter().map(|name| put(&name));
+    let absent =
+        hostile().into_iter().map(|id| Wrong { reason: absent, ..put(&format!("{before}{id}{behind}")) });
+    let long = LONG.map(|length| {
+        let name = format!("{before}{}{behind}", "x".repeat(length));
+        here(format!("{length} bytes"), bytes(number, name))
+    });
+    forms.chain(bare).chain(absent).chain(long).collect()
+}
+
+/// Numbers below zero, also those that are so when cut to 32 bits, and further ones.
+fn numbers(number: u32, further: &[i64]) -> Vec<Wrong> {
+    let below = [-1, -2, -100, -2_147_483_647, -2_147_483_648, 2_147_483_648, 4_294_967_295];
+    let all = below.iter().chain(further);
+    all.map(|value| here(value.to_string(), int(number, *value))).collect()
+}
+
+fn wrong_parts(number: u32, good: Vec<u8>) -> Vec<Wrong> {
+    let part = bytes(number, good);
+    let empty = bytes(number, "");
+    let unknown = bytes(number, int(99, 1));
+    vec![
+        Wrong { inside: "[0]", ..here("an empty part".to_owned(), empty.clone()) },
+        Wrong { inside: "[0]", ..here("a part of nothing known".to_owned(), unknown) },
+        Wrong { inside: "[1]", ..here("a second part, empty".to_owned(), [part.clone(), empty].concat()) },
+        here(format!("{} parts", MAX_PARTS + 1), part.repeat(MAX_PARTS + 1)),
+        here(format!("{} parts", 3 * MAX_PARTS), part.repeat(3 * MAX_PARTS)),
+        here("5000 empty parts".to_owned(), bytes(number, "").repeat(5_000)),
+    ]
+}
+
+fn too_many(number: u32, most: usize, text: &str) -> Wrong {
+    here(format!("{} of them", most + 1), bytes(number, text).repeat(most + 1))
+}
+
+fn objects(number: u32) -> Vec<Wrong> {
+    any::wrong_objects().into_iter().map(|(what, raw)| here(what, bytes(number, raw))).collect()
+}
+
+/// Points in time outside the years 0000 to 9999, and no points in time.
+fn wrong_times(number: u32) -> Vec<Wrong> {
+    let beyond =
+        [253_402_300_800, 1 << 40, i64::MAX, i64::MAX / 1_000, -62_167_219_201, -(1 << 40), i64::MIN];
+    let seconds = beyond.iter().map(|seconds| (format!("second {seconds}"), int(1, *seconds)));
+    let nanos = [-1, 1_000_000_000, 2_147_483_647, -2_147_483_648, 2_147_483_648];
+    let nanos =
+        nanos.iter().map(|nanos| (format!("nanosecond {nanos}"), [int(1, 5), int(2, *nanos)].concat()));
+    seconds.chain(nanos).map(|(what, raw)| here(what, bytes(number, raw))).collect()
+}
+
+/// Everything odd that is taken in place of a field.
+pub(crate) fn odd(field: &Field, task: &str) -> Vec<Odd> {
+    const FREE: &str = "a text that is no name of ours is any text (wire-dialects 8.1)";
+    const UNSET: &str = "what is empty counts as not set (wire-dialects 2)";
+    const CUT: &str = "a number is cut to the bits of its field (protobuf)";
+    const ALL: &str = "every number of the set is one of it";
+    let number = field.number;
+    let say = |text: &str, why| Odd { what: text.to_owned(), raw: bytes(number, text), why };
+    let count = |value: i64, why| Odd { what: value.to_string(), raw: int(number, value), why };
+    let mut odd: Vec<Odd> = match field.kind {
+        Kind::Content(_)
+        | Kind::Text(_)
+        | Kind::Filled(_)
+        | Kind::Name(_)
+        | Kind::Texts(_)
+        | Kind::Names(_) => hostile().iter().map(|text| say(&format!("{text}{NEW}"), FREE)).collect(),
+        Kind::OwnConfigName => hostile().iter().map(|text| say(text, FREE)).collect(),
+        Kind::Tenant => {
+            ["default", "default/echo", "/echo"].map(|name| say(name, "both name the agent")).into()
+        }
+        Kind::Count(_) => [0, 1, 2_147_483_647, 4_294_967_297].map(|value| count(value, CUT)).into(),
+        Kind::PageSize => [1, 100, 4_294_967_297].map(|value| count(value, CUT)).into(),
+        Kind::Flag => [0, 2, -1].map(|value| count(value, "what is not zero is true (protobuf)")).into(),
+        Kind::Word { last, zero: true } => (0..=last).map(|value| count(value, ALL)).collect(),
+        Kind::Word { .. } => vec![count(4_294_967_297, CUT)],
+        Kind::Parts(forms) => {
+            let both: Vec<u8> = forms.iter().take(2).flat_map(|form| message(form, task)).collect();
+            vec![Odd {
+                what: "two contents".to_owned(),
+                raw: bytes(number, both),
+                why: "of several contents the last one counts (protobuf)",
+            }]
+        }
+        Kind::Object | Kind::RequestObject => {
+            let objects = any::odd_objects().into_iter();
+            objects.map(|(what, raw)| Odd { what, raw: bytes(number, raw), why: any::ANY }).collect()
+        }
+        Kind::Value => {
+            let values = any::odd().into_iter();
+            values.map(|(what, raw)| Odd { what, raw: bytes(number, raw), why: any::ANY }).collect()
+        }
+        Kind::Bytes => [&b""[..], b"\xff\0", b"@@"]
+            .map(|raw| Odd {
+                what: format!("{raw:02x?}"),
+                raw: bytes(number, raw),
+                why: "bytes are any bytes",
+            })
+            .into(),
+        Kind::Task(_)
+        | Kind::TaskName(_)
+        | Kind::ConfigName(_)
+        | Kind::Token
+        | Kind::Url
+        | Kind::Number(_)
+        | Kind::Message(_)
+        | Kind::Time => Vec::new(),
+    };
+    if field.need != Need::Required && field.is_text() && !matches!(field.kind, Kind::Names(_)) {
+        odd.push(say("", UNSET));
+    }
+    if field.usual {
+        odd.extend(written_oddly(field, task));
+    }
+    odd
+}
+
+/// A good field in another writing.
+fn written_oddly(field: &Field, task: &str) -> Vec<Odd> {
+    let good = value(field, task);
+    let twice = Odd {
+        what: "twice".to_owned(),
+        raw: good.repeat(2),
+        why: "of a field that stands twice the last one counts, and messages are put together (protobuf)",
+    };
+    let why = "numbers may take more bytes than they need (protobuf)";
+    let kind = u64::from(if field.is_number() { VARINT } else { LENGTH });
+    let behind = &good[key(field.number, 0).len()..];
+    let raw = [&long_varint(u64::from(field.number) << 3 | kind)[..], behind].concat();
+    let key = Odd { what: "a long key".to_owned(), raw, why };
+    vec![twice, key]
+}
+
+fn here(what: String, raw: Vec<u8>) -> Wrong {
+    Wrong { what, raw, last: false, inside: "", reason: INVALID_PARAMS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema::may;
+    use super::*;
+
+    #[test]
+    fn nothing_wrong_is_also_right() {
+        for kind in [Kind::Count(2), Kind::PageSize, Kind::Text("x"), Kind::Object, Kind::Value] {
+            let field = may(5, "x", kind);
+            let wrong = wrong(&field, "t");
+            assert!(odd(&field, "t").iter().all(|odd| wrong.iter().all(|wrong| wrong.raw != odd.raw)));
+        }
+    }
+}
