@@ -126,6 +126,10 @@ async fn a_body_that_is_none_is_refused() {
                 "{header}"
             );
         }
+        let head = format!("{head}\r\ncontent-type: application/{}", "x".repeat(5_000));
+        let answer = server.exchange(&head, &generation.said("hi", "")).await;
+        assert_eq!(answer.status, 415);
+        assert!(answer.body.len() < 1_000, "{}", answer.body);
     }
 }
 
