@@ -83,6 +83,18 @@ impl Connection {
         self.answer().await
     }
 
+    /// Any request, with these headers and none of its own but those that frame it.
+    pub(crate) async fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Answer, Error> {
+        self.write(method, path, headers, body).await?;
+        self.answer().await
+    }
+
     /// Posts and reads the answer as events, or whole when the server does not answer with a stream.
     pub(crate) async fn post_json_for_events(
         mut self,
@@ -129,10 +141,21 @@ impl Connection {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Result<(), Error> {
+        let json = [("Content-Type", "application/json")];
+        let typed = if body.is_empty() { &[][..] } else { &json };
+        self.write(method, path, &[typed, headers].concat(), body).await
+    }
+
+    async fn write(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<(), Error> {
         let mut bytes = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.address).into_bytes();
         if !body.is_empty() {
-            let length = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
-            bytes.extend_from_slice(length.as_bytes());
+            bytes.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
         }
         for (name, value) in headers {
             bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());

@@ -1,15 +1,18 @@
-//! T-S8: bad input. Every JSON-RPC method of every generation gets some hundred requests that are wrong in one respect
-//! each, and says which, in the form its clients read. Nothing is stored, nothing breaks, and good requests are served
-//! afterwards as before.
+//! T-S8: bad input. Every operation of every generation and binding gets some hundred requests that are wrong in one
+//! respect each, and says which, in the form its clients read. Nothing is stored, nothing breaks, and good requests are
+//! served afterwards as before.
 //!
-//! The requests are made, not listed: `methods.rs` describes the methods, `values.rs` knows what is wrong for a kind of
-//! member, `params.rs` puts the two together, `envelope.rs` adds what is wrong around the parameters, and `judge.rs`
-//! reads the answers. What looks wrong and is right by a ruling is asked too and must be served. Deliberately not
-//! here: input that is merely large (T-D4), and other bindings than JSON-RPC.
+//! The requests are made, not listed: `methods.rs` describes the methods of JSON-RPC, `values.rs` knows what is wrong
+//! for a kind of member, `params.rs` puts the two together, `envelope.rs` adds what is wrong around the parameters, and
+//! `judge.rs` reads the answers. `rest.rs` does the same for HTTP+JSON with paths and queries beside it, `grpc.rs` for
+//! the messages of protobuf. What looks wrong and is right by a ruling is asked too and must be served. Deliberately not
+//! here: input that is merely large (T-D4), and what is no HTTP, which is answered before there is a binding.
 
+mod broken;
 mod case;
 mod door;
 mod envelope;
+mod grpc;
 mod judge;
 mod methods;
 mod params;
@@ -100,6 +103,7 @@ impl<'a> Clinic<'a> {
         }
         self.door().await?;
         rest::examine(&mut self).await?;
+        grpc::examine(&mut self).await?;
         if self.kept_task().await? != before {
             self.findings.push("the task that nobody may change has changed".to_owned());
         }
@@ -126,11 +130,7 @@ impl<'a> Clinic<'a> {
             }
         }
         let label = format!("{} {}", method.dialect.name(), method.name);
-        eprintln!("{label:45} {:5} refused {:4} taken", refused.len(), taken.len());
-        self.counts.insert(label.clone(), json!({"refused": refused.len(), "taken": taken.len()}));
-        if (refused.len() as u64) < self.least {
-            self.findings.push(format!("{label}: {} requests are too few", refused.len()));
-        }
+        self.count(&label, refused.len(), taken.len());
         let before = self.total().await?;
         self.ask(method, refused).await?;
         let after = self.total().await?;
@@ -143,6 +143,7 @@ impl<'a> Clinic<'a> {
     async fn ask(&mut self, method: &'static Method, cases: Vec<Case>) -> Result<()> {
         let mut lanes = JoinSet::new();
         let share = cases.len().div_ceil(LANES).max(1);
+        let label = format!("{} {}", method.dialect.name(), method.name);
         for (lane, share) in cases.chunks(share).enumerate() {
             let lane = Lane {
                 method,
@@ -155,16 +156,29 @@ impl<'a> Clinic<'a> {
             lanes.spawn(lane.ask(share.to_vec()));
         }
         while let Some(answered) = lanes.join_next().await {
-            for Answered { fault, took } in answered? {
-                self.findings
-                    .extend(fault.map(|f| format!("{} {}: {f}", method.dialect.name(), method.name)));
-                if took > self.limit {
-                    self.findings.push(format!("{}: an answer took {took:?}", method.name));
-                }
-                self.took.push(took);
+            for answered in answered? {
+                self.note(&label, answered);
             }
         }
         Ok(())
+    }
+
+    /// Says how many requests an operation gets, which may be too few.
+    fn count(&mut self, label: &str, refused: usize, taken: usize) {
+        eprintln!("{label:45} {refused:5} refused {taken:4} taken");
+        self.counts.insert(label.to_owned(), json!({"refused": refused, "taken": taken}));
+        if (refused as u64) < self.least {
+            self.findings.push(format!("{label}: {refused} requests are too few"));
+        }
+    }
+
+    /// Keeps what came of one request.
+    fn note(&mut self, label: &str, Answered { fault, took }: Answered) {
+        self.findings.extend(fault.map(|fault| format!("{label}: {fault}")));
+        if took > self.limit {
+            self.findings.push(format!("{label}: an answer took {took:?}"));
+        }
+        self.took.push(took);
     }
 
     async fn door(&mut self) -> Result<()> {
@@ -302,7 +316,7 @@ fn figures(counts: &Map<String, Value>, mut took: Vec<Duration>) -> Value {
     json!({
         "refused": sum("refused"),
         "taken": sum("taken"),
-        "methods": METHODS.len(),
+        "operations": counts.len(),
         "median_ms": millis(at(500)),
         "p99_ms": millis(at(990)),
         "slowest_ms": millis(took.last()),

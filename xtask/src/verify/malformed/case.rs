@@ -59,6 +59,10 @@ pub(crate) const INVALID_REQUEST: i64 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 pub(crate) const INVALID_PARAMS: i64 = -32602;
 pub(crate) const VERSION_NOT_SUPPORTED: i64 = -32009;
+/// What 1.0 says of an agent or a tenant that is not there, and other things.
+pub(crate) const AGENT_DISABLED: i64 = -32000;
+/// The status that goes with it.
+pub(crate) const NOT_FOUND: u16 = 404;
 
 impl Case {
     /// A request of the method's own generation that is refused with this code.

@@ -1,7 +1,7 @@
 //! What is refused before there is a method: other verbs, paths that lead nowhere, agents that are not there. It is
 //! told as JSON-RPC tells it all the same.
 
-use super::case::{Echo, METHOD_NOT_FOUND, Refusal};
+use super::case::{AGENT_DISABLED, Echo, METHOD_NOT_FOUND, NOT_FOUND, Refusal};
 use super::methods::Dialect;
 
 /// A request line and what it must be answered with.
@@ -14,10 +14,8 @@ pub(crate) struct Knock {
     pub(crate) expected: Refusal,
 }
 
-const NOT_FOUND: u16 = 404;
 const NOT_ALLOWED: u16 = 405;
 const AGENT_UNKNOWN: i64 = -32011;
-const CATCH_ALL: i64 = -32000;
 
 pub(crate) fn knocks() -> Vec<Knock> {
     let mut knocks = Vec::new();
@@ -38,7 +36,7 @@ pub(crate) fn knocks() -> Vec<Knock> {
         {
             knocks.push(knock("POST", path, NOT_FOUND, METHOD_NOT_FOUND));
         }
-        let code = if dialect == Dialect::V1 { CATCH_ALL } else { AGENT_UNKNOWN };
+        let code = if dialect == Dialect::V1 { AGENT_DISABLED } else { AGENT_UNKNOWN };
         for agent in
             ["/a2a/nobody", "/a2a/%2e%2e", "/a2a/%ff", "/a2a/%00", "/a2a/%0d%0aX:%20y", "/a2a/'%20OR%201=1"]
         {

@@ -1,6 +1,9 @@
 //! Requests that are wrong before their parameters are read: no JSON, no request, a name that is no method, a version
 //! nobody speaks, a body of another kind. Every method gets all of them.
 
+use std::sync::LazyLock;
+
+use super::broken;
 use super::case::{
     Case, Echo, ID, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE, VERSION_NOT_SUPPORTED, Version, request,
 };
@@ -8,15 +11,73 @@ use super::methods::{Dialect, METHODS, Method};
 use super::schema::params;
 use super::values::{HOSTILE, TYPES};
 
-/// How many places a good request is cut off at.
-const CUTS: usize = 64;
+/// Versions nobody speaks.
+pub(crate) const UNKNOWN_VERSIONS: &[&str] = &[
+    "9.9",
+    "1.1",
+    "2.0",
+    "0.4",
+    "0.9",
+    "0.30",
+    "00.3",
+    "10",
+    "1.00",
+    "0",
+    "abc",
+    "v1.0",
+    "1,0",
+    "-1.0",
+    "1.0-beta",
+    "1.0 0.3",
+    "1.0, 0.3",
+    "1..0",
+    ".1",
+    "1.",
+    "0.",
+    "٣.٠",
+    "latest",
+    "*",
+    "1e0",
+    "0x1",
+    "null",
+    "true",
+    "1.0;q=1",
+    "../1.0",
+    "${jndi:ldap://127.0.0.1/a}",
+    "99999999999999999999.0",
+];
+
+/// What a body may not be called.
+const NO_MEDIA_TYPES: &[&str] = &[
+    "application/xml",
+    "text/xml",
+    "text/html",
+    "text/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/octet-stream",
+    "application/jsonl",
+    "application/json-rpc-x",
+    "application/gzip",
+    "application/json, text/plain",
+    "json",
+    "*/*",
+    "../../etc/passwd",
+];
+
+/// All of it would be too much to say again.
+static LONG_MEDIA_TYPE: LazyLock<String> = LazyLock::new(|| format!("application/{}", "x".repeat(5_000)));
+
+/// What a body may not be called, and what is too long for that, too.
+pub(crate) fn no_media_types() -> impl Iterator<Item = &'static str> {
+    NO_MEDIA_TYPES.iter().copied().chain([LONG_MEDIA_TYPE.as_str()])
+}
 
 pub(crate) fn cases(method: &Method) -> Vec<Case> {
     let params = params(method.fields, None);
     let whole = request(method.name, &params);
     let mut cases = Vec::new();
     cases.extend(no_json(method, &whole));
-    cases.extend(bytes_out_of_place(method, &whole));
     cases.extend(no_request(method, &whole));
     cases.extend(wrong_members(method, &params));
     cases.extend(repeated_members(method, &params));
@@ -28,92 +89,8 @@ pub(crate) fn cases(method: &Method) -> Vec<Case> {
 }
 
 fn no_json(method: &Method, whole: &str) -> Vec<Case> {
-    let refuse =
-        |name: String, body: Vec<u8>| Case::refused(method, name, body, PARSE).answered_to(Echo::Null);
-    let mut cases: Vec<Case> = (0..CUTS)
-        .map(|cut| 1 + cut * (whole.len() - 2) / CUTS)
-        .map(|end| refuse(format!("cut off after {end} bytes"), whole.as_bytes()[..end].to_vec()))
-        .collect();
-    for tail in
-        ["}", "]", ",", "{}", "null", "0", "\"\"", "x", "\0", ";", "\u{feff}", whole, "//", "/**/", "\n\n1"]
-    {
-        cases.push(refuse(format!("followed by {tail:.20?}"), [whole, tail].concat().into()));
-    }
-    for head in ["\u{feff}", "x", "\0", ",", ")]}',\n", "data: ", "{", "[", "//\n", "POST / HTTP/1.1\r\n\r\n"]
-    {
-        cases.push(refuse(format!("preceded by {head:?}"), [head, whole].concat().into()));
-    }
-    let other = [
-        whole.replace('"', "'"),
-        whole.replace("\"jsonrpc\"", "jsonrpc"),
-        whole.replacen('{', "{/* */", 1),
-        whole.replacen('{', "{,", 1),
-        format!("{},}}", &whole[..whole.len() - 1]),
-        whole.replacen(':', "=", 1),
-        whole.replacen(',', ";", 1),
-        whole.replacen(',', " ", 1),
-        whole.replacen("\"2.0\"", "\"2.0", 1),
-        whole.replacen("\"2.0\"", "\"2.\\0\"", 1),
-        whole.replacen("\"2.0\"", "\"2.\\u00\"", 1),
-        whole.replacen("\"2.0\"", "\"2.\\u{30}\"", 1),
-        whole.replacen("\"2.0\"", "\"2.\\x30\"", 1),
-        whole.replacen("\"2.0\"", "undefined", 1),
-        whole.replacen("\"2.0\"", "True", 1),
-        whole.replacen("\"2.0\"", "nul", 1),
-        format!("jsonrpc=2.0&id=1&method={}", method.name),
-        format!("<methodCall><methodName>{}</methodName></methodCall>", method.name),
-        format!("jsonrpc: '2.0'\nmethod: {}\n", method.name),
-        " \r\n\t ".to_owned(),
-        "\"".to_owned(),
-        "-".to_owned(),
-    ];
-    cases.extend(other.into_iter().map(|body| refuse(format!("{body:.60?}"), body.into())));
-    for number in
-        ["01", "+1", ".5", "1.", "1e", "0x1", "-", "--1", "1_000", "NaN", "Infinity", "-Infinity", "١"]
-    {
-        cases.push(refuse(format!("id = {number}"), whole.replacen(ID, number, 1).into()));
-    }
-    let utf16 = whole.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    cases.push(refuse("in UTF-16".to_owned(), utf16));
-    cases.push(refuse("compressed".to_owned(), b"\x1f\x8b\x08\0\0\0\0\0\0\x03".to_vec()));
-    cases
-}
-
-/// Control bytes and broken UTF-8, inside a text and between tokens.
-fn bytes_out_of_place(method: &Method, whole: &str) -> Vec<Case> {
-    let refuse =
-        |name: String, body: Vec<u8>| Case::refused(method, name, body, PARSE).answered_to(Echo::Null);
-    let inside = whole.find("case-7").expect("every request has this id") + 2;
-    let between = whole.find(",\"id\"").expect("the id follows the version") + 1;
-    let put = |at: usize, bytes: &[u8]| [&whole.as_bytes()[..at], bytes, &whole.as_bytes()[at..]].concat();
-    let mut cases = Vec::new();
-    for byte in 0..0x20u8 {
-        cases.push(refuse(format!("byte {byte:#04x} in a text"), put(inside, &[byte])));
-        if !matches!(byte, b'\t' | b'\n' | b'\r') {
-            cases.push(refuse(format!("byte {byte:#04x} between tokens"), put(between, &[byte])));
-        }
-    }
-    let broken: &[&[u8]] = &[
-        b"\x80",
-        b"\xbf",
-        b"\xc0\x80",
-        b"\xc1\xbf",
-        b"\xc3",
-        b"\xe2\x82",
-        b"\xe0\x80\x80",
-        b"\xed\xa0\x80",
-        b"\xf0\x9f\x92",
-        b"\xf0\x80\x80\x80",
-        b"\xf4\x90\x80\x80",
-        b"\xf8\x88\x80\x80\x80",
-        b"\xfe",
-        b"\xff",
-    ];
-    for bytes in broken {
-        cases.push(refuse(format!("bytes {bytes:x?} in a text"), put(inside, bytes)));
-        cases.push(refuse(format!("bytes {bytes:x?} between tokens"), put(between, bytes)));
-    }
-    cases
+    let refuse = |(name, body)| Case::refused(method, name, body, PARSE).answered_to(Echo::Null);
+    broken::texts(whole).into_iter().map(refuse).collect()
 }
 
 fn no_request(method: &Method, whole: &str) -> Vec<Case> {
@@ -259,40 +236,6 @@ fn unknown_methods(method: &Method, params: &str) -> Vec<Case> {
 
 /// Versions nobody speaks, and those of another generation than the method. All of it is told as 1.0 does.
 fn versions(method: &Method, whole: &str) -> Vec<Case> {
-    let unknown = [
-        "9.9",
-        "1.1",
-        "2.0",
-        "0.4",
-        "0.9",
-        "0.30",
-        "00.3",
-        "10",
-        "1.00",
-        "0",
-        "abc",
-        "v1.0",
-        "1,0",
-        "-1.0",
-        "1.0-beta",
-        "1.0 0.3",
-        "1.0, 0.3",
-        "1..0",
-        ".1",
-        "1.",
-        "0.",
-        "٣.٠",
-        "latest",
-        "*",
-        "1e0",
-        "0x1",
-        "null",
-        "true",
-        "1.0;q=1",
-        "../1.0",
-        "${jndi:ldap://127.0.0.1/a}",
-        "99999999999999999999.0",
-    ];
     let refuse = |version: Version, code: i64| {
         let name = match &version {
             Version::Header(text) => format!("A2A-Version: {text}"),
@@ -302,10 +245,10 @@ fn versions(method: &Method, whole: &str) -> Vec<Case> {
         Case::refused(method, name, whole, code).told_in(Dialect::V1).of_version(version)
     };
     let mut cases = Vec::new();
-    for version in unknown {
-        cases.push(refuse(Version::Header(version.to_owned()), VERSION_NOT_SUPPORTED));
+    for version in UNKNOWN_VERSIONS {
+        cases.push(refuse(Version::Header((*version).to_owned()), VERSION_NOT_SUPPORTED));
         if version.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.') {
-            cases.push(refuse(Version::Query(version.to_owned()), VERSION_NOT_SUPPORTED));
+            cases.push(refuse(Version::Query((*version).to_owned()), VERSION_NOT_SUPPORTED));
         }
     }
     let (foreign, code): (&[&str], _) = match method.dialect {
@@ -318,26 +261,10 @@ fn versions(method: &Method, whole: &str) -> Vec<Case> {
 
 fn media_types(method: &Method, whole: &str) -> Vec<Case> {
     const UNSUPPORTED: u16 = 415;
-    let types = [
-        "application/xml",
-        "text/xml",
-        "text/html",
-        "text/json",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x",
-        "application/octet-stream",
-        "application/jsonl",
-        "application/json-rpc-x",
-        "application/gzip",
-        "application/json, text/plain",
-        "json",
-        "*/*",
-        "../../etc/passwd",
-    ];
-    types
-        .into_iter()
+    no_media_types()
         .map(|media_type| {
-            let case = Case::refused(method, format!("Content-Type: {media_type}"), whole, INVALID_REQUEST);
+            let case =
+                Case::refused(method, format!("Content-Type: {media_type:.60}"), whole, INVALID_REQUEST);
             case.of_media_type(media_type).with_status(UNSUPPORTED).answered_to(Echo::Null)
         })
         .collect()

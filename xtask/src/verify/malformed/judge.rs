@@ -13,7 +13,7 @@ pub(crate) struct Told<'a> {
 }
 
 /// What a caller never needs to know: the program's own words for its insides.
-const INSIDES: &[&str] =
+pub(crate) const INSIDES: &[&str] =
     &["panicked", "backtrace", ".rs:", "/crates/", "/home/", "rusqlite", "serde", "store.db", "thread '"];
 /// Longer than any sentence about a request, shorter than what a caller may make the server repeat.
 const LONGEST_BYTES: usize = 4 * 1024;
@@ -67,14 +67,7 @@ pub(crate) fn refused(wanted: &Refusal, told: &Told<'_>) -> Result<(), String> {
     if told.content_type != "application/json" {
         return Err("wanted application/json".to_owned());
     }
-    if told.body.len() > LONGEST_BYTES {
-        return Err(format!("{} bytes are no sentence", told.body.len()));
-    }
-    let text = std::str::from_utf8(told.body).map_err(|_| "the answer is no text".to_owned())?;
-    if let Some(inside) = INSIDES.iter().find(|inside| text.contains(**inside)) {
-        return Err(format!("the answer shows {inside:?}"));
-    }
-    let answer: Value = serde_json::from_str(text).map_err(|_| "the answer is no JSON".to_owned())?;
+    let answer = read(told)?;
     let members: Vec<&str> =
         answer.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     if !same_set(&members, &["jsonrpc", "id", "error"]) || answer["jsonrpc"] != "2.0" {
@@ -92,10 +85,25 @@ pub(crate) fn refused(wanted: &Refusal, told: &Told<'_>) -> Result<(), String> {
         ));
     }
     match wanted.shape {
-        Dialect::V1 => as_v1(wanted, error),
-        Dialect::V03 => as_v03(wanted, error),
+        Dialect::V1 => {
+            let reasons = CODES.iter().find(|row| row.0 == wanted.code).map_or(&[][..], |row| row.2);
+            as_v1(reasons, wanted.field.as_deref(), &error["message"], &error["data"])
+        }
+        Dialect::V03 => as_v03(wanted.code, wanted.field.as_deref(), error),
         Dialect::Draft => as_draft(wanted, error),
     }
+}
+
+/// The JSON of a refusal that is short and shows nothing it should not.
+pub(crate) fn read(told: &Told<'_>) -> Result<Value, String> {
+    if told.body.len() > LONGEST_BYTES {
+        return Err(format!("{} bytes are no sentence", told.body.len()));
+    }
+    let text = std::str::from_utf8(told.body).map_err(|_| "the answer is no text".to_owned())?;
+    if let Some(inside) = INSIDES.iter().find(|inside| text.contains(**inside)) {
+        return Err(format!("the answer shows {inside:?}"));
+    }
+    serde_json::from_str(text).map_err(|_| "the answer is no JSON".to_owned())
 }
 
 /// Whether a violation stands where it should. A skill is one thing wherever a request names it.
@@ -105,9 +113,13 @@ fn names(named: &str, field: &str) -> bool {
 }
 
 /// Typed details: ErrorInfo first, then the fields at fault.
-fn as_v1(wanted: &Refusal, error: &Value) -> Result<(), String> {
-    let info = &error["data"][0];
-    let reasons = CODES.iter().find(|row| row.0 == wanted.code).map_or(&[][..], |row| row.2);
+pub(crate) fn as_v1(
+    reasons: &[&str],
+    field: Option<&str>,
+    message: &Value,
+    details: &Value,
+) -> Result<(), String> {
+    let info = &details[0];
     let known = info["reason"].as_str().is_some_and(|reason| reasons.contains(&reason));
     let strings = info["metadata"].as_object().is_some_and(|facts| facts.values().all(Value::is_string));
     if info["@type"] != "type.googleapis.com/google.rpc.ErrorInfo" || info["domain"] != "a2a-protocol.org" {
@@ -116,26 +128,26 @@ fn as_v1(wanted: &Refusal, error: &Value) -> Result<(), String> {
     if !known || !strings {
         return Err(format!("wanted one of {reasons:?} and facts that are strings"));
     }
-    let message = sentence(&error["message"])?;
-    let Some(field) = &wanted.field else { return Ok(()) };
-    let bad = &error["data"][1];
+    let message = sentence(message)?;
+    let Some(field) = field else { return Ok(()) };
+    let bad = &details[1];
     if bad["@type"] != "type.googleapis.com/google.rpc.BadRequest" {
         return Err("wanted BadRequest second".to_owned());
     }
     let violation = &bad["fieldViolations"][0];
     sentence(&violation["description"])?;
-    let named = violation["field"].as_str().unwrap_or_default();
+    let named = violation["field"].as_str().unwrap_or("no field at all");
     if !names(named, field) || !message.contains(named) {
-        return Err(format!("wanted {field} to be named"));
+        return Err(format!("wanted {field:?} to be named"));
     }
     Ok(())
 }
 
 /// Fixed texts; details only where the request is at fault.
-fn as_v03(wanted: &Refusal, error: &Value) -> Result<(), String> {
-    fixed_text(wanted, error)?;
-    match wanted.code {
-        INVALID_PARAMS | INVALID_REQUEST => details(wanted, &error["data"]),
+pub(crate) fn as_v03(code: i64, field: Option<&str>, error: &Value) -> Result<(), String> {
+    fixed_text(code, error)?;
+    match code {
+        INVALID_PARAMS | INVALID_REQUEST => details(field, &error["data"]),
         _ if error.get("data").is_some() => Err("wanted no data".to_owned()),
         _ => Ok(()),
     }
@@ -143,36 +155,37 @@ fn as_v03(wanted: &Refusal, error: &Value) -> Result<(), String> {
 
 /// Fixed texts; `data` is always there.
 fn as_draft(wanted: &Refusal, error: &Value) -> Result<(), String> {
-    fixed_text(wanted, error)?;
+    fixed_text(wanted.code, error)?;
     match (wanted.code, error.get("data")) {
         (_, None) => Err("wanted data".to_owned()),
-        (PARSE | INVALID_PARAMS | INVALID_REQUEST, Some(data)) => details(wanted, data),
+        (PARSE | INVALID_PARAMS | INVALID_REQUEST, Some(data)) => details(wanted.field.as_deref(), data),
         (_, Some(data)) if data.is_null() => Ok(()),
         _ => Err("wanted data to be null".to_owned()),
     }
 }
 
-fn fixed_text(wanted: &Refusal, error: &Value) -> Result<(), String> {
-    let text = CODES.iter().find(|row| row.0 == wanted.code).map_or("", |row| row.1);
+fn fixed_text(code: i64, error: &Value) -> Result<(), String> {
+    let text = CODES.iter().find(|row| row.0 == code).map_or("", |row| row.1);
     if error["message"] == text { Ok(()) } else { Err(format!("wanted the text {text:?}")) }
 }
 
-fn details(wanted: &Refusal, data: &Value) -> Result<(), String> {
+fn details(field: Option<&str>, data: &Value) -> Result<(), String> {
     let first = &data["errors"][0];
     sentence(&first["message"])?;
-    match &wanted.field {
-        Some(field) if !names(first["field"].as_str().unwrap_or_default(), field) => {
-            Err(format!("wanted {field} to be named"))
+    match field {
+        Some(field) if !first["field"].as_str().is_some_and(|named| names(named, field)) => {
+            Err(format!("wanted {field:?} to be named"))
         }
         _ => Ok(()),
     }
 }
 
-/// One line with something in it and no full stop.
+/// One line with something in it and no full stop. Where a task is not found, its name is the end of the sentence,
+/// whatever it is.
 fn sentence(text: &Value) -> Result<&str, String> {
     let text = text.as_str().unwrap_or_default();
-    let clean = !text.chars().any(|character| matches!(character, '\n' | '\r'));
-    if text.trim().is_empty() || text.ends_with('.') || !clean && !text.contains("not found") {
+    let clean = !text.ends_with('.') && !text.contains(['\n', '\r']);
+    if text.trim().is_empty() || !clean && !text.contains("not found") {
         return Err("wanted one sentence".to_owned());
     }
     Ok(text)
@@ -191,7 +204,7 @@ fn same_set(one: &[&str], other: &[&str]) -> bool {
 }
 
 impl Told<'_> {
-    fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         const SHOWN: usize = 300;
         let body = String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN)]);
         format!("{} {} {}", self.status, self.content_type, body.escape_debug())

@@ -31,9 +31,9 @@ pub(crate) enum Sound {
 }
 
 pub(crate) const TASK_NOT_FOUND: i64 = -32001;
-const TASK_NOT_CANCELABLE: i64 = -32002;
-const NO_PUSH: i64 = -32003;
-const UNSUPPORTED: i64 = -32004;
+pub(crate) const TASK_NOT_CANCELABLE: i64 = -32002;
+pub(crate) const NO_PUSH: i64 = -32003;
+pub(crate) const UNSUPPORTED: i64 = -32004;
 
 impl Dialect {
     /// What a request says in `A2A-Version`.
@@ -103,14 +103,14 @@ pub(crate) const METHODS: &[Method] = &[
     v1("GetExtendedAgentCard", &[TENANT], Sound::Refused(UNSUPPORTED)),
 ];
 
-const METADATA: Field = may("metadata", Kind::Metadata, r#"{"k":1}"#);
-const REQUEST_METADATA: Field = may("metadata", Kind::RequestMetadata, r#"{"k":1}"#);
-const HISTORY_LENGTH: Field = may("historyLength", Kind::Count, "2");
-const SKILL: Field = rare("skill", Kind::Skill, r#""echo""#);
-const SKILL_ID: Field = rare("skillId", Kind::Skill, r#""echo""#);
-const MODES: Field = may("acceptedOutputModes", Kind::Texts, r#"["text/plain"]"#);
-const URL: Field = need("url", Kind::Url, r#""https://hooks.example/a""#);
-const TOKEN: Field = may("token", Kind::Text, r#""secret""#);
+pub(crate) const METADATA: Field = may("metadata", Kind::Metadata, r#"{"k":1}"#);
+pub(crate) const REQUEST_METADATA: Field = may("metadata", Kind::RequestMetadata, r#"{"k":1}"#);
+pub(crate) const HISTORY_LENGTH: Field = may("historyLength", Kind::Count, "2");
+pub(crate) const SKILL: Field = rare("skill", Kind::Skill, r#""echo""#);
+pub(crate) const SKILL_ID: Field = rare("skillId", Kind::Skill, r#""echo""#);
+pub(crate) const MODES: Field = may("acceptedOutputModes", Kind::Texts, r#"["text/plain"]"#);
+pub(crate) const URL: Field = need("url", Kind::Url, r#""https://hooks.example/a""#);
+pub(crate) const TOKEN: Field = may("token", Kind::Text, r#""secret""#);
 const CREDENTIALS: Field = may("credentials", Kind::Text, r#""secret""#);
 
 // The two generations before 1.0.
@@ -203,7 +203,7 @@ const V03_MESSAGE: &[Field] = &[
     may("extensions", Kind::Texts, r#"["https://e.example/x"]"#),
     METADATA,
 ];
-const V03_CONFIG: &[Field] = &[URL, may("id", Kind::Text, r#""c-1""#), TOKEN, AUTHENTICATION];
+pub(crate) const V03_CONFIG: &[Field] = &[URL, may("id", Kind::Text, r#""c-1""#), TOKEN, AUTHENTICATION];
 const V03_CONFIGURATION: &[Field] = &[
     MODES,
     HISTORY_LENGTH,
@@ -254,7 +254,7 @@ const V03_PUSH_DELETE: &[Field] =
 
 // 1.0.
 
-const V1_ROLE: &Words = &Words {
+pub(crate) const V1_ROLE: &Words = &Words {
     taken: &["1"],
     wrong: &[
         r#""user""#,
@@ -268,7 +268,7 @@ const V1_ROLE: &Words = &Words {
         "9223372036854775808",
     ],
 };
-const V1_STATE: &Words = &Words {
+pub(crate) const V1_STATE: &Words = &Words {
     taken: &["0", "1"],
     wrong: &[
         r#""working""#,
@@ -282,7 +282,9 @@ const V1_STATE: &Words = &Words {
         "9223372036854775808",
     ],
 };
-const TENANT: Field = rare("tenant", Kind::Text, r#""t""#);
+pub(crate) const TENANT: Field = rare("tenant", Kind::Tenant, r#""default""#);
+/// The same inside a webhook that rides on a message, where nobody asks for it.
+const CONFIG_TENANT: Field = rare("tenant", Kind::Text, r#""default""#);
 const MEDIA_TYPE: Field = may("mediaType", Kind::Text, r#""text/plain""#);
 const FILENAME: Field = may("filename", Kind::Text, r#""a.txt""#);
 const V1_PARTS: &[&[Field]] = &[
@@ -301,7 +303,7 @@ const V1_MESSAGE: &[Field] = &[
     may("extensions", Kind::Texts, r#"["https://e.example/x"]"#),
     METADATA,
 ];
-const V1_AUTHENTICATION: Field =
+pub(crate) const V1_AUTHENTICATION: Field =
     may("authentication", Kind::Object(&[need("scheme", Kind::Filled, r#""Bearer""#), CREDENTIALS]), "");
 const V1_CONFIG: &[Field] = &[
     URL,
@@ -309,7 +311,7 @@ const V1_CONFIG: &[Field] = &[
     rare("taskId", Kind::Text, r#""$TASK""#),
     TOKEN,
     V1_AUTHENTICATION,
-    TENANT,
+    CONFIG_TENANT,
 ];
 const V1_CONFIGURATION: &[Field] = &[
     MODES,
@@ -318,7 +320,7 @@ const V1_CONFIGURATION: &[Field] = &[
     rare("taskPushNotificationConfig", Kind::Object(V1_CONFIG), ""),
     SKILL_ID,
 ];
-const V1_SEND: &[Field] = &[
+pub(crate) const V1_SEND: &[Field] = &[
     need("message", Kind::Object(V1_MESSAGE), ""),
     may("configuration", Kind::Object(V1_CONFIGURATION), ""),
     SKILL,

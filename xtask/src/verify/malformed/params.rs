@@ -1,7 +1,7 @@
 //! Requests whose parameters are wrong, made from the method's description: each member in turn missing, null, of each
 //! wrong type and with each wrong value of its kind. Beside them, those that are odd and taken.
 
-use super::case::{Case, INVALID_PARAMS, request};
+use super::case::{AGENT_DISABLED, Case, INVALID_PARAMS, NOT_FOUND, request};
 use super::methods::{Dialect, Method};
 use super::schema::{Edit, Field, Kind, Need, Step, params, path, snake};
 use super::values;
@@ -13,27 +13,62 @@ const NOT_SET: &str = "null counts as not set (wire-dialects 2)";
 const LAST_WINS: &str = "of two equal names inside the parameters the last one counts (architecture 6)";
 const SPELLING: &str = "names are read in both spellings (wire-dialects 16)";
 
+/// Parameters with one thing changed.
+pub(crate) struct Changed {
+    /// What is odd about them.
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) outcome: Outcome,
+}
+
+/// What becomes of a request with such parameters.
+pub(crate) enum Outcome {
+    /// It is refused with this code of JSON-RPC, and a field may have to be named.
+    Refused { code: i64, field: Option<String> },
+    /// Odd, and right by this ruling.
+    Taken(&'static str),
+}
+
+/// What a part of some form cannot have beside its content, and where in the part the fault is then found.
+pub(crate) type Seconds = fn(&[Field]) -> Vec<(&'static str, &'static str)>;
+
 pub(crate) fn cases(method: &Method) -> Vec<Case> {
-    let mut maker = Maker { method, cases: Vec::new() };
-    maker.no_object();
-    maker.object(method.fields, &[]);
-    maker.cases
-}
-
-struct Maker<'a> {
-    method: &'a Method,
-    cases: Vec<Case>,
-}
-
-impl Maker<'_> {
-    fn no_object(&mut self) {
-        for text in values::TYPES.iter().filter(|text| !text.starts_with('{')) {
-            let body = request(self.method.name, text);
-            let name = format!("params = {text}");
-            self.cases.push(Case::refused(self.method, name, body, INVALID_PARAMS).naming(PARAMS));
+    let no_object = values::TYPES.iter().filter(|text| !text.starts_with('{')).map(|text| {
+        let name = format!("params = {text}");
+        Case::refused(method, name, request(method.name, text), INVALID_PARAMS).naming(PARAMS)
+    });
+    let seconds = if method.dialect == Dialect::V1 { second_contents } else { second_files };
+    let changes = changes(method.fields, seconds).into_iter().map(|changed| {
+        let body = request(method.name, &changed.text);
+        match changed.outcome {
+            Outcome::Taken(why) => Case::taken(method, changed.name, body, why),
+            Outcome::Refused { code, field } => {
+                let case = Case::refused(method, changed.name, body, code);
+                let case = if code == AGENT_DISABLED { case.with_status(NOT_FOUND) } else { case };
+                match field {
+                    Some(field) => case.naming(field),
+                    None => case,
+                }
+            }
         }
-    }
+    });
+    no_object.chain(changes).collect()
+}
 
+/// Every change of parameters of this description.
+pub(crate) fn changes(fields: &'static [Field], seconds: Seconds) -> Vec<Changed> {
+    let mut maker = Maker { fields, seconds, changes: Vec::new() };
+    maker.object(fields, &[]);
+    maker.changes
+}
+
+struct Maker {
+    fields: &'static [Field],
+    seconds: Seconds,
+    changes: Vec<Changed>,
+}
+
+impl Maker {
     fn object(&mut self, fields: &'static [Field], place: &[Step]) {
         let unknown = [r#""unknown":1"#, r#""":null"#, r#""__proto__":{"x":1}"#, r#""\u0000":[]"#];
         for member in unknown {
@@ -46,8 +81,12 @@ impl Maker<'_> {
 
     fn member(&mut self, field: &'static Field, around: &[Step]) {
         let place = [around, &[Step::Member(field.name)]].concat();
-        for wrong in values::wrong(field) {
+        for (index, wrong) in values::wrong(field).into_iter().enumerate() {
             let at = format!("{}{}", path(&place), wrong.inside);
+            // Of two equal names the last one counts, so it is as if the first were not there.
+            if index == 0 && !field.good().is_empty() {
+                self.refuse(&place, &Edit::Again(wrong.text.clone()), &at, wrong.code);
+            }
             self.refuse(&place, &Edit::Put(wrong.text), &at, wrong.code);
         }
         for odd in values::odd(field.kind) {
@@ -85,7 +124,7 @@ impl Maker<'_> {
         for form in forms {
             let part = [place, &[Step::Element(form)]].concat();
             self.object(form, &part);
-            for (second, at) in second_contents(self.method.dialect, form) {
+            for (second, at) in (self.seconds)(form) {
                 let at = format!("{}{at}", path(&part));
                 self.refuse(&part, &Edit::Add(second.to_owned()), &at, INVALID_PARAMS);
             }
@@ -93,23 +132,20 @@ impl Maker<'_> {
     }
 
     fn refuse(&mut self, place: &[Step], edit: &Edit, at: &str, code: i64) {
-        let (name, body) = self.write(place, edit);
-        let case = Case::refused(self.method, name, body, code);
-        self.cases.push(if code == INVALID_PARAMS { case.naming(at) } else { case });
+        let field = (code == INVALID_PARAMS).then(|| at.to_owned());
+        self.change(place, edit, Outcome::Refused { code, field });
     }
 
     fn take(&mut self, place: &[Step], edit: &Edit, why: &'static str) {
         // What not every request has is refused for being there: there are no webhooks, and no such task.
-        if self.is_rare(place) {
-            return;
+        if !self.is_rare(place) {
+            self.change(place, edit, Outcome::Taken(why));
         }
-        let (name, body) = self.write(place, edit);
-        self.cases.push(Case::taken(self.method, name, body, why));
     }
 
     /// Whether the place lies in a member that not every request has.
     fn is_rare(&self, place: &[Step]) -> bool {
-        let mut fields = self.method.fields;
+        let mut fields = self.fields;
         for step in place {
             match step {
                 Step::Element(form) => fields = form,
@@ -126,35 +162,37 @@ impl Maker<'_> {
         false
     }
 
-    fn write(&self, place: &[Step], edit: &Edit) -> (String, String) {
+    fn change(&mut self, place: &[Step], edit: &Edit, outcome: Outcome) {
         let what = match edit {
             Edit::Put(text) => format!("= {}", shown(text)),
             Edit::Remove => "missing".to_owned(),
             Edit::Rename(name) => format!("called {name}"),
             Edit::Twice(_) => "twice".to_owned(),
+            Edit::Again(text) => format!("again = {}", shown(text)),
             Edit::Add(member) => format!("with {member}"),
         };
-        let text = params(self.method.fields, Some((place, edit)));
-        (format!("{} {what}", path(place)), request(self.method.name, &text))
+        let text = params(self.fields, Some((place, edit)));
+        self.changes.push(Changed { name: format!("{} {what}", path(place)), text, outcome });
     }
 }
 
-/// A second content beside the first, and where in the part the fault is then found.
-fn second_contents(dialect: Dialect, form: &[Field]) -> Vec<(&'static str, &'static str)> {
+/// In 1.0 a part is its content.
+pub(crate) fn second_contents(form: &[Field]) -> Vec<(&'static str, &'static str)> {
     let has = |name: &str| form.iter().any(|field| field.name == name);
-    if dialect == Dialect::V1 {
-        let all = [
-            ("text", r#""text":"a""#),
-            ("raw", r#""raw":"aGk=""#),
-            ("url", r#""url":"https://a.example""#),
-            ("data", r#""data":{"k":1}"#),
-        ];
-        return all.into_iter().filter(|(name, _)| !has(name)).map(|(_, member)| (member, "")).collect();
-    }
-    if !has("file") {
+    let all = [
+        ("text", r#""text":"a""#),
+        ("raw", r#""raw":"aGk=""#),
+        ("url", r#""url":"https://a.example""#),
+        ("data", r#""data":{"k":1}"#),
+    ];
+    all.into_iter().filter(|(name, _)| !has(name)).map(|(_, member)| (member, "")).collect()
+}
+
+/// Before that a part says what it is, and only a file has more than one form. The last of two files counts.
+fn second_files(form: &[Field]) -> Vec<(&'static str, &'static str)> {
+    if !form.iter().any(|field| field.name == "file") {
         return Vec::new();
     }
-    // The last of two files counts.
     vec![
         (r#""file":{"bytes":"aGk=","uri":"https://a.example"}"#, ".file"),
         (r#""file":{"bytes":"","uri":""}"#, ".file"),

@@ -38,6 +38,10 @@ pub(crate) enum Kind {
     },
     /// A task that its client names.
     OwnTask,
+    /// A tenant, of which there is one.
+    Tenant,
+    /// What the path of the request says already: this, or nothing.
+    Same,
     /// A text of at least one character.
     Filled,
     Text,
@@ -99,6 +103,8 @@ pub(crate) enum Edit {
     Rename(String),
     /// The member stands twice, with this value first.
     Twice(String),
+    /// The member stands twice, with this value last.
+    Again(String),
     /// The object at the place has this further member.
     Add(String),
 }
@@ -119,6 +125,13 @@ pub(crate) const fn may(name: &'static str, kind: Kind, sample: &'static str) ->
 /// A member that stands only in requests that are about it.
 pub(crate) const fn rare(name: &'static str, kind: Kind, sample: &'static str) -> Field {
     Field { name, kind, need: Need::Optional, sample, usual: false }
+}
+
+impl Field {
+    /// A good value as JSON text.
+    pub(crate) fn good(&self) -> String {
+        value(self, None)
+    }
 }
 
 /// The parameters with one change, or none.
@@ -179,6 +192,9 @@ fn changed_member(field: &Field, rest: &[Step], edit: &Edit) -> Option<String> {
         ([], Edit::Rename(name)) => Some(member(name, &value(field, None))),
         ([], Edit::Twice(first)) => {
             Some(format!("{},{}", member(field.name, first), member(field.name, &value(field, None))))
+        }
+        ([], Edit::Again(last)) => {
+            Some(format!("{},{}", member(field.name, &value(field, None)), member(field.name, last)))
         }
         _ => Some(member(field.name, &value(field, Some((rest, edit))))),
     }

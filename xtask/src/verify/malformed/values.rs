@@ -3,6 +3,7 @@
 //! Everything is JSON text, so that what no tree of values can hold, such as half a surrogate pair or a number beyond
 //! all types, can be sent too.
 
+use super::case::{AGENT_DISABLED, INVALID_PARAMS};
 use super::schema::{Field, Kind, Need};
 
 /// A wrong value.
@@ -19,7 +20,6 @@ pub(crate) struct Odd {
     pub(crate) why: &'static str,
 }
 
-const INVALID_PARAMS: i64 = -32602;
 const EMPTY: &str = r#""""#;
 
 /// One value of each type, and those at the edges of the types.
@@ -113,7 +113,7 @@ const BAD_BASE64: &[&str] = &[
     r#""<bytes>""#,
 ];
 
-const BAD_URLS: &[&str] = &[
+pub(crate) const BAD_URLS: &[&str] = &[
     r#""hooks.example/a""#,
     r#""//hooks.example/a""#,
     r#""/a""#,
@@ -193,7 +193,7 @@ const BAD_COUNTS: &[&str] = &[
 /// Everything that is refused in place of a member.
 pub(crate) fn wrong(field: &Field) -> Vec<Wrong> {
     let mut wrong = wrong_for(field.kind);
-    if field.need == Need::Optional && matches!(field.kind, Kind::Task { .. }) {
+    if field.need == Need::Optional && matches!(field.kind, Kind::Task { .. } | Kind::Tenant) {
         // An empty text counts as not set.
         wrong.retain(|wrong| wrong.text != EMPTY);
     }
@@ -203,10 +203,11 @@ pub(crate) fn wrong(field: &Field) -> Vec<Wrong> {
 fn wrong_for(kind: Kind) -> Vec<Wrong> {
     let texts: Vec<&str> = match kind {
         Kind::Task { absent, digits } => return wrong_task(absent, digits),
+        Kind::Tenant => return wrong_task(AGENT_DISABLED, false),
         Kind::OwnTask => but(|text| is_name(text) || is_digits(text)),
         Kind::Filled => but(is_name),
         Kind::Text => but(is_text),
-        Kind::Token | Kind::Skill => [&but(|text| text == EMPTY), HOSTILE].concat(),
+        Kind::Token | Kind::Skill | Kind::Same => [&but(|text| text == EMPTY), HOSTILE].concat(),
         Kind::Texts => return wrong_list(&[]),
         Kind::Names => return wrong_list(&[(r#"[""]"#, "[0]")]),
         Kind::Schemes => return wrong_schemes(),
@@ -247,7 +248,7 @@ pub(crate) fn odd(kind: Kind) -> Vec<Odd> {
         Kind::Count | Kind::PageSize => (&["1", r#""1""#, "1.0", "1e0", r#""1.0""#], integers),
         Kind::OwnTask => return own_names(),
         Kind::Filled => (HOSTILE, free),
-        Kind::Text | Kind::Token | Kind::Skill => {
+        Kind::Text | Kind::Token | Kind::Skill | Kind::Same | Kind::Tenant => {
             (&[r#""""#], "an empty text counts as not set (wire-dialects 2)")
         }
         Kind::Texts => (&["[]", r#"[""]"#], "an empty list counts as not set (wire-dialects 2)"),
