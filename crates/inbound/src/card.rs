@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     AgentCard, Dialect, Error, ErrorKind, Timestamp,
-    dialect::{CardStyle, draft, merged, v1, v03},
+    dialect::{draft, merged, v1, v03},
     json::write::Writer,
     model::{AgentCapabilities, AgentInterface, SecurityRequirement},
 };
@@ -84,7 +84,7 @@ impl Shown<'_> {
         headers: &HeaderMap,
     ) -> Result<Response, Error> {
         let card = self.public();
-        let style = &self.style();
+        let style = &self.door.profile.card.style;
         let shape = self.shape(name, version)?;
         let offered = match shape {
             Shape::Merged | Shape::V1 => self.spoken.v1 || v03::card::offered(&card),
@@ -107,13 +107,6 @@ impl Shown<'_> {
             Shape::Draft => draft::card::encode_styled(&mut writer, &card, style),
         }
         Ok(self.cacheable(writer.finish(), headers))
-    }
-
-    /// How the members before 1.0 are spelled.
-    fn style(&self) -> CardStyle {
-        let style = self.door.profile.card.style.clone();
-        let scheme = if self.endpoint.starts_with("https:") { "https://" } else { "http://" };
-        CardStyle { grpc_scheme: self.options.grpc_scheme.then_some(scheme), ..style }
     }
 
     fn shape(&self, name: CardName, version: &Version) -> Result<Shape, Error> {
@@ -213,9 +206,21 @@ impl Shown<'_> {
             if version != draft::VERSION {
                 interfaces.push(interface(version, "HTTP+JSON", base));
             }
-            interfaces.extend(self.reach.as_ref().and_then(|reach| reach.interface(version)));
+            let grpc = self.reach.as_ref().and_then(|reach| reach.interface(version));
+            interfaces
+                .extend(grpc.map(|grpc| AgentInterface { url: self.grpc_url(version, grpc.url), ..grpc }));
         }
         interfaces
+    }
+
+    /// gRPC's address is a host and a port. 0.3 calls it a URL, though its clients take a scheme for a part of the host's
+    /// name; whoever needs the letter can have it.
+    fn grpc_url(&self, version: &str, address: String) -> String {
+        match (self.options.grpc_scheme && version == v03::VERSION, self.endpoint.starts_with("https:")) {
+            (false, _) => address,
+            (true, false) => format!("http://{address}"),
+            (true, true) => format!("https://{address}"),
+        }
     }
 }
 

@@ -14,9 +14,6 @@ pub struct CardStyle {
     pub no_security: bool,
     /// `protocolVersion` without its patch number.
     pub short_version: bool,
-    /// What stands before the host and port of gRPC. Clients of 0.3 take an address with a scheme for a host's name, though
-    /// the generation calls it a URL.
-    pub grpc_scheme: Option<&'static str>,
     /// `authentication.credentials` of `agent.json`: how private cards are had.
     pub credentials: Option<String>,
 }

@@ -25,7 +25,6 @@ fn our_samples_fit_the_schema_of_the_draft() {
             no_security: false,
             short_version: true,
             credentials: Some("ask".into()),
-            grpc_scheme: Some("http://"),
         },
         CardStyle { no_security: true, ..CardStyle::default() },
     ];

@@ -1,5 +1,6 @@
 //! Whom a call is for: by the tenant in the request, or by metadata.
 
+use a2ad_inbound::{Door, ExtendedCard};
 use protocol::{ErrorKind, Operation, Part, SendMessage, grpc::Service};
 
 use super::{BOTH, said, send, task};
@@ -45,9 +46,17 @@ async fn a_tenant_names_an_agent_of_it_too() {
 
 #[tokio::test]
 async fn older_clients_are_given_a_url_where_that_is_wanted() {
-    let server = Setup::with(|doors| doors.card.grpc_scheme = true).open().await;
+    let door = Door { extended_card: ExtendedCard::Open, ..Door::default() };
+    let server = Setup::with(|doors| {
+        doors.card.grpc_scheme = true;
+        doors.agents.insert("echo".into(), door);
+    });
+    let server = server.open().await;
+    for path in ["/.well-known/agent-card.json", "/v1/card"] {
+        let card = server.get(path).await.body;
+        assert!(card.contains(r#"{"url":"http://example.test:80","transport":"GRPC"}"#), "{path}: {card}");
+    }
     let card = server.get("/.well-known/agent-card.json").await.body;
-    assert!(card.contains(r#"{"url":"http://example.test:80","transport":"GRPC"}"#), "{card}");
     assert!(
         card.contains(r#"{"url":"example.test:80","protocolBinding":"GRPC","protocolVersion":"1.0"}"#),
         "{card}"

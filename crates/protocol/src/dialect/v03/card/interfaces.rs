@@ -84,12 +84,7 @@ pub(crate) fn encode(writer: &mut Writer, reach: &Reach<'_>, style: &CardStyle) 
     if !reach.others.is_empty() {
         writer.key("additionalInterfaces").array(&reach.others, |writer, interface| {
             writer.object(|writer| {
-                match style.grpc_scheme {
-                    Some(scheme) if interface.binding == "GRPC" => {
-                        writer.text("url", &format!("{scheme}{}", interface.url));
-                    }
-                    _ => writer.text("url", &interface.url),
-                }
+                writer.text("url", &interface.url);
                 writer.text("transport", &interface.binding);
             });
         });
