@@ -89,7 +89,7 @@ pub fn profile(name: &str) -> Option<Profile> {
         "plotter" => ("Plotter", plotter::ABOUT, plotter::skills(), TEXT),
         "reminder" => ("Reminder", reminder::ABOUT, reminder::skills(), ANYTHING),
         "slow-writer" => ("Slow writer", slow_writer::ABOUT, slow_writer::skills(), TEXT),
-        "tck" => ("TCK", tck::ABOUT, tck::skills(), ANYTHING),
+        "tck" => ("TCK", tck::ABOUT, tck::skills(), tck::MODES),
         #[cfg(feature = "fault-agents")]
         "abort" => ("Abort", abort::ABOUT, abort::skills(), TEXT),
         _ => return None,

@@ -67,6 +67,15 @@ const V03: &[Mode] = &[
         variables: &[("A2AD_AGENTS__TCK__AUTH", "bearer, api-key, mtls"), ("A2AD_CARD__GRPC_SCHEME", "true")],
         only: Some(("capabilities", "auth or Auth or Security")),
     },
+    Mode {
+        name: "ajar",
+        about: "one that names credentials and does without",
+        variables: &[
+            ("A2AD_AGENTS__TCK__AUTH", "anonymous, bearer, api-key, mtls"),
+            ("A2AD_CARD__GRPC_SCHEME", "true"),
+        ],
+        only: Some(("capabilities", "auth or Auth or Security")),
+    },
 ];
 
 const MAIN: &[Mode] = &[OLD];
