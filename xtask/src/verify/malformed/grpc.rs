@@ -1,7 +1,8 @@
 //! gRPC: every method of both services, over a few connections.
 //!
 //! The requests are made from tables: `methods.rs` says which messages there are, `values.rs` and `any.rs` what is wrong
-//! for a kind of field, `messages.rs` puts them together, and `around.rs` adds what is wrong around a message.
+//! for a kind of field, `odd.rs` what is not, `messages.rs` puts them together, and `around.rs` adds what is wrong around
+//! a message.
 //! Everything is written on the wire by hand (`wire.rs`), so that what no library writes can be sent too.
 
 mod any;
@@ -10,7 +11,9 @@ mod case;
 mod channel;
 mod judge;
 mod messages;
+mod metadata;
 mod methods;
+mod odd;
 mod schema;
 mod values;
 mod wire;

@@ -5,10 +5,10 @@
 use super::case::{Case, Expected, INVALID_PARAMS, Reason, Refusal, framed};
 use super::methods::Method;
 use super::schema::{Field, Kind, Need, TIME, message, message_but};
-use super::values;
 use super::wire::{
     FIXED32, FIXED64, GROUP, GROUP_END, LENGTH, VARINT, bytes, double, group, int, key, varint,
 };
+use super::{odd, values};
 
 const IGNORED: &str = "unknown fields are passed over at every depth (wire-dialects 16)";
 const UNSET: &str = "the field may be left out";
@@ -85,7 +85,7 @@ impl Maker<'_> {
                 self.cases.extend(case);
             }
         }
-        for odd in values::odd(field, self.task) {
+        for odd in odd::odd(field, self.task) {
             let name = format!("{path} = {}", shown(&odd.what));
             self.take(name, &put(&odd.raw), odd.why, unwanted);
         }
