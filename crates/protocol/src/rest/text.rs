@@ -38,8 +38,15 @@ pub(super) fn percent_encode(out: &mut String, text: &str) {
     }
 }
 
+/// How many pairs a query may have.
+const MAX_PAIRS: usize = 1_000;
+
 /// The pairs of a query, decoded. A plus is a space there.
 pub(super) fn pairs(query: &str) -> Result<Vec<(String, String)>, Violation> {
+    let said = || query.split('&').filter(|pair| !pair.is_empty());
+    if said().nth(MAX_PAIRS).is_some() {
+        return Err(Violation::new("", format_args!("expected a query of at most {MAX_PAIRS} parameters")));
+    }
     let decode = |piece: &str| {
         let spaced = if piece.contains('+') { Cow::Owned(piece.replace('+', " ")) } else { piece.into() };
         percent_decode(&spaced).map(Cow::into_owned)
@@ -50,7 +57,7 @@ pub(super) fn pairs(query: &str) -> Result<Vec<(String, String)>, Violation> {
         let wrong = || Violation::new(name.chars().take(SHOWN).collect::<String>(), EXPECTED);
         decode(name).zip(decode(value)).ok_or_else(wrong)
     };
-    query.split('&').filter(|pair| !pair.is_empty()).map(pair).collect()
+    said().map(pair).collect()
 }
 
 fn digit(byte: u8) -> Option<u8> {
@@ -76,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_query_is_its_pairs() {
-        let read = |query| pairs(query).map_err(|violation| violation.field);
+        let read = |query: &str| pairs(query).map_err(|violation| violation.field);
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
             read("a=1&b=x+y%2B&&c&=d&a=2=3").unwrap(),
@@ -84,5 +91,8 @@ mod tests {
         );
         assert_eq!(read("a=1&status=%"), Err("status".into()));
         assert_eq!(read("%=1"), Err("%".into()));
+        let many = |count| "&a=1".repeat(count);
+        assert_eq!(read(&many(MAX_PAIRS)).map(|pairs| pairs.len()), Ok(MAX_PAIRS));
+        assert_eq!(read(&many(MAX_PAIRS + 1)), Err("".into()));
     }
 }
