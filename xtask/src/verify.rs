@@ -103,7 +103,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         id: "T-S8",
-        proves: "a malformed request is refused by the name of what is wrong, by every method of every generation",
+        proves: "a malformed request is refused by the name of what is wrong, by every operation of every generation and binding",
         options: malformed::OPTIONS,
         run: malformed::run,
     },

@@ -12,6 +12,8 @@ use super::operations::{Body, Operation};
 const SMALL_TALK: &str = r#"{"metadata":{"k":1},"id":"x"}"#;
 /// What the body as a whole is called.
 const WHOLE: &str = "";
+/// As many members as an object may have.
+const MOST_MEMBERS: usize = 10_000;
 const NO_ENCODINGS: [&str; 7] =
     ["gzip", "br", "deflate", "zstd", "gzip, gzip", "x-unknown", "identity, gzip"];
 
@@ -40,6 +42,9 @@ pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
             let case = saying(format!("the body is {root:.40}"), &INVALID_PARAMS, root.as_bytes());
             cases.push(case.naming(WHOLE));
         }
+        let members = r#""unknown":1,"#.repeat(MOST_MEMBERS);
+        let case = saying("too many members".to_owned(), &INVALID_PARAMS, b"");
+        cases.push(case.naming(WHOLE).saying(format!(r#"{{{members}"last":1}}"#)));
     }
     if let Body::Needed(_) = operation.body {
         cases.push(saying("no body".to_owned(), &INVALID_REQUEST, b"").naming(WHOLE));
@@ -99,6 +104,13 @@ fn odd(operation: &Operation, whole: &str) -> Vec<Case> {
     {
         let case = take(&format!("Content-Type: {media_type}"), "a form of JSON (wire-dialects 12)");
         cases.push(Case { content_type: Some(media_type), ..case });
+    }
+    for depth in [64, 1_000, 100_000] {
+        let deep = format!("\"unknown\":{}{}", "[".repeat(depth), "]".repeat(depth));
+        let comma = if whole == "{}" { "" } else { "," };
+        let case =
+            take(&format!("{depth} levels"), "unknown members are ignored at every depth (wire-dialects 16)");
+        cases.push(case.saying(format!("{{{deep}{comma}{}", &whole[1..])));
     }
     if let Body::Ignored = operation.body {
         let why = "the path says it all (wire-dialects 8.2)";

@@ -32,6 +32,8 @@ pub(crate) const BROKEN_ESCAPES: &[&str] = &[
 ];
 /// Beyond what names may have.
 const LONG: usize = 1_025;
+/// As many parameters as there may be.
+const MOST: usize = 1_000;
 
 const LAST: &str = "of equal names the last one counts";
 const UNKNOWN: &str = "what nobody knows is ignored (wire-dialects 16)";
@@ -62,6 +64,12 @@ pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
         let right = format!("{name}={name}");
         cases.push(Case::taken(operation, &right, UNKNOWN).asking(&right));
     }
+    for count in [MOST + 1, 2 * MOST, 10 * MOST] {
+        let case = Case::refused(operation, format!("{count} parameters"), &INVALID_PARAMS).naming("");
+        cases.push(case.asking(&vec!["a=1"; count].join("&")));
+    }
+    let most = Case::taken(operation, format!("{MOST} parameters"), UNKNOWN);
+    cases.push(most.asking(&vec!["a=1"; MOST].join("&")));
     for query in ["", "&", "&&=&", "unknown", "unknown=1&unknown=2", "=", "=x", "%75nknown=%31", "a=b=c"] {
         cases.push(Case::taken(operation, format!("the query is {query:?}"), UNKNOWN).asking(query));
     }
