@@ -120,15 +120,20 @@ fn not_one(found: &str) -> Refusal {
     Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code: Some(Grpc::Unimplemented) }
 }
 
-/// gRPC wants exactly this status for a message that says it is packed where nothing says how.
+/// gRPC wants exactly this status for a message that says it is packed where nothing says how. Other flags mean nothing,
+/// and are the caller's fault.
 fn packed(flag: u8) -> Refusal {
-    let text = match flag {
+    let (text, code) = match flag {
         1 => {
-            "the message is flagged as compressed, and no grpc-encoding says how; send it as it is".to_owned()
+            let text =
+                "the message is flagged as compressed, and no grpc-encoding says how; send it as it is";
+            (text.to_owned(), Some(Grpc::Internal))
         }
-        other => format!("the message begins with the flag {other}; 0 is expected, a message as it is"),
+        other => {
+            (format!("the message begins with the flag {other}; 0 is expected, a message as it is"), None)
+        }
     };
-    Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code: Some(Grpc::Internal) }
+    Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code }
 }
 
 fn cut_short() -> Error {
@@ -175,7 +180,7 @@ mod tests {
         assert_eq!(read_pieces(&[]).await, invalid(Grpc::Unimplemented));
         assert_eq!(read_pieces(&[b"\0\0\0\0\0\0\0\0\0\0"]).await, invalid(Grpc::Unimplemented));
         assert_eq!(read_pieces(&[b"\x01\0\0\0\x01x"]).await, invalid(Grpc::Internal));
-        assert_eq!(read_pieces(&[b"\x09\0\0\0\x01x"]).await, invalid(Grpc::Internal));
+        assert_eq!(read_pieces(&[b"\x09\0\0\0\x01x"]).await, Err((ErrorKind::InvalidRequest, None)));
         for cut in [&b"\0"[..], b"\0\0\0\0\x03", b"\0\0\0\0\x03ab"] {
             assert_eq!(read_pieces(&[cut]).await, Err((ErrorKind::InvalidRequest, None)));
         }

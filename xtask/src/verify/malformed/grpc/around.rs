@@ -48,9 +48,10 @@ impl Maker<'_> {
                 cases.push(case.with_code(UNIMPLEMENTED));
             }
         }
-        for flag in [1, 2, 3, 7, 16, 127, 128, 255] {
-            let name = format!("the flag {flag}: gRPC has this status for it");
-            cases.push(self.refused(name, INVALID_REQUEST, prefixed(flag, length)).with_code(INTERNAL));
+        let packed = "packed, and nothing says how: gRPC has this status for it";
+        cases.push(self.refused(packed, INVALID_REQUEST, prefixed(1, length)).with_code(INTERNAL));
+        for flag in [2, 3, 7, 16, 127, 128, 255] {
+            cases.push(self.refused(format!("the flag {flag}"), INVALID_REQUEST, prefixed(flag, length)));
         }
         for bytes in 1..5 {
             cases.push(self.refused(format!("{bytes} bytes of a prefix"), INVALID_REQUEST, vec![0; bytes]));
