@@ -90,7 +90,8 @@ impl Kit {
     pub(super) fn command(self, part: &Part, origin: &str) -> Vec<String> {
         let target = match self {
             Self::V1 => ["--sut-host".to_owned(), origin.to_owned()],
-            Self::V03 | Self::Main => ["--sut-url".to_owned(), format!("{origin}/")],
+            Self::V03 => ["--sut-url".to_owned(), format!("{origin}/")],
+            Self::Main => ["--sut-url".to_owned(), origin.to_owned()],
         };
         ["run_tck.py".to_owned()].into_iter().chain(target).chain(part.arguments.iter().cloned()).collect()
     }

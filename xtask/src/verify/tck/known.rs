@@ -16,13 +16,24 @@ struct Row {
     reason: &'static str,
 }
 
+const PAGE_SIZE: &str = "a reading of the kit: it takes pageSize of an answer for the number of its tasks, and the \
+                         specification for the size that was used";
+
 const KNOWN: &[Row] = &[
     Row { kit: None, test: "push", reason: "webhooks are not served yet" },
+    Row { kit: Some(Kit::Main), test: "test_list_tasks_empty_when_none_exist", reason: PAGE_SIZE },
+    Row { kit: Some(Kit::Main), test: "test_default_page_size", reason: PAGE_SIZE },
+    Row { kit: Some(Kit::Main), test: "test_last_page_detection", reason: PAGE_SIZE },
     Row {
         kit: Some(Kit::V03),
         test: "[capabilities rest] tests/optional/capabilities/test_message_send_capabilities.py::test_message_send_continue_with_contextid",
         reason: "a defect of the kit: its HTTP+JSON client looks for context_id, finds no contextId, and goes on with a \
                  conversation it has made up, which is not the task's",
+    },
+    Row {
+        kit: Some(Kit::V03),
+        test: "[capabilities grpc] tests/optional/capabilities/test_message_send_capabilities.py::test_message_send_data_part_array",
+        reason: "a defect of the kit: its gRPC client cannot write the list it sends",
     },
 ];
 
@@ -32,9 +43,9 @@ mod tests {
 
     #[test]
     fn a_reason_is_one_kits_or_everybodys() {
-        let test = KNOWN[1].test;
-        assert!(reason(Kit::V03, test).is_some());
-        assert_eq!(reason(Kit::Main, test), None);
+        let test = "test_default_page_size";
+        assert!(reason(Kit::Main, test).is_some());
+        assert_eq!(reason(Kit::V03, test), None);
         assert!(reason(Kit::V1, "[all] tests/x.py::test_push_config").is_some());
     }
 }

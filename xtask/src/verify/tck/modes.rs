@@ -17,8 +17,10 @@ pub(super) struct Mode {
     pub(super) only: Option<(&'static str, &'static str)>,
 }
 
+const DEFAULT: Mode = Mode { name: "default", about: "the example as it is", variables: &[], only: None };
+
 const V1: &[Mode] = &[
-    Mode { name: "default", about: "the example as it is", variables: &[], only: None },
+    DEFAULT,
     Mode {
         name: "1.0.0",
         about: "the card and the statuses of A2A 1.0.0, and nothing of 0.3 beside",
@@ -78,7 +80,7 @@ const V03: &[Mode] = &[
     },
 ];
 
-const MAIN: &[Mode] = &[OLD];
+const MAIN: &[Mode] = &[DEFAULT, OLD];
 
 /// The modes a kit needs.
 pub(super) fn of(kit: Kit) -> &'static [Mode] {
