@@ -17,10 +17,8 @@ pub(super) struct Mode {
     pub(super) only: Option<(&'static str, &'static str)>,
 }
 
-const DEFAULT: Mode = Mode { name: "default", about: "the example as it is", variables: &[], only: None };
-
 const V1: &[Mode] = &[
-    DEFAULT,
+    Mode { name: "default", about: "the example as it is", variables: &[], only: None },
     Mode {
         name: "1.0.0",
         about: "the card and the statuses of A2A 1.0.0, and nothing of 0.3 beside",
@@ -55,7 +53,7 @@ const OLD: Mode = Mode {
     about: "an extended card for known callers only, sends that wait a moment at most, gRPC's address as a URL",
     variables: &[
         ("A2AD_AGENTS__TCK__EXTENDED_CARD", "protected"),
-        ("A2AD_LIMITS__WAIT", "200ms"),
+        ("A2AD_LIMITS__WAIT", "20ms"),
         ("A2AD_CARD__GRPC_SCHEME", "true"),
     ],
     only: None,
@@ -80,7 +78,15 @@ const V03: &[Mode] = &[
     },
 ];
 
-const MAIN: &[Mode] = &[DEFAULT, OLD];
+const MAIN: &[Mode] = &[
+    OLD,
+    Mode {
+        name: "open",
+        about: "the same with an extended card for everybody",
+        variables: &[("A2AD_LIMITS__WAIT", "20ms"), ("A2AD_CARD__GRPC_SCHEME", "true")],
+        only: Some(("mandatory", "ExtendedAgentCard or card_access")),
+    },
+];
 
 /// The modes a kit needs.
 pub(super) fn of(kit: Kit) -> &'static [Mode] {
