@@ -3,13 +3,9 @@
 //! Most rows are one member that is put behind the members of a good sample. The last of two equal names
 //! counts, so the member takes the place of the sample's own.
 
-use a2ad_protocol::{
-    Content, Dialect, ErrorKind, Operation, OperationKind, Violation, dialect::v1::message::MAX_PARTS,
-};
+use a2ad_protocol::{Dialect, ErrorKind, OperationKind, Violation};
 
-use crate::codec::{
-    DIALECTS, methods, raw, read_error, read_event, read_operation, read_reply, write_operation,
-};
+use crate::codec::{DIALECTS, methods, raw, read_error, read_event, read_operation, read_reply, sends};
 
 /// A member or a whole document, the field at fault, what was expected.
 type Row = (&'static str, &'static str, &'static str);
@@ -460,44 +456,6 @@ fn a_bad_error_object_names_its_field() {
             assert_eq!(read_error(dialect, text), Err(Violation::new(field, problem)), "{text}");
         }
     }
-}
-
-#[test]
-fn a_message_holds_a_thousand_parts_and_not_one_more() {
-    for (dialect, method) in sends() {
-        let send = |count: usize| {
-            let parts = vec![r#"{"text":"x"}"#; count].join(",");
-            let message = format!(r#"{{"messageId":"m","role":"user","parts":[{parts}]}}"#);
-            read_operation(dialect, method, &format!(r#"{{"id":"t","message":{message}}}"#))
-        };
-        assert!(send(MAX_PARTS).is_ok());
-        let error = send(MAX_PARTS + 1).unwrap_err();
-        assert_eq!(error.violations, [Violation::new("message.parts", "expected at most 1000 parts")]);
-    }
-}
-
-#[test]
-fn a_body_of_ten_megabytes_is_read_and_written_exactly() {
-    let bytes = "aGkh".repeat(10 * 1024 * 1024 / 4);
-    for (dialect, method) in sends() {
-        let part = format!(r#"{{"file":{{"bytes":"{bytes}"}}}}"#);
-        let message = format!(r#"{{"messageId":"m","role":"user","parts":[{part}]}}"#);
-        let Ok(Operation::SendMessage(req)) =
-            read_operation(dialect, method, &format!(r#"{{"id":"t","message":{message}}}"#))
-        else {
-            panic!("{method} takes it")
-        };
-        assert!(
-            matches!(&req.message.parts[0].content, Content::Raw(raw) if raw.len() == bytes.len() / 4 * 3)
-        );
-        // Not `assert_eq`: a failure would print the whole of it.
-        assert!(write_operation(dialect, &Operation::SendMessage(req)).contains(&bytes));
-    }
-}
-
-/// The method of a send in each dialect.
-fn sends() -> [(Dialect, &'static str); 2] {
-    [(Dialect::Draft, "tasks/send"), (Dialect::V03, "message/send")]
 }
 
 /// The one violation of these parameters stands at `field`; the message for the caller says the same.

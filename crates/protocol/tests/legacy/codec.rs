@@ -26,6 +26,11 @@ pub(crate) fn methods(dialect: Dialect) -> Vec<(&'static str, OperationKind)> {
     }
 }
 
+/// The method of a send in each dialect.
+pub(crate) fn sends() -> [(Dialect, &'static str); 2] {
+    [(Dialect::Draft, "tasks/send"), (Dialect::V03, "message/send")]
+}
+
 pub(crate) fn kind(dialect: Dialect, method: &str) -> OperationKind {
     methods(dialect).iter().find(|row| row.0 == method).unwrap_or_else(|| panic!("no method {method}")).1
 }

@@ -3,8 +3,8 @@
 //! [`samples`] holds what is read and written, byte for byte; [`bad`] what is refused, and in which words;
 //! [`round_trips`] what survives the way through an older dialect; [`frames`] what a stream looks like; [`style`]
 //! how houses spell; [`errors`] every error and how those of others are understood; [`hostile`] what holds for
-//! any input; [`lists`] that the lists of operations agree; [`schema`] that the draft's answers are what its
-//! published schema says.
+//! any input; [`sizes`] how much there may be of it; [`lists`] that the lists of operations agree; [`schema`] that the
+//! draft's answers are what its published schema says.
 
 #![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
 
@@ -18,6 +18,7 @@ mod lists;
 mod round_trips;
 mod samples;
 mod schema;
+mod sizes;
 mod style;
 #[path = "../wire/values.rs"]
 mod values;

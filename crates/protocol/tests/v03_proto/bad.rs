@@ -1,6 +1,8 @@
 //! What is refused, and in which words.
 
-use a2ad_protocol::{OperationKind, Violation, dialect::v03_proto::message::MAX_PARTS};
+use a2ad_protocol::{
+    OperationKind, Violation, dialect::v03_proto::message::MAX_PARTS, json::read::MAX_TEXTS,
+};
 
 use crate::codec::{at, read_event, read_operation, read_reply};
 
@@ -143,4 +145,16 @@ fn parts_are_counted() {
         send(MAX_PARTS + 1),
         Err(Violation::new("message.content", format!("expected at most {MAX_PARTS} parts")).into())
     );
+}
+
+#[test]
+fn the_schemes_of_a_webhook_are_counted() {
+    let create = |count: usize| {
+        let schemes = vec![r#""a""#; count].join(",");
+        let body = format!(r#"{{"url":"https://a.example","authentication":{{"schemes":[{schemes}]}}}}"#);
+        read_operation(OperationKind::CreatePushConfig, &at("t-1", "", &[]), Some(&body)).map(|_| ())
+    };
+    assert_eq!(create(MAX_TEXTS), Ok(()));
+    let problem = format!("expected at most {MAX_TEXTS} strings");
+    assert_eq!(create(MAX_TEXTS + 1), Err(Violation::new("authentication.schemes", problem).into()));
 }
