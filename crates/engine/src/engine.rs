@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId};
+use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId, error::in_short};
 
 use crate::{
     agents::{Agents, Hosted},
@@ -151,8 +151,7 @@ impl Parts {
     pub(crate) fn agent(&self, call: &Call) -> Result<&Hosted> {
         let id = call.scope.agent();
         self.runner.agents().get(id).ok_or_else(|| {
-            const SHOWN: usize = 64;
-            let shown: String = id.chars().take(SHOWN).collect();
+            let shown = in_short(id);
             let text = format!("there is no agent {shown:?} here, or it is disabled");
             Error::refused(ErrorKind::AgentDisabled, text)
         })

@@ -63,7 +63,7 @@ fn at_once(submitted: Submitted) -> Result<Reply> {
 }
 
 /// Follows the task until its agent has answered or asks back, or until it has been waited for long enough: then the
-/// answer is the task as it stands. What may still turn out to be no task has no such end.
+/// answer is the task as it stands. What may still turn out to be no task is made one by its run at that time.
 async fn settle(submitted: Submitted, patience: Option<Duration>) -> Result<Reply> {
     let Submitted { mut task, rest, watcher, visibility, .. } = submitted;
     let deadline = patience.map(|patience| Instant::now() + patience);

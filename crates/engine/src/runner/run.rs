@@ -33,8 +33,6 @@ use crate::{
     task::{Names, Standing, advance, after_panic, closed::Closed},
 };
 
-/// How long an undecided task keeps a stream waiting before it is shown as a task.
-const REVEAL_AFTER: Duration = Duration::from_millis(100);
 /// What a task is told that stopped half-way and must not run twice.
 pub(super) const INTERRUPTED: &str =
     "interrupted: the server stopped while this ran, and it must not run twice";
@@ -139,9 +137,9 @@ impl Run {
         self.standing = standing;
     }
 
-    /// A stream waits for the first frame: show the task before long.
-    pub(crate) fn reveal_soon(&mut self) {
-        self.reveal_at = Some(Instant::now() + REVEAL_AFTER);
+    /// Somebody waits, and not for ever: what is undecided by then is a task.
+    pub(crate) fn reveal_after(&mut self, patience: Duration) {
+        self.reveal_at = Some(Instant::now() + patience);
     }
 
     /// Polls the agent once, inside the caller's own task. Gives what it said, and whether the turn is over.

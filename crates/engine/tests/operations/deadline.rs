@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{Reply, TaskState};
+use protocol::TaskState;
 
 use crate::common::{
     Setup, answer, artifact, artifacts, ask, done, joined, say, stand_still, status_text, task, working,
@@ -68,12 +68,22 @@ async fn a_send_that_has_waited_long_enough_is_answered_by_the_task_as_it_stands
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_still_be_a_bare_answer_is_waited_for() {
-    let _time = stand_still();
-    let mut house = Setup::plain().wait(Duration::from_secs(30)).open();
-    let call = house.send_aside(say("hello"));
-    let turn = house.stage.turn().await;
-    tokio::time::advance(Duration::from_secs(60)).await;
-    turn.say([answer("hi")]);
-    assert!(matches!(joined(call).await.unwrap(), Reply::SentMessage(message) if message.text() == "hi"));
+async fn an_agent_that_says_nothing_is_not_waited_for_any_longer() {
+    for setup in [Setup::overlapping(), Setup::plain()] {
+        let _time = stand_still();
+        let mut house = setup.wait(Duration::from_secs(30)).open();
+        let call = house.send_aside(say("hello"));
+        let turn = house.stage.turn().await;
+        house.store.until("accept", 1).await;
+        tokio::time::advance(Duration::from_secs(31)).await;
+        house.store.until("report", 1).await;
+        tokio::time::advance(Duration::from_secs(31)).await;
+        let waited = task(joined(call).await.unwrap());
+        assert_eq!(waited.status.state, TaskState::Working);
+        // It is a task by now, whatever its agent says.
+        turn.say([answer("hi")]);
+        turn.end(done());
+        house.store.until("finish", 1).await;
+        assert_eq!(house.get(&waited.id).await.unwrap().status.state, TaskState::Completed);
+    }
 }

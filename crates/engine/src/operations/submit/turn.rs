@@ -6,7 +6,7 @@
 //! future moves to the runner and the call becomes a watcher. Every other agent starts when the acceptance is
 //! durable. Without a free slot the task is recorded as due, and the claimer takes it up later.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use protocol::{Event, Message, Task, TaskState, Timestamp};
@@ -22,6 +22,9 @@ use crate::{
     store::{Change, Committed, Conflict, KeyUsed, NotCommitted, Visibility, Work},
     task::{Names, Standing, closed::Closed},
 };
+
+/// How long an undecided task keeps a stream waiting before it is shown as a task.
+const FIRST_FRAME: Duration = Duration::from_millis(100);
 
 /// A turn about to begin.
 pub(super) struct NewTurn {
@@ -152,8 +155,12 @@ async fn begin_now(
         let begun = engine.store.commit(change(outline)).await;
         return begun_as(begun, turn.task, visibility, &log, None);
     }
-    if wait == Wait::AsStream {
-        run.reveal_soon();
+    let patience = match wait {
+        Wait::AsStream => Some(FIRST_FRAME),
+        Wait::Not | Wait::ForOutcome => engine.runner.limits().wait,
+    };
+    if let Some(patience) = patience {
+        run.reveal_after(patience);
     }
     run.register(&engine.runner);
     let watcher = sending.watch(turn.no);
