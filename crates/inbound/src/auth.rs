@@ -4,7 +4,7 @@
 //! command line refuses to listen beyond loopback for that reason.
 
 use engine::Scope;
-use protocol::{Error, ErrorKind};
+use protocol::{Error, ErrorKind, error::in_short};
 
 /// The tenant of requests that name none.
 pub(crate) const DEFAULT_TENANT: &str = "default";
@@ -14,7 +14,7 @@ pub(crate) fn check_tenant(tenant: Option<&str>) -> Result<(), Error> {
     match tenant {
         None | Some("" | DEFAULT_TENANT) => Ok(()),
         Some(tenant) => {
-            let shown: String = tenant.chars().take(64).collect();
+            let shown = in_short(tenant);
             let text = format!("there is no tenant {shown:?} here; leave it out");
             Err(Error::new(ErrorKind::AgentDisabled, text))
         }

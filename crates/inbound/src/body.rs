@@ -7,12 +7,10 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
-use protocol::{Error, ErrorKind, ErrorTable};
+use protocol::{Error, ErrorKind, ErrorTable, error::in_short};
 
 /// How long the next piece of a body may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// How much of a header is said again in its refusal.
-const SHOWN: usize = 64;
 
 /// JSON, or nothing said about it. A2A 1.0.0 has one error for a body and a part of a type that nobody takes.
 pub(crate) fn check_media_type(headers: &HeaderMap, errors: ErrorTable) -> Result<(), Error> {
@@ -23,7 +21,7 @@ pub(crate) fn check_media_type(headers: &HeaderMap, errors: ErrorTable) -> Resul
     {
         return Ok(());
     }
-    let shown: String = essence.chars().take(SHOWN).collect();
+    let shown = in_short(essence);
     let text = format!("Content-Type {shown:?} is not served here; send application/json");
     Err(Error::new(errors.unsupported_media_type(), text))
 }
@@ -34,7 +32,7 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
     if value.as_bytes().eq_ignore_ascii_case(b"identity") {
         return Ok(());
     }
-    let coding: String = String::from_utf8_lossy(value.as_bytes()).chars().take(SHOWN).collect();
+    let coding = in_short(&String::from_utf8_lossy(value.as_bytes()));
     let text = format!("Content-Encoding {coding:?} is not served here; send the body as it is");
     Err(Error::new(ErrorKind::UnsupportedMediaType, text))
 }

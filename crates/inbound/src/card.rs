@@ -214,7 +214,7 @@ impl Shown<'_> {
     }
 
     /// gRPC's address is a host and a port. 0.3 calls it a URL, though its clients take a scheme for a part of the host's
-    /// name; whoever needs the letter can have it.
+    /// name; `grpc_scheme` gives the URL to whoever insists.
     fn grpc_url(&self, version: &str, address: String) -> String {
         match (self.options.grpc_scheme && version == v03::VERSION, self.endpoint.starts_with("https:")) {
             (false, _) => address,

@@ -12,6 +12,7 @@ use engine::{Call, Engine, Resume, Scope};
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri, header, request::Parts};
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Timestamp,
+    error::in_short,
     jsonrpc::Id,
     model::{AgentExtension, SecurityScheme},
 };
@@ -392,7 +393,7 @@ pub(crate) fn shown<'a>(
     let door = doors.door(agent);
     let hosted = doors.engine.agents().get(agent).filter(|_| door.enabled);
     let none = || {
-        let shown: String = agent.chars().take(64).collect();
+        let shown = in_short(agent);
         Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here"))
     };
     let hosted = hosted.ok_or_else(none)?;

@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 
 use http::{HeaderMap, Uri};
-use protocol::{Dialect, Error, ErrorKind, rest::percent_decode};
+use protocol::{Dialect, Error, ErrorKind, error::in_short, rest::percent_decode};
 
 /// The header, and the query parameter of the same name.
 const NAME: &str = "a2a-version";
-/// How much of a version nobody knows is said again.
-const SHOWN: usize = 64;
 
 /// Which generations a server speaks, and how it takes requests that name none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +74,7 @@ impl Version {
             (Some("0"), Some("2" | "3")) => Self::Named(Dialect::V03),
             (Some("0"), Some("0" | "1")) => Self::Named(Dialect::Draft),
             // It is said again in the refusal, which is one sentence.
-            _ => Self::Unknown(asked.chars().take(SHOWN).collect()),
+            _ => Self::Unknown(in_short(asked)),
         }
     }
 }
@@ -133,6 +131,6 @@ mod tests {
     #[test]
     fn a_long_version_is_not_said_again_in_full() {
         let Version::Unknown(said) = of(&"9".repeat(10_000)) else { panic!("somebody speaks it") };
-        assert_eq!(said, "9".repeat(SHOWN));
+        assert_eq!(said, "9".repeat(64));
     }
 }

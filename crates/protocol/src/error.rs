@@ -236,6 +236,12 @@ impl ErrorKind {
     }
 }
 
+/// As much of a caller's own text as a sentence about it says again.
+pub fn in_short(text: &str) -> String {
+    const LONGEST: usize = 64;
+    text.chars().take(LONGEST).collect()
+}
+
 impl Error {
     /// An error with a message for the caller.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {

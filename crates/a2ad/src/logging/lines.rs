@@ -41,9 +41,8 @@ impl Lines {
             loop {
                 let some = self.filled.wait_while(held(&self.waiting), |waiting| waiting.is_empty());
                 let some = some.unwrap_or_else(PoisonError::into_inner);
-                // Others join them meanwhile, unless somebody empties the list.
-                let more = self.filled.wait_timeout_while(some, PAUSE, |waiting| !waiting.is_empty());
-                drop(more);
+                // Others join them meanwhile.
+                drop(self.filled.wait_timeout(some, PAUSE));
                 self.flush();
             }
         })?;

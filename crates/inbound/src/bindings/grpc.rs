@@ -20,7 +20,11 @@ use std::{convert::Infallible, sync::Arc};
 
 use axum::{body::Body, extract::Request, response::Response};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
-use protocol::{Error, ErrorKind, error::Grpc, grpc::Service};
+use protocol::{
+    Error, ErrorKind,
+    error::{Grpc, in_short},
+    grpc::Service,
+};
 use tower::{Service as _, ServiceExt as _, util::BoxCloneSyncService};
 
 use self::status::{Refusal, Teller};
@@ -29,7 +33,7 @@ use crate::routes::Doors;
 /// Every content type of gRPC begins with this.
 const CONTENT_TYPE: &[u8] = b"application/grpc";
 
-/// Whether a request says that it is gRPC: by its type, or where gRPC could be spoken by the path of a service of ours.
+/// Whether a request says that it is gRPC: by its type or, over HTTP/2, by the path of one of our services.
 pub(crate) fn is_grpc(req: &Request) -> bool {
     form(req.headers()).is_some() || req.version() == Version::HTTP_2 && is_of_service(req.uri().path())
 }
@@ -123,7 +127,7 @@ fn check(req: &Request) -> Result<(), (StatusCode, Refusal)> {
     }
     if !is_proto(req.headers()) {
         let kind = req.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-        let shown: String = String::from_utf8_lossy(kind).chars().take(64).collect();
+        let shown = in_short(&String::from_utf8_lossy(kind));
         let text = format!("Content-Type {shown:?} is not served here; send application/grpc");
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorKind::UnsupportedMediaType, text);
     }

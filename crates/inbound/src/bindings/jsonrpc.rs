@@ -4,7 +4,6 @@ use axum::response::Response;
 use http::{HeaderMap, header};
 use protocol::{
     Dialect, Error, Operation, TaskId,
-    dialect::Leniency,
     jsonrpc::{self, Id, Request},
 };
 
@@ -82,7 +81,7 @@ async fn decode(
         *dialect = told_in;
         error
     })?;
-    let leniency: Leniency = mount.profile.leniency;
+    let leniency = mount.profile.leniency;
     let decode =
         |dialect: Dialect| dialect.decode_operation_leniently(&request.method, request.params, leniency);
     // The draft's decoder takes every id that 0.3's does.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::Violation;
+use crate::{Violation, error::in_short};
 
 /// What a piece should have been that cannot be decoded.
 pub(super) const EXPECTED: &str = "expected percent-encoded UTF-8";
@@ -52,9 +52,8 @@ pub(super) fn pairs(query: &str) -> Result<Vec<(String, String)>, Violation> {
         percent_decode(&spaced).map(Cow::into_owned)
     };
     let pair = |pair: &str| {
-        const SHOWN: usize = 64;
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let wrong = || Violation::new(name.chars().take(SHOWN).collect::<String>(), EXPECTED);
+        let wrong = || Violation::new(in_short(name), EXPECTED);
         decode(name).zip(decode(value)).ok_or_else(wrong)
     };
     said().map(pair).collect()

@@ -3,7 +3,11 @@
 use axum::{extract::Request, response::Response};
 use engine::Answer;
 use http::{HeaderMap, HeaderName, HeaderValue, request::Parts};
-use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, error::Grpc, grpc::Service};
+use protocol::{
+    Dialect, Error, ErrorKind, Operation, OperationKind,
+    error::{Grpc, in_short},
+    grpc::Service,
+};
 
 use super::{
     address,
@@ -162,7 +166,7 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
     if value.as_bytes().eq_ignore_ascii_case(b"identity") {
         return Ok(());
     }
-    let coding: String = String::from_utf8_lossy(value.as_bytes()).chars().take(64).collect();
+    let coding = in_short(&String::from_utf8_lossy(value.as_bytes()));
     let text = format!("grpc-encoding {coding:?} is not served here; send messages as they are");
     let error = Error::new(ErrorKind::UnsupportedMediaType, text);
     // gRPC wants exactly this status, and to be told what is taken.

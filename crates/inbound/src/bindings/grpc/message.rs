@@ -86,7 +86,7 @@ impl Received {
             return Ok(None);
         };
         if *flag != 0 {
-            return Err(packed(*flag));
+            return Err(flagged(*flag));
         }
         let length = length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
         if length > limit {
@@ -120,9 +120,9 @@ fn not_one(found: &str) -> Refusal {
     Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code: Some(Grpc::Unimplemented) }
 }
 
-/// gRPC wants exactly this status for a message that says it is packed where nothing says how. Other flags mean nothing,
+/// gRPC wants INTERNAL for a message that says it is packed where nothing says how. Other flags mean nothing,
 /// and are the caller's fault.
-fn packed(flag: u8) -> Refusal {
+fn flagged(flag: u8) -> Refusal {
     let (text, code) = match flag {
         1 => {
             let text =

@@ -1,8 +1,6 @@
 //! What reading and writing requests has in common.
 
-use serde_json::value::RawValue;
-
-use crate::{Error, ErrorKind, OperationKind, json::write::Writer};
+use crate::{Error, ErrorKind, OperationKind, error::in_short, json::write::Writer};
 
 /// The rows of a table of methods.
 pub(crate) type Methods = [(&'static str, OperationKind)];
@@ -19,16 +17,10 @@ pub(crate) fn method(methods: &Methods, kind: OperationKind) -> Option<&'static 
 
 /// The refusal of a method nobody knows.
 pub(crate) fn unknown(method: &str, generation: &str, methods: &Methods) -> Error {
-    const SHOWN: usize = 64;
-    let method: String = method.chars().take(SHOWN).collect();
+    let method = in_short(method);
     let known: Vec<&str> = methods.iter().map(|row| row.0).collect();
     let text = format!("method not found: {method:?}; A2A {generation} has {}", known.join(", "));
     Error::new(ErrorKind::MethodNotFound, text)
-}
-
-/// What absent parameters equal.
-pub(crate) fn no_params() -> &'static RawValue {
-    serde_json::from_str("{}").expect("an empty object is JSON")
 }
 
 /// A number, left out when absent.

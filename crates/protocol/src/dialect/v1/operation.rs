@@ -3,6 +3,7 @@
 use crate::{
     CancelTask, ConfigId, ContextId, Error, ErrorKind, GetExtendedCard, GetTask, ListTasks, Operation,
     OperationKind, PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId,
+    error::in_short,
     json::{
         Raw,
         read::{Node, Path, Read},
@@ -243,8 +244,7 @@ fn maybe_count(writer: &mut Writer, name: &str, count: Option<u32>) {
 }
 
 fn unknown(method: &str) -> Error {
-    const SHOWN: usize = 64;
-    let method: String = method.chars().take(SHOWN).collect();
+    let method = in_short(method);
     let known: Vec<&str> = METHODS.iter().map(|row| row.0).collect();
     Error::new(
         ErrorKind::MethodNotFound,
