@@ -287,6 +287,10 @@ fn long_lists(bombs: &mut Vec<Bomb>, send: &Send) {
         } else {
             push("acceptedOutputModes", send.beside("acceptedOutputModes"), unit, FULL);
         }
+        if send.version != "1.0" {
+            let config = r#"{"url":"https://a.example","authentication":{"schemes":"#;
+            push("a webhook's schemes", pair(send.webhook(), config, "}}"), unit, FULL);
+        }
     }
     let batch = around(send.get, r#"{"id":"x"}"#, "");
     let batch = [batch.0, batch.1].concat();
