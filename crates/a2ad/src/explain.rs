@@ -11,7 +11,10 @@ mod recognise;
 
 use std::fmt::Write as _;
 
-use protocol::Dialect;
+use protocol::{
+    Dialect,
+    json::{Fault, Raw},
+};
 use serde_json::value::RawValue;
 
 use self::recognise::{Recognised, recognise};
@@ -32,9 +35,9 @@ pub struct Error(String);
 /// ```
 pub fn run(input: &str) -> Result<String, Error> {
     let text = of_stream(input);
-    let raw: &RawValue =
-        serde_json::from_str(text).map_err(|error| Error(format!("the input is not JSON: {error}")))?;
-    let recognised = recognise(raw.into())?;
+    let raw = Raw::parse_text(text)
+        .map_err(|fault| Error(format!("the input is not JSON: {}", why(text, fault))))?;
+    let recognised = recognise(raw)?;
     let Recognised { dialect: source, what, given, .. } = &recognised;
     let mut out = format!("{what} of {} ({})\n", source.name(), about(*source));
     for dialect in Dialect::ALL {
@@ -59,6 +62,14 @@ pub fn run(input: &str) -> Result<String, Error> {
         }
     }
     Ok(out)
+}
+
+/// Why a text is not JSON. Our own reader knows the place only; who has written it by hand is told what is missing.
+fn why(text: &str, fault: Fault) -> String {
+    match serde_json::from_str::<&RawValue>(text) {
+        Err(error) => error.to_string(),
+        Ok(_) => fault.to_string(),
+    }
 }
 
 /// What a dialect is called elsewhere.

@@ -6,11 +6,11 @@
 use protocol::{
     Dialect, Operation, Violation,
     json::{
+        Raw,
         read::{Node, Path, Read},
         write::Writer,
     },
 };
-use serde_json::value::RawValue;
 
 use crate::Error;
 
@@ -45,8 +45,8 @@ pub(crate) fn decode<T>(
 }
 
 /// A JSON document, with or without a byte-order mark before it.
-pub(crate) fn document(body: &[u8]) -> Option<&RawValue> {
-    serde_json::from_slice(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
+pub(crate) fn document(body: &[u8]) -> Option<Raw<'_>> {
+    Raw::parse(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ pub struct Leniency {
 /// itself which version it speaks.
 pub fn read_card(node: Node<'_, '_>) -> Read<(Dialect, AgentCard)> {
     let object = node.object()?;
-    let listed = object.present("supportedInterfaces").is_some_and(|raw| raw.get() != "null");
+    let listed = object.present("supportedInterfaces").is_some_and(|raw| !raw.is_null());
     if listed {
         Ok((Dialect::V1, v1::card::decode(node)?))
     } else if v03::card::is_marked(&object) {

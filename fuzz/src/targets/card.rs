@@ -4,11 +4,11 @@ use protocol::{
     AgentCard,
     dialect::{draft, merged, read_card, v1, v03, v03_proto},
     json::{
+        Raw,
         read::{Node, Path, Read},
         write::Writer,
     },
 };
-use serde_json::value::RawValue;
 
 use crate::Target;
 
@@ -98,7 +98,7 @@ const DICTIONARY: &[&str] = &[
 ];
 
 fn run(input: &[u8]) {
-    let Ok(raw) = serde_json::from_slice::<&RawValue>(input) else { return };
+    let Ok(raw) = Raw::parse(input) else { return };
     if let Ok(card) = v1::card::decode(Node::new(raw, &Path::Root)) {
         assert_eq!(again(v1::card::decode, v1::card::encode, &card), Ok(card.clone()));
         check_merged(&card);
@@ -134,7 +134,7 @@ type Encode = fn(&mut Writer, &AgentCard);
 /// What an old form makes of a card of its own stays so; the first time it may lose what it cannot say. The card as
 /// it came, and what it has become.
 fn check_old(
-    raw: &RawValue,
+    raw: Raw<'_>,
     decode: Decode,
     encode: Encode,
     offered: fn(&AgentCard) -> bool,
@@ -152,19 +152,25 @@ fn check_merged(card: &AgentCard) {
     }
     let merged = written(merged::encode, card);
     let unsigned = AgentCard { signatures: Vec::new(), ..card.clone() };
-    assert_eq!(v1::card::decode(Node::new(&merged, &Path::Root)), Ok(unsigned));
-    let old = v03::card::decode(Node::new(&merged, &Path::Root));
+    assert_eq!(v1::card::decode(Node::new(raw(&merged), &Path::Root)), Ok(unsigned));
+    let old = v03::card::decode(Node::new(raw(&merged), &Path::Root));
     assert_eq!(old, again(v03::card::decode, v03::card::encode, card));
 }
 
 fn again(decode: Decode, encode: Encode, card: &AgentCard) -> Read<AgentCard> {
-    decode(Node::new(&written(encode, card), &Path::Root))
+    decode(Node::new(raw(&written(encode, card)), &Path::Root))
 }
 
-fn written(encode: Encode, card: &AgentCard) -> Box<RawValue> {
+fn written(encode: Encode, card: &AgentCard) -> Vec<u8> {
     let mut writer = Writer::new();
     encode(&mut writer, card);
-    serde_json::from_slice(&writer.finish()).expect("the writer writes JSON")
+    let document = writer.finish();
+    raw(&document);
+    document
+}
+
+fn raw(document: &[u8]) -> Raw<'_> {
+    Raw::parse(document).expect("the writer writes JSON")
 }
 
 /// The samples of the codec's own tests, and a card as large as a catalogue.
@@ -202,12 +208,12 @@ fn corpus() -> Vec<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Node, Path, RawValue, corpus, read_card, run};
+    use super::{Node, Path, Raw, corpus, read_card, run};
 
     #[test]
     fn every_card_of_the_corpus_is_read() {
         for card in corpus() {
-            let raw = serde_json::from_slice::<&RawValue>(&card).unwrap();
+            let raw = Raw::parse(&card).unwrap();
             let read = read_card(Node::new(raw, &Path::Root));
             assert!(read.is_ok(), "{read:?}: {}", String::from_utf8_lossy(&card));
             run(&card);

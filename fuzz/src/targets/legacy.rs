@@ -15,7 +15,6 @@ use protocol::{
     },
     jsonrpc,
 };
-use serde_json::value::RawValue;
 
 use crate::Target;
 
@@ -132,7 +131,7 @@ const ANSWERED: [OperationKind; 5] = [
 ];
 
 fn run(input: &[u8]) {
-    let Ok(raw) = serde_json::from_slice::<&RawValue>(input) else { return };
+    let Ok(raw) = Raw::parse(input) else { return };
     let exact = !has_notes(raw);
     if let Ok(request) = jsonrpc::decode(input) {
         for dialect in [Dialect::Draft, Dialect::V03] {
@@ -143,7 +142,7 @@ fn run(input: &[u8]) {
         }
     }
     for kind in [OperationKind::SendMessage, OperationKind::CreatePushConfig] {
-        if let Ok(operation) = v03_proto::operation::decode(kind, &address(), Some(raw.into())) {
+        if let Ok(operation) = v03_proto::operation::decode(kind, &address(), Some(raw)) {
             check_proto_request(&operation, exact);
             check_in_v1(operation);
         }
@@ -166,7 +165,7 @@ fn run(input: &[u8]) {
 /// Whether what is written may differ from what was read: a note of ours that was written twice, or is a caller's
 /// own, is not read back as it stands; empty metadata is gone with the note it carried; and data may be as deep as
 /// can be, and too deep when it is wrapped.
-fn has_notes(raw: &RawValue) -> bool {
+fn has_notes(raw: Raw<'_>) -> bool {
     let text: String = raw.get().split_ascii_whitespace().collect();
     let deepest = text.bytes().scan(0i32, |depth, byte| {
         *depth += i32::from(matches!(byte, b'{' | b'[')) - i32::from(matches!(byte, b'}' | b']'));
@@ -183,34 +182,30 @@ fn address() -> v03_proto::operation::Address {
 fn check_request(dialect: Dialect, operation: &Operation, exact: bool) {
     let Some(method) = dialect.method(operation.kind()) else { return };
     let params = written(|writer| dialect.encode_operation(writer, operation));
-    let again = dialect.decode_operation(method, Some(Raw::from(&params)));
+    let again = dialect.decode_operation(method, Some(raw(&params)));
     check_again(again.as_ref(), operation, exact, &params);
 }
 
 fn check_proto_request(operation: &Operation, exact: bool) {
     let body = written(|writer| v03_proto::operation::encode(writer, operation));
     let address = v03_proto::operation::address(operation);
-    let again = v03_proto::operation::decode(operation.kind(), &address, Some(Raw::from(&body)));
+    let again = v03_proto::operation::decode(operation.kind(), &address, Some(raw(&body)));
     // A skill is asked for in the metadata from then on.
     let asks = matches!(operation, Operation::SendMessage(req) if req.skill.is_some());
     check_again(again.as_ref(), operation, exact && !asks, &body);
 }
 
 fn check_frame(dialect: Dialect, event: &Event, exact: bool) {
-    let mut frames: Vec<Box<RawValue>> = Vec::new();
     Frames::new(dialect, Style::default()).encode(event, &mut |frame| {
-        frames.push(serde_json::from_slice(frame).expect("a frame is JSON"));
-    });
-    for frame in &frames {
-        let again = dialect.decode_event(Node::new(frame, &Path::Root));
+        let again = dialect.decode_event(Node::new(raw(frame), &Path::Root));
         // The draft knows artifacts by their place, and a task by its changes.
         check_again(again.as_ref(), event, exact && dialect != Dialect::Draft, frame);
-    }
+    });
 }
 
 fn check_reply(dialect: Dialect, kind: OperationKind, reply: &Reply, exact: bool) {
     let text = written(|writer| dialect.encode_reply(writer, reply, Style::default()));
-    let again = dialect.decode_reply(kind, Node::new(&text, &Path::Root));
+    let again = dialect.decode_reply(kind, Node::new(raw(&text), &Path::Root));
     check_again(again.as_ref(), reply, exact && dialect != Dialect::Draft, &text);
 }
 
@@ -218,10 +213,10 @@ fn check_again<T: PartialEq + std::fmt::Debug, E: std::fmt::Debug>(
     again: Result<&T, &E>,
     value: &T,
     exact: bool,
-    text: &RawValue,
+    document: &[u8],
 ) {
     if exact {
-        assert_eq!(again.ok(), Some(value), "{again:?} of {text}");
+        assert_eq!(again.ok(), Some(value), "{again:?} of {}", raw(document).get());
     }
 }
 
@@ -238,7 +233,7 @@ fn check_in_v1(mut operation: Operation) {
         _ => {}
     }
     let params = written(|writer| v1::operation::encode(writer, &operation));
-    let again = v1::operation::decode(v1::operation::method(operation.kind()), Some(Raw::from(&params)));
+    let again = v1::operation::decode(v1::operation::method(operation.kind()), Some(raw(&params)));
     assert_eq!(again, Ok(operation));
 }
 
@@ -250,7 +245,7 @@ fn check_event_in_v1(mut event: Event) {
         Event::Artifact(_) => {}
     }
     let text = written(|writer| v1::event::encode(writer, &event));
-    assert_eq!(v1::event::decode(Node::new(&text, &Path::Root)), Ok(event));
+    assert_eq!(v1::event::decode(Node::new(raw(&text), &Path::Root)), Ok(event));
 }
 
 fn check_reply_in_v1(kind: OperationKind, mut reply: Reply) {
@@ -263,7 +258,7 @@ fn check_reply_in_v1(kind: OperationKind, mut reply: Reply) {
         Reply::Deleted | Reply::Card(_) => {}
     }
     let text = written(|writer| v1::reply::encode(writer, &reply));
-    let again: Read<Reply> = v1::reply::decode(kind, Node::new(&text, &Path::Root));
+    let again: Read<Reply> = v1::reply::decode(kind, Node::new(raw(&text), &Path::Root));
     assert_eq!(again, Ok(reply));
 }
 
@@ -284,10 +279,14 @@ fn first_scheme(config: &mut PushConfig) {
     config.authentication.iter_mut().for_each(|auth| auth.schemes.truncate(1));
 }
 
-fn written(write: impl FnOnce(&mut Writer)) -> Box<RawValue> {
+fn written(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut writer = Writer::new();
     write(&mut writer);
-    serde_json::from_slice(&writer.finish()).expect("the writer writes JSON")
+    writer.finish()
+}
+
+fn raw(document: &[u8]) -> Raw<'_> {
+    Raw::parse(document).expect("the writer writes JSON")
 }
 
 /// The samples of the codecs' own tests. Parameters of JSON-RPC stand in folders named after their method and are
@@ -333,15 +332,13 @@ fn collect(folder: &File, each: &mut dyn FnMut(&File)) {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        ANSWERED, Dialect, Node, OLD, Path, RawValue, TARGET, address, corpus, jsonrpc, run, v03_proto,
-    };
+    use super::{ANSWERED, Dialect, Node, OLD, Path, Raw, TARGET, address, corpus, jsonrpc, run, v03_proto};
     use crate::mutate::Mutator;
     use protocol::OperationKind;
 
     /// What an input is understood as.
     fn understood(input: &[u8]) -> Vec<(Dialect, &'static str)> {
-        let Ok(raw) = serde_json::from_slice::<&RawValue>(input) else { return Vec::new() };
+        let Ok(raw) = Raw::parse(input) else { return Vec::new() };
         let mut found = Vec::new();
         if let Ok(request) = jsonrpc::decode(input) {
             for dialect in [Dialect::Draft, Dialect::V03] {
@@ -352,7 +349,7 @@ mod tests {
         }
         for (kind, what) in [(OperationKind::SendMessage, "send"), (OperationKind::CreatePushConfig, "push")]
         {
-            if v03_proto::operation::decode(kind, &address(), Some(raw.into())).is_ok() {
+            if v03_proto::operation::decode(kind, &address(), Some(raw)).is_ok() {
                 found.push((Dialect::V03Proto, what));
             }
         }

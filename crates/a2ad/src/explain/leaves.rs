@@ -42,13 +42,13 @@ fn collect(raw: Raw<'_>, path: String, found: &mut Vec<Leaf>) {
     {
         let _ = object.entries(|name, member| {
             let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-            collect(document(member.text()), path, found);
+            collect(member.raw(), path, found);
             Ok(())
         });
     } else if raw.get().starts_with('[') {
         let mut index = 0;
         let _ = node.list(|item| {
-            collect(document(item.text()), format!("{path}[{index}]"), found);
+            collect(item.raw(), format!("{path}[{index}]"), found);
             index += 1;
             Ok(())
         });
@@ -58,9 +58,9 @@ fn collect(raw: Raw<'_>, path: String, found: &mut Vec<Leaf>) {
     }
 }
 
-/// A piece of a document, or a document of our own, as the form readers take.
+/// A document of our own as the form readers take.
 pub(super) fn document(text: &str) -> Raw<'_> {
-    Raw::parse_text(text).expect("a piece of JSON is JSON")
+    Raw::parse_text(text).expect("the writer writes JSON")
 }
 
 /// A compact document on lines of its own.

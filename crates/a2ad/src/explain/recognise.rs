@@ -60,7 +60,7 @@ pub(super) fn recognise(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
 fn request(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
     let request = jsonrpc::decode(raw.get().as_bytes()).map_err(|refusal| Error(refusal.error.message))?;
     let method = request.method.as_ref();
-    let params = request.params.unwrap_or(super::leaves::document("{}"));
+    let params = request.params.unwrap_or(Raw::EMPTY_OBJECT);
     let draft = || Dialect::Draft.decode_operation_leniently(method, Some(params), LENIENT);
     let dialect = match of_method(method) {
         MethodFamily::V1 => Dialect::V1,
@@ -82,7 +82,7 @@ fn request(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
 
 /// A JSON-RPC answer.
 fn answer<'a>(object: &Object<'a, '_>) -> Result<Recognised<'a>, Error> {
-    if let Some(raw) = object.present("error").filter(|raw| raw.get() != "null") {
+    if let Some(raw) = object.present("error").filter(|raw| !raw.is_null()) {
         // 1.0 lists typed details; the draft has `data` even where it holds nothing.
         let data = Node::new(raw, &Path::Root).object().ok().and_then(|error| error.present("data"));
         let dialect = match data.map(Raw::get) {
@@ -348,7 +348,7 @@ pub(super) fn decode_task(dialect: Dialect, node: Node<'_, '_>) -> Read<Task> {
 }
 
 fn is_set(object: &Object<'_, '_>, name: &str) -> bool {
-    object.present(name).is_some_and(|raw| raw.get() != "null")
+    object.present(name).is_some_and(|raw| !raw.is_null())
 }
 
 /// Reads something at a place; what is wrong names its field from the root of the input.

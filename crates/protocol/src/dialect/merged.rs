@@ -5,8 +5,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::value::RawValue;
-
 use crate::{
     AgentCard,
     dialect::{
@@ -14,6 +12,7 @@ use crate::{
         v03::{self, card::security::Form},
     },
     json::{
+        Raw,
         read::{Node, Path, Read},
         write::Writer,
     },
@@ -34,22 +33,23 @@ pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
     if !v03::card::offered(card) {
         return v1::card::encode(writer, card);
     }
-    let document = |encode: &dyn Fn(&mut Writer)| -> Box<RawValue> {
+    let document = |encode: &dyn Fn(&mut Writer)| {
         let mut writer = Writer::new();
         encode(&mut writer);
-        serde_json::from_slice(&writer.finish()).expect("the writer writes JSON")
+        writer.finish()
     };
     let new = document(&|writer| v1::card::encode(writer, card));
     let old = document(&|writer| v03::card::encode_form(writer, card, style, Form::Beside));
-    let (new, old) = (members(&new), members(&old));
+    let raw = |document| Raw::parse(document).expect("the writer writes JSON");
+    let (new, old) = (members(raw(&new)), members(raw(&old)));
     let unsigned: Vec<_> = new.into_iter().filter(|(name, _)| name != "signatures").collect();
     merge_members(writer, &unsigned, &old);
 }
 
 /// Writes the first value with what the second has besides.
-fn merge(writer: &mut Writer, first: &RawValue, second: &RawValue) {
+fn merge(writer: &mut Writer, first: Raw<'_>, second: Raw<'_>) {
     let both = |bracket| first.get().starts_with(bracket) && second.get().starts_with(bracket);
-    if first.get() == second.get() {
+    if first == second {
         writer.raw(first.get());
     } else if both('{') {
         merge_members(writer, &members(first), &members(second));
@@ -61,13 +61,13 @@ fn merge(writer: &mut Writer, first: &RawValue, second: &RawValue) {
     }
 }
 
-fn merge_members(writer: &mut Writer, first: &[(String, &RawValue)], second: &[(String, &RawValue)]) {
-    let mut others: HashMap<&str, &RawValue> =
+fn merge_members(writer: &mut Writer, first: &[(String, Raw<'_>)], second: &[(String, Raw<'_>)]) {
+    let mut others: HashMap<&str, Raw<'_>> =
         second.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     writer.object(|writer| {
         for (name, value) in first {
             match others.remove(name.as_str()) {
-                Some(other) => merge(writer.key(name), value, other),
+                Some(other) => merge(writer.key(name), *value, other),
                 None => writer.key(name).raw(value.get()),
             }
         }
@@ -79,16 +79,12 @@ fn merge_members(writer: &mut Writer, first: &[(String, &RawValue)], second: &[(
     });
 }
 
-fn members(value: &RawValue) -> Vec<(String, &RawValue)> {
+fn members(value: Raw<'_>) -> Vec<(String, Raw<'_>)> {
     let object = Node::new(value, &Path::Root).object();
-    let read = object.and_then(|object| object.entries(|name, node| Ok((name.to_owned(), raw(node.text())))));
+    let read = object.and_then(|object| object.entries(|name, node| Ok((name.to_owned(), node.raw()))));
     read.unwrap_or_default()
 }
 
-fn elements(value: &RawValue) -> Vec<&RawValue> {
-    Node::new(value, &Path::Root).list(|node| Ok(raw(node.text()))).unwrap_or_default()
-}
-
-fn raw(text: &str) -> &RawValue {
-    serde_json::from_str(text).expect("a piece of JSON is JSON")
+fn elements(value: Raw<'_>) -> Vec<Raw<'_>> {
+    Node::new(value, &Path::Root).list(|node| Ok(node.raw())).unwrap_or_default()
 }

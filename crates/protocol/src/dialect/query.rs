@@ -1,23 +1,20 @@
 //! Values of a query. Everything is text there; beyond that it is read by the rules of a body.
 
-use std::borrow::Cow;
-
-use serde_json::value::RawValue;
-
 use crate::{
-    ContextId, ListTasks, TaskState, Timestamp,
+    ContextId, Json, ListTasks, TaskState, Timestamp,
     json::{
+        Raw,
         read::{Node, Object, Path, Read},
         write::Writer,
     },
 };
 
-use super::{legacy::operation::no_params, v1::operation::decode_page_size};
+use super::v1::operation::decode_page_size;
 
-/// The query as the object it would be in a body. What is empty says nothing.
-pub(crate) fn object(pairs: &[(String, String)]) -> Cow<'static, RawValue> {
+/// The query as the object it would be in a body, where there is one. What is empty says nothing.
+pub(crate) fn object(pairs: &[(String, String)]) -> Option<Json> {
     if pairs.is_empty() {
-        return Cow::Borrowed(no_params());
+        return None;
     }
     let mut writer = Writer::new();
     writer.object(|writer| {
@@ -25,7 +22,8 @@ pub(crate) fn object(pairs: &[(String, String)]) -> Cow<'static, RawValue> {
             writer.text(name, value);
         }
     });
-    Cow::Owned(serde_json::from_slice(&writer.finish()).expect("the writer writes JSON"))
+    let text = String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only");
+    Some(Json::from_checked(text))
 }
 
 /// Reads which tasks are wanted; `state` reads the dialect's names of states.
@@ -69,7 +67,7 @@ pub(crate) fn pairs<const N: usize>(pairs: [(&str, Option<String>); N]) -> Vec<(
 /// A number in a query is text too.
 fn numbered<T>(node: Node<'_, '_>, read: impl Fn(Node<'_, '_>) -> Read<T>) -> Read<T> {
     let number = node.int32().ok().map(|number| number.to_string());
-    let number: Option<&RawValue> = number.as_deref().and_then(|number| serde_json::from_str(number).ok());
+    let number = number.as_deref().and_then(|number| Raw::parse_text(number).ok());
     read(node).or_else(|violation| match number {
         Some(number) => read(Node::new(number, &Path::Root)).map_err(|_| violation),
         None => Err(violation),

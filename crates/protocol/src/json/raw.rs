@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use serde_json::value::RawValue;
-
 use super::lex;
 
 /// One JSON value as it stands in its document, with nothing around it.
@@ -50,18 +48,6 @@ impl<'a> Raw<'a> {
     /// A piece of a text that has been checked: the value between two places.
     pub(super) fn piece(checked: &'a str, start: usize, end: usize) -> Self {
         Self(&checked[start..end])
-    }
-}
-
-impl<'a> From<&'a RawValue> for Raw<'a> {
-    fn from(raw: &'a RawValue) -> Self {
-        Self(raw.get())
-    }
-}
-
-impl<'a> From<&'a Box<RawValue>> for Raw<'a> {
-    fn from(raw: &'a Box<RawValue>) -> Self {
-        Self(raw.get())
     }
 }
 

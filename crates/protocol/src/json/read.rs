@@ -83,14 +83,19 @@ impl Bounds {
 
 impl<'a, 'p> Node<'a, 'p> {
     /// A node for a value at a known place.
-    pub fn new(raw: impl Into<Raw<'a>>, path: &'p Path<'p>) -> Self {
-        Self { raw: raw.into(), path, bounds: Bounds::None }
+    pub fn new(raw: Raw<'a>, path: &'p Path<'p>) -> Self {
+        Self { raw, path, bounds: Bounds::None }
     }
 
     /// The same as a part of a request by anybody: strings that are not content are bounded, at every depth.
     #[must_use]
     pub fn bounded(self) -> Self {
         Self { bounds: Bounds::Request, ..self }
+    }
+
+    /// This value by itself.
+    pub fn raw(&self) -> Raw<'a> {
+        self.raw
     }
 
     /// The JSON text of this value.

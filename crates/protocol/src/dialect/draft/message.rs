@@ -34,7 +34,7 @@ pub(super) fn decode_of_agent(node: Node<'_, '_>) -> Read<Message> {
 /// Reads what a client sends: a message, or an object that is none of it and holds a skill's arguments.
 pub(super) fn decode_sent(node: Node<'_, '_>) -> Read<Message> {
     let object = node.object()?;
-    let is_set = |name| object.present(name).is_some_and(|raw| raw.get() != "null");
+    let is_set = |name| object.present(name).is_some_and(|raw| !raw.is_null());
     let is_list = |name| object.present(name).is_some_and(|raw| raw.get().starts_with('['));
     if is_set("role") || is_set("parts") || is_list("data") {
         return decode_said_by(&object, Role::User);

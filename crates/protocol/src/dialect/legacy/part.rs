@@ -92,7 +92,7 @@ fn decode_tag<'a>(object: &Object<'a, '_>) -> Read<Cow<'a, str>> {
     if let Some(tag) = object.maybe("kind", read)?.or(object.maybe("type", read)?) {
         return Ok(tag);
     }
-    let set = |name: &&str| object.present(name).is_some_and(|raw| raw.get() != "null");
+    let set = |name: &&str| object.present(name).is_some_and(|raw| !raw.is_null());
     let mut present = ["text", "file", "data"].into_iter().filter(set);
     match (present.next(), present.next()) {
         (Some(tag), None) => Ok(Cow::Borrowed(tag)),

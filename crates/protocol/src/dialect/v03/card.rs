@@ -30,7 +30,7 @@ pub fn offered(card: &AgentCard) -> bool {
 
 /// Whether a card has a member that came with this generation; one of the draft has none.
 pub(crate) fn is_marked(card: &Object<'_, '_>) -> bool {
-    let has = |name: &str| card.present(name).is_some_and(|raw| raw.get() != "null");
+    let has = |name: &str| card.present(name).is_some_and(|raw| !raw.is_null());
     ["preferredTransport", "protocolVersion", "securitySchemes"].into_iter().any(has)
 }
 

@@ -30,7 +30,8 @@ pub(crate) const CONFIG: &str = "pushNotificationConfigId";
 pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> Result<Operation, Error> {
     let body = Node::new(body.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let query = query::object(&address.query);
-    let query = Node::new(&*query, &Path::Root).object()?;
+    let query = query.as_ref().map_or(Raw::EMPTY_OBJECT, Json::as_raw);
+    let query = Node::new(query, &Path::Root).object()?;
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(decode_send(body)?),
         OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(decode_send(body)?),

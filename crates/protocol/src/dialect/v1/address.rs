@@ -3,7 +3,7 @@
 //! What is said twice must be the same: a task, a webhook or a tenant in the body or in the query is that of the path.
 
 use crate::{
-    CancelTask, Error, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfig,
+    CancelTask, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation, OperationKind, PushConfig,
     PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, Violation,
     dialect::query,
     json::{
@@ -20,7 +20,8 @@ use super::{operation, push, task};
 pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> Result<Operation, Error> {
     let body = Node::new(body.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let query = query::object(&address.query);
-    let query = Node::new(&*query, &Path::Root).object()?;
+    let query = query.as_ref().map_or(Raw::EMPTY_OBJECT, Json::as_raw);
+    let query = Node::new(query, &Path::Root).object()?;
     let at = At(address);
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(at.send(body)?),
