@@ -347,6 +347,44 @@ async fn each_call_has_a_line_that_tells_what_became_of_it() {
 }
 
 #[tokio::test]
+async fn a_line_stays_one_line_of_json_whatever_things_are_called() {
+    // Quotes, backslashes, control characters of both ranges, what looks like more members, and other alphabets.
+    let names = [
+        r#"a"b\c\"d\\"#,
+        "a\"\n\u{1b}[2J\r\t\u{7f}",
+        "\u{85}\u{9b}2J\u{a0}\u{bf}£°",
+        r#"x","level":"ERROR","y":"z"#,
+        "\n{\"level\":\"ERROR\"}\n",
+        r"\u0041\n",
+        "né\u{301} 名前 💥 \u{2028}\u{202e}\u{feff}\u{ffff}",
+    ];
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("a\"b\\c\n\u{1b}[2J\u{9b}é");
+    std::fs::create_dir(&folder).unwrap();
+    let mut program = Program::start(a2ad(&folder, None)).await;
+    let harmless = |line: &Json| assert!(!line.as_str().contains(char::is_control), "{line:?}");
+    harmless(&program.first);
+    let store = folder.join("a2ad.db");
+    assert_eq!(text(&program.first, "store").as_deref(), store.to_str());
+    assert!(store.exists());
+
+    for name in names {
+        // The id in a spelling of its own: every character by its number.
+        let id: String = name.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+        let body = format!(
+            r#"{{"id":1,"method":"tasks/send","params":{{"id":"{id}","message":{{"role":"user","parts":[{{"type":"text","text":"x"}}]}}}}}}"#
+        );
+        let answer = program.post("/a2a/echo", &body).await;
+        let line = program.call_line().await;
+        harmless(&line);
+        assert_eq!(text(&line, "task_id").as_deref(), Some(name), "{line:?} of {answer}");
+        assert_eq!(text(&line, "state").as_deref(), Some("completed"), "{line:?} of {answer}");
+        assert_eq!(text(&line, "level").as_deref(), Some("INFO"), "{line:?}");
+    }
+    program.stop().await;
+}
+
+#[tokio::test]
 async fn the_last_calls_are_told_before_the_program_ends_unless_nobody_wants_to_know() {
     for (log, told) in [(None, 3), (Some("info,a2ad::call=off"), 0)] {
         let folder = tempfile::tempdir().unwrap();

@@ -89,22 +89,30 @@ impl Visit for Members<'_, '_> {
     }
 }
 
-/// What is written here stands in a JSON string.
+/// What is written here stands in a JSON string. Every control character is escaped, also those that JSON would let
+/// stand: somebody reads the log on a terminal, which would act on them.
 struct Escaped<'a, 'w>(&'a mut Writer<'w>);
+
+/// Characters from U+0080 to U+00BF begin with this byte; half of them are control characters.
+const LATIN: u8 = 0xc2;
 
 impl Write for Escaped<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..b' ' | 0x7f);
+        let special = |byte: &u8| matches!(*byte, b'"' | b'\\' | 0..b' ' | 0x7f | LATIN);
         let mut rest = text;
         while let Some(at) = rest.as_bytes().iter().position(special) {
-            self.0.write_str(&rest[..at])?;
-            match rest.as_bytes()[at] {
-                b'"' => self.0.write_str("\\\"")?,
-                b'\\' => self.0.write_str("\\\\")?,
-                b'\n' => self.0.write_str("\\n")?,
-                byte => write!(self.0, "\\u{byte:04x}")?,
+            let (plain, from) = rest.split_at(at);
+            self.0.write_str(plain)?;
+            let mut from = from.chars();
+            match from.next() {
+                Some('"') => self.0.write_str("\\\"")?,
+                Some('\\') => self.0.write_str("\\\\")?,
+                Some('\n') => self.0.write_str("\\n")?,
+                Some(other) if other.is_control() => write!(self.0, "\\u{:04x}", u32::from(other))?,
+                Some(other) => self.0.write_char(other)?,
+                None => {}
             }
-            rest = &rest[at + 1..];
+            rest = from.as_str();
         }
         self.0.write_str(rest)
     }
