@@ -4,6 +4,7 @@
 //! and `9007199254740993` stays exact. [`read`] walks a document one level at a time and knows where it stands, so
 //! every complaint names its field. [`mod@write`] builds a document front to back. Trees of values are never built.
 
+mod inside;
 mod lex;
 mod raw;
 pub mod read;
@@ -99,7 +100,7 @@ fn measure(text: &str) -> Result<usize, String> {
     let (mut at, mut previous) = (0, b'[');
     while at < bytes.len() {
         let byte = bytes[at];
-        if is_space(byte) {
+        if lex::is_space(byte) {
             (at, spaces) = (at + 1, spaces + 1);
             continue;
         }
@@ -141,17 +142,13 @@ fn compact(text: &str, length: usize) -> String {
     let mut at = lex::skip_space(bytes, 0);
     while at < bytes.len() {
         let start = at;
-        while at < bytes.len() && !is_space(bytes[at]) {
+        while at < bytes.len() && !lex::is_space(bytes[at]) {
             at = if bytes[at] == b'"' { lex::string_end(bytes, at) } else { at + 1 };
         }
         out.push_str(&text[start..at]);
         at = lex::skip_space(bytes, at);
     }
     out
-}
-
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 #[cfg(test)]

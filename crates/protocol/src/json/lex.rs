@@ -66,7 +66,7 @@ pub(super) fn value_end(bytes: &[u8], at: usize) -> usize {
         b'"' => string_end(bytes, at),
         b'{' | b'[' => nest_end(bytes, at),
         _ => {
-            let ends = |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
+            let ends = |byte: &u8| matches!(byte, b',' | b']' | b'}') || is_space(*byte);
             bytes[at..].iter().position(ends).map_or(bytes.len(), |length| at + length)
         }
     }
@@ -86,10 +86,15 @@ pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
 
 /// The first byte at or behind `at` that is no white space.
 pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
-    while matches!(byte(bytes, at), b' ' | b'\t' | b'\n' | b'\r') {
+    while is_space(byte(bytes, at)) {
         at += 1;
     }
     at
+}
+
+/// Whether the byte is white space between tokens.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// The byte at a place; behind the end it is none that JSON has.

@@ -32,7 +32,8 @@ impl<'a> Raw<'a> {
     /// Checks a document that is known to be text.
     pub fn parse_text(document: &'a str) -> Result<Self, Fault> {
         lex::check(document).map_err(|at| fault(document.as_bytes(), at))?;
-        Ok(Self(document.trim_matches([' ', '\t', '\n', '\r'])))
+        let is_space = |character| u8::try_from(character).is_ok_and(lex::is_space);
+        Ok(Self(document.trim_matches(is_space)))
     }
 
     /// The JSON text.

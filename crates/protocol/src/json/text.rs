@@ -1,6 +1,7 @@
 //! Strings as they stand in a document, between their quotes: what they say, and the bytes that base64 stands for.
 //!
-//! Nothing is taken in before it is known to be good, and then as much memory as the string itself is long at most.
+//! Base64 is looked over before anything is decoded, so that what is none costs nothing; a string takes no more memory
+//! than it is long.
 
 use std::borrow::Cow;
 
@@ -87,7 +88,7 @@ fn escaped_by_number(bytes: &[u8]) -> Option<(char, usize)> {
     Some((char::from_u32(character)?, 2 * LONGEST_ESCAPE))
 }
 
-/// What a text of base64 consists of, as far as it has been read.
+/// What a text of base64 consists of, as far as it has been read: so the alphabet is known without decoding twice.
 #[derive(Default)]
 struct Digits {
     count: usize,

@@ -112,7 +112,7 @@ fn strings_that_are_no_content_are_bounded_in_requests_only() {
         (String::new(), format!(r#""tenant":"{long}""#), "tenant", too_long),
         (String::new(), format!(r#""tenant":"{escaped}""#), "tenant", too_long),
         (String::new(), format!(r#""metadata":{{"skillId":"{long}"}}"#), "metadata.skillId", too_long),
-        (String::new(), format!(r#""{long}":1"#), "", "expected names of at most 65536 bytes"),
+        (String::new(), format!(r#""{long}":1"#), "", "expected names that take at most 65536 bytes"),
         (format!(r#","filename":"{long}""#), r#""a":1"#.to_owned(), "message.parts[0].filename", too_long),
         (
             String::new(),
