@@ -69,7 +69,7 @@ fn walk(message: &str, bytes: &[u8], path: &Path<'_>) -> Option<Violation> {
             continue;
         };
         let named = Path::Field(path, &field.name);
-        let place = if field.repeated { Path::Index(&named, place(&mut seen, number)) } else { named };
+        let place = if field.repeated { Path::Index(&named, index_of(&mut seen, number)) } else { named };
         if wire != field.kind.wire() {
             return Some(expected(&place, &field.kind.words()));
         }
@@ -95,7 +95,7 @@ fn walk(message: &str, bytes: &[u8], path: &Path<'_>) -> Option<Violation> {
 }
 
 /// How many of the field came before.
-fn place(seen: &mut Vec<(u32, usize)>, number: u32) -> usize {
+fn index_of(seen: &mut Vec<(u32, usize)>, number: u32) -> usize {
     if let Some((_, count)) = seen.iter_mut().find(|(known, _)| *known == number) {
         *count += 1;
         return *count;
@@ -120,7 +120,7 @@ impl Kind {
                 ".google.protobuf.Struct" | ".google.protobuf.Value" => Self::Any(name()),
                 _ => Self::Message(name()),
             },
-            // The files have no other numbers than int32, int64 and those of names.
+            // The files have no other numbers than these, which a test looks after: int32, int64 and those of names.
             _ => Self::Integer,
         }
     }
@@ -163,6 +163,28 @@ fn add(messages: &mut HashMap<String, Vec<Field>>, around: &str, message: &Descr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every field of every message in these files.
+    fn fields(messages: &[DescriptorProto]) -> Vec<&FieldDescriptorProto> {
+        let each = |message| {
+            let DescriptorProto { field, nested_type, .. }: &DescriptorProto = message;
+            field.iter().chain(fields(nested_type))
+        };
+        messages.iter().flat_map(each).collect()
+    }
+
+    #[test]
+    fn what_is_taken_for_an_integer_is_one() {
+        let files = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
+        let fields: Vec<_> = files.file.iter().flat_map(|file| fields(&file.message_type)).collect();
+        assert!(fields.len() > 100, "{}", fields.len());
+        for field in fields {
+            // Of the other numbers some take four bytes or eight, and some are not what their varint says.
+            let taken = matches!(Kind::of(field), Kind::Integer);
+            let is_one = matches!(field.r#type(), Type::Int32 | Type::Int64 | Type::Enum);
+            assert_eq!(taken, is_one, "{field:?}");
+        }
+    }
 
     #[test]
     fn every_message_is_known_by_the_names_of_json() {

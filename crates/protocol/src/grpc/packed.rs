@@ -91,7 +91,8 @@ impl Message for Packed {
                 prost::encoding::fixed64::merge(wire_type, &mut payload, from, ctx)?;
                 prost::encoding::fixed64::encode(tag, &payload, &mut self.bytes);
             }
-            // No value has either; that they stood there is kept, for who knows whether the field is known.
+            // No value is a group or four bytes. That one stood there is kept: whoever knows the fields decides
+            // whether it matters.
             WireType::StartGroup | WireType::EndGroup | WireType::ThirtyTwoBit => {
                 skip_field(wire_type, tag, from, ctx)?;
                 prost::encoding::fixed32::encode(tag, &0, &mut self.bytes);

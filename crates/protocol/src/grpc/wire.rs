@@ -119,7 +119,8 @@ pub(super) enum Bound {
     Text { field: u32, name: &'static str },
     /// Strings that are no content: a list of these things.
     Texts { field: u32, name: &'static str, things: &'static str },
-    /// At most so many of these messages, with bounds of their own.
+    /// At most so many of these messages, with bounds of their own. A list in them would count over all of them
+    /// together: none has one.
     Each { field: u32, name: &'static str, max: usize, things: &'static str, bounds: &'static [Bound] },
     /// A message with bounds of its own. On the wire it may come in pieces, whose elements count together.
     Inside { field: u32, name: &'static str, bounds: &'static [Bound] },
@@ -133,6 +134,7 @@ pub(super) fn check(message: &[u8], bounds: &'static [Bound]) -> Read<()> {
 
 /// What has come at a field that may stand several times.
 struct Seen {
+    /// Known by its address, so that the pieces of a message count together wherever they stand.
     bound: &'static Bound,
     count: usize,
     bytes: usize,

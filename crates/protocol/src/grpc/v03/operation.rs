@@ -185,7 +185,7 @@ fn decode_send(body: &[u8]) -> Result<SendMessage, Error> {
     maybe(req.configuration, path, "configuration", |configuration, path| {
         send.accepted_output_modes = configuration.accepted_output_modes;
         send.history_length = history_length(configuration.history_length, path)?;
-        // Who says nothing at all waits.
+        // A flag that is not set is false: a configuration without it does not wait, no configuration does.
         send.return_immediately = !configuration.blocking;
         send.push = maybe(configuration.push_notification, path, "pushNotification", push::decode_bare)?;
         Ok(())
