@@ -1,9 +1,9 @@
 //! gRPC: every method of both services, over a few connections.
 //!
-//! The requests are made from tables: `methods.rs` says which messages there are, `values.rs` and `any.rs` what is wrong
-//! for a kind of field, `odd.rs` what is not, `messages.rs` puts them together, and `around.rs` adds what is wrong around
-//! a message.
-//! Everything is written on the wire by hand (`wire.rs`), so that what no library writes can be sent too.
+//! The requests are made from tables: `methods.rs` says which methods there are, `schema.rs` what is in their messages,
+//! `values.rs` and `any.rs` what is wrong for a kind of field, `odd.rs` what is not, `messages.rs` puts them together,
+//! `around.rs` adds what is wrong around a message and `metadata.rs` what is wrong in the metadata. Everything is written
+//! on the wire by hand (`wire.rs`), so that what no library writes can be sent too.
 
 mod any;
 mod around;
@@ -24,7 +24,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
-use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -72,11 +71,7 @@ impl Ward<'_> {
             }
         }
         let label = self.label();
-        eprintln!("{label:45} {:5} refused {:4} taken", refused.len(), taken.len());
-        clinic.counts.insert(label.clone(), json!({"refused": refused.len(), "taken": taken.len()}));
-        if (refused.len() as u64) < clinic.least {
-            clinic.findings.push(format!("{label}: {} requests are too few", refused.len()));
-        }
+        clinic.count(&label, refused.len(), taken.len());
         let before = clinic.total().await?;
         self.ask(clinic, refused).await?;
         let after = clinic.total().await?;
@@ -91,17 +86,14 @@ impl Ward<'_> {
     async fn ask(&self, clinic: &mut Clinic<'_>, cases: Vec<Case>) -> Result<()> {
         let mut lanes = JoinSet::new();
         let share = cases.len().div_ceil(LANES).max(1);
+        let label = self.label();
         for (share, channel) in cases.chunks(share).zip(self.channels.iter().cycle()) {
             let lane = Lane { method: self.method, line: channel.line(), names: Arc::clone(&self.names) };
             lanes.spawn(lane.ask(share.to_vec()));
         }
         while let Some(answered) = lanes.join_next().await {
-            for Answered { fault, took } in answered? {
-                clinic.findings.extend(fault.map(|fault| format!("{}: {fault}", self.label())));
-                if took > clinic.limit {
-                    clinic.findings.push(format!("{}: an answer took {took:?}", self.label()));
-                }
-                clinic.took.push(took);
+            for answered in answered? {
+                clinic.note(&label, answered);
             }
         }
         Ok(())
