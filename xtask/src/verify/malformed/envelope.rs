@@ -275,7 +275,7 @@ fn odd(method: &Method, params: &str) -> Vec<Case> {
     let name = method.name;
     let whole = request(name, params);
     let take = |what: &str, body: String, why: &'static str| Case::taken(method, what, body, why);
-    let any_id = "an id is a string, an integer of any size or null, and may be missing (wire-dialects 10.2)";
+    let any_id = "an id is a string, an integer of any size or null, and may be missing";
     let mut cases = vec![
         take("no id", format!(r#"{{"jsonrpc":"2.0","method":"{name}","params":{params}}}"#), any_id),
         take(
@@ -290,15 +290,14 @@ fn odd(method: &Method, params: &str) -> Vec<Case> {
         cases.push(take(&format!("id = {id}"), whole.replacen(ID, id, 1), any_id));
     }
     for media_type in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/a2a+json"] {
-        let case =
-            take(&format!("Content-Type: {media_type}"), whole.clone(), "a form of JSON (wire-dialects 12)");
+        let case = take(&format!("Content-Type: {media_type}"), whole.clone(), "a form of JSON");
         cases.push(case.of_media_type(media_type));
     }
     if method.unversioned {
         let body = whole.replacen(r#""jsonrpc":"2.0","#, "", 1);
-        cases.push(take("no jsonrpc", body, "the draft's samples leave it out (architecture 6)"));
+        cases.push(take("no jsonrpc", body, "the draft's samples leave it out"));
     }
-    let absent = take("no A2A-Version", whole, "the method says it, or the task (architecture 6)");
+    let absent = take("no A2A-Version", whole, "the method says it, or the task");
     cases.push(absent.of_version(Version::Absent));
     cases
 }

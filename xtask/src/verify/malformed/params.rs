@@ -8,10 +8,10 @@ use super::values;
 
 /// How the parameters themselves are called when they are what is wrong.
 const PARAMS: &str = "params";
-const IGNORED: &str = "unknown members are ignored at every depth (wire-dialects 16)";
-const NOT_SET: &str = "null counts as not set (wire-dialects 2)";
-const LAST_WINS: &str = "of two equal names inside the parameters the last one counts (architecture 6)";
-const SPELLING: &str = "names are read in both spellings (wire-dialects 16)";
+const IGNORED: &str = "unknown members are ignored at every depth";
+const NOT_SET: &str = "null counts as not set";
+const LAST_WINS: &str = "of two equal names inside the parameters the last one counts";
+const SPELLING: &str = "names are read in both spellings";
 
 /// Parameters with one thing changed.
 pub(crate) struct Changed {

@@ -242,26 +242,24 @@ fn but(fits: impl Fn(&str) -> bool) -> Vec<&'static str> {
 
 /// Everything odd that is taken in place of a member of this kind.
 pub(crate) fn odd(kind: Kind) -> Vec<Odd> {
-    let integers = "integers come as numbers, integral floats or decimal strings (wire-dialects 16)";
-    let free = "a name is any text that is not empty (wire-dialects 8.1)";
+    let integers = "integers come as numbers, integral floats or decimal strings";
+    let free = "a name is any text that is not empty";
     let (texts, why): (&[&str], _) = match kind {
         Kind::Count | Kind::PageSize => (&["1", r#""1""#, "1.0", "1e0", r#""1.0""#], integers),
         Kind::OwnTask => return own_names(),
         Kind::Filled => (HOSTILE, free),
         Kind::Text | Kind::Token | Kind::Skill | Kind::Same | Kind::Tenant => {
-            (&[r#""""#], "an empty text counts as not set (wire-dialects 2)")
+            (&[r#""""#], "an empty text counts as not set")
         }
-        Kind::Texts => (&["[]", r#"[""]"#], "an empty list counts as not set (wire-dialects 2)"),
+        Kind::Texts => (&["[]", r#"[""]"#], "an empty list counts as not set"),
         Kind::Time { .. } => (
             &[r#""2026-01-02t03:04:05z""#, r#""2026-01-02T03:04:05.123456789+05:30""#],
-            "any RFC 3339 form is read (wire-dialects 6.2)",
+            "any RFC 3339 form is read",
         ),
-        Kind::Base64 => {
-            (&[r#""aGk""#, r#""-_8""#, r#""""#], "both alphabets are read, padded or not (wire-dialects 5.3)")
-        }
+        Kind::Base64 => (&[r#""aGk""#, r#""-_8""#, r#""""#], "both alphabets are read, padded or not"),
         Kind::Schemes => (&[r#""Bearer""#], "one scheme stands by itself in some clients"),
         Kind::Data { any: true } => {
-            (&["5", r#""x""#, "[]", "null", "1e400"], "data is any JSON value in 1.0 (wire-dialects 5.3)")
+            (&["5", r#""x""#, "[]", "null", "1e400"], "data is any JSON value in 1.0")
         }
         Kind::Data { any: false } => (
             &["5", r#""x""#, "[]", "1e400"],
@@ -275,7 +273,7 @@ pub(crate) fn odd(kind: Kind) -> Vec<Odd> {
 
 /// Hostile names for tasks, each made a new one.
 fn own_names() -> Vec<Odd> {
-    let why = "the draft's clients name their tasks, by any text (wire-dialects 8.1)";
+    let why = "the draft's clients name their tasks, by any text";
     let name = |text: &&str| Odd { text: format!("{}$NEW\"", &text[..text.len() - 1]), why };
     HOSTILE.iter().map(name).collect()
 }

@@ -5,7 +5,7 @@ use super::values::NO_TEXT;
 use super::wire::{FIXED32, bytes, double, group, int, key};
 
 /// Why what is odd here is taken.
-pub(crate) const ANY: &str = "metadata and data are any value (wire-dialects 5.3)";
+pub(crate) const ANY: &str = "metadata and data are any value";
 
 /// What something is, and its bytes.
 type Named = (String, Vec<u8>);

@@ -10,7 +10,7 @@ use super::wire::{
 };
 use super::{odd, values};
 
-const IGNORED: &str = "unknown fields are passed over at every depth (wire-dialects 16)";
+const IGNORED: &str = "unknown fields are passed over at every depth";
 const UNSET: &str = "the field may be left out";
 /// Numbers that no message here has a field of.
 const UNKNOWN: [u32; 8] = [16, 99, 2_047, 2_048, 19_000, 262_143, 262_144, 536_870_911];

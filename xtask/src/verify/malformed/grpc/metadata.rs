@@ -56,7 +56,7 @@ impl Maker<'_> {
             })
             .collect();
         for (version, why) in [
-            (None, "the service says which generation it is (wire-dialects 4.5)"),
+            (None, "the service says which generation it is"),
             (Some(&b""[..]), "an empty version says nothing"),
             (Some(&b"  "[..]), "an empty version says nothing"),
         ] {
@@ -180,8 +180,7 @@ impl Maker<'_> {
 
     /// Metadata that nobody asks for, or that only says what a client would like.
     fn other_metadata(&self) -> Vec<Case> {
-        let why =
-            "metadata that nobody asks for is let pass, and so are extensions nobody has (wire-dialects 13)";
+        let why = "metadata that nobody asks for is let pass, and so are extensions nobody has";
         let list: [(&'static str, &[u8]); 14] = [
             ("a2a-extensions", b""),
             ("a2a-extensions", b",,, ,"),

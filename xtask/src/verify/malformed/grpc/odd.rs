@@ -14,8 +14,8 @@ pub(crate) struct Odd {
 
 /// Everything odd that is taken in place of a field.
 pub(crate) fn odd(field: &Field, task: &str) -> Vec<Odd> {
-    const FREE: &str = "a text that is no name of ours is any text (wire-dialects 8.1)";
-    const UNSET: &str = "what is empty counts as not set (wire-dialects 2)";
+    const FREE: &str = "a text that is no name of ours is any text";
+    const UNSET: &str = "what is empty counts as not set";
     const CUT: &str = "a number is cut to the bits of its field (protobuf)";
     const ALL: &str = "every number of the set is one of it";
     let number = field.number;

@@ -4,7 +4,7 @@ use super::super::values::{BAD_URLS, HOSTILE};
 use super::any;
 use super::case::{AGENT_UNKNOWN, INVALID_PARAMS, Reason};
 use super::schema::{Field, Kind, Need, entry, filled, message, value};
-use super::wire::{FIXED32, FIXED64, GROUP_END, LENGTH, VARINT, bytes, group, int, key, varint};
+use super::wire::{FIXED32, FIXED64, GROUP, GROUP_END, LENGTH, VARINT, bytes, group, int, key, varint};
 
 /// A wrong field.
 pub(crate) struct Wrong {
@@ -79,7 +79,7 @@ fn wire_faults(field: &Field, task: &str, out: &mut Vec<Wrong>) {
         (FIXED64, [key(number, FIXED64), vec![0; 8]].concat()),
         (LENGTH, bytes(number, [1])),
         (FIXED32, [key(number, FIXED32), vec![0; 4]].concat()),
-        (3, group(number, &[])),
+        (GROUP, group(number, &[])),
         (GROUP_END, key(number, GROUP_END)),
         (6, key(number, 6)),
         (7, key(number, 7)),

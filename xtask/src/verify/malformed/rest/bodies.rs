@@ -81,7 +81,7 @@ fn members(operation: &Operation) -> Vec<Case> {
 /// Bodies where nobody looks.
 fn unread(operation: &Operation) -> Vec<Case> {
     let take = |body: &str| {
-        let why = "nobody asks for a body there (wire-dialects 12)";
+        let why = "nobody asks for a body there";
         Case::taken(operation, format!("with the body {body}"), why).saying(body)
     };
     let named = Case { content_type: Some("text/html"), ..take("<html>") };
@@ -93,27 +93,23 @@ fn odd(operation: &Operation, whole: &str) -> Vec<Case> {
     let take = |name: &str, why| Case::taken(operation, name, why).saying(whole);
     let mut cases = vec![
         take("white space", "JSON allows white space between tokens").saying(whole.replace(',', " ,\r\n\t")),
-        Case {
-            content_type: None,
-            ..take("no Content-Type", "what parses needs no name (wire-dialects 12)")
-        },
+        Case { content_type: None, ..take("no Content-Type", "what parses needs no name") },
         Case { encoding: Some("identity"), ..take("Content-Encoding: identity", "that is as it is") },
     ];
     for media_type in
         ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/a2a+json"]
     {
-        let case = take(&format!("Content-Type: {media_type}"), "a form of JSON (wire-dialects 12)");
+        let case = take(&format!("Content-Type: {media_type}"), "a form of JSON");
         cases.push(Case { content_type: Some(media_type), ..case });
     }
     for depth in [64, 1_000, 100_000] {
         let deep = format!("\"unknown\":{}{}", "[".repeat(depth), "]".repeat(depth));
         let comma = if whole == "{}" { "" } else { "," };
-        let case =
-            take(&format!("{depth} levels"), "unknown members are ignored at every depth (wire-dialects 16)");
+        let case = take(&format!("{depth} levels"), "unknown members are ignored at every depth");
         cases.push(case.saying(format!("{{{deep}{comma}{}", &whole[1..])));
     }
     if let Body::Ignored = operation.body {
-        let why = "the path says it all (wire-dialects 8.2)";
+        let why = "the path says it all";
         cases.extend(TYPES.iter().map(|text| take(&format!("the body is {text}"), why).saying(*text)));
     }
     cases

@@ -36,8 +36,8 @@ const LONG: usize = 1_025;
 const MOST: usize = 1_000;
 
 const LAST: &str = "of equal names the last one counts";
-const UNKNOWN: &str = "what nobody knows is ignored (wire-dialects 16)";
-const EMPTY: &str = "what is empty says nothing (wire-dialects 2)";
+const UNKNOWN: &str = "what nobody knows is ignored";
+const EMPTY: &str = "what is empty says nothing";
 
 pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
     let mut cases = Vec::new();
@@ -140,7 +140,7 @@ fn odd(operation: &Operation, field: &Field) -> Vec<Case> {
     let good = said(name, field);
     cases.extend([
         take(good.clone(), "nothing is wrong with it"),
-        take(said(&snake(name), field), "names are read in both spellings (wire-dialects 12)"),
+        take(said(&snake(name), field), "names are read in both spellings"),
         take(format!("{name}=%00x&{good}"), LAST),
         take(format!("%{:02x}{}", name.as_bytes()[0], &good[1..]), "an escape stands for its letter"),
     ]);
@@ -150,7 +150,7 @@ fn odd(operation: &Operation, field: &Field) -> Vec<Case> {
     }
     if matches!(field.kind, Kind::Time { .. }) {
         let text = "2026-01-02T03:04:05+05:30";
-        cases.push(take(format!("{name}={text}"), "the plus of an offset is no space (wire-dialects 12)"));
+        cases.push(take(format!("{name}={text}"), "the plus of an offset is no space"));
     }
     cases
 }

@@ -53,7 +53,7 @@ pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
 }
 
 fn odd(operation: &Operation, own: &[&str]) -> Vec<Case> {
-    let why = "patch numbers take no part (wire-dialects 4.1)";
+    let why = "patch numbers take no part";
     let mut cases = Vec::new();
     for version in own {
         let case = Case::taken(operation, format!("A2A-Version: {version}"), why);
@@ -62,16 +62,15 @@ fn odd(operation: &Operation, own: &[&str]) -> Vec<Case> {
     let version = operation.generation.version();
     let take = |name: &str, why| Case::taken(operation, name, why);
     cases.extend([
-        take("no A2A-Version", "the path says it (wire-dialects 4.4)").of_version(None),
-        take("an empty A2A-Version", "what is empty says nothing (wire-dialects 4.1)").of_version(Some("")),
-        take("the version in the query", "it may stand there (wire-dialects 4.1)")
+        take("no A2A-Version", "the path says it").of_version(None),
+        take("an empty A2A-Version", "what is empty says nothing").of_version(Some("")),
+        take("the version in the query", "it may stand there")
             .of_version(None)
             .asking(&format!("a2a-version={version}")),
         take("the version in escapes", "an escape stands for its letter")
             .of_version(None)
             .asking(&format!("A2A-Version={}", version.replace('.', "%2e"))),
-        take("another version in the query", "the header counts (wire-dialects 4.1)")
-            .asking("A2A-Version=9.9"),
+        take("another version in the query", "the header counts").asking("A2A-Version=9.9"),
     ]);
     cases
 }
