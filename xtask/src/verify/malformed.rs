@@ -3,10 +3,11 @@
 //! served afterwards as before.
 //!
 //! The requests are made, not listed: `methods.rs` describes the methods of JSON-RPC, `values.rs` knows what is wrong
-//! for a kind of member, `params.rs` puts the two together, `envelope.rs` adds what is wrong around the parameters, and
-//! `judge.rs` reads the answers. `rest.rs` does the same for HTTP+JSON with paths and queries beside it, `grpc.rs` for
-//! the messages of protobuf. What looks wrong and is right by a ruling is asked too and must be served. Deliberately not
-//! here: input that is merely large (T-D4), and what is no HTTP, which is answered before there is a binding.
+//! for a kind of member, `params.rs` puts the two together, `envelope.rs` adds what is wrong around the parameters,
+//! `judge.rs` reads the answers and `log.rs` the server's log. `rest.rs` does the same for HTTP+JSON with paths and
+//! queries beside it, `grpc.rs` for the messages of protobuf. What looks wrong and is right by a ruling is asked too
+//! and must be served. Deliberately not here: input that is merely large (T-D4), and what is no HTTP, which is answered
+//! before there is a binding.
 
 mod broken;
 mod case;
@@ -14,6 +15,7 @@ mod door;
 mod envelope;
 mod grpc;
 mod judge;
+mod log;
 mod methods;
 mod params;
 mod rest;
@@ -109,7 +111,7 @@ impl<'a> Clinic<'a> {
         if self.kept_task().await? != before {
             self.findings.push("the task that nobody may change has changed".to_owned());
         }
-        self.check_log();
+        self.findings.extend(log::faults(&self.server.log()));
         let status = self.server.terminate(STOP_LIMIT).await?;
         if !status.success() {
             self.findings.push(format!("the server answered SIGTERM with {status}"));
@@ -215,15 +217,6 @@ impl<'a> Clinic<'a> {
         let params = json!({"pageSize": 1, "historyLength": 0});
         let page = Caller::new(self.server.address).call(AGENT, "ListTasks", params).await?;
         page["totalSize"].as_u64().context("a page without a total")
-    }
-
-    fn check_log(&mut self) {
-        let log = self.server.log();
-        for line in
-            log.lines().filter(|line| line.contains("panicked") || line.contains("\"level\":\"ERROR\""))
-        {
-            self.findings.push(format!("the log has {line}"));
-        }
     }
 }
 
