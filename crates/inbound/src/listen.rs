@@ -1,7 +1,7 @@
 //! Connections become requests.
 //!
-//! A connection has five seconds to say its first bytes and ten to finish the head of a request, a write that
-//! does not move for half a minute ends it, and there are caps in all and per address. HTTP/1.1 and HTTP/2
+//! A connection has five seconds to say its first bytes and, over HTTP/1.1, ten to finish the head of a request, a write
+//! that does not move for half a minute ends it, or over HTTP/2 its stream, and there are caps in all and per address. HTTP/1.1 and HTTP/2
 //! without negotiation share the port: the first bytes tell. When the process drains, nothing new is accepted,
 //! and each connection ends after the requests it is serving, or when its time is up: a peer that answers pings
 //! and reads nothing must not keep the process from ending.
@@ -14,6 +14,7 @@
 mod corked;
 mod patient;
 mod streams;
+mod unread;
 
 use std::{
     collections::HashMap,
@@ -23,6 +24,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::TryFutureExt as _;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
@@ -44,7 +46,7 @@ pub struct Caps {
     pub per_address: usize,
     /// How long the first bytes of a connection may take.
     pub first_bytes: Duration,
-    /// How long the head of a request may take.
+    /// How long the head of a request may take over HTTP/1.1; over HTTP/2 a peer that is silent has its pings to answer.
     pub head: Duration,
     /// How long a write may stand still.
     pub stalled_write: Duration,
@@ -123,9 +125,11 @@ async fn connection(
         () = drain.cancelled() => return Ok(()),
     };
     let stream = Patient::new(stream, caps.stalled_write);
-    let service = service_fn(move |req| front.clone().answer_to(peer, req));
     if http2 {
-        let (begun, io) = (Begun::default(), Corked::new(stream));
+        let answer =
+            move |req| front.clone().answer_to(peer, req).map_ok(|response| response.map(unread::in_pieces));
+        let service = service_fn(answer);
+        let (begun, io) = (Begun::new(caps.stalled_write), Corked::new(stream));
         let mut streams = Streams::new(begun.clone(), io.clone());
         let mut builder = hyper::server::conn::http2::Builder::new(begun);
         builder
@@ -143,6 +147,7 @@ async fn connection(
         }
         tokio::time::timeout(caps.last_words, streams.drive(connection)).await?
     } else {
+        let service = service_fn(move |req| front.clone().answer_to(peer, req));
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(caps.head).max_buf_size(64 << 10);
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));

@@ -10,26 +10,41 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use hyper::rt::Executor;
 use tokio::io::AsyncWrite;
 
-use super::corked::Corked;
+use super::{corked::Corked, unread};
 
 /// How a connection ended.
 type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Takes the streams a connection begins.
-#[derive(Clone, Default)]
-pub(super) struct Begun(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
+#[derive(Clone)]
+pub(super) struct Begun {
+    streams: Arc<Mutex<Vec<BoxFuture<'static, ()>>>>,
+    /// How long a reader may read nothing.
+    patience: Duration,
+}
+
+impl Begun {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self { streams: Arc::default(), patience }
+    }
+
+    fn take(&self) -> Vec<BoxFuture<'static, ()>> {
+        std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Begun {
     fn execute(&self, stream: F) {
         // A stream that panics is reset, and the others know nothing of it.
-        let fenced = AssertUnwindSafe(stream).catch_unwind().map(|_| ());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(fenced.boxed());
+        let fenced = AssertUnwindSafe(unread::patiently(stream, self.patience)).catch_unwind().map(|_| ());
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(fenced.boxed());
     }
 }
 
@@ -87,10 +102,17 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
     }
 
     fn take_begun(&mut self) -> bool {
-        let mut begun = self.begun.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = self.begun.take();
         let any = !begun.is_empty();
-        self.running.extend(begun.drain(..));
+        self.running.extend(begun);
         any
+    }
+}
+
+impl<S> Drop for Streams<S> {
+    fn drop(&mut self) {
+        // A stream knows who takes streams: one that was begun in the connection's last turn would hold itself for ever.
+        drop(self.begun.take());
     }
 }
 
@@ -102,7 +124,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_that_panics_is_no_other_streams_business() {
-        let begun = Begun::default();
+        let begun = Begun::new(Duration::MAX);
         let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()));
         begun.execute(async { panic!("as it was told to") });
         let done = Arc::new(AtomicBool::new(false));
@@ -115,5 +137,24 @@ mod tests {
             if done.load(Ordering::Relaxed) { Poll::Ready(Ok(())) } else { Poll::Pending }
         }));
         streams.drive(connection.as_mut()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_begun_last_does_not_outlive_its_connection() {
+        let begun = Begun::new(Duration::MAX);
+        let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()));
+        let (known, alive) = (begun.clone(), Arc::new(()));
+        let held = Arc::clone(&alive);
+        let mut connection = std::pin::pin!(std::future::poll_fn(|_| {
+            let (known, held) = (known.clone(), Arc::clone(&held));
+            known.clone().execute(async move {
+                let _both = (known, held);
+                std::future::pending().await
+            });
+            Poll::Ready(Ok(()))
+        }));
+        streams.drive(connection.as_mut()).await.unwrap();
+        drop(streams);
+        assert_eq!(Arc::strong_count(&alive), 2);
     }
 }

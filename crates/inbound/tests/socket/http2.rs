@@ -1,5 +1,8 @@
 //! HTTP/2 without negotiation, on the same port.
 
+use std::time::Duration;
+
+use a2ad_inbound::listen::Caps;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
@@ -8,7 +11,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio_util::task::TaskTracker;
 
-use crate::common::{Server, member, request, said, within};
+use crate::common::{Server, Setup, member, request, said, within};
 
 async fn connect(server: &Server, tasks: &TaskTracker) -> SendRequest<Full<Bytes>> {
     let stream = TcpStream::connect(server.address).await.unwrap();
@@ -61,4 +64,25 @@ async fn a_card_points_back_to_the_authority_it_was_asked_at() {
     let answer = within(sender.send_request(ask.body(Full::default()).unwrap())).await.unwrap();
     let body = within(answer.into_body().collect()).await.unwrap().to_bytes();
     assert_eq!(member(std::str::from_utf8(&body).unwrap(), "url"), "http://agents.example.test:8080/");
+}
+
+#[tokio::test]
+async fn a_reader_that_opens_no_window_loses_its_stream_and_no_other() {
+    let caps = Caps { stalled_write: Duration::from_millis(300), ..Caps::default() };
+    let (server, tasks) = (Setup { caps, ..Setup::default() }.open().await, TaskTracker::new());
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(100 << 10);
+    let (mut sender, connection) = within(builder.handshake(TokioIo::new(stream))).await.unwrap();
+    tasks.spawn(connection);
+    let large = request("SendMessage", &said(&"x".repeat(1 << 20), ""));
+    let unread = within(sender.send_request(post(&server, large.clone()))).await.unwrap();
+    // Whoever reads is given everything, also in small pieces.
+    let read = within(sender.send_request(post(&server, large))).await.unwrap();
+    assert!(within(read.into_body().collect()).await.unwrap().to_bytes().len() > 2 << 20);
+    tokio::time::sleep(caps.stalled_write * 3).await;
+    let error = within(unread.into_body().collect()).await.unwrap_err();
+    assert!(format!("{error:?}").contains("Reset"), "{error:?}");
+    let answer = within(sender.send_request(post(&server, request("ListTasks", "{}")))).await.unwrap();
+    assert_eq!(answer.status(), 200);
 }
