@@ -14,6 +14,7 @@ use protocol::{
 use crate::{
     profile::{AuthForm, Profile},
     project, sse,
+    trace::Line,
 };
 
 /// The fact of an error that says which credential is wanted.
@@ -117,14 +118,29 @@ pub(crate) fn explain(error: engine::Error, request_id: u64) -> Error {
 }
 
 /// What the engine answered, as the house shows it.
-pub(crate) fn answer(reader: &Reader<'_>, answered: Answer, request_id: u64, clock: &Clock) -> Response {
+pub(crate) fn answer(
+    reader: &Reader<'_>,
+    answered: Answer,
+    mut line: Line,
+    request_id: u64,
+    clock: &Clock,
+) -> Response {
     match answered {
-        Answer::Reply(reply) => match project::reply(reader.profile, reply) {
-            Ok(reply) => reader.reply(&reply),
-            Err(error) => refuse(reader, &error, clock.now()),
-        },
-        Answer::Stream(stream) => sse::respond(stream, reader, request_id, clock.clone()),
-        Answer::Replayed(answered) => replayed(answer(reader, *answered, request_id, clock)),
+        Answer::Reply(reply) => {
+            let response = match project::reply(reader.profile, reply) {
+                Ok(reply) => reader.reply(&reply),
+                Err(error) => {
+                    line.refused(&error);
+                    refuse(reader, &error, clock.now())
+                }
+            };
+            line.end(reader.dialect);
+            response
+        }
+        Answer::Stream(stream) => {
+            sse::respond(stream, reader, line.watch(reader.dialect), request_id, clock.clone())
+        }
+        Answer::Replayed(answered) => replayed(answer(reader, *answered, line, request_id, clock)),
     }
 }
 

@@ -13,7 +13,10 @@ use futures_util::stream;
 use http::{HeaderValue, header};
 use protocol::{Dialect, Error, Event, Timestamp, dialect::Frames, jsonrpc};
 
-use crate::respond::{self, Envelope, Reader};
+use crate::{
+    respond::{self, Envelope, Reader},
+    trace::Watched,
+};
 
 /// How long a stream is silent before it says that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -21,7 +24,13 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const COME_BACK: &[u8] = b"retry: 1000\n\n";
 
 /// Answers a call with its stream.
-pub(crate) fn respond(stream: TaskStream, reader: &Reader<'_>, request_id: u64, clock: Clock) -> Response {
+pub(crate) fn respond(
+    stream: TaskStream,
+    reader: &Reader<'_>,
+    line: Watched,
+    request_id: u64,
+    clock: Clock,
+) -> Response {
     let (start, end) = match &reader.envelope {
         Envelope::Rpc(id) => (jsonrpc::result_start(id), jsonrpc::RESULT_END),
         Envelope::Http { .. } => (Vec::new(), &b""[..]),
@@ -32,6 +41,7 @@ pub(crate) fn respond(stream: TaskStream, reader: &Reader<'_>, request_id: u64, 
         envelope: reader.envelope.clone(),
         dialect: reader.dialect,
         frames: Frames::new(reader.dialect, reader.profile.style),
+        line,
         request_id,
         clock,
     };
@@ -74,6 +84,7 @@ struct Events {
     envelope: Envelope,
     dialect: Dialect,
     frames: Frames,
+    line: Watched,
     request_id: u64,
     clock: Clock,
 }
@@ -109,16 +120,20 @@ impl Events {
             match frame {
                 // What is kept is a frame of 1.0 already.
                 Frame::Entry { seq, entry } if self.dialect == Dialect::V1 => {
+                    self.line.kind(entry.kind());
                     self.around.event(&mut out, seq, entry.v1());
                 }
                 Frame::Entry { seq, entry } => {
+                    self.line.kind(entry.kind());
                     let mut each = |frame: &[u8]| self.around.event(&mut out, seq, frame);
                     self.frames.encode(entry.event()?, &mut each);
                 }
                 Frame::Snapshot { seq, task, artifacts } => {
+                    let task = Event::Task(*task);
+                    self.line.event(&task);
                     self.frames.know(artifacts);
                     let mut each = |frame: &[u8]| self.around.event(&mut out, seq, frame);
-                    self.frames.encode(&Event::Task(*task), &mut each);
+                    self.frames.encode(&task, &mut each);
                 }
             }
         }
@@ -129,6 +144,7 @@ impl Events {
     fn fail(&mut self, error: engine::Error) -> Bytes {
         self.stream = None;
         let error = respond::explain(error, self.request_id);
+        self.line.error(&error);
         error_event(&self.envelope, self.dialect, &error, self.clock.now()).into()
     }
 }

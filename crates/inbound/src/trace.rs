@@ -2,20 +2,19 @@
 //!
 //! The lines are `info` of the target `a2ad::call`, so that they can be had and left by themselves. Where they are off,
 //! a call pays for one look at a flag. What a caller says, to the agent or about itself, is never in them. The line of a
-//! stream is written when the stream is over, by what its first and its last event told.
+//! stream is written when the stream is over, by what its events told; that of a call whose caller leaves, when it leaves.
 
 use std::time::Instant;
 
-use axum::{body::Body, response::Response};
-use bytes::Bytes;
-use engine::Answer;
-use http_body_util::BodyExt as _;
-use hyper::body::Frame;
+use axum::response::Response;
+use engine::{Agents, Answer, log::Kind};
 use protocol::{
-    Dialect, Error, ErrorKind, Event, Json, Operation, Reply, Task, TaskState,
+    Dialect, Error, ErrorKind, Event, Operation, Reply, Task, TaskState,
     dialect::{MethodFamily, of_method, v03},
-    json::read::{Node, Path},
 };
+
+/// What a line says of a call that was not answered, because nobody waited for it any more.
+const LEFT: &str = "CALLER_LEFT";
 
 /// A call that will have its line; where lines are off, nothing.
 pub(crate) struct Line(Option<Box<Facts>>);
@@ -26,27 +25,27 @@ struct Facts {
     request_id: Option<u64>,
     agent: String,
     method: String,
+    dialect: &'static str,
     task: Option<String>,
     state: Option<&'static str>,
     error: Option<&'static str>,
-    streams: bool,
 }
 
 impl Line {
-    /// Begins the line of a call to this agent.
-    pub(crate) fn begin(agent: &str, request_id: Option<u64>) -> Self {
+    /// Begins the line of a call to this agent, if it is one of these.
+    pub(crate) fn begin(agents: &Agents, agent: &str, request_id: Option<u64>) -> Self {
         if !tracing::enabled!(target: "a2ad::call", tracing::Level::INFO) {
             return Self(None);
         }
         Self(Some(Box::new(Facts {
             started: Instant::now(),
             request_id,
-            agent: agent.to_owned(),
+            agent: known(agents, agent),
             method: String::new(),
+            dialect: "unknown",
             task: None,
             state: None,
             error: None,
-            streams: false,
         })))
     }
 
@@ -64,14 +63,15 @@ impl Line {
     }
 
     /// Who was asked, where that is known later than the call.
-    pub(crate) fn to(&mut self, agent: &str) {
+    pub(crate) fn to(&mut self, agents: &Agents, agent: &str) {
         let Some(facts) = &mut self.0 else { return };
-        facts.agent = agent.to_owned();
+        facts.agent = known(agents, agent);
     }
 
-    /// Which task it names.
-    pub(crate) fn about(&mut self, operation: &Operation) {
+    /// Which task it names, and in which dialect.
+    pub(crate) fn about(&mut self, operation: &Operation, dialect: Dialect) {
         let Some(facts) = &mut self.0 else { return };
+        facts.dialect = dialect.name();
         let task = match operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
                 req.message.task_id.as_ref()
@@ -103,29 +103,24 @@ impl Line {
     }
 
     /// The line of a stream whose events are told as they leave.
-    pub(crate) fn watch(self, dialect: Dialect) -> Watched {
-        Watched { facts: self.0, dialect }
+    pub(crate) fn watch(mut self, dialect: Dialect) -> Watched {
+        let mut facts = self.0.take();
+        if let Some(facts) = &mut facts {
+            facts.dialect = dialect.name();
+        }
+        Watched(facts)
     }
 
-    /// Writes the line, or has it written when the stream in the response is over.
-    pub(crate) fn end(self, dialect: Dialect, response: Response) -> Response {
-        let Some(facts) = self.0 else { return response };
-        if !facts.streams {
-            facts.write(dialect.name());
-            return response;
-        }
-        let mut watch = Watch { facts, dialect, first: Bytes::new(), last: Bytes::new() };
-        response.map(|body| {
-            Body::new(body.map_frame(move |frame| {
-                watch.see(&frame);
-                frame
-            }))
-        })
+    /// Writes the line.
+    pub(crate) fn end(mut self, dialect: Dialect) {
+        let Some(mut facts) = self.0.take() else { return };
+        facts.dialect = dialect.name();
+        facts.write();
     }
 
     /// Writes the line of a call whose answer is plain text.
-    pub(crate) fn end_text(self, response: Response) -> Response {
-        let Some(mut facts) = self.0 else { return response };
+    pub(crate) fn end_text(mut self, response: Response) -> Response {
+        let Some(mut facts) = self.0.take() else { return response };
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         facts.method = "text".into();
         facts.task = header("a2ad-task").map(str::to_owned);
@@ -135,9 +130,24 @@ impl Line {
             let same = |kind: &ErrorKind| kind.row().http == response.status().as_u16();
             facts.error = ErrorKind::ALL.into_iter().find(same).map(|kind| kind.row().reason);
         }
-        facts.write("text");
+        facts.dialect = "text";
+        facts.write();
         response
     }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if let Some(facts) = &mut self.0 {
+            facts.error.get_or_insert(LEFT);
+            facts.write();
+        }
+    }
+}
+
+/// What a caller calls an agent is its own text, unless there is such an agent.
+fn known(agents: &Agents, agent: &str) -> String {
+    if agents.get(agent).is_some() { agent } else { "unknown" }.to_owned()
 }
 
 impl Facts {
@@ -145,8 +155,7 @@ impl Facts {
         match answer {
             Answer::Reply(Reply::SentTask(task) | Reply::Task(task)) => self.task(task),
             Answer::Reply(Reply::SentMessage(_)) => self.state = Some("message"),
-            Answer::Reply(_) => {}
-            Answer::Stream(_) => self.streams = true,
+            Answer::Reply(_) | Answer::Stream(_) => {}
             Answer::Replayed(answer) => self.answer(answer),
         }
     }
@@ -169,13 +178,13 @@ impl Facts {
         }
     }
 
-    fn write(&self, dialect: &str) {
+    fn write(&self) {
         let duration_ms = self.started.elapsed().as_micros() as f64 / 1_000.0;
         tracing::info!(
             target: "a2ad::call",
             method = self.method,
             agent = self.agent,
-            dialect,
+            dialect = self.dialect,
             state = self.state,
             error = self.error,
             task_id = self.task,
@@ -187,22 +196,29 @@ impl Facts {
 }
 
 /// Hears the events of a stream, and writes its line when it is over or left.
-pub(crate) struct Watched {
-    facts: Option<Box<Facts>>,
-    dialect: Dialect,
-}
+pub(crate) struct Watched(Option<Box<Facts>>);
 
 impl Watched {
     /// What leaves.
     pub(crate) fn event(&mut self, event: &Event) {
-        if let Some(facts) = &mut self.facts {
+        if let Some(facts) = &mut self.0 {
             facts.event(event);
+        }
+    }
+
+    /// What leaves of a task that is known.
+    pub(crate) fn kind(&mut self, kind: Kind) {
+        let Some(facts) = &mut self.0 else { return };
+        match kind {
+            Kind::Status(state) => facts.state = Some(v03::task::state_name(state)),
+            Kind::Message => facts.state = Some("message"),
+            Kind::Artifact => {}
         }
     }
 
     /// What ends the stream before its time.
     pub(crate) fn error(&mut self, error: &Error) {
-        if let Some(facts) = &mut self.facts {
+        if let Some(facts) = &mut self.0 {
             facts.error = Some(error.kind.row().reason);
         }
     }
@@ -210,71 +226,8 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        if let Some(facts) = &self.facts {
-            facts.write(self.dialect.name());
+        if let Some(facts) = &self.0 {
+            facts.write();
         }
-    }
-}
-
-/// Keeps the first and the last events of a stream, and writes its line when it is over or left.
-struct Watch {
-    facts: Box<Facts>,
-    dialect: Dialect,
-    first: Bytes,
-    last: Bytes,
-}
-
-const DATA: &str = "data: ";
-
-impl Watch {
-    /// Every write holds whole events; what is none says only that the stream is alive.
-    fn see(&mut self, frame: &Frame<Bytes>) {
-        let Some(bytes) = frame.data_ref().filter(|bytes| bytes.starts_with(b"id: ") || is_data(bytes))
-        else {
-            return;
-        };
-        if self.first.is_empty() {
-            self.first = bytes.clone();
-        }
-        self.last = bytes.clone();
-    }
-
-    fn tell(&mut self, event: &str) -> Option<()> {
-        let json = Json::parse(event.strip_prefix(DATA)?).ok()?;
-        let node = Node::new(json.as_raw(), &Path::Root);
-        let answer = node.object().ok()?;
-        let dialect = self.dialect;
-        let (event, error) = if answer.present("jsonrpc").is_some() {
-            let event = answer.maybe("result", |node| dialect.decode_event(node));
-            let error = answer.maybe("error", |node| dialect.decode_error(node));
-            (event.ok().flatten(), error.ok().flatten())
-        } else {
-            (dialect.decode_event(node).ok(), dialect.decode_refusal(node).ok())
-        };
-        if let Some(event) = event {
-            self.facts.event(&event);
-        }
-        if let Some(error) = error {
-            self.facts.error = Some(error.kind.row().reason);
-        }
-        Some(())
-    }
-}
-
-fn is_data(bytes: &[u8]) -> bool {
-    bytes.starts_with(DATA.as_bytes())
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        let (first, last) = (std::mem::take(&mut self.first), std::mem::take(&mut self.last));
-        let events = |bytes: &'_ Bytes| -> Vec<String> {
-            let text = String::from_utf8_lossy(bytes);
-            text.lines().filter(|line| is_data(line.as_bytes())).map(str::to_owned).collect()
-        };
-        for event in [events(&first).first(), events(&last).last()].into_iter().flatten() {
-            self.tell(event);
-        }
-        self.facts.write(self.dialect.name());
     }
 }

@@ -22,7 +22,7 @@ use crate::{
 /// Answers one request to one agent.
 pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::Request) -> Response {
     let request_id = fastrand::u64(..);
-    let mut line = Line::begin(mount.agent, Some(request_id));
+    let mut line = Line::begin(doors.engine.agents(), mount.agent, Some(request_id));
     let (head, incoming) = req.into_parts();
     let version = Version::of(&head.headers, &head.uri);
     let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
@@ -39,7 +39,7 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
         reader.envelope = Envelope::Rpc(request.id.clone());
         line.asked(&request.method);
         let operation = decode(doors, &mount, asked, &head.headers, &request, &mut reader.dialect).await?;
-        line.about(&operation);
+        line.about(&operation, reader.dialect);
         // A call may take its time; the body is read.
         drop(bytes);
         perform(doors, &mount, reader.dialect, &head, operation, request_id).await
@@ -47,17 +47,17 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     let answered = answered.await;
     line.answered(&answered);
     let dialect = reader.dialect;
-    let response = match answered {
+    match answered {
         Ok(answer) => {
-            let response = respond::answer(&reader, answer, request_id, doors.engine.clock());
+            let response = respond::answer(&reader, answer, line, request_id, doors.engine.clock());
             extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
         }
-        Err(error) if wants_events(&version, &head.headers) => {
-            sse::refuse(&reader, &error, doors.engine.clock().now())
+        Err(error) => {
+            line.end(dialect);
+            let refuse = if wants_events(&version, &head.headers) { sse::refuse } else { respond::refuse };
+            refuse(&reader, &error, doors.engine.clock().now())
         }
-        Err(error) => respond::refuse(&reader, &error, doors.engine.clock().now()),
-    };
-    line.end(dialect, response)
+    }
 }
 
 /// Clients of 0.3 and before that ask for events cannot read a refusal that is none; those that name their version can,

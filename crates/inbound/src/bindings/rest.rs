@@ -57,7 +57,7 @@ pub(crate) async fn handle(
         return nothing_to_do(doors, &reader, place, &head.method);
     };
     let request_id = fastrand::u64(..);
-    let mut line = Line::begin(mount.agent, Some(request_id));
+    let mut line = Line::begin(doors.engine.agents(), mount.agent, Some(request_id));
     line.called(v1::operation::method(kind));
     let answered = async {
         asked.allows(place.dialect).map_err(|refused| {
@@ -71,7 +71,7 @@ pub(crate) async fn handle(
         let operation = decode(kind, place, head.uri.query(), &body)?;
         auth::check_tenant(operation.tenant())?;
         let operation = admit::request(doors, &mount, place.dialect, &head.headers, operation)?;
-        line.about(&operation);
+        line.about(&operation, place.dialect);
         // A call may take its time; the body is read.
         drop(body);
         perform(doors, &mount, place.dialect, head, operation, request_id).await
@@ -79,14 +79,16 @@ pub(crate) async fn handle(
     let answered = answered.await;
     line.answered(&answered);
     let dialect = reader.dialect;
-    let response = match answered {
+    match answered {
         Ok(answer) => {
-            let response = respond::answer(&reader, answer, request_id, doors.engine.clock());
+            let response = respond::answer(&reader, answer, line, request_id, doors.engine.clock());
             extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
         }
-        Err(error) => respond::refuse(&reader, &error, doors.engine.clock().now()),
-    };
-    line.end(dialect, response)
+        Err(error) => {
+            line.end(dialect);
+            respond::refuse(&reader, &error, doors.engine.clock().now())
+        }
+    }
 }
 
 /// Refuses what is below a path of this binding and does nothing there.

@@ -10,7 +10,7 @@ use protocol::{
 };
 
 use crate::{
-    body, respond,
+    admit, body, respond,
     routes::{Doors, Mount},
 };
 
@@ -28,6 +28,7 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
         let message = Message::new("", Role::User, vec![Part::text(text)]);
         let call = mount.call(Dialect::V1, &head.headers);
         let operation = Operation::SendMessage(SendMessage::new(message));
+        let operation = admit::request(doors, &mount, Dialect::V1, &head.headers, operation)?;
         doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
     };
     match answered.await {

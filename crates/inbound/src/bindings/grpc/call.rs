@@ -57,7 +57,7 @@ pub(super) async fn handle(
     let root = doors.root();
     let spoken = Asked { version: &version, profile: root.profile, spoken: doors.spoken };
     let mut teller = Teller { service, errors: doors.errors };
-    let mut line = Line::begin(root.agent, Some(request_id));
+    let mut line = Line::begin(doors.engine.agents(), root.agent, Some(request_id));
     let asked = async {
         let deadline = Deadline::of(&head.headers)?;
         let (name, kind) = method?;
@@ -81,8 +81,8 @@ pub(super) async fn handle(
         Ok(wanted) => answer(doors, teller, &head, wanted, line, request_id).await,
         Err(refusal) => {
             line.refused(&refusal.error);
-            let response = teller.refuse(&refusal, doors.engine.clock().now());
-            line.end(teller.service.dialect(), label(response, teller.service, &root))
+            line.end(teller.service.dialect());
+            label(teller.refuse(&refusal, doors.engine.clock().now()), teller.service, &root)
         }
     }
 }
@@ -106,8 +106,8 @@ async fn answer(
     let Wanted { kind, operation, agent, deadline } = wanted;
     let mount = agent.as_deref().map_or_else(|| doors.root(), |agent| doors.own(agent));
     let dialect = teller.service.dialect();
-    line.to(mount.agent);
-    line.about(&operation);
+    line.to(doors.engine.agents(), mount.agent);
+    line.about(&operation, dialect);
     let work = async {
         mount.check()?;
         admit::operation(doors, &mount, kind)?;
@@ -122,7 +122,10 @@ async fn answer(
             let response = answering.answer(answer, line);
             extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
         }
-        Err(error) => line.end(dialect, teller.refuse(&error.into(), doors.engine.clock().now())),
+        Err(error) => {
+            line.end(dialect);
+            teller.refuse(&error.into(), doors.engine.clock().now())
+        }
     };
     label(response, teller.service, &mount)
 }
@@ -148,7 +151,8 @@ impl Answering<'_> {
                     line.refused(&error);
                     teller.refuse(&error.into(), clock.now())
                 });
-                line.end(dialect, response)
+                line.end(dialect);
+                response
             }
             Answer::Stream(stream) => {
                 let (deadline, request_id) = (self.deadline, self.request_id);

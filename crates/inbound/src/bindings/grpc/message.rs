@@ -55,8 +55,8 @@ pub(super) fn append(out: &mut Vec<u8>, limit: usize, write: impl FnOnce(&mut Ve
         _ => {
             out.truncate(start);
             let text = format!(
-                "the answer has {length} bytes and may have {limit}; ask for less of it with a history length, \
-                 or for the task by HTTP"
+                "the message has {length} bytes and may have {limit}; get the task with a shorter history, \
+                 or by HTTP"
             );
             Err(Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit))
         }

@@ -1,7 +1,7 @@
 //! A task's frames as the messages of one answer.
 //!
 //! All frames that are ready leave in one write. The end is a status: none but OK where everything was said, UNAVAILABLE
-//! where the server drains or the reader fell behind, so that clients come back. Numbers of events, which a client needs
+//! where the server drains, so that clients come back. Numbers of events, which a client needs
 //! to resume, are in the metadata: that of the first message at the start, that of the last one at the end; each message
 //! is one event. A quiet stream sends nothing; dead connections are noticed by HTTP/2's pings.
 
@@ -42,7 +42,7 @@ pub(super) struct Follow {
 /// Answers a call with its stream.
 pub(super) fn respond(stream: TaskStream, follow: Follow) -> Response {
     let first = stream.first_seq();
-    let messages = Messages { stream: Some(stream), follow, last: None };
+    let messages = Messages { stream: Some(stream), follow, last: None, broken: None };
     let frames = stream::unfold(messages, |mut messages| async move {
         let frame = messages.next().await?;
         Some((Ok::<_, Infallible>(frame), messages))
@@ -59,19 +59,30 @@ struct Messages {
     stream: Option<TaskStream>,
     follow: Follow,
     last: Option<u64>,
+    /// What ends the stream, behind messages that were good.
+    broken: Option<Error>,
 }
 
 impl Messages {
     /// The next frame of the body; `None` behind its trailers.
     async fn next(&mut self) -> Option<body::Frame<Bytes>> {
         let stream = self.stream.as_mut()?;
+        if let Some(error) = self.broken.take() {
+            return Some(self.fail(error));
+        }
         let request_id = self.follow.request_id;
         let following = async { stream.next().await.map_err(|error| respond::explain(error, request_id)) };
         let frame = match self.follow.deadline.within(following).await {
-            Ok(Next::Frames(frames)) => match self.encode(frames) {
-                Ok(bytes) => body::Frame::data(bytes),
-                Err(error) => self.fail(error),
-            },
+            Ok(Next::Frames(frames)) => {
+                let mut out = Vec::with_capacity(frames.len() * 256);
+                match self.encode(&mut out, frames) {
+                    Err(error) if out.is_empty() => self.fail(error),
+                    encoded => {
+                        self.broken = encoded.err();
+                        body::Frame::data(out.into())
+                    }
+                }
+            }
             Ok(Next::End) => self.end(Teller::well()),
             Ok(Next::Cut) => self.fail(cut()),
             Err(error) => self.fail(error),
@@ -79,25 +90,25 @@ impl Messages {
         Some(frame)
     }
 
-    fn encode(&mut self, frames: Vec<Frame>) -> Result<Bytes, Error> {
-        let mut out = Vec::with_capacity(frames.len() * 256);
+    /// Writes frames until one cannot be written.
+    fn encode(&mut self, out: &mut Vec<u8>, frames: Vec<Frame>) -> Result<(), Error> {
         for frame in frames {
             let seq = match frame {
                 Frame::Entry { seq, entry } => {
                     let event = entry.event().map_err(|error| {
                         respond::explain(engine::Error::from(error), self.follow.request_id)
                     })?;
-                    self.write(&mut out, event)?;
+                    self.write(out, event)?;
                     seq
                 }
                 Frame::Snapshot { seq, task, .. } => {
-                    self.write(&mut out, &Event::Task(*task))?;
+                    self.write(out, &Event::Task(*task))?;
                     seq
                 }
             };
             self.last = Some(seq);
         }
-        Ok(out.into())
+        Ok(())
     }
 
     fn write(&mut self, out: &mut Vec<u8>, event: &Event) -> Result<(), Error> {
