@@ -385,6 +385,21 @@ async fn a_line_stays_one_line_of_json_whatever_things_are_called() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_left_has_its_line_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = Program::start(a2ad(folder.path(), None)).await;
+    let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: application/json";
+    // Far longer than it takes to begin, and far shorter than it is held.
+    let body = send("SendMessage", "hold");
+    let left = exchange(&program.address, head, &body);
+    assert!(tokio::time::timeout(Duration::from_secs(2), left).await.is_err());
+    let line = program.call_line().await;
+    assert_eq!(text(&line, "method").as_deref(), Some("SendMessage"), "{line:?}");
+    assert_eq!(text(&line, "error").as_deref(), Some("CALLER_LEFT"), "{line:?}");
+    assert_eq!(text(&line, "dialect").as_deref(), Some("v1"), "{line:?}");
+}
+
+#[tokio::test]
 async fn the_last_calls_are_told_before_the_program_ends_unless_nobody_wants_to_know() {
     for (log, told) in [(None, 3), (Some("info,a2ad::call=off"), 0)] {
         let folder = tempfile::tempdir().unwrap();

@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use http::Method;
 use http_body_util::{BodyExt as _, Full};
-use protocol::{ErrorKind, Event, Operation, Part, SendMessage, TaskState, grpc::Service};
+use protocol::{ErrorKind, Event, Operation, Part, SendMessage, SubscribeToTask, TaskState, grpc::Service};
 
 use super::{BOTH, get, said, send, send_streaming, task};
 use crate::common::{
     Server, Setup,
     channel::{Channel, Status, framed},
+    member,
 };
 
 /// A path of each service.
@@ -81,6 +82,20 @@ async fn messages_are_bounded_both_ways() {
             channel.call(service, &Operation::SendStreamingMessage(SendMessage { ..send }), &[]).await;
         assert_eq!(streamed.status.code, 8);
     }
+}
+
+#[tokio::test]
+async fn what_comes_before_an_event_that_is_too_large_is_sent() {
+    let server = Setup::with(|doors| doors.max_body_bytes = 4_096).open().await;
+    let channel = Channel::open(&server).await;
+    // The artifact has its text and more names than the message had.
+    channel.call(Service::V1, &send(&"x".repeat(3_990)), &[]).await;
+    let id = member(&server.call("echo", "ListTasks", "{}").await.body, "id");
+    let again = Operation::SubscribeToTask(SubscribeToTask { id: id.as_str().into(), tenant: None });
+    let resumed = channel.call(Service::V1, &again, &[("last-event-id", "1")]).await;
+    assert_eq!(resumed.status.code, 8);
+    assert_eq!(resumed.messages.len(), 2, "the task, and that it is being worked on");
+    assert_eq!(resumed.status.trailers["a2ad-last-event-id"], "2");
 }
 
 #[tokio::test]
