@@ -6,11 +6,14 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Frame};
 use protocol::{Error, ErrorKind, ErrorTable, error::in_short};
+use tokio::time::Instant;
 
 /// How long the next piece of a body may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes a second that a body has to come at behind that: one that dribbles holds what it has sent.
+const LEAST_RATE: u64 = 16 << 10;
 
 /// JSON, or nothing said about it. A2A 1.0.0 has one error for a body and a part of a type that nobody takes.
 pub(crate) fn check_media_type(headers: &HeaderMap, errors: ErrorTable) -> Result<(), Error> {
@@ -46,10 +49,9 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
     }
     let mut whole = BytesMut::new();
     let mut first = Bytes::new();
-    loop {
-        let frame = tokio::time::timeout(PATIENCE, body.frame()).await.map_err(|_| too_slow())?;
-        let Some(frame) = frame else { break };
-        let Ok(data) = frame.map_err(|_| cut_off())?.into_data() else { continue };
+    let pace = Pace::begin();
+    while let Some(frame) = pace.next(&mut body, first.len() + whole.len()).await? {
+        let Ok(data) = frame.into_data() else { continue };
         if first.len() + whole.len() + data.len() > limit {
             discard(body).await;
             return Err(too_large(limit));
@@ -68,6 +70,24 @@ pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
         }
     }
     Ok(if whole.is_empty() { first } else { whole.freeze() })
+}
+
+/// How fast a body comes.
+pub(crate) struct Pace(Instant);
+
+impl Pace {
+    /// From now on.
+    pub(crate) fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The next piece of a body of which so many bytes have come, if it comes in time.
+    pub(crate) async fn next(&self, body: &mut Body, come: usize) -> Result<Option<Frame<Bytes>>, Error> {
+        let whole = self.0 + PATIENCE + Duration::from_millis(come as u64 * 1_000 / LEAST_RATE);
+        let due = whole.min(Instant::now() + PATIENCE);
+        let frame = tokio::time::timeout_at(due, body.frame()).await.map_err(|_| too_slow())?;
+        frame.transpose().map_err(|_| cut_off())
+    }
 }
 
 /// How large a buffer is to be that has become too small: as large as the body where its length is known. Otherwise it
@@ -103,11 +123,38 @@ fn too_large(limit: usize) -> Error {
     Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit)
 }
 
-pub(crate) fn too_slow() -> Error {
-    let text = format!("the body stopped coming for {} seconds; send it again", PATIENCE.as_secs());
+fn too_slow() -> Error {
+    let text = "the body stopped coming, or comes too slowly; send it again";
     Error::new(ErrorKind::DeadlineExceeded, text)
 }
 
 pub(crate) fn cut_off() -> Error {
     Error::new(ErrorKind::Parse, "the body ended before it was complete; send it again")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::{StreamExt as _, stream};
+
+    use super::*;
+
+    /// A body of so many pieces, one every five seconds.
+    fn slow(piece: &'static [u8], pieces: usize) -> Body {
+        Body::from_stream(stream::repeat(piece).take(pieces).then(|piece| async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            Ok::<_, Infallible>(Bytes::from_static(piece))
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_dribbles_is_given_up_and_one_that_is_slow_is_not() {
+        let started = Instant::now();
+        let dribbled = read(slow(b"x", 1_000), 1 << 20).await;
+        assert_eq!(dribbled.unwrap_err().kind, ErrorKind::DeadlineExceeded);
+        assert_eq!(started.elapsed(), PATIENCE);
+        let whole = read(slow(&[b'x'; 100 << 10], 100), 16 << 20).await.unwrap();
+        assert_eq!(whole.len(), 100 * (100 << 10));
+    }
 }

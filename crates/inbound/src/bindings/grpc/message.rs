@@ -7,12 +7,11 @@ use std::cmp::Ordering;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use protocol::{Error, ErrorKind, error::Grpc};
 
 use super::status::Refusal;
-use crate::body;
+use crate::body::Pace;
 
 /// Flag and length.
 const PREFIX: usize = 5;
@@ -20,6 +19,7 @@ const PREFIX: usize = 5;
 /// The only message of a request.
 pub(super) async fn read(mut incoming: Body, limit: usize) -> Result<Bytes, Refusal> {
     let mut received = Received::default();
+    let pace = Pace::begin();
     loop {
         let expected = received.length(limit)?.map(|length| PREFIX + length);
         match expected.map(|expected| received.len().cmp(&expected)) {
@@ -27,10 +27,9 @@ pub(super) async fn read(mut incoming: Body, limit: usize) -> Result<Bytes, Refu
             Some(Ordering::Equal) if incoming.is_end_stream() => return Ok(received.message()),
             _ => {}
         }
-        let frame = tokio::time::timeout(body::PATIENCE, incoming.frame()).await;
-        match frame.map_err(|_| body::too_slow())? {
+        match pace.next(&mut incoming, received.len()).await? {
             Some(frame) => {
-                if let Ok(data) = frame.map_err(|_| body::cut_off())?.into_data() {
+                if let Ok(data) = frame.into_data() {
                     received.push(data, expected.unwrap_or_default());
                 }
             }
