@@ -1,4 +1,5 @@
-//! Which dialect a request speaks: by its method over JSON-RPC, by its path over HTTP+JSON. The answer is in the dialect of the question, errors too.
+//! Which dialect a request speaks: by its method over JSON-RPC, by its path over HTTP+JSON, by its service over gRPC. The
+//! answer is in the dialect of the question, errors too.
 
 use protocol::{
     Dialect, Error, ErrorKind,
@@ -87,7 +88,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether a path of HTTP+JSON of this dialect may be asked for. A version is refused in the way of 1.0, which has a
+    /// Whether a path or a service of this dialect may be asked for. A version is refused in the way of 1.0, which has a
     /// word for it; so is everything asked of a path of 1.0.
     pub(crate) fn allows(self, dialect: Dialect) -> Result<(), Refused> {
         let of_v1 = dialect == Dialect::V1;

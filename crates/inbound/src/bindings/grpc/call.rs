@@ -23,7 +23,7 @@ use crate::{
     project, respond,
     routes::{Doors, Mount},
     trace::Line,
-    version::Version,
+    version::{Spoken, Version},
 };
 
 /// How a message is packed.
@@ -55,7 +55,9 @@ pub(super) async fn handle(
     let (head, incoming) = req.into_parts();
     let version = Version::of(&head.headers, &head.uri);
     let root = doors.root();
-    let spoken = Asked { version: &version, profile: root.profile, spoken: doors.spoken };
+    // The name of a service says its generation, and generated clients say nothing beside it.
+    let spoken = Spoken { lenient_version: true, ..doors.spoken };
+    let spoken = Asked { version: &version, profile: root.profile, spoken };
     let mut teller = Teller { service, errors: doors.errors };
     let mut line = Line::begin(doors.engine.agents(), root.agent, Some(request_id));
     let asked = async {
