@@ -55,7 +55,7 @@ fn decode_schemes(object: &Object<'_, '_>) -> Read<Vec<String>> {
         if node.text().starts_with('"') {
             return Ok(vec![node.filled_string()?]);
         }
-        node.list(|node| node.filled_string())
+        node.texts("strings", |node| node.filled_string())
     })?;
     Ok(schemes.unwrap_or_default())
 }
