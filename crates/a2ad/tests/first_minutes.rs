@@ -342,6 +342,7 @@ async fn each_call_has_a_line_that_tells_what_became_of_it() {
     program.ask("POST /a2a/echo HTTP/1.1\r\ncontent-type: text/plain", "hello").await;
     let line = program.call_line().await;
     is(&line, "dialect", "text");
+    assert_eq!(text(&line, "request_id").unwrap().len(), 16, "{line:?}");
     is(&line, "state", "completed");
     program.stop().await;
 }

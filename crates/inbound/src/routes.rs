@@ -349,8 +349,9 @@ async fn call_agent(State(doors): State<Arc<Doors>>, agent: AgentPath, req: Requ
     let agent = agent_name(agent);
     let mount = doors.own(&agent);
     if is_text(req.headers()) {
-        let line = Line::begin(doors.engine.agents(), mount.agent, None);
-        return line.end_text(Box::pin(text::handle(&doors, mount, req)).await);
+        let request_id = fastrand::u64(..);
+        let line = Line::begin(doors.engine.agents(), mount.agent, request_id);
+        return line.end_text(Box::pin(text::handle(&doors, mount, req, request_id)).await);
     }
     jsonrpc::handle(&doors, mount, req).await
 }

@@ -22,7 +22,7 @@ pub(crate) struct Line(Option<Box<Facts>>);
 /// What the line tells.
 struct Facts {
     started: Instant,
-    request_id: Option<u64>,
+    request_id: u64,
     agent: String,
     method: String,
     dialect: &'static str,
@@ -33,7 +33,7 @@ struct Facts {
 
 impl Line {
     /// Begins the line of a call to this agent, if it is one of these.
-    pub(crate) fn begin(agents: &Agents, agent: &str, request_id: Option<u64>) -> Self {
+    pub(crate) fn begin(agents: &Agents, agent: &str, request_id: u64) -> Self {
         if !tracing::enabled!(target: "a2ad::call", tracing::Level::INFO) {
             return Self(None);
         }
@@ -188,7 +188,7 @@ impl Facts {
             state = self.state,
             error = self.error,
             task_id = self.task,
-            request_id = self.request_id.map(|id| format!("{id:016x}")),
+            request_id = format_args!("{:016x}", self.request_id),
             duration_ms,
             "call"
         );

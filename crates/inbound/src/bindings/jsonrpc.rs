@@ -22,7 +22,7 @@ use crate::{
 /// Answers one request to one agent.
 pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::Request) -> Response {
     let request_id = fastrand::u64(..);
-    let mut line = Line::begin(doors.engine.agents(), mount.agent, Some(request_id));
+    let mut line = Line::begin(doors.engine.agents(), mount.agent, request_id);
     let (head, incoming) = req.into_parts();
     let version = Version::of(&head.headers, &head.uri);
     let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };

@@ -57,7 +57,7 @@ pub(crate) async fn handle(
         return nothing_to_do(doors, &reader, place, &head.method);
     };
     let request_id = fastrand::u64(..);
-    let mut line = Line::begin(doors.engine.agents(), mount.agent, Some(request_id));
+    let mut line = Line::begin(doors.engine.agents(), mount.agent, request_id);
     line.called(v1::operation::method(kind));
     let answered = async {
         asked.allows(place.dialect).map_err(|refused| {

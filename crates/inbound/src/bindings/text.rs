@@ -15,8 +15,12 @@ use crate::{
 };
 
 /// Answers one text.
-pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::Request) -> Response {
-    let request_id = fastrand::u64(..);
+pub(crate) async fn handle(
+    doors: &Doors,
+    mount: Mount<'_>,
+    req: axum::extract::Request,
+    request_id: u64,
+) -> Response {
     let answered = async {
         mount.check()?;
         let (head, incoming) = req.into_parts();

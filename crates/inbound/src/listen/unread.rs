@@ -17,7 +17,7 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Body as _, Frame, SizeHint};
 use tokio::time::Sleep;
 
 /// As much as is handed on at a time: a piece is taken as a whole where one byte of it has room.
@@ -70,8 +70,12 @@ pub(super) async fn patiently(stream: impl Future<Output = ()>, patience: Durati
     .await;
 }
 
-/// The body of an answer to the stream that is being driven, in pieces.
+/// The body of an answer to the stream that is being driven, in pieces. What is no more than one is left as it is: it
+/// costs little, however long nobody reads it.
 pub(super) fn in_pieces(body: Body) -> Body {
+    if body.size_hint().upper().is_some_and(|most| most <= PIECE as u64) {
+        return body;
+    }
     let Ok(reader) = READER.try_with(Arc::clone) else { return body };
     reader.was_given();
     Body::new(Pieces { body, rest: Bytes::new(), reader })

@@ -59,7 +59,7 @@ pub(super) async fn handle(
     let spoken = Spoken { lenient_version: true, ..doors.spoken };
     let spoken = Asked { version: &version, profile: root.profile, spoken };
     let mut teller = Teller { service, errors: doors.errors };
-    let mut line = Line::begin(doors.engine.agents(), root.agent, Some(request_id));
+    let mut line = Line::begin(doors.engine.agents(), root.agent, request_id);
     let asked = async {
         let deadline = Deadline::of(&head.headers)?;
         let (name, kind) = method?;

@@ -9,7 +9,7 @@ use std::{
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use http::HeaderMap;
-use hyper::body::Frame;
+use hyper::body::{Frame, SizeHint};
 use protocol::{Error, Reply, grpc::Service};
 
 use super::{
@@ -29,7 +29,7 @@ pub(super) fn nothing() -> Body {
     Body::new(Whole { message: Bytes::new(), trailers: None })
 }
 
-/// The message, then the trailers. It does not say how long it is: that would be a header that gRPC has no use for.
+/// The message, then the trailers. It does not say exactly how long it is: that would be a header that gRPC has no use for.
 struct Whole {
     message: Bytes,
     trailers: Option<HeaderMap>,
@@ -54,5 +54,13 @@ impl hyper::body::Body for Whole {
 
     fn is_end_stream(&self) -> bool {
         self.trailers.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = SizeHint::new();
+        if !self.message.is_empty() {
+            hint.set_upper(self.message.len() as u64);
+        }
+        hint
     }
 }
