@@ -82,6 +82,19 @@ struct Answered {
     took: Duration,
 }
 
+impl Answered {
+    /// What asking a case of this name found, in the time an answer may take.
+    async fn of(name: &str, asking: impl Future<Output = Result<Option<String>>>) -> Self {
+        let started = Instant::now();
+        let fault = match timeout(ANSWER_LIMIT, asking).await {
+            Ok(Ok(fault)) => fault,
+            Ok(Err(error)) => Some(format!("no answer: {error:#}")),
+            Err(_) => Some(format!("no answer within {ANSWER_LIMIT:?}")),
+        };
+        Self { fault: fault.map(|fault| format!("{name}: {fault}")), took: started.elapsed() }
+    }
+}
+
 impl<'a> Clinic<'a> {
     async fn open(trial: &Trial, pace: Pace, stand: &'a Stand) -> Result<Self> {
         let server = Server::start(&stand.program, &stand.store).await?;
@@ -137,10 +150,7 @@ impl<'a> Clinic<'a> {
         self.count(&label, refused.len(), taken.len());
         let before = self.total().await?;
         self.ask(method, refused).await?;
-        let after = self.total().await?;
-        if after != before {
-            self.findings.push(format!("{label}: {before} tasks before what was refused, {after} behind it"));
-        }
+        self.check_total(&label, before).await?;
         self.ask(method, taken).await
     }
 
@@ -213,6 +223,15 @@ impl<'a> Clinic<'a> {
         Ok(Caller::new(self.server.address).call(AGENT, "GetTask", params).await?)
     }
 
+    /// Nothing that was refused is stored.
+    async fn check_total(&mut self, label: &str, before: u64) -> Result<()> {
+        let after = self.total().await?;
+        if after != before {
+            self.findings.push(format!("{label}: {before} tasks before what was refused, {after} behind it"));
+        }
+        Ok(())
+    }
+
     async fn total(&self) -> Result<u64> {
         let params = json!({"pageSize": 1, "historyLength": 0});
         let page = Caller::new(self.server.address).call(AGENT, "ListTasks", params).await?;
@@ -236,14 +255,7 @@ impl Lane {
     async fn ask(mut self, cases: Vec<Case>) -> Vec<Answered> {
         let mut answered = Vec::with_capacity(cases.len());
         for case in cases {
-            let started = Instant::now();
-            let fault = match timeout(ANSWER_LIMIT, self.fault(&case)).await {
-                Ok(Ok(fault)) => fault,
-                Ok(Err(error)) => Some(format!("no answer: {error:#}")),
-                Err(_) => Some(format!("no answer within {ANSWER_LIMIT:?}")),
-            };
-            let fault = fault.map(|fault| format!("{}: {fault}", case.name));
-            answered.push(Answered { fault, took: started.elapsed() });
+            answered.push(Answered::of(&case.name, self.fault(&case)).await);
         }
         answered
     }

@@ -21,17 +21,15 @@ mod wire;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use anyhow::Result;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use self::case::{Case, Expected, framed};
 use self::channel::{Channel, Line};
 use self::methods::{METHODS, Method};
 use self::schema::NEW;
-use super::{AGENT, ANSWER_LIMIT, Answered, Clinic, LANES};
+use super::{AGENT, Answered, Clinic, LANES};
 
 /// Connections, which the lanes share.
 const CONNECTIONS: usize = 2;
@@ -74,12 +72,7 @@ impl Ward<'_> {
         clinic.count(&label, refused.len(), taken.len());
         let before = clinic.total().await?;
         self.ask(clinic, refused).await?;
-        let after = clinic.total().await?;
-        if after != before {
-            clinic
-                .findings
-                .push(format!("{label}: {before} tasks before what was refused, {after} behind it"));
-        }
+        clinic.check_total(&label, before).await?;
         self.ask(clinic, taken).await
     }
 
@@ -134,14 +127,8 @@ impl Lane {
         let mut answered = Vec::with_capacity(cases.len());
         for case in cases {
             let body = self.with_new_names(&case.body);
-            let started = Instant::now();
-            let fault = match timeout(ANSWER_LIMIT, self.line.ask(&case, body)).await {
-                Ok(Ok(told)) => judge::fault(&case, self.method, &told),
-                Ok(Err(error)) => Some(format!("no answer: {error:#}")),
-                Err(_) => Some(format!("no answer within {ANSWER_LIMIT:?}")),
-            };
-            let took = started.elapsed();
-            answered.push(Answered { fault: fault.map(|fault| format!("{}: {fault}", case.name)), took });
+            let asking = async { Ok(judge::fault(&case, self.method, &self.line.ask(&case, body).await?)) };
+            answered.push(Answered::of(&case.name, asking).await);
         }
         answered
     }

@@ -14,16 +14,14 @@ mod versions;
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::time::Instant;
 
 use anyhow::Result;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use self::case::Case;
 use self::operations::{OPERATIONS, Operation};
 use super::judge::Told;
-use super::{ANSWER_LIMIT, Answered, Clinic, LANES, replaced};
+use super::{Answered, Clinic, LANES, replaced};
 use crate::http::{self, Connection};
 
 /// The name of a webhook.
@@ -54,10 +52,7 @@ async fn examine_one(clinic: &mut Clinic<'_>, operation: &'static Operation) -> 
     clinic.count(&label, refused.len(), taken.len());
     let before = clinic.total().await?;
     ask(clinic, operation, refused).await?;
-    let after = clinic.total().await?;
-    if after != before {
-        clinic.findings.push(format!("{label}: {before} tasks before what was refused, {after} behind it"));
-    }
+    clinic.check_total(&label, before).await?;
     ask(clinic, operation, taken).await
 }
 
@@ -101,14 +96,7 @@ impl Lane {
     async fn ask(mut self, cases: Vec<Case>) -> Vec<Answered> {
         let mut answered = Vec::with_capacity(cases.len());
         for case in cases {
-            let started = Instant::now();
-            let fault = match timeout(ANSWER_LIMIT, self.fault(&case)).await {
-                Ok(Ok(fault)) => fault,
-                Ok(Err(error)) => Some(format!("no answer: {error:#}")),
-                Err(_) => Some(format!("no answer within {ANSWER_LIMIT:?}")),
-            };
-            let fault = fault.map(|fault| format!("{}: {fault}", case.name));
-            answered.push(Answered { fault, took: started.elapsed() });
+            answered.push(Answered::of(&case.name, self.fault(&case)).await);
         }
         answered
     }
