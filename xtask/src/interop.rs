@@ -79,7 +79,7 @@ const fn agent(name: &'static str, peer: &'static str, sample: Sample) -> Suite 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let suites = chosen(args.first())?;
     let options = args.get(1..).unwrap_or_default();
-    let program = server::build(&[], None)?;
+    let program = server::build()?;
     let place = server::target()?.join("interop");
     fs::create_dir_all(&place).context("cannot make a place for the clients")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -147,9 +147,7 @@ impl Server {
 
     /// The end of what the program has written, for a message to a person.
     pub(crate) fn log_tail(&self) -> String {
-        let text = self.log();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(20)..].join("\n")
+        last_words(&self.log())
     }
 
     async fn wait_ready(&mut self) -> Result<Option<ExitStatus>> {
@@ -165,9 +163,30 @@ impl Server {
     }
 }
 
+/// The end of what a server has written, without a line for each call.
+pub(crate) fn last_words(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().filter(|line| !line.contains(r#""target":"a2ad::call""#)).collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
+}
+
 /// Builds the program with the test profile and returns its path. Cargo itself says where it lies, so every
-/// setting that moves the target directory is honoured; `target` moves it for this build.
-pub(crate) fn build(features: &[&str], target: Option<&Path>) -> Result<PathBuf> {
+/// setting that moves the target directory is honoured.
+pub(crate) fn build() -> Result<PathBuf> {
+    cargo_build(&[])
+}
+
+/// Builds the program with a fault compiled in and puts it apart from the usual one. Only what knows the fault is
+/// compiled again.
+pub(crate) fn build_with(fault: &str) -> Result<PathBuf> {
+    let built = cargo_build(&["--features", fault])?;
+    let apart = target()?.join("faults");
+    fs::create_dir_all(&apart).context("cannot make a place for the program")?;
+    let program = apart.join(format!("a2ad-{fault}"));
+    fs::copy(&built, &program).context("cannot put the program apart")?;
+    Ok(program)
+}
+
+fn cargo_build(options: &[&str]) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Blocking::new(cargo);
     command.current_dir(workspace()).args([
@@ -176,13 +195,7 @@ pub(crate) fn build(features: &[&str], target: Option<&Path>) -> Result<PathBuf>
         "a2ad",
         "--message-format=json-render-diagnostics",
     ]);
-    if !features.is_empty() {
-        command.arg("--features").arg(features.join(","));
-    }
-    if let Some(target) = target {
-        command.env("CARGO_TARGET_DIR", target);
-    }
-    let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+    let output = command.args(options).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
     ensure!(output.status.success(), "a2ad does not build");
     String::from_utf8_lossy(&output.stdout)
         .lines()

@@ -68,10 +68,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 fn program(options: &Options) -> Result<PathBuf> {
     match &options.program {
         Some(program) => Ok(std::path::absolute(program)?),
-        None if options.control => {
-            server::build(&["fault-early-reply"], Some(&server::target()?.join("control")))
-        }
-        None => server::build(&[], None),
+        None if options.control => server::build_with("fault-early-reply"),
+        None => server::build(),
     }
 }
 

@@ -7,7 +7,6 @@
 
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -44,15 +43,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = Extras::of(args);
     let (writers, pace) = (extras.number("--writers", 12)?, extras.pace());
     if !extras.has("--binary") {
-        extras.add("--binary", &program()?.to_string_lossy());
+        extras.add("--binary", &server::build_with("fault-agents")?.to_string_lossy());
     }
     let trial = Trial::parse("T-R14", "--poisons", 1, &extras.rest())?;
     trial.run(async |stand| Ward::admit(&trial, writers, pace, stand).await?.treat().await)
-}
-
-/// The agent that aborts is compiled in on purpose, so the program lies apart from the usual one.
-fn program() -> Result<PathBuf> {
-    server::build(&["fault-agents"], Some(&server::target()?.join("fault-agents")))
 }
 
 /// A server that dies, the supervisor that starts it again, and what must survive.
@@ -160,7 +154,7 @@ impl<'a> Ward<'a> {
                     return Ok(false);
                 }
                 Ok(_) => {}
-                Err(Failure::Cut) => return Ok(false),
+                Err(Failure::Cut(_)) => return Ok(false),
                 Err(failure) if failure.is_passing() => return Ok(false),
                 Err(failure) => bail!("the list of {agent}: {failure}"),
             }

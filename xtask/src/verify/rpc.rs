@@ -4,6 +4,7 @@
 //! an answer no client could use. Deliberately not here: retries, and any opinion about the answer's content.
 
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub(crate) struct Caller {
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The connection broke; whether the call took effect is unknown.
-    Cut,
+    Cut(io::Error),
     /// The server answered with an error.
     Error { code: i64, reason: String, message: String },
     /// The server answered with something no client could use, or not at all.
@@ -184,7 +185,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cut => write!(f, "the connection was cut"),
+            Self::Cut(cause) => write!(f, "the connection was cut: {cause}"),
             Self::Error { code, reason, message } => write!(f, "error {code} {reason}: {message}"),
             Self::Unusable(what) => write!(f, "an answer no client can use: {what}"),
         }
@@ -196,7 +197,7 @@ impl std::error::Error for Failure {}
 impl From<http::Error> for Failure {
     fn from(error: http::Error) -> Self {
         match error {
-            http::Error::Cut(_) => Self::Cut,
+            http::Error::Cut(cause) => Self::Cut(cause),
             http::Error::Malformed(_) => Self::Unusable(error.to_string()),
         }
     }

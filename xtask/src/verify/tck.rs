@@ -57,7 +57,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     ensure!(!parts.is_empty(), "no part of the kit {} has such a name", kit.name());
     let program = match &plan.program {
         Some(program) => std::path::absolute(program)?,
-        None => server::build(&[], None)?,
+        None => server::build()?,
     };
     let place = server::target()?.join("tck").join(kit.name());
     fs::create_dir_all(&place).context("cannot make a place for the kit's environment")?;

@@ -63,7 +63,7 @@ impl Trial {
         eprintln!("{}: seed {}, size {}", self.id, self.seed, self.size);
         let program = match &self.program {
             Some(program) => std::path::absolute(program)?,
-            None => server::build(&[], None)?,
+            None => server::build()?,
         };
         let place = fresh_place(self.id, self.seed)?;
         let stand = Stand { program, store: place.join("store.db") };
@@ -73,7 +73,12 @@ impl Trial {
         match &verdict {
             Ok(()) => fs::remove_dir_all(&place).context("cannot clear the place of the store")?,
             Err(_) => {
-                eprintln!("{}: the store and the server's log are kept in {}", self.id, place.display())
+                let log = fs::read(stand.store.with_extension("log")).unwrap_or_default();
+                eprintln!(
+                    "the end of the server's log:\n{}",
+                    server::last_words(&String::from_utf8_lossy(&log))
+                );
+                eprintln!("{}: the store and the server's log are kept in {}", self.id, place.display());
             }
         }
         verdict

@@ -267,7 +267,7 @@ impl<'a> Campaign<'a> {
 
     /// A read that the fault itself has cut off says nothing.
     fn note(&mut self, failure: &Failure) {
-        if !matches!(failure, Failure::Cut) && !failure.is_passing() {
+        if !matches!(failure, Failure::Cut(_)) && !failure.is_passing() {
             self.judge.refuse(format!("a read after a restart failed: {failure}"));
         }
     }

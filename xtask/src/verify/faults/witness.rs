@@ -55,7 +55,7 @@ async fn watch(address: SocketAddr, mut random: Random, ledger: Arc<Ledger>) -> 
                 testimony.acknowledged += 1;
                 testimony.last_sent = Some(sent);
             }
-            Err(Failure::Cut) => return testimony,
+            Err(Failure::Cut(_)) => return testimony,
             Err(failure) if failure.is_passing() => sleep(POSTPONED_PAUSE).await,
             Err(failure) => {
                 testimony.findings.push(format!("refused: the witness: {failure}"));

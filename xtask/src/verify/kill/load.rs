@@ -84,7 +84,7 @@ impl Client {
         };
         match done {
             Ok(()) => self.unfinished = None,
-            Err(Failure::Cut) => {
+            Err(Failure::Cut(_)) => {
                 // The stage is changed before the kill, so a cut under an unchanged stage is the server's own.
                 let killed = *self.stages.borrow() != up;
                 self.ledger.record(if killed { Fact::Cut } else { Fact::CutByLivingServer });

@@ -25,7 +25,7 @@ pub(crate) async fn ask(caller: &mut Caller, track: &mut Track) -> Result<(Asked
     {
         match subscribe(caller, task, &headers).await {
             Err(Failure::Error { code: UNSUPPORTED_OPERATION, .. }) => {}
-            Err(Failure::Cut) => return Err(Failure::Cut),
+            Err(cut @ Failure::Cut(_)) => return Err(cut),
             Err(failure) => asked.findings.push(format!("form: task {task}: ended, {what}: {failure}")),
             Ok(_) => asked.findings.push(format!("form: task {task}: ended, {what}: a stream is opened")),
         }

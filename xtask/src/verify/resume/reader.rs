@@ -138,7 +138,7 @@ impl Reader {
                     track.close();
                     return Ok(());
                 }
-                Err(Failure::Cut) => {
+                Err(Failure::Cut(_)) => {
                     self.followed.cuts_by_kill += 1;
                     if *self.stages.borrow() == up {
                         track.find("refused", "a living server cut the stream");
@@ -255,7 +255,7 @@ impl Reader {
     /// A call that failed because the server died, or asked for a moment, is made again.
     async fn forgive(&self, up: Stage, failure: Failure) -> Result<(), String> {
         match failure {
-            Failure::Cut if *self.stages.borrow() != up => Ok(()),
+            Failure::Cut(_) if *self.stages.borrow() != up => Ok(()),
             failure if failure.is_passing() => {
                 sleep(POSTPONED_PAUSE).await;
                 Ok(())

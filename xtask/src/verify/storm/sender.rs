@@ -96,7 +96,7 @@ impl Storm {
             Err(Failure::Error { code: INVALID_PARAMS, reason, .. }) if reason == "MESSAGE_ID_REUSED" => {
                 Verdict::Reused
             }
-            Err(Failure::Cut) => {
+            Err(Failure::Cut(_)) => {
                 self.cut(address, send);
                 Verdict::Lost
             }
@@ -149,7 +149,7 @@ impl Storm {
             match follow(&mut frames, &mut view, first.seq).await {
                 Ok(()) => look(key, send, &view)?,
                 // Its first frame has told what matters.
-                Err(Failure::Cut) => self.cut(address, send),
+                Err(Failure::Cut(_)) => self.cut(address, send),
                 Err(failure) => return Err(failure),
             }
             let task = view.task;
