@@ -17,8 +17,8 @@ mod tck;
 
 use std::sync::Arc;
 
-use engine::{Agent, Hosted, Profile};
-use protocol::model::AgentSkill;
+use engine::{Agent, Hosted, Profile, Turn};
+use protocol::{Artifact, Part, model::AgentSkill};
 
 pub use adder::Adder;
 pub use approver::Approver;
@@ -129,6 +129,12 @@ pub fn words(name: &str) -> Vec<String> {
 pub fn demo() -> Vec<Hosted> {
     let host = |name: &&str| Some(Hosted::new(profile(name)?, builtin(name)?));
     DEMO.iter().filter_map(host).collect()
+}
+
+/// What came of a turn. Its name is left to the skill that was asked for; where none was, it is the id.
+fn result(turn: &Turn, id: &str, parts: Vec<Part>) -> Artifact {
+    let named = Artifact::new(id, parts);
+    if turn.skill.is_some() { Artifact { name: None, ..named } } else { named }
 }
 
 /// A skill of a built-in agent; the tags are the words it is found by.

@@ -52,6 +52,8 @@ pub(crate) struct Run {
     /// Artifacts that earlier runs of this turn have left, to be begun anew.
     stale: HashSet<ArtifactId>,
     closed: Closed,
+    /// The skill that was asked for.
+    skill: Option<String>,
     outbox: Arc<Outbox>,
     outcome: Option<Outcome>,
     cancel: CancellationToken,
@@ -97,7 +99,7 @@ impl Run {
             idempotency_key: format!("a2ad:{}:{}:{}", begin.no.0, begin.names.task, begin.message.id),
             task_id: begin.names.task.clone(),
             context_id: begin.names.context.clone(),
-            skill: begin.skill,
+            skill: begin.skill.clone(),
             message: begin.message,
             history: begin.history,
             conversation: begin.conversation,
@@ -116,6 +118,7 @@ impl Run {
             size: begin.size,
             stale: begin.stale,
             closed: begin.closed,
+            skill: begin.skill,
             outbox,
             outcome: None,
             cancel,
@@ -154,6 +157,7 @@ impl Run {
             self.outcome = outcome.take();
         }
         let mut said = self.spell_out(self.outbox.take());
+        self.name_results(&mut said);
         self.closed.keep(&mut said);
         let advanced = advance::advance(&self.names, self.standing, said, outcome, runner.clock().now());
         self.standing = advanced.standing;
@@ -242,6 +246,7 @@ impl Run {
         }
         self.closed.keep(&mut said);
         self.begin_anew(&mut said);
+        self.name_results(&mut said);
         if self.size + said.iter().map(Update::size).sum::<u64>() > runner.limits.max_task {
             let text = format!("the task is larger than {} bytes", runner.limits.max_task);
             said.clear();
@@ -288,6 +293,20 @@ impl Run {
             said.insert(at, Update::Artifact { artifact, append: false, last: true });
         }
         said
+    }
+
+    /// An artifact that its agent leaves without a name has that of the skill that was asked for. Chunks that are
+    /// appended keep the name of the first.
+    fn name_results(&self, said: &mut [Update]) {
+        let Some(skill) = &self.skill else { return };
+        for update in said {
+            if let Update::Artifact {
+                artifact: artifact @ Artifact { name: None, .. }, append: false, ..
+            } = update
+            {
+                artifact.name = Some(format!("{skill}-result"));
+            }
+        }
     }
 
     /// A run that starts over begins every artifact anew, so that clients replace what the run before left

@@ -2,7 +2,7 @@
 
 use engine::{Agent, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, model::AgentSkill};
+use protocol::model::AgentSkill;
 
 /// The agent that aborts.
 pub(super) struct Abort;
@@ -19,7 +19,7 @@ impl Agent for Abort {
             if turn.message.text().starts_with("abort") {
                 std::process::abort();
             }
-            out.artifact(Artifact::new("echo-result", turn.message.parts.clone())).await;
+            out.artifact(super::result(&turn, "echo-result", turn.message.parts.clone())).await;
             Outcome::done()
         }
         .boxed()

@@ -2,7 +2,7 @@
 
 use engine::{Agent, Outcome, Traits, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, Part, model::AgentSkill};
+use protocol::{Part, model::AgentSkill};
 
 /// The adder agent.
 pub struct Adder;
@@ -20,7 +20,7 @@ impl Agent for Adder {
                 let why = "I add whole numbers, such as 1 + 2 + 39, and do nothing else.";
                 return Outcome::Rejected { message: Some(turn.reply_text(why)) };
             };
-            out.artifact(Artifact::new("sum", vec![Part::text(sum.to_string())])).await;
+            out.artifact(super::result(&turn, "sum", vec![Part::text(sum.to_string())])).await;
             Outcome::done()
         }
         .boxed()

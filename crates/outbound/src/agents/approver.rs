@@ -7,7 +7,7 @@ use bytes::Bytes;
 use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{
-    Artifact, Content, Json, Message, Part,
+    Content, Json, Message, Part,
     json::read::{Node, Path},
     model::AgentSkill,
 };
@@ -66,7 +66,7 @@ async fn ask(turn: &Turn, out: &Updates) -> Outcome {
 }
 
 async fn proceed(turn: &Turn, out: &Updates, request: &str) -> Outcome {
-    let artifact = Artifact::new("approval", vec![Part::text(format!("Approved: {request}"))]);
+    let artifact = super::result(turn, "approval", vec![Part::text(format!("Approved: {request}"))]);
     // Nothing is left to wait for: the task's next turn, if any, is a request of its own.
     out.say([Update::Artifact { artifact, append: false, last: true }, Update::Save(Bytes::new())]).await;
     Outcome::Done { message: Some(turn.reply_text(format!("Done: {request}"))) }

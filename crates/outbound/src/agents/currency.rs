@@ -1,14 +1,15 @@
 //! Converts an amount from one currency into another, and asks for what the question leaves out.
 //!
 //! What is known of the question is saved with every turn, so that the next message needs to say only what is
-//! missing, or what is to be different once it has been answered: "and in EUR?".
+//! missing, or what is to be different once it has been answered: "and in EUR?". In a new task of the same
+//! conversation that is read off what was said before.
 
 mod question;
 mod rates;
 
-use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
+use engine::{Agent, Conversation, Error, Outcome, Traits, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, Content, Message, Part, model::AgentSkill};
+use protocol::{Artifact, Content, Message, Part, Role, model::AgentSkill};
 
 use question::{Missing, Question};
 
@@ -35,8 +36,17 @@ impl Agent for Currency {
                 let text = "I cannot read files. Please write your question, such as: 10 USD in INR";
                 return Outcome::NeedInput { message: turn.reply_text(text) };
             };
-            let (earlier, answers) = turn.saved.as_deref().and_then(recall).unwrap_or_default();
-            let question = Question::read(&said).after(earlier);
+            let asked = Question::read(&said);
+            let (question, answers) = match turn.saved.as_deref().and_then(recall) {
+                Some((earlier, answers)) => (asked.after(earlier), answers),
+                None => match alone_or_after(asked, &turn.conversation).await {
+                    Ok(question) => (question, 0),
+                    Err(_) => {
+                        let message = Some(turn.reply_text("I cannot read what was said before."));
+                        return Outcome::Failed { message, retryable: true };
+                    }
+                },
+            };
             let answer = match question.answer() {
                 Ok(answer) => answer,
                 Err(missing) => {
@@ -58,6 +68,18 @@ impl Agent for Currency {
     fn traits(&self) -> Traits {
         Traits { overlap: true, ..Traits::default() }
     }
+}
+
+/// The first question of a task: what it leaves open is as in the conversation so far.
+async fn alone_or_after(asked: Question, conversation: &Conversation) -> Result<Question, Error> {
+    let alone = asked.clone().after(Question::default());
+    if alone.answer().is_ok() {
+        return Ok(alone);
+    }
+    let messages = conversation.messages().await?;
+    let said = messages.iter().filter(|message| message.role == Role::User).filter_map(words_of);
+    let earlier = said.fold(Question::default(), |earlier, said| Question::read(&said).after(earlier));
+    Ok(asked.after(earlier))
 }
 
 /// The texts of a message and its data, whose names and values read like a question too.

@@ -2,7 +2,7 @@
 
 use engine::{Agent, Outcome, Traits, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, model::AgentSkill};
+use protocol::model::AgentSkill;
 
 /// The echo agent.
 pub struct Echo;
@@ -20,7 +20,7 @@ impl Agent for Echo {
             if turn.message.text().starts_with("hold") {
                 turn.cancel.cancelled().await;
             }
-            out.artifact(Artifact::new("echo-result", turn.message.parts.clone())).await;
+            out.artifact(super::result(&turn, "echo-result", turn.message.parts.clone())).await;
             Outcome::done()
         }
         .boxed()

@@ -2,7 +2,7 @@
 
 use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, Content, Json, Part, model::AgentSkill};
+use protocol::{Content, Json, Part, model::AgentSkill};
 
 /// The plotter agent. `as FORM` in the text asks for a form; numbers are what is drawn.
 pub struct Plotter;
@@ -40,7 +40,7 @@ impl Agent for Plotter {
                 let parts = [Part::text(question)].into_iter().chain(offered.ok().map(Part::data));
                 return Outcome::NeedInput { message: turn.reply(parts.collect()) };
             };
-            let artifact = Artifact::new("plot", vec![form.draw(&bars)]);
+            let artifact = super::result(&turn, "plot", vec![form.draw(&bars)]);
             out.say([
                 Update::Artifact { artifact, append: false, last: true },
                 Update::Save(Vec::new().into()),

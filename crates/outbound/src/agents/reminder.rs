@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use engine::{Agent, Outcome, Traits, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, Content, Part, model::AgentSkill};
+use protocol::{Content, Part, model::AgentSkill};
 
 /// The reminder agent. `in=Nms` in the text says when; a second is what it takes without. What comes with the text
 /// comes back with the reminder.
@@ -28,7 +28,7 @@ impl Agent for Reminder {
             tokio::time::sleep(wait).await;
             let files = turn.message.parts.iter().filter(|part| !matches!(part.content, Content::Text(_)));
             let reminder = [Part::text(format!("Remember: {what}"))].into_iter().chain(files.cloned());
-            out.artifact(Artifact::new("reminder", reminder.collect())).await;
+            out.artifact(super::result(&turn, "reminder", reminder.collect())).await;
             Outcome::done()
         }
         .boxed()

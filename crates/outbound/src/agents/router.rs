@@ -1,6 +1,7 @@
 //! Hands a turn to another agent: by the skill that was named, else by what is said, else it asks.
 //!
-//! The other agent takes the very same turn, so there is one task. Which one it was is kept for the task's later
+//! The other agent takes the very same turn, so there is one task. It hears the name too, so a router behind a router
+//! may hear one that is none of its own: then it is the other's. Which one it was is kept for the task's later
 //! turns: everything saved begins with the skill's id and a line feed, and the rest is the other agent's own.
 
 use std::sync::Arc;
@@ -48,10 +49,9 @@ impl Router {
 
     /// The skill that was named, or the one this task has had before, or the one the words ask for.
     fn choose(&self, turn: &Turn, before: Option<&str>) -> Option<&Route> {
-        match turn.skill.as_deref().or(before) {
-            Some(skill) => self.0.iter().find(|route| route.is(skill)),
-            None => self.understand(&turn.message.text()),
-        }
+        let find = |skill: &str| self.0.iter().find(|route| route.is(skill));
+        let known = turn.skill.as_deref().and_then(find).or_else(|| before.and_then(find));
+        known.or_else(|| self.understand(&turn.message.text()))
     }
 
     /// One of a skill's own examples, or the first word that asks for one skill and no other.
@@ -93,8 +93,7 @@ impl Agent for Router {
         };
         // What another skill has saved means nothing to this one.
         turn.saved = saved.filter(|saved| before.is_some_and(|skill| route.is(&skill)) && !saved.is_empty());
-        // The name is the router's own; to the agent behind it, nobody named a skill.
-        let named = turn.skill.take().is_some();
+        let named = turn.skill.as_deref().is_some_and(|skill| route.is(skill));
         let mark = format!("{}\n", route.skill.id);
         let (agent, inner) = (Arc::clone(&route.agent), out.marked(mark.as_bytes()));
         async move {

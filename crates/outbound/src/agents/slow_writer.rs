@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::{Agent, OnCrash, Outcome, Traits, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, Part, model::AgentSkill};
+use protocol::{Part, model::AgentSkill};
 
 /// The slow writer. `sections=N` and `delay=Nms` in the text set its size and pace.
 pub struct SlowWriter;
@@ -41,7 +41,7 @@ impl Agent for SlowWriter {
                 let last = section == plan.sections;
                 out.say([
                     Update::Artifact {
-                        artifact: Artifact::new("text", vec![Part::text(plan.section(section))]),
+                        artifact: super::result(&turn, "text", vec![Part::text(plan.section(section))]),
                         append: section > 1,
                         last,
                     },

@@ -53,18 +53,18 @@ impl Agent for Tck {
             match Behaviour::of(&turn.message) {
                 Behaviour::Complete => completed(&turn),
                 Behaviour::Artifact(what) => {
-                    out.artifact(what.artifact()).await;
+                    out.artifact(what.artifact(&turn)).await;
                     completed(&turn)
                 }
                 Behaviour::Stream(what) => {
                     out.working(None).await;
-                    out.artifact(what.artifact()).await;
+                    out.artifact(what.artifact(&turn)).await;
                     completed(&turn)
                 }
                 Behaviour::Chunks => {
                     out.working(None).await;
                     for (text, last) in [("chunk-1 ", false), ("chunk-2", true)] {
-                        let artifact = Artifact::new("chunked", vec![Part::text(text)]);
+                        let artifact = super::result(&turn, "chunked", vec![Part::text(text)]);
                         out.say([Update::Artifact { artifact, append: last, last }]).await;
                     }
                     completed(&turn)
@@ -173,7 +173,7 @@ impl Behaviour {
 }
 
 impl Sample {
-    fn artifact(self) -> Artifact {
+    fn artifact(self, turn: &Turn) -> Artifact {
         let file = |content| Part {
             media_type: Some("text/plain".into()),
             filename: Some("output.txt".into()),
@@ -187,6 +187,6 @@ impl Sample {
                 Part::data(Json::parse(r#"{"key":"value","count":42}"#).expect("this is a JSON object"))
             }
         };
-        Artifact::new("tck-result", vec![part])
+        super::result(turn, "tck-result", vec![part])
     }
 }

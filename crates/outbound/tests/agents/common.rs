@@ -96,6 +96,13 @@ impl House {
         self.task(Operation::SendMessage(SendMessage::new(message))).await
     }
 
+    /// Asks for a skill by its id; gives the task when it is settled.
+    pub(crate) async fn ask(&self, skill: &str, text: &str) -> Task {
+        let message = message(vec![Part::text(text)]);
+        let req = SendMessage { skill: Some(skill.into()), ..SendMessage::new(message) };
+        self.task(Operation::SendMessage(req)).await
+    }
+
     /// Cancels a task.
     pub(crate) async fn cancel(&self, id: &TaskId) -> Task {
         self.task(Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None })).await
@@ -149,7 +156,7 @@ fn line(event: &Event) -> String {
     }
 }
 
-fn show(parts: &[Part]) -> String {
+pub(crate) fn show(parts: &[Part]) -> String {
     let show = |part: &Part| match &part.content {
         Content::Text(text) => text.clone(),
         Content::Raw(bytes) => {

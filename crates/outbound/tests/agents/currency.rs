@@ -1,8 +1,8 @@
 //! Converts money, as in the dialogues of the protocol's first sample.
 
-use protocol::{Content, Json, Part};
+use protocol::{Content, Json, Message, Part, TaskState};
 
-use crate::common::{House, message};
+use crate::common::{House, message, show};
 
 const LOOKING: &str = "working: Looking up the exchange rates...";
 const PROCESSING: &str = "working: Processing the exchange rates..";
@@ -45,4 +45,27 @@ async fn an_answered_task_goes_on_from_its_answer() {
     assert_eq!(seen[2], "artifact currency-result-2: 10 USD is 9.26 EUR.");
     let seen = house.talk(&["10 USD in INR", "make it red", "20 GBP in EUR"]).await;
     assert_eq!(seen[2], "artifact currency-result-2: 20 GBP is 23.97 EUR.");
+}
+
+#[tokio::test]
+async fn a_new_task_of_a_conversation_goes_on_from_what_was_said() {
+    let house = House::of("currency");
+    let first = house.settled(message(vec![Part::text("10 USD in INR")])).await;
+    let within = |text: &str| Message {
+        context_id: Some(first.context_id.clone()),
+        ..message(vec![Part::text(text)])
+    };
+    let mut asked = Vec::new();
+    for text in ["and in EUR?", "and 20 GBP?", "5 JPY in CHF"] {
+        let task = house.settled(within(text)).await;
+        assert_ne!(task.id, first.id);
+        asked.push(show(&task.artifacts[0].parts));
+    }
+    assert_eq!(asked, ["10 USD is 9.26 EUR.", "20 GBP is 23.97 EUR.", "5 JPY is 0.02954 CHF."]);
+    // Nothing that belongs to a question asks nothing again.
+    let lost = house.settled(within("make it red")).await;
+    assert_eq!(lost.status.state, TaskState::InputRequired);
+    // Another conversation knows nothing of it.
+    let stranger = house.settled(message(vec![Part::text("and in EUR?")])).await;
+    assert_eq!(stranger.status.state, TaskState::InputRequired);
 }

@@ -1,9 +1,12 @@
 //! One door to the other agents.
 
-use a2ad_outbound::agents;
-use protocol::Part;
+use std::sync::Arc;
 
-use crate::common::House;
+use a2ad_outbound::agents::{self, Route, Router};
+use engine::Profile;
+use protocol::{Part, model::AgentSkill};
+
+use crate::common::{House, message};
 
 #[tokio::test]
 async fn the_words_choose_the_skill() {
@@ -77,8 +80,32 @@ async fn a_skill_that_is_named_is_the_one() {
     let house = House::asked_for("demo", "approver");
     let lines = house.talk(&["10 USD in INR", "approve"]).await;
     assert_eq!(lines[1], "completed: Done: 10 USD in INR");
-    let house = House::asked_for("demo", "no-such-skill");
-    assert!(house.talk(&["hello"]).await[0].starts_with("input_required: Which skill"));
+    // A name that is none of its own was meant for whoever handed the turn on.
+    let house = House::asked_for("demo", "another-name");
+    assert_eq!(house.talk(&["hello"]).await[1], "artifact echo-result: hello");
+    assert!(house.talk(&["good morning"]).await[0].starts_with("input_required: Which skill"));
+}
+
+#[tokio::test]
+async fn an_artifact_is_named_after_the_skill_that_was_asked_for() {
+    let house = House::of("demo");
+    let asked =
+        [("echo", "hello"), ("currency", "1 USD in INR"), ("slow-writer", "the sea sections=3 delay=0ms")];
+    for (skill, text) in asked {
+        let task = house.ask(skill, text).await;
+        let names: Vec<_> = task.artifacts.iter().map(|artifact| artifact.name.as_deref()).collect();
+        assert_eq!(names, [Some(format!("{skill}-result").as_str())], "{skill}");
+    }
+    // The name a skill has elsewhere counts, not that of the agent behind it.
+    let skill = |id: &str| AgentSkill { id: id.into(), ..agents::profile("echo").unwrap().skills[0].clone() };
+    let ids = ["hello", "parrot"];
+    let routes = ids.map(|id| Route::new(skill(id), agents::builtin("echo").unwrap()));
+    let profile = Profile { skills: ids.map(skill).into(), ..agents::profile("echo").unwrap() };
+    let house = House::with(profile, Arc::new(Router::new(routes.into())));
+    assert_eq!(house.ask("parrot", "hi").await.artifacts[0].name.as_deref(), Some("parrot-result"));
+    // Nobody asked for one: the agent's own name.
+    let task = house.settled(message(vec![Part::text("parrot")])).await;
+    assert_eq!(task.artifacts[0].name.as_deref(), Some("echo-result"));
 }
 
 #[tokio::test]
