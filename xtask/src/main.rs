@@ -10,6 +10,7 @@ mod fuzz;
 mod r#gen;
 mod http;
 mod interop;
+mod room;
 mod run;
 mod server;
 mod test;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{check, fuzz, interop, run, verify};
+use crate::{check, fuzz, interop, room, run, verify};
 
 /// The rows of the test matrix that run on every change. Their times are hang guards here; `cargo xtask verify` fails
 /// on the figures themselves.
@@ -28,6 +28,7 @@ const ROWS: &[&str] = &[
 /// Runs everything; the first failure ends it.
 pub(crate) fn run(_: Vec<String>) -> Result<()> {
     let started = Instant::now();
+    room::check()?;
     check::run(Vec::new())?;
     // Not through a test runner of its own: this needs nothing but cargo.
     run::cargo(&["test", "--workspace", "--quiet"])?;

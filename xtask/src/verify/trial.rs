@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::random::fresh_seed;
-use crate::server;
+use crate::{room, server};
 
 const FINDINGS_SHOWN: usize = 20;
 
@@ -78,7 +78,12 @@ impl Trial {
                     "the end of the server's log:\n{}",
                     server::last_words(&String::from_utf8_lossy(&log))
                 );
-                eprintln!("{}: the store and the server's log are kept in {}", self.id, place.display());
+                let free = room::free(&place).map_or_else(|error| error.to_string(), room::shown);
+                let place = place.display();
+                eprintln!(
+                    "{}: the store and the server's log are kept in {place}, on a disk with {free} free",
+                    self.id
+                );
             }
         }
         verdict
