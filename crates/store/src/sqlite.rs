@@ -8,6 +8,7 @@ mod checkpoint;
 mod counts;
 mod docs;
 mod expiry;
+mod free_pages;
 mod inspect;
 mod keys;
 mod lists;

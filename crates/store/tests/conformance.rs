@@ -41,5 +41,6 @@ mod conformance {
     mod retention;
     mod saved;
     mod snapshots;
+    mod space;
     mod steps;
 }

@@ -83,20 +83,25 @@ fn work(
             Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         }
-        match checkpoint(connection) {
-            Ok(pages) if pages > LONG_LOG_PAGES => {
-                // Once more, for what came meanwhile: the shorter the rest, the shorter the writer is held up.
-                let _ = checkpoint(connection);
-                long.store(true, Ordering::Relaxed);
-            }
-            Ok(_) => {}
+        match round(|| checkpoint(connection)) {
+            Ok(still_long) => long.fetch_or(still_long, Ordering::Relaxed),
             Err(error) => {
                 tracing::error!(%error, "a checkpoint failed; the process has to stop");
                 failed.send_replace(Some(error.to_string()));
                 return;
             }
-        }
+        };
     }
+}
+
+/// One checkpoint, or two; says whether the log stays so long that the writer has to help.
+fn round(mut checkpoint: impl FnMut() -> rusqlite::Result<i64>) -> rusqlite::Result<bool> {
+    if checkpoint()? <= LONG_LOG_PAGES {
+        return Ok(false);
+    }
+    // Once more, for what came meanwhile: the shorter the rest, the shorter the writer is held up.
+    checkpoint()?;
+    Ok(true)
 }
 
 /// Copies what can be copied without waiting; gives the length of the log in pages. Somebody else at the same
@@ -105,5 +110,29 @@ fn checkpoint(connection: &Connection) -> rusqlite::Result<i64> {
     match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(0),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Error, ffi};
+
+    use super::*;
+
+    /// What comes of a round whose checkpoints come to this.
+    fn came_to(results: Vec<rusqlite::Result<i64>>) -> Option<bool> {
+        let mut results = results.into_iter();
+        let came_to = round(|| results.next().expect("a disk that failed is not asked again"));
+        assert!(results.next().is_none(), "asked as often as needed");
+        came_to.ok()
+    }
+
+    #[test]
+    fn a_sync_that_fails_ends_the_round_whichever_it_is() {
+        let failed = || Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_FSYNC), None));
+        assert_eq!(came_to(vec![Ok(0)]), Some(false));
+        assert_eq!(came_to(vec![Ok(LONG_LOG_PAGES + 1), Ok(1)]), Some(true));
+        assert_eq!(came_to(vec![failed()]), None);
+        assert_eq!(came_to(vec![Ok(LONG_LOG_PAGES + 1), failed()]), None);
     }
 }

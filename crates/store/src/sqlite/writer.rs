@@ -26,6 +26,7 @@ use super::{
     changes::{self, Books, Pen},
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
+    free_pages::FreePages,
     open, readers,
 };
 
@@ -33,8 +34,10 @@ use super::{
 const BATCH: usize = 256;
 /// How long the writer has nothing to do before it tidies up.
 const IDLE: Duration = Duration::from_secs(1);
-/// How many free pages are given back to the file system at a time.
-const GIVE_BACK_PAGES: i64 = 256;
+/// How long it rests while there is more to tidy up.
+const REST: Duration = Duration::from_millis(20);
+/// About how many bytes are written for a page that is given back: another one takes its place.
+const GIVEN_BACK_BYTES: usize = 8 << 10;
 
 /// The way to the writing thread.
 pub(super) struct Writer {
@@ -66,7 +69,8 @@ impl Writer {
         let checkpointer = Checkpointer::start(checkpoints, failed.clone());
         let folded = jobs.clone();
         let docs = Docs::start(folding.0, folding.1, move |doc| drop(folded.send(Job::Doc(doc))));
-        let desk = Desk { connection, books, feed, checkpointer, docs };
+        let free_pages = FreePages::new();
+        let desk = Desk { connection, books, feed, checkpointer, docs, free_pages, untidy: false };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let work = move || {
             // A bug in here must stop the server as a failed disk does, not leave it waiting for ever.
@@ -134,29 +138,30 @@ struct Desk {
     feed: Feed,
     checkpointer: Checkpointer,
     docs: Docs,
+    free_pages: FreePages,
+    /// There was more to tidy up than was done.
+    untidy: bool,
 }
 
 fn work(mut desk: Desk, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Option<String>>) {
     let mut batch = Vec::with_capacity(BATCH);
-    loop {
-        match queue.recv_timeout(IDLE) {
-            Ok(first) => batch.push(first),
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                desk.give_back();
-                continue;
+    let mut closing = false;
+    while !closing {
+        let done = match queue.recv_timeout(if desk.untidy { REST } else { IDLE }) {
+            Ok(first) => {
+                batch.push(first);
+                batch.extend(queue.try_iter().take(BATCH - 1));
+                closing = batch.iter().any(|job| matches!(job, Job::Close));
+                desk.write(&mut batch)
+                    .and_then(|()| if closing { desk.close() } else { desk.tidy_a_little() })
             }
+            Err(mpsc::RecvTimeoutError::Timeout) => desk.tidy_up(),
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
-        }
-        batch.extend(queue.try_iter().take(BATCH - 1));
-        let closing = batch.iter().any(|job| matches!(job, Job::Close));
-        let written = desk.write(&mut batch).and_then(|()| if closing { desk.close() } else { Ok(()) });
-        if let Err(error) = written {
+        };
+        if let Err(error) = done {
             tracing::error!(%error, "the store cannot write any more; the process has to stop");
             // What is dropped here, in the batch and in the queue, tells its callers that it was not committed.
             failed.send_replace(Some(error.to_string()));
-            return;
-        }
-        if closing {
             return;
         }
     }
@@ -179,8 +184,6 @@ impl News {
         }
     }
 }
-
-const GIVE_BACK: &str = "PRAGMA incremental_vacuum(256)";
 
 /// A change that has been applied and waits for the commit, with whoever waits for it.
 struct Applied {
@@ -238,16 +241,25 @@ impl Desk {
         self.checkpointer.committed(bytes, &self.connection)
     }
 
-    /// Gives free pages back when a quarter of the file is free; a little at a time, and only while nothing waits.
-    fn give_back(&self) {
-        let pages = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        if let (Ok(free), Ok(all)) = (pages("freelist_count"), pages("page_count"))
-            && free * 4 > all
-            && free > GIVE_BACK_PAGES
-            && let Err(error) = self.connection.execute_batch(GIVE_BACK)
-        {
-            tracing::warn!(%error, "free pages could not be given back");
+    /// Tidies up while nothing waits.
+    fn tidy_up(&mut self) -> rusqlite::Result<()> {
+        let given = self.free_pages.while_quiet(&self.connection)?;
+        self.untidy = given > 0;
+        self.gave_back(given)
+    }
+
+    /// Tidies up between two commits.
+    fn tidy_a_little(&mut self) -> rusqlite::Result<()> {
+        let given = self.free_pages.beside_work(&self.connection)?;
+        self.gave_back(given)
+    }
+
+    /// Pages that are given back are written to the log first, as everything is.
+    fn gave_back(&mut self, pages: usize) -> rusqlite::Result<()> {
+        if pages == 0 {
+            return Ok(());
         }
+        self.checkpointer.committed(pages * GIVEN_BACK_BYTES, &self.connection)
     }
 
     /// Notes that nothing was cut short, and leaves no log for the next process to read first.

@@ -1,0 +1,73 @@
+//! Gives pages that forgotten tasks have left free back to the file system, a little at a time.
+//!
+//! Only where a quarter of the file is free: less than that is soon used again. While the writer has nothing else to
+//! do, slice follows slice; beside its work there are small ones now and then, so that a store that is never
+//! quiet shrinks too. Each slice is a transaction of the writer's own, and its errors are the writer's.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode};
+
+/// Fewer free pages than this are not worth a sync.
+const FEW: i64 = 256;
+/// How many pages a slice has while nothing waits, and beside the writer's work.
+const QUIET: usize = 256;
+const BUSY: usize = 32;
+/// How often there is a slice beside the work.
+const PAUSE: Duration = Duration::from_millis(100);
+/// However many pages are left of a slice, it ends after this time: a call may be waiting.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// When free pages were last looked for.
+pub(super) struct FreePages {
+    looked: Instant,
+}
+
+impl FreePages {
+    pub(super) fn new() -> Self {
+        Self { looked: Instant::now() }
+    }
+
+    /// A slice for a writer that has nothing to do; says how many pages were given back.
+    pub(super) fn while_quiet(&mut self, connection: &Connection) -> rusqlite::Result<usize> {
+        self.looked = Instant::now();
+        give_back(connection, QUIET)
+    }
+
+    /// A small slice for a writer that has just committed, if it is time for one; says how many pages were given back.
+    pub(super) fn beside_work(&mut self, connection: &Connection) -> rusqlite::Result<usize> {
+        if self.looked.elapsed() < PAUSE {
+            return Ok(0);
+        }
+        self.looked = Instant::now();
+        give_back(connection, BUSY)
+    }
+}
+
+fn give_back(connection: &Connection, most: usize) -> rusqlite::Result<usize> {
+    let pages = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (free, all) = (pages("freelist_count")?, pages("page_count")?);
+    if free * 4 <= all || free <= FEW {
+        return Ok(0);
+    }
+    match connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]) {
+        // Somebody looks into the file from outside; there is no hurry.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => return Ok(0),
+        begun => begun?,
+    };
+    let given = vacuum(connection, most)?;
+    connection.prepare_cached("COMMIT")?.execute([])?;
+    Ok(given)
+}
+
+/// Each step of this statement gives one page back, so it has to be walked to its end.
+fn vacuum(connection: &Connection, most: usize) -> rusqlite::Result<usize> {
+    let begun = Instant::now();
+    let mut statement = connection.prepare_cached("PRAGMA incremental_vacuum")?;
+    let mut steps = statement.query([])?;
+    let mut given = 0;
+    while given < most && begun.elapsed() < PATIENCE && steps.next()?.is_some() {
+        given += 1;
+    }
+    Ok(given)
+}
