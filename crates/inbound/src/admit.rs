@@ -12,10 +12,7 @@ use engine::Hosted;
 use http::HeaderMap;
 use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
 
-use crate::{
-    respond,
-    routes::{Doors, Mount},
-};
+use crate::doors::{Doors, Mount};
 
 /// Who is shown an agent's extended card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +55,7 @@ pub(crate) fn request(
     operation: Operation,
 ) -> Result<Operation, Error> {
     let Some(hosted) = doors.engine.agents().get(mount.agent) else { return Ok(operation) };
-    if dialect == Dialect::V1 {
+    if dialect.insists_on_extensions() {
         extensions::check(&mount.door.extensions, headers, &operation)?;
     }
     match &operation {
@@ -100,8 +97,7 @@ fn extended_card(mount: &Mount<'_>) -> Result<(), Error> {
         }
         ExtendedCard::Protected => {
             let text = "the extended card wants a credential, and none can be checked here yet";
-            let error = Error::new(ErrorKind::Unauthenticated, text);
-            Err(error.with(respond::CHALLENGE, mount.door.challenge()))
+            Err(mount.door.wants_credential(text))
         }
     }
 }
@@ -130,7 +126,7 @@ fn as_house_wants(mount: &Mount<'_>, dialect: Dialect, mut operation: Operation)
         // Nobody could ask later what became of it.
         req.return_immediately = false;
     }
-    if mount.profile.manners.whole_history && dialect == Dialect::Draft {
+    if mount.profile.manners.whole_history && !dialect.shows_history_unasked() {
         let length = match &mut operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => &mut req.history_length,
             Operation::GetTask(req) => &mut req.history_length,

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Frame};
-use protocol::{Error, ErrorKind, ErrorTable, error::in_short};
+use protocol::{Dialect, Error, ErrorKind, ErrorTable, error::in_short};
 use tokio::time::Instant;
 
 /// How long the next piece of a body may take.
@@ -15,8 +15,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes a second that a body has to come at behind that: one that dribbles holds what it has sent.
 const LEAST_RATE: u64 = 16 << 10;
 
-/// JSON, or nothing said about it. A2A 1.0.0 has one error for a body and a part of a type that nobody takes.
-pub(crate) fn check_media_type(headers: &HeaderMap, errors: ErrorTable) -> Result<(), Error> {
+/// JSON, or nothing said about it.
+pub(crate) fn check_media_type(
+    headers: &HeaderMap,
+    dialect: Dialect,
+    errors: ErrorTable,
+) -> Result<(), Error> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json")
@@ -26,7 +30,12 @@ pub(crate) fn check_media_type(headers: &HeaderMap, errors: ErrorTable) -> Resul
     }
     let shown = in_short(essence);
     let text = format!("Content-Type {shown:?} is not served here; send application/json");
-    Err(Error::new(errors.unsupported_media_type(), text))
+    let kind = match (dialect, errors) {
+        // As the kit for 1.0.0 reads it: there is one error for bodies and for parts of a type that nobody takes.
+        (Dialect::V1, ErrorTable::V1_0_0) => ErrorKind::ContentTypeNotSupported,
+        _ => ErrorKind::UnsupportedMediaType,
+    };
+    Err(Error::new(kind, text))
 }
 
 /// Bodies are taken as they are: nothing is unpacked here.

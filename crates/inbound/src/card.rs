@@ -15,8 +15,8 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     admit::ExtendedCard,
     bindings::grpc::reach::Reach,
+    doors::Door,
     respond,
-    routes::Door,
     version::{Spoken, Version},
 };
 
@@ -167,6 +167,11 @@ impl Shown<'_> {
             }
         }
         let requirement = |name: &String| SecurityRequirement { schemes: vec![(name.clone(), Vec::new())] };
+        let mut requirements: Vec<_> = door.security.iter().map(|(name, _)| requirement(name)).collect();
+        if door.anonymous && !requirements.is_empty() {
+            // One alternative is to bring nothing.
+            requirements.push(SecurityRequirement { schemes: Vec::new() });
+        }
         AgentCard {
             name: hosted.name.clone(),
             description: hosted.description.clone(),
@@ -181,7 +186,7 @@ impl Shown<'_> {
                 extended_card: Some(door.extended_card != ExtendedCard::Off && !door.profile.send_only),
                 extensions: door.extensions.clone(),
             },
-            security_requirements: door.security.iter().map(|(name, _)| requirement(name)).collect(),
+            security_requirements: requirements,
             security_schemes: door.security.clone(),
             default_input_modes: modes(&hosted.input_modes),
             default_output_modes: modes(&hosted.output_modes),

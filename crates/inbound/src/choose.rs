@@ -99,12 +99,8 @@ impl Asked<'_> {
             Version::Named(named) if !self.spoken.speaks(*named) => {
                 Err(self.not_spoken(Dialect::V1, "of this request"))
             }
-            Version::Named(Dialect::V1) if !of_v1 => {
-                Err(self.not_spoken(Dialect::V1, "1.0 for a path of 0.3"))
-            }
-            Version::Named(named) if of_v1 && *named != Dialect::V1 => {
-                Err(self.not_spoken(Dialect::V1, "0.x for a path of 1.0"))
-            }
+            Version::Named(Dialect::V1) if !of_v1 => Err(elsewhere("1.0", "0.3")),
+            Version::Named(named) if of_v1 && *named != Dialect::V1 => Err(elsewhere("0.x", "1.0")),
             Version::Absent if of_v1 && !self.spoken.lenient_version => {
                 Err(self.not_spoken(Dialect::V1, "without a value"))
             }
@@ -116,6 +112,15 @@ impl Asked<'_> {
     fn not_spoken(self, dialect: Dialect, asked: &str) -> Refused {
         Refused { dialect, error: self.spoken.refuse(asked) }
     }
+}
+
+/// The refusal of a version that is spoken here, but not at this path or by this service.
+fn elsewhere(asked: &str, here: &'static str) -> Refused {
+    let text = format!(
+        "A2A-Version {asked} is not supported at an address of {here}; name {here}, or call the address that the card has for {asked}"
+    );
+    let error = Error::new(ErrorKind::VersionNotSupported, text).with("supportedVersions", here);
+    Refused { dialect: Dialect::V1, error }
 }
 
 fn unknown(dialect: Dialect, method: &str) -> Refused {

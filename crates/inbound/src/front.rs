@@ -18,9 +18,10 @@ use http::Method;
 
 use crate::{
     bindings::{grpc, jsonrpc, rest},
+    doors::{Doors, Options},
     origin::Peer,
     ready::Ready,
-    routes::{self, Doors, Options},
+    routes,
 };
 
 /// Everything a server answers. Cheap to clone.

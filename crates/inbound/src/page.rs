@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, header};
 use protocol::{Dialect, Message, Operation, Part, Role, SendMessage, TaskId, json::write::Writer, rest};
 use sha2::{Digest as _, Sha256};
 
-use crate::{respond, routes::Door, version::Spoken};
+use crate::{doors::Door, respond, version::Spoken};
 
 /// What there is to tell.
 pub(crate) struct Facts<'a> {

@@ -6,8 +6,8 @@ use http::request::Parts;
 use protocol::{Dialect, Error, Operation, Reply};
 
 use crate::{
-    respond,
-    routes::{self, Doors, Mount},
+    doors::{Doors, Mount},
+    respond, routes,
 };
 
 /// The answer to an operation that [`admit`](crate::admit) has let through, or what the caller is told instead. What
@@ -24,6 +24,6 @@ pub(crate) async fn perform(
         let shown = routes::shown(doors, mount.agent, &head.uri, &head.headers, &head.extensions)?;
         return Ok(Answer::Reply(Reply::Card(Box::new(shown.extended()))));
     }
-    let call = mount.call(dialect, &head.headers);
+    let call = mount.call(dialect, &head.headers)?;
     doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
 }

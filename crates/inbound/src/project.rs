@@ -1,19 +1,21 @@
 //! What a profile makes of an answer: the task is what it is, the house shows it in its own way.
 
 use engine::task::is_after_panic;
-use protocol::{Error, ErrorKind, Message, Part, Reply, Role, Task, TaskState};
+use protocol::{Dialect, Error, ErrorKind, Message, Part, Reply, Role, Task, TaskState};
 
 use crate::profile::{FailedReply, Profile, ReplyForm};
 
 /// The answer to a send as the house gives it.
-pub(crate) fn reply(profile: &Profile, reply: Reply) -> Result<Reply, Error> {
+pub(crate) fn reply(profile: &Profile, dialect: Dialect, reply: Reply) -> Result<Reply, Error> {
     let Reply::SentTask(task) = reply else { return Ok(reply) };
     if is_error(profile.failed_reply, &task) {
         let said = task.status.message.as_ref().map(Message::text).unwrap_or_default();
         let text = format!("the run of task {} failed: {said}", task.id);
         return Err(Error::new(ErrorKind::Internal, text).with("taskId", &task.id));
     }
-    let as_message = profile.reply == ReplyForm::Message && task.status.state == TaskState::Completed;
+    let as_message = profile.reply == ReplyForm::Message
+        && dialect.has_bare_messages()
+        && task.status.state == TaskState::Completed;
     Ok(if as_message { Reply::SentMessage(message(task)) } else { Reply::SentTask(task) })
 }
 

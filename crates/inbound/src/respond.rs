@@ -1,4 +1,4 @@
-//! The only place where an error becomes an answer.
+//! Answers over JSON-RPC and HTTP+JSON: the one place where an error becomes one of theirs.
 
 use std::borrow::Cow;
 
@@ -84,7 +84,12 @@ impl Reader<'_> {
                 writer.finish()
             }
         };
-        self.label(bytes_of(envelope.media_type(), body))
+        let mut response = self.label(bytes_of(envelope.media_type(), body));
+        if let Reply::Card(_) = reply {
+            // Only an extended card is an answer to a call, and it may be for this caller alone.
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
+        }
+        response
     }
 
     /// Says on an answer which dialect and style it is in.
@@ -102,6 +107,11 @@ pub(crate) fn explain(error: engine::Error, request_id: u64) -> Error {
     match error {
         engine::Error::Refused(error) => {
             tracing::debug!(kind = ?error.kind, reason = error.message, "refused");
+            error
+        }
+        engine::Error::Later(error) => {
+            let request_id = format!("{request_id:016x}");
+            tracing::warn!(request_id, reason = error.message, "not now");
             error
         }
         engine::Error::Unavailable(reason) => {
@@ -127,7 +137,7 @@ pub(crate) fn answer(
 ) -> Response {
     match answered {
         Answer::Reply(reply) => {
-            let response = match project::reply(reader.profile, reply) {
+            let response = match project::reply(reader.profile, reader.dialect, reply) {
                 Ok(reply) => reader.reply(&reply),
                 Err(error) => {
                     line.refused(&error);
@@ -169,7 +179,6 @@ pub(crate) fn advise(response: &mut Response, error: &Error) {
     if unauthenticated {
         let fact = error.facts.iter().find(|fact| fact.0 == CHALLENGE);
         let challenge = fact.and_then(|fact| HeaderValue::from_str(&fact.1).ok());
-        let challenge = challenge.filter(|challenge| !challenge.is_empty());
         headers.insert(header::WWW_AUTHENTICATE, challenge.unwrap_or(HeaderValue::from_static("Bearer")));
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn respond(
 /// Refuses a call in a stream of one event, where that is all its reader understands. What HTTP has a status for is
 /// refused with that as always, and 1.0 has a rule of its own.
 pub(crate) fn refuse(reader: &Reader<'_>, error: &Error, now: Timestamp) -> Response {
-    if reader.dialect == Dialect::V1 || error.kind.row().rpc_http != 200 {
+    if reader.dialect.reads_plain_refusals() || error.kind.row().rpc_http != 200 {
         return respond::refuse(reader, error, now);
     }
     reader.label(stream_of(Body::from(error_event(&reader.envelope, reader.dialect, error, now))))

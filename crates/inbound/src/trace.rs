@@ -6,10 +6,9 @@
 
 use std::time::Instant;
 
-use axum::response::Response;
 use engine::{Agents, Answer, log::Kind};
 use protocol::{
-    Dialect, Error, ErrorKind, Event, Operation, Reply, Task, TaskState,
+    Dialect, Error, Event, Operation, Reply, Task,
     dialect::{MethodFamily, of_method, v03},
 };
 
@@ -118,21 +117,11 @@ impl Line {
         facts.write();
     }
 
-    /// Writes the line of a call whose answer is plain text.
-    pub(crate) fn end_text(mut self, response: Response) -> Response {
-        let Some(mut facts) = self.0.take() else { return response };
-        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-        facts.method = "text".into();
-        facts.task = header("a2ad-task").map(str::to_owned);
-        let state = header("a2ad-state");
-        facts.state = TaskState::ALL.map(v03::task::state_name).into_iter().find(|name| Some(*name) == state);
-        if !response.status().is_success() {
-            let same = |kind: &ErrorKind| kind.row().http == response.status().as_u16();
-            facts.error = ErrorKind::ALL.into_iter().find(same).map(|kind| kind.row().reason);
-        }
+    /// Writes the line of a call in plain text, which is of no dialect.
+    pub(crate) fn end_text(mut self) {
+        let Some(mut facts) = self.0.take() else { return };
         facts.dialect = "text";
         facts.write();
-        response
     }
 }
 

@@ -38,8 +38,8 @@ impl Spoken {
 
     /// The versions clients may name.
     pub(crate) fn versions(self) -> Vec<&'static str> {
-        let all = [(self.v1, "1.0"), (self.v03, "0.3"), (self.draft, "0.1")];
-        all.into_iter().filter(|row| row.0).map(|row| row.1).collect()
+        let all = [Dialect::V1, Dialect::V03, Dialect::Draft].into_iter();
+        all.filter(|dialect| self.speaks(*dialect)).map(Dialect::version).collect()
     }
 
     /// The refusal of what is not spoken here.
@@ -66,15 +66,10 @@ impl Version {
     pub(crate) fn of(headers: &HeaderMap, uri: &Uri) -> Self {
         let header = headers.get(NAME).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let Some(asked) = header.or_else(|| query(uri)) else { return Self::Absent };
-        let asked = asked.trim();
-        let mut numbers = asked.split('.');
-        match (numbers.next(), numbers.next()) {
-            (Some(""), None) => Self::Absent,
-            (Some("1"), None | Some("0")) => Self::Named(Dialect::V1),
-            (Some("0"), Some("2" | "3")) => Self::Named(Dialect::V03),
-            (Some("0"), Some("0" | "1")) => Self::Named(Dialect::Draft),
-            // It is said again in the refusal, which is one sentence.
-            _ => Self::Unknown(in_short(asked)),
+        match asked.trim() {
+            "" => Self::Absent,
+            // What nobody knows is said again in the refusal, which is one sentence.
+            asked => Dialect::of_version(asked).map_or_else(|| Self::Unknown(in_short(asked)), Self::Named),
         }
     }
 }

@@ -66,6 +66,53 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| dialect.number() == number)
     }
 
+    /// The dialect of a version as headers and cards name it, over JSON-RPC. Patch numbers take no part.
+    pub fn of_version(version: &str) -> Option<Self> {
+        let mut numbers = version.split('.');
+        match (numbers.next(), numbers.next()) {
+            (Some("1"), None | Some("0")) => Some(Self::V1),
+            (Some("0"), Some("2" | "3")) => Some(Self::V03),
+            (Some("0"), Some("0" | "1")) => Some(Self::Draft),
+            _ => None,
+        }
+    }
+
+    /// The version that headers and cards name it by.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::Draft => draft::VERSION,
+            Self::V03 | Self::V03Proto => v03::VERSION,
+            Self::V1 => v1::VERSION,
+        }
+    }
+
+    /// The header that names extensions, in requests and answers.
+    pub fn extensions_header(self) -> Option<&'static str> {
+        match self {
+            Self::Draft => None,
+            Self::V03 | Self::V03Proto => Some("x-a2a-extensions"),
+            Self::V1 => Some("a2a-extensions"),
+        }
+    }
+
+    /// What HTTP+JSON calls its bodies.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Draft | Self::V03 | Self::V03Proto => "application/json",
+            Self::V1 => "application/a2a+json",
+        }
+    }
+
+    /// A client that does not speak an extension that is required is refused.
+    pub fn insists_on_extensions(self) -> bool {
+        self == Self::V1
+    }
+
+    /// Who asks for a stream reads a refusal that is none.
+    pub fn reads_plain_refusals(self) -> bool {
+        self == Self::V1
+    }
+
     /// Clients choose the ids of their tasks: one that is not known begins a task.
     pub fn clients_name_tasks(self) -> bool {
         self == Self::Draft

@@ -107,17 +107,6 @@ pub enum ErrorTable {
     V1_0_1,
 }
 
-impl ErrorTable {
-    /// The error for a body of a type that is not served: 1.0.0 has the one for parts of such a type, 1.0.1 leaves it to
-    /// HTTP.
-    pub fn unsupported_media_type(self) -> ErrorKind {
-        match self {
-            Self::V1_0_0 => ErrorKind::ContentTypeNotSupported,
-            Self::V1_0_1 => ErrorKind::UnsupportedMediaType,
-        }
-    }
-}
-
 impl Row {
     /// HTTP status of the REST binding.
     pub fn http_of(&self, table: ErrorTable) -> u16 {

@@ -29,7 +29,7 @@ mod generated {
 
 pub use status::{decode_status, encode_status, kind_of_code};
 
-use crate::{Dialect, Error, ErrorKind, Event, Operation, OperationKind, Reply, Violation};
+use crate::{Dialect, Error, ErrorKind, ErrorTable, Event, Operation, OperationKind, Reply, Violation};
 
 /// The descriptors of both services and of what they import, for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!("grpc/generated/descriptors.bin");
@@ -72,6 +72,19 @@ impl Service {
         }
     }
 
+    /// The service that speaks a dialect.
+    pub fn of(dialect: Dialect) -> Option<Self> {
+        Self::ALL.into_iter().find(|service| service.dialect() == dialect)
+    }
+
+    /// The table its clients tell errors apart by: those of 0.3 by the statuses of their time, which are 1.0.0's.
+    pub fn errors(self, asked: ErrorTable) -> ErrorTable {
+        match self {
+            Self::V1 => asked,
+            Self::V03 => ErrorTable::V1_0_0,
+        }
+    }
+
     /// The generation it speaks.
     pub const fn dialect(self) -> Dialect {
         match self {
@@ -111,6 +124,14 @@ impl Service {
                 operation.check_names(|field| v03::operation::field(kind, field))?;
                 Ok(operation)
             }
+        }
+    }
+
+    /// The tenant a request names, though the rest of it may not be right.
+    pub fn tenant(self, kind: OperationKind, body: &[u8]) -> Option<&str> {
+        match self {
+            Self::V1 => v1::operation::tenant(kind, body),
+            Self::V03 => None,
         }
     }
 

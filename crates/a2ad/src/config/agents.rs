@@ -12,21 +12,6 @@ use super::{
     tree::Item,
 };
 
-/// Paths below `/a2a` that are no agents.
-const RESERVED: [&str; 11] = [
-    "rpc",
-    "tasks",
-    "v1",
-    "mcp",
-    "run",
-    "_process-task",
-    "approvals",
-    "message:send",
-    "message:stream",
-    "extendedAgentCard",
-    ".well-known",
-];
-
 /// The agent of all skills when the file names none.
 const MAIN: &str = "main";
 
@@ -136,10 +121,10 @@ fn builtin(name: &'static str, kept: Retention) -> AgentConfig {
 }
 
 fn skills(section: &Section<'_>) -> Vec<SkillConfig> {
-    section.names().filter_map(|id| skill(section, id)).collect()
+    section.names().map(|id| skill(section, id)).collect()
 }
 
-fn skill(skills: &Section<'_>, id: &str) -> Option<SkillConfig> {
+fn skill(skills: &Section<'_>, id: &str) -> SkillConfig {
     check_name(skills, id);
     let section = skills.open(id);
     if !section.has("builtin") {
@@ -150,12 +135,14 @@ fn skill(skills: &Section<'_>, id: &str) -> Option<SkillConfig> {
     let builtin = section.get("builtin", |item| item.one_of(&builtins));
     let (description, tags, examples) =
         (section.get("description", text), section.each("tags", text), section.each("examples", text));
-    Some(SkillConfig { id: id.into(), builtin: builtin?, description, tags, examples })
+    // One that is wrong has been told. The skill is there all the same: nothing else is wrong because of that.
+    let builtin = builtin.unwrap_or(outbound::agents::BUILTIN[0]);
+    SkillConfig { id: id.into(), builtin, description, tags, examples }
 }
 
 fn agent(agents: &Section<'_>, id: &str, skills: &[SkillConfig], kept: Retention) -> AgentConfig {
     check_name(agents, id);
-    if RESERVED.contains(&id) {
+    if inbound::is_own_path(id) {
         agents.wrong(id, format!("{id:?} is a path of its own below /a2a; choose another name"));
     }
     let section = agents.open(id);
@@ -253,7 +240,7 @@ fn text(item: &Item) -> Read<String> {
 fn check_name(section: &Section<'_>, id: &str) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let long = id.is_empty() || id.len() > 64;
-    if (long || !id.bytes().all(plain)) && !RESERVED.contains(&id) {
+    if (long || !id.bytes().all(plain)) && !inbound::is_own_path(id) {
         section.wrong(id, "expected a name of 1 to 64 letters, digits, '-', '_', '.' or '~'");
     }
 }

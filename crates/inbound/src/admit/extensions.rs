@@ -4,11 +4,6 @@ use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use protocol::{Dialect, Error, ErrorKind, Operation, model::AgentExtension};
 
-/// The header of 1.0, in requests and answers.
-const NAME: HeaderName = HeaderName::from_static("a2a-extensions");
-/// The header of 0.3.
-const OLD_NAME: HeaderName = HeaderName::from_static("x-a2a-extensions");
-
 /// Refuses a client that does not speak what the agent insists on. The extended card is for those who are still
 /// finding that out.
 pub(super) fn check(
@@ -59,20 +54,17 @@ pub(crate) fn activated(
     if declared.is_empty() {
         return None;
     }
-    let name = match dialect {
-        Dialect::Draft => return None,
-        Dialect::V03 | Dialect::V03Proto => OLD_NAME,
-        Dialect::V1 => NAME,
-    };
+    let name = HeaderName::from_static(dialect.extensions_header()?);
     let uris = declared.iter().map(|extension| extension.uri.as_str());
     let active: Vec<&str> = uris.filter(|uri| requested(headers).any(|asked| asked == *uri)).collect();
     let value = HeaderValue::from_str(&active.join(", ")).ok()?;
     (!active.is_empty()).then_some((name, value))
 }
 
-/// What a client asks for, under either name, in one header or several.
+/// What a client asks for, under the name of any generation, in one header or several.
 fn requested(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let values = [NAME, OLD_NAME].into_iter().flat_map(|name| headers.get_all(name));
+    let names = [Dialect::V1, Dialect::V03].into_iter().filter_map(Dialect::extensions_header);
+    let values = names.flat_map(|name| headers.get_all(name));
     values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).map(str::trim)
 }
 

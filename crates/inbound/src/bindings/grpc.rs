@@ -28,7 +28,7 @@ use protocol::{
 use tower::{Service as _, ServiceExt as _, util::BoxCloneSyncService};
 
 use self::status::{Refusal, Teller};
-use crate::routes::Doors;
+use crate::doors::Doors;
 
 /// Every content type of gRPC begins with this.
 const CONTENT_TYPE: &[u8] = b"application/grpc";

@@ -11,9 +11,9 @@ use crate::{
     admit::{self, extensions},
     auth, body,
     choose::{Asked, Choice, Refused},
+    doors::{Doors, Mount},
     perform::perform,
     respond::{self, Envelope, Reader},
-    routes::{Doors, Mount},
     sse,
     trace::Line,
     version::Version,
@@ -29,7 +29,7 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     let mut reader =
         Reader { envelope: Envelope::Rpc(Id::null()), dialect: asked.fallback(), profile: mount.profile };
     let answered = async {
-        body::check_media_type(&head.headers, doors.errors)?;
+        body::check_media_type(&head.headers, reader.dialect, doors.errors)?;
         body::check_encoding(&head.headers)?;
         let bytes = body::read(incoming, doors.max_body_bytes).await?;
         let request = jsonrpc::decode(&bytes).map_err(|refusal| {

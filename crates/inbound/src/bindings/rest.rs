@@ -15,15 +15,15 @@ use protocol::{
     rest::{self, Address, Place},
 };
 
-pub(crate) use find::{Found, find};
+pub(crate) use find::{Found, TAKEN, find};
 
 use crate::{
     admit::{self, extensions},
     auth, body,
     choose::{Asked, Refused},
+    doors::{Doors, Mount},
     perform::perform,
     respond::{self, Envelope, Reader},
-    routes::{Doors, Mount},
     trace::Line,
     version::Version,
 };
@@ -48,10 +48,8 @@ pub(crate) async fn handle(
 ) -> Response {
     let version = Version::of(&head.headers, &head.uri);
     let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
-    let envelope = Envelope::Http {
-        media_type: media_type(place.dialect, doors.errors, &head.headers),
-        errors: doors.errors,
-    };
+    let media_type = media_type(place.dialect, doors.errors, &head.headers);
+    let envelope = Envelope::Http { media_type, errors: doors.errors };
     let mut reader = Reader { envelope, dialect: place.dialect, profile: mount.profile };
     let Some(kind) = place.operation(head.method.as_str()) else {
         return nothing_to_do(doors, &reader, place, &head.method);
@@ -65,7 +63,7 @@ pub(crate) async fn handle(
             reader.dialect = told_in;
             error
         })?;
-        let body = read(doors, kind, head, incoming).await?;
+        let body = read(doors, place.dialect, kind, head, incoming).await?;
         mount.check()?;
         admit::operation(doors, &mount, kind)?;
         let operation = decode(kind, place, head.uri.query(), &body)?;
@@ -110,12 +108,18 @@ fn nothing_to_do(doors: &Doors, reader: &Reader<'_>, place: &Place<'_>, verb: &M
 }
 
 /// The body where there is one to be read; empty where the path says it all.
-async fn read(doors: &Doors, kind: OperationKind, head: &Parts, incoming: Body) -> Result<Bytes, Error> {
+async fn read(
+    doors: &Doors,
+    dialect: Dialect,
+    kind: OperationKind,
+    head: &Parts,
+    incoming: Body,
+) -> Result<Bytes, Error> {
     let optional = matches!(kind, OperationKind::CancelTask | OperationKind::SubscribeToTask);
     if head.method != Method::POST || optional && incoming.is_end_stream() {
         return Ok(Bytes::new());
     }
-    body::check_media_type(&head.headers, doors.errors)?;
+    body::check_media_type(&head.headers, dialect, doors.errors)?;
     body::check_encoding(&head.headers)?;
     let bytes = body::read(incoming, doors.max_body_bytes).await?;
     if bytes.is_empty() && !optional {
@@ -134,23 +138,33 @@ fn decode(
     place.dialect.decode_request(kind, &address, rest::document(body)?)
 }
 
-/// What an answer is called: 1.0.1 has a name of its own for it, unless the client speaks of plain JSON; in 1.0.0 it is
+/// What is around an answer to a request that speaks of a media type of this binding's own, whatever its path.
+pub(crate) fn envelope_of(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> Option<Envelope> {
+    let media_type = dialect.media_type();
+    let said = [header::ACCEPT, header::CONTENT_TYPE].iter().any(|name| names(headers, name, media_type));
+    (said && media_type != respond::JSON).then_some(Envelope::Http { media_type, errors })
+}
+
+/// What an answer is called. 1.0.1 has a name of its own for it, unless the client speaks of plain JSON; in 1.0.0 it is
 /// plain JSON, unless the client asks for the other.
 fn media_type(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> &'static str {
-    const OWN: &str = "application/a2a+json";
-    if dialect != Dialect::V1 {
-        return respond::JSON;
-    }
-    let names = |name, media_type: &str| {
-        let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-        let mut said = values.flat_map(|value| value.split(','));
-        said.any(|said| said.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media_type))
-    };
-    if names(header::ACCEPT, OWN) {
-        return OWN;
+    let own = dialect.media_type();
+    if own == respond::JSON || names(headers, &header::ACCEPT, own) {
+        return own;
     }
     let plain = errors == ErrorTable::V1_0_0
-        || names(header::ACCEPT, respond::JSON)
-        || names(header::CONTENT_TYPE, respond::JSON);
-    if plain { respond::JSON } else { OWN }
+        || names(headers, &header::ACCEPT, respond::JSON)
+        || names(headers, &header::CONTENT_TYPE, respond::JSON);
+    if plain { respond::JSON } else { own }
+}
+
+/// Whether a header names a media type, other than to say that it is not wanted.
+fn names(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> bool {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    let mut said = values.flat_map(|value| value.split(','));
+    said.any(|said| {
+        let mut words = said.split(';').map(str::trim);
+        let named = words.next().is_some_and(|word| word.eq_ignore_ascii_case(media_type));
+        named && !words.any(|word| word.eq_ignore_ascii_case("q=0"))
+    })
 }

@@ -2,7 +2,7 @@
 
 use axum::{body::Body, response::Response};
 use engine::Answer;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     Content, Dialect, Error, ErrorKind, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskState,
     dialect::{v1, v03},
@@ -10,32 +10,41 @@ use protocol::{
 };
 
 use crate::{
-    admit, body, respond,
-    routes::{Doors, Mount},
+    admit, body,
+    doors::{Doors, Mount},
+    respond,
+    trace::Line,
 };
 
+/// Whether a request is a text and nothing else.
+pub(crate) fn is_meant(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/plain")
+}
+
 /// Answers one text.
-pub(crate) async fn handle(
-    doors: &Doors,
-    mount: Mount<'_>,
-    req: axum::extract::Request,
-    request_id: u64,
-) -> Response {
+pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::Request) -> Response {
+    let request_id = fastrand::u64(..);
+    let mut line = Line::begin(doors.engine.agents(), mount.agent, request_id);
+    line.called("text");
+    let (head, incoming) = req.into_parts();
     let answered = async {
         mount.check()?;
-        let (head, incoming) = req.into_parts();
         body::check_encoding(&head.headers)?;
         let bytes = body::read(incoming, doors.max_body_bytes).await?;
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
         // Without an id, so that only its key tells a repetition.
         let message = Message::new("", Role::User, vec![Part::text(text)]);
-        let call = mount.call(Dialect::V1, &head.headers);
+        let call = mount.call(Dialect::V1, &head.headers)?;
         let operation = Operation::SendMessage(SendMessage::new(message));
         let operation = admit::request(doors, &mount, Dialect::V1, &head.headers, operation)?;
         doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
     };
-    match answered.await {
+    let answered = answered.await;
+    line.answered(&answered);
+    line.end_text();
+    match answered {
         Ok(answer) => answer_with(answer),
         Err(error) => refuse(doors, &error),
     }

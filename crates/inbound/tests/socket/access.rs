@@ -110,6 +110,12 @@ async fn an_agent_that_wants_a_credential_says_so_and_runs_nothing() {
             assert!(card.contains(member), "{member} in {card}");
         }
     }
+    // Where a credential is welcome and nobody has to bring one, that is one of the alternatives.
+    let schemes = vec![("ApiKey".to_owned(), key())];
+    let welcome = with(Door { security: schemes, ..Door::default() }).await;
+    let card = welcome.get("/a2a/approver/.well-known/agent-card.json").await.body;
+    assert!(card.contains(r#""securityRequirements":[{"schemes":{"ApiKey":{}}},{}]"#), "{card}");
+    assert!(card.contains(r#""security":[{"ApiKey":[]},{}]"#), "{card}");
     // An agent that is open asks for nothing.
     let open = server.get("/a2a/echo/.well-known/agent-card.json").await.body;
     assert!(!open.contains("securitySchemes") && !open.contains("securityRequirements"), "{open}");
@@ -122,6 +128,12 @@ async fn the_challenge_names_a_scheme_the_agent_has() {
     let refused = client.say(Words::new("hi")).await;
     let wanted = refused.header("www-authenticate").unwrap();
     assert!(!wanted.to_lowercase().starts_with("bearer"), "it takes no such thing: {wanted}");
+    assert!(refused.body.contains(r#""challenge":"ApiKey name=\"X-Api-Key\"""#), "{}", refused.body);
+    // Where the card names none, there is nothing to name.
+    let server = with(closed(Vec::new())).await;
+    let client = Client { server: &server, path: "/a2a/approver", tongue: Tongue::V1 };
+    let refused = client.say(Words::new("hi")).await;
+    assert!(!refused.body.contains("challenge"), "{}", refused.body);
 }
 
 /// The generation of a refusal is that of the question, also where only the method tells it.

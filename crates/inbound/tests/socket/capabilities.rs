@@ -102,6 +102,47 @@ async fn an_extended_card_is_shown_to_everybody_to_nobody_or_to_those_who_are_kn
     }
 }
 
+/// Clients of 0.2.1 to 0.2.6 have no method for it: they get it beside the endpoint, or below it.
+#[tokio::test]
+async fn an_extended_card_is_where_clients_of_0_2_look() {
+    const BELOW: &str = "/a2a/slow-writer/agent/authenticatedExtendedCard";
+    for (shown, status) in [
+        (ExtendedCard::Off, 404),
+        (ExtendedCard::Missing, 404),
+        (ExtendedCard::Protected, 401),
+        (ExtendedCard::Open, 200),
+    ] {
+        let server = with(Door { extended_card: shown, ..Door::default() }).await;
+        let answer = server.get(BELOW).await;
+        assert_eq!((answer.status, answer.header("content-type")), (status, Some("application/json")));
+        assert_eq!(answer.header("www-authenticate").is_some(), status == 401, "{shown:?}");
+        if status == 200 {
+            let card = &answer.body;
+            assert!(card.contains(r#""url":"http://example.test/a2a/slow-writer""#), "{card}");
+            assert!(card.contains(r#""supportsAuthenticatedExtendedCard":true"#), "{card}");
+            assert!(!card.contains("supportedInterfaces") && !card.contains("jsonrpc"), "{card}");
+            // What one caller is shown is not for everybody's cache.
+            assert_eq!(answer.header("cache-control"), Some("private"));
+        } else {
+            assert!(answer.body.starts_with(r#"{"code":-32"#), "{}", answer.body);
+        }
+    }
+    let mut setup = Setup::default();
+    let open = Door { extended_card: ExtendedCard::Open, ..Door::default() };
+    setup.doors.agents.insert("echo".into(), open.clone());
+    let server = setup.open().await;
+    for path in ["/agent/authenticatedExtendedCard", "/a2a/agent/authenticatedExtendedCard"] {
+        let card = server.get(path).await;
+        assert_eq!(card.status, 200, "{path}");
+        assert!(card.body.contains(r#""name":"Echo""#), "{}", card.body);
+    }
+    assert_eq!(server.get("/a2a/nobody/agent/authenticatedExtendedCard").await.status, 404);
+    // Where that generation is not spoken there is none.
+    let mut setup = Setup::with(|doors| doors.spoken.v03 = false);
+    setup.doors.agents.insert("echo".into(), open);
+    assert_eq!(setup.open().await.get("/agent/authenticatedExtendedCard").await.status, 404);
+}
+
 #[tokio::test]
 async fn some_skills_are_on_the_extended_card_only() {
     let hidden = vec!["currency".to_owned(), "echo".to_owned()];

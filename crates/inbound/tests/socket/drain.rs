@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use engine::{Answer as EngineAnswer, Call, Scope};
+use protocol::{ListTasks, Operation, Reply};
+
 use crate::common::{Server, member, request, said, within};
 
 async fn hold(server: &Server) -> String {
@@ -29,7 +32,18 @@ async fn streams_end_with_a_word_when_to_come_back() {
     assert_eq!(wire.event().await, None);
     assert_eq!(wire.closed().await, "");
     assert_eq!(idle.closed().await, "");
+    // It is told which task goes on without it.
     let answer = waiting.answer().await;
+    let page = server
+        .engine
+        .call(Call::new(Scope::anonymous("default", "echo")), Operation::ListTasks(ListTasks::default()));
+    let Ok(EngineAnswer::Reply(Reply::Tasks(page))) = within(page).await else { panic!("no list") };
+    assert!(
+        page.tasks.iter().any(|task| answer.body.contains(&format!(r#""taskId":"{}""#, task.id))),
+        "{}",
+        answer.body
+    );
+    assert!(answer.body.contains("goes on, get it later"), "{}", answer.body);
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     assert!(
         answer.body.contains(r#""code":-32000"#) && answer.body.contains("UNAVAILABLE"),

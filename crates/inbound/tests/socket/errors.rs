@@ -286,3 +286,19 @@ async fn a_key_that_was_used_for_another_message() {
     let reused = send("two").await;
     assert_eq!((reused.status, mask(&reused.body)), (200, expected));
 }
+
+#[tokio::test]
+async fn a_key_that_is_not_text() {
+    let server = Server::open().await;
+    let body = request("SendMessage", &said("one", ""));
+    let expected = invalid(-32602, "1", "Idempotency-Key", "expected text in UTF-8, 1 to 255 bytes");
+    for key in [b"once\xff".as_slice(), b"\xc3".as_slice()] {
+        let mut wire = server.connect().await;
+        let head = format!("a2a-version: 1.0\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        wire.write(&[b"POST / HTTP/1.1\r\nidempotency-key: ", key, b"\r\n", head.as_bytes()].concat()).await;
+        let answer = wire.answer().await;
+        assert_eq!((answer.status, answer.body.as_str()), (200, expected.as_str()));
+    }
+    let tasks = server.call("echo", "ListTasks", "{}").await.body;
+    assert!(tasks.contains(r#""totalSize":0"#), "{tasks}");
+}

@@ -3,6 +3,7 @@
 use crate::common::{Answer, Server, request};
 
 const NO_METHOD: &str = r#""error":{"code":-32601,"message":"Method not found","data":null}}"#;
+const NO_PATH: &str = "calls of JSON-RPC go to / or /a2a/{agent}, those of HTTP+JSON to /message:send";
 
 fn is_json_error(answer: &Answer, status: u16, what: &str) {
     assert_eq!((answer.status, answer.header("content-type")), (status, Some("application/json")), "{what}");
@@ -18,13 +19,24 @@ async fn a_path_that_is_not_served_is_told_where_to_go() {
     let server = Server::open().await;
     for path in ["/nowhere", "/a2a/echo/more", "//", "/.well-known/", "/%00"] {
         for method in ["GET", "POST", "PUT"] {
-            let answer = server.exchange(&format!("{method} {path} HTTP/1.1\r\na2a-version: 1.0"), "").await;
-            is_json_error(&answer, 404, path);
-            assert!(answer.body.contains("calls go to / or /a2a/{agent}"), "{}", answer.body);
+            for version in ["", "\r\na2a-version: 1.0"] {
+                let answer = server.exchange(&format!("{method} {path} HTTP/1.1{version}"), "").await;
+                is_json_error(&answer, 404, path);
+                assert!(answer.body.contains(NO_PATH), "{}", answer.body);
+            }
             // The generations before 1.0 have one text for it.
-            let answer = server.exchange(&format!("{method} {path} HTTP/1.1"), "").await;
+            let answer = server.exchange(&format!("{method} {path} HTTP/1.1\r\na2a-version: 0.1"), "").await;
             is_json_error(&answer, 404, path);
             assert!(answer.body.ends_with(NO_METHOD), "{}", answer.body);
+            // Who speaks of the media type of HTTP+JSON is answered in its form.
+            for header in ["accept", "content-type"] {
+                let head = format!("{method} {path} HTTP/1.1\r\n{header}: application/a2a+json");
+                let answer = server.exchange(&head, "").await;
+                let kind = answer.header("content-type");
+                assert_eq!((answer.status, kind), (404, Some("application/a2a+json")), "{path}");
+                let start = r#"{"error":{"code":404,"status":"UNIMPLEMENTED","message":"nothing is served"#;
+                assert!(answer.body.starts_with(start), "{}", answer.body);
+            }
         }
     }
 }
@@ -76,7 +88,7 @@ async fn a_wrong_method_is_told_which_are_right() {
     for (wrong, right) in cases {
         let answer = server.exchange(&format!("{wrong} HTTP/1.1"), "").await;
         is_json_error(&answer, 405, wrong);
-        assert!(answer.body.ends_with(NO_METHOD), "{}", answer.body);
+        assert!(answer.body.contains("calls are POST, everything else is GET"), "{}", answer.body);
         assert_eq!(
             answer.header("allow").map(|allow| allow.replace(' ', "")).as_deref(),
             Some(right),

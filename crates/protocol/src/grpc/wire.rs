@@ -34,6 +34,17 @@ impl<'a> Fields<'a> {
         self.0.is_empty()
     }
 
+    /// The bytes of the first field of this number.
+    pub(super) fn find_bytes(mut self, wanted: u32) -> Option<&'a [u8]> {
+        while !self.is_empty() {
+            match self.field().ok()? {
+                (number, Payload::Bytes(bytes)) if number == wanted => return Some(bytes),
+                _ => {}
+            }
+        }
+        None
+    }
+
     fn field(&mut self) -> Result<(u32, Payload<'a>), Malformed> {
         let (number, kind) = self.key()?;
         Ok((number, self.payload(kind, number)?))

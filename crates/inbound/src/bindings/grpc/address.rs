@@ -2,15 +2,15 @@
 //! its agents as in `default/echo`; the metadata `a2a-agent` is an agent, with its tenant or without.
 
 use http::{HeaderMap, HeaderName};
-use protocol::{Error, Operation, Violation};
+use protocol::{Error, Violation};
 
 use crate::auth::{self, DEFAULT_TENANT};
 
 const NAME: HeaderName = HeaderName::from_static("a2a-agent");
 
 /// The agent a call names, if it names one.
-pub(super) fn agent(headers: &HeaderMap, operation: &Operation) -> Result<Option<String>, Error> {
-    let in_body = match operation.tenant() {
+pub(super) fn agent(headers: &HeaderMap, tenant: Option<&str>) -> Result<Option<String>, Error> {
+    let in_body = match tenant {
         None => None,
         Some(whole) => {
             let (tenant, agent) = whole.split_once('/').unwrap_or((whole, ""));
@@ -51,15 +51,14 @@ fn known<'a>(tenant: &str, agent: &'a str) -> Result<Option<&'a str>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::{ErrorKind, GetExtendedCard};
+    use protocol::ErrorKind;
 
     fn named(tenant: &str, metadata: Option<&'static str>) -> Result<Option<String>, ErrorKind> {
         let mut headers = HeaderMap::new();
         if let Some(metadata) = metadata {
             headers.insert(NAME, metadata.parse().unwrap());
         }
-        let operation = Operation::GetExtendedCard(GetExtendedCard { tenant: Some(tenant.into()) });
-        agent(&headers, &operation).map_err(|error| error.kind)
+        agent(&headers, Some(tenant)).map_err(|error| error.kind)
     }
 
     #[test]

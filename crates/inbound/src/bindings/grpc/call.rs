@@ -4,7 +4,7 @@ use axum::{extract::Request, response::Response};
 use engine::Answer;
 use http::{HeaderMap, HeaderName, HeaderValue, request::Parts};
 use protocol::{
-    Dialect, Error, ErrorKind, Operation, OperationKind,
+    Error, ErrorKind, Operation, OperationKind,
     error::{Grpc, in_short},
     grpc::Service,
 };
@@ -19,9 +19,9 @@ use super::{
 use crate::{
     admit::{self, extensions},
     choose::Asked,
+    doors::{Doors, Mount},
     perform::perform,
     project, respond,
-    routes::{Doors, Mount},
     trace::Line,
     version::{Spoken, Version},
 };
@@ -65,16 +65,18 @@ pub(super) async fn handle(
         let (name, kind) = method?;
         line.called(name);
         spoken.allows(service.dialect()).map_err(|refused| {
-            if refused.dialect == Dialect::V1 {
-                teller.service = Service::V1;
-            }
+            teller.service = Service::of(refused.dialect).unwrap_or(service);
             refused.error
         })?;
         check_encoding(&head.headers)?;
         let reading = async {
             let bytes = message::read(incoming, doors.max_body_bytes).await?;
-            let operation = service.decode_operation(kind, &bytes)?;
-            let agent = address::agent(&head.headers, &operation)?;
+            let operation = service.decode_operation(kind, &bytes);
+            let tenant = match &operation {
+                Ok(operation) => operation.tenant(),
+                Err(_) => service.tenant(kind, &bytes),
+            };
+            let agent = address::agent(&head.headers, tenant)?;
             Ok::<_, Refusal>(Wanted { kind, operation, agent, deadline })
         };
         deadline.within(reading).await
@@ -92,7 +94,8 @@ pub(super) async fn handle(
 /// What was asked for, and of whom.
 struct Wanted {
     kind: OperationKind,
-    operation: Operation,
+    /// What is wrong with it is told to those who may ask.
+    operation: Result<Operation, Error>,
     agent: Option<String>,
     deadline: Deadline,
 }
@@ -109,11 +112,13 @@ async fn answer(
     let mount = agent.as_deref().map_or_else(|| doors.root(), |agent| doors.own(agent));
     let dialect = teller.service.dialect();
     line.to(doors.engine.agents(), mount.agent);
-    line.about(&operation, dialect);
+    if let Ok(operation) = &operation {
+        line.about(operation, dialect);
+    }
     let work = async {
         mount.check()?;
         admit::operation(doors, &mount, kind)?;
-        let operation = admit::request(doors, &mount, dialect, &head.headers, operation)?;
+        let operation = admit::request(doors, &mount, dialect, &head.headers, operation?)?;
         perform(doors, &mount, dialect, head, operation, request_id).await
     };
     let answered = deadline.within(work).await;
@@ -147,7 +152,7 @@ impl Answering<'_> {
         let (max_bytes, dialect) = (self.doors.max_body_bytes, teller.service.dialect());
         match answer {
             Answer::Reply(reply) => {
-                let written = project::reply(self.mount.profile, reply)
+                let written = project::reply(self.mount.profile, dialect, reply)
                     .and_then(|reply| reply::respond(teller.service, &reply, max_bytes));
                 let response = written.unwrap_or_else(|error| {
                     line.refused(&error);

@@ -57,7 +57,8 @@ impl Teller {
 
     /// The end of a call that did not.
     pub(super) fn failed(self, refusal: &Refusal, now: Timestamp) -> HeaderMap {
-        let code = refusal.code.unwrap_or_else(|| refusal.error.kind.row().grpc_of(self.table()));
+        let table = self.service.errors(self.errors);
+        let code = refusal.code.unwrap_or_else(|| refusal.error.kind.row().grpc_of(table));
         let mut error = self.worded(&refusal.error);
         let mut details = encode_status(&error, code as i32, now);
         if details.len() > MAX_DETAILS {
@@ -79,14 +80,6 @@ impl Teller {
         let mut response = answer(reply::nothing());
         response.headers_mut().extend(self.failed(refusal, now));
         response
-    }
-
-    /// Clients of 0.3 tell errors apart by the statuses of their time, which are those of 1.0.0.
-    fn table(self) -> ErrorTable {
-        match self.service {
-            Service::V1 => self.errors,
-            Service::V03 => ErrorTable::V1_0_0,
-        }
     }
 
     /// The message before 1.0 begins with the generation's own text. The details repeat the message as it is sent:

@@ -3,7 +3,8 @@
 //! All frames that are ready leave in one write. The end is a status: none but OK where everything was said, UNAVAILABLE
 //! where the server drains, so that clients come back. Numbers of events, which a client needs
 //! to resume, are in the metadata: that of the first message at the start, that of the last one at the end; each message
-//! is one event. A quiet stream sends nothing; dead connections are noticed by HTTP/2's pings.
+//! is one event. (Whether there will be a task is not known at the start: an answer that is one bare message is said to
+//! begin where its task would have; there is nothing to resume.) A quiet stream sends nothing; dead connections are noticed by HTTP/2's pings.
 
 use std::convert::Infallible;
 

@@ -15,8 +15,8 @@ pub(crate) struct Found<'a> {
 /// Below this is each agent under its name, and the default agent too.
 const AGENTS: &str = "/a2a";
 
-/// What stands first in a path and is no tenant, because something else is there or will be.
-const NO_TENANTS: [&str; 14] = [
+/// What stands first in a path and is neither a tenant nor an agent, because something else is there or will be.
+pub(crate) const TAKEN: [&str; 14] = [
     "rpc",
     "mcp",
     "run",
@@ -35,7 +35,7 @@ const NO_TENANTS: [&str; 14] = [
 
 /// Where a path of HTTP+JSON leads; `None` where it is none.
 pub(crate) fn find(path: &str) -> Option<Found<'_>> {
-    let tenant_may_be = |place: &Place<'_>| place.tenant.is_none_or(|tenant| !NO_TENANTS.contains(&tenant));
+    let tenant_may_be = |place: &Place<'_>| place.tenant.is_none_or(|tenant| !TAKEN.contains(&tenant));
     let Some(below) = path.strip_prefix(AGENTS).filter(|below| below.starts_with('/')) else {
         let place = Place::parse(path).filter(tenant_may_be)?;
         return Some(Found { agent: None, place });
@@ -77,7 +77,7 @@ mod tests {
         for path in ["/", "/a2a", "/a2a/", "/a2a/echo", "/a2a/echo/", "/a2ab", "/a2a/echo/x/y/tasks"] {
             assert_eq!(found(path), None, "{path}");
         }
-        for name in NO_TENANTS {
+        for name in TAKEN {
             assert_eq!(found(&format!("/a2a/echo/{name}/tasks")), None, "{name}");
             assert!(name == "a2a" || found(&format!("/{name}/tasks")).is_none(), "{name}");
         }

@@ -44,6 +44,27 @@ async fn a_tenant_names_an_agent_of_it_too() {
     }
 }
 
+/// As over the other bindings: who may not ask is not told what is wrong with the question.
+#[tokio::test]
+async fn who_is_let_in_comes_before_what_is_asked() {
+    let mut setup = Setup::default();
+    setup.doors.agents.insert("approver".into(), Door { anonymous: false, ..Door::default() });
+    setup.doors.agents.insert("echo".into(), Door { streaming: false, ..Door::default() });
+    let server = setup.open().await;
+    let channel = Channel::open(&server).await;
+    let nothing = |tenant: &str| SendMessage {
+        tenant: Some(tenant.into()),
+        message: protocol::Message { parts: Vec::new(), ..said("").message },
+        ..said("")
+    };
+    let closed = Operation::SendMessage(nothing("default/approver"));
+    assert_eq!(kind(&channel, &closed, &[]).await, (16, ErrorKind::Unauthenticated));
+    let streamed = Operation::SendStreamingMessage(nothing("default/echo"));
+    assert_eq!(kind(&channel, &streamed, &[]).await, (9, ErrorKind::UnsupportedOperation));
+    let open = Operation::SendMessage(nothing("default/echo"));
+    assert_eq!(kind(&channel, &open, &[]).await, (3, ErrorKind::InvalidParams));
+}
+
 #[tokio::test]
 async fn older_clients_are_given_a_url_where_that_is_wanted() {
     let door = Door { extended_card: ExtendedCard::Open, ..Door::default() };

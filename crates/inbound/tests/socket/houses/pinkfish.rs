@@ -40,6 +40,22 @@ async fn a_finished_send_is_answered_by_a_message_and_a_paused_one_by_its_task()
     assert!(chatted.body.contains("you said hi"), "{}", chatted.body);
 }
 
+/// The draft has no bare messages: its clients get the task, under the id they gave it.
+#[tokio::test]
+async fn a_client_of_the_draft_gets_its_task() {
+    let server = house(&Profile::pinkfish()).await;
+    let params = r#"{"id":"mine","message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}"#;
+    for agent in ["echo", "chats"] {
+        let answer = call(&server, agent, "tasks/send", params).await;
+        let task = mask(result(&answer)).replace("\"mine\"", "\"TASK\"");
+        assert!(
+            task.starts_with(r#"{"id":"TASK","sessionId":"CTX","status":{"state":"completed","#),
+            "{task}"
+        );
+        assert!(task.contains(r#""timestamp":"#), "{task}");
+    }
+}
+
 #[tokio::test]
 async fn a_send_is_always_waited_for() {
     let server = house(&Profile::pinkfish()).await;

@@ -59,6 +59,13 @@ const CONFIG: &[Bound] = &[
 /// What asking for a list of webhooks may.
 const CONFIGS: &[Bound] = &[Bound::Text { field: 3, name: "pageToken" }];
 
+/// The tenant a request names. What is wrong with the bytes behind it does not matter.
+pub(in crate::grpc) fn tenant(kind: OperationKind, body: &[u8]) -> Option<&str> {
+    let field = if kind == OperationKind::ListPushConfigs { 4 } else { 1 };
+    let tenant = wire::Fields::new(body).find_bytes(field)?;
+    std::str::from_utf8(tenant).ok()
+}
+
 /// Reads a request.
 pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Operation, Error> {
     Ok(match kind {
