@@ -111,8 +111,10 @@ mod tests {
         let agent = [declared("urn:a", true), declared("urn:b", false)];
         let asked = asking(&[("a2a-extensions", "urn:b,urn:c,urn:a")]);
         let told = |dialect| activated(&agent, dialect, &asked);
-        assert_eq!(told(Dialect::V1), Some((NAME, HeaderValue::from_static("urn:a, urn:b"))));
-        assert_eq!(told(Dialect::V03), Some((OLD_NAME, HeaderValue::from_static("urn:a, urn:b"))));
+        for (dialect, name) in [(Dialect::V1, "a2a-extensions"), (Dialect::V03, "x-a2a-extensions")] {
+            let value = HeaderValue::from_static("urn:a, urn:b");
+            assert_eq!(told(dialect), Some((HeaderName::from_static(name), value)));
+        }
         assert_eq!(told(Dialect::Draft), None);
         assert_eq!(activated(&agent, Dialect::V1, &asking(&[("a2a-extensions", "urn:c")])), None);
     }
