@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use protocol::{Artifact, Content, ContextId, Message, Part, Role, TaskId};
+use protocol::{Artifact, Content, ContextId, Json, Message, Part, Role, TaskId};
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -73,7 +73,7 @@ pub struct Turn {
     pub idempotency_key: String,
     /// Tells when the work is no longer wanted.
     pub cancel: CancellationToken,
-    /// When the turn is failed for taking too long.
+    /// When the turn is failed for taking too long. Each attempt has its own.
     pub deadline: Instant,
     /// What an earlier attempt or turn saved last.
     pub saved: Option<Bytes>,
@@ -124,18 +124,32 @@ pub enum Update {
 impl Update {
     /// About how many bytes of log this makes.
     pub(crate) fn size(&self) -> u64 {
-        let parts = match self {
-            Self::Working(None) | Self::Save(_) => return 0,
-            Self::Working(Some(message)) | Self::Message(message) => &message.parts,
-            Self::Artifact { artifact, .. } => &artifact.parts,
-        };
-        let size = |part: &Part| match &part.content {
-            Content::Text(text) | Content::Url(text) => text.len(),
-            Content::Raw(bytes) => bytes.len() / 3 * 4,
-            Content::Data(json) => json.as_str().len(),
-        };
-        parts.iter().map(|part| size(part) as u64).sum()
+        match self {
+            Self::Working(None) | Self::Save(_) => 0,
+            Self::Working(Some(message)) | Self::Message(message) => message_size(message),
+            Self::Artifact { artifact, .. } => {
+                parts_size(&artifact.parts) + json_size(artifact.metadata.as_ref())
+            }
+        }
     }
+}
+
+/// About how many bytes of log a message makes.
+pub(crate) fn message_size(message: &Message) -> u64 {
+    parts_size(&message.parts) + json_size(message.metadata.as_ref())
+}
+
+fn parts_size(parts: &[Part]) -> u64 {
+    let content = |part: &Part| match &part.content {
+        Content::Text(text) | Content::Url(text) => text.len(),
+        Content::Raw(bytes) => bytes.len() / 3 * 4,
+        Content::Data(json) => json.as_str().len(),
+    };
+    parts.iter().map(|part| content(part) as u64 + json_size(part.metadata.as_ref())).sum()
+}
+
+fn json_size(json: Option<&Json>) -> u64 {
+    json.map_or(0, |json| json.as_str().len() as u64)
 }
 
 /// How a turn ended.
@@ -171,6 +185,16 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// About how many bytes of log this makes.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::Done { message } | Self::Failed { message, .. } | Self::Rejected { message } => {
+                message.as_ref().map_or(0, message_size)
+            }
+            Self::NeedInput { message } | Self::NeedAuth { message } => message_size(message),
+        }
+    }
+
     /// Done, with nothing to add.
     pub fn done() -> Self {
         Self::Done { message: None }

@@ -74,21 +74,42 @@ impl Hosted {
 
 /// All agents of this server. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Agents(Arc<BTreeMap<String, Hosted>>);
+pub struct Agents {
+    hosted: Arc<BTreeMap<String, Hosted>>,
+    /// How long tasks of agents that are no longer here are kept.
+    left_over: Retention,
+}
 
 impl Agents {
     /// These agents; of two with the same id the later one counts.
     pub fn new(agents: impl IntoIterator<Item = Hosted>) -> Self {
-        Self(Arc::new(agents.into_iter().map(|hosted| (hosted.profile.id.clone(), hosted)).collect()))
+        let hosted = agents.into_iter().map(|hosted| (hosted.profile.id.clone(), hosted)).collect();
+        Self { hosted: Arc::new(hosted), left_over: Retention::default() }
+    }
+
+    /// How long tasks of agents that are no longer among these are kept.
+    #[must_use]
+    pub fn with_left_over(self, left_over: Retention) -> Self {
+        Self { left_over, ..self }
     }
 
     /// The agent of an id.
     pub fn get(&self, id: &str) -> Option<&Hosted> {
-        self.0.get(id)
+        self.hosted.get(id)
     }
 
     /// Every agent, by id.
     pub fn iter(&self) -> impl Iterator<Item = &Hosted> {
-        self.0.values()
+        self.hosted.values()
+    }
+
+    /// How long the tasks of an agent are kept, hosted or not.
+    pub(crate) fn retention(&self, id: &str) -> Retention {
+        self.get(id).map_or(self.left_over, Hosted::retention)
+    }
+
+    /// Every time that counts for some task.
+    pub(crate) fn retentions(&self) -> impl Iterator<Item = Retention> {
+        self.iter().map(Hosted::retention).chain([self.left_over])
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     agents::{Agents, Hosted},
     clock::Clock,
     error::{Error, Result},
-    feed::{Feed, Patience},
+    feed::Feed,
     ids::Ids,
     log::Seq,
     numbers::Numbers,
@@ -136,13 +136,12 @@ impl Engine {
         self.0.store.damaged().await
     }
 
-    /// Stops in good order: takes up nothing new, ends streams, lets runs finish for a while, then lets go of
-    /// them without spending their attempts.
+    /// Stops in good order: takes up nothing new, lets runs finish for a while, then lets go of them without spending
+    /// their attempts. Whoever still watches is sent away last (R13): what ends meanwhile is seen to its end.
     pub async fn drain(&self, grace: Duration) {
         self.0.runner.drain();
-        self.0.feed.drain(Patience::Stream);
         self.0.runner.finish(grace).await;
-        self.0.feed.drain(Patience::Call);
+        self.0.feed.drain();
     }
 }
 

@@ -35,8 +35,8 @@ pub struct Feed(Arc<Inner>);
 
 struct Inner {
     tasks: Mutex<HashMap<TaskNo, Watched>>,
-    /// How far the process has drained: who watches with less patience leaves.
-    drained: watch::Sender<Patience>,
+    /// The runs are over or have been let go: who still watches leaves.
+    drained: watch::Sender<bool>,
 }
 
 struct Watched {
@@ -50,17 +50,6 @@ struct Channel {
     head: watch::Sender<Seq>,
 }
 
-/// How long a watcher stays when the process drains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Patience {
-    /// Nothing has drained yet.
-    Open,
-    /// Streams leave first: their clients come back elsewhere and resume.
-    Stream,
-    /// Calls that wait for an outcome leave when the runs have been let go.
-    Call,
-}
-
 #[derive(Default)]
 struct Memory {
     entries: VecDeque<(Seq, Arc<Entry>)>,
@@ -69,7 +58,7 @@ struct Memory {
 
 impl Default for Feed {
     fn default() -> Self {
-        Self(Arc::new(Inner { tasks: Mutex::default(), drained: watch::Sender::new(Patience::Open) }))
+        Self(Arc::new(Inner { tasks: Mutex::default(), drained: watch::Sender::new(false) }))
     }
 }
 
@@ -84,19 +73,13 @@ impl Feed {
         channel.head.send_replace(last_seq);
     }
 
-    /// Sends watchers of this patience or less away, now and from now on.
-    pub(crate) fn drain(&self, patience: Patience) {
-        self.0.drained.send_replace(patience);
+    /// Sends watchers away, now and from now on.
+    pub(crate) fn drain(&self) {
+        self.0.drained.send_replace(true);
     }
 
     /// Starts watching a task. The caller reads where it stands afterwards and moves the cursor there.
-    pub(crate) fn watch(
-        &self,
-        store: Arc<dyn Store>,
-        scope: Scope,
-        task: TaskNo,
-        patience: Patience,
-    ) -> Watcher {
+    pub(crate) fn watch(&self, store: Arc<dyn Store>, scope: Scope, task: TaskNo) -> Watcher {
         let mut tasks = self.tasks();
         let watched = tasks.entry(task).or_insert_with(|| Watched {
             channel: Arc::new(Channel { memory: Mutex::default(), head: watch::Sender::new(0) }),
@@ -116,7 +99,6 @@ impl Feed {
             channel,
             head,
             drained: self.0.drained.subscribe(),
-            patience,
         }
     }
 
@@ -171,8 +153,7 @@ pub struct Watcher {
     known: Seq,
     channel: Arc<Channel>,
     head: watch::Receiver<Seq>,
-    drained: watch::Receiver<Patience>,
-    patience: Patience,
+    drained: watch::Receiver<bool>,
 }
 
 /// What following gives.
@@ -202,7 +183,7 @@ impl Watcher {
                 self.cursor = *seq;
                 return Ok(News::Entries(entries));
             }
-            if *self.drained.borrow_and_update() >= self.patience {
+            if *self.drained.borrow_and_update() {
                 return Ok(News::Cut);
             }
             tokio::select! {

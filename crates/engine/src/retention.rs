@@ -10,7 +10,7 @@ use protocol::{TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agents::{Agents, Hosted},
+    agents::Agents,
     clock::Clock,
     log::Log,
     runner::word,
@@ -77,23 +77,25 @@ impl Purger {
 
     /// A twentieth of the shortest time anything is kept.
     fn pause(&self) -> Duration {
-        let shortest = self.agents.iter().map(|hosted| {
-            let Retention { max_age, max_wait, keys, .. } = hosted.retention();
-            max_age.min(max_wait).min(keys)
-        });
+        let shortest = self
+            .agents
+            .retentions()
+            .map(|Retention { max_age, max_wait, keys, .. }| max_age.min(max_wait).min(keys));
         (shortest.min().unwrap_or(DAY) / 20).clamp(*PAUSES.start(), *PAUSES.end())
     }
 
-    /// One step for each agent; says whether there is more to do.
+    /// One step for each agent that has tasks here, hosted or not; says whether there is more to do.
     async fn round(&self) -> Result<bool, StoreError> {
         let now = self.clock.now();
         let mut busy = false;
-        for hosted in self.agents.iter() {
-            let retention = hosted.retention();
+        let mut longest = Duration::ZERO;
+        for agent in self.store.agents().await? {
+            let retention = self.agents.retention(&agent);
+            longest = longest.max(retention.max_age.saturating_add(retention.keys));
             let expired = self
                 .store
                 .expired(Expiry {
-                    agent: hosted.profile().id.clone(),
+                    agent,
                     ended_before: before(now, retention.max_age),
                     max_tasks: retention.max_tasks,
                     waiting_since: before(now, retention.max_wait),
@@ -108,15 +110,10 @@ impl Purger {
                 self.fail_if_waiting(row, now).await?;
             }
         }
-        busy |= self.store.drop_purged(before(now, self.longest()), STEP).await? == STEP;
+        // After this time nothing is left of any agent's finished tasks. Rows are dropped in the order in which their
+        // tasks ended, whatever agent they were of.
+        busy |= self.store.drop_purged(before(now, longest), STEP).await? == STEP;
         Ok(busy)
-    }
-
-    /// After this time nothing is left of any agent's finished tasks. Rows are dropped in the order in which their
-    /// tasks ended, whatever agent they were of.
-    fn longest(&self) -> Duration {
-        let whole = |hosted: &Hosted| hosted.retention().max_age.saturating_add(hosted.retention().keys);
-        self.agents.iter().map(whole).max().unwrap_or(DAY + DAY)
     }
 
     async fn fail_if_waiting(&self, row: &TaskRow, now: Timestamp) -> Result<(), StoreError> {
@@ -129,6 +126,7 @@ impl Purger {
             status: Some((TaskState::Failed, now)),
             visibility: None,
             saved: None,
+            skill: None,
             key: None,
         }));
         match self.store.commit(change).await {

@@ -39,7 +39,7 @@ use crate::{
 pub struct Limits {
     /// Runs at a time; more wait as submitted.
     pub concurrent: usize,
-    /// How long one turn may take.
+    /// How long one attempt at a turn may take.
     pub run_time: Duration,
     /// How long a send waits for the outcome; after that it is answered with the task as it stands. `None` is as long
     /// as the turn takes.
@@ -174,8 +174,8 @@ impl Runner {
             let committed = receipt.await;
             let held = committed.as_ref().ok().copied();
             let _ = told.send(committed);
-            if let Some(committed) = held {
-                run.drive(&runner, committed.fence, committed.attempt).await;
+            if let Some(held) = held {
+                run.drive(&runner, held).await;
             }
         });
         answer

@@ -47,6 +47,9 @@ pub trait Store: Send + Sync + 'static {
     /// Where a follow-up to one of these tasks of this scope was recorded before.
     fn turn_key(&self, scope: &Scope, among: Among, key: MessageKey) -> Read<Option<KeyUsed>>;
 
+    /// Where the first message of a task was recorded before, as of everything handed over until now.
+    fn first_use(&self, key: MessageKey) -> Read<Option<KeyUsed>>;
+
     /// How many tasks of an agent are open, over all its owners.
     fn count_open(&self, agent: &str) -> Read<u64>;
 
@@ -61,6 +64,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// All a runner needs to take up a task.
     fn work(&self, task: TaskNo) -> Read<Option<WorkItem>>;
+
+    /// The agents whose tasks are or were kept here, hosted or not.
+    fn agents(&self) -> Read<Vec<String>>;
 
     /// Tasks of an agent that have had their time.
     fn expired(&self, expiry: Expiry) -> Read<Expired>;

@@ -94,6 +94,10 @@ impl Store for Sqlite {
         })
     }
 
+    fn first_use(&self, key: MessageKey) -> Read<Option<KeyUsed>> {
+        self.writer.first_use(key)
+    }
+
     fn count_open(&self, agent: &str) -> Read<u64> {
         let agent = agent.to_owned();
         self.readers.read(move |tx| Ok(expiry::count_open(tx, &agent)?))
@@ -135,6 +139,10 @@ impl Store for Sqlite {
                 Among::Context(lookup) => rows::turn_key_in_context(tx, &ids, scope, &lookup, &key),
             }
         })
+    }
+
+    fn agents(&self) -> Read<Vec<String>> {
+        self.readers.read(move |tx| Ok(expiry::agents(tx)?))
     }
 
     fn expired(&self, expiry: Expiry) -> Read<Expired> {

@@ -31,7 +31,7 @@ pub(super) async fn cancel_task(engine: &Parts, call: Call, req: CancelTask) -> 
             return Ok(Reply::Task(task));
         }
     }
-    Err(Error::Unavailable("the task changes too fast to be canceled; try again".into()))
+    Err(Error::later("the task changes too fast to be canceled; try again"))
 }
 
 /// Ends the task; `false` when it has moved on to where it cannot be ended.
@@ -46,6 +46,7 @@ async fn cancel_if_open(engine: &Parts, snapshot: &Snapshot) -> Result<bool> {
         log,
         visibility: None,
         saved: None,
+        skill: None,
         key: None,
     }));
     match engine.store.commit(change).await {

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{Event, Message, Reply, SendMessage, Task};
+use protocol::{ErrorKind, Event, Message, Reply, SendMessage, Task};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -91,7 +91,8 @@ async fn settle(submitted: Submitted, patience: Option<Duration>) -> Result<Repl
             News::Gone => return Err(gone()),
             News::Cut => {
                 let text = format!("the server is stopping; task {} goes on, get it later", task.id);
-                return Err(Error::Unavailable(text));
+                let error = protocol::Error::new(ErrorKind::Unavailable, text);
+                return Err(Error::Later(error.with("taskId", &task.id)));
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::{
     agents::Hosted,
     engine::{Call, Parts},
     error::{Error, Result},
-    feed::{Patience, Watcher},
+    feed::Watcher,
     idempotency,
     ids::TaskNo,
     log::{Entry, Log, Seq},
@@ -63,11 +63,13 @@ pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: W
     if req.push.is_some() {
         return Err(push_configs::not_supported());
     }
-    let skill = known_skill(hosted, &call, &req)?;
+    let skill_field = skill_field(call.dialect, &req);
+    let skill = known_skill(hosted, skill_field, &req)?;
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(hosted.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
     let about = req.metadata.as_ref().filter(|_| call.dialect.describes_tasks_by_requests());
-    let sending = Sending { engine, call: &call, hosted, key, skill: skill.as_deref(), about, wait };
+    let skill = skill.as_deref();
+    let sending = Sending { engine, call: &call, hosted, key, skill, skill_field, about, wait };
     let mut message = req.message;
     if message.id.as_str().is_empty() {
         message.id = uuid::Uuid::new_v4().to_string().into();
@@ -141,27 +143,31 @@ async fn submit_to(sending: Sending<'_>, id: TaskId, message: Message) -> Result
             return Ok(submitted);
         }
     }
-    Err(Error::Unavailable("the task changes too fast to take a message; try again".into()))
+    Err(Error::later("the task changes too fast to take a message; try again"))
 }
 
 /// The skill a message asks for, if the agent has it.
-fn known_skill(hosted: &Hosted, call: &Call, req: &SendMessage) -> Result<Option<String>> {
+fn known_skill(hosted: &Hosted, field: &str, req: &SendMessage) -> Result<Option<String>> {
     let Some(asked) = req.asked_skill() else { return Ok(None) };
     let skills = &hosted.profile().skills;
     if skills.iter().any(|skill| skill.id == asked) {
         return Ok(Some(asked));
     }
     let known: Vec<&str> = skills.iter().map(|skill| skill.id.as_str()).collect();
-    let field = match (&req.skill, call.dialect) {
-        (None, _) => "metadata.skillId",
-        (Some(_), Dialect::Draft) => "skill",
-        (Some(_), _) => "configuration.skillId",
-    };
     let wanted = match known.as_slice() {
         [] => "expected none: this agent has no skills to choose from".to_owned(),
         known => format!("expected one of {}", known.join(", ")),
     };
     Err(Error::invalid(field, wanted))
+}
+
+/// What the client calls the place where it says which skill it asks for.
+fn skill_field(dialect: Dialect, req: &SendMessage) -> &'static str {
+    match (&req.skill, dialect) {
+        (None, _) => "metadata.skillId",
+        (Some(_), Dialect::Draft) => "skill",
+        (Some(_), _) => "configuration.skillId",
+    }
 }
 
 /// The task of a conversation that waits for its client, the one that asked last.
@@ -191,6 +197,8 @@ struct Sending<'a> {
     key: Option<MessageKey>,
     /// The skill that was asked for.
     skill: Option<&'a str>,
+    /// Where it was.
+    skill_field: &'static str,
     /// What the client says about its task.
     about: Option<&'a Json>,
     wait: Wait,
@@ -198,8 +206,7 @@ struct Sending<'a> {
 
 impl Sending<'_> {
     fn watch(&self, no: TaskNo) -> Watcher {
-        let patience = if self.wait == Wait::AsStream { Patience::Stream } else { Patience::Call };
-        self.engine.feed.watch(self.engine.store.clone(), self.call.scope.clone(), no, patience)
+        self.engine.feed.watch(self.engine.store.clone(), self.call.scope.clone(), no)
     }
 }
 

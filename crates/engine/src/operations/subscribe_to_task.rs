@@ -6,7 +6,6 @@ use super::get_task::load;
 use crate::{
     engine::{Call, Parts, Resume},
     error::{Error, Result},
-    feed::Patience,
     store::Snapshot,
     stream::{TaskStream, Until},
     task::fold,
@@ -29,7 +28,7 @@ pub(super) async fn subscribe_to_task(
     }
     // Watching starts before the snapshot that counts is read, so that nothing falls between the two.
     let store = engine.store.clone();
-    let mut watcher = engine.feed.watch(store, call.scope.clone(), found.row.no, Patience::Stream);
+    let mut watcher = engine.feed.watch(store, call.scope.clone(), found.row.no);
     let snapshot = load(engine, &call, &req.id).await?;
     if is_over(&snapshot, call.resume) {
         return last_event(engine, &call, &snapshot, until).await;

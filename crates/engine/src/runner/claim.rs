@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use protocol::{ArtifactId, Event, Role};
+use protocol::{ArtifactId, Event, Message};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ use crate::{
     agent::OnCrash,
     context::Conversation,
     ids::TaskNo,
-    log::{Entry, Log},
+    log::{Entry, Kind, Log, Seq},
     store::{Advance, Change, Committed, NotCommitted, Step, StoreError, Visibility, WorkItem},
     task::{Names, Standing, closed::Closed, fold},
 };
@@ -81,9 +81,7 @@ impl Claimer {
                     self.runner.tracker.spawn(async move {
                         // Held to the end of the run: another suspect waits for it.
                         let _alone = alone;
-                        if let Err(error) = take_up(&runner, slot, registration, task, committed).await {
-                            tracing::error!(%error, "claimed work could not be taken up");
-                        }
+                        take_up(&runner, slot, registration, task, committed).await;
                     });
                 }
             }
@@ -106,6 +104,7 @@ impl Claimer {
             // A task that waited or was left behind is a task for good.
             visibility: Some(Visibility::Visible),
             saved: None,
+            skill: None,
             key: None,
         };
         match self.runner.store().commit(Change::Advance(Box::new(claim))).await {
@@ -129,57 +128,121 @@ impl Drop for Alone {
     }
 }
 
-/// Runs a claimed task.
+/// Runs a claimed task. Whatever goes wrong on the way, the task is not left claimed: it is due again later, or over.
 async fn take_up(
     runner: &Arc<Runner>,
     slot: Slot,
     registration: Registration,
     no: TaskNo,
     claimed: Committed,
-) -> crate::Result<()> {
-    let Some(work) = runner.store().work(no).await? else { return Ok(()) };
+) {
+    let work = match runner.store().work(no).await {
+        Ok(Some(work)) => work,
+        Ok(None) => return,
+        Err(error) => return let_go(runner, None, no, claimed, error.into()).await,
+    };
     let names = Names::of(&runner.store().ids(), &work.snapshot.row);
+    match prepare(runner, work, names.clone(), claimed).await {
+        Ok(Prepared::Ready(begin)) => {
+            Run::new(runner, slot, *begin, Some(registration)).drive(runner, claimed).await;
+        }
+        Ok(Prepared::Hopeless(why)) => give_up(runner, &names, no, claimed, &why).await,
+        Err(error) => let_go(runner, Some(&names), no, claimed, error).await,
+    }
+}
+
+/// What a look at a claimed task gives.
+enum Prepared {
+    /// It can run.
+    Ready(Box<Begin>),
+    /// It must not, and says why.
+    Hopeless(String),
+}
+
+async fn prepare(
+    runner: &Runner,
+    work: WorkItem,
+    names: Names,
+    claimed: Committed,
+) -> crate::Result<Prepared> {
     let Some(hosted) = runner.agents().get(work.scope.agent()) else {
-        return give_up(runner, &names, no, claimed, "the agent of this task is no longer here").await;
+        return Ok(Prepared::Hopeless("the agent of this task is no longer here".into()));
     };
     let traits = hosted.agent().traits();
     if work.snapshot.row.deaths > 0 && traits.on_crash == OnCrash::Fail {
-        return give_up(runner, &names, no, claimed, run::INTERRUPTED).await;
+        return Ok(Prepared::Hopeless(run::INTERRUPTED.into()));
     }
     if work.snapshot.row.deaths >= DEATHS {
-        let text = format!("poisoned: the server died {DEATHS} times while this ran");
-        return give_up(runner, &names, no, claimed, &text).await;
+        return Ok(Prepared::Hopeless(format!("poisoned: the server died {DEATHS} times while this ran")));
     }
     if claimed.attempt > i64::from(runner.limits.attempts) {
-        let text = format!("gave up after {} attempts", runner.limits.attempts);
-        return give_up(runner, &names, no, claimed, &text).await;
+        return Ok(Prepared::Hopeless(format!("gave up after {} attempts", runner.limits.attempts)));
     }
+    let log = whole_log(runner, &work).await?;
+    let row = work.snapshot.row;
+    let asked = asked(&log, row.unanswered)?
+        .ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
     let stale = match traits.on_crash {
-        OnCrash::Retry => left_behind(runner, &work).await?,
+        OnCrash::Retry => left_behind(&log[asked.at..])?,
         OnCrash::Resume | OnCrash::Fail => HashSet::new(),
     };
-    let row = &work.snapshot.row;
     let closed = if Closed::may_exist(row.state, row.turn) {
-        Closed::read(&whole_log(runner, &work).await?, row.turn)?
+        Closed::read(&log, row.turn)?
     } else {
         Closed::default()
     };
-    let begin = Begin { closed, ..begin(runner, work, names, Arc::clone(hosted.agent()), claimed, stale)? };
-    Run::new(runner, slot, begin, Some(registration)).drive(runner, claimed.fence, claimed.attempt).await;
-    Ok(())
+    Ok(Prepared::Ready(Box::new(Begin {
+        no: row.no,
+        standing: Standing { state: row.state, visibility: Visibility::Visible },
+        conversation: Conversation::new(
+            Arc::clone(runner.store()),
+            work.scope.clone(),
+            row.context.first,
+            row.no,
+        ),
+        history: said_before(&names, &log[..asked.at])?,
+        names,
+        scope: work.scope,
+        agent: Arc::clone(hosted.agent()),
+        skill: row.skill,
+        dialect: row.origin,
+        message: Arc::new(asked.message),
+        seq: asked.at as Seq + 1,
+        attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),
+        on_crash: traits.on_crash,
+        stale,
+        closed,
+        size: row.size,
+        saved: work.saved,
+    })))
 }
 
-/// The artifacts that earlier runs of the turn at hand have recorded.
-async fn left_behind(runner: &Runner, work: &WorkItem) -> crate::Result<HashSet<ArtifactId>> {
-    let mut later = work.snapshot.row.unanswered;
-    let mut found = HashSet::new();
-    for entry in whole_log(runner, work).await?.iter().rev() {
-        if entry.rider()?.is_some() {
+/// The message a turn answers.
+struct Asked {
+    /// Its place in the log, from 0.
+    at: usize,
+    message: Message,
+}
+
+/// The message the turn at hand began with, whoever is said to have spoken it: what was said after the turn began is
+/// the next turn's, and every attempt answers the same.
+fn asked(log: &[Arc<Entry>], unanswered: i64) -> crate::Result<Option<Asked>> {
+    let mut later = unanswered;
+    for (at, entry) in log.iter().enumerate().rev() {
+        if let Some(message) = entry.rider()? {
             if later == 0 {
-                break;
+                return Ok(Some(Asked { at, message: message.clone() }));
             }
             later -= 1;
         }
+    }
+    Ok(None)
+}
+
+/// The artifacts that earlier runs of a turn have recorded.
+fn left_behind(turn: &[Arc<Entry>]) -> crate::Result<HashSet<ArtifactId>> {
+    let mut found = HashSet::new();
+    for entry in turn {
         if let Event::Artifact(update) = entry.event()? {
             found.insert(update.artifact.id.clone());
         }
@@ -187,64 +250,65 @@ async fn left_behind(runner: &Runner, work: &WorkItem) -> crate::Result<HashSet<
     Ok(found)
 }
 
-/// Everything that was recorded of a task.
+/// What was said in the task before its turn began.
+fn said_before(names: &Names, log: &[Arc<Entry>]) -> crate::Result<Vec<Message>> {
+    let mut task = fold::begin(names);
+    for entry in log.iter().filter(|entry| entry.kind() != Kind::Artifact) {
+        fold::apply(&mut task, entry)?;
+    }
+    Ok(task.history)
+}
+
+/// Everything that was recorded of a task, as of its row.
 async fn whole_log(runner: &Runner, work: &WorkItem) -> crate::Result<Vec<Arc<Entry>>> {
     if work.snapshot.doc.is_none() {
         return Ok(work.snapshot.log.clone());
     }
-    let entries = runner.store().entries(&work.scope, work.snapshot.row.no, 0, usize::MAX).await?;
+    // What was said since that look is not counted in the row either.
+    let row = &work.snapshot.row;
+    let all = usize::try_from(row.last_seq).unwrap_or(usize::MAX);
+    let entries = runner.store().entries(&work.scope, row.no, 0, all).await?;
     Ok(entries.into_iter().map(|(_, entry)| entry).collect())
 }
 
-fn begin(
-    runner: &Runner,
-    work: WorkItem,
-    names: Names,
-    agent: Arc<dyn crate::Agent>,
-    claimed: Committed,
-    stale: HashSet<ArtifactId>,
-) -> crate::Result<Begin> {
-    let on_crash = agent.traits().on_crash;
-    let row = &work.snapshot.row;
-    let mut history = fold::snapshot(&runner.store().ids(), &work.snapshot)?.history;
-    // What was said after the turn began is the next turn's: every attempt answers the same message.
-    let later = usize::try_from(row.unanswered).unwrap_or_default();
-    let users = history.iter().enumerate().filter(|(_, message)| message.role == Role::User);
-    let asked = users.map(|(at, _)| at).rev().nth(later);
-    let asked = asked.ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
-    history.truncate(asked + 1);
-    let message = history.remove(asked);
-    let store = Arc::clone(runner.store());
-    Ok(Begin {
-        no: row.no,
-        standing: Standing { state: row.state, visibility: Visibility::Visible },
-        conversation: Conversation::new(store, work.scope.clone(), row.context.first, row.no),
-        names,
-        scope: work.scope,
-        agent,
-        skill: row.skill.clone(),
-        dialect: row.origin,
-        message: Arc::new(message),
-        history,
-        attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),
-        on_crash,
-        stale,
-        closed: Closed::default(),
-        size: row.size,
-        saved: work.saved,
-    })
+/// Ends a task that cannot go on.
+async fn give_up(runner: &Runner, names: &Names, no: TaskNo, claimed: Committed, why: &str) {
+    let change = run::failed(names, no, claimed.fence, why, runner.clock().now());
+    record(runner, no, change).await;
 }
 
-async fn give_up(
-    runner: &Runner,
-    names: &Names,
-    no: TaskNo,
-    claimed: Committed,
-    text: &str,
-) -> crate::Result<()> {
-    let change = run::failed(names, no, claimed.fence, text, runner.clock().now());
-    match runner.store().commit(change).await {
-        Ok(_) | Err(NotCommitted::Conflict(_)) => Ok(()),
-        Err(error) => Err(error.into()),
+/// Lets go of a claimed task that could not be made ready to run. What may pass is tried again later; what would not,
+/// or has been tried often enough, ends the task. A task that cannot even be named can only be tried again.
+async fn let_go(runner: &Runner, names: Option<&Names>, no: TaskNo, claimed: Committed, error: crate::Error) {
+    let may_pass = matches!(error, crate::Error::Unavailable(_));
+    match names {
+        Some(names) if !may_pass || claimed.attempt >= i64::from(runner.limits.attempts) => {
+            tracing::error!(task = %names.task, attempt = claimed.attempt, %error, "a task could not be taken up; it fails");
+            give_up(runner, names, no, claimed, "the server could not take this up; its log says why").await;
+        }
+        names => {
+            let task = names.map(|names| names.task.as_str());
+            tracing::error!(task, no = no.0, attempt = claimed.attempt, %error, "a task could not be taken up; it is tried again");
+            let at = runner.next_attempt(claimed.attempt.max(2));
+            let retry = Advance {
+                no,
+                step: Step::Retry { fence: claimed.fence, at },
+                log: Log::default(),
+                status: None,
+                visibility: None,
+                saved: None,
+                skill: None,
+                key: None,
+            };
+            record(runner, no, Change::Advance(Box::new(retry))).await;
+            runner.wake();
+        }
+    }
+}
+
+/// A conflict means that somebody else has moved the task on; a store that cannot write ends the process.
+async fn record(runner: &Runner, no: TaskNo, change: Change) {
+    if let Err(NotCommitted::Unavailable(reason)) = runner.store().commit(change).await {
+        tracing::error!(no = no.0, reason, "what became of a claimed task could not be recorded");
     }
 }

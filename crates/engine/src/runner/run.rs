@@ -27,9 +27,9 @@ use crate::{
     agent::{Agent, OnCrash, Outbox, Outcome, Turn, Update},
     context::Conversation,
     ids::TaskNo,
-    log::Log,
+    log::{Log, Seq},
     scope::Scope,
-    store::{Advance, Change, Conflict, NotCommitted, Receipt, Step, Visibility},
+    store::{Advance, Change, Committed, Conflict, NotCommitted, Receipt, Step, Visibility},
     task::{Names, Standing, advance, after_panic, closed::Closed},
 };
 
@@ -76,6 +76,8 @@ pub(crate) struct Begin {
     /// What its client speaks, as far as that is known.
     pub(crate) dialect: Dialect,
     pub(crate) message: Arc<Message>,
+    /// The number of the status that message caused: it tells this turn from the task's others.
+    pub(crate) seq: Seq,
     pub(crate) history: Vec<Message>,
     pub(crate) conversation: Conversation,
     pub(crate) attempt: u32,
@@ -95,8 +97,8 @@ impl Run {
         let cancel = registration.as_ref().map_or_else(CancellationToken::new, |made| made.cancel.clone());
         let deadline = runner.deadline();
         let turn = Turn {
-            // A name that a client chose is its own in its scope only.
-            idempotency_key: format!("a2ad:{}:{}:{}", begin.no.0, begin.names.task, begin.message.id),
+            // A name that a client chose is its own in its scope only, and that of a message may be used again.
+            idempotency_key: format!("a2ad:{}:{}:{}", begin.no.0, begin.names.task, begin.seq),
             task_id: begin.names.task.clone(),
             context_id: begin.names.context.clone(),
             skill: begin.skill.clone(),
@@ -159,14 +161,20 @@ impl Run {
         let mut said = self.spell_out(self.outbox.take());
         self.name_results(&mut said);
         self.closed.keep(&mut said);
+        if let Some(too_large) = self.outgrown(runner, &said, outcome.as_ref().or(self.outcome.as_ref())) {
+            said.clear();
+            (self.agent, self.outcome, outcome) = (None, None, Some(too_large));
+        }
         let advanced = advance::advance(&self.names, self.standing, said, outcome, runner.clock().now());
         self.standing = advanced.standing;
         advanced
     }
 
-    /// Drives the turn to its end.
-    pub(crate) async fn drive(mut self, runner: &Arc<Runner>, fence: i64, attempt: i64) {
-        let ending = self.work(runner, fence, attempt).await;
+    /// Drives the turn to its end; this process holds it by this change.
+    pub(crate) async fn drive(mut self, runner: &Arc<Runner>, held: Committed) {
+        let fence = held.fence;
+        self.size = held.size;
+        let ending = self.work(runner, fence, held.attempt).await;
         self.registration = None;
         match ending {
             Ending::Over => {}
@@ -247,11 +255,9 @@ impl Run {
         self.closed.keep(&mut said);
         self.begin_anew(&mut said);
         self.name_results(&mut said);
-        if self.size + said.iter().map(Update::size).sum::<u64>() > runner.limits.max_task {
-            let text = format!("the task is larger than {} bytes", runner.limits.max_task);
+        if let Some(too_large) = self.outgrown(runner, &said, self.outcome.as_ref()) {
             said.clear();
-            self.agent = None;
-            self.outcome = Some(Outcome::Failed { message: Some(self.word(text)), retryable: false });
+            (self.agent, self.outcome) = (None, Some(too_large));
         }
         let mut outcome = self.outcome.take();
         let mut retry = None;
@@ -281,6 +287,18 @@ impl Run {
         let visibility = (before.visibility != self.standing.visibility).then_some(self.standing.visibility);
         let change = self.change(step, advanced.events, advanced.saved, visibility, now);
         Some(InFlight { receipt: runner.store().commit(change), step, pausing })
+    }
+
+    /// The outcome of a turn with which the task would be larger than it may be.
+    fn outgrown(&self, runner: &Runner, said: &[Update], outcome: Option<&Outcome>) -> Option<Outcome> {
+        let max = runner.limits.max_task;
+        let more = said.iter().map(Update::size).sum::<u64>() + outcome.map_or(0, Outcome::size);
+        // An end that says nothing always fits: what was recorded may be a little more than was reckoned.
+        if more == 0 || self.size + more <= max {
+            return None;
+        }
+        let text = format!("the task is larger than {max} bytes");
+        Some(Outcome::Failed { message: Some(self.word(text)), retryable: false })
     }
 
     /// A bare answer to a client that can be given tasks only is the task's one artifact too.
@@ -339,6 +357,7 @@ impl Run {
             log,
             visibility,
             saved,
+            skill: None,
             key: None,
         }))
     }
@@ -430,6 +449,7 @@ pub(super) fn failed(names: &Names, no: TaskNo, fence: i64, text: &str, now: Tim
         status: Some((TaskState::Failed, now)),
         visibility: Some(Visibility::Visible),
         saved: None,
+        skill: None,
         key: None,
     }))
 }

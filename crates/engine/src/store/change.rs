@@ -87,6 +87,8 @@ pub struct Advance {
     pub visibility: Option<Visibility>,
     /// What its agent saved.
     pub saved: Option<Bytes>,
+    /// The skill that was asked for now; a task that has one keeps it.
+    pub skill: Option<String>,
     /// What tells a repetition of the client's message, where this records one.
     pub key: Option<MessageKey>,
 }

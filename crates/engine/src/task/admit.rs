@@ -8,6 +8,7 @@ use protocol::{
 
 use super::Names;
 use crate::{
+    agent::message_size,
     error::{Error, Result},
     log::Line,
 };
@@ -63,6 +64,32 @@ pub fn follow_up(
         return Err(Error::refused(ErrorKind::UnsupportedOperation, message));
     }
     Ok(if state.is_interrupted() { FollowUp::Answer } else { FollowUp::More })
+}
+
+/// Judges a message by what its task would hold with it, which is bounded over all its turns.
+pub fn fits(size: u64, message: &Message, max: u64) -> Result<()> {
+    let more = message_size(message);
+    if size + more <= max {
+        return Ok(());
+    }
+    let problem = match max.saturating_sub(size) {
+        _ if size == 0 => format!("expected at most {max} bytes, all that a task may hold here, not {more}"),
+        0 => format!("expected no more messages to this task: it holds {size} bytes and may hold {max}"),
+        left => {
+            format!("expected at most {left} bytes, not {more}: the task holds {size} and may hold {max}")
+        }
+    };
+    Err(Error::invalid("message.parts", problem))
+}
+
+/// Judges the skill that a message to a task asks for: its own, or any of the agent's while it has none.
+pub fn same_skill(field: &str, kept: Option<&str>, asked: Option<&str>) -> Result<()> {
+    match (kept, asked) {
+        (Some(kept), Some(asked)) if kept != asked => {
+            Err(Error::invalid(field, format!("expected the skill of the task, {kept}, or none")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A message in a task's history says which task and conversation it belongs to.

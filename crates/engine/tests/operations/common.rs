@@ -27,7 +27,7 @@ pub(crate) use agent::{
     working,
 };
 pub(crate) use frames::{Ending, Frames};
-pub(crate) use ledger::Ledger;
+pub(crate) use ledger::{Ledger, Spoiled};
 pub(crate) use say::{Say, say};
 
 /// How long anything may take before a test gives it up.
@@ -45,6 +45,7 @@ pub(crate) struct Setup {
     dedupe: Dedupe,
     skills: Vec<AgentSkill>,
     others: Vec<Hosted>,
+    left_over: Retention,
 }
 
 impl Setup {
@@ -58,6 +59,7 @@ impl Setup {
             dedupe: Dedupe::default(),
             skills: Vec::new(),
             others: Vec::new(),
+            left_over: Retention::default(),
         }
     }
 
@@ -124,6 +126,11 @@ impl Setup {
         self
     }
 
+    /// How long tasks of agents that are no longer here are kept.
+    pub(crate) fn left_over(self, left_over: Retention) -> Self {
+        Self { left_over, ..self }
+    }
+
     /// A house of its own.
     pub(crate) fn open(self) -> House {
         let folder = tempfile::tempdir().unwrap();
@@ -133,14 +140,14 @@ impl Setup {
 
     /// A house in a folder that outlives it.
     pub(crate) fn open_at(self, folder: &Path) -> House {
-        let Self { traits, limits, clock, retention, dedupe, skills, others } = self;
+        let Self { traits, limits, clock, retention, dedupe, skills, others, left_over } = self;
         let feed = Feed::default();
         let options = Options { sync: false, ..Options::at(folder.join("a2ad.db")) };
         let store = Arc::new(Ledger::new(Sqlite::open(&options, feed.clone(), &clock).unwrap()));
         let (script, stage) = agent::stage(traits);
         let scripted =
             hosted(SCRIPTED, skills, Arc::new(script)).with_retention(retention).with_dedupe(dedupe);
-        let agents = Agents::new(others.into_iter().chain([scripted]));
+        let agents = Agents::new(others.into_iter().chain([scripted])).with_left_over(left_over);
         let engine = Engine::start(store.clone(), feed.clone(), agents, clock, limits);
         House { engine, stage, store, feed, calls: TaskTracker::new(), _folder: None }
     }

@@ -6,7 +6,7 @@
 use std::{path::Path, time::Duration};
 
 use a2ad_engine::OnCrash;
-use protocol::{Dialect, ListTasks, TaskId, TaskState};
+use protocol::{Dialect, ListTasks, Role, TaskId, TaskState};
 
 use crate::common::{
     House, Setup, artifact, artifacts, ask, chunk, done, history, joined, reply, save, say, speaking,
@@ -131,6 +131,22 @@ fn what_was_said_before_the_crash_does_not_change_what_the_turn_is_for() {
         let turn = house.stage.turn().await;
         assert_eq!((turn.message.text().as_str(), turn.attempt), ("one", 2));
         assert_eq!(turn.idempotency_key, key);
+        turn.end(done());
+        assert_eq!(history(&finished(house, &id).await), ["one", "two"]);
+    });
+}
+
+#[test]
+fn a_turn_goes_on_whoever_spoke_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let (id, key) = life(folder.path(), Setup::plain(), async |house| {
+        let (id, turn) = house.begin("one").await;
+        house.send(say("two").by(Role::Agent).to(&id).at_once()).await.unwrap();
+        (id, turn.idempotency_key.clone())
+    });
+    life(folder.path(), Setup::plain(), async |house| {
+        let turn = house.stage.turn().await;
+        assert_eq!((turn.message.text().as_str(), &turn.idempotency_key), ("one", &key));
         turn.end(done());
         assert_eq!(history(&finished(house, &id).await), ["one", "two"]);
     });

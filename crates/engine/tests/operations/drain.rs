@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use a2ad_engine::{Error, OnCrash};
-use protocol::TaskState;
+use protocol::{ErrorKind, TaskState};
 
-use crate::common::{Ending, Setup, artifact, artifacts, chunk, done, joined, save, say, task, within};
+use crate::common::{Ending, Setup, artifact, artifacts, ask, chunk, done, joined, save, say, task, within};
 
 const LONG: Duration = Duration::from_secs(15);
 
@@ -19,12 +19,20 @@ async fn runs_finish_within_the_grace_and_their_callers_get_the_outcome() {
         house.store.until("report", 1).await;
         house.subscribe(&turn.task_id).await.unwrap()
     };
+    assert_eq!(frames.next().await, "3 task working");
+    // Somebody else's stream, of a task at which nobody works.
+    house.stage.prepare_turn([], ask("which?"));
+    let asked = house.send_for_task(say("something else")).await;
+    let mut idle = house.subscribe(&asked.id).await.unwrap();
+    assert_eq!(idle.next().await, "2 task input_required");
     let drain = house.drain_aside(LONG);
-    // Streams leave first: their clients come back elsewhere.
-    let (lines, ending) = frames.rest().await;
-    assert_eq!((lines, ending), (vec!["3 task working".to_owned()], Ending::Cut));
+    turn.say([artifact("c", "d")]);
+    assert_eq!(frames.next().await, "4 artifact c: d");
     assert!(!drain.is_finished());
     turn.end(done());
+    // Streams see what ends meanwhile, and leave last.
+    assert_eq!(frames.rest().await, (vec!["5 completed".to_owned()], Ending::End));
+    assert_eq!(idle.rest().await, (Vec::new(), Ending::Cut));
     joined(drain).await;
     assert_eq!(task(joined(call).await.unwrap()).status.state, TaskState::Completed);
 }
@@ -39,7 +47,10 @@ async fn what_does_not_finish_is_let_go_without_spending_the_attempt() {
         turn.say([artifact("a", "b"), save("place")]);
         house.store.until("report", 1).await;
         within(house.engine.drain(Duration::ZERO)).await;
-        assert!(matches!(joined(call).await, Err(Error::Unavailable(_))));
+        let Err(Error::Later(later)) = joined(call).await else { panic!("there was an outcome") };
+        assert_eq!(later.kind, ErrorKind::Unavailable);
+        assert!(later.message.contains(turn.task_id.as_str()), "{later:?}");
+        assert_eq!(later.facts, [("taskId", turn.task_id.to_string())]);
         turn.gone().await;
         assert_eq!(house.get(&turn.task_id).await.unwrap().status.state, TaskState::Working);
         assert_eq!(house.store.steps().last().unwrap(), "release");
@@ -64,13 +75,14 @@ async fn what_comes_meanwhile_is_kept_for_the_next_process() {
         let call = house.send_aside(say("two"));
         house.store.until("accept", 2).await;
         let mut frames = house.stream(say("three")).await.unwrap();
-        assert_eq!(frames.rest().await, (vec!["1 task submitted".to_owned()], Ending::Cut));
+        assert_eq!(frames.next().await, "1 task submitted");
         assert!(house.stage.is_quiet(), "new work was taken up");
         let submitted = house.send_for_task(say("four").at_once()).await;
         assert_eq!(submitted.status.state, TaskState::Submitted);
         running.end(done());
         joined(drain).await;
-        assert!(matches!(joined(call).await, Err(Error::Unavailable(_))));
+        assert_eq!(frames.rest().await, (Vec::new(), Ending::Cut));
+        assert!(matches!(joined(call).await, Err(Error::Later(_))));
         assert!(house.stage.is_quiet());
         submitted.id
     };

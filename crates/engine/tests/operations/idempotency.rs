@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use a2ad_engine::{Answer, Call};
-use protocol::{ErrorKind, ListTasks, Operation, Reply, TaskState};
+use protocol::{Dialect, ErrorKind, ListTasks, Operation, Reply, TaskState};
 
 use crate::common::{
-    House, Say, Setup, answer, artifact, ask, done, frames, history, joined, refused, reply, say, scope,
-    task, within,
+    House, Say, Setup, answer, artifact, ask, done, frames, history, joined, refusal, refused, reply, say,
+    scope, speaking, task, within,
 };
 
 async fn send(house: &House, say: Say) -> (bool, Reply) {
@@ -157,4 +157,17 @@ async fn a_key_outlives_the_process() {
     house.stage.prepare_turn([], done());
     assert_eq!(send(&house, message).await, (true, first));
     assert_eq!(tasks(&house).await, 1);
+}
+
+#[tokio::test]
+async fn who_uses_a_key_again_is_told_the_task_by_the_name_it_gave_it() {
+    let house = Setup::overlapping().open();
+    let call = || Call { idempotency_key: Some("k".into()), ..speaking(Dialect::Draft) };
+    house.stage.prepare_turn([], done());
+    house.send_as(call(), say("hello").named("t-1")).await.unwrap();
+    let refusal = refusal(house.send_as(call(), say("something else").named("t-2")).await);
+    assert_eq!(
+        (refusal.kind, refusal.facts),
+        (ErrorKind::MessageIdReused, vec![("taskId", "t-1".to_owned())])
+    );
 }

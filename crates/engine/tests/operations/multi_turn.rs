@@ -38,6 +38,22 @@ async fn an_answered_question_goes_on_in_the_same_task() {
 }
 
 #[tokio::test]
+async fn turns_whose_messages_share_an_id_have_keys_of_their_own() {
+    for setup in [Setup::overlapping(), Setup::plain()] {
+        let mut house = setup.open();
+        let mut keys = std::collections::HashSet::new();
+        house.stage.prepare_turn([], ask("which?"));
+        let asked = house.send_for_task(say("one of them").id("1")).await;
+        keys.insert(house.stage.turn().await.idempotency_key.clone());
+        for text in ["blue", "red"] {
+            house.stage.prepare_turn([], ask("which else?"));
+            house.send(say(text).id("1").to(&asked.id)).await.unwrap();
+            assert!(keys.insert(house.stage.turn().await.idempotency_key.clone()), "{keys:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_stream_ends_when_the_agent_asks_and_the_next_begins_with_the_answer() {
     let house = Setup::plain().open();
     house.stage.prepare_turn([], Outcome::NeedAuth { message: voice("who are you?") });

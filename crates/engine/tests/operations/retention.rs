@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
-use a2ad_engine::{Clock, Retention};
-use protocol::{Dialect, ErrorKind, ListTasks, TaskId, TaskState, Timestamp};
+use a2ad_engine::{
+    Agent, Answer, Call, Clock, Outcome, Retention, Scope, Store as _, Turn, Updates, store::Lookup,
+};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::{
+    Dialect, ErrorKind, ListTasks, Message, Operation, SendMessage, TaskId, TaskState, Timestamp,
+};
 
 use crate::common::{House, Setup, ask, done, refused, reply, say, speaking, status_text, task, within};
 
@@ -150,15 +155,68 @@ async fn an_agent_with_all_the_open_tasks_it_keeps_takes_no_more() {
     let retention = Retention { max_tasks: Some(2), ..Retention::default() };
     let house = Setup::plain().retention(retention).open();
     let mut open = Vec::new();
-    for text in ["one", "two"] {
+    let one = say("one");
+    for message in [one.clone(), say("two")] {
         house.stage.prepare_turn([], ask("which?"));
-        open.push(house.send_for_task(say(text)).await);
+        open.push(house.send_for_task(message).await);
     }
     assert_eq!(refused(house.send(say("three")).await), ErrorKind::RateLimited);
+    // A repetition is no new work, and a key that was used for something else is told as ever.
+    let call = || Call { idempotency_key: Some("once".into()), ..speaking(Dialect::V1) };
+    assert_eq!(refused(house.send_as(call(), say("four")).await), ErrorKind::RateLimited);
+    let again = house.send_as(speaking(Dialect::V1), one.clone()).await.unwrap();
+    assert!(matches!(again, Answer::Replayed(_)));
+    assert_eq!(task(reply(again)), open[0]);
+    let Message { id, .. } = SendMessage::from(one).message;
+    let reused = house.send(say("something else").id(id.as_str())).await;
+    assert_eq!(refused(reused), ErrorKind::MessageIdReused);
     // Those that are open go on, and make room when they end.
     house.stage.prepare_turn([], done());
     house.send_for_task(say("blue").to(&open[0].id)).await;
     house.stage.prepare_turn([], done());
     assert_eq!(house.send_for_task(say("three")).await.status.state, TaskState::Completed);
     assert_eq!(house.get(&open[1].id).await.unwrap().status.state, TaskState::InputRequired);
+}
+
+/// Asks or is done, as it is told.
+struct Other;
+
+impl Agent for Other {
+    fn run(&self, turn: Turn, _: Updates) -> BoxFuture<'static, Outcome> {
+        let asks = turn.message.text() == "ask";
+        let message = turn.reply_text("which?");
+        async move { if asks { Outcome::NeedInput { message } } else { Outcome::done() } }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn tasks_of_an_agent_that_is_no_longer_here_go_too() {
+    let clock = clock();
+    let folder = tempfile::tempdir().unwrap();
+    let other = || Scope::anonymous("default", "other");
+    let mut ids = Vec::new();
+    {
+        let house = Setup::plain().clock(&clock).with("other", Other).open_at(folder.path());
+        for text in ["do", "ask"] {
+            let answer = house.call(other(), Operation::SendMessage(say(text).into())).await.unwrap();
+            ids.push(task(reply(answer)).id);
+        }
+        within(house.engine.drain(Duration::ZERO)).await;
+    }
+    let kept = Retention { max_age: SPAN, max_wait: SPAN, ..Retention::default() };
+    let house = Setup::plain().clock(&clock).left_over(kept).open_at(folder.path());
+    let row = async |id: &TaskId| {
+        let lookup = Lookup { ours: house.store.ids().parse_task(id), name: id.clone() };
+        house.store.find(&other(), lookup).await.unwrap().map(|found| found.row.state)
+    };
+    clock.advance(SPAN / 2);
+    assert_eq!(row(&ids[0]).await, Some(TaskState::Completed));
+    assert_eq!(row(&ids[1]).await, Some(TaskState::InputRequired));
+    clock.advance(SPAN);
+    within(async {
+        while row(&ids[0]).await.is_some() || row(&ids[1]).await != Some(TaskState::Failed) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }

@@ -2,7 +2,7 @@
 
 use protocol::{Dialect, ErrorKind, TaskState};
 
-use crate::common::{Setup, ask, done, joined, refusal, reply, say, speaking, task, try_again};
+use crate::common::{Setup, ask, done, joined, refusal, refused, reply, say, speaking, task, try_again};
 
 #[tokio::test]
 async fn a_skill_the_agent_has_reaches_it() {
@@ -58,8 +58,18 @@ async fn later_turns_are_about_the_same_skill() {
             assert_eq!(house.stage.turn().await.skill.as_deref(), Some("draw"));
         }
         let before = house.get(&asked.id).await.unwrap();
-        let refusal = refusal(house.send(say("a song").skill("paint").to(&asked.id)).await);
-        assert_eq!((refusal.kind, refusal.violations[0].field.as_str()), (ErrorKind::InvalidParams, "skill"));
+        for (another, dialect, field) in [
+            (say("a song").skill("paint"), Dialect::V1, "configuration.skillId"),
+            (say("a song").skill("paint"), Dialect::Draft, "skill"),
+            (say("a song").skill_in_metadata("paint"), Dialect::V1, "metadata.skillId"),
+        ] {
+            let refusal = refusal(house.send_as(speaking(dialect), another.to(&asked.id)).await);
+            assert_eq!(
+                (refusal.kind, refusal.violations[0].field.as_str()),
+                (ErrorKind::InvalidParams, field)
+            );
+            assert!(refusal.violations[0].problem.contains("draw"), "{:?}", refusal.violations);
+        }
         assert_eq!(house.get(&asked.id).await.unwrap(), before);
         assert!(house.stage.is_quiet());
         // Also when it is over and goes on.
@@ -75,12 +85,35 @@ async fn later_turns_are_about_the_same_skill() {
 }
 
 #[tokio::test]
-async fn a_task_without_a_skill_is_given_none_later() {
-    let house = Setup::overlapping().skills(&["draw"]).open();
-    house.stage.prepare_turn([], ask("what?"));
-    let asked = house.send_for_task(say("hello")).await;
-    let refusal = refusal(house.send(say("a cat").skill("draw").to(&asked.id)).await);
-    assert_eq!((refusal.kind, refusal.violations[0].field.as_str()), (ErrorKind::InvalidParams, "skill"));
+async fn a_task_without_a_skill_is_given_one_by_a_later_message() {
+    for setup in [Setup::overlapping(), Setup::plain()] {
+        let mut house = setup.skills(&["paint", "draw"]).open();
+        house.stage.prepare_turn([], ask("which skill?"));
+        let asked = house.send_for_task(say("hello")).await;
+        assert_eq!(house.stage.turn().await.skill, None);
+        house.stage.prepare_turn([], ask("what?"));
+        house.send(say("that one").skill_in_metadata("draw").to(&asked.id)).await.unwrap();
+        assert_eq!(house.stage.turn().await.skill.as_deref(), Some("draw"));
+        assert_eq!(house.row(&asked.id).await.skill.as_deref(), Some("draw"));
+        // From then on it is the task's.
+        assert_eq!(
+            refused(house.send(say("no").skill("paint").to(&asked.id)).await),
+            ErrorKind::InvalidParams
+        );
+        house.stage.prepare_turn([], done());
+        house.send(say("a cat").to(&asked.id)).await.unwrap();
+        assert_eq!(house.stage.turn().await.skill.as_deref(), Some("draw"));
+    }
+}
+
+#[tokio::test]
+async fn a_skill_named_while_the_task_is_at_work_is_for_what_comes_next() {
+    let mut house = Setup::plain().skills(&["paint", "draw"]).open();
+    let (id, turn) = house.begin("hello").await;
+    house.send(say("draw it").skill("draw").to(&id).at_once()).await.unwrap();
+    turn.end(ask("which?"));
+    let next = house.stage.turn().await;
+    assert_eq!((next.message.text().as_str(), next.skill.as_deref()), ("draw it", Some("draw")));
 }
 
 #[tokio::test]

@@ -165,7 +165,11 @@ fn accept_new(
 
 /// Where the key of a first message was used before. The row has the last word: a task that is gone entirely has
 /// given its keys back.
-fn first_use(connection: &Connection, keys: &Keys, key: &MessageKey) -> rusqlite::Result<Option<KeyUsed>> {
+pub(super) fn first_use(
+    connection: &Connection,
+    keys: &Keys,
+    key: &MessageKey,
+) -> rusqlite::Result<Option<KeyUsed>> {
     let Some(n) = keys.find(connection, &key.key)? else { return Ok(None) };
     connection
         .prepare_cached("SELECT tag, hash FROM tasks WHERE n = ?1 AND key = ?2")?
@@ -287,6 +291,7 @@ fn move_row(
                  tail = tail + :segments,
                  state = coalesce(:state, state),
                  status_at = coalesce(:status_at, status_at),
+                 skill = coalesce(skill, :skill),
                  terminal_at = CASE WHEN :state IS NULL THEN terminal_at ELSE :terminal_at END,
                  visible = coalesce(:visible, visible),
                  turn = turn + :turn_step,
@@ -311,6 +316,7 @@ fn move_row(
                 ":status_at": status_at,
                 ":terminal_at": status_at.filter(|_| state.is_some_and(TaskState::is_terminal)),
                 ":visible": advance.visibility.map(|visibility| visibility.number()),
+                ":skill": advance.skill,
                 ":turn_step": effects.turn_step,
                 ":fence_step": effects.fence_step,
                 ":attempt_keep": attempt_keep,

@@ -33,6 +33,12 @@ pub(super) fn find(tx: &Connection, ids: &Ids, expiry: &Expiry) -> Result<Expire
     Ok(expired)
 }
 
+/// Every agent that a task was ever of.
+pub(super) fn agents(tx: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut statement = tx.prepare_cached("SELECT DISTINCT agent FROM scopes")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
 /// The oldest finished tasks of an owner that ended before a time, each with that time.
 fn ended(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Result<Vec<(i64, Ended)>> {
     let mut statement = tx.prepare_cached(

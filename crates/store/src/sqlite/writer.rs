@@ -15,7 +15,9 @@ use std::{
 use engine::{
     Feed,
     ids::{Ids, TaskNo},
-    store::{Change, Committed, Ended, NotCommitted, Read, Receipt, Receipts, StoreError},
+    store::{
+        Change, Committed, Ended, KeyUsed, MessageKey, NotCommitted, Read, Receipt, Receipts, StoreError,
+    },
 };
 use futures_util::FutureExt as _;
 use protocol::Timestamp;
@@ -49,6 +51,7 @@ pub(super) struct Writer {
 enum Job {
     Change(Change, Receipts),
     Reserve(i64, oneshot::Sender<TaskNo>),
+    FirstUse(MessageKey, oneshot::Sender<Option<KeyUsed>>),
     Purge(Vec<Ended>, oneshot::Sender<usize>),
     DropPurged(Timestamp, usize, oneshot::Sender<usize>),
     Doc(Doc),
@@ -92,6 +95,13 @@ impl Writer {
         let (told, first) = oneshot::channel();
         self.send(Job::Reserve(count, told));
         answer(first)
+    }
+
+    /// Asked of the writer because young keys are nowhere else.
+    pub(super) fn first_use(&self, key: MessageKey) -> Read<Option<KeyUsed>> {
+        let (told, used) = oneshot::channel();
+        self.send(Job::FirstUse(key, told));
+        answer(used)
     }
 
     pub(super) fn purge(&self, tasks: Vec<Ended>) -> Read<usize> {
@@ -171,6 +181,7 @@ fn work(mut desk: Desk, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Opti
 #[derive(Default)]
 struct News {
     reserved: Vec<(oneshot::Sender<TaskNo>, TaskNo)>,
+    found: Vec<(oneshot::Sender<Option<KeyUsed>>, Option<KeyUsed>)>,
     counted: Vec<(oneshot::Sender<usize>, usize)>,
 }
 
@@ -178,6 +189,9 @@ impl News {
     fn tell(self) {
         for (told, first) in self.reserved {
             let _ = told.send(first);
+        }
+        for (told, used) in self.found {
+            let _ = told.send(used);
         }
         for (told, count) in self.counted {
             let _ = told.send(count);
@@ -211,6 +225,10 @@ impl Desk {
                     let first = open::meta(&self.connection, "next_n")?.unwrap_or(1);
                     open::set_meta(&self.connection, "next_n", first + count)?;
                     news.reserved.push((told, TaskNo(first)));
+                }
+                Job::FirstUse(key, told) => {
+                    let used = changes::first_use(&self.connection, &self.books.keys, &key)?;
+                    news.found.push((told, used));
                 }
                 Job::Purge(tasks, told) => {
                     let purged = changes::purge(&self.connection, &mut self.books, &tasks)?;

@@ -103,7 +103,16 @@ pub(crate) fn task(no: TaskNo) -> Accept {
 
 /// A step that records nothing.
 pub(crate) fn step(no: TaskNo, step: Step) -> Advance {
-    Advance { no, step, log: Log::default(), status: None, visibility: None, saved: None, key: None }
+    Advance {
+        no,
+        step,
+        log: Log::default(),
+        status: None,
+        visibility: None,
+        saved: None,
+        skill: None,
+        key: None,
+    }
 }
 
 /// A step that says a new state, with a word.

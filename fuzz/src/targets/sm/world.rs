@@ -502,6 +502,7 @@ impl World {
             status: None,
             visibility: None,
             saved: None,
+            skill: None,
             key: None,
         }
     }

@@ -39,15 +39,11 @@ pub(super) async fn follow_up(
         Ok(verdict) => verdict,
         Err(refusal) => return repeated(sending, &snapshot, refusal).await.map(Some),
     };
-    if snapshot.row.size > engine.runner.limits().max_task {
-        let text = format!("task {} has reached its size limit and takes no more messages", names.task);
-        return Err(Error::refused(ErrorKind::UnsupportedOperation, text));
-    }
-    if let (Some(asked), kept) = (sending.skill, snapshot.row.skill.as_deref())
-        && kept != Some(asked)
-    {
-        let text = format!("expected the skill of the task, {}", kept.unwrap_or("none"));
-        return Err(Error::invalid("skill", text));
+    let Sending { skill, skill_field, .. } = sending;
+    let judged = admit::same_skill(skill_field, snapshot.row.skill.as_deref(), skill)
+        .and_then(|()| admit::fits(snapshot.row.size, message, engine.runner.limits().max_task));
+    if let Err(refusal) = judged {
+        return repeated(sending, &snapshot, refusal).await.map(Some);
     }
     let opening = admit::about(sending.about, admit::go_on(&names, message.clone(), engine.clock.now()));
     match verdict {
@@ -90,6 +86,7 @@ async fn answer(
     opening: Line,
 ) -> Result<Option<Submitted>> {
     let Sending { engine, call, key, .. } = sending;
+    let skill = sending.skill.map(str::to_owned);
     let (no, first) = (snapshot.row.no, snapshot.row.context.first);
     let waiting = Waiting { when, fence: snapshot.row.fence };
     let work = engine.store.work(no).await?;
@@ -106,8 +103,10 @@ async fn answer(
         no,
         names,
         before: task.history.clone(),
+        // Nothing is recorded of a task that waits or is over but what begins its next turn.
+        seq: snapshot.row.last_seq + 1,
         size: snapshot.row.size,
-        skill: snapshot.row.skill.clone(),
+        skill: snapshot.row.skill.clone().or_else(|| skill.clone()),
         closed,
         saved: work.and_then(|work| work.saved),
         conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
@@ -126,6 +125,7 @@ async fn answer(
             status: Some((outline.standing.state, outline.since)),
             visibility: None,
             saved: outline.saved,
+            skill,
             key,
         }))
     };
@@ -154,6 +154,7 @@ async fn say_more(
         log: log.clone(),
         visibility: None,
         saved: None,
+        skill: sending.skill.map(str::to_owned),
         key,
     }));
     match engine.store.commit(change).await {

@@ -12,18 +12,20 @@ use crate::{
 /// Answers a repetition as the first call was; the same key with other words is a mistake.
 pub(super) async fn replay(sending: Sending<'_>, used: KeyUsed) -> Result<Submitted> {
     let Sending { engine, call, .. } = sending;
-    let id = engine.ids.task(used.task, used.tag);
+    let ours = engine.ids.task(used.task, used.tag);
+    let mut watcher = sending.watch(used.task);
+    let found = engine.store.find(&call.scope, engine.lookup(&ours)).await?;
+    // A forgotten task's name may be another's by now.
+    let found = found.filter(|snapshot| snapshot.row.no == used.task);
     if !used.same {
+        // Its client may have named it.
+        let id = found.map_or(ours, |snapshot| Names::of(&engine.ids, &snapshot.row).task);
         let text =
             "this key was used for another message before; use a new one, or send the same message again";
         let error = protocol::Error::new(ErrorKind::MessageIdReused, text);
         return Err(Error::Refused(error.with("taskId", &id)));
     }
-    let mut watcher = sending.watch(used.task);
-    let found = engine.store.find(&call.scope, engine.lookup(&id)).await?;
-    // A forgotten task's name may be another's by now.
-    let found = found.filter(|snapshot| snapshot.row.no == used.task);
-    let row = found.ok_or_else(|| protocol::Error::task_not_found(&id))?.row;
+    let row = found.ok_or_else(|| protocol::Error::task_not_found(&ours))?.row;
     let mut task = fold::begin(&Names::of(&engine.ids, &row));
     let mut entries = engine.store.entries(&call.scope, row.no, 0, usize::MAX).await?;
     let rest = entries.split_off(entries.partition_point(|(seq, _)| *seq <= used.seq));

@@ -10,16 +10,19 @@ use crate::{
     context::Conversation,
     error::{Error, Result},
     ids::{Tag, TaskNo},
-    store::{Accept, Change, ContextLookup, ContextRow, NewContext},
+    store::{Accept, Change, ContextLookup, ContextRow, KeyUsed, NewContext},
     task::{Names, admit, closed::Closed, context_name, fold},
 };
 
 /// Records the message as a task; a task that its client names must not be there yet.
 pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begun> {
     let Sending { engine, call, key, .. } = sending;
-    if let Some(max) = sending.hosted.retention().max_tasks {
-        refuse_beyond(sending, max).await?;
+    if let Some(max) = sending.hosted.retention().max_tasks
+        && let Some(used) = refuse_beyond(sending, max).await?
+    {
+        return Ok(Begun::Before(used));
     }
+    admit::fits(0, &message, engine.runner.limits().max_task)?;
     let client_id = message.task_id.clone();
     let context = new_context(sending, message.context_id.as_ref()).await?;
     let no = engine.numbers.next(&*engine.store).await?;
@@ -34,6 +37,7 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
     let turn = NewTurn {
         no,
         before: Vec::new(),
+        seq: 1,
         saved: None,
         size: 0,
         skill: skill.clone(),
@@ -64,10 +68,17 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
 }
 
 /// Refuses new work of an agent that has as many open tasks as it may keep: those are never given up for another (R31).
-async fn refuse_beyond(sending: Sending<'_>, max: u64) -> Result<()> {
-    let open = sending.engine.store.count_open(sending.call.scope.agent()).await?;
+/// The repetition of a message is no new work; gives where it was recorded.
+async fn refuse_beyond(sending: Sending<'_>, max: u64) -> Result<Option<KeyUsed>> {
+    let Sending { engine, call, key, .. } = sending;
+    let open = engine.store.count_open(call.scope.agent()).await?;
     if open < max {
-        return Ok(());
+        return Ok(None);
+    }
+    if let Some(key) = key
+        && let Some(used) = engine.store.first_use(key).await?
+    {
+        return Ok(Some(used));
     }
     let text = format!("this agent has {open} open tasks and keeps {max}; wait until one has ended");
     Err(Error::refused(ErrorKind::RateLimited, text))

@@ -13,11 +13,12 @@ use protocol::{Event, Message, Task, TaskState, Timestamp};
 
 use super::{Sending, Submitted, Wait};
 use crate::{
+    agent::message_size,
     context::Conversation,
     error::{Error, Result},
     feed::Watcher,
     ids::TaskNo,
-    log::{Line, Log},
+    log::{Line, Log, Seq},
     runner::{Begin, Run, Slot},
     store::{Change, Committed, Conflict, KeyUsed, NotCommitted, Visibility, Work},
     task::{Names, Standing, closed::Closed},
@@ -32,6 +33,8 @@ pub(super) struct NewTurn {
     pub(super) names: Names,
     /// What was said in this task before.
     pub(super) before: Vec<Message>,
+    /// The number its opening status will have.
+    pub(super) seq: Seq,
     /// Bytes of its log so far.
     pub(super) size: u64,
     /// What an earlier turn saved last.
@@ -117,11 +120,12 @@ async fn begin_now(
         agent: Arc::clone(hosted.agent()),
         skill: turn.skill,
         dialect: call.dialect,
+        seq: turn.seq,
+        size: turn.size + message_size(&message),
         message,
         history: turn.before,
         conversation: turn.conversation,
         attempt: 1,
-        size: turn.size,
         on_crash: traits.on_crash,
         stale: HashSet::new(),
         closed: turn.closed,

@@ -1,6 +1,9 @@
 //! A store that remembers what was handed to it and can keep changes waiting at its gate.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
 
 use a2ad_engine::{
     Scope, Store,
@@ -8,7 +11,7 @@ use a2ad_engine::{
     log::{Entry, Kind, Seq},
     store::{
         Among, Change, ContextLookup, ContextRow, Due, Ended, Expired, Expiry, KeyUsed, ListPage, ListQuery,
-        Lookup, MessageKey, Read, Receipt, Receipts, Snapshot, TaskRow, WorkItem,
+        Lookup, MessageKey, Read, Receipt, Receipts, Snapshot, StoreError, TaskRow, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -25,8 +28,19 @@ pub(crate) struct Ledger {
     /// What has been committed, in order.
     committed: Arc<watch::Sender<Vec<String>>>,
     gate: Mutex<Gate>,
+    /// What goes wrong with the next looks at work to be taken up.
+    spoiled: Mutex<VecDeque<Spoiled>>,
     waiting: watch::Sender<usize>,
     receipts: TaskTracker,
+}
+
+/// What is wrong with a look at work to be taken up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Spoiled {
+    /// There is no answer, for now.
+    NoAnswer,
+    /// The log is not what was recorded.
+    NoLog,
 }
 
 #[derive(Default)]
@@ -42,6 +56,7 @@ impl Ledger {
             handed: Mutex::default(),
             committed: Arc::new(watch::Sender::default()),
             gate: Mutex::default(),
+            spoiled: Mutex::default(),
             waiting: watch::Sender::default(),
             receipts: TaskTracker::new(),
         }
@@ -77,6 +92,11 @@ impl Ledger {
     /// Keeps changes waiting from now on.
     pub(crate) fn close_gate(&self) {
         self.gate.lock().unwrap().closed = true;
+    }
+
+    /// The next looks at work to be taken up go wrong like this, one after the other.
+    pub(crate) fn spoil(&self, looks: impl IntoIterator<Item = Spoiled>) {
+        self.spoiled.lock().unwrap().extend(looks);
     }
 
     /// Waits until so many changes wait.
@@ -150,6 +170,10 @@ impl Store for Ledger {
         self.store.turn_key(scope, among, key)
     }
 
+    fn first_use(&self, key: MessageKey) -> Read<Option<KeyUsed>> {
+        self.store.first_use(key)
+    }
+
     fn count_open(&self, agent: &str) -> Read<u64> {
         self.store.count_open(agent)
     }
@@ -167,7 +191,21 @@ impl Store for Ledger {
     }
 
     fn work(&self, task: TaskNo) -> Read<Option<WorkItem>> {
-        self.store.work(task)
+        let work = self.store.work(task);
+        let spoiled = self.spoiled.lock().unwrap().pop_front();
+        Box::pin(async move {
+            let mut work = work.await?;
+            match (spoiled, &mut work) {
+                (Some(Spoiled::NoAnswer), _) => return Err(StoreError::Unavailable("a test says so".into())),
+                (Some(Spoiled::NoLog), Some(work)) => work.snapshot.log.clear(),
+                _ => {}
+            }
+            Ok(work)
+        })
+    }
+
+    fn agents(&self) -> Read<Vec<String>> {
+        self.store.agents()
     }
 
     fn expired(&self, expiry: Expiry) -> Read<Expired> {

@@ -19,6 +19,12 @@ impl Say {
         self
     }
 
+    /// In the name of this side, whoever says it.
+    pub(crate) fn by(mut self, role: Role) -> Self {
+        self.0.message.role = role;
+        self
+    }
+
     /// To a task that exists.
     pub(crate) fn to(mut self, task: &TaskId) -> Self {
         self.0.message.task_id = Some(task.clone());
