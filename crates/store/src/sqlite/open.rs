@@ -191,8 +191,12 @@ fn start(connection: &mut Connection, now: i64) -> rusqlite::Result<Start> {
     set_meta(&tx, "clean", 0)?;
     let id_key = key(&tx, "id_key")?;
     let seal_key = key(&tx, "seal_key")?;
+    // At once the first time, then after up to twice as long each time (R7): what takes its process down does not do so
+    // again at once, nor together with everything else that ran then.
     let left_behind = tx.execute(
-        "UPDATE tasks SET boot = 0, next_run_at = ?1, deaths = deaths + 1 WHERE boot > 0",
+        "UPDATE tasks SET boot = 0, deaths = deaths + 1,
+             next_run_at = ?1 + iif(deaths = 0, 0, abs(random() % (1 + min(100000, 1000 << min(deaths - 1, 7)))))
+         WHERE boot > 0",
         params![now],
     )?;
     tx.commit()?;

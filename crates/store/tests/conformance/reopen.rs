@@ -37,23 +37,31 @@ async fn names_and_keys_are_the_same_in_the_next_process(bench: &dyn Bench) {
 async fn held_work_is_due_again_and_counts_a_death(bench: &dyn Bench) {
     let mut store = bench.open();
     let no = accepted(&*store, |_| {}).await;
-    for death in 1..=3 {
-        let now = at(1_000 * death);
+    let mut delays = Vec::new();
+    for death in 1..=12 {
+        let now = at(1_000_000 * death);
         store = bench.reopen(store, &Clock::manual(now));
         let row = found(&*store, no).await.row;
         assert_eq!(
             (row.deaths, row.fence, row.attempt, row.state),
             (death, death, death, TaskState::Working)
         );
-        let early = store.due(at(1_000 * death - 1), 10).await.unwrap();
-        assert_eq!((early.tasks, early.suspect, early.next), (vec![], None, Some(now)));
+        let early = store.due(at(1_000_000 * death - 1), 10).await.unwrap();
+        assert_eq!((early.tasks, early.suspect), (vec![], None));
+        // At once the first time, then after up to twice as long each time.
+        let next = early.next.unwrap();
+        let delay = next.as_millis() - now.as_millis();
+        let longest = if death < 2 { 0 } else { 100_000.min(1_000 << (death - 2)) };
+        assert!((0..=longest).contains(&delay), "death {death}: {delay} ms");
+        delays.push(delay);
         // From the second death on it is a suspect, and named apart.
-        let due = store.due(now, 10).await.unwrap();
+        let due = store.due(next, 10).await.unwrap();
         let (tasks, suspect) = if death < 2 { (vec![no], None) } else { (vec![], Some(no)) };
         assert_eq!((due.tasks, due.suspect), (tasks, suspect));
         let claimed = advance(&*store, step(no, Step::Claim)).await.unwrap();
         assert_eq!((claimed.fence, claimed.attempt), (death + 1, death + 1));
     }
+    assert!(delays.iter().any(|delay| *delay > 0), "there is no delay at all");
 }
 
 async fn work_that_nobody_held_is_left_alone(bench: &dyn Bench) {
