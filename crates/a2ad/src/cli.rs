@@ -194,7 +194,8 @@ fn settings(config: &Config) -> Settings {
     Settings {
         listen: config.server.listen,
         store: config.store.url.clone(),
-        agents: Agents::new(config.agents.iter().map(AgentConfig::host)),
+        agents: Agents::new(config.agents.iter().map(AgentConfig::host))
+            .with_left_over(config.store.retention),
         limits: config.limits,
         doors: config.doors(),
     }
