@@ -30,10 +30,13 @@ pub(crate) fn fault(
     verdict.err().map(|fault| format!("{fault}; answered {}", told.shown()))
 }
 
-/// What the answer must be called: in 1.0 it has a name of its own, unless the client speaks of plain JSON.
+/// What the answer must be called: in 1.0 it has a name of its own, unless the client speaks of plain JSON other than
+/// to say that it does not want it.
 fn media_type(generation: Generation, case: &Case) -> &'static str {
+    let wanted = |said: &str| !said.split(';').skip(1).any(|word| word.trim() == "q=0");
     let is = |said: Option<&str>, name: &str| {
-        said.is_some_and(|said| said.to_ascii_lowercase().split(',').any(|said| essence(said) == name))
+        let said = said.map(str::to_ascii_lowercase).unwrap_or_default();
+        said.split(',').any(|said| essence(said) == name && wanted(said))
     };
     let typed = case.content_type.filter(|_| !case.body.is_empty());
     let plain = (is(case.accept, JSON) || is(typed, JSON)) && !is(case.accept, OWN);
