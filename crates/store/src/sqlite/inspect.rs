@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::sync::watch;
 
 use super::{open, readers};
@@ -58,8 +58,19 @@ fn inspect(mut connection: Connection, stop: &Arc<AtomicBool>, found: &watch::Se
             found.send_replace(findings.into_iter().next());
         }
         Err(_) if stop.load(Ordering::Relaxed) => {}
+        Err(error) if is_damage(&error) => {
+            tracing::error!(%error, "the store cannot be read through; check the disk, restore a backup");
+            found.send_replace(Some(format!("it cannot be read through: {error}")));
+        }
         Err(error) => tracing::warn!(%error, "the store could not be looked over"),
     }
+}
+
+/// Whether a look that was cut short says something about the file: what cannot be read is not whole. Somebody else in
+/// the way, or no memory, says nothing.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
 /// Rests a little; says whether to give up.
@@ -85,4 +96,22 @@ pub fn check(path: &Path) -> Result<Vec<String>, OpenError> {
     let _lock = open::lock(path)?;
     let connection = readers::connect(path).map_err(|error| unusable(error.to_string()))?;
     findings(&connection, "PRAGMA integrity_check").map_err(|error| unusable(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Error, ffi};
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_damaged_and_what_is_locked_is_not() {
+        let error = |code| Error::SqliteFailure(ffi::Error::new(code), None);
+        for code in [ffi::SQLITE_IOERR_READ, ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
+            assert!(is_damage(&error(code)), "{code}");
+        }
+        for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED, ffi::SQLITE_NOMEM, ffi::SQLITE_INTERRUPT] {
+            assert!(!is_damage(&error(code)), "{code}");
+        }
+    }
 }
