@@ -91,7 +91,7 @@ impl Purger {
         let mut longest = Duration::ZERO;
         for agent in self.store.agents().await? {
             let retention = self.agents.retention(&agent);
-            longest = longest.max(retention.max_age.saturating_add(retention.keys));
+            longest = longest.max(retention.keys);
             let expired = self
                 .store
                 .expired(Expiry {
@@ -104,14 +104,14 @@ impl Purger {
                 .await?;
             busy |= expired.finished.len() == STEP;
             if !expired.finished.is_empty() {
-                self.store.purge(expired.finished).await?;
+                self.store.purge(expired.finished, now).await?;
             }
             for row in &expired.waiting {
                 self.fail_if_waiting(row, now).await?;
             }
         }
-        // After this time nothing is left of any agent's finished tasks. Rows are dropped in the order in which their
-        // tasks ended, whatever agent they were of.
+        // Rows are dropped in the order in which their tasks were emptied, whatever agent they were of. The time counts
+        // from then on: a process that was down for long still knows what was said before.
         busy |= self.store.drop_purged(before(now, longest), STEP).await? == STEP;
         Ok(busy)
     }

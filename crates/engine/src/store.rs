@@ -72,11 +72,11 @@ pub trait Store: Send + Sync + 'static {
     fn expired(&self, expiry: Expiry) -> Read<Expired>;
 
     /// Empties finished tasks, unless they have moved on: nothing of them is left but rows that still know their
-    /// messages' keys. Says how many there were.
-    fn purge(&self, tasks: Vec<Ended>) -> Read<usize>;
+    /// messages' keys, and that it is `now` that they were emptied. Says how many there were.
+    fn purge(&self, tasks: Vec<Ended>, now: Timestamp) -> Read<usize>;
 
-    /// Drops rows of tasks that were purged and had ended before this, at most `max`. Says how many there were.
-    fn drop_purged(&self, ended_before: Timestamp, max: usize) -> Read<usize>;
+    /// Drops rows of tasks that were purged before this, at most `max`. Says how many there were.
+    fn drop_purged(&self, purged_before: Timestamp, max: usize) -> Read<usize>;
 
     /// Sets aside a block of task numbers that nobody else will use; gives the first.
     fn reserve(&self, count: i64) -> Read<TaskNo>;

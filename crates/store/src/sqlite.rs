@@ -17,6 +17,7 @@ mod open;
 mod readers;
 mod rows;
 mod scopes;
+mod tallies;
 mod writer;
 
 use std::sync::Arc;
@@ -88,9 +89,10 @@ impl Store for Sqlite {
 
     fn list(&self, scope: &Scope, query: ListQuery) -> Read<ListPage> {
         let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
+        let long = self.writer.tallier();
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(ListPage::default()) };
-            lists::list(tx, &ids, scope, &query)
+            lists::list(tx, &ids, scope, &query, long)
         })
     }
 
@@ -150,12 +152,12 @@ impl Store for Sqlite {
         self.readers.read(move |tx| expiry::find(tx, &ids, &expiry))
     }
 
-    fn purge(&self, tasks: Vec<Ended>) -> Read<usize> {
-        self.writer.purge(tasks)
+    fn purge(&self, tasks: Vec<Ended>, now: Timestamp) -> Read<usize> {
+        self.writer.purge(tasks, now)
     }
 
-    fn drop_purged(&self, ended_before: Timestamp, max: usize) -> Read<usize> {
-        self.writer.drop_purged(ended_before, max)
+    fn drop_purged(&self, purged_before: Timestamp, max: usize) -> Read<usize> {
+        self.writer.drop_purged(purged_before, max)
     }
 
     fn reserve(&self, count: i64) -> Read<TaskNo> {

@@ -32,6 +32,7 @@ mod conformance {
     mod fail_stop;
     mod keys;
     mod lists;
+    mod long_lists;
     mod numbers;
     mod opening;
     mod publication;

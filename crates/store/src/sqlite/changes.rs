@@ -11,7 +11,7 @@ use engine::{
 use protocol::{TaskId, TaskState};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, named_params, params};
 
-use super::{counts::Counts, docs, keys::Keys, rows, scopes::Scopes};
+use super::{counts::Counts, docs, keys::Keys, rows, scopes::Scopes, tallies::Listed};
 
 /// What the writer knows beside the rows.
 pub(super) struct Books {
@@ -151,11 +151,15 @@ fn accept_new(
     }
     pen.append(accept.no.0, accept.log.len(), ran, &accept.log)?;
     save(connection, accept.no.0, ran, accept.saved.as_deref())?;
-    if let Some(key) = &accept.key {
-        books.keys.add(key.key, accept.no.0);
-    }
+    books.keys.add(accept.key.map(|key| key.key), accept.no.0);
     if accept.visibility == Visibility::Visible {
-        books.counts.shown(scope, accept.state);
+        // Which conversation a name led to only the row knows.
+        let joined = match name {
+            Some(_) if books.counts.tallies.know_conversations() => joined_by(connection, accept.no.0)?,
+            _ => joined,
+        };
+        let status_at = accept.status_at.as_millis();
+        books.counts.shown(&Listed { scope, joined, state: accept.state, status_at });
     }
     if docs::worth_it(accept.state.is_settled(), 1, size) {
         books.grown.push(accept.no);
@@ -337,61 +341,76 @@ fn move_row(
         )
         .optional()?;
     if updated.is_some()
-        && let Some((scope, was)) = before
+        && let Some(was) = before
     {
-        count(&mut books.counts, scope, was, advance);
+        count(&mut books.counts, &was, advance);
     }
     Ok(updated)
 }
 
-/// The owner of a task, and its state if clients see it.
-fn shown(connection: &Connection, n: i64) -> rusqlite::Result<Option<(i64, Shown)>> {
-    connection
-        .prepare_cached("SELECT scope, state, visible FROM tasks WHERE n = ?1")?
-        .query_row(params![n], |row| {
-            let shown =
-                Shown { state: TaskState::from_number(row.get(1)?), visible: row.get::<_, i64>(2)? == 1 };
-            Ok((row.get(0)?, shown))
-        })
-        .optional()
-}
-
-/// What clients saw of a task.
-#[derive(Clone, Copy)]
+/// A task as lists show it, or would.
 struct Shown {
-    state: Option<TaskState>,
+    listed: Listed,
     visible: bool,
 }
 
+fn shown(connection: &Connection, n: i64) -> rusqlite::Result<Option<Shown>> {
+    let shown = connection
+        .prepare_cached(
+            "SELECT scope, state, visible, status_at, iif(context = n, NULL, context) FROM tasks WHERE n = ?1",
+        )?
+        .query_row(params![n], |row| {
+            let Some(state) = TaskState::from_number(row.get(1)?) else { return Ok(None) };
+            let listed =
+                Listed { scope: row.get(0)?, joined: row.get(4)?, state, status_at: row.get(3)? };
+            Ok(Some(Shown { listed, visible: row.get::<_, i64>(2)? == 1 }))
+        })
+        .optional()?;
+    Ok(shown.flatten())
+}
+
+/// The conversation that a task joined, if it did not begin it.
+fn joined_by(connection: &Connection, n: i64) -> rusqlite::Result<Option<i64>> {
+    Ok(shown(connection, n)?.and_then(|shown| shown.listed.joined))
+}
+
 /// Counts a task that has moved on.
-fn count(counts: &mut Counts, scope: i64, was: Shown, advance: &Advance) {
-    if let (true, Some(state)) = (was.visible, was.state) {
-        counts.gone(scope, state);
+fn count(counts: &mut Counts, was: &Shown, advance: &Advance) {
+    if was.visible {
+        counts.gone(&was.listed);
     }
-    let visible = advance.visibility.map_or(was.visible, |visibility| visibility == Visibility::Visible);
-    if let (true, Some(state)) = (visible, advance.status.map(|(state, _)| state).or(was.state)) {
-        counts.shown(scope, state);
+    if advance.visibility.map_or(was.visible, |visibility| visibility == Visibility::Visible) {
+        let (state, status_at) = match advance.status {
+            Some((state, at)) => (state, at.as_millis()),
+            None => (was.listed.state, was.listed.status_at),
+        };
+        counts.shown(&Listed { state, status_at, ..was.listed });
     }
 }
 
 /// Empties finished tasks; their rows stay, so that their messages' keys are still known. A name that a client chose
 /// is free again.
-pub(super) fn purge(connection: &Connection, books: &mut Books, tasks: &[Ended]) -> rusqlite::Result<usize> {
+pub(super) fn purge(
+    connection: &Connection,
+    books: &mut Books,
+    tasks: &[Ended],
+    now: i64,
+) -> rusqlite::Result<usize> {
     let mut purged = 0;
     for Ended { no: task, last_seq } in tasks {
         let before = shown(connection, task.0)?;
         let emptied = connection
             .prepare_cached(
-                "UPDATE tasks SET visible = 3, size = 0, doc = 0, tail = 0, client_id = NULL
+                "UPDATE tasks SET visible = 3, purged_at = ?3, size = 0, doc = 0, tail = 0, client_id = NULL
                  WHERE n = ?1 AND last_seq = ?2 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
             )?
-            .execute(params![task.0, number(*last_seq)])?;
+            .execute(params![task.0, number(*last_seq), now])?;
         if emptied == 0 {
             continue;
         }
         purged += 1;
-        if let Some((scope, Shown { state: Some(state), visible: true })) = before {
-            books.counts.gone(scope, state);
+        if let Some(Shown { listed, visible: true }) = &before {
+            books.counts.gone(listed);
         }
         connection
             .prepare_cached("DELETE FROM segments WHERE place BETWEEN ?1 AND ?2")?
@@ -406,14 +425,14 @@ pub(super) fn purge(connection: &Connection, books: &mut Books, tasks: &[Ended])
 pub(super) fn drop_purged(
     connection: &Connection,
     books: &mut Books,
-    ended_before: i64,
+    purged_before: i64,
     max: usize,
 ) -> rusqlite::Result<usize> {
     let limit = i64::try_from(max).unwrap_or(i64::MAX);
     let mut old = connection.prepare_cached(
-        "SELECT n FROM tasks WHERE visible = 3 AND terminal_at < ?1 ORDER BY terminal_at LIMIT ?2",
+        "SELECT n FROM tasks WHERE visible = 3 AND purged_at < ?1 ORDER BY purged_at LIMIT ?2",
     )?;
-    let old = old.query_map(params![ended_before, limit], |row| row.get(0))?;
+    let old = old.query_map(params![purged_before, limit], |row| row.get(0))?;
     let old = old.collect::<rusqlite::Result<Vec<i64>>>()?;
     for n in &old {
         connection.prepare_cached("DELETE FROM turn_keys WHERE n = ?1")?.execute(params![n])?;

@@ -1,28 +1,41 @@
-//! How many visible tasks each owner has in each state, written once for a whole commit.
+//! How many visible tasks each owner has in each state, and how many a long list has from a time on, written once for a
+//! whole commit.
 
 use std::collections::HashMap;
 
-use protocol::TaskState;
 use rusqlite::{Connection, params};
 
+use super::tallies::{Listed, Tallies};
+
 /// The differences a commit makes.
-#[derive(Default)]
-pub(super) struct Counts(HashMap<(i64, u8), i64>);
+pub(super) struct Counts {
+    by_state: HashMap<(i64, u8), i64>,
+    pub(super) tallies: Tallies,
+}
 
 impl Counts {
-    /// A task is shown in this state.
-    pub(super) fn shown(&mut self, scope: i64, state: TaskState) {
-        *self.0.entry((scope, state.number())).or_default() += 1;
+    pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {
+        Ok(Self { by_state: HashMap::new(), tallies: Tallies::load(connection)? })
     }
 
-    /// A task is no longer shown in this state.
-    pub(super) fn gone(&mut self, scope: i64, state: TaskState) {
-        *self.0.entry((scope, state.number())).or_default() -= 1;
+    /// A task is shown so.
+    pub(super) fn shown(&mut self, task: &Listed) {
+        self.count(task, 1);
     }
 
-    /// Writes the differences.
+    /// A task is no longer shown so.
+    pub(super) fn gone(&mut self, task: &Listed) {
+        self.count(task, -1);
+    }
+
+    fn count(&mut self, task: &Listed, difference: i64) {
+        *self.by_state.entry((task.scope, task.state.number())).or_default() += difference;
+        self.tallies.count(task, difference);
+    }
+
+    /// Writes the differences, and counts a little more of what is long to count.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        for ((scope, state), difference) in self.0.drain().filter(|entry| entry.1 != 0) {
+        for ((scope, state), difference) in self.by_state.drain().filter(|entry| entry.1 != 0) {
             connection
                 .prepare_cached(
                     "INSERT INTO counts (scope, state, n) VALUES (?1, ?2, ?3)
@@ -30,6 +43,7 @@ impl Counts {
                 )?
                 .execute(params![scope, state, difference])?;
         }
-        Ok(())
+        self.tallies.flush(connection)?;
+        self.tallies.keep_house(connection)
     }
 }

@@ -4,7 +4,8 @@
 //! makes a filter, and the writer stores the pages a few at a time beside its other work. From then on they are
 //! an immutable run: its filter and the first key of each page stay in memory, two bytes or so a key, and a
 //! lookup reads one page of one run, almost never in vain. After a restart the runs are there, and the young
-//! keys are read from the task rows behind the last run. Keys are digests, hence evenly spread.
+//! keys are read from the task rows behind the last run: never more than a run's worth of rows, because where few
+//! tasks or none have a key, what there is is frozen all the same. Keys are digests, hence evenly spread.
 
 use std::{
     collections::HashMap,
@@ -13,6 +14,8 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::open;
 
 /// A digest of a scope and a name.
 pub(super) type Key = [u8; 16];
@@ -40,6 +43,10 @@ impl Hasher for Digested {
 
 /// How many keys make a run.
 const RUN: usize = 32_768;
+/// Behind so many rows there is a run too, however few keys they have.
+const ROWS: i64 = 32_768;
+/// Where `meta` says up to which row there is no key that is in no run.
+const UPTO: &str = "keys_upto";
 /// Numbers are taken before they are committed: a row this much older than the newest may still be on its way.
 const SLACK: i64 = 4_096;
 /// A key and the number of its task.
@@ -54,7 +61,10 @@ pub(super) struct Keys {
     young: Young,
     freezing: Option<Freezing>,
     runs: Vec<Run>,
+    /// Keys of rows up to this are in runs.
     last_n: i64,
+    /// The newest row.
+    newest: i64,
 }
 
 /// Keys on their way from memory to pages.
@@ -82,12 +92,14 @@ struct Run {
 impl Keys {
     /// Reads the runs, and the young keys from the rows behind them.
     pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut keys = Self { young: Young::default(), freezing: None, runs: Vec::new(), last_n: 0 };
+        let newest = connection.query_row("SELECT coalesce(max(n), 0) FROM tasks", [], |row| row.get(0))?;
+        let last_n = open::meta(connection, UPTO)?.unwrap_or(0);
+        let mut keys = Self { young: Young::default(), freezing: None, runs: Vec::new(), last_n, newest };
         let mut runs =
             connection.prepare("SELECT id, last_n, max_n, filter, fences FROM key_runs ORDER BY id")?;
         let mut rows = runs.query([])?;
         while let Some(row) = rows.next()? {
-            keys.last_n = row.get(1)?;
+            keys.last_n = keys.last_n.max(row.get(1)?);
             let fences: Vec<u8> = row.get(4)?;
             keys.runs.push(Run {
                 id: row.get(0)?,
@@ -123,15 +135,23 @@ impl Keys {
         Ok(None)
     }
 
-    /// Remembers the key of a new task.
-    pub(super) fn add(&mut self, key: Key, n: i64) {
-        self.young.insert(key, n);
+    /// Remembers a new task, and its key if it has one.
+    pub(super) fn add(&mut self, key: Option<Key>, n: i64) {
+        self.newest = self.newest.max(n);
+        if let Some(key) = key {
+            self.young.insert(key, n);
+        }
     }
 
     /// Moves the freezing on by a few pages; to be called inside each commit.
     pub(super) fn keep_house(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        if self.freezing.is_none() && self.young.len() >= RUN {
-            self.freeze();
+        if self.freezing.is_none() && (self.young.len() >= RUN || self.newest - self.last_n >= ROWS + SLACK) {
+            if self.young.is_empty() {
+                self.last_n = self.newest - SLACK;
+                open::set_meta(connection, UPTO, self.last_n)?;
+            } else {
+                self.freeze();
+            }
         }
         let Some(freezing) = &mut self.freezing else { return Ok(()) };
         if freezing.storing.is_none() {
@@ -176,11 +196,11 @@ impl Keys {
         let keys = Arc::new(std::mem::take(&mut self.young));
         let (told, made) = mpsc::channel();
         let id = self.runs.last().map_or(1, |run| run.id + 1);
-        let (sorting, known) = (Arc::clone(&keys), self.last_n);
+        let (sorting, last_n) = (Arc::clone(&keys), self.last_n.max(self.newest - SLACK));
         let thread = std::thread::Builder::new().name("a2ad-keys".into());
         // It ends by itself within milliseconds and tells nobody but us; a thread that cannot be had means that
         // the keys stay in memory until the next restart finds them in their rows.
-        let _ = thread.spawn(move || told.send(Made::new(id, &sorting, known)));
+        let _ = thread.spawn(move || told.send(Made::new(id, &sorting, last_n)));
         self.freezing = Some(Freezing { keys, made, storing: None });
     }
 
@@ -210,7 +230,7 @@ impl Made {
             fences.push(chunk[0].0);
             pages.push(page);
         }
-        Self { run: Run { id, max_n, filter, fences }, last_n: last_n.max(max_n - SLACK), pages }
+        Self { run: Run { id, max_n, filter, fences }, last_n, pages }
     }
 }
 
@@ -297,14 +317,43 @@ mod tests {
         assert!(wrong < 1_000, "{wrong} of 100000");
     }
 
+    fn empty(connection: &Connection) -> Keys {
+        connection.execute_batch(include_str!("migrations/0001_tasks.sql")).unwrap();
+        Keys::load(connection).unwrap()
+    }
+
+    #[test]
+    fn a_start_reads_few_rows_however_few_keys_they_have() {
+        for keyed_every in [7, 1_000, i64::MAX] {
+            let connection = Connection::open_in_memory().unwrap();
+            let mut keys = empty(&connection);
+            let newest = 4 * ROWS + 17;
+            let has_key = |n: i64| n % keyed_every == 0;
+            for n in 1..=newest {
+                keys.add(has_key(n).then(|| key(n.cast_unsigned())), n);
+                if n % 64 == 0 {
+                    keys.keep_house(&connection).unwrap();
+                }
+            }
+            while keys.freezing.is_some() || keys.newest - keys.last_n >= ROWS + SLACK {
+                keys.keep_house(&connection).unwrap();
+                std::thread::yield_now();
+            }
+            let again = Keys::load(&connection).unwrap();
+            assert!(newest - again.last_n < ROWS + SLACK, "{keyed_every}: {}", again.last_n);
+            for n in (1..=again.last_n).filter(|n| has_key(*n)) {
+                assert_eq!(again.find(&connection, &key(n.cast_unsigned())).unwrap(), Some(n));
+            }
+        }
+    }
+
     #[test]
     fn keys_are_found_young_frozen_and_stored_and_after_a_restart() {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(include_str!("migrations/0001_tasks.sql")).unwrap();
-        let mut keys = Keys::load(&connection).unwrap();
+        let mut keys = empty(&connection);
         let count = RUN as u64 * 2 + 100;
         for number in 0..count {
-            keys.add(key(number), i64::try_from(number).unwrap());
+            keys.add(Some(key(number)), i64::try_from(number).unwrap());
             if number % 64 == 0 {
                 keys.keep_house(&connection).unwrap();
                 assert_eq!(

@@ -1,19 +1,28 @@
 //! Lists of tasks, newest status first. Each kind of filter has the index that makes its pages short to find.
 
+use std::cmp::Reverse;
+
 use engine::{
     ids::Ids,
     store::{ListPage, ListQuery},
 };
 use protocol::{TaskState, Timestamp};
-use rusqlite::{Connection, named_params};
+use rusqlite::{Connection, named_params, params};
 
 use super::{
     readers::Failure,
     rows::{self, select_tasks, task_row},
+    tallies::{self, List},
 };
 
-/// A page of visible tasks.
-pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) -> Result<ListPage, Failure> {
+/// A page of visible tasks; a list that was long to count is told to `long`.
+pub(super) fn list(
+    tx: &Connection,
+    ids: &Ids,
+    scope: i64,
+    query: &ListQuery,
+    long: impl FnOnce(List),
+) -> Result<ListPage, Failure> {
     let context = match &query.context {
         None => None,
         Some(lookup) => match rows::context(tx, ids, scope, lookup)? {
@@ -21,48 +30,67 @@ pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) ->
             None => return Ok(ListPage::default()),
         },
     };
-    let filter = named_params! {
+    let total = count(tx, scope, context, query, long)?;
+    let (at, n) = query.after.map_or((i64::MAX, i64::MAX), |place| (place.status_at.as_millis(), place.no.0));
+    let params = named_params! {
         ":scope": scope,
         ":context": context,
         ":state": query.state.map(TaskState::number),
-        ":since": query.since.map_or(i64::MIN, Timestamp::as_millis),
+        ":since": since(query),
+        ":at": at,
+        ":n": n,
+        ":limit": i64::try_from(query.size + 1).unwrap_or(i64::MAX),
     };
-    let statements = Statements::for_query(query);
-    let total: i64 = tx.prepare_cached(statements.count)?.query_row(filter, |row| row.get(0))?;
-    let (at, n) = query.after.map_or((i64::MAX, i64::MAX), |place| (place.status_at.as_millis(), place.no.0));
-    let limit = i64::try_from(query.size + 1).unwrap_or(i64::MAX);
-    let page = named_params! { ":at": at, ":n": n, ":limit": limit };
-    let params: Vec<(&str, &dyn rusqlite::ToSql)> = filter.iter().chain(page).copied().collect();
-    let mut statement = tx.prepare_cached(statements.page)?;
-    let rows = statement.query_map(params.as_slice(), |row| task_row(ids, row))?;
-    let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let rare = query.state.is_some_and(|state| state != TaskState::Completed);
+    let statements: &[&str] = match (context, rare) {
+        (Some(_), _) => &[PAGE_OF_CONVERSATION, FIRST_OF_CONVERSATION],
+        (None, true) => &[PAGE_OF_RARE_STATE],
+        (None, false) => &[PAGE],
+    };
+    let mut rows = Vec::new();
+    for statement in statements {
+        let mut statement = tx.prepare_cached(statement)?;
+        for row in statement.query_map(params, |row| task_row(ids, row))? {
+            rows.push(row?);
+        }
+    }
+    rows.sort_by_key(|row| Reverse((row.status_at, row.no)));
     let more = rows.len() > query.size;
     rows.truncate(query.size);
     let tasks = rows.into_iter().map(|row| rows::with_log(tx, row)).collect::<Result<Vec<_>, _>>()?;
     Ok(ListPage { tasks, total: total.unsigned_abs(), more })
 }
 
-/// How a kind of filter is paged and counted. All take the same parameters, used or not.
-struct Statements {
-    page: &'static str,
-    count: &'static str,
+fn since(query: &ListQuery) -> i64 {
+    query.since.map_or(i64::MIN, Timestamp::as_millis)
 }
 
-impl Statements {
-    fn for_query(query: &ListQuery) -> Self {
-        let rare = query.state.is_some_and(|state| state != TaskState::Completed);
-        let page = match (&query.context, rare) {
-            (Some(_), _) => PAGE_OF_CONTEXT,
-            (None, true) => PAGE_OF_RARE_STATE,
-            (None, false) => PAGE,
-        };
-        let count = match (&query.context, query.since) {
-            (Some(_), _) => COUNT_OF_CONTEXT,
-            (None, Some(_)) => COUNT_SINCE,
-            (None, None) => COUNTED,
-        };
-        Self { page, count }
+/// How many tasks the filter matches in all.
+fn count(
+    tx: &Connection,
+    scope: i64,
+    context: Option<i64>,
+    query: &ListQuery,
+    long: impl FnOnce(List),
+) -> rusqlite::Result<i64> {
+    let state = query.state.map(TaskState::number);
+    let (list, first) = match (context, query.since) {
+        // By state alone the writer has counted them.
+        (None, None) => {
+            return tx.prepare_cached(COUNTED)?.query_row(params![scope, state], |row| row.get(0));
+        }
+        (None, Some(_)) => (List::of_owner(scope), 0),
+        (Some(first), _) => {
+            let matches =
+                tx.prepare_cached(FIRST_COUNTS)?.exists(params![first, scope, since(query), state])?;
+            (List::of_conversation(scope, first), i64::from(matches))
+        }
+    };
+    let (count, was_long) = tallies::count(tx, list, query.state, since(query))?;
+    if was_long {
+        long(list);
     }
+    Ok(first + count)
 }
 
 const PAGE: &str = select_tasks!(
@@ -80,41 +108,40 @@ const PAGE_OF_RARE_STATE: &str = select_tasks!(
      ORDER BY status_at DESC, n DESC LIMIT :limit"
 );
 
-const PAGE_OF_CONTEXT: &str = select_tasks!(
-    "WHERE n IN (SELECT n FROM tasks WHERE scope = :scope AND context = :context AND context <> n
-                 UNION ALL SELECT :context)
-       AND scope = :scope AND visible = 1 AND status_at >= :since AND (status_at, n) < (:at, :n)
-       AND (:state IS NULL OR state = :state)
+/// Those that joined a conversation.
+const PAGE_OF_CONVERSATION: &str = select_tasks!(
+    "INDEXED BY tasks_context
+     WHERE scope = :scope AND context = :context AND context <> n AND visible = 1
+       AND status_at >= :since AND (status_at, n) < (:at, :n) AND (:state IS NULL OR state = :state)
      ORDER BY status_at DESC, n DESC LIMIT :limit"
 );
 
-/// By state alone the writer has counted them.
-const COUNTED: &str = "SELECT coalesce(sum(n), 0) FROM counts
-     WHERE scope = :scope AND (:state IS NULL OR state = :state) AND :context IS NULL AND :since IS NOT NULL";
+/// The task that began it.
+const FIRST_OF_CONVERSATION: &str = select_tasks!(
+    "WHERE n = :context AND scope = :scope AND visible = 1
+       AND status_at >= :since AND (status_at, n) < (:at, :n) AND (:state IS NULL OR state = :state)
+     LIMIT :limit"
+);
 
-const COUNT_SINCE: &str = "SELECT count(*) FROM tasks
-     WHERE scope = :scope AND visible = 1 AND status_at >= :since AND (:state IS NULL OR state = :state)
-       AND :context IS NULL";
+const FIRST_COUNTS: &str =
+    "SELECT 1 FROM tasks WHERE n = ?1 AND scope = ?2 AND visible = 1 AND status_at >= ?3
+     AND (?4 IS NULL OR state = ?4)";
 
-const COUNT_OF_CONTEXT: &str = "SELECT count(*) FROM tasks
-     WHERE n IN (SELECT n FROM tasks WHERE scope = :scope AND context = :context AND context <> n
-                 UNION ALL SELECT :context)
-       AND scope = :scope AND visible = 1 AND status_at >= :since AND (:state IS NULL OR state = :state)";
+const COUNTED: &str =
+    "SELECT coalesce(sum(n), 0) FROM counts WHERE scope = ?1 AND (?2 IS NULL OR state = ?2)";
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::migrations, *};
 
     #[test]
     fn every_page_is_found_by_an_index() {
-        let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(include_str!("migrations/0001_tasks.sql")).unwrap();
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrations::run(&mut connection).map_err(drop).unwrap();
         let cases = [
             (PAGE, "tasks_listed"),
             (PAGE_OF_RARE_STATE, "tasks_uncompleted"),
-            (PAGE_OF_CONTEXT, "tasks_context"),
-            (COUNT_SINCE, "tasks_listed"),
-            (COUNT_OF_CONTEXT, "tasks_context"),
+            (PAGE_OF_CONVERSATION, "tasks_context"),
         ];
         for (statement, index) in cases {
             let plan = format!("EXPLAIN QUERY PLAN {statement}");
@@ -127,6 +154,7 @@ mod tests {
             }
             assert!(steps.iter().any(|step| step.contains(index)), "{steps:?}");
             assert!(!steps.iter().any(|step| step.starts_with("SCAN tasks")), "{steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
         }
     }
 }

@@ -100,7 +100,7 @@ impl Sqlite {
             boot: start.boot,
             scopes: scopes.clone(),
             keys,
-            counts: Counts::default(),
+            counts: Counts::load(&connection).map_err(unusable)?,
             grown: Vec::new(),
         };
         let (found, damage) = watch::channel(None);

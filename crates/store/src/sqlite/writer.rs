@@ -30,6 +30,7 @@ use super::{
     docs::{self, Doc, Docs},
     free_pages::FreePages,
     open, readers,
+    tallies::List,
 };
 
 /// How many changes one commit takes.
@@ -52,9 +53,11 @@ enum Job {
     Change(Change, Receipts),
     Reserve(i64, oneshot::Sender<TaskNo>),
     FirstUse(MessageKey, oneshot::Sender<Option<KeyUsed>>),
-    Purge(Vec<Ended>, oneshot::Sender<usize>),
+    Purge(Vec<Ended>, Timestamp, oneshot::Sender<usize>),
     DropPurged(Timestamp, usize, oneshot::Sender<usize>),
     Doc(Doc),
+    /// A list was long to count.
+    Tally(List),
     /// The store is closed: what is queued before this is still written, then the thread ends.
     Close,
 }
@@ -104,16 +107,22 @@ impl Writer {
         answer(used)
     }
 
-    pub(super) fn purge(&self, tasks: Vec<Ended>) -> Read<usize> {
+    pub(super) fn purge(&self, tasks: Vec<Ended>, now: Timestamp) -> Read<usize> {
         let (told, count) = oneshot::channel();
-        self.send(Job::Purge(tasks, told));
+        self.send(Job::Purge(tasks, now, told));
         answer(count)
     }
 
-    pub(super) fn drop_purged(&self, ended_before: Timestamp, max: usize) -> Read<usize> {
+    pub(super) fn drop_purged(&self, purged_before: Timestamp, max: usize) -> Read<usize> {
         let (told, count) = oneshot::channel();
-        self.send(Job::DropPurged(ended_before, max, told));
+        self.send(Job::DropPurged(purged_before, max, told));
         answer(count)
+    }
+
+    /// The way for readers to tell of a list that was long to count.
+    pub(super) fn tallier(&self) -> impl FnOnce(List) + Send + use<> {
+        let jobs = self.jobs.clone();
+        move |list| drop(jobs.send(Job::Tally(list)))
     }
 
     /// Says why the writer stopped, once it has.
@@ -157,13 +166,16 @@ fn work(mut desk: Desk, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Opti
     let mut batch = Vec::with_capacity(BATCH);
     let mut closing = false;
     while !closing {
-        let done = match queue.recv_timeout(if desk.untidy { REST } else { IDLE }) {
+        let done = match queue.recv_timeout(desk.patience()) {
             Ok(first) => {
                 batch.push(first);
                 batch.extend(queue.try_iter().take(BATCH - 1));
                 closing = batch.iter().any(|job| matches!(job, Job::Close));
                 desk.write(&mut batch)
                     .and_then(|()| if closing { desk.close() } else { desk.tidy_a_little() })
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) if desk.books.counts.tallies.unfinished() => {
+                desk.write(&mut batch)
             }
             Err(mpsc::RecvTimeoutError::Timeout) => desk.tidy_up(),
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
@@ -230,8 +242,9 @@ impl Desk {
                     let used = changes::first_use(&self.connection, &self.books.keys, &key)?;
                     news.found.push((told, used));
                 }
-                Job::Purge(tasks, told) => {
-                    let purged = changes::purge(&self.connection, &mut self.books, &tasks)?;
+                Job::Purge(tasks, now, told) => {
+                    let now = now.as_millis();
+                    let purged = changes::purge(&self.connection, &mut self.books, &tasks, now)?;
                     news.counted.push((told, purged));
                 }
                 Job::DropPurged(before, max, told) => {
@@ -240,6 +253,7 @@ impl Desk {
                     news.counted.push((told, dropped));
                 }
                 Job::Doc(doc) => docs::keep(&self.connection, &doc)?,
+                Job::Tally(list) => self.books.counts.tallies.want(list),
                 Job::Close => {}
             }
         }
@@ -257,6 +271,15 @@ impl Desk {
             self.docs.grown(task);
         }
         self.checkpointer.committed(bytes, &self.connection)
+    }
+
+    /// How long there must be nothing to do before something else is done.
+    fn patience(&self) -> Duration {
+        match (self.books.counts.tallies.unfinished(), self.untidy) {
+            (true, _) => Duration::ZERO,
+            (false, true) => REST,
+            (false, false) => IDLE,
+        }
     }
 
     /// Tidies up while nothing waits.

@@ -1,11 +1,15 @@
 //! A SQLite file belongs to one process at a time, and to programs that know its schema.
 
 use a2ad_store::OpenError;
-use engine::{Clock, Feed};
+use engine::{
+    Clock, Feed,
+    store::{ContextLookup, ListQuery, MessageKey, NewContext, NotCommitted, Work},
+};
+use protocol::TaskState;
 
 use super::{
     bench::{Bench as _, Sqlite},
-    samples::{accepted, at, found, told},
+    samples::{accept, accepted, at, ended, found, number, scope, task, told},
 };
 
 fn open(bench: &Sqlite) -> Result<a2ad_store::Sqlite, OpenError> {
@@ -56,4 +60,40 @@ fn what_is_not_a_store_is_refused() {
     let options = a2ad_store::Options::at(nowhere.path().join("missing").join("a2ad.db"));
     let opened = a2ad_store::Sqlite::open(&options, Feed::default(), &Clock::manual(at(0)));
     assert!(matches!(opened, Err(OpenError::Unusable { .. })));
+}
+
+/// What the second migration brought, taken back.
+const FIRST_SCHEMA: &str = "
+    DROP TABLE tallied; DROP TABLE tallies; DROP INDEX tasks_context; DROP INDEX tasks_purged;
+    CREATE INDEX tasks_context ON tasks (scope, context, n) WHERE context <> n;
+    CREATE INDEX tasks_purged ON tasks (terminal_at) WHERE visible = 3;
+    ALTER TABLE tasks DROP COLUMN purged_at; PRAGMA user_version = 1";
+
+#[tokio::test]
+async fn a_store_of_the_first_schema_keeps_all_it_has() {
+    let bench = Sqlite::new();
+    let store = bench.open();
+    let key = MessageKey { key: [1; 16], hash: [1; 16] };
+    let purged = accepted(&*store, |task| {
+        (task.state, task.work, task.status_at) = (TaskState::Completed, Work::Idle, at(10));
+        task.key = Some(key);
+    })
+    .await;
+    store.purge(vec![ended(&*store, purged).await], at(20)).await.unwrap();
+    for _ in 0..3 {
+        accepted(&*store, |task| task.context = NewContext::Named("chat".into())).await;
+    }
+    drop(store);
+    bench.back_door().execute_batch(FIRST_SCHEMA).unwrap();
+
+    let store = bench.open();
+    let chat = Some(ContextLookup { ours: None, name: "chat".into() });
+    let query = ListQuery { context: chat, state: None, since: None, after: None, size: 2 };
+    let page = store.list(&scope(), query).await.unwrap();
+    assert_eq!((page.tasks.len(), page.total, page.more), (2, 3, true));
+    let again = engine::store::Accept { key: Some(key), ..task(number(&*store).await) };
+    assert!(matches!(accept(&*store, again).await, Err(NotCommitted::KeyUsed(_))));
+    // When it was emptied the first schema did not say; its end is the next best.
+    assert_eq!(store.drop_purged(at(10), 100).await.unwrap(), 0);
+    assert_eq!(store.drop_purged(at(11), 100).await.unwrap(), 1);
 }

@@ -11,7 +11,7 @@ use protocol::TaskState;
 
 use super::{
     bench::{Bench as _, Sqlite},
-    samples::{accepted, asked, ended, lookup, number, scope, tag, told},
+    samples::{accepted, asked, at, ended, lookup, number, scope, tag, told},
 };
 
 const PAGE: u64 = 8_192;
@@ -37,7 +37,7 @@ async fn forget(store: &dyn Store, tasks: &[TaskNo]) {
     for task in tasks {
         seen.push(ended(store, *task).await);
     }
-    assert_eq!(store.purge(seen).await.unwrap(), tasks.len());
+    assert_eq!(store.purge(seen, at(0)).await.unwrap(), tasks.len());
 }
 
 /// Waits until the file is at most so large; with something to write all the while, or nothing.

@@ -212,12 +212,12 @@ impl Store for Ledger {
         self.store.expired(expiry)
     }
 
-    fn purge(&self, tasks: Vec<Ended>) -> Read<usize> {
-        self.store.purge(tasks)
+    fn purge(&self, tasks: Vec<Ended>, now: Timestamp) -> Read<usize> {
+        self.store.purge(tasks, now)
     }
 
-    fn drop_purged(&self, ended_before: Timestamp, max: usize) -> Read<usize> {
-        self.store.drop_purged(ended_before, max)
+    fn drop_purged(&self, purged_before: Timestamp, max: usize) -> Read<usize> {
+        self.store.drop_purged(purged_before, max)
     }
 
     fn reserve(&self, count: i64) -> Read<TaskNo> {
