@@ -210,15 +210,47 @@ async fn it_stops_in_good_order_when_it_is_told_to() {
         let id = task(&client, Operation::SendMessage(send(text, true))).await.id;
         let mut stream = subscribe(&client, &id).await.unwrap();
         within(stream.next()).await.unwrap().unwrap();
-        // The stream is sent elsewhere, the run may finish, and the process says that all went well.
+#[tokio::test]
+async fn a_text_goes_on_after_a_kill_whoever_spoke_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
+    let program = Program::start(serve()).await;
+    let client = program.client("slow-writer");
+    let text = "the sea sections=40 delay=20ms";
+    let id = task(&client, Operation::SendMessage(send(text, true))).await.id;
+    let note = Message {
+        task_id: Some(id.clone()),
+        ..Message::new("note", Role::Agent, vec![Part::text("a note in the agent's own name")])
+    };
+    let note = SendMessage { return_immediately: true, ..SendMessage::new(note) };
+    assert_eq!(task(&client, Operation::SendMessage(note)).await.status.state, TaskState::Working);
+    program.kill().await;
+    let program = Program::start(serve()).await;
+    let written = finished(&program.client("slow-writer"), &id).await;
+    assert_eq!(written.status.state, TaskState::Completed);
+    assert_eq!(sections(&written), all_sections(40));
+}
+
+        let approver = program.client("approver");
+        let asked = task(&approver, Operation::SendMessage(send("a bicycle for 300 EUR", false))).await;
+        let mut idle = subscribe(&approver, &asked.id).await.unwrap();
+        within(idle.next()).await.unwrap().unwrap();
+        // The run may finish and is seen to its end, who watches something else is sent elsewhere then, and the process
+        // says that all went well.
         let stopping = program.signal(signal);
         let watching = async {
-            while within(stream.next()).await.unwrap().is_some() {}
-            stream.retry()
+            let mut last = None;
+            while let Some((_, event)) = within(stream.next()).await.unwrap() {
+                last = Some(event);
+            }
+            while within(idle.next()).await.unwrap().is_some() {}
+            (last, stream.retry(), idle.retry())
         };
-        let (stopped, retry) = tokio::join!(stopping, watching);
+        let (stopped, (last, retry, idle_retry)) = tokio::join!(stopping, watching);
         assert_eq!(stopped, (Some(0), Vec::new()), "{signal}");
-        assert_eq!(retry, Some(Duration::from_secs(1)));
+        let Some(Event::Status(update)) = last else { panic!("{last:?}") };
+        assert_eq!(update.status.state, TaskState::Completed);
+        assert_eq!((retry, idle_retry), (None, Some(Duration::from_secs(1))));
 
         let program = Program::start(serve()).await;
         let written = get(&program.client("slow-writer"), &id).await;
@@ -280,6 +312,33 @@ async fn a_store_that_cannot_be() {
     let newer = rusqlite::Connection::open(folder.path().join("newer.db")).unwrap();
     newer.pragma_update(None, "user_version", 999).unwrap();
     drop(newer);
+#[tokio::test]
+async fn the_bounds_of_the_file_hold_at_the_door() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "[limits]\nmax_task = \"10KiB\"\n[store]\nretention = { max_tasks = 1 }\n";
+    std::fs::write(folder.path().join("a2ad.toml"), file).unwrap();
+    let program = Program::start(a2ad(folder.path(), &["--config", "a2ad.toml", "--listen", ANY])).await;
+    let echo = program.client("echo");
+    let refusal = async |send: SendMessage| {
+        let answer = within(echo.call(Operation::SendMessage(send))).await;
+        let Err(client::Error::Protocol(error)) = answer else { panic!("{answer:?}") };
+        error
+    };
+    let large = refusal(send(&"x".repeat(20_000), false)).await;
+    assert_eq!(large.violations[0].field, "message.parts", "{large:?}");
+    assert!(large.violations[0].problem.contains("10240 bytes"), "{large:?}");
+    let doubled = task(&echo, Operation::SendMessage(send(&"x".repeat(6_000), false))).await;
+    assert_eq!((doubled.status.state, doubled.artifacts.len()), (TaskState::Failed, 0));
+    // Full of open tasks, it still knows what it has been told.
+    let mut first = send("hold on", true);
+    first.message.id = uuid::Uuid::new_v4().to_string().into();
+    let held = task(&echo, Operation::SendMessage(first.clone())).await;
+    let full = refusal(send("hello", false)).await;
+    assert_eq!(full.kind, protocol::ErrorKind::RateLimited);
+    assert_eq!(task(&echo, Operation::SendMessage(first)).await.id, held.id);
+    program.kill().await;
+}
+
     stops_with(start("newer.db"), 1, &["newer.db", "schema 999", "newer a2ad"]).await;
 }
 
