@@ -156,3 +156,20 @@ async fn a_tenant_that_is_not_here_is_told() {
     assert_eq!((answer.status, member(&answer.body, "reason").as_str()), (404, "AGENT_DISABLED"));
     assert!(answer.body.contains(r#"there is no tenant \"acme\" here"#), "{}", answer.body);
 }
+
+#[tokio::test]
+async fn the_question_for_a_skill_is_answered_by_naming_one() {
+    let server = Server::open().await;
+    let asked = server.call("demo", "SendMessage", &said("good morning", "")).await.body;
+    assert!(asked.contains("TASK_STATE_INPUT_REQUIRED") && asked.contains("Which skill"), "{asked}");
+    let answer = |text: &str, skill: &str| {
+        let params = said(text, &format!(r#","taskId":"{}""#, member(&asked, "id")));
+        params.replace("\"}}", &format!(r#""}},"metadata":{{"skillId":"{skill}"}}}}"#))
+    };
+    let chosen = server.call("demo", "SendMessage", &answer("how much is 1 USD?", "currency")).await.body;
+    assert!(chosen.contains("TASK_STATE_INPUT_REQUIRED") && chosen.contains("Which currency"), "{chosen}");
+    let other = server.call("demo", "SendMessage", &answer("CAD", "echo")).await.body;
+    assert!(other.contains(r#""field":"metadata.skillId""#), "{other}");
+    let done = server.call("demo", "SendMessage", &answer("CAD", "currency")).await.body;
+    assert!(done.contains("TASK_STATE_COMPLETED"), "{done}");
+}
