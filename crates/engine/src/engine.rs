@@ -137,7 +137,7 @@ impl Engine {
     }
 
     /// Stops in good order: takes up nothing new, lets runs finish for a while, then lets go of them without spending
-    /// their attempts. Whoever still watches is sent away last (R13): what ends meanwhile is seen to its end.
+    /// their attempts. Whoever still watches is sent away last: what ends meanwhile is seen to its end.
     pub async fn drain(&self, grace: Duration) {
         self.0.runner.drain();
         self.0.runner.finish(grace).await;

@@ -5,7 +5,7 @@
 //! order. A watcher holds a cursor, the number of the last entry it has seen: what follows is taken from the
 //! short memory of the feed when it reaches back far enough, else from the log. So a slow watcher costs nobody
 //! anything, and a watcher that registers first and reads its snapshot second misses nothing and repeats
-//! nothing (R15).
+//! nothing.
 //!
 //! A task has a place here only while somebody watches it.
 

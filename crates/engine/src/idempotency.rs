@@ -1,4 +1,4 @@
-//! Telling a repeated message from a new one (R21).
+//! Telling a repeated message from a new one.
 //!
 //! A message has a key when its caller gave one, or when its id is a UUID and hence meant to be unique. The key
 //! holds inside the caller's scope, and for a follow-up inside its task. What was said is remembered as a hash:

@@ -1,4 +1,4 @@
-//! How long finished tasks are kept, and the duty that forgets them (R31, R32).
+//! How long finished tasks are kept, and the duty that forgets them.
 //!
 //! A finished task is emptied when its time is over or when there are too many; its row stays a while longer, so
 //! that repetitions of its messages are still known. A task that waits for its client does not wait for ever.

@@ -328,7 +328,7 @@ impl Run {
     }
 
     /// A run that starts over begins every artifact anew, so that clients replace what the run before left
-    /// unfinished instead of adding to it (R12).
+    /// unfinished instead of adding to it.
     fn begin_anew(&mut self, said: &mut [Update]) {
         for update in said {
             if let Update::Artifact { artifact, append, .. } = update

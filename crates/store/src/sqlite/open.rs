@@ -191,7 +191,7 @@ fn start(connection: &mut Connection, now: i64) -> rusqlite::Result<Start> {
     set_meta(&tx, "clean", 0)?;
     let id_key = key(&tx, "id_key")?;
     let seal_key = key(&tx, "seal_key")?;
-    // At once the first time, then after up to twice as long each time (R7): what takes its process down does not do so
+    // At once the first time, then after up to twice as long each time: what takes its process down does not do so
     // again at once, nor together with everything else that ran then.
     let left_behind = tx.execute(
         "UPDATE tasks SET boot = 0, deaths = deaths + 1,
@@ -203,7 +203,7 @@ fn start(connection: &mut Connection, now: i64) -> rusqlite::Result<Start> {
     Ok(Start { boot, clean, id_key, seal_key, left_behind })
 }
 
-/// Looks at the newest tasks after an unclean stop: their logs must reach as far as their rows say (R4).
+/// Looks at the newest tasks after an unclean stop: their logs must reach as far as their rows say.
 fn probe(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let torn: Option<i64> = connection
         .query_row(

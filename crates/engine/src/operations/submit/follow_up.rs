@@ -54,7 +54,7 @@ pub(super) async fn follow_up(
 }
 
 /// Where the last message to a task was recorded, if this is the same: the name of the task and its words tell a
-/// repetition where messages have no ids (R22).
+/// repetition where messages have no ids.
 async fn said_last(sending: Sending<'_>, snapshot: &Snapshot, message: &Message) -> Result<Option<KeyUsed>> {
     let Sending { engine, call, .. } = sending;
     let row = &snapshot.row;

@@ -67,7 +67,7 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
     begin(sending, turn, opening, accept).await
 }
 
-/// Refuses new work of an agent that has as many open tasks as it may keep: those are never given up for another (R31).
+/// Refuses new work of an agent that has as many open tasks as it may keep: those are never given up for another.
 /// The repetition of a message is no new work; gives where it was recorded.
 async fn refuse_beyond(sending: Sending<'_>, max: u64) -> Result<Option<KeyUsed>> {
     let Sending { engine, call, key, .. } = sending;
