@@ -22,8 +22,11 @@
 //!
 //! - [`Agent`] is what does the work: it takes a [`Turn`] and says [`Updates`] until its [`Outcome`].
 //! - [`Server::builder`] takes agents and gives an axum [`Router`] to mount into any app, or serves by itself.
-//! - [`call_agent`] asks an agent elsewhere one question; [`Client`] and [`Follow`] do the rest.
+//! - [`call_agent`] asks an agent elsewhere one question; [`Client`] and [`Follow`] do the rest, and [`text`] reads what
+//!   comes of it.
 //! - [`explain()`] shows what one generation says in the words of the others.
+//!
+//! Whatever these take or give has a name here, also where it comes from another crate.
 //!
 //! The binary of the same name is this library with a configuration file and a command line.
 
@@ -31,7 +34,7 @@
 
 mod banner;
 mod check;
-pub mod cli;
+mod cli;
 mod config;
 pub mod explain;
 pub mod logging;
@@ -39,24 +42,34 @@ pub mod selftest;
 mod serve;
 mod server;
 
+/// All that the binary does.
+#[doc(hidden)]
+pub use cli::run as main;
+
 // What an agent is made of.
 pub use bytes::Bytes;
 pub use engine::{
-    Agent, Conversation, Dedupe, Limits, OnCrash, Outcome, Retention, Scope, Traits, Turn, Update, Updates,
+    Agent, Conversation, Dedupe, Error as EngineError, Limits, OnCrash, Outcome, Retention, Scope, ScopeParts,
+    Traits, Turn, Update, Updates,
 };
 pub use futures_util::future::BoxFuture;
-pub use outbound::agents;
 pub use protocol::{
     Artifact, ArtifactId, Content, ContextId, Json, Message, MessageId, Part, Role, Task, TaskId, TaskState,
     TaskStatus, Timestamp,
-    model::{AgentExtension, AgentSkill},
 };
+pub use tokio::time::Instant;
+pub use tokio_util::sync::CancellationToken;
+
+// The agents that come along, and how they present themselves.
+pub use engine::{Hosted, Profile as AgentProfile};
+pub use outbound::agents;
 
 // What serves it.
 pub use axum::Router;
 pub use inbound::{AuthForm, CardForm, CardShape, ExtendedCard, FailedReply, Profile, ReplyForm, Spoken};
 pub use serve::ServeError;
 pub use server::{Builder, Card, Server};
+pub use store::OpenError;
 
 // The knobs of a profile.
 pub use engine::Manners;
@@ -68,9 +81,22 @@ pub use protocol::{
 // What calls others, and what the two speak of.
 pub use client::{
     Client, Error as ClientError, EventStream, Follow, FoundCard, Heard, Options as ClientOptions,
-    call_agent, find_card,
+    call_agent, find_card, text,
 };
 pub use explain::run as explain;
+pub use http::{HeaderMap, StatusCode};
 pub use protocol::{
-    AgentCard, CancelTask, Event, GetTask, ListTasks, Operation, Reply, SendMessage, SubscribeToTask,
+    CancelTask, ConfigId, Error as ProtocolError, Event, GetExtendedCard, GetTask, ListTasks, Operation,
+    OperationKind, PushConfig, PushConfigPage, PushConfigQuery, PushConfigRef, Reply, SendMessage,
+    SubscribeToTask, TaskPage, Violation,
+    model::{ArtifactUpdate, PushAuth, Secret, StatusUpdate},
+};
+
+// What a card is made of.
+pub use protocol::{
+    AgentCard,
+    model::{
+        AgentCapabilities, AgentCardSignature, AgentExtension, AgentInterface, AgentProvider, AgentSkill,
+        ApiKeyLocation, OAuthFlow, SecurityRequirement, SecurityScheme,
+    },
 };

@@ -7,9 +7,11 @@
 //! Without a URL, the program starts servers of its own: processes of the same executable with a configuration that is
 //! built in. A server at a URL is taken as it is, and items that need an agent or a skill it has not got are not
 //! applicable. The client that asks is this module's own, down to HTTP and JSON: nothing that the server is made of
-//! has a say in whether the server is right.
+//! has a say in whether the server is right. A few items are about our own client or library; those meet servers that
+//! are put up for them in this process.
 
 mod crash;
+mod door;
 mod fixture;
 mod flags;
 mod http;
@@ -23,6 +25,7 @@ mod s2;
 mod s3;
 mod s4;
 mod schema;
+mod stage;
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
@@ -30,7 +33,7 @@ use anyhow::Context as _;
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use fixture::Fixture;
-pub use flags::Flags;
+pub(crate) use flags::Flags;
 use http::Server;
 use item::{Check, Checked, Item, Run, Seed, Step, Trouble, not_yet, test, wire, wrong};
 pub use report::Report;

@@ -82,19 +82,54 @@ async fn what_is_kept_too_long_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_at_a_url_is_taken_as_it_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = a2ad::Server::builder()
-        .store(folder.path().join("a2ad.db"))
-        .agent("echo", a2ad::agents::Echo)
-        .build()
-        .unwrap();
+async fn another_default_of_keeping_is_found() {
+    let report =
+        changed("[server]", "[store]\nretention = { max_age = \"7d\" }\n[server]", &["S0-29", "S1-37"]).await;
+    assert_eq!(report.failed(), ["S0-29"], "{}", report.failures());
+    assert_eq!(report.passed(), ["S1-37"]);
+}
+
+/// Somebody else has the port of the sample: everything but the port is checked, and the line says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_that_is_taken_is_told() {
+    // Whoever has it by now serves the purpose as well.
+    let _taken = tokio::net::TcpListener::bind("127.0.0.1:10000").await;
+    let report = examined(Options { only: vec!["S1-80".into()], ..Options::default() }).await;
+    assert_eq!(report.passed(), ["S1-80"], "{}", report.failures());
+    let taken = "is taken by somebody else; checked at 127.0.0.1:";
+    assert!(_taken.is_err() || report.lines().contains(taken), "{}", report.lines());
+}
+
+/// What somebody else's agent does not offer is no fault of its server.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_elsewhere_need_not_stream() {
+    let card = a2ad::Card::new("echo").skill("echo", "Gives back what it is given").streaming(false);
+    let card = card.input_modes(["*/*"]).output_modes(["*/*"]);
+    let (url, _serving) = served(a2ad::Server::builder().agent(card, a2ad::agents::Echo)).await;
+    let report = examined(Options { url: Some(url), ..Options::default() }).await;
+    assert!(report.is_good(), "{}", report.failures());
+    let passed = report.passed();
+    let has = |id: &str| passed.iter().any(|passed| passed == id);
+    assert!(has("S1-12") && has("S0-20") && !has("S1-47") && !has("S1-53"), "{passed:?}");
+}
+
+/// Serves until what it gives is dropped.
+async fn served(builder: a2ad::Builder) -> (String, tokio::task::JoinSet<()>) {
+    let server = builder.build().unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let mut serving = tokio::task::JoinSet::new();
     let (caps, drain) = (inbound::listen::Caps::default(), tokio_util::sync::CancellationToken::new());
     serving.spawn(inbound::listen::serve(listener, server.router(), caps, drain));
+    (url, serving)
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_at_a_url_is_taken_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("a2ad.db");
+    let (url, _serving) =
+        served(a2ad::Server::builder().store(store).agent("echo", a2ad::agents::Echo)).await;
     let only = ["S3-1", "S3-24", "S2-22", "S1-80"].map(String::from).into();
     let report = examined(Options { url: Some(url), only, ..Options::default() }).await;
     assert!(report.is_good(), "{}", report.failures());

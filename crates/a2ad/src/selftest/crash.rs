@@ -2,7 +2,8 @@
 
 use super::{
     Trouble,
-    fixture::{Door, begin},
+    door::Door,
+    fixture::begin,
     http::Answer,
     program::{Plan, Program},
     wrong,
@@ -28,7 +29,7 @@ impl Crash {
     /// The server runs one task at a time.
     pub(super) async fn happen(plan: Plan) -> Result<Self, Trouble> {
         let program = begin(&plan).await?;
-        let door = Door { server: program.server.clone(), path: "/_a2a/".into(), skill: "echo" };
+        let door = Door::new(&program.server, "/_a2a/", "echo");
         let writer = door.by("slow-writer");
         let finished = door.say("before").await?;
         let running = writer.begin(&format!("the sea sections={SECTIONS} delay=250ms")).await?;
@@ -44,6 +45,6 @@ impl Crash {
 
     /// The server after its new start.
     pub(super) fn door(&self) -> Door {
-        Door { server: self.again.server.clone(), path: "/_a2a/".into(), skill: "echo" }
+        Door::new(&self.again.server, "/_a2a/", "echo")
     }
 }

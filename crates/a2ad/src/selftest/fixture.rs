@@ -1,32 +1,30 @@
 //! What the checks ask: a server, its doors, and servers for what needs one of its own.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    hash::{BuildHasher as _, RandomState},
-    sync::{
-        LazyLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::{BTreeSet, HashSet};
 
 use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use super::{
-    Checked, Trouble,
+    Trouble,
     crash::Crash,
-    http::{Answer, Event, Events, Headers, Server},
-    json::{Json, quote},
+    door::Door,
+    http::{Answer, Server},
+    json::Json,
     program::{ANY_PORT, Plan, Program},
     wrong,
 };
 
 const MAIN: &str = include_str!("main.toml");
 const NARROW: &str = include_str!("narrow.toml");
+const SAMPLE: &str = include_str!("../../../../examples/currency.toml");
+
+/// What providers set where a program is in production.
+const PRODUCTION: &[(&str, &str)] =
+    &[("NODE_ENV", "production"), ("VERCEL", "1"), ("NETLIFY", "true"), ("K_SERVICE", "a2ad")];
 
 /// The agents that checks ask for by name.
-const AGENTS: [&str; 6] = ["pinkfish", "agent-native", "agentos", "quiet", "keyed", "brief"];
+const AGENTS: [&str; 8] = ["pinkfish", "agent-native", "agentos", "fold", "terse", "quiet", "keyed", "brief"];
 
 /// The server that is checked.
 pub(super) struct Fixture {
@@ -35,6 +33,8 @@ pub(super) struct Fixture {
     agents: BTreeSet<&'static str>,
     /// The skills of its default agent.
     skills: HashSet<String>,
+    /// Whether its default agent streams, by its card.
+    streams: bool,
     /// Present where the server is one of ours.
     own: Option<Own>,
 }
@@ -56,7 +56,13 @@ impl Fixture {
     ) -> anyhow::Result<Self> {
         let folder = TempDir::with_prefix("a2ad-selftest-")?;
         let config = changes.iter().fold(MAIN.to_owned(), |text, (from, to)| text.replace(from, to));
-        let plan = Plan { program, config, folder: folder.path().join("main"), listen: ANY_PORT };
+        let plan = Plan {
+            program,
+            config,
+            folder: folder.path().join("main"),
+            listen: Some(ANY_PORT),
+            environment: &[],
+        };
         let main = Program::start(&plan).await?;
         let server = main.server.clone();
         let own = Own { plan, narrow: OnceCell::new(), crash: OnceCell::new(), _main: main, folder };
@@ -67,7 +73,7 @@ impl Fixture {
     pub(super) async fn of(server: Server) -> anyhow::Result<Self> {
         let trouble = |trouble| match trouble {
             Trouble::Wrong { expected, got } => anyhow::anyhow!("expected {expected}, got {got}"),
-            Trouble::Absent(reason) | Trouble::Impossible(reason) => anyhow::anyhow!(reason),
+            Trouble::Absent(reason) | Trouble::ButFor(reason) => anyhow::anyhow!(reason),
         };
         let mut agents = BTreeSet::new();
         for name in AGENTS {
@@ -79,7 +85,8 @@ impl Fixture {
         let card = server.get("/.well-known/agent-card.json", &[]).await.map_err(trouble)?;
         let ids = card.list("skills").unwrap_or_default().iter().filter_map(|skill| skill.text("id").ok());
         let skills = ids.map(str::to_owned).collect();
-        Ok(Self { server, agents, skills, own: None })
+        let streams = card.is("capabilities.streaming", true).is_ok();
+        Ok(Self { server, agents, skills, streams, own: None })
     }
 
     /// Whether the server is one of ours.
@@ -92,7 +99,7 @@ impl Fixture {
         if !self.skills.contains(skill) {
             return Err(Trouble::Absent(format!("skill {skill} of the default agent")));
         }
-        Ok(Door { server: self.server.clone(), path: path.into(), skill })
+        Ok(Door { streams: self.streams, ..Door::new(&self.server, path, skill) })
     }
 
     /// The default agent in the protocol's own style.
@@ -120,7 +127,17 @@ impl Fixture {
         if !self.agents.contains(name) {
             return Err(Trouble::Absent(format!("agent {name}")));
         }
-        Ok(Door { server: self.server.clone(), path: format!("/a2a/{name}"), skill })
+        Ok(Door::new(&self.server, format!("/a2a/{name}"), skill))
+    }
+
+    /// Those of these agents that the server has; one of ours has all of them.
+    pub(super) fn agents(
+        &self,
+        names: &'static [&'static str],
+        skill: &'static str,
+    ) -> Result<Vec<Door>, Trouble> {
+        let wanted = names.iter().filter(|name| self.is_ours() || self.agents.contains(**name));
+        wanted.map(|name| self.agent(name, skill)).collect()
     }
 
     /// The card of the default agent, as the draft has it.
@@ -151,9 +168,22 @@ impl Fixture {
         own.crash.get_or_try_init(|| Crash::happen(own.beside("crash"))).await
     }
 
-    /// A further server, at this address.
-    pub(super) async fn another(&self, name: &str, listen: &'static str) -> Result<Program, Trouble> {
-        begin(&Plan { listen, ..self.own()?.beside(name) }).await
+    /// The server of the sample, where its own file says or at a port that is free.
+    pub(super) async fn sample(&self, listen: Option<&'static str>) -> Result<Program, Trouble> {
+        begin(&Plan { config: SAMPLE.into(), listen, ..self.own()?.beside("sample") }).await
+    }
+
+    /// A server that is told that it is in production.
+    pub(super) async fn production(&self) -> Result<Program, Trouble> {
+        begin(&Plan { environment: PRODUCTION, ..self.own()?.beside("production") }).await
+    }
+
+    /// What the program says that our configuration runs.
+    pub(super) async fn described(&self) -> Result<Json, Trouble> {
+        let own = self.own()?;
+        let plan = Plan { folder: own.folder.path().join("described"), ..own.plan.clone() };
+        let text = plan.described().await;
+        Json::parse(&text.map_err(|error| wrong("a configuration that is described", format!("{error:#}")))?)
     }
 
     fn own(&self) -> Result<&Own, Trouble> {
@@ -183,163 +213,6 @@ impl Narrow<'_> {
 
     /// A door of the draft, by a skill.
     pub(super) fn fold(&self, skill: &'static str) -> Door {
-        Door { server: self.program.server.clone(), path: "/_a2a/".into(), skill }
+        Door::new(&self.program.server, "/_a2a/", skill)
     }
-}
-
-/// Where an agent takes calls, and the skill that is asked for.
-#[derive(Clone, Debug)]
-pub(super) struct Door {
-    pub(super) server: Server,
-    pub(super) path: String,
-    pub(super) skill: &'static str,
-}
-
-impl Door {
-    /// The same door and another skill.
-    pub(super) fn by(&self, skill: &'static str) -> Self {
-        Self { skill, ..self.clone() }
-    }
-
-    /// Posts a body.
-    pub(super) async fn post(&self, body: &str) -> Result<Answer, Trouble> {
-        self.server.post(&self.path, body).await
-    }
-
-    /// Calls a method.
-    pub(super) async fn call(&self, method: &str, params: &str) -> Result<Answer, Trouble> {
-        self.post(&request(method, params)).await
-    }
-
-    /// Calls a method that is answered with events.
-    pub(super) async fn stream(&self, method: &str, params: &str) -> Result<Events, Trouble> {
-        self.server.stream(&self.path, &[], &request(method, params)).await
-    }
-
-    /// The same with headers.
-    pub(super) async fn stream_with(
-        &self,
-        headers: Headers<'_>,
-        method: &str,
-        params: &str,
-    ) -> Result<Events, Trouble> {
-        self.server.stream(&self.path, headers, &request(method, params)).await
-    }
-
-    /// The parameters of a draft's send of a message to a task; `more` are further members.
-    pub(super) fn params(&self, task: &str, message: &str, more: &str) -> String {
-        let (task, skill) = (quote(task), quote(self.skill));
-        format!(r#"{{"id":{task},"skill":{skill},"message":{message}{more}}}"#)
-    }
-
-    /// Sends a message to a task in the draft's way.
-    pub(super) async fn send(&self, task: &str, message: &str, more: &str) -> Result<Answer, Trouble> {
-        self.call("tasks/send", &self.params(task, message, more)).await
-    }
-
-    /// Sends a text in a new task; gives the task's id too.
-    pub(super) async fn say(&self, said: &str) -> Result<(String, Answer), Trouble> {
-        let task = fresh();
-        let answer = self.send(&task, &text(said), "").await?;
-        Ok((task, answer))
-    }
-
-    /// Sends a text in a new task without waiting for what comes of it.
-    pub(super) async fn begin(&self, said: &str) -> Result<(String, Answer), Trouble> {
-        let task = fresh();
-        let answer = self.send(&task, &text(said), r#","async":true"#).await?;
-        Ok((task, answer))
-    }
-
-    /// Every event of a new task with a text.
-    pub(super) async fn events(&self, said: &str) -> Result<(String, Vec<Event>), Trouble> {
-        let task = fresh();
-        let params = self.params(&task, &text(said), "");
-        let events = self.stream("tasks/sendSubscribe", &params).await?.all().await?;
-        Ok((task, events))
-    }
-
-    pub(super) async fn get(&self, task: &str) -> Result<Answer, Trouble> {
-        self.call("tasks/get", &format!(r#"{{"id":{}}}"#, quote(task))).await
-    }
-
-    pub(super) async fn cancel(&self, task: &str) -> Result<Answer, Trouble> {
-        self.call("tasks/cancel", &format!(r#"{{"id":{}}}"#, quote(task))).await
-    }
-
-    /// Sends parts as a message of 0.3; `more` are further parameters.
-    pub(super) async fn message(&self, parts: &str, more: &str) -> Result<Answer, Trouble> {
-        self.call("message/send", &self.message_params(parts, "", more)).await
-    }
-
-    /// The parameters of a send of 0.3; `within` are further members of the message.
-    pub(super) fn message_params(&self, parts: &str, within: &str, more: &str) -> String {
-        let (id, skill) = (quote(&fresh()), quote(self.skill));
-        format!(
-            r#"{{"message":{{"kind":"message","messageId":{id},"role":"user","parts":{parts}{within}}},"skill":{skill}{more}}}"#
-        )
-    }
-
-    /// Asks for a task until it is as expected.
-    pub(super) async fn until(
-        &self,
-        task: &str,
-        expected: &str,
-        holds: impl Fn(&Answer) -> bool,
-    ) -> Result<Answer, Trouble> {
-        const PATIENCE: Duration = Duration::from_secs(10);
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        loop {
-            let answer = self.get(task).await?;
-            if holds(&answer) {
-                return Ok(answer);
-            }
-            if tokio::time::Instant::now() > deadline {
-                return Err(wrong(format!("{expected} within {} seconds", PATIENCE.as_secs()), answer));
-            }
-            tokio::time::sleep(Duration::from_millis(25)).await;
-        }
-    }
-
-    /// Asks for a task until it is in this state.
-    pub(super) async fn until_state(&self, task: &str, state: &str) -> Result<Answer, Trouble> {
-        self.until(task, &format!("state {state}"), |answer| answer.is("result.status.state", state).is_ok())
-            .await
-    }
-}
-
-/// A JSON-RPC request.
-pub(super) fn request(method: &str, params: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":1,"method":{},"params":{params}}}"#, quote(method))
-}
-
-/// A message of the draft that is one text.
-pub(super) fn text(text: &str) -> String {
-    format!(r#"{{"role":"user","parts":[{{"type":"text","text":{}}}]}}"#, quote(text))
-}
-
-/// Parts of 0.3 that are one text.
-pub(super) fn text_part(text: &str) -> String {
-    format!(r#"[{{"kind":"text","text":{}}}]"#, quote(text))
-}
-
-/// A name nobody has used.
-pub(super) fn fresh() -> String {
-    static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("run"));
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    format!("selftest-{:x}-{}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// The states that events tell, in order, each as often as it is told.
-pub(super) fn states(events: &[Event]) -> Vec<&str> {
-    events.iter().filter_map(|event| event.data.text("result.status.state").ok()).collect()
-}
-
-/// All of it came as events: numbered, in order, the last one final.
-pub(super) fn ends_well(events: &[Event]) -> Checked {
-    let all = || Json::List(events.iter().map(|event| event.data.clone()).collect());
-    let Some((last, before)) = events.split_last() else { return Err(wrong("events", "none")) };
-    all().must(last.data.is("result.final", true).is_ok(), "the last event to be final")?;
-    let early = before.iter().any(|event| event.data.is("result.final", true).is_ok());
-    all().must(!early, "only the last event to be final")
 }

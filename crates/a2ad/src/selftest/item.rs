@@ -44,8 +44,8 @@ pub(super) enum Trouble {
     Wrong { expected: String, got: String },
     /// The server has not got what the check needs.
     Absent(String),
-    /// This machine does not let it be checked.
-    Impossible(String),
+    /// The server is right, but for this, which the machine does not let be checked.
+    ButFor(String),
 }
 
 pub(super) fn wrong(expected: impl fmt::Display, got: impl fmt::Display) -> Trouble {

@@ -30,7 +30,34 @@ pub(super) struct Plan {
     pub(super) config: String,
     /// Where it keeps its files.
     pub(super) folder: PathBuf,
-    pub(super) listen: &'static str,
+    /// Where it listens; none is where the configuration says.
+    pub(super) listen: Option<&'static str>,
+    /// All that its environment has.
+    pub(super) environment: &'static [(&'static str, &'static str)],
+}
+
+impl Plan {
+    /// What the program says that this configuration would run.
+    pub(super) async fn described(&self) -> anyhow::Result<String> {
+        let output = self.command("check", &["--json"])?.output().await?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if !output.status.success() {
+            bail!("the program does not take its configuration: {}", text(&output.stderr));
+        }
+        Ok(text(&output.stdout))
+    }
+
+    /// The program with a verb and flags, the last thing before further ones the configuration. It hears nothing of
+    /// our environment: neither settings nor anybody's keys.
+    fn command(&self, verb: &str, flags: &[&str]) -> anyhow::Result<Command> {
+        std::fs::create_dir_all(&self.folder)?;
+        let config = self.folder.join("a2ad.toml");
+        std::fs::write(&config, &self.config)?;
+        let mut command = Command::new(&self.program);
+        command.arg(verb).args(flags).arg(config).env_clear().envs(self.environment.iter().copied());
+        command.current_dir(&self.folder).stdin(Stdio::null());
+        Ok(command)
+    }
 }
 
 /// A server in a process of its own, which ends with this value.
@@ -43,19 +70,14 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts a server and waits until it says where it is. It hears nothing of our environment: neither settings
-    /// nor anybody's keys.
+    /// Starts a server and waits until it says where it is.
     pub(super) async fn start(plan: &Plan) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(&plan.folder)?;
-        let config = plan.folder.join("a2ad.toml");
-        std::fs::write(&config, &plan.config)?;
-        let mut child = Command::new(&plan.program)
-            .args(["serve", "--listen", plan.listen])
-            .args([Path::new("--config"), &config])
+        let mut command = plan.command("serve", &["--config"])?;
+        if let Some(address) = plan.listen {
+            command.args(["--listen", address]);
+        }
+        let mut child = command
             .args([Path::new("--store"), &plan.folder.join("a2ad.db")])
-            .env_clear()
-            .current_dir(&plan.folder)
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)

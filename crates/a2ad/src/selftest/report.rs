@@ -22,12 +22,15 @@ pub(super) struct Found {
 /// What an item came to.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    Passed,
+    /// It holds; a note says what of it could not be checked here.
+    Passed {
+        note: Option<String>,
+    },
     Failed {
         expected: String,
         got: String,
     },
-    /// The server or the machine has not got what the check needs.
+    /// The server has not got what the check needs.
     NotApplicable(String),
     /// Checked by this ordinary test, not here.
     Test(&'static str),
@@ -41,18 +44,19 @@ impl Verdict {
     /// Of a check; to a server of our own, nothing may be absent.
     pub(super) fn of(checked: Result<(), Trouble>, ours: bool) -> Self {
         match checked {
-            Ok(()) => Self::Passed,
+            Ok(()) => Self::Passed { note: None },
+            Err(Trouble::ButFor(note)) => Self::Passed { note: Some(note) },
             Err(Trouble::Wrong { expected, got }) => Self::Failed { expected, got },
             Err(Trouble::Absent(what)) if ours => {
                 Self::Failed { expected: what, got: "nothing of it".into() }
             }
-            Err(Trouble::Absent(reason) | Trouble::Impossible(reason)) => Self::NotApplicable(reason),
+            Err(Trouble::Absent(reason)) => Self::NotApplicable(reason),
         }
     }
 
     fn word(&self) -> &'static str {
         match self {
-            Self::Passed => "passed",
+            Self::Passed { .. } => "passed",
             Self::Failed { .. } => "FAILED",
             Self::NotApplicable(_) => "n/a",
             Self::Test(_) => "by test",
@@ -63,9 +67,11 @@ impl Verdict {
 
     fn detail(&self) -> Option<&str> {
         match self {
-            Self::NotApplicable(detail) | Self::NotYet(detail) => Some(detail),
+            Self::NotApplicable(detail) | Self::NotYet(detail) | Self::Passed { note: Some(detail) } => {
+                Some(detail)
+            }
             Self::Test(name) => Some(name),
-            Self::Passed | Self::Failed { .. } | Self::LeftOut => None,
+            Self::Passed { note: None } | Self::Failed { .. } | Self::LeftOut => None,
         }
     }
 }
@@ -93,7 +99,7 @@ impl Report {
 
     /// The items that passed.
     pub fn passed(&self) -> Vec<String> {
-        self.having(|verdict| matches!(verdict, Verdict::Passed))
+        self.having(|verdict| matches!(verdict, Verdict::Passed { .. }))
     }
 
     /// The items that ordinary tests check, with their names.
@@ -195,7 +201,7 @@ mod tests {
     #[test]
     fn what_is_not_there_yet_never_counts_as_passed() {
         let report = Report::new(vec![
-            found(1, Verdict::Passed),
+            found(1, Verdict::Passed { note: None }),
             found(2, Verdict::NotYet("step 9".into())),
             found(3, Verdict::NotApplicable("no agent".into())),
             found(4, Verdict::Test("a::b")),
@@ -220,5 +226,14 @@ mod tests {
         let absent = || Err(Trouble::Absent("the agent x".into()));
         assert!(matches!(Verdict::of(absent(), true), Verdict::Failed { .. }));
         assert!(matches!(Verdict::of(absent(), false), Verdict::NotApplicable(_)));
+    }
+
+    #[test]
+    fn what_could_not_be_checked_stands_beside_what_passed() {
+        let passed = Verdict::of(Err(Trouble::ButFor("the port is taken".into())), true);
+        let report = Report::new(vec![found(80, passed)]);
+        assert_eq!(report.passed(), ["S1-80"]);
+        assert_eq!(report.lines(), "S1-80  passed   it works [the port is taken]\n");
+        assert!(report.to_json().contains(r#""verdict":"passed","detail":"the port is taken""#));
     }
 }

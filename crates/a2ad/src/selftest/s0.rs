@@ -6,7 +6,8 @@ use super::{
     Checked, Item, Seed,
     Step::{Bindings, Guardrails, Orchestration, Tools},
     Trouble,
-    fixture::{Door, Fixture, ends_well, fresh, states, text},
+    door::{Door, ends_well, fresh, states, text},
+    fixture::Fixture,
     json::Json,
     not_yet, wire, wrong,
 };
@@ -42,7 +43,7 @@ const ITEMS: &[Item] = &[
     wire!(26, "a task that waits for its turn is submitted", waits_its_turn),
     wire!(27, "a completed task has artifacts", completed_has_artifacts),
     wire!(28, "a skill's error makes the task failed", error_fails),
-    wire!(29, "a finished task is gone when its time is over", forgotten),
+    wire!(29, "a finished task is gone when its time is over, which is a day unless it is said", forgotten),
     wire!(30, "send, sendSubscribe, get and cancel are served", four_methods),
     wire!(31, "tasks/sendSubscribe streams statuses and artifacts while the skill runs", streams),
     wire!(32, "a malformed request is -32600", malformed),
@@ -115,10 +116,30 @@ async fn completed_at_once(at: &Fixture) -> Checked {
     Ok(())
 }
 
+/// Whatever agent is behind the skill, and whatever the skill is called.
 async fn artifact_name(at: &Fixture) -> Checked {
-    let answer = at.fold("echo")?.call("tasks/send", &arguments("echo", CITY)).await?;
-    answer.is("result.artifacts.0.name", "echo-result")
+    let others: &[_] = if at.is_ours() { RESULTS } else { &[] };
+    for (skill, said) in [&("echo", "hello")].into_iter().chain(others) {
+        let door = at.fold(skill)?;
+        let (task, sent) = door.say(said).await?;
+        sent.state("completed")?;
+        for answer in [sent, door.get(&task).await?] {
+            answer.is("result.artifacts.0.name", format!("{skill}-result").as_str())?;
+        }
+    }
+    Ok(())
 }
+
+/// Skills of our own server and what each makes something of.
+const RESULTS: &[(&str, &str)] = &[
+    ("greet", "good day"),
+    ("currency", "1 USD in INR"),
+    ("slow-writer", "the sea sections=2 delay=1ms"),
+    ("adder", "1 + 2"),
+    ("plotter", "3 1 2"),
+    ("reminder", "stretch in=1ms"),
+    ("clerk", "1 USD in INR"),
+];
 
 async fn result_as_text(at: &Fixture) -> Checked {
     let answer = at.fold("echo")?.call("tasks/send", &arguments("echo", CITY)).await?;
@@ -199,12 +220,15 @@ async fn waits_its_turn(at: &Fixture) -> Checked {
     Ok(())
 }
 
+/// One whose agent answers with a bare message among them.
 async fn completed_has_artifacts(at: &Fixture) -> Checked {
-    let (task, sent) = at.fold("echo")?.say("hello").await?;
-    sent.state("completed")?;
-    let got = at.fold("echo")?.get(&task).await?;
-    for answer in [sent, got] {
-        answer.must(answer.count("result.artifacts.0.parts") > 0, "an artifact with parts")?;
+    for (skill, said) in [("echo", "hello"), ("tck", "tck-message-response"), ("currency", "1 USD in INR")] {
+        let door = at.fold(skill)?;
+        let (task, sent) = door.say(said).await?;
+        sent.state("completed")?;
+        for answer in [sent, door.get(&task).await?] {
+            answer.must(answer.count("result.artifacts.0.parts") > 0, "an artifact with parts")?;
+        }
     }
     Ok(())
 }
@@ -224,7 +248,13 @@ async fn forgotten(at: &Fixture) -> Checked {
     sent.state("completed")?;
     brief.get(&task).await?.state("completed")?;
     brief.until(&task, "-32001", |answer| answer.fails(-32001).is_ok()).await?;
-    Ok(())
+    if !at.is_ours() {
+        return Ok(());
+    }
+    // Where nothing is said of it, a day.
+    let described = at.described().await?;
+    let main = described.list("agents")?.iter().find(|agent| agent.is("id", "main").is_ok());
+    main.ok_or_else(|| wrong("the agent main", &described))?.is("retention.max_age_ms", 24 * 60 * 60 * 1_000)
 }
 
 async fn four_methods(at: &Fixture) -> Checked {

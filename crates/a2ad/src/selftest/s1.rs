@@ -31,7 +31,7 @@ const ITEMS: &[Item] = &[
     wire!(10, "name, url, version, capabilities and skills are on the card", card::required),
     wire!(
         11,
-        "description, provider, documentationUrl and authentication are as typed, where there",
+        "description and authentication are on the card; provider and documentationUrl are read on others",
         card::optional
     ),
     wire!(12, "the three capabilities are flags, false where there is nothing", card::capabilities),
@@ -39,12 +39,8 @@ const ITEMS: &[Item] = &[
     wire!(14, "a skill has id, name, description and tags", card::skill_members),
     wire!(15, "a skill's own modes count before the agent's", card::skill_modes),
     wire!(16, "the card is valid by the published schema", card::valid),
-    wire!(17, "the published sample card can be read, its scheme a bare string", card::sample_is_read),
-    wire!(
-        18,
-        "authentication has room for credentials that tell the way to private cards",
-        card::credentials
-    ),
+    wire!(17, "our client reads the published sample card, its scheme a bare string", card::sample_is_read),
+    wire!(18, "authentication.credentials tell the way to private cards", card::credentials),
     // Tasks, sessions, messages, parts, artifacts.
     wire!(19, "a task has an id, a session and a status", model::task_members),
     wire!(20, "a session is made where none is given, and several tasks share one", model::sessions),
@@ -58,7 +54,7 @@ const ITEMS: &[Item] = &[
     wire!(28, "a part without its type is known by its member", model::untyped_parts),
     wire!(29, "artifacts are numbered from 0, several in a task", model::artifact_index),
     wire!(30, "a finished artifact never changes; a growing one is appended to", model::artifacts_stay),
-    wire!(31, "metadata of task, message, part and parameters is kept", model::metadata_kept),
+    wire!(31, "metadata of task, message, part, artifact and parameters is kept", model::metadata_kept),
     // Methods.
     wire!(32, "tasks/send wants id and message, else -32602", methods::send_wants),
     wire!(33, "tasks/send starts, resumes and reopens", methods::send_stages),
@@ -102,7 +98,11 @@ const ITEMS: &[Item] = &[
     wire!(70, "codes of our own are between -32099 and -32000", errors::own_codes),
     wire!(71, "an error of a stream is a JSON-RPC error in an event", streams::error_event),
     // The published schema.
-    wire!(72, "every answer is valid by the published schema", methods::valid_answers),
+    wire!(
+        72,
+        "every answer is valid by the published schema, whatever the house of the agent",
+        methods::valid_answers
+    ),
     wire!(73, "the request's id may be a number, a string or null and comes back", methods::ids),
     wire!(74, "sessionId is a string", methods::session_is_text),
     wire!(75, "a file has bytes or a uri, never both, never none", errors::file_content),
@@ -112,7 +112,7 @@ const ITEMS: &[Item] = &[
     not_yet(78, "agents are MCP resources", Tools),
     not_yet(79, "tools by MCP and agents by A2A side by side", Tools),
     // The currency sample.
-    wire!(80, "POST / at port 10000", sample::port),
+    wire!(80, "the sample as it comes: POST / at port 10000", sample::port),
     wire!(81, "1 USD to INR: completed, one artifact, index 0, no history", sample::complete),
     wire!(82, "1 USD: asks for the other currency, and the next message completes", sample::incomplete),
     wire!(83, "streamed: looking up, processing, the artifact", sample::streamed),

@@ -4,11 +4,14 @@ use super::{
     Checked, Item, Seed,
     Step::{Console, Guardrails, Identity},
     Trouble,
-    fixture::{Door, Fixture, ends_well, request, text_part},
+    door::{Door, ends_well, request, text_part},
+    fixture::Fixture,
     http::{Answer, Server},
     json::{Json, quote},
     not_yet, wire, wrong,
 };
+
+mod endpoint;
 
 pub(super) const SEED: Seed = Seed { name: "S2", items: ITEMS };
 
@@ -27,7 +30,7 @@ const ITEMS: &[Item] = &[
     wire!(12, "the card has every member of the house", card_members),
     not_yet(13, "the scheme ApiKey is really the header X-Api-Key", Identity),
     wire!(14, "the card's url is the endpoint and works as given", url_works),
-    wire!(15, "the endpoint is read from the card, at whatever host it was asked", url_of_host),
+    wire!(15, "our client calls the endpoint that the card names and guesses nothing", endpoint::followed),
     wire!(16, "the card may be kept for 60 seconds by anybody", cache_control),
     wire!(17, "the card has an ETag, and who has it gets 304 without a body", not_modified),
     wire!(18, "the ETag changes when the skills do", etag_of_skills),
@@ -47,7 +50,7 @@ const ITEMS: &[Item] = &[
     not_yet(32, "X-Selected-Org chooses the organisation", Identity),
     not_yet(33, "X-End-User-Token is required where it is switched on", Identity),
     wire!(34, "message/stream is -32601 here and streams elsewhere", no_stream),
-    wire!(35, "the methods of tasks and push are -32601 here and served elsewhere", no_tasks),
+    wire!(35, "the methods of tasks and push are -32601 here; elsewhere those of tasks are served", no_tasks),
     wire!(36, "the answer comes when the task is over or paused, not before", synchronous),
     wire!(37, "errors of the protocol are HTTP 200", status_200),
     not_yet(38, "a credential that is not good is HTTP 403", Identity),
@@ -105,16 +108,13 @@ fn named(card: &Answer, skill: &'static str) -> Result<Door, Trouble> {
     let url = card.text("url")?;
     let rest = url.strip_prefix("http://").and_then(|rest| rest.split_once('/'));
     let (host, path) = rest.ok_or_else(|| wrong("an http URL with a path", url))?;
-    Ok(Door { server: Server { host: host.into() }, path: format!("/{path}"), skill })
+    Ok(Door::new(&Server { host: host.into() }, format!("/{path}"), skill))
 }
 
 async fn url_works(at: &Fixture) -> Checked {
     let card = at.card("pinkfish", CARD).await?;
-    named(&card, "echo")?.message(&text_part("hello"), "").await?.is("result.kind", "message")
-}
-
-async fn url_of_host(at: &Fixture) -> Checked {
-    at.agent("pinkfish", "echo")?;
+    named(&card, "echo")?.message(&text_part("hello"), "").await?.is("result.kind", "message")?;
+    // It is that of the host that was asked, whatever its name.
     let asked =
         at.server.get("/a2a/pinkfish/.well-known/agent-card.json", &[("host", "agents.example:8443")]);
     asked.await?.is("url", "http://agents.example:8443/a2a/pinkfish")
@@ -203,17 +203,25 @@ async fn new_context(at: &Fixture) -> Checked {
     one.must(differ, "a context of its own for each first message")
 }
 
-/// The second message makes sense only to somebody who has heard the first.
+/// Each message makes sense only to somebody who has heard those before: one that waited for an answer, and ones that
+/// were answered in full.
 async fn known_context(at: &Fixture) -> Checked {
     let door = at.agent("pinkfish", "currency")?;
-    let first = door.message(&text_part("how much is 1 USD?"), "").await?;
+    let first = door.message(&text_part("how much is 7 USD?"), "").await?;
     let context = first.filled("result.contextId")?;
     let within = format!(r#","contextId":{}"#, quote(context));
-    let params = door.message_params(&text_part("in INR, please"), &within, "");
-    let second = door.call("message/send", &params).await?;
-    second.is("result.contextId", context)?;
-    let text = second.text("result.parts.0.text")?;
-    second.must(text.contains("1 USD") && text.contains("INR"), "an answer about 1 USD in INR")
+    for (said, expected) in [
+        ("in INR, please", ["7 USD", "INR"]),
+        ("and in EUR?", ["7 USD", "EUR"]),
+        ("and 8 GBP?", ["8 GBP", "EUR"]),
+    ] {
+        let answer = door.call("message/send", &door.message_params(&text_part(said), &within, "")).await?;
+        answer.is("result.kind", "message")?;
+        answer.is("result.contextId", context)?;
+        let text = answer.text("result.parts.0.text")?;
+        answer.must(expected.iter().all(|word| text.contains(word)), &expected.join(" in "))?;
+    }
+    Ok(())
 }
 
 async fn no_stream(at: &Fixture) -> Checked {
@@ -237,8 +245,13 @@ async fn no_tasks(at: &Fixture) -> Checked {
     }
     let elsewhere = at.root("echo")?;
     let sent = elsewhere.message(&text_part("hello"), "").await?;
-    elsewhere.get(sent.text("result.id")?).await?.state("completed")?;
-    Ok(())
+    let done = sent.text("result.id")?;
+    elsewhere.get(done).await?.state("completed")?;
+    elsewhere.cancel(done).await?.fails(-32002)?;
+    let params = format!(r#"{{"id":{}}}"#, quote(done));
+    let rest = elsewhere.stream("tasks/resubscribe", &params).await?.all().await?;
+    let last = rest.last().ok_or_else(|| wrong("an event", "none"))?;
+    last.data.is("result.status.state", "completed")
 }
 
 /// Whatever the client would like: nobody could ask for the task later.
@@ -258,10 +271,16 @@ async fn synchronous(at: &Fixture) -> Checked {
 async fn status_200(at: &Fixture) -> Checked {
     let door = at.agent("pinkfish", "echo")?;
     for body in ["{", r#"{"jsonrpc":"1.0","id":1,"method":"message/send"}"#, r#"{"jsonrpc":"2.0","id":1}"#] {
-        door.post(body).await?.has_status(200)?;
+        is_200(&door.post(body).await?)?;
     }
-    door.call("message/paint", "{}").await?.has_status(200)?;
-    door.message("[]", "").await?.has_status(200)
+    is_200(&door.call("message/paint", "{}").await?)?;
+    is_200(&door.message("[]", "").await?)?;
+    is_200(&door.by("tck").message(&text_part("a2ad-fail"), "").await?)
+}
+
+fn is_200(error: &Answer) -> Checked {
+    error.at("error.code")?;
+    error.has_status(200)
 }
 
 async fn invalid_json(at: &Fixture) -> Checked {

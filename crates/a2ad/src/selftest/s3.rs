@@ -5,7 +5,8 @@ use super::{
     Step::{Client, Identity, Tools},
     Trouble,
     crash::SECTIONS,
-    fixture::{Door, Fixture, ends_well, fresh, states, text_part},
+    door::{Door, ends_well, fresh, states, text_part},
+    fixture::Fixture,
     http::{Answer, Server},
     json::quote,
     not_yet, wire, wrong,
@@ -16,7 +17,7 @@ mod embedded;
 pub(super) const SEED: Seed = Seed { name: "S3", items: ITEMS };
 
 const ITEMS: &[Item] = &[
-    wire!(1, "the card is at /.well-known/agent-card.json for everybody", public_card),
+    wire!(1, "the card is at /.well-known/agent-card.json for everybody, also in production", public_card),
     wire!(2, "POST /_agent-native/a2a takes JSON-RPC", main_path),
     not_yet(3, "_process-task takes signed requests only", Identity),
     wire!(4, "POST /a2a works as well", old_path),
@@ -87,13 +88,24 @@ const ITEMS: &[Item] = &[
 ];
 
 async fn public_card(at: &Fixture) -> Checked {
-    let card = at.server.get("/.well-known/agent-card.json", &[]).await?;
-    card.has_status(200)?;
-    card.filled("name")?;
-    // Whatever credential is sent along, it takes no part.
-    let again =
-        at.server.get("/.well-known/agent-card.json", &[("authorization", "Bearer nonsense")]).await?;
-    again.has_status(200)
+    everybody_reads_the_card(&at.server).await?;
+    if at.is_ours() {
+        // Also where calls are refused, and also in production.
+        at.agent("keyed", "slow-writer")?.message(&text_part("the sea"), "").await?.has_status(403)?;
+        at.card("keyed", "agent-card.json").await?.filled("name")?;
+        everybody_reads_the_card(&at.production().await?.server).await?;
+    }
+    Ok(())
+}
+
+/// Whatever credential is sent along, it takes no part.
+async fn everybody_reads_the_card(server: &Server) -> Checked {
+    for headers in [&[][..], &[("authorization", "Bearer nonsense")][..]] {
+        let card = server.get("/.well-known/agent-card.json", headers).await?;
+        card.has_status(200)?;
+        card.filled("name")?;
+    }
+    Ok(())
 }
 
 async fn main_path(at: &Fixture) -> Checked {
@@ -141,7 +153,8 @@ async fn card_members(at: &Fixture) -> Checked {
     card.is("securitySchemes.apiKey.type", "http")?;
     let scheme = card.text("securitySchemes.apiKey.scheme")?;
     card.must(scheme.eq_ignore_ascii_case("bearer"), "the scheme bearer")?;
-    card.reads("security", r#"[{"apiKey":[]}]"#)
+    // The agent lets callers in without one too, and says so.
+    card.reads("security", r#"[{"apiKey":[]},{}]"#)
 }
 
 const SLOW: &str = "the sea sections=2 delay=40ms";
@@ -320,6 +333,6 @@ async fn taken_up(at: &Fixture) -> Checked {
 }
 
 /// A server that somebody else has made.
-fn elsewhere(host: String, path: &str) -> Door {
-    Door { server: Server { host }, path: path.into(), skill: "echo" }
+fn elsewhere(server: &Server, path: &str) -> Door {
+    Door::new(server, path, "echo")
 }

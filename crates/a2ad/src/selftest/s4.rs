@@ -4,7 +4,8 @@ use super::{
     Checked, Item, Seed,
     Step::{Bindings, Client, Identity, Orchestration, Push, Tools},
     Trouble,
-    fixture::{Fixture, fresh, states, text},
+    door::{fresh, states, text},
+    fixture::Fixture,
     http::Answer,
     not_yet, test, wire, wrong,
 };

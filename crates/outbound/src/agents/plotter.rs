@@ -2,9 +2,10 @@
 
 use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Content, Json, Part, model::AgentSkill};
+use protocol::{Artifact, Content, Json, Part, model::AgentSkill};
 
-/// The plotter agent. `as FORM` in the text asks for a form; numbers are what is drawn.
+/// The plotter agent. `as FORM` in the text asks for a form; numbers are what is drawn, and the artifact's metadata has
+/// them again.
 pub struct Plotter;
 
 /// How many numbers are drawn, and how far a bar goes.
@@ -40,7 +41,10 @@ impl Agent for Plotter {
                 let parts = [Part::text(question)].into_iter().chain(offered.ok().map(Part::data));
                 return Outcome::NeedInput { message: turn.reply(parts.collect()) };
             };
-            let artifact = super::result(&turn, "plot", vec![form.draw(&bars)]);
+            let artifact = Artifact {
+                metadata: Json::parse(&format!(r#"{{"bars":{bars:?}}}"#)).ok(),
+                ..super::result(&turn, "plot", vec![form.draw(&bars)])
+            };
             out.say([
                 Update::Artifact { artifact, append: false, last: true },
                 Update::Save(Vec::new().into()),

@@ -1,16 +1,13 @@
 //! The card of the draft.
 
 use axum::{Router, routing::get};
-use inbound::listen;
-use protocol::{
-    dialect::draft,
-    json::read::{Node, Path},
-};
-use tokio::{net::TcpListener, task::JoinSet};
-use tokio_util::sync::CancellationToken;
+use client::{Options, find_card};
+use protocol::AgentCard;
 
-use crate::selftest::{
-    Checked, Trouble, fixture::Fixture, http::Server, json::Json, schema::Strangers, wrong,
+use crate::{
+    Profile,
+    agents::Echo,
+    selftest::{Checked, Trouble, fixture::Fixture, json::Json, schema::Strangers, stage::Stage, wrong},
 };
 
 pub(super) async fn path(at: &Fixture) -> Checked {
@@ -30,26 +27,37 @@ pub(super) async fn required(at: &Fixture) -> Checked {
     card.must(card.count("skills") > 0, "skills")
 }
 
+/// No agent of a configuration has a provider or documents, so those are asked of our client.
 pub(super) async fn optional(at: &Fixture) -> Checked {
     let card = at.old_card().await?;
-    card.filled("description")?;
+    card.text("description")?;
     card.texts("authentication.schemes")?;
-    if card.find("provider").is_some() {
-        card.filled("provider.organization")?;
+    let other = read(SAMPLE).await?;
+    let provider = other.provider.as_ref().map(|one| (one.organization.as_str(), one.url.as_str()));
+    if provider != Some(("Google", "https://google.com")) {
+        return Err(wrong("the sample's provider", format!("{provider:?}")));
     }
-    if card.find("documentationUrl").is_some() {
-        card.filled("documentationUrl")?;
+    match other.documentation_url.as_deref() {
+        Some("https://maps-agent.google.com/docs") => Ok(()),
+        read => Err(wrong("the sample's documentationUrl", format!("{read:?}"))),
     }
-    Ok(())
 }
 
 pub(super) async fn capabilities(at: &Fixture) -> Checked {
     let card = at.old_card().await?;
-    card.is("capabilities.streaming", true)?;
-    for name in ["pushNotifications", "stateTransitionHistory"] {
-        card.is(&format!("capabilities.{name}"), false)?;
+    let names = ["streaming", "pushNotifications", "stateTransitionHistory"];
+    for name in names.map(|name| format!("capabilities.{name}")) {
+        card.must(matches!(card.at(&name)?, Json::Bool(_)), &format!("a flag at {name}"))?;
     }
-    at.card("quiet", "agent.json").await?.is("capabilities.streaming", false)
+    // What somebody else's agents offer is theirs to say.
+    if at.is_ours() {
+        card.reads(
+            "capabilities",
+            r#"{"streaming":true,"pushNotifications":false,"stateTransitionHistory":false}"#,
+        )?;
+        at.card("quiet", "agent.json").await?.is("capabilities.streaming", false)?;
+    }
+    Ok(())
 }
 
 pub(super) async fn default_modes(at: &Fixture) -> Checked {
@@ -64,7 +72,9 @@ pub(super) async fn skill_members(at: &Fixture) -> Checked {
         skill.filled("name")?;
         skill.filled("description")?;
         skill.texts("tags")?;
-        skill.texts("examples")?;
+        if skill.find("examples").is_some() {
+            skill.texts("examples")?;
+        }
     }
     Ok(())
 }
@@ -87,9 +97,10 @@ pub(super) async fn valid(at: &Fixture) -> Checked {
     at.card("keyed", "agent.json").await?.is_valid("AgentCard", Strangers::Pass)
 }
 
-/// As the draft publishes it.
+/// As the draft publishes it, with all that its text lets a card have.
 const SAMPLE: &str = r#"{"name":"Google Maps Agent","description":"Plan routes, remember places, and generate directions",
 "url":"https://maps-agent.google.com","provider":{"organization":"Google","url":"https://google.com"},"version":"1.0.0",
+"documentationUrl":"https://maps-agent.google.com/docs",
 "authentication":{"schemes":"OAuth2","credentials":"ask for a private card at https://google.com"},
 "defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain","application/html"],
 "capabilities":{"streaming":true,"pushNotifications":false},
@@ -97,41 +108,47 @@ const SAMPLE: &str = r#"{"name":"Google Maps Agent","description":"Plan routes, 
 "tags":["maps","routing","navigation"],"examples":["plan my route from Sunnyvale to Mountain View"],
 "outputModes":["application/html","video/mp4"]}]}"#;
 
-/// The sample is served, fetched, and read by what reads cards for our clients: they are judged here, not the server.
+/// The sample is served, and our client reads it there.
 pub(super) async fn sample_is_read(_: &Fixture) -> Checked {
-    let failed = |error: std::io::Error| wrong("a server for the sample", error);
-    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
-    let server = Server { host: listener.local_addr().map_err(failed)?.to_string() };
-    let app = Router::new().route("/.well-known/agent.json", get(|| async { SAMPLE }));
-    let mut serving = JoinSet::new();
-    serving.spawn(listen::serve(listener, app, listen::Caps::default(), CancellationToken::new()));
-
-    let answer = server.get("/.well-known/agent.json", &[]).await?;
-    let card = read(&String::from_utf8_lossy(answer.body()))?;
+    let card = read(SAMPLE).await?;
     let read = (card.name.as_str(), card.skills.len(), card.interfaces.first().map(|one| one.url.as_str()));
     if read != ("Google Maps Agent", 1, Some("https://maps-agent.google.com")) {
         return Err(wrong("the sample's name, url and skill", format!("{read:?}")));
     }
+    let skill = &card.skills[0];
+    let modes = (skill.id.as_str(), skill.output_modes.join(", "));
+    if modes != ("route-planner", "application/html, video/mp4".into()) {
+        return Err(wrong("the sample's skill with its modes", format!("{modes:?}")));
+    }
+    wants_oauth2(&card)
+}
+
+fn wants_oauth2(card: &AgentCard) -> Checked {
     let scheme = |name: &String| name.eq_ignore_ascii_case("oauth2");
     let asked = card.security_requirements.iter().flat_map(|one| &one.schemes).any(|(name, _)| scheme(name));
     if asked { Ok(()) } else { Err(wrong("the scheme OAuth2", format!("{:?}", card.security_requirements))) }
 }
 
-fn read(text: &str) -> Result<protocol::AgentCard, Trouble> {
-    let json = protocol::Json::parse(text).map_err(|error| wrong("JSON", error))?;
-    draft::card::decode(Node::new(json.as_raw(), &Path::Root))
-        .map_err(|violation| wrong("a card that can be read", format!("{violation:?}")))
+/// A card as our client reads it where it is served.
+async fn read(card: &'static str) -> Result<AgentCard, Trouble> {
+    let host =
+        Stage::open(Router::new().route("/.well-known/agent.json", get(move || async move { card }))).await?;
+    let found = find_card(&host.url(), &Options::default()).await;
+    Ok(found.map_err(|error| wrong("a card that our client reads", error))?.card)
 }
 
-/// A card that wants a credential says so where the draft looks for it; a card that says how to get one is valid and
-/// is read.
+/// An agent tells on its card how to get another one, which is valid and is read.
 pub(super) async fn credentials(at: &Fixture) -> Checked {
     let card = at.card("keyed", "agent.json").await?;
     card.must(card.count("authentication.schemes") > 0, "schemes")?;
-    if card.find("authentication.credentials").is_some() {
-        card.filled("authentication.credentials")?;
-    }
-    let telling = SAMPLE.replace(r#""schemes":"OAuth2""#, r#""schemes":["OAuth2"]"#);
-    Json::parse(&telling)?.is_valid("AgentCard", Strangers::Pass)?;
-    read(&telling).map(|_| ())
+    let way = "ask for a private card at https://example.com";
+    let mut style = Profile::neutral();
+    style.card.style.credentials = Some(way.into());
+    let server = crate::Server::builder().agent("telling", Echo).profile("telling", style).build();
+    let server = server.map_err(|error| wrong("a server that starts", error))?;
+    let host = Stage::open(server.router()).await?;
+    let card = host.server.get("/a2a/telling/.well-known/agent.json", &[]).await?;
+    card.is("authentication.credentials", way)?;
+    card.is_valid("AgentCard", Strangers::Pass)?;
+    wants_oauth2(&read(SAMPLE).await?)
 }

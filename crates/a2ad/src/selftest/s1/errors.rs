@@ -2,7 +2,8 @@
 
 use crate::selftest::{
     Checked, Trouble,
-    fixture::{Fixture, fresh, request, text},
+    door::{fresh, request, text},
+    fixture::Fixture,
     http::Answer,
     wrong,
 };

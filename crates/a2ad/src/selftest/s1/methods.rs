@@ -2,7 +2,8 @@
 
 use crate::selftest::{
     Checked,
-    fixture::{Fixture, fresh, request, text},
+    door::{Door, fresh, request, text},
+    fixture::Fixture,
     http::Answer,
     json::{Json, quote},
     schema::Strangers,
@@ -207,7 +208,33 @@ pub(super) async fn valid_answers(at: &Fixture) -> Checked {
         "SetTaskPushNotificationResponse",
         &door.call("tasks/pushNotification/set", &config).await?.clone(),
     )?;
-    valid("GetTaskPushNotificationResponse", &door.call("tasks/pushNotification/get", &params).await?.clone())
+    valid(
+        "GetTaskPushNotificationResponse",
+        &door.call("tasks/pushNotification/get", &params).await?.clone(),
+    )?;
+    for door in at.agents(&["fold", "pinkfish", "terse"], "echo")? {
+        valid_at(&door, Strangers::Fail).await?;
+    }
+    // Their parts have a `kind` beside their `type`.
+    for door in at.agents(&["agent-native", "quiet"], "echo")? {
+        valid_at(&door, Strangers::Pass).await?;
+    }
+    Ok(())
+}
+
+/// Whatever the house of an agent answers others with: who speaks the draft is given the whole task.
+async fn valid_at(door: &Door, strangers: Strangers) -> Checked {
+    let (task, sent) = door.say("hello").await?;
+    sent.is_valid("SendTaskResponse", strangers)?;
+    sent.is("result.id", &task)?;
+    sent.state("completed")?;
+    sent.is_timestamp("result.status.timestamp")?;
+    sent.is("result.artifacts.0.parts.0.text", "hello")?;
+    let (_, asked) = door.by("approver").say("delete it").await?;
+    asked.is_valid("SendTaskResponse", strangers)?;
+    asked.state("input-required")?;
+    door.get(&task).await?.is_valid("GetTaskResponse", strangers)?;
+    door.cancel(&task).await?.is_valid("CancelTaskResponse", strangers)
 }
 
 pub(super) async fn ids(at: &Fixture) -> Checked {

@@ -2,7 +2,8 @@
 
 use crate::selftest::{
     Checked, Trouble,
-    fixture::{Fixture, fresh, states, text},
+    door::{fresh, states, text},
+    fixture::Fixture,
     http::Answer,
     json::{Json, quote},
     wrong,
@@ -236,5 +237,17 @@ pub(super) async fn metadata_kept(at: &Fixture) -> Checked {
         answer.is("result.artifacts.0.parts.0.metadata.on", "part")?;
         answer.is("result.metadata.on", "params")?;
     }
-    Ok(())
+    artifact_metadata_kept(at).await
+}
+
+/// What an agent says about its artifact: the numbers behind the drawing.
+async fn artifact_metadata_kept(at: &Fixture) -> Checked {
+    let door = at.root("plotter")?;
+    let (task, sent) = door.say("3 1 2").await?;
+    for answer in [sent, door.get(&task).await?] {
+        answer.reads("result.artifacts.0.metadata", r#"{"bars":[3,1,2]}"#)?;
+    }
+    let (_, events) = door.events("3 1 2").await?;
+    let artifact = events.iter().find_map(|event| event.data.find("result.artifact"));
+    artifact.ok_or_else(|| wrong("an artifact", "none"))?.reads("metadata", r#"{"bars":[3,1,2]}"#)
 }

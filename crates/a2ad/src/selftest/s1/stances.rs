@@ -1,9 +1,6 @@
 //! What an agent may do with what it is asked: one built-in agent for each.
 
-use crate::selftest::{
-    Checked,
-    fixture::{Fixture, text},
-};
+use crate::selftest::{Checked, door::text, fixture::Fixture};
 
 pub(super) async fn all(at: &Fixture) -> Checked {
     answers(at).await?;

@@ -2,7 +2,8 @@
 
 use crate::selftest::{
     Checked,
-    fixture::{Fixture, ends_well, fresh, request, states, text, text_part},
+    door::{ends_well, fresh, request, states, text, text_part},
+    fixture::Fixture,
     http::Event,
     json::quote,
     wrong,
@@ -115,7 +116,7 @@ pub(super) async fn bare_request(at: &Fixture) -> Checked {
     let door = at.root("echo")?;
     let params = door.params(&fresh(), &text("hello"), "");
     let body = format!(r#"{{"method":"tasks/sendSubscribe","params":{params}}}"#);
-    let events = door.server.stream(&door.path, &[], &body).await?.all().await?;
+    let events = door.streaming()?.stream(&door.path, &[], &body).await?.all().await?;
     ends_well(&events)?;
     let params = door.params(&fresh(), &text("hello"), "");
     door.post(&format!(r#"{{"method":"tasks/send","params":{params}}}"#)).await?.state("completed")?;

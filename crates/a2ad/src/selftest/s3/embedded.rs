@@ -1,19 +1,12 @@
 //! The routes inside another program's HTTP app.
 
 use axum::{Router, routing::get};
-use inbound::listen;
-use tokio::{net::TcpListener, task::JoinSet};
-use tokio_util::sync::CancellationToken;
 
 use super::elsewhere;
 use crate::{
     Card, Server,
     agents::Echo,
-    selftest::{
-        Checked, Trouble,
-        fixture::{Fixture, text_part},
-        wrong,
-    },
+    selftest::{Checked, Trouble, door::text_part, fixture::Fixture, stage::Stage, wrong},
 };
 
 /// An app with pages of its own: at first everything else is the server's, then only what is below a path.
@@ -27,12 +20,8 @@ pub(super) async fn mounted(_: &Fixture) -> Checked {
 
 /// Both are there: the app's own page, and below this path the card and the calls.
 async fn works(app: Router, below: &str) -> Checked {
-    let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
-    let host = listener.local_addr().map_err(failed)?.to_string();
-    let mut serving = JoinSet::new();
-    serving.spawn(listen::serve(listener, app, listen::Caps::default(), CancellationToken::new()));
-
-    let door = elsewhere(host, &format!("{below}/_agent-native/a2a"));
+    let stage = Stage::open(app).await?;
+    let door = elsewhere(&stage.server, &format!("{below}/_agent-native/a2a"));
     let own = door.server.get("/own", &[]).await?;
     own.must(own.body() == b"the app's own page", "the app's own page")?;
     door.server.get(&format!("{below}/.well-known/agent-card.json"), &[]).await?.has_status(200)?;
