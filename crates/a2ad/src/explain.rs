@@ -5,16 +5,15 @@
 //! Pure: text in, text out.
 
 mod forms;
+mod gone;
 mod leaves;
 mod notes;
+mod pasted;
 mod recognise;
 
 use std::fmt::Write as _;
 
-use protocol::{
-    Dialect,
-    json::{Fault, Raw},
-};
+use protocol::{Dialect, json::Raw};
 use serde_json::value::RawValue;
 
 use self::recognise::{Recognised, recognise};
@@ -25,7 +24,7 @@ use self::recognise::{Recognised, recognise};
 pub struct Error(String);
 
 /// Shows a message, task, event, request, answer, error or card in every dialect, with what is translated, carried,
-/// defaulted or lost on the way.
+/// defaulted or lost on the way. Of a stream, or of lines of JSON, each is shown.
 ///
 /// ```
 /// let shown = a2ad::explain(r#"{"role":"user","parts":[{"type":"text","text":"hello"}]}"#)?;
@@ -34,9 +33,24 @@ pub struct Error(String);
 /// # Ok::<(), a2ad::explain::Error>(())
 /// ```
 pub fn run(input: &str) -> Result<String, Error> {
-    let text = of_stream(input);
-    let raw = Raw::parse_text(text)
-        .map_err(|fault| Error(format!("the input is not JSON: {}", why(text, fault))))?;
+    let documents = pasted::documents(input);
+    if let [one] = documents.as_slice() {
+        return explain(one);
+    }
+    let (mut out, count) = (String::new(), documents.len());
+    for (document, number) in documents.iter().zip(1..) {
+        let shown = explain(document).map_err(|Error(text)| Error(format!("{number} of {count}: {text}")))?;
+        let _ = writeln!(out, "{}══ {number} of {count}: {shown}", if number > 1 { "\n" } else { "" });
+    }
+    Ok(out)
+}
+
+/// Shows one document.
+fn explain(text: &str) -> Result<String, Error> {
+    let raw = Raw::parse_text(text).map_err(|fault| {
+        let why = why_not_json(text).unwrap_or_else(|| fault.to_string());
+        Error(format!("the input is not JSON: {why}"))
+    })?;
     let recognised = recognise(raw)?;
     let Recognised { dialect: source, what, given, .. } = &recognised;
     let mut out = format!("{what} of {} ({})\n", source.name(), about(*source));
@@ -65,11 +79,8 @@ pub fn run(input: &str) -> Result<String, Error> {
 }
 
 /// Why a text is not JSON. Our own reader knows the place only; who has written it by hand is told what is missing.
-fn why(text: &str, fault: Fault) -> String {
-    match serde_json::from_str::<&RawValue>(text) {
-        Err(error) => error.to_string(),
-        Ok(_) => fault.to_string(),
-    }
+pub(crate) fn why_not_json(text: &str) -> Option<String> {
+    serde_json::from_str::<&RawValue>(text).err().map(|error| error.to_string())
 }
 
 /// What a dialect is called elsewhere.
@@ -80,14 +91,4 @@ fn about(dialect: Dialect) -> &'static str {
         Dialect::V03Proto => "A2A 0.2.5 to 0.3 over HTTP+JSON and gRPC",
         Dialect::V1 => "A2A 1.0",
     }
-}
-
-/// The first event of a stream as it was copied off the wire; anything else as it is.
-fn of_stream(input: &str) -> &str {
-    let starts =
-        |line: &&str| ["data:", "id:", "event:", "retry:", ":"].iter().any(|tag| line.starts_with(tag));
-    if !input.lines().find(|line| !line.trim().is_empty()).is_some_and(|line| starts(&line)) {
-        return input;
-    }
-    input.lines().find_map(|line| line.strip_prefix("data:")).unwrap_or(input)
 }

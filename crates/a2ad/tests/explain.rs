@@ -169,6 +169,97 @@ fn answers_errors_cards_and_webhooks_are_known_too() {
 }
 
 #[test]
+fn errors_are_known_in_every_form_they_come_in() {
+    let v1 = r#"{"error":{"code":404,"status":"NOT_FOUND","message":"task not found","details":[
+        {"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org",
+         "metadata":{"taskId":"t-1"}}]}}"#;
+    check(
+        v1,
+        "an error over HTTP+JSON of v1",
+        &[
+            ("v1", &[": body of status 404\n", r#""status": "NOT_FOUND""#]),
+            ("v03-proto", &[": body of status 404\n", r#""code": -32001"#]),
+            ("v03", &[": error of a JSON-RPC answer", r#"metadata.taskId = "t-1": nothing is read from it"#]),
+        ],
+    );
+    let bare = r#"{"error":{"code":401,"status":"UNAUTHENTICATED","message":"who are you?"}}"#;
+    check(bare, "an error over HTTP+JSON of v1", &[("v03-proto", &[": body of status 401\n"])]);
+    let older = r#"{"code":-32001,"message":"Task not found"}"#;
+    check(older, "an error over HTTP+JSON of v03-proto", &[("v1", &["TASK_NOT_FOUND", r#""code": 404"#])]);
+    let object = r#"{"code":-32001,"message":"task not found","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo",
+        "reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{}}]}"#;
+    check(object, "an error of v1", &[("draft", &[r#""code": -32001"#])]);
+    let draft = r#"{"code":-32602,"message":"Invalid parameters","data":null}"#;
+    check(draft, "an error of draft", &[("v1", &["INVALID_PARAMS"])]);
+    let unversioned = r#"{"id":1,"error":{"code":-32001,"message":"Task not found"}}"#;
+    check(unversioned, "an error of v03", &[("v1", &["TASK_NOT_FOUND"])]);
+}
+
+#[test]
+fn what_gets_lost_is_told_in_every_dialect() {
+    // Ids that the draft does not have and the others want.
+    let nameless = r#"{"role":"user","parts":[{"type":"text","text":"hi"}]}"#;
+    let missing: &[&str] = &["missing     messageId: expected a non-empty string"];
+    check(nameless, "a message of draft", &[("v03", missing), ("v03-proto", missing)]);
+    let shown = explain(nameless).unwrap();
+    for dialect in ["v03", "v03-proto", "v1"] {
+        let section = section(&shown, dialect);
+        assert_eq!(section.matches("missing").count(), 1, "{section}");
+        assert!(!section.contains("nothing lost") && !section.contains("defaulted"), "{section}");
+    }
+    // Members that nobody knows.
+    let extra = r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"rejected"},"extra":{"a":1}}"#;
+    let gone: &[&str] = &["lost        extra.a = 1: nothing is read from it"];
+    let said = [("draft", gone), ("v03-proto", gone), ("v1", gone), ("v03", &["ignored     extra.a"])];
+    check(extra, "a task of v03", &said);
+    // Moments are kept to the millisecond.
+    let task = |fraction: &str| {
+        format!(
+            r#"{{"id":"t","sessionId":"s","status":{{"state":"completed","timestamp":"2025-04-02T16:59:25.{fraction}"}}}}"#
+        )
+    };
+    for dialect in ["draft", "v03", "v03-proto", "v1"] {
+        let finer = "what is finer than a millisecond";
+        check(&task("331844"), "a task of draft", &[(dialect, &["lost        status.timestamp = ", finer])]);
+        assert!(!section(&explain(&task("331000Z")).unwrap(), dialect).contains(finer), "{dialect}");
+    }
+    // And what is not lost is not said to be: other spellings, tags, words for nothing, and cards for two generations.
+    let file = r#"{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"AAE=","filename":"f"}]}"#;
+    let proto: &[&str] = &["translated  parts.raw → content.file.fileWithBytes", "nothing lost"];
+    check(file, "a message of v1", &[("v03-proto", proto)]);
+    assert!(!explain(file).unwrap().contains("defaulted   content[0].file.fileWithBytes"));
+    let houses = r#"{"kind":"message","message_id":"m","role":"user","metadata":null,
+        "parts":[{"kind":"text","type":"text","text":"x"},{"kind":"file","file":{"fileWithBytes":"aGk="}}]}"#;
+    check(houses, "a message of v03", &[("v1", &["nothing lost"]), ("v03-proto", &["nothing lost"])]);
+    let get = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t"}}"#;
+    assert!(!explain(get).unwrap().contains(" = {}\n"));
+}
+
+#[test]
+fn a_pasted_stream_is_explained_event_by_event() {
+    let event = |state: &str| {
+        let update =
+            format!(r#""statusUpdate":{{"taskId":"t","contextId":"c","status":{{"state":"{state}"}}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{{update}}}}}"#)
+    };
+    let (working, done) = (event("TASK_STATE_WORKING"), event("TASK_STATE_COMPLETED"));
+    for stream in
+        [format!("id: 1\ndata: {working}\n\nid: 2\ndata: {done}\n\n"), format!("{working}\n{done}\n")]
+    {
+        let shown = explain(&stream).unwrap();
+        let (first, second) = shown.split_once("\n══ 2 of 2: a status event of v1").unwrap();
+        assert!(first.starts_with("══ 1 of 2: a status event of v1 (A2A 1.0)\n"), "{first}");
+        assert!(
+            first.contains("state TASK_STATE_WORKING → working") && !first.contains("COMPLETED"),
+            "{first}"
+        );
+        assert!(second.contains("state TASK_STATE_COMPLETED → completed"), "{second}");
+    }
+    let broken = explain(&format!("data: {working}\n\ndata: {{}}\n\n")).unwrap_err().to_string();
+    assert!(broken.starts_with("2 of 2: expected one of role and parts"), "{broken}");
+}
+
+#[test]
 fn what_cannot_be_read_is_named_in_one_sentence() {
     for (input, words) in [
         ("", "the input is not JSON"),

@@ -2,7 +2,7 @@
 
 use engine::Clock;
 use protocol::{
-    Dialect, Event, Operation, Task,
+    Dialect, ErrorTable, Event, Operation, Task,
     dialect::{Frames, Leniency, Style, draft, v1, v03, v03_proto},
     json::{
         read::{Node, Path},
@@ -17,7 +17,17 @@ use super::{
 
 /// What is written above the form: the method, or what stands beside the body.
 pub(super) fn title(dialect: Dialect, thing: &Thing) -> Option<String> {
-    let Thing::Operation(operation) = thing else { return None };
+    let operation = match thing {
+        Thing::Operation(operation) => operation,
+        Thing::Refusal(error) => {
+            let over_http = matches!(dialect, Dialect::V1 | Dialect::V03Proto);
+            return Some(match over_http {
+                true => format!("body of status {}", status(error)),
+                false => "error of a JSON-RPC answer, as this dialect has no HTTP+JSON".to_owned(),
+            });
+        }
+        _ => return None,
+    };
     if let Some(method) = dialect.method(operation.kind()) {
         return Some(method.to_owned());
     }
@@ -32,6 +42,11 @@ pub(super) fn title(dialect: Dialect, thing: &Thing) -> Option<String> {
         beside += &format!(", {name}={value} in the query");
     }
     Some(beside)
+}
+
+/// The HTTP status of an error.
+fn status(error: &protocol::Error) -> u16 {
+    error.kind.row().http_of(ErrorTable::default())
 }
 
 /// The documents a dialect makes of it; several where an event is several frames. The error says why there is none.
@@ -65,6 +80,10 @@ pub(super) fn write(dialect: Dialect, thing: &Thing) -> Result<Vec<String>, Stri
         },
         Thing::Reply(_, reply) => dialect.encode_reply(&mut writer, reply, Style::default()),
         Thing::Error(error) => dialect.encode_error(&mut writer, error, Clock::system().now()),
+        Thing::Refusal(error) => {
+            let table = ErrorTable::default();
+            dialect.encode_refusal(&mut writer, error, status(error), table, Clock::system().now());
+        }
         Thing::Card(card) => {
             let silent = || Err("the card names no interface that speaks this generation".to_owned());
             match dialect {
@@ -103,6 +122,7 @@ pub(super) fn read(dialect: Dialect, thing: &Thing, written: &[String]) -> Resul
         Thing::Task(_) => Thing::Task(decode_task(dialect, node)?),
         Thing::Reply(kind, _) => Thing::Reply(*kind, dialect.decode_reply(*kind, node)?),
         Thing::Error(_) => Thing::Error(dialect.decode_error(node)?),
+        Thing::Refusal(_) => Thing::Refusal(dialect.decode_refusal(node)?),
         Thing::Card(_) => Thing::Card(Box::new(match dialect {
             Dialect::Draft => draft::card::decode(node)?,
             Dialect::V03 => v03::card::decode(node)?,

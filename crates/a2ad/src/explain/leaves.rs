@@ -25,6 +25,47 @@ impl Leaf {
             .iter()
             .any(|outer| self.path.starts_with(outer) || self.path.contains(&format!(".{outer}")))
     }
+
+    /// Whether something stands at the same place in another document, however the place is spelled.
+    pub(super) fn stands_in(&self, leaves: &[Self]) -> bool {
+        leaves.iter().any(|other| other.path == self.path || camel(&other.path) == camel(&self.path))
+    }
+
+    /// Whether nothing is held here.
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(self.value.as_str(), "\"\"" | "[]" | "{}" | "null")
+    }
+
+    /// Whether leaving it out says the same.
+    pub(super) fn says_little(&self) -> bool {
+        self.is_nothing() || matches!(self.value.as_str(), "false" | "0")
+    }
+
+    /// Place and value, for people.
+    pub(super) fn said(&self) -> String {
+        format!("{} = {}", self.path, short(&self.value))
+    }
+}
+
+/// A value that fits on a line.
+pub(super) fn short(value: &str) -> String {
+    let mut characters = value.chars();
+    let start: String = characters.by_ref().take(60).collect();
+    if characters.next().is_some() { format!("{start}…") } else { start }
+}
+
+/// A path with its names in camel case.
+fn camel(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    let mut upper = false;
+    for character in path.chars() {
+        match character {
+            '_' => upper = true,
+            character if std::mem::take(&mut upper) => out.push(character.to_ascii_uppercase()),
+            character => out.push(character),
+        }
+    }
+    out
 }
 
 /// Every value of a document in order.
@@ -53,7 +94,8 @@ fn collect(raw: Raw<'_>, path: String, found: &mut Vec<Leaf>) {
             Ok(())
         });
     }
-    if found.len() == before {
+    // A document that is an empty object has no values.
+    if found.len() == before && !path.is_empty() {
         found.push(Leaf { path, value: raw.get().to_owned() });
     }
 }

@@ -10,8 +10,8 @@ use protocol::Dialect;
 use protocol::json::Raw;
 
 use super::{
-    forms,
-    leaves::{self, Leaf, document},
+    forms, gone,
+    leaves::{self, Leaf, document, short},
     recognise::{Recognised, Thing},
 };
 
@@ -25,8 +25,9 @@ pub(super) fn of(
     dialect: Dialect,
     written: &[String],
 ) -> Vec<String> {
-    let given = leaves::of(given);
-    let shown: Vec<Leaf> = written.iter().flat_map(|text| leaves::of(document(text))).collect();
+    let given = gone::comparable(recognised.dialect, leaves::of(given));
+    let shown = written.iter().flat_map(|text| leaves::of(document(text))).collect();
+    let shown: Vec<Leaf> = gone::comparable(dialect, shown);
     let mut notes = Vec::new();
     if dialect == recognised.dialect {
         notes.extend(kept(&given, &shown));
@@ -38,6 +39,15 @@ pub(super) fn of(
     }
     notes.extend(forms::missing(dialect, &recognised.thing, written).map(|field| note("missing", &field)));
     notes.extend(lost(&recognised.thing, dialect, written));
+    for path in gone::nameless(dialect, &shown) {
+        if !notes.iter().any(|other| other.starts_with(&note("missing", &format!("{path}:")))) {
+            notes.push(note("missing", &format!("{path}: expected a non-empty string")));
+        }
+    }
+    if dialect != recognised.dialect {
+        notes.extend(limited("lost", &gone::unknown(recognised, &given, &shown)));
+    }
+    notes.extend(limited("lost", &gone::finer(&given)));
     if notes.is_empty() && dialect == recognised.dialect {
         notes.push("as given".into());
     } else if !notes
@@ -64,16 +74,13 @@ fn limited(sort: &str, texts: &[String]) -> Vec<String> {
 
 /// What the dialect of the input itself adds and leaves out.
 fn kept(given: &[Leaf], shown: &[Leaf]) -> Vec<String> {
-    let stands = |leaf: &Leaf, leaves: &[Leaf]| {
-        leaves.iter().any(|other| other.path == leaf.path || camel(&other.path) == camel(&leaf.path))
-    };
-    let added: Vec<String> = shown.iter().filter(|leaf| !stands(leaf, given)).map(said).collect();
+    let added: Vec<String> = shown.iter().filter(|leaf| !leaf.stands_in(given)).map(Leaf::said).collect();
     let spelled = |leaf: &Leaf| {
         let now =
             shown.iter().find(|other| other.path == leaf.path).filter(|other| other.value != leaf.value)?;
         Some(format!("{}: {} is written {}", leaf.path, short(&leaf.value), short(&now.value)))
     };
-    let ignored = given.iter().filter(|leaf| leaf.value != "null" && !stands(leaf, shown));
+    let ignored = given.iter().filter(|leaf| leaf.value != "null" && !leaf.stands_in(shown));
     let ignored: Vec<String> = ignored.map(|leaf| format!("{} says nothing here", leaf.path)).collect();
     let mut notes = limited("defaulted", &added);
     notes.extend(limited("translated", &given.iter().filter_map(spelled).collect::<Vec<_>>()));
@@ -136,7 +143,7 @@ fn carried(thing: &Thing, shown: &[Leaf]) -> Vec<String> {
     let own: BTreeSet<(String, String)> = model(thing).iter().filter_map(in_metadata).collect();
     let ours = shown.iter().filter(|leaf| is_note(leaf));
     let ours = ours.filter(|leaf| in_metadata(leaf).is_some_and(|place| !own.contains(&place)));
-    ours.map(said).collect()
+    ours.map(Leaf::said).collect()
 }
 
 fn is_note(leaf: &Leaf) -> bool {
@@ -159,10 +166,11 @@ fn defaulted(given: &[Leaf], shown: &[Leaf]) -> Vec<String> {
         let name = leaf.name();
         !leaf.is_inside()
             && !names.contains(name)
+            && !gone::is_empty_id(leaf)
             && !tags.contains(&name)
             && !given.iter().any(|other| other.value == leaf.value)
     });
-    new.map(said).collect()
+    new.map(Leaf::said).collect()
 }
 
 /// What a reader of the dialect does not get to know.
@@ -180,15 +188,15 @@ fn lost(thing: &Thing, dialect: Dialect, written: &[String]) -> Vec<String> {
     for leaf in &before {
         match find(&after, &leaf.path) {
             Some(now) if now.value == leaf.value => {}
-            Some(now) if is_nothing(&now) => gone.push(said(leaf)),
+            Some(now) if now.is_nothing() => gone.push(leaf.said()),
             Some(now) => {
                 changed.push(format!("{}: {} → {}", leaf.path, short(&leaf.value), short(&now.value)))
             }
-            None => gone.push(said(leaf)),
+            None => gone.push(leaf.said()),
         }
     }
-    for leaf in after.iter().filter(|leaf| find(&before, &leaf.path).is_none() && !is_nothing(leaf)) {
-        changed.push(format!("{} comes back", said(leaf)));
+    for leaf in after.iter().filter(|leaf| find(&before, &leaf.path).is_none() && !leaf.is_nothing()) {
+        changed.push(format!("{} comes back", leaf.said()));
     }
     if gone.is_empty() && changed.is_empty() {
         gone.push("authentication schemes beyond the first".into());
@@ -198,38 +206,10 @@ fn lost(thing: &Thing, dialect: Dialect, written: &[String]) -> Vec<String> {
     notes
 }
 
-fn is_nothing(leaf: &Leaf) -> bool {
-    matches!(leaf.value.as_str(), "\"\"" | "[]" | "{}" | "null")
-}
-
 /// The model's values as 1.0 writes them.
 fn model(thing: &Thing) -> Vec<Leaf> {
     let written = forms::write(Dialect::V1, thing).unwrap_or_default();
     let leaves = written.iter().flat_map(|text| leaves::of(document(text)));
     // The moment at which an error is told is no part of it.
-    leaves.filter(|leaf| !matches!(thing, Thing::Error(_)) || leaf.name() != "timestamp").collect()
-}
-
-fn said(leaf: &Leaf) -> String {
-    format!("{} = {}", leaf.path, short(&leaf.value))
-}
-
-fn short(value: &str) -> String {
-    let mut characters = value.chars();
-    let start: String = characters.by_ref().take(60).collect();
-    if characters.next().is_some() { format!("{start}…") } else { start }
-}
-
-/// A path with its names in camel case.
-fn camel(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    let mut upper = false;
-    for character in path.chars() {
-        match character {
-            '_' => upper = true,
-            character if std::mem::take(&mut upper) => out.push(character.to_ascii_uppercase()),
-            character => out.push(character),
-        }
-    }
-    out
+    leaves.filter(|leaf| !thing.is_error() || leaf.name() != "timestamp").collect()
 }

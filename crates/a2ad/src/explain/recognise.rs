@@ -34,8 +34,17 @@ pub(super) enum Thing {
     Event(Event),
     /// Another answer, to an operation of this kind.
     Reply(OperationKind, Reply),
+    /// The error object of a JSON-RPC answer.
     Error(protocol::Error),
+    /// The body of a refused HTTP+JSON request.
+    Refusal(protocol::Error),
     Card(Box<AgentCard>),
+}
+
+impl Thing {
+    pub(super) fn is_error(&self) -> bool {
+        matches!(self, Self::Error(_) | Self::Refusal(_))
+    }
 }
 
 /// Lets pass what some house does: what is explained need not be what a strict server takes.
@@ -53,7 +62,45 @@ pub(super) fn recognise(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
     if has("jsonrpc") || has("result") {
         return answer(&object);
     }
+    if let Some(error) = object.present("error").filter(|error| error.get().starts_with('{')) {
+        return if is_status(error) { refusal(Dialect::V1, raw) } else { answer(&object) };
+    }
+    let coded = object.present("code").is_some_and(|code| code.get().parse::<i64>().is_ok());
+    if coded && object.present("message").is_none_or(|message| message.get().starts_with('"')) {
+        return match data_dialect(raw) {
+            // What 0.3 answers over HTTP+JSON is the object by itself.
+            Dialect::V03 => refusal(Dialect::V03Proto, raw),
+            dialect => error(dialect, "", raw),
+        };
+    }
     bare(raw, Place::Bare)
+}
+
+/// Whether an error has the members of HTTP+JSON's in 1.0.
+fn is_status(error: Raw<'_>) -> bool {
+    let object = Node::new(error, &Path::Root).object();
+    object.is_ok_and(|object| is_set(&object, "status") || is_set(&object, "details"))
+}
+
+/// The dialect of an error object: 1.0 lists typed details; the draft has `data` even where it holds nothing.
+fn data_dialect(raw: Raw<'_>) -> Dialect {
+    let data = Node::new(raw, &Path::Root).object().ok().and_then(|error| error.present("data"));
+    match data.map(Raw::get) {
+        Some(text) if text.starts_with('[') => Dialect::V1,
+        None => Dialect::V03,
+        Some(_) => Dialect::Draft,
+    }
+}
+
+fn error<'a>(dialect: Dialect, place: &str, raw: Raw<'a>) -> Result<Recognised<'a>, Error> {
+    let error = at(place, dialect, "an error", raw, |node| dialect.decode_error(node))?;
+    Ok(Recognised { dialect, what: "an error".into(), thing: Thing::Error(error), given: raw })
+}
+
+fn refusal(dialect: Dialect, raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
+    let what = "an error over HTTP+JSON";
+    let error = at("", dialect, what, raw, |node| dialect.decode_refusal(node))?;
+    Ok(Recognised { dialect, what: what.into(), thing: Thing::Refusal(error), given: raw })
 }
 
 /// A JSON-RPC request.
@@ -83,15 +130,7 @@ fn request(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
 /// A JSON-RPC answer.
 fn answer<'a>(object: &Object<'a, '_>) -> Result<Recognised<'a>, Error> {
     if let Some(raw) = object.present("error").filter(|raw| !raw.is_null()) {
-        // 1.0 lists typed details; the draft has `data` even where it holds nothing.
-        let data = Node::new(raw, &Path::Root).object().ok().and_then(|error| error.present("data"));
-        let dialect = match data.map(Raw::get) {
-            Some(text) if text.starts_with('[') => Dialect::V1,
-            None => Dialect::V03,
-            Some(_) => Dialect::Draft,
-        };
-        let error = at("error", dialect, "an error", raw, |node| dialect.decode_error(node))?;
-        return Ok(Recognised { dialect, what: "an error".into(), thing: Thing::Error(error), given: raw });
+        return error(data_dialect(raw), "error", raw);
     }
     match object.present("result") {
         Some(raw) if raw.get().starts_with('{') => bare(raw, Place::Result),
@@ -370,6 +409,7 @@ fn at<'a, T>(
 fn unknown(place: &str) -> Error {
     let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
     let expected = "expected one of role and parts (a message), status (a task or event), artifact, task, \
-                    statusUpdate, artifactUpdate (an event), message (a send), skills (a card), method (a request)";
+                    statusUpdate, artifactUpdate (an event), message (a send), skills (a card), method (a request), \
+                    error, or code and message (an error)";
     Error(format!("{place}{expected}"))
 }
