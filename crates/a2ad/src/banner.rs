@@ -10,21 +10,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use engine::Agents;
-use inbound::Spoken;
+use engine::{Agents, Profile};
+use inbound::{Options, Spoken};
 
 /// Who callers without a credential are.
 const CALLERS: &str =
     "anonymous; everybody who can reach this address is the same caller and sees the same tasks";
+
+/// The same where no agent lets them in.
+const NOBODY: &str = "nobody is let in: every agent wants credentials, and none can be checked yet";
+
+/// Said of an agent that lets nobody in.
+const CLOSED: &str = " (refuses everybody: no credentials can be checked yet)";
 
 /// What a start has to say.
 pub(crate) struct Banner<'a> {
     /// Where it listens.
     pub(crate) address: SocketAddr,
     pub(crate) agents: &'a Agents,
-    /// The agent at `/`.
-    pub(crate) default_agent: &'a str,
-    pub(crate) spoken: Spoken,
+    /// How they are served.
+    pub(crate) doors: &'a Options,
     /// The database file.
     pub(crate) store: &'a Path,
 }
@@ -37,18 +42,38 @@ impl Banner<'_> {
             let _ = write!(stderr, "{self}");
             return;
         }
-        let agents: Vec<&str> = self.agents.iter().map(|hosted| hosted.profile().id.as_str()).collect();
+        let ids = |open: bool| -> Vec<&str> {
+            self.served().filter(|agent| self.lets_in(agent) == open).map(|agent| agent.id.as_str()).collect()
+        };
+        let closed = ids(false);
         tracing::info!(
             url = self.url(),
-            agents = agents.join(", "),
-            default_agent = self.default_agent,
+            agents = ids(true).join(", "),
+            // Those that let nobody in are named apart, if there are any.
+            closed_agents = (!closed.is_empty()).then(|| closed.join(", ")),
+            default_agent = self.doors.default_agent,
             generations = self.generations().join(", "),
             store = %self.store().display(),
-            callers = CALLERS,
+            callers = self.callers(),
             try_it = self.command(),
             version = env!("CARGO_PKG_VERSION"),
             "a2ad serves"
         );
+    }
+
+    /// The agents that are served.
+    fn served(&self) -> impl Iterator<Item = &Profile> {
+        let enabled = |agent: &&Profile| self.doors.agents.get(&agent.id).is_none_or(|door| door.enabled);
+        self.agents.iter().map(|hosted| hosted.profile()).filter(enabled)
+    }
+
+    /// Whether an agent lets anybody in.
+    fn lets_in(&self, agent: &Profile) -> bool {
+        self.doors.agents.get(&agent.id).is_none_or(|door| door.anonymous)
+    }
+
+    fn callers(&self) -> &'static str {
+        if self.served().any(|agent| self.lets_in(agent)) { CALLERS } else { NOBODY }
     }
 
     fn url(&self) -> String {
@@ -57,7 +82,7 @@ impl Banner<'_> {
 
     /// The generations as people call them, newest first.
     fn generations(&self) -> Vec<&'static str> {
-        let Spoken { draft, v03, v1, .. } = self.spoken;
+        let Spoken { draft, v03, v1, .. } = self.doors.spoken;
         let all = [(v1, "1.0"), (v03, "0.3"), (v03, "0.2"), (draft, "0.1")];
         all.into_iter().filter(|row| row.0).map(|row| row.1).collect()
     }
@@ -68,12 +93,14 @@ impl Banner<'_> {
 
     /// One command that shows it at work.
     fn command(&self) -> String {
-        let agent = self.agents.get(self.default_agent);
-        let skills = agent.map(|hosted| hosted.profile().skills.as_slice()).unwrap_or_default();
+        let open = || self.served().filter(|agent| self.lets_in(agent));
+        let default = self.doors.default_agent.as_str();
+        let agent = open().find(|agent| agent.id == default).or_else(|| open().next());
+        let skills = agent.map(|agent| agent.skills.as_slice()).unwrap_or_default();
         let say = skills.iter().find_map(|skill| skill.examples.first()).map_or("hello", String::as_str);
         // A quote inside quotes, as shells want it.
         let say = say.replace('\'', r"'\''");
-        let (url, agent) = (self.url(), self.default_agent);
+        let (url, agent) = (self.url(), agent.map_or(default, |agent| agent.id.as_str()));
         format!("curl -s {url}/a2a/{agent} -H 'Content-Type: text/plain' -d '{say}'")
     }
 }
@@ -82,14 +109,15 @@ impl Display for Banner<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let (version, url) = (env!("CARGO_PKG_VERSION"), self.url());
         writeln!(out, "\na2ad {version} serves A2A {} at {url}\n", self.generations().join(", "))?;
-        let width = self.agents.iter().map(|hosted| hosted.profile().id.len()).max().unwrap_or_default();
-        for hosted in self.agents.iter() {
-            let profile = hosted.profile();
-            let at = if profile.id == self.default_agent { ", also at /" } else { "" };
-            writeln!(out, "  {:width$}  /a2a/{}{at}: {}", profile.id, profile.id, profile.description)?;
+        let width = self.served().map(|agent| agent.id.len()).max().unwrap_or_default();
+        for agent in self.served() {
+            let id = &agent.id;
+            let at = if *id == self.doors.default_agent { ", also at /" } else { "" };
+            let closed = if self.lets_in(agent) { "" } else { CLOSED };
+            writeln!(out, "  {id:width$}  /a2a/{id}{at}: {}{closed}", agent.description)?;
         }
         writeln!(out, "\n  data     {}", self.store().display())?;
-        writeln!(out, "  callers  {CALLERS}")?;
+        writeln!(out, "  callers  {}", self.callers())?;
         writeln!(out, "  page     {url}/\n")?;
         writeln!(out, "Try it:\n\n  {}\n", self.command())
     }
@@ -107,11 +135,11 @@ mod tests {
         let mut profile = agents::profile("echo").unwrap();
         profile.skills[0].examples[0] = "it's me".into();
         let agents = Agents::new([Hosted::new(profile, agents::builtin("echo").unwrap())]);
+        let doors = Options { spoken: Spoken { draft: false, ..Spoken::default() }, ..Options::new("echo") };
         let banner = Banner {
             address: SocketAddr::from(([127, 0, 0, 1], 4242)),
             agents: &agents,
-            default_agent: "echo",
-            spoken: Spoken { draft: false, ..Spoken::default() },
+            doors: &doors,
             store: Path::new("/data/a2ad.db"),
         };
         let version = env!("CARGO_PKG_VERSION");

@@ -3,8 +3,12 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use engine::{Agents, Limits};
+use futures_util::future::{FusedFuture, FutureExt as _};
 use inbound::{Options, listen};
-use tokio::net::TcpListener;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{banner::Banner, logging, server::Server};
@@ -87,10 +91,9 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let Settings { listen: address, store, agents, limits, doors } = settings;
     // The port first: a second start by mistake fails before it touches the store.
     let listener = bind(address).await?;
-    let (default_agent, spoken) = (doors.default_agent.clone(), doors.spoken);
-    let server = Server::open(&store, agents.clone(), limits, doors)?;
+    let server = Server::open(&store, agents.clone(), limits, doors.clone())?;
     let address = listener.local_addr().unwrap_or(address);
-    Banner { address, agents: &agents, default_agent: &default_agent, spoken, store: &store }.show();
+    Banner { address, agents: &agents, doors: &doors, store: &store }.show();
     until_stopped(server, listener).await
 }
 
@@ -102,43 +105,72 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError>
     TcpListener::bind(address).await.map_err(|reason| ServeError::Listen { address, reason })
 }
 
-/// Serves until the process is told to stop, then stops in good order.
+/// Serves until the process is told to stop, then stops in good order; told again, at once.
 pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Result<(), ServeError> {
     let drain = CancellationToken::new();
+    let mut signals = Signals::new();
     let serving = listen::serve(listener, server.front(), listen::Caps::default(), drain.clone());
-    let mut serving = std::pin::pin!(serving);
+    let mut serving = std::pin::pin!(serving.fuse());
     let failed = tokio::select! {
         () = &mut serving => None,
-        () = told_to_stop() => None,
+        () = signals.next() => None,
         failure = server.failed() => Some(failure),
     };
     server.withdraw();
     drain.cancel();
     if let Some(failure) = failed {
         // Whoever waits for a commit has been told that there is none; give those answers a moment to leave.
-        let _ = tokio::time::timeout(LAST_WORDS, serving).await;
+        let _ = tokio::time::timeout(LAST_WORDS, ended(&mut serving)).await;
         logging::flush();
         return Err(failure);
     }
-    tracing::info!("stopping: no new work, streams end, runs may finish");
+    tracing::info!(
+        "stopping: no new work, runs under way have up to {} s to finish; a second signal or Ctrl-C stops at once",
+        GRACE.as_secs()
+    );
     // Connections go on until the runs they wait for have ended or have been let go.
-    tokio::join!(server.drain(GRACE), serving);
+    let in_good_order = async { tokio::join!(server.drain(GRACE), ended(&mut serving)) };
+    let told_again = tokio::select! {
+        _ = in_good_order => false,
+        () = signals.next() => true,
+    };
+    if told_again {
+        tracing::warn!("stopping at once: what is not finished is taken up at the next start");
+        let at_once = async { tokio::join!(server.drain(Duration::ZERO), ended(&mut serving)) };
+        let _ = tokio::time::timeout(LAST_WORDS, at_once).await;
+    }
     logging::flush();
     Ok(())
 }
 
-/// Resolves on SIGTERM and on SIGINT.
-async fn told_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = match signal(SignalKind::terminate()) {
-        Ok(terminate) => terminate,
-        Err(error) => {
-            tracing::warn!(%error, "SIGTERM cannot be heard");
-            return std::future::pending().await;
+/// Resolves when it is over, also if it was over before.
+async fn ended(serving: &mut (impl FusedFuture<Output = ()> + Unpin)) {
+    if !serving.is_terminated() {
+        serving.await;
+    }
+}
+
+/// SIGTERM and SIGINT, which tell the process to stop.
+struct Signals(Option<[Signal; 2]>);
+
+impl Signals {
+    fn new() -> Self {
+        let heard = signal(SignalKind::terminate())
+            .and_then(|terminate| Ok([terminate, signal(SignalKind::interrupt())?]));
+        if let Err(error) = &heard {
+            tracing::warn!(%error, "SIGTERM and SIGINT cannot be heard");
         }
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
+        Self(heard.ok())
+    }
+
+    /// Resolves when either is heard.
+    async fn next(&mut self) {
+        match &mut self.0 {
+            Some([terminate, interrupt]) => tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            },
+            None => std::future::pending().await,
+        }
     }
 }

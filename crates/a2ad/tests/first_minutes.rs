@@ -133,6 +133,30 @@ async fn a_start_tells_a_machine_what_runs() {
 }
 
 #[tokio::test]
+async fn a_start_tells_of_nothing_that_is_not_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "[server]\ndefault_agent = \"shut\"\n[skills.say]\nbuiltin = \"echo\"\n\
+                  [agents.off]\nenabled = false\n[agents.shut]\nauth = [\"api-key\"]\n[agents.open]\n";
+    std::fs::write(folder.path().join("a.toml"), config).unwrap();
+    let start = async |more: &[(&str, &str)]| {
+        let mut command = a2ad(folder.path(), None);
+        command.args(["--config", "a.toml"]).envs(more.iter().copied());
+        Program::start(command).await
+    };
+    let program = start(&[]).await;
+    let said = |name: &str| text(&program.first, name);
+    assert_eq!(said("agents").as_deref(), Some("open"));
+    assert_eq!(said("closed_agents").as_deref(), Some("shut"));
+    assert!(said("callers").unwrap().starts_with("anonymous"));
+    // What is to be tried can be tried.
+    assert!(said("try_it").unwrap().contains("/a2a/open "), "{:?}", program.first);
+    program.stop().await;
+    let closed = start(&[("A2AD_AGENTS__OPEN__ENABLED", "false")]).await;
+    assert_eq!(text(&closed.first, "agents").as_deref(), Some(""));
+    assert!(text(&closed.first, "callers").unwrap().starts_with("nobody is let in"), "{:?}", closed.first);
+}
+
+#[tokio::test]
 async fn the_command_of_the_banner_works() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(a2ad(folder.path(), None)).await;
