@@ -1,6 +1,10 @@
 //! `a2ad check`: says what a configuration would run, or looks a store over.
 
-use std::{net::SocketAddr, path::Path};
+use std::{
+    fmt::{self, Display, Formatter},
+    net::SocketAddr,
+    path::PathBuf,
+};
 
 use protocol::json::write::Writer;
 
@@ -28,15 +32,32 @@ pub(crate) fn describe(config: &Config) -> String {
         dialects.join(", ")
     );
     for agent in &config.agents {
+        let hosted = agent.host();
+        let name_and_place = format!("{} at /a2a/{}", hosted.profile().name, agent.id);
+        if !agent.enabled {
+            out += &format!("agent     {name_and_place}, disabled: not served\n");
+            continue;
+        }
         let at_root = if agent.id == config.server.default_agent { ", also at /" } else { "" };
-        let enabled = if agent.enabled { "" } else { ", disabled" };
-        out += &format!("agent     {} at /a2a/{}{at_root}{enabled}\n", agent.host().profile().name, agent.id);
-        for skill in agent.host().profile().skills.iter() {
+        out += &format!("agent     {name_and_place}{at_root}\n");
+        out +=
+            &format!("  style   {}\n  auth    {}\n", name(&ProfileName::NAMES, agent.profile), auth(agent));
+        for skill in hosted.profile().skills.iter() {
             out += &format!("  skill   {}: {}\n", skill.id, skill.description);
         }
     }
     out
 }
+
+/// Who is let in.
+fn auth(agent: &AgentConfig) -> String {
+    let ways: Vec<&str> = agent.auth.iter().map(|way| name(&AuthWay::NAMES, *way)).collect();
+    let closed = if agent.auth.contains(&AuthWay::Anonymous) { "" } else { CLOSED };
+    format!("{}{closed}", ways.join(", "))
+}
+
+/// Said of an agent that lets nobody in.
+const CLOSED: &str = ": refuses everybody, no credentials can be checked yet";
 
 /// What a configuration would run, as one JSON object.
 pub(crate) fn describe_as_json(config: &Config) -> String {
@@ -121,6 +142,7 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
 fn retention(out: &mut Writer, kept: engine::Retention) {
     out.key("max_age_ms").int(millis(kept.max_age));
     out.key("max_tasks").int(whole(kept.max_tasks.unwrap_or(0)));
+    out.key("keys_ms").int(millis(kept.keys));
 }
 
 /// The word for a value, from the same list it is read by.
@@ -136,11 +158,40 @@ fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Says what is wrong with a store, if anything is.
-pub(crate) fn check_store(path: &Path) -> anyhow::Result<String> {
-    let findings = store::check(path)?;
-    if findings.is_empty() {
-        return Ok(format!("the store {} is whole", path.display()));
+/// What was found in a store.
+pub(crate) struct LookedOver {
+    path: PathBuf,
+    /// One line for each thing that is wrong.
+    findings: Vec<String>,
+}
+
+/// Looks a store over from end to end.
+pub(crate) fn look_over(path: PathBuf) -> anyhow::Result<LookedOver> {
+    Ok(LookedOver { findings: store::check(&path)?, path })
+}
+
+impl LookedOver {
+    pub(crate) fn is_whole(&self) -> bool {
+        self.findings.is_empty()
     }
-    anyhow::bail!("the store {} is damaged; restore a backup:\n{}", path.display(), findings.join("\n"))
+
+    pub(crate) fn as_json(&self) -> String {
+        let mut writer = Writer::new();
+        writer.object(|out| {
+            out.text("store", &self.path.display().to_string());
+            out.key("whole").boolean(self.is_whole());
+            out.key("findings").array(&self.findings, |out, finding| out.string(finding));
+        });
+        String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only")
+    }
+}
+
+impl Display for LookedOver {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        if self.is_whole() {
+            return write!(out, "the store {path} is whole");
+        }
+        write!(out, "the store {path} is damaged; restore a backup:\n{}", self.findings.join("\n"))
+    }
 }

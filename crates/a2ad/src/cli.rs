@@ -15,6 +15,7 @@ mod skills;
 mod span;
 mod stop;
 mod stream;
+mod suggest;
 mod target;
 mod tasks;
 
@@ -23,6 +24,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Args, Parser, Subcommand};
 use engine::Agents;
 
+use self::stop::EXIT_CODES;
 use crate::{
     check,
     config::{self, AgentConfig, Config},
@@ -32,13 +34,22 @@ use crate::{
 
 /// Serves A2A agents: durable tasks, one binary, no key and no network needed.
 #[derive(Debug, Parser)]
-#[command(name = "a2ad", version, about, args_conflicts_with_subcommands = true)]
+#[command(name = "a2ad", version, about, args_conflicts_with_subcommands = true, after_help = SERVER_CODES)]
 struct Typed {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
     serve: ServeFlags,
 }
+
+/// The exit codes of the server's verbs.
+const SERVER_CODES: &str = "\
+Exit codes:
+  0    stopped as told, or all is well
+  1    could not, or something is wrong with what was checked
+  2    typed or configured wrong
+  70   the disk failed
+Those of card, skills, send, stream, reply and tasks are in their own help.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -51,17 +62,22 @@ enum Command {
     /// Show a message, task, event, call, card or error from stdin in every generation, and what is lost on the way.
     Explain,
     /// Show what an agent says about itself.
+    #[command(after_help = EXIT_CODES)]
     Card(card::CardFlags),
     /// Show what an agent is good at.
+    #[command(after_help = EXIT_CODES)]
     Skills(skills::SkillsFlags),
     /// Say something to an agent and print what becomes of it.
+    #[command(after_help = EXIT_CODES)]
     Send(send::SendFlags),
     /// Say something to an agent and print what it makes as it makes it; survives lost connections.
+    #[command(after_help = EXIT_CODES)]
     Stream(stream::StreamFlags),
     /// Say more to a task that waits for it.
+    #[command(after_help = EXIT_CODES)]
     Reply(reply::ReplyFlags),
     /// Look at an agent's tasks and end them.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = EXIT_CODES)]
     Tasks(tasks::TasksCommand),
 }
 
@@ -74,7 +90,7 @@ struct CheckFlags {
     #[arg(long, value_name = "PATH")]
     store: Option<PathBuf>,
     /// Say it as JSON.
-    #[arg(long, requires = "file")]
+    #[arg(long)]
     json: bool,
 }
 
@@ -104,7 +120,10 @@ pub fn run() -> ExitCode {
     };
     let result = match typed.command {
         Some(Command::Serve(flags)) => start(&flags),
-        Some(Command::Check(flags)) => check(&flags),
+        Some(Command::Check(flags)) => match check(&flags) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
         Some(Command::Selftest(flags)) => match selftest::run(&flags.into()) {
             Ok(code) => return code,
             Err(error) => Err(error),
@@ -125,9 +144,12 @@ pub fn run() -> ExitCode {
                 lines.iter().for_each(|line| say(line));
                 return ExitCode::from(2);
             }
-            say(&format!("a2ad: {error:#}"));
+            if !error.downcast_ref().is_some_and(Unwritten::is_unread) {
+                say(&format!("a2ad: {error:#}"));
+            }
+            let unreadable = matches!(error.downcast_ref(), Some(config::Error::Unreadable { .. }));
             let failed_store = matches!(error.downcast_ref(), Some(ServeError::StoreFailed(_)));
-            ExitCode::from(if failed_store { 70 } else { 1 })
+            ExitCode::from(if failed_store { 70 } else { 1 + u8::from(unreadable) })
         }
     }
 }
@@ -136,11 +158,14 @@ pub fn run() -> ExitCode {
 fn ended(result: Result<u8, stop::Stop>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
-        Err(stop::Stop { code, text }) => {
-            if !text.is_empty() {
-                screen::Screen::new().say(&format!("a2ad: {text}"));
+        Err(stop) => {
+            let (screen, text) = (screen::Screen::new(), format!("a2ad: {}", stop.text));
+            match &stop.next {
+                Some(next) => screen.say_with(&text, next),
+                None if stop.text.is_empty() => {}
+                None => screen.say(&text),
             }
-            ExitCode::from(code)
+            ExitCode::from(stop.code)
         }
     }
 }
@@ -163,23 +188,23 @@ fn start(flags: &ServeFlags) -> anyhow::Result<()> {
     Ok(served?)
 }
 
-fn check(flags: &CheckFlags) -> anyhow::Result<()> {
+fn check(flags: &CheckFlags) -> anyhow::Result<ExitCode> {
     let Some(file) = flags.file.as_deref() else {
         let named = flags.store.clone().or_else(|| std::env::var_os("A2AD_STORE").map(PathBuf::from));
-        say(&check::check_store(&named.unwrap_or(Settings::default().store))?);
-        return Ok(());
+        let looked_over = check::look_over(named.unwrap_or(Settings::default().store))?;
+        give(&if flags.json { looked_over.as_json() } else { looked_over.to_string() })?;
+        return Ok(ExitCode::from(u8::from(!looked_over.is_whole())));
     };
     let source = config::Source { file: Some(file), variables: variables(), ..config::Source::default() };
     let config = config::load_unless(source, check::refused)?;
     let text = if flags.json { check::describe_as_json(&config) } else { check::describe(&config) };
-    give(text.trim_end());
-    Ok(())
+    give(&text)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn explain_stdin() -> anyhow::Result<()> {
     let text = std::io::read_to_string(std::io::stdin())?;
-    give(explain::run(&text)?.trim_end());
-    Ok(())
+    Ok(give(&explain::run(&text)?)?)
 }
 
 /// The environment, as far as it is text.
@@ -212,7 +237,20 @@ fn say(text: &str) {
 }
 
 /// Data goes to stdout.
-fn give(text: &str) {
+fn give(text: &str) -> Result<(), Unwritten> {
     use std::io::Write as _;
-    let _ = writeln!(std::io::stdout(), "{text}");
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()).map_err(Unwritten)
+}
+
+/// What was to be given did not get out, or not all of it.
+#[derive(Debug, thiserror::Error)]
+#[error("the output cannot be written: {0}")]
+struct Unwritten(std::io::Error);
+
+impl Unwritten {
+    /// Whoever read it has left, and needs no telling.
+    fn is_unread(&self) -> bool {
+        self.0.kind() == std::io::ErrorKind::BrokenPipe
+    }
 }

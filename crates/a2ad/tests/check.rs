@@ -48,7 +48,7 @@ fn a_good_file_is_told_back() {
         default_agent = "research"
         [store]
         url = "x.db"
-        retention = { max_age = "2s", max_tasks = 7 }
+        retention = { max_age = "2s", max_tasks = 7, keys = "1h" }
         [card]
         style = "v1"
         max_age = "5m"
@@ -97,7 +97,7 @@ fn a_good_file_is_told_back() {
     let expected = concat!(
         r#"{"server":{"listen":"[::1]:1","public_url":"https://agents.example.com","#,
         r#""trusted_proxies":["10.0.0.0/8","::1/128"],"default_agent":"research"},"#,
-        r#""store":{"url":"x.db","retention":{"max_age_ms":2000,"max_tasks":7}},"#,
+        r#""store":{"url":"x.db","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}},"#,
         r#""card":{"style":"v1","max_age_ms":300000,"grpc_scheme":false},"#,
         r#""protocol":{"dialects":["draft","1.0"],"errors":"1.0.0","lenient_version":false},"#,
         r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"concurrent":3,"run_time_ms":600000,"wait_ms":30000},"#,
@@ -108,14 +108,14 @@ fn a_good_file_is_told_back() {
         r#""enabled":true,"streaming":false,"push":false,"extended_card":"protected","extended_skills":["hello"],"#,
         r#""extensions":[{"uri":"urn:example:must","required":true}],"check_media_types":false,"#,
         r#""profile":"agent-native","reply":"message","#,
-        r#""auth":["anonymous","jwt"],"dedupe":"always","retention":{"max_age_ms":2000,"max_tasks":0}},"#,
+        r#""auth":["anonymous","jwt"],"dedupe":"always","retention":{"max_age_ms":2000,"max_tasks":0,"keys_ms":3600000}},"#,
         r#"{"id":"spare","name":"Echo","description":"Gives back what it is given","#,
         r#""skills":[{"id":"hello","description":"Says it again"}],"backends":[{"skill":"hello","builtin":"echo"}],"#,
         r#""enabled":false,"streaming":true,"push":false,"extended_card":"off","extended_skills":[],"#,
         r#""extensions":[{"uri":"https://example.com/may","description":"Says where","required":false,"#,
         r#""params":{"unit":"km","list":[1,2.5,true,{"deep":"x"}]}}],"check_media_types":true,"#,
         r#""profile":"neutral","auth":["anonymous"],"#,
-        r#""dedupe":"auto","retention":{"max_age_ms":2000,"max_tasks":7}}]}"#,
+        r#""dedupe":"auto","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}}]}"#,
     );
     assert_eq!(given.trim_end(), expected);
 }
@@ -125,8 +125,16 @@ fn what_would_run_is_said_in_words() {
     let (code, given, said) = check(SKILL, &[], &[]);
     assert_eq!((code, said.as_str()), (0, ""));
     let expected = "listen    127.0.0.1:4242\nstore     a2ad.db\ndialects  draft, 0.3, 1.0\n\
-                    agent     Echo at /a2a/main, also at /\n  skill   hello: Gives back what it is given\n";
+                    agent     Echo at /a2a/main, also at /\n  style   neutral\n  auth    anonymous\n  \
+                    skill   hello: Gives back what it is given\n";
     assert_eq!(given, expected);
+    // What nobody can call is marked.
+    let shut = "[server]\ndefault_agent = \"shut\"\n[agents.off]\nenabled = false\n\
+                [agents.shut]\nprofile = \"fold\"\nauth = [\"jwt\", \"mtls\"]\n";
+    let (_, given, _) = check(&format!("{SKILL}{shut}"), &[], &[]);
+    let expected = "agent     Echo at /a2a/off, disabled: not served\nagent     Echo at /a2a/shut, also at /\n  \
+                    style   fold\n  auth    jwt, mtls: refuses everybody, no credentials can be checked yet\n";
+    assert!(given.contains(expected), "{given}");
     // A built-in agent with several skills has its main one under the configured id, and the others as they are;
     // one that only has others' skills keeps their ids.
     let (_, given, _) =
@@ -349,6 +357,11 @@ fn every_mistake_is_named_with_its_line_and_key() {
             "7: server.default_agent: no agent \"b\" is enabled",
         ),
     ];
+    // A skill that is wrong is one mistake, not two.
+    for text in ["[skills.x]\nbuiltin = \"ech\"\n", "[skills.x]\n[agents.a]\nskills = [\"x\"]\n"] {
+        let (code, _, said) = check(text, &[], &[]);
+        assert_eq!((code, said.lines().count()), (2, 1), "{said}");
+    }
     for (text, expected) in cases {
         let (code, given, said) = check(&format!("{SKILL}{text}"), &[], &[]);
         assert_eq!((code, given.as_str()), (2, ""), "{text}");
@@ -394,7 +407,7 @@ fn the_environment_counts_before_the_file() {
     for part in [
         r#""concurrent":3"#,
         r#""listen":"127.0.0.1:5""#,
-        r#""store":{"url":"7","retention":{"max_age_ms":2000,"max_tasks":9}}"#,
+        r#""store":{"url":"7","retention":{"max_age_ms":2000,"max_tasks":9,"keys_ms":86400000}}"#,
         r#""dialects":["0.3","1.0"]"#,
         r#""streaming":false"#,
         r#""extended_card":"open""#,
@@ -423,13 +436,60 @@ fn a_file_that_cannot_be_read_and_flags_that_do_not_go_together() {
     let (code, _, said) = run(&["check", "missing.toml"]);
     assert_eq!(
         (code, said.starts_with("a2ad: the configuration file missing.toml cannot be read: ")),
-        (1, true)
+        (2, true)
     );
     assert_eq!(run(&["check", "a.toml", "--store", "b.db"]).0, 2);
-    assert_eq!(run(&["check", "--json"]).0, 2);
     // The other thing it checks.
     let (code, _, said) = run(&["check", "--store", "missing.db"]);
     assert_eq!((code, said.contains("missing.db")), (1, true), "{said}");
+}
+
+#[test]
+fn a_store_is_looked_over_and_the_verdict_is_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| read(&a2ad(folder.path(), arguments).output().unwrap());
+    drop(Server::start(a2ad(folder.path(), &["--listen", "127.0.0.1:0", "--store", "b.db"])));
+    let expected = (0, "the store b.db is whole\n".to_owned(), String::new());
+    assert_eq!(run(&["check", "--store", "b.db"]), expected);
+    let expected = (0, r#"{"store":"b.db","whole":true,"findings":[]}"#.to_owned() + "\n", String::new());
+    assert_eq!(run(&["check", "--store", "b.db", "--json"]), expected);
+    // Without a file it is the store that is checked, in either form.
+    let (code, given, said) = run(&["check", "--json"]);
+    assert_eq!((code, given.as_str(), said.contains("a2ad.db")), (1, "", true), "{said}");
+
+    let store = rusqlite::Connection::open(folder.path().join("b.db")).unwrap();
+    // A row that its table does not allow.
+    let damage = "CREATE TABLE rotten (x); INSERT INTO rotten VALUES (NULL); PRAGMA writable_schema = ON;
+        UPDATE sqlite_master SET sql = 'CREATE TABLE rotten (x NOT NULL)' WHERE name = 'rotten';";
+    store.execute_batch(damage).unwrap();
+    drop(store);
+    let (code, given, said) = run(&["check", "--store", "b.db"]);
+    assert_eq!((code, said.as_str()), (1, ""), "{given}");
+    assert!(given.starts_with("the store b.db is damaged; restore a backup:\n"), "{given}");
+    let (code, given, _) = run(&["check", "--store", "b.db", "--json"]);
+    let start = r#"{"store":"b.db","whole":false,"findings":[""#;
+    assert!(code == 1 && given.starts_with(start) && given.lines().count() == 1, "{given}");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.toml"), SKILL).unwrap();
+    std::fs::write(folder.path().join("m.json"), r#"{"role":"user","parts":[{"type":"text","text":"x"}]}"#)
+        .unwrap();
+    for arguments in [&["check", "a.toml"][..], &["check", "a.toml", "--json"], &["explain"]] {
+        let input = || std::fs::File::open(folder.path().join("m.json")).unwrap();
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = a2ad(folder.path(), arguments).stdin(input()).stdout(full).output().unwrap();
+        let (code, _, said) = read(&output);
+        assert_eq!(code, 1, "{arguments:?}");
+        assert!(said.starts_with("a2ad: the output cannot be written: No space left"), "{said}");
+        // A reader that has left needs no telling.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = a2ad(folder.path(), arguments).stdin(input()).stdout(writer).output().unwrap();
+        assert_eq!((read(&output).0, read(&output).2.as_str()), (1, ""), "{arguments:?}");
+    }
 }
 
 #[test]

@@ -37,6 +37,9 @@ const CONFIG: &str = r#"
     [agents.locked]
     skills = ["echo"]
     auth = ["api-key"]
+    [agents.bank]
+    skills = ["echo"]
+    profile = "pinkfish"
 "#;
 
 async fn within<F: Future>(future: F) -> F::Output {
@@ -77,7 +80,13 @@ impl Server {
 
     async fn start_at(folder: TempDir, address: &str, arguments: &[&str]) -> Self {
         let mut command = a2ad(folder.path(), &["serve", "--listen", address]);
-        let mut child = command.args(arguments).spawn().unwrap();
+        command.args(arguments);
+        Self::read(folder, command).await
+    }
+
+    /// Starts it and reads where it serves.
+    async fn read(folder: TempDir, mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = loop {
             let line = within(lines.next_line()).await.unwrap().expect("it says where it serves");
@@ -191,7 +200,7 @@ async fn json_is_one_document_an_answer_in_the_shape_of_1_0() {
             ran.given.lines().map(str::to_owned).collect::<Vec<_>>()
         };
         let card = run(&["card", "echo"]).await;
-        assert!(card.concat().starts_with('{') && card.concat().contains(r#""supportedInterfaces""#));
+        assert!(card.len() == 1 && card[0].contains(r#""supportedInterfaces""#), "{card:?}");
         let skills = run(&["skills", "echo"]).await;
         assert!(skills.len() == 1 && skills[0].starts_with(r#"[{"id":"echo","#), "{skills:?}");
         let sent = run(&["send", "echo", "hi"]).await;
@@ -199,16 +208,24 @@ async fn json_is_one_document_an_answer_in_the_shape_of_1_0() {
         assert!(
             sent[0].contains(r#""state":"TASK_STATE_COMPLETED""#) && sent[0].contains(r#"{"text":"hi"}"#)
         );
+        // As much history as was asked for, also where the generation cannot ask for none.
+        assert!(!sent[0].contains("ROLE_USER"), "{sent:?}");
+        let more = run(&["send", "echo", "hi", "--history", "1"]).await;
+        assert_eq!(more[0].matches("ROLE_USER").count(), 1, "{more:?}");
         let id = sent[0].split('"').nth(5).unwrap();
         let got = run(&["tasks", "get", "echo", id]).await;
         assert!(got.len() == 1 && got[0].starts_with(&format!(r#"{{"id":"{id}""#)), "{got:?}");
+        assert!(got[0].contains("ROLE_USER"), "{got:?}");
+        let got = run(&["tasks", "get", "echo", id, "--history", "0"]).await;
+        assert!(!got[0].contains("ROLE_USER"), "{got:?}");
         let events = run(&["stream", "slow-writer", "the sea sections=2 delay=1ms"]).await;
         let count = |what: &str| events.iter().filter(|event| event.contains(what)).count();
         assert_eq!((count(r#"{"artifactUpdate":"#), count("TASK_STATE_COMPLETED")), (2, 1), "{events:?}");
+        assert_eq!(count("ROLE_USER"), 0, "{events:?}");
     }
     let listed = server.run(&["tasks", "ls", "echo", "--json", "--limit", "2"]).await;
     assert_eq!(listed.given.matches(r#""contextId""#).count(), 2, "{}", listed.given);
-    assert!(listed.given.contains(r#""totalSize":3"#), "{}", listed.given);
+    assert!(listed.given.contains(r#""totalSize":6"#), "{}", listed.given);
 }
 
 #[tokio::test]
@@ -221,9 +238,18 @@ async fn an_exit_code_says_what_became_of_it() {
         run(&[verb, "tck", "a2ad-fail"]).await.check(3, "", " failed: failed as asked\n");
         run(&[verb, "tck", "tck-reject-task"]).await.check(3, "", " rejected: rejected\n");
         run(&[verb, "tck", "tck-input-required"]).await.check(4, "Please say more\n", " input-required; ");
-        run(&[verb, "locked", "hi"]).await.check(5, "", "give credentials with --bearer-env");
+        run(&[verb, "locked", "hi"]).await.check(5, "", "; give credentials with --bearer-env");
+        let refused = run(&[verb, "locked", "hi", "--header", "X-Api-Key: s3cret"]).await;
+        refused.check(5, "", "; what --header gave does not let you in\n");
+        assert!(!refused.said.contains("s3cret"), "{}", refused.said);
         run(&[verb, "nobody", "hi"]).await.check(6, "", "there is no agent nobody at http://127.0.0.1:");
-        run(&[verb, "echo", "hi", "--task", "task_none"]).await.check(6, "", "task not found");
+        for dialect in DIALECTS {
+            let nobody = [verb, "nobody", "hi", "--dialect", dialect];
+            run(&nobody).await.check(6, "", "there is no agent nobody at http://127.0.0.1:");
+            // Where clients name tasks, a task that is not there is not made by a slip.
+            let mistyped = [verb, "echo", "hi", "--task", "task_none", "--dialect", dialect];
+            run(&mistyped).await.check(6, "", "ask not found");
+        }
         run(&[verb, "echo", "hold", "--timeout", "300ms"]).await.check(
             7,
             "",
@@ -231,12 +257,18 @@ async fn an_exit_code_says_what_became_of_it() {
         );
         run(&[verb, "localhost:1", "hi"]).await.check(2, "", "begin a URL with http://");
         run(&[verb, "echo"]).await.check(2, "", "there is nothing to say");
-        run(&[verb, "echo", "hi", "--data", "{"]).await.check(2, "", "--data is no JSON");
+        let broken = run(&[verb, "echo", "hi", "--data", "{bad"]).await;
+        broken.check(2, "", "--data is no JSON: key must be a string at line 1 column 2");
         run(&[verb, "echo", "hi", "-f", "none.txt"]).await.check(2, "", "none.txt cannot be sent");
         run(&[verb, "echo", "hi", "--bearer-env", "A2AD_NONE"]).await.check(2, "", "A2AD_NONE is not set");
         run(&[verb, "echo", "hi", "--dialect", "0.9"]).await.check(2, "", "expected draft, 0.3 or 1.0");
         let nobody = ["echo", "hi", "--server", "http://127.0.0.1:1"];
-        run(&[&[verb], &nobody[..]].concat()).await.check(1, "", "start a server with: a2ad serve");
+        let start = "; start a server with: a2ad serve --listen 127.0.0.1:1\n";
+        run(&[&[verb], &nobody[..]].concat()).await.check(1, "", start);
+    }
+    for dialect in DIALECTS {
+        let reply = ["reply", "echo", "task_none", "hi", "--dialect", dialect];
+        run(&reply).await.check(6, "", "ask not found");
     }
     run(&["tasks", "get", "echo", "task_none"]).await.check(6, "", "task not found");
     run(&["tasks", "ls", "echo", "--status", "odd"]).await.check(2, "", "expected one of submitted, working");
@@ -319,7 +351,8 @@ async fn whoever_leaves_is_told_which_task_goes_on() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(130), "{said}");
         let id = said.split_whitespace().nth(3).unwrap();
-        let expected = format!("a2ad: the task {id} goes on; see it with: a2ad tasks get echo {id}\n");
+        let command = format!("a2ad tasks get echo {id} --dialect {dialect}");
+        let expected = format!("a2ad: the task {id} goes on; see it with: {command}\n");
         assert_eq!(said, expected);
         assert!(first.contains(id), "{first}");
         server.run(&["tasks", "get", "echo", id]).await.check(0, "", &format!("task {id} working"));
@@ -373,4 +406,93 @@ async fn another_host_is_named_and_gets_no_credentials() {
     serving.join().unwrap();
     let direct = ["send", &endpoint, "hi", "--dialect", "1.0", "--header", "X-Trace: 1"];
     server.run(&direct).await.check(0, "hi\n", "completed");
+}
+
+#[tokio::test]
+async fn a_name_means_an_agent_of_the_server_that_was_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    let mut command = a2ad(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    command.env("A2AD_SERVER__PUBLIC_URL", "https://agents.invalid/x");
+    let server = Server::read(folder, command).await;
+    for dialect in DIALECTS {
+        let run = async |arguments: &[&str]| {
+            let mut command = server.client(&[arguments, &["--dialect", dialect]].concat());
+            command.env("TOKEN", "s3cret");
+            finish(command).await
+        };
+        // The card points to where others come in; whoever stands here does not have to go round that way.
+        run(&["send", "echo", "hi", "--bearer-env", "TOKEN"]).await.check(0, "hi\n", " completed\n");
+        run(&["stream", "echo", "hi"]).await.check(0, "hi\n", " completed\n");
+        // A URL is somebody's card, and followed as ever.
+        let url = format!("http://{}/a2a/echo", server.address);
+        let followed = run(&["send", &url, "hi", "--bearer-env", "TOKEN"]).await;
+        followed.check(2, "", "https://agents.invalid/x/a2a/echo is on another host");
+    }
+}
+
+#[tokio::test]
+async fn what_is_suggested_can_be_pasted() {
+    let server = Server::start(&[]).await;
+    let url = format!("http://{}/?a=b&c=$HOME", server.address);
+    let home = format!("http://{}", server.address);
+    let dialects = [("1.0", ""), ("0.3", " --dialect 0.3"), ("draft", " --dialect draft")];
+    let named = ["approver", "--server", &home, "--header", "X-Trace: s3cret", "--bearer-env", "TOKEN"];
+    let by_url = [url.as_str(), "--skill", "approver", "--api-key-env", "TOKEN"];
+    for (dialect, spoken) in dialects {
+        for (agent, repeated) in [
+            (&named[..], format!(" --server {home}{spoken} --header 'X-Trace: VALUE' --bearer-env TOKEN")),
+            (&by_url[..], format!("{spoken} --api-key-env TOKEN")),
+        ] {
+            let forced: &[&str] = if spoken.is_empty() { &[] } else { &["--dialect", dialect] };
+            let shown = if agent[0] == url { format!("'{url}'") } else { agent[0].to_owned() };
+            let mut send = a2ad(server.folder.path(), &["send"]);
+            send.args(agent).args(forced).arg("delete it").env("TOKEN", "s3cret");
+            let asked = finish(send).await;
+            let command = format!("a2ad reply {shown} {} TEXT{repeated}\n", asked.task());
+            asked.check(4, &asked.given, &format!("; answer with: {command}"));
+            assert!(!asked.said.contains("s3cret"), "{}", asked.said);
+            // A shell takes it as it stands.
+            let script = command.replace("a2ad reply", "\"$A2AD\" reply").replace("TEXT", "approve");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &script]).current_dir(server.folder.path()).kill_on_drop(true);
+            shell.env("A2AD", env!("CARGO_BIN_EXE_a2ad")).env("TOKEN", "s3cret").env_remove("A2AD_URL");
+            shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            finish(shell).await.check(0, "Approved: delete it\n", "completed");
+        }
+    }
+}
+
+#[tokio::test]
+async fn advice_is_given_where_it_can_help() {
+    let server = Server::start(&["--config", "a2ad.toml"]).await;
+    let refused = server.run(&["tasks", "get", "bank", "t"]).await;
+    assert!(refused.code != 0 && !refused.said.contains("--dialect"), "{}", refused.said);
+    for verb in [&["card"][..], &["send"], &["tasks", "ls"], &["reply"]] {
+        let help = server.run(&[verb, &["--help"]].concat()).await;
+        assert!(
+            help.given.contains("Exit codes:\n  0 ") && help.given.contains("\n  130  Ctrl-C"),
+            "{}",
+            help.given
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_card_of_any_generation_is_written_as_one_line_of_1_0() {
+    let body = "{\n  \"name\": \"a\",\n  \"url\": \"http://h/\",\n  \"version\": \"1\",\n  \"capabilities\": {},\n  \
+                \"skills\": [{\"id\": \"s\", \"name\": \"s\"}]\n}\n";
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/.well-known/agent.json", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+        stream.write_all((head + body).as_bytes()).unwrap();
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let card = finish(a2ad(folder.path(), &["card", &url, "--json"])).await;
+    serving.join().unwrap();
+    assert_eq!((card.code, card.given.lines().count()), (0, 1), "{}{}", card.given, card.said);
+    assert!(card.given.contains(r#""supportedInterfaces":[{"url":"http://h/""#), "{}", card.given);
 }

@@ -6,12 +6,13 @@ use std::{net::TcpListener, path::Path, process::Stdio, time::Duration};
 
 use client::{Client, EventStream};
 use protocol::{
-    Content, Event, GetTask, ListTasks, Message, Operation, Part, Reply, Role, SendMessage, SubscribeToTask,
-    Task, TaskId, TaskState,
+    CancelTask, Content, Event, GetTask, ListTasks, Message, Operation, Part, Reply, Role, SendMessage,
+    SubscribeToTask, Task, TaskId, TaskState,
 };
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::{Child, Command},
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
     task::JoinSet,
 };
 
@@ -40,7 +41,8 @@ struct Program {
     child: Child,
     /// Where, as it says itself.
     url: String,
-    /// Reads what it goes on saying, so that it is never held up by it.
+    /// What it goes on saying; read all the time, so that it is never held up by it.
+    lines: UnboundedReceiver<String>,
     _reader: JoinSet<()>,
 }
 
@@ -58,9 +60,18 @@ impl Program {
             }
             said += &line;
         };
-        let mut reader = JoinSet::new();
-        reader.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Self { child, url, _reader: reader }
+        let (mut reader, (heard, rest)) = (JoinSet::new(), unbounded_channel());
+        reader.spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                let _ = heard.send(line);
+            }
+        });
+        Self { child, url, lines: rest, _reader: reader }
+    }
+
+    /// Waits until it says this.
+    async fn says(&mut self, words: &str) {
+        while !within(self.lines.recv()).await.expect("it says so before it ends").contains(words) {}
     }
 
     fn client(&self, agent: &str) -> Client {
@@ -200,17 +211,6 @@ async fn a_text_survives_kills_whole_and_with_no_section_twice() {
 }
 
 #[tokio::test]
-async fn it_stops_in_good_order_when_it_is_told_to() {
-    let folder = tempfile::tempdir().unwrap();
-    for signal in ["-TERM", "-INT"] {
-        let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
-        let program = Program::start(serve()).await;
-        let client = program.client("slow-writer");
-        let text = "the sea sections=20 delay=20ms";
-        let id = task(&client, Operation::SendMessage(send(text, true))).await.id;
-        let mut stream = subscribe(&client, &id).await.unwrap();
-        within(stream.next()).await.unwrap().unwrap();
-#[tokio::test]
 async fn a_text_goes_on_after_a_kill_whoever_spoke_last() {
     let folder = tempfile::tempdir().unwrap();
     let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
@@ -231,6 +231,17 @@ async fn a_text_goes_on_after_a_kill_whoever_spoke_last() {
     assert_eq!(sections(&written), all_sections(40));
 }
 
+#[tokio::test]
+async fn it_stops_in_good_order_when_it_is_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in ["-TERM", "-INT"] {
+        let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
+        let program = Program::start(serve()).await;
+        let client = program.client("slow-writer");
+        let text = "the sea sections=20 delay=20ms";
+        let id = task(&client, Operation::SendMessage(send(text, true))).await.id;
+        let mut stream = subscribe(&client, &id).await.unwrap();
+        within(stream.next()).await.unwrap().unwrap();
         let approver = program.client("approver");
         let asked = task(&approver, Operation::SendMessage(send("a bicycle for 300 EUR", false))).await;
         let mut idle = subscribe(&approver, &asked.id).await.unwrap();
@@ -261,6 +272,33 @@ async fn a_text_goes_on_after_a_kill_whoever_spoke_last() {
 }
 
 #[tokio::test]
+async fn told_twice_it_stops_at_once_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in ["-TERM", "-INT"] {
+        let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
+        let mut program = Program::start(serve()).await;
+        let id = task(&program.client("echo"), Operation::SendMessage(send("hold on", true))).await.id;
+        let process = program.child.id().unwrap().to_string();
+        let tell = || Command::new("kill").args([signal, &process]).status();
+        assert!(tell().await.unwrap().success());
+        program
+            .says("stopping: no new work, runs under way have up to 25 s to finish; a second signal")
+            .await;
+        assert!(tell().await.unwrap().success());
+        program.says("stopping at once: what is not finished is taken up at the next start").await;
+        // What it holds would have kept it for the whole time that runs are given.
+        assert_eq!(within(program.child.wait()).await.unwrap().code(), Some(0), "{signal}");
+
+        let program = Program::start(serve()).await;
+        let client = program.client("echo");
+        assert_eq!(get(&client, &id).await.status.state, TaskState::Working);
+        let cancel = CancelTask { id, metadata: None, tenant: None };
+        assert_eq!(task(&client, Operation::CancelTask(cancel)).await.status.state, TaskState::Canceled);
+        program.kill().await;
+    }
+}
+
+#[tokio::test]
 async fn a_send_waits_no_longer_than_it_is_allowed_to() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = a2ad(folder.path(), &["--listen", ANY]);
@@ -272,6 +310,33 @@ async fn a_send_waits_no_longer_than_it_is_allowed_to() {
     let written = finished(&client, &waited.id).await;
     assert_eq!(written.status.state, TaskState::Completed);
     assert_eq!(sections(&written), all_sections(6));
+}
+
+#[tokio::test]
+async fn the_bounds_of_the_file_hold_at_the_door() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "[limits]\nmax_task = \"10KiB\"\n[store]\nretention = { max_tasks = 1 }\n";
+    std::fs::write(folder.path().join("a2ad.toml"), file).unwrap();
+    let program = Program::start(a2ad(folder.path(), &["--config", "a2ad.toml", "--listen", ANY])).await;
+    let echo = program.client("echo");
+    let refusal = async |send: SendMessage| {
+        let answer = within(echo.call(Operation::SendMessage(send))).await;
+        let Err(client::Error::Protocol(error)) = answer else { panic!("{answer:?}") };
+        error
+    };
+    let large = refusal(send(&"x".repeat(20_000), false)).await;
+    assert_eq!(large.violations[0].field, "message.parts", "{large:?}");
+    assert!(large.violations[0].problem.contains("10240 bytes"), "{large:?}");
+    let doubled = task(&echo, Operation::SendMessage(send(&"x".repeat(6_000), false))).await;
+    assert_eq!((doubled.status.state, doubled.artifacts.len()), (TaskState::Failed, 0));
+    // Full of open tasks, it still knows what it has been told.
+    let mut first = send("hold on", true);
+    first.message.id = uuid::Uuid::new_v4().to_string().into();
+    let held = task(&echo, Operation::SendMessage(first.clone())).await;
+    let full = refusal(send("hello", false)).await;
+    assert_eq!(full.kind, protocol::ErrorKind::RateLimited);
+    assert_eq!(task(&echo, Operation::SendMessage(first)).await.id, held.id);
+    program.kill().await;
 }
 
 #[tokio::test]
@@ -312,33 +377,6 @@ async fn a_store_that_cannot_be() {
     let newer = rusqlite::Connection::open(folder.path().join("newer.db")).unwrap();
     newer.pragma_update(None, "user_version", 999).unwrap();
     drop(newer);
-#[tokio::test]
-async fn the_bounds_of_the_file_hold_at_the_door() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = "[limits]\nmax_task = \"10KiB\"\n[store]\nretention = { max_tasks = 1 }\n";
-    std::fs::write(folder.path().join("a2ad.toml"), file).unwrap();
-    let program = Program::start(a2ad(folder.path(), &["--config", "a2ad.toml", "--listen", ANY])).await;
-    let echo = program.client("echo");
-    let refusal = async |send: SendMessage| {
-        let answer = within(echo.call(Operation::SendMessage(send))).await;
-        let Err(client::Error::Protocol(error)) = answer else { panic!("{answer:?}") };
-        error
-    };
-    let large = refusal(send(&"x".repeat(20_000), false)).await;
-    assert_eq!(large.violations[0].field, "message.parts", "{large:?}");
-    assert!(large.violations[0].problem.contains("10240 bytes"), "{large:?}");
-    let doubled = task(&echo, Operation::SendMessage(send(&"x".repeat(6_000), false))).await;
-    assert_eq!((doubled.status.state, doubled.artifacts.len()), (TaskState::Failed, 0));
-    // Full of open tasks, it still knows what it has been told.
-    let mut first = send("hold on", true);
-    first.message.id = uuid::Uuid::new_v4().to_string().into();
-    let held = task(&echo, Operation::SendMessage(first.clone())).await;
-    let full = refusal(send("hello", false)).await;
-    assert_eq!(full.kind, protocol::ErrorKind::RateLimited);
-    assert_eq!(task(&echo, Operation::SendMessage(first)).await.id, held.id);
-    program.kill().await;
-}
-
     stops_with(start("newer.db"), 1, &["newer.db", "schema 999", "newer a2ad"]).await;
 }
 
@@ -346,9 +384,9 @@ async fn the_bounds_of_the_file_hold_at_the_door() {
 async fn a_configuration_that_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let start = |path: &str| a2ad(folder.path(), &["--config", path, "--listen", ANY]);
-    stops_with(start("missing.toml"), 1, &["missing.toml", "cannot be read", "No such file"]).await;
+    stops_with(start("missing.toml"), 2, &["missing.toml", "cannot be read", "No such file"]).await;
     std::fs::create_dir(folder.path().join("folder.toml")).unwrap();
-    stops_with(start("folder.toml"), 1, &["folder.toml", "cannot be read"]).await;
+    stops_with(start("folder.toml"), 2, &["folder.toml", "cannot be read"]).await;
     std::fs::write(folder.path().join("wrong.toml"), "# ours\n[server]\nlissten = \"127.0.0.1:1\"\n")
         .unwrap();
     let (code, said) = refused(start("wrong.toml")).await;

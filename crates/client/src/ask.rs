@@ -20,7 +20,8 @@ pub async fn call_agent(url: &str, words: &str) -> Result<String, Error> {
 async fn ask(url: &str, words: &str) -> Result<String, Error> {
     let (client, _) = Client::reach(url, Options::default()).await?;
     let message = Message::new(uuid::Uuid::new_v4().to_string(), Role::User, vec![Part::text(words)]);
-    let req = SendMessage { history_length: Some(0), return_immediately: true, ..SendMessage::new(message) };
+    // An agent that makes nothing and has no word about its status may have said its answer in the history.
+    let req = SendMessage { history_length: Some(1), return_immediately: true, ..SendMessage::new(message) };
     let mut follow = Follow::send(&client, req).await?;
     while let Some(heard) = follow.next().await? {
         if let Heard::Event(Event::Message(message)) = heard {

@@ -13,7 +13,7 @@ use reqwest::{Response, Url};
 use crate::{
     Error, EventStream, FoundCard, Options,
     discover::find_card,
-    envelope,
+    envelope, history,
     transport::{Transport, parse_url, read_body},
 };
 
@@ -141,7 +141,8 @@ impl Client {
     async fn call_once(&self, operation: &Operation) -> Result<Reply, Error> {
         let (kind, dialect) = (operation.kind(), self.dialect());
         let response = self.post(operation, None).await?;
-        self.read_answer(response, |node| dialect.decode_reply(kind, node)).await
+        let reply = self.read_answer(response, |node| dialect.decode_reply(kind, node)).await?;
+        Ok(history::of_reply(reply, history::asked(operation)))
     }
 
     async fn open_stream_once(
@@ -151,7 +152,8 @@ impl Client {
     ) -> Result<EventStream, Error> {
         let response = self.post(operation, after).await?;
         if response.status().is_success() && is_event_stream(&response) {
-            return Ok(EventStream::new(response, self.dialect(), self.options.max_event_bytes));
+            let (dialect, asked) = (self.dialect(), history::asked(operation));
+            return Ok(EventStream::new(response, dialect, self.options.max_event_bytes, asked));
         }
         self.read_answer(response, |node| Err(node.expected("a stream, not one answer"))).await
     }

@@ -10,7 +10,7 @@ use reqwest::Url;
 
 use crate::{
     Client, Error, Options,
-    choose::choose,
+    choose::{Choice, choose},
     envelope::document,
     transport::{Transport, parse_url, read_body},
 };
@@ -74,6 +74,16 @@ impl FoundCard {
     pub fn client(&self, options: Options) -> Result<Client, Error> {
         let choice = choose(&self.card, options.dialect)?;
         let endpoint = self.endpoint(&choice.interface.url)?;
+        self.client_of(&choice, endpoint, options)
+    }
+
+    /// A client of the agent at this URL, which speaks what the card says: for callers who know where the agent is,
+    /// though its card names the address that others reach it by. Credentials stay with the origin they were given for.
+    pub fn client_at(&self, url: &str, options: Options) -> Result<Client, Error> {
+        self.client_of(&choose(&self.card, options.dialect)?, parse_url(url)?, options)
+    }
+
+    fn client_of(&self, choice: &Choice<'_>, endpoint: Url, options: Options) -> Result<Client, Error> {
         let same_origin = endpoint.origin() == self.url.origin();
         if !same_origin && !options.headers.is_empty() {
             return Err(Error::Elsewhere { endpoint: endpoint.into() });

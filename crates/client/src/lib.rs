@@ -14,6 +14,7 @@ mod discover;
 mod envelope;
 mod error;
 mod follow;
+mod history;
 mod options;
 mod seen;
 mod sse;

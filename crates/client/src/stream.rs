@@ -6,7 +6,7 @@ use protocol::{Dialect, Event};
 use reqwest::Response;
 
 use crate::{
-    Error, envelope,
+    Error, envelope, history,
     sse::{Reader, TooLarge},
 };
 
@@ -18,14 +18,21 @@ pub struct EventStream {
     reader: Reader,
     max_event_bytes: usize,
     replays: bool,
+    /// How many messages of history a task that is shown may have.
+    history: Option<u32>,
 }
 
 impl EventStream {
-    pub(crate) fn new(response: Response, dialect: Dialect, max_event_bytes: usize) -> Self {
+    pub(crate) fn new(
+        response: Response,
+        dialect: Dialect,
+        max_event_bytes: usize,
+        history: Option<u32>,
+    ) -> Self {
         // Agents of this house say what they speak, and recognise a message they are sent twice.
         let replays = response.headers().contains_key("a2ad-dialect");
         let reader = Reader::new(max_event_bytes);
-        Self { response: Some(response), dialect, reader, max_event_bytes, replays }
+        Self { response: Some(response), dialect, reader, max_event_bytes, replays, history }
     }
 
     /// The next event and its number in the task's log, where the agent numbers them; `None` at the end.
@@ -59,7 +66,7 @@ impl EventStream {
             {
                 let dialect = self.dialect;
                 let event = envelope::decode(&frame.data, dialect, |node| dialect.decode_event(node))?;
-                return Ok(Some((frame.seq, event)));
+                return Ok(Some((frame.seq, history::of_event(event, self.history))));
             }
             match response.chunk().await.map_err(Error::transport)? {
                 None => return Ok(None),

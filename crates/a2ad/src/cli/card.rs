@@ -3,6 +3,8 @@
 use clap::Args;
 use protocol::{
     AgentCard,
+    dialect::v1,
+    json::write::Writer,
     model::{AgentSkill, SecurityScheme},
 };
 
@@ -21,7 +23,9 @@ pub(super) fn run(flags: CardFlags) -> Result<u8, Stop> {
     Session::run(flags.session, |session| async move {
         let found = session.card().await?;
         if session.json() {
-            session.screen.document(&found.document)?;
+            let mut writer = Writer::new();
+            v1::card::encode(&mut writer, &found.card);
+            session.screen.document(&writer.finish())?;
         } else {
             session.screen.text(&describe(&found.card))?;
         }

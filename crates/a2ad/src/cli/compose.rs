@@ -9,6 +9,7 @@ use clap::Args;
 use protocol::{Content, Json, Message, Part, Role, SendMessage};
 
 use super::stop::Stop;
+use crate::explain;
 
 /// How much is read from stdin or a file.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -30,7 +31,7 @@ pub(super) struct MessageFlags {
     /// The skill that is meant.
     #[arg(long, value_name = "ID")]
     skill: Option<String>,
-    /// How many messages of history the task in a JSON answer carries.
+    /// How many messages of history a task carries with --json, the latest ones.
     #[arg(long, value_name = "N", default_value_t = 0)]
     history: u32,
 }
@@ -56,9 +57,7 @@ impl MessageFlags {
     fn parts(&self) -> Result<Vec<Part>, Stop> {
         let mut parts: Vec<Part> = self.words()?.map(Part::text).into_iter().collect();
         for text in &self.data {
-            let json =
-                Json::parse(text).map_err(|problem| Stop::usage(format!("--data is no JSON: {problem}")))?;
-            parts.push(Part::data(json));
+            parts.push(Part::data(data(text)?));
         }
         for path in &self.file {
             parts.push(file(path)?);
@@ -73,6 +72,13 @@ impl MessageFlags {
         let words = if typed == "-" || piped { read_stdin()? } else { typed };
         Ok(Some(words).filter(|words| !words.trim().is_empty()))
     }
+}
+
+/// A value as it was typed. Who has typed it is told what is missing, not only where.
+fn data(text: &str) -> Result<Json, Stop> {
+    Json::parse(text).map_err(|problem| {
+        Stop::usage(format!("--data is no JSON: {}", explain::why_not_json(text).unwrap_or(problem)))
+    })
 }
 
 fn read_stdin() -> Result<String, Stop> {

@@ -43,6 +43,29 @@ impl CredentialFlags {
         }
         Ok(headers)
     }
+
+    /// The flags that were given, by name.
+    pub(super) fn given(&self) -> Vec<&'static str> {
+        let flags = [
+            (!self.headers.is_empty(), "--header"),
+            (self.bearer_env.is_some(), "--bearer-env"),
+            (self.api_key_env.is_some(), "--api-key-env"),
+        ];
+        flags.into_iter().filter(|flag| flag.0).map(|flag| flag.1).collect()
+    }
+
+    /// The flags as a suggested command repeats them. The value of a header may be a secret and is left to be typed.
+    pub(super) fn repeated(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        for typed in &self.headers {
+            let name = typed.split_once(':').map_or("NAME", |header| header.0.trim());
+            words.extend(["--header".to_owned(), format!("{name}: VALUE")]);
+        }
+        for (flag, variable) in [("--bearer-env", &self.bearer_env), ("--api-key-env", &self.api_key_env)] {
+            words.extend(variable.iter().flat_map(|variable| [flag.to_owned(), variable.clone()]));
+        }
+        words
+    }
 }
 
 fn header(typed: &str) -> Option<(HeaderName, HeaderValue)> {

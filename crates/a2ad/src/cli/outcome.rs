@@ -22,7 +22,11 @@ pub(super) fn conclude(session: &Session, task: &Task, printer: &mut Printer<'_>
         }
         said => said.as_ref().map(text::of_message),
     };
-    session.screen.say(&status_line(session, task, unsaid.as_deref()));
+    let line = status_line(task, unsaid.as_deref());
+    match next(session, task) {
+        Some(next) => session.screen.say_with(&line, &next),
+        None => session.screen.say(&line),
+    }
     Ok(code_of_state(state))
 }
 
@@ -43,21 +47,21 @@ pub(super) fn parse_state(typed: &str) -> Result<TaskState, String> {
     })
 }
 
-fn status_line(session: &Session, task: &Task, unsaid: Option<&str>) -> String {
+fn status_line(task: &Task, unsaid: Option<&str>) -> String {
     let mut line = format!("task {} {}", task.id, word(task.status.state));
     if let Some(unsaid) = unsaid.filter(|unsaid| !unsaid.is_empty()) {
         line += &format!(": {unsaid}");
     }
-    let agent = session.agent();
-    match task.status.state {
-        TaskState::InputRequired => line += &format!("; answer with: a2ad reply {agent} {} TEXT", task.id),
-        TaskState::AuthRequired => {
-            line += &format!("; go on with credentials: a2ad reply {agent} {} TEXT", task.id);
-        }
-        state if !state.is_terminal() => {
-            line += &format!("; see it with: a2ad tasks get {agent} {}", task.id);
-        }
-        _ => {}
-    }
     line
+}
+
+/// What can be done about a task that is not over.
+fn next(session: &Session, task: &Task) -> Option<String> {
+    let (text, verb, words): (_, _, &[&str]) = match task.status.state {
+        TaskState::InputRequired => ("answer with", "reply", &["TEXT"]),
+        TaskState::AuthRequired => ("go on with credentials", "reply", &["TEXT"]),
+        state if !state.is_terminal() => ("see it with", "tasks get", &[]),
+        _ => return None,
+    };
+    Some(format!("{text}: {}", session.command(verb, task.id.as_str(), words)))
 }

@@ -52,9 +52,18 @@ impl Screen {
 
     /// Says one line to whoever started the program.
     pub(super) fn say(&self, line: &str) {
+        self.say_all(&one_line(line));
+    }
+
+    /// The same, and what to do next behind it. However long the line is, that stays whole.
+    pub(super) fn say_with(&self, line: &str, next: &str) {
+        self.say_all(&format!("{}; {}", one_line(line), harmless(next)));
+    }
+
+    fn say_all(&self, line: &str) {
         // Where both go to one terminal, talk does not begin in the middle of the data.
         let before = if self.mid_line.get() && self.data_is_seen && self.talk_is_seen { "\n" } else { "" };
-        let _ = writeln!(std::io::stderr(), "{before}{}", one_line(line));
+        let _ = writeln!(std::io::stderr(), "{before}{line}");
     }
 
     /// Says how it goes, where somebody watches.

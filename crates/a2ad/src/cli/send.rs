@@ -1,8 +1,11 @@
 //! `a2ad send`: says something to an agent, waits, and prints what becomes of it.
 
 use clap::Args;
-use client::{Client, Follow, Heard};
-use protocol::{Event, Message, Operation, Reply, SendMessage, Task, dialect::v1, json::write::Writer};
+use client::{Client, Error, Follow, Heard};
+use protocol::{
+    ErrorKind, Event, GetTask, Message, Operation, Reply, SendMessage, Task, TaskId, dialect::v1,
+    json::write::Writer,
+};
 
 use super::{
     compose::MessageFlags,
@@ -45,6 +48,7 @@ pub(super) fn run(flags: SendFlags) -> Result<u8, Stop> {
 /// Sends a message and prints the outcome.
 pub(super) async fn send(session: &Session, req: SendMessage, waiting: &WaitFlags) -> Result<u8, Stop> {
     let client = session.client().await?;
+    look_for(&client, req.message.task_id.as_ref()).await?;
     session.note(req.message.task_id.as_ref());
     if waiting.no_wait {
         return match client.call(Operation::SendMessage(req)).await? {
@@ -54,6 +58,19 @@ pub(super) async fn send(session: &Session, req: SendMessage, waiting: &WaitFlag
         };
     }
     wait(session, &client, SendMessage { return_immediately: !waiting.blocking, ..req }).await
+}
+
+/// Looks for the task a message is for where clients name tasks: there, a message to one that is not there would begin
+/// it. Whatever else is wrong is told when the message is sent.
+pub(super) async fn look_for(client: &Client, task: Option<&TaskId>) -> Result<(), Stop> {
+    let Some(id) = task.filter(|_| client.dialect().clients_name_tasks()) else { return Ok(()) };
+    let get = GetTask { id: id.clone(), history_length: Some(0), tenant: None };
+    match client.call(Operation::GetTask(get)).await {
+        Err(Error::Protocol(error)) if error.kind == ErrorKind::TaskNotFound => {
+            Err(Error::Protocol(error).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn wait(session: &Session, client: &Client, req: SendMessage) -> Result<u8, Stop> {

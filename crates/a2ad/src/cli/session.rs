@@ -15,7 +15,8 @@ use super::{
     credentials::CredentialFlags,
     screen::Screen,
     span,
-    stop::{Stop, code},
+    stop::{Given, Stop, code},
+    suggest,
     target::Target,
 };
 
@@ -70,12 +71,13 @@ impl Session {
                 task: RefCell::default(),
                 heard: Cell::new(Instant::now()),
             });
-            tokio::select! {
+            let done = tokio::select! {
                 biased;
                 done = verb(session.clone()) => done,
                 _ = tokio::signal::ctrl_c() => Err(session.interrupted()),
                 () = session.silence() => Err(session.timed_out()),
-            }
+            };
+            done.map_err(|stop| stop.advised(&session.given()))
         })
     }
 
@@ -83,9 +85,22 @@ impl Session {
         self.flags.json
     }
 
-    /// The agent as it was typed, for commands that are suggested.
-    pub(super) fn agent(&self) -> &str {
-        &self.flags.agent
+    /// A command about a task that reaches the same agent as this one does, for whoever wants to paste it.
+    pub(super) fn command(&self, verb: &str, task: &str, words: &[&str]) -> String {
+        let mut flags = Vec::new();
+        if let (Target::Local { .. }, Some(server)) = (&self.target, &self.flags.server) {
+            flags.extend(["--server".to_owned(), server.clone()]);
+        }
+        if let Some(dialect) = self.flags.dialect {
+            flags.extend(["--dialect".to_owned(), word(dialect).to_owned()]);
+        }
+        flags.extend(self.flags.credentials.repeated());
+        let words = [&[self.flags.agent.as_str(), task], words].concat();
+        suggest::command(verb, words.into_iter().chain(flags.iter().map(String::as_str)))
+    }
+
+    fn given(&self) -> Given {
+        Given { credentials: self.flags.credentials.given(), dialect: self.flags.dialect.is_some() }
     }
 
     /// The card, wherever it is.
@@ -99,17 +114,24 @@ impl Session {
         let url = self.target.url();
         let found = match client::find_card(&url, &self.options(None)?).await {
             Ok(found) => found,
+            // Every agent that can be meant by a name has a card.
+            Err(error @ Error::NoCard { .. }) if matches!(self.target, Target::Local { .. }) => {
+                return Err(self.explain(error));
+            }
             Err(error) if error.is_without_card() && self.flags.dialect.is_some() => {
                 return Ok(Client::connect_with(&url, self.options(None)?)?);
             }
             Err(error) => return Err(self.explain(error)),
         };
         let options = self.options(Some(&found))?;
-        if let Some(endpoint) = found.elsewhere(&options)? {
-            self.screen
-                .say(&format!("the card at {} names an endpoint on another host: {endpoint}", found.url()));
-        }
         self.alive();
+        let Some(endpoint) = found.elsewhere(&options)? else { return Ok(found.client(options)?) };
+        if let Target::Local { .. } = self.target {
+            // A name means an agent of the server it was asked of, whatever public address its card has for others.
+            return Ok(found.client_at(&url, options)?);
+        }
+        let text = format!("the card at {} names an endpoint on another host: {endpoint}", found.url());
+        self.screen.say(&text);
         Ok(found.client(options)?)
     }
 
@@ -134,8 +156,14 @@ impl Session {
     fn explain(&self, error: Error) -> Stop {
         match (&self.target, &error) {
             (Target::Local { server, .. }, Error::Transport(_)) => {
-                let text = format!("{error} at {server}; start a server with: a2ad serve");
-                Stop::new(code::COULD_NOT, text)
+                let stop = Stop::new(code::COULD_NOT, format!("{error} at {server}"));
+                match self.target.starts_with() {
+                    Some(words) => {
+                        let command = suggest::command("serve", words.iter().map(String::as_str));
+                        stop.with_next(format!("start a server with: {command}"))
+                    }
+                    None => stop,
+                }
             }
             (Target::Local { server, name }, Error::NoCard { .. }) => {
                 Stop::new(code::NOT_FOUND, format!("there is no agent {name} at {server}"))
@@ -152,21 +180,30 @@ impl Session {
     }
 
     fn timed_out(&self) -> Stop {
-        let text = format!("no answer within {:?}; {}", self.flags.timeout, self.what_is_left());
-        Stop::new(code::TIMEOUT, text)
+        let mut stop = self.what_is_left(code::TIMEOUT);
+        stop.text = format!("no answer within {:?}; {}", self.flags.timeout, stop.text);
+        stop
     }
 
     fn interrupted(&self) -> Stop {
-        Stop::new(code::INTERRUPTED, self.what_is_left())
+        self.what_is_left(code::INTERRUPTED)
     }
 
-    fn what_is_left(&self) -> String {
+    fn what_is_left(&self, code: u8) -> Stop {
         match &*self.task.borrow() {
-            Some(task) => {
-                format!("the task {task} goes on; see it with: a2ad tasks get {} {task}", self.agent())
-            }
-            None => "the agent may still be at work".to_owned(),
+            Some(task) => Stop::new(code, format!("the task {task} goes on"))
+                .with_next(format!("see it with: {}", self.command("tasks get", task.as_str(), &[]))),
+            None => Stop::new(code, "the agent may still be at work"),
         }
+    }
+}
+
+/// A dialect as it is typed.
+fn word(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Draft => "draft",
+        Dialect::V03 | Dialect::V03Proto => "0.3",
+        Dialect::V1 => "1.0",
     }
 }
 

@@ -18,17 +18,53 @@ pub(super) mod code {
     pub(in crate::cli) const INTERRUPTED: u8 = 130;
 }
 
+/// The exit codes as the help of the client's verbs lists them.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0    done; the task is completed, or goes on without being waited for
+  1    the agent cannot be reached, or the output cannot be written
+  2    typed wrong
+  3    the task failed, was rejected or canceled
+  4    the task waits for input or credentials
+  5    credentials are missing or refused
+  6    no such agent or task
+  7    no answer in time
+  8    the agent refused the call, or does not speak A2A
+  130  Ctrl-C";
+
 /// Why a verb stops before its end.
 #[derive(Debug)]
 pub(super) struct Stop {
     pub(super) code: u8,
     /// One sentence for people; none when nobody listens any more.
     pub(super) text: String,
+    /// What to do next, if there is something to do.
+    pub(super) next: Option<String>,
+    /// Where it comes from, for whoever knows what to do about it.
+    cause: Option<Box<Error>>,
+}
+
+/// What was given that a piece of advice depends on.
+pub(super) struct Given {
+    /// The names of the flags that gave credentials.
+    pub(super) credentials: Vec<&'static str>,
+    /// Whether the dialect was forced.
+    pub(super) dialect: bool,
 }
 
 impl Stop {
     pub(super) fn new(code: u8, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
+        Self { code, text: text.into(), next: None, cause: None }
+    }
+
+    pub(super) fn with_next(self, next: impl Into<String>) -> Self {
+        Self { next: Some(next.into()), ..self }
+    }
+
+    /// The same with what to do about its cause.
+    pub(super) fn advised(self, given: &Given) -> Self {
+        let advice = self.cause.as_ref().and_then(|cause| advice(cause, given));
+        Self { next: self.next.or(advice), ..self }
     }
 
     pub(super) fn usage(text: impl Into<String>) -> Self {
@@ -47,11 +83,8 @@ impl From<std::io::Error> for Stop {
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
-        let mut text = error.to_string();
-        if let Some(hint) = hint(&error) {
-            text = format!("{text}; {hint}");
-        }
-        Self::new(code_of(&error), text)
+        let (code, text) = (code_of(&error), error.to_string());
+        Self { cause: Some(Box::new(error)), ..Self::new(code, text) }
     }
 }
 
@@ -76,25 +109,31 @@ fn code_of(error: &Error) -> u8 {
     }
 }
 
-fn hint(error: &Error) -> Option<&'static str> {
-    match error {
-        Error::Elsewhere { .. } => Some("call that endpoint itself, with --dialect, if you trust it"),
-        Error::NoCard { .. } => Some("if this is an endpoint, say what it speaks with --dialect 1.0"),
-        Error::NoMethod { .. } => Some("it came with A2A 1.0: try --dialect 1.0"),
-        Error::Status(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Some(CREDENTIALS),
+fn advice(error: &Error, given: &Given) -> Option<String> {
+    let fixed = match error {
+        Error::Elsewhere { .. } => "call that endpoint itself, with --dialect, if you trust it",
+        Error::NoCard { .. } => "if this is an endpoint, say what it speaks with --dialect 1.0",
+        Error::NoMethod { .. } => "it came with A2A 1.0: try --dialect 1.0",
+        Error::Status(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => return Some(credentials(given)),
         Error::Protocol(error) => match error.kind {
-            ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => Some(CREDENTIALS),
-            ErrorKind::Unavailable | ErrorKind::RateLimited => Some("try again later"),
-            ErrorKind::MethodNotFound | ErrorKind::VersionNotSupported => {
-                Some("try another --dialect: 1.0, 0.3 or draft")
-            }
-            _ => None,
+            ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => return Some(credentials(given)),
+            ErrorKind::Unavailable | ErrorKind::RateLimited => "try again later",
+            ErrorKind::VersionNotSupported => "try another --dialect: 1.0, 0.3 or draft",
+            // Where the card chose the dialect, another one has the method no more than this one.
+            ErrorKind::MethodNotFound if given.dialect => "try it without --dialect",
+            _ => return None,
         },
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(fixed.to_owned())
 }
 
-const CREDENTIALS: &str = "give credentials with --bearer-env, --api-key-env or --header";
+fn credentials(given: &Given) -> String {
+    match given.credentials.as_slice() {
+        [] => "give credentials with --bearer-env, --api-key-env or --header".to_owned(),
+        flags => format!("what {} gave does not let you in", flags.join(" and ")),
+    }
+}
 
 /// The exit code for how a task stands.
 pub(super) fn code_of_state(state: TaskState) -> u8 {

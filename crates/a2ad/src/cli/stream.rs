@@ -8,7 +8,7 @@ use super::{
     compose::MessageFlags,
     outcome,
     printer::Printer,
-    send::progress,
+    send::{look_for, progress},
     session::{Session, SessionFlags},
     stop::{Stop, code, code_of_state},
 };
@@ -32,6 +32,7 @@ pub(super) fn run(flags: StreamFlags) -> Result<u8, Stop> {
 
 async fn stream(session: &Session, req: SendMessage) -> Result<u8, Stop> {
     let client = session.client().await?;
+    look_for(&client, req.message.task_id.as_ref()).await?;
     session.note(req.message.task_id.as_ref());
     let mut follow = Follow::stream(&client, req).await?;
     let mut printer = Printer::new(&session.screen);

@@ -34,6 +34,17 @@ impl Target {
         Ok(Self::Local { server, name: agent.to_owned() })
     }
 
+    /// What a server has to be started with to be found where it was looked for; `None` if it is not for this machine.
+    pub(super) fn starts_with(&self) -> Option<Vec<String>> {
+        let Self::Local { server, .. } = self else { return None };
+        if server == SERVER {
+            return Some(Vec::new());
+        }
+        let address = server.strip_prefix("http://")?.replace("localhost", "127.0.0.1");
+        let address: std::net::SocketAddr = address.parse().ok()?;
+        address.ip().is_loopback().then(|| vec!["--listen".to_owned(), address.to_string()])
+    }
+
     pub(super) fn url(&self) -> String {
         match self {
             Self::Url(url) => url.clone(),
@@ -54,6 +65,18 @@ mod tests {
         assert_eq!(url("slow-writer", Some("http://s:1/")), "http://s:1/a2a/slow-writer");
         for agent in ["", "localhost:4242", "h/a", "..", "a b", "a?b", "é"] {
             assert_eq!(Target::read(agent, None).unwrap_err().code, 2, "{agent}");
+        }
+    }
+
+    #[test]
+    fn a_server_of_this_machine_can_be_started() {
+        let words = |server| Target::read("echo", server).unwrap().starts_with();
+        assert_eq!(words(None), Some(vec![]));
+        let listen = Some(vec!["--listen".to_owned(), "127.0.0.1:9".to_owned()]);
+        assert_eq!(words(Some("http://localhost:9/")), listen);
+        assert_eq!(words(Some("http://127.0.0.1:9")), listen);
+        for server in ["https://127.0.0.1:9", "http://10.0.0.1:9", "http://127.0.0.1:9/x", "http://h"] {
+            assert_eq!(words(Some(server)), None, "{server}");
         }
     }
 }

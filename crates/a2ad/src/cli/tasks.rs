@@ -6,15 +6,18 @@ mod ls;
 
 use clap::Subcommand;
 
-use super::stop::Stop;
+use super::stop::{EXIT_CODES, Stop};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TasksCommand {
     /// Print one task.
+    #[command(after_help = EXIT_CODES)]
     Get(get::GetFlags),
     /// List tasks, newest first.
+    #[command(after_help = EXIT_CODES)]
     Ls(ls::LsFlags),
     /// End a task.
+    #[command(after_help = EXIT_CODES)]
     Cancel(cancel::CancelFlags),
 }
 
