@@ -4,7 +4,7 @@ use protocol::{TaskState, Timestamp};
 
 use super::Work;
 
-/// The arrows of the state machine (`semantics`, section 2). Each says who may take it and what it does.
+/// The arrows of the state machine. Each says who may take it and what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Due work is taken by this process.
