@@ -20,7 +20,10 @@ use protocol::ErrorTable;
 use store::Sqlite;
 use tempfile::TempDir;
 
-use crate::serve::{self, ServeError};
+use crate::{
+    banner::Banner,
+    serve::{self, ServeError},
+};
 
 pub use card::Card;
 
@@ -211,27 +214,37 @@ impl Builder {
 
     /// The server, running. Has to be called inside a tokio runtime, whose tasks do the work.
     pub fn build(self) -> Result<Server, ServeError> {
-        if tokio::runtime::Handle::try_current().is_err() {
-            return Err(ServeError::NoRuntime);
-        }
-        let doors = self.doors()?;
-        let (path, folder) = self.place()?;
-        let mut server = Server::open(&path, Agents::new(self.hosted), self.limits, doors)?;
-        if let Some(folder) = folder {
-            // The folder goes when nobody can be answered any more.
-            server.folder = Some(Arc::new(folder));
-        }
-        Ok(server)
+        Ok(self.start()?.0)
     }
 
-    /// Serves at this address until the process is told to stop, then stops in good order.
+    /// Serves at this address until the process is told to stop, then stops in good order; told again, at once. Port 0
+    /// is one that is free.
+    ///
+    /// It begins by saying what runs where and what to try: to a person as text on stderr, otherwise as one line of
+    /// the log, if there is one ([`logging::start`](crate::logging::start)).
     ///
     /// # Errors
     ///
     /// See [`ServeError`]. No credential can be checked yet, so the address has to be a loopback one.
     pub async fn serve(self, address: SocketAddr) -> Result<(), ServeError> {
         let listener = serve::bind(address).await?;
-        serve::until_stopped(self.build()?, listener).await
+        let address = listener.local_addr().unwrap_or(address);
+        let (server, Started { agents, doors, store }) = self.start()?;
+        Banner { address, agents: &agents, doors: &doors, store: &store }.show();
+        serve::until_stopped(server, listener).await
+    }
+
+    fn start(self) -> Result<(Server, Started), ServeError> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(ServeError::NoRuntime);
+        }
+        let doors = self.doors()?;
+        let (store, folder) = self.place()?;
+        let agents = Agents::new(self.hosted);
+        let mut server = Server::open(&store, agents.clone(), self.limits, doors.clone())?;
+        // The folder goes when nobody can be answered any more.
+        server.folder = folder.map(Arc::new);
+        Ok((server, Started { agents, doors, store }))
     }
 
     fn doors(&self) -> Result<Options, ServeError> {
@@ -270,6 +283,14 @@ impl Builder {
             tempfile::Builder::new().prefix("a2ad-").tempdir().map_err(ServeError::TemporaryStore)?;
         Ok((folder.path().join("a2ad.db"), Some(folder)))
     }
+}
+
+/// What a server was started with.
+struct Started {
+    agents: Agents,
+    doors: Options,
+    /// The database file.
+    store: PathBuf,
 }
 
 /// Ids stand in paths, so they are plain words, and none that means something else there.

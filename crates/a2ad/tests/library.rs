@@ -5,11 +5,13 @@
 use std::{net::SocketAddr, time::Duration};
 
 use a2ad::{
-    AgentExtension, AgentSkill, Card, CardShape, ExtendedCard, Profile, Router, ServeError, Server, Spoken,
+    Agent, AgentExtension, AgentSkill, Artifact, ArtifactUpdate, BoxFuture, Card, CardShape, ClientError,
+    ClientOptions, ErrorKind, Event, ExtendedCard, GetTask, ListTasks, Message, Operation, Outcome, Part,
+    Profile, Reply, Role, Router, SendMessage, ServeError, Server, Spoken, StatusUpdate, Turn, Updates,
     agents::Echo, call_agent,
 };
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
     task::JoinSet,
 };
@@ -193,6 +195,101 @@ async fn what_cannot_be_served_is_refused_with_its_reason() {
     assert_eq!(unknown, r#"the agent "ehco" is not among the agents"#);
     let outside = Server::builder().agent("echo", Echo).serve(([0, 0, 0, 0], 0).into()).await;
     assert!(matches!(outside, Err(ServeError::NotLoopback(_))));
+}
+
+/// One that serves by itself says where it is and what to try, before anybody has to ask.
+#[tokio::test]
+async fn a_server_by_itself_says_where_it_is() {
+    let mut child = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "serves_by_itself", "--ignored", "--nocapture"])
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let said = within(async {
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if line.contains("a2ad serves") {
+                return line;
+            }
+        }
+        panic!("it says nothing");
+    })
+    .await;
+    for word in [r#""agents":"shout""#, r#""store":"#, r#""try_it":"curl "#] {
+        assert!(said.contains(word), "{word} in {said}");
+    }
+    let (_, url) = said.split_once(r#""url":""#).unwrap();
+    let url = url.split('"').next().unwrap();
+    assert_eq!(within(call_agent(url, "hello")).await.unwrap(), "HELLO");
+    child.kill().await.unwrap();
+}
+
+#[tokio::test]
+#[ignore = "serves for ever; another test runs it in a process of its own"]
+async fn serves_by_itself() {
+    a2ad::logging::start();
+    Server::builder().agent("shout", agent::Shout).serve(([127, 0, 0, 1], 0).into()).await.unwrap();
+}
+
+/// Whatever the library gives or takes can be written down by whoever uses it.
+#[tokio::test]
+async fn every_type_that_is_handed_out_has_a_name() {
+    struct Listener;
+    impl Agent for Listener {
+        fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+            Box::pin(async move {
+                let before: Result<Vec<Message>, a2ad::EngineError> = turn.conversation.messages().await;
+                let (stop, until): (a2ad::CancellationToken, a2ad::Instant) = (turn.cancel, turn.deadline);
+                let who: &a2ad::ScopeParts = turn.scope.parts();
+                let heard = format!(
+                    "{} before, for {}, {} {}",
+                    before.map_or(0, |messages| messages.len()),
+                    who.agent,
+                    stop.is_cancelled(),
+                    until > a2ad::Instant::now()
+                );
+                out.artifact(Artifact::new("heard", vec![Part::text(heard)])).await;
+                Outcome::done()
+            })
+        }
+    }
+    let server = Server::builder().agent("listener", Listener).build().unwrap();
+    let app = App::serve(server.router()).await;
+    let options = ClientOptions { headers: a2ad::HeaderMap::new(), ..ClientOptions::default() };
+    let found = within(a2ad::find_card(&app.url(""), &options)).await.unwrap();
+    let interfaces: &[a2ad::AgentInterface] = &found.card.interfaces;
+    let capabilities: &a2ad::AgentCapabilities = &found.card.capabilities;
+    let schemes: &[(String, a2ad::SecurityScheme)] = &found.card.security_schemes;
+    assert!(!interfaces.is_empty() && capabilities.streaming == Some(true) && schemes.is_empty());
+
+    let client = found.client(options).unwrap();
+    let message = Message::new("m", Role::User, vec![Part::text("hello")]);
+    let send = Operation::SendStreamingMessage(SendMessage::new(message));
+    let mut events: a2ad::EventStream = within(client.stream(send)).await.unwrap();
+    let (mut statuses, mut artifacts): (Vec<StatusUpdate>, Vec<ArtifactUpdate>) = Default::default();
+    while let Some((_, event)) = within(events.next()).await.unwrap() {
+        match event {
+            Event::Status(update) => statuses.push(update),
+            Event::Artifact(update) => artifacts.push(update),
+            _ => {}
+        }
+    }
+    assert!(!statuses.is_empty() && artifacts.len() == 1);
+    let text = a2ad::text::of_parts(&artifacts[0].artifact.parts);
+    assert_eq!(text, "0 before, for listener, false true");
+
+    let list = Operation::ListTasks(ListTasks::default());
+    let Reply::Tasks(page) = within(client.call(list)).await.unwrap() else { panic!("no page") };
+    let page: a2ad::TaskPage = page;
+    assert_eq!(page.tasks.len(), 1);
+    let nothing = GetTask { id: "none".into(), history_length: None, tenant: None };
+    let refused: ClientError = within(client.call(Operation::GetTask(nothing))).await.err().unwrap();
+    let ClientError::Protocol(error) = refused else { panic!("{refused}") };
+    let error: a2ad::ProtocolError = error;
+    assert_eq!(error.kind, ErrorKind::TaskNotFound);
 }
 
 #[test]
