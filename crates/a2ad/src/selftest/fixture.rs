@@ -155,6 +155,15 @@ impl Fixture {
         Ok(card)
     }
 
+    /// The draft's cards of those of these agents that the server has; one of ours has all of them.
+    pub(super) async fn old_cards(&self, names: &'static [&'static str]) -> Result<Vec<Answer>, Trouble> {
+        let mut cards = Vec::new();
+        for name in names.iter().filter(|name| self.is_ours() || self.agents.contains(**name)) {
+            cards.push(self.card(name, "agent.json").await?);
+        }
+        Ok(cards)
+    }
+
     /// The server that runs one task at a time, for one check at a time.
     pub(super) async fn narrow(&self) -> Result<Narrow<'_>, Trouble> {
         let own = self.own()?;

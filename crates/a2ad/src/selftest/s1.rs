@@ -35,9 +35,13 @@ const ITEMS: &[Item] = &[
         card::optional
     ),
     wire!(12, "the three capabilities are flags, false where there is nothing", card::capabilities),
-    wire!(13, "the modes of an agent that knows text only are text", card::default_modes),
+    wire!(
+        13,
+        "the modes of an agent that knows text only are text, as of a card that names none",
+        card::default_modes
+    ),
     wire!(14, "a skill has id, name, description and tags", card::skill_members),
-    wire!(15, "a skill's own modes count before the agent's", card::skill_modes),
+    wire!(15, "a skill's own modes count before the agent's, on the card and in calls", card::skill_modes),
     wire!(16, "the card is valid by the published schema", card::valid),
     wire!(17, "our client reads the published sample card, its scheme a bare string", card::sample_is_read),
     wire!(18, "authentication.credentials tell the way to private cards", card::credentials),

@@ -163,7 +163,7 @@ async fn waits(at: &Fixture) -> Checked {
     let answer = at.native("slow-writer")?.message(&text_part(SLOW), "").await?;
     answer.is("result.kind", "task")?;
     answer.state("completed")?;
-    Ok(())
+    answer.must(answer.count("result.artifacts.0.parts") == 2, "both sections")
 }
 
 /// Sends without waiting; gives the task's id.

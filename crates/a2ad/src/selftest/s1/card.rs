@@ -7,16 +7,24 @@ use protocol::AgentCard;
 use crate::{
     Profile,
     agents::Echo,
-    selftest::{Checked, Trouble, fixture::Fixture, json::Json, schema::Strangers, stage::Stage, wrong},
+    selftest::{
+        Checked, Trouble, door::fresh, fixture::Fixture, json::Json, schema::Strangers, stage::Stage, wrong,
+    },
 };
 
 pub(super) async fn path(at: &Fixture) -> Checked {
     let card = at.old_card().await?;
     let kind = card.header("content-type").unwrap_or_default();
     card.must(kind.starts_with("application/json"), "content-type: application/json")?;
-    at.card("agentos", "agent.json").await?;
+    for card in at.old_cards(EVERYONE).await? {
+        card.filled("name")?;
+    }
     Ok(())
 }
+
+/// An agent of each house, and those that are special in one way.
+const EVERYONE: &[&str] =
+    &["fold", "pinkfish", "agent-native", "agentos", "terse", "quiet", "keyed", "brief"];
 
 pub(super) async fn required(at: &Fixture) -> Checked {
     let card = at.old_card().await?;
@@ -57,13 +65,23 @@ pub(super) async fn capabilities(at: &Fixture) -> Checked {
         )?;
         at.card("quiet", "agent.json").await?.is("capabilities.streaming", false)?;
     }
-    Ok(())
+    let bare = read(BARE).await?.capabilities;
+    let none = [bare.streaming, bare.push_notifications].iter().all(|flag| *flag != Some(true));
+    if none { Ok(()) } else { Err(wrong("no capability where a card names none", format!("{bare:?}"))) }
 }
+
+/// All that a card has to have.
+const BARE: &str = r#"{"name":"Bare","url":"https://bare.example","version":"1","capabilities":{},
+"skills":[{"id":"do","name":"Do"}]}"#;
 
 pub(super) async fn default_modes(at: &Fixture) -> Checked {
     let card = at.card("agentos", "agent.json").await?;
     card.reads("defaultInputModes", r#"["text"]"#)?;
-    card.reads("defaultOutputModes", r#"["text"]"#)
+    card.reads("defaultOutputModes", r#"["text"]"#)?;
+    // They are also those of a card that names none.
+    let bare = read(BARE).await?;
+    let modes = [bare.default_input_modes, bare.default_output_modes];
+    if modes == [["text"], ["text"]] { Ok(()) } else { Err(wrong("text in and out", format!("{modes:?}"))) }
 }
 
 pub(super) async fn skill_members(at: &Fixture) -> Checked {
@@ -87,14 +105,22 @@ pub(super) async fn skill_modes(at: &Fixture) -> Checked {
     writer.reads("inputModes", r#"["text/plain"]"#)?;
     writer.reads("outputModes", r#"["text/plain"]"#)?;
     let others = card.count("defaultInputModes") > 1;
-    card.must(others, "more modes of the agent than of this skill")
+    card.must(others, "more modes of the agent than of this skill")?;
+    // An image is one of the agent's modes and none of this skill's.
+    let image =
+        r#"{"role":"user","parts":[{"type":"file","file":{"mimeType":"image/png","bytes":"iVBORw=="}}]}"#;
+    at.root("slow-writer")?.send(&fresh(), image, "").await?.fails(-32005)?;
+    at.root("echo")?.send(&fresh(), image, "").await?.state("completed")?;
+    Ok(())
 }
 
 /// The card also has members of later generations, which the schema lets pass.
 pub(super) async fn valid(at: &Fixture) -> Checked {
     at.old_card().await?.is_valid("AgentCard", Strangers::Pass)?;
-    at.card("agentos", "agent.json").await?.is_valid("AgentCard", Strangers::Pass)?;
-    at.card("keyed", "agent.json").await?.is_valid("AgentCard", Strangers::Pass)
+    for card in at.old_cards(EVERYONE).await? {
+        card.is_valid("AgentCard", Strangers::Pass)?;
+    }
+    Ok(())
 }
 
 /// As the draft publishes it, with all that its text lets a card have.

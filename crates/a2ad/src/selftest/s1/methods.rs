@@ -215,6 +215,11 @@ pub(super) async fn valid_answers(at: &Fixture) -> Checked {
     for door in at.agents(&["fold", "pinkfish", "terse"], "echo")? {
         valid_at(&door, Strangers::Fail).await?;
     }
+    for door in at.agents(&["fold", "terse"], "echo")? {
+        for event in door.events("hello").await?.1 {
+            valid("SendTaskStreamingResponse", &event.data)?;
+        }
+    }
     // Their parts have a `kind` beside their `type`.
     for door in at.agents(&["agent-native", "quiet"], "echo")? {
         valid_at(&door, Strangers::Pass).await?;
