@@ -145,6 +145,13 @@ impl Engine {
     }
 }
 
+impl Drop for Parts {
+    /// Nobody can ask any more: the duties and the runs end, and with them the store's last owner.
+    fn drop(&mut self) {
+        self.runner.abandon();
+    }
+}
+
 impl Parts {
     /// The agent a call is for.
     pub(crate) fn agent(&self, call: &Call) -> Result<&Hosted> {

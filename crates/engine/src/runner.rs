@@ -86,6 +86,12 @@ pub(crate) struct Runner {
     tracker: TaskTracker,
 }
 
+/// That long from now. A span that means "never" is a very long one.
+pub(crate) fn later(span: Duration) -> Instant {
+    const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+    Instant::now() + span.min(NEVER)
+}
+
 /// The right to run one turn; free again when dropped.
 pub(crate) struct Slot {
     permit: Option<OwnedSemaphorePermit>,
@@ -129,7 +135,7 @@ impl Runner {
             agents,
             clock,
             limits,
-            slots: Arc::new(Semaphore::new(limits.concurrent)),
+            slots: Arc::new(Semaphore::new(limits.concurrent.min(Semaphore::MAX_PERMITS))),
             suspects: Arc::new(Semaphore::new(1)),
             live: Mutex::default(),
             registrations: AtomicU64::new(0),
@@ -209,8 +215,28 @@ impl Runner {
         self.wake.notify_one();
     }
 
+    /// Stops the run of a task once the cancel that ended the task is durable. Says what became of that change.
+    ///
+    /// Whoever waits for the answer may go away.
+    pub(crate) fn cancel(
+        self: &Arc<Self>,
+        task: TaskNo,
+        receipt: Receipt,
+    ) -> oneshot::Receiver<Result<Committed, NotCommitted>> {
+        let (told, answer) = oneshot::channel();
+        let runner = Arc::clone(self);
+        self.tracker.spawn(async move {
+            let committed = receipt.await;
+            if committed.is_ok() {
+                runner.stop(task);
+            }
+            let _ = told.send(committed);
+        });
+        answer
+    }
+
     /// Tells the run of a task, if this process has one, that its work is no longer wanted.
-    pub(crate) fn stop(&self, task: TaskNo) {
+    fn stop(&self, task: TaskNo) {
         for (_, cancel) in self.live().get(&task).into_iter().flatten() {
             cancel.cancel();
         }
@@ -230,12 +256,18 @@ impl Runner {
         }
     }
 
+    /// Lets go of everything at once, without waiting for it.
+    pub(crate) fn abandon(&self) {
+        self.draining.cancel();
+        self.halted.cancel();
+    }
+
     fn live(&self) -> MutexGuard<'_, HashMap<TaskNo, Vec<(u64, CancellationToken)>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn deadline(&self) -> Instant {
-        Instant::now() + self.limits.run_time
+        later(self.limits.run_time)
     }
 
     /// When the next attempt is due: at once after the first, then twice as long each time with full jitter.

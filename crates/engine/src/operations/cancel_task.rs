@@ -21,7 +21,6 @@ pub(super) async fn cancel_task(engine: &Parts, call: Call, req: CancelTask) -> 
     for _ in 0..TRIES {
         let snapshot = load(engine, &call, &req.id).await?;
         if cancel_if_open(engine, &snapshot).await? {
-            engine.runner.stop(snapshot.row.no);
             // What the run said between the first look and the cancel belongs to the task too.
             let canceled = load(engine, &call, &req.id).await?;
             let mut task = fold::snapshot(&engine.ids, &canceled)?;
@@ -49,9 +48,11 @@ async fn cancel_if_open(engine: &Parts, snapshot: &Snapshot) -> Result<bool> {
         skill: None,
         key: None,
     }));
-    match engine.store.commit(change).await {
-        Ok(_) => Ok(true),
-        Err(NotCommitted::Conflict(_)) => Ok(false),
-        Err(error) => Err(error.into()),
+    let receipt = engine.store.commit(change);
+    match engine.runner.cancel(snapshot.row.no, receipt).await {
+        Ok(Ok(_)) => Ok(true),
+        Ok(Err(NotCommitted::Conflict(_))) => Ok(false),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(Error::Unavailable("the engine has stopped".into())),
     }
 }

@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use protocol::{ErrorKind, Event, Message, Reply, SendMessage, Task};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use super::{
     submit::{Submitted, Wait, submit},
@@ -16,6 +16,7 @@ use crate::{
     error::{Error, Result},
     feed::News,
     log::{Entry, Seq},
+    runner::later,
     store::Visibility,
     stream::{TaskStream, Until, gone},
     task::fold,
@@ -66,7 +67,7 @@ fn at_once(submitted: Submitted) -> Result<Reply> {
 /// answer is the task as it stands. What may still turn out to be no task is made one by its run at that time.
 async fn settle(submitted: Submitted, patience: Option<Duration>) -> Result<Reply> {
     let Submitted { mut task, rest, watcher, visibility, .. } = submitted;
-    let deadline = patience.map(|patience| Instant::now() + patience);
+    let deadline = patience.map(later);
     let mut is_task = visibility == Visibility::Visible;
     if let Some(answered) = apply(&mut task, &rest)? {
         return Ok(answered.reply(task));

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Registration, Runner, Slot,
     fence::{Fenced, Panicked},
+    later,
 };
 use crate::{
     agent::{Agent, OnCrash, Outbox, Outcome, Turn, Update},
@@ -144,7 +145,7 @@ impl Run {
 
     /// Somebody waits, and not for ever: what is undecided by then is a task.
     pub(crate) fn reveal_after(&mut self, patience: Duration) {
-        self.reveal_at = Some(Instant::now() + patience);
+        self.reveal_at = Some(later(patience));
     }
 
     /// Polls the agent once, inside the caller's own task. Gives what it said, and whether the turn is over.

@@ -140,16 +140,21 @@ impl Setup {
 
     /// A house in a folder that outlives it.
     pub(crate) fn open_at(self, folder: &Path) -> House {
+        self.try_open_at(folder).expect("nobody else has the file")
+    }
+
+    /// The same, unless somebody has the file.
+    pub(crate) fn try_open_at(self, folder: &Path) -> Option<House> {
         let Self { traits, limits, clock, retention, dedupe, skills, others, left_over } = self;
         let feed = Feed::default();
         let options = Options { sync: false, ..Options::at(folder.join("a2ad.db")) };
-        let store = Arc::new(Ledger::new(Sqlite::open(&options, feed.clone(), &clock).unwrap()));
+        let store = Arc::new(Ledger::new(Sqlite::open(&options, feed.clone(), &clock).ok()?));
         let (script, stage) = agent::stage(traits);
         let scripted =
             hosted(SCRIPTED, skills, Arc::new(script)).with_retention(retention).with_dedupe(dedupe);
         let agents = Agents::new(others.into_iter().chain([scripted])).with_left_over(left_over);
         let engine = Engine::start(store.clone(), feed.clone(), agents, clock, limits);
-        House { engine, stage, store, feed, calls: TaskTracker::new(), _folder: None }
+        Some(House { engine, stage, store, feed, calls: TaskTracker::new(), _folder: None })
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use a2ad_engine::Call;
-use protocol::{Operation, TaskState};
+use protocol::{CancelTask, Operation, TaskState};
 
 use crate::common::{House, Setup, artifact, ask, done, say, scope, within};
 
@@ -138,4 +138,52 @@ async fn a_queued_task_is_taken_up_without_its_caller_as_soon_as_there_is_room()
     let turn = tokio::time::timeout(Duration::from_secs(3), house.stage.turn()).await;
     turn.expect("a free slot and due work did not find each other").end(done());
     house.store.until("finish", 2).await;
+}
+
+#[tokio::test]
+async fn a_cancel_stops_the_run_though_its_caller_is_gone() {
+    let mut house = Setup::plain().slots(1).open();
+    for polls in 0..50 {
+        let (id, running) = house.begin("go on").await;
+        let cancel = Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None });
+        let before = house.store.count("cancel");
+        let ended = call(&house, cancel, polls).await;
+        let handed_over = house.store.count("cancel");
+        if handed_over > before {
+            house.store.until("cancel", handed_over).await;
+            within(running.cancel.cancelled()).await;
+        }
+        running.end(done());
+        // Either way the slot is free for the next one.
+        running.gone().await;
+        if ended {
+            assert!(polls > 2, "there was no point to drop it at");
+            return;
+        }
+    }
+    panic!("the call never came to its end");
+}
+
+#[tokio::test]
+async fn an_engine_that_nobody_has_any_more_lets_go_of_its_work_and_its_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut house = Setup::plain().open_at(folder.path());
+    let (id, running) = house.begin("go on").await;
+    drop(house);
+    running.gone().await;
+    // A turn can look into the store for as long as its agent keeps it.
+    drop(running);
+    // The file belongs to one owner at a time.
+    let mut again = within(async {
+        loop {
+            match Setup::plain().try_open_at(folder.path()) {
+                Some(house) => return house,
+                None => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await;
+    let turn = again.stage.turn().await;
+    assert_eq!(turn.task_id, id);
+    turn.end(done());
 }
