@@ -186,6 +186,9 @@ fn errors_are_known_in_every_form_they_come_in() {
     check(bare, "an error over HTTP+JSON of v1", &[("v03-proto", &[": body of status 401\n"])]);
     let older = r#"{"code":-32001,"message":"Task not found"}"#;
     check(older, "an error over HTTP+JSON of v03-proto", &[("v1", &["TASK_NOT_FOUND", r#""code": 404"#])]);
+    let fields = r#"{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"message","message":"required"}]}}"#;
+    let said: &[&str] = &[r#""code": 400"#, r#""field": "message""#, "nothing lost"];
+    check(fields, "an error over HTTP+JSON of v03-proto", &[("v03-proto", &["as given"]), ("v1", said)]);
     let object = r#"{"code":-32001,"message":"task not found","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo",
         "reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{}}]}"#;
     check(object, "an error of v1", &[("draft", &[r#""code": -32001"#])]);

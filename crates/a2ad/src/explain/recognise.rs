@@ -4,6 +4,8 @@
 //! events in a member that says what they are; of the two, the older one has `content`, `final` and files in messages
 //! of their own. 0.2 and 0.3 say `kind`, `messageId` and `contextId`; the draft says none of them.
 
+mod error;
+
 use protocol::json::Raw;
 use protocol::{
     AgentCard, Dialect, Event, Message, Operation, OperationKind, Reply, Task, Violation,
@@ -62,45 +64,10 @@ pub(super) fn recognise(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
     if has("jsonrpc") || has("result") {
         return answer(&object);
     }
-    if let Some(error) = object.present("error").filter(|error| error.get().starts_with('{')) {
-        return if is_status(error) { refusal(Dialect::V1, raw) } else { answer(&object) };
-    }
-    let coded = object.present("code").is_some_and(|code| code.get().parse::<i64>().is_ok());
-    if coded && object.present("message").is_none_or(|message| message.get().starts_with('"')) {
-        return match data_dialect(raw) {
-            // What 0.3 answers over HTTP+JSON is the object by itself.
-            Dialect::V03 => refusal(Dialect::V03Proto, raw),
-            dialect => error(dialect, "", raw),
-        };
+    if let Some(refused) = error::refused(&object, raw) {
+        return refused;
     }
     bare(raw, Place::Bare)
-}
-
-/// Whether an error has the members of HTTP+JSON's in 1.0.
-fn is_status(error: Raw<'_>) -> bool {
-    let object = Node::new(error, &Path::Root).object();
-    object.is_ok_and(|object| is_set(&object, "status") || is_set(&object, "details"))
-}
-
-/// The dialect of an error object: 1.0 lists typed details; the draft has `data` even where it holds nothing.
-fn data_dialect(raw: Raw<'_>) -> Dialect {
-    let data = Node::new(raw, &Path::Root).object().ok().and_then(|error| error.present("data"));
-    match data.map(Raw::get) {
-        Some(text) if text.starts_with('[') => Dialect::V1,
-        None => Dialect::V03,
-        Some(_) => Dialect::Draft,
-    }
-}
-
-fn error<'a>(dialect: Dialect, place: &str, raw: Raw<'a>) -> Result<Recognised<'a>, Error> {
-    let error = at(place, dialect, "an error", raw, |node| dialect.decode_error(node))?;
-    Ok(Recognised { dialect, what: "an error".into(), thing: Thing::Error(error), given: raw })
-}
-
-fn refusal(dialect: Dialect, raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
-    let what = "an error over HTTP+JSON";
-    let error = at("", dialect, what, raw, |node| dialect.decode_refusal(node))?;
-    Ok(Recognised { dialect, what: what.into(), thing: Thing::Refusal(error), given: raw })
 }
 
 /// A JSON-RPC request.
@@ -130,7 +97,7 @@ fn request(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
 /// A JSON-RPC answer.
 fn answer<'a>(object: &Object<'a, '_>) -> Result<Recognised<'a>, Error> {
     if let Some(raw) = object.present("error").filter(|raw| !raw.is_null()) {
-        return error(data_dialect(raw), "error", raw);
+        return error::answered("error", raw);
     }
     match object.present("result") {
         Some(raw) if raw.get().starts_with('{') => bare(raw, Place::Result),
