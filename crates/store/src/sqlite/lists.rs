@@ -31,6 +31,10 @@ pub(super) fn list(
         },
     };
     let total = count(tx, scope, context, query, long)?;
+    if total == 0 {
+        // Nothing to look for among those that do not match.
+        return Ok(ListPage::default());
+    }
     let (at, n) = query.after.map_or((i64::MAX, i64::MAX), |place| (place.status_at.as_millis(), place.no.0));
     let params = named_params! {
         ":scope": scope,

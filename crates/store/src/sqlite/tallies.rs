@@ -189,20 +189,20 @@ pub(super) fn count(
     since: i64,
 ) -> rusqlite::Result<(i64, bool)> {
     let List { scope, context } = list;
-    let state = state.map(TaskState::number);
+    let number = state.map(TaskState::number);
     let upto: Option<i64> = tx
         .prepare_cached("SELECT upto FROM tallied WHERE scope = ?1 AND context = ?2")?
         .query_row(params![scope, context], |row| row.get(0))
         .optional()?;
-    let rare = state.is_some_and(|state| state != TaskState::Completed.number());
     let walk = |from: i64, to: i64| -> rusqlite::Result<Walk> {
-        let statement = match (context, rare) {
-            (0, false) => WALK,
-            (0, true) => WALK_RARE_STATE,
+        let statement = match (context, state) {
+            (0, None) => WALK,
+            (0, Some(TaskState::Completed)) => WALK_COMPLETED,
+            (0, Some(_)) => WALK_RARE_STATE,
             _ => WALK_CONVERSATION,
         };
         let params = named_params! {
-            ":scope": scope, ":context": context, ":state": state, ":from": from, ":to": to,
+            ":scope": scope, ":context": context, ":state": number, ":from": from, ":to": to,
         };
         let read = |row: &Row<'_>| Ok(Walk { steps: row.get(0)?, found: row.get(1)? });
         tx.prepare_cached(statement)?.query_row(params, read)
@@ -216,7 +216,7 @@ pub(super) fn count(
             "SELECT coalesce(sum(iif(?3 IS NULL OR state = ?3, n, 0)), 0), min(at) FROM tallies
              WHERE scope = ?1 AND context = ?2 AND at >= ?4",
         )?
-        .query_row(params![scope, context, state, since], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .query_row(params![scope, context, number, since], |row| Ok((row.get(0)?, row.get(1)?)))?;
     // The stretch that the time lies in, from there to its end.
     let end = next.unwrap_or(upto);
     let edge = if since > i64::MIN && since < end { walk(since, end)?.found } else { 0 };
@@ -230,7 +230,12 @@ struct Walk {
     found: i64,
 }
 
-const WALK: &str = "SELECT count(*), coalesce(sum(:state IS NULL OR state = :state), 0)
+const WALK: &str = "SELECT count(*), count(*) FROM tasks INDEXED BY tasks_listed
+     WHERE scope = :scope AND visible = 1 AND status_at >= :from AND status_at < :to
+       AND :context = 0 AND :state IS NULL";
+
+/// What is not in the index, a state, is looked up in the row of every step.
+const WALK_COMPLETED: &str = "SELECT count(*), coalesce(sum(state = :state), 0)
      FROM tasks INDEXED BY tasks_listed
      WHERE scope = :scope AND visible = 1 AND status_at >= :from AND status_at < :to AND :context = 0";
 
