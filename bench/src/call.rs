@@ -44,6 +44,8 @@ pub enum Mode {
     List,
     /// `ListTasks` from page to page, and from the last to the first again.
     Walk,
+    /// `ListTasks`, the first page of the completed tasks since one of the times that are known, picked at random.
+    ListSince,
 }
 
 impl FromStr for Mode {
@@ -58,8 +60,9 @@ impl FromStr for Mode {
             "get" => Ok(Self::Get),
             "list" => Ok(Self::List),
             "walk" => Ok(Self::Walk),
+            "list-since" => Ok(Self::ListSince),
             _ => bail!(
-                "cannot call `{word}`; known are send, send-rest, send-grpc, stream, get, list and walk"
+                "cannot call `{word}`; known are send, send-rest, send-grpc, stream, get, list, walk and list-since"
             ),
         }
     }
@@ -74,7 +77,7 @@ pub struct Calls {
     /// Where in `request` the message's id stands.
     id_at: usize,
     rng: fastrand::Rng,
-    /// The tasks that are known, and which of them was asked for.
+    /// The tasks, or times, that are known, and which of them was asked for.
     known: Arc<[String]>,
     asked: usize,
     /// The next page; empty for the first.
@@ -86,10 +89,11 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Calls at a door. `known` are the tasks to ask for; of the tasks it makes it keeps every
+    /// Calls at a door. `known` are the tasks, or times, to ask for; of the tasks it makes it keeps every
     /// `keep_every`-th id.
     pub fn new(mode: Mode, door: Door, known: Arc<[String]>, keep_every: Option<usize>) -> Result<Self> {
-        ensure!(mode != Mode::Get || !known.is_empty(), "no task is known that could be asked for");
+        let asks = matches!(mode, Mode::Get | Mode::ListSince);
+        ensure!(!asks || !known.is_empty(), "no task is known that could be asked for");
         let id = Uuid::nil().hyphenated();
         let text = TEXT.as_str();
         let message = format!(
@@ -100,7 +104,7 @@ impl Calls {
             Mode::SendRest => door.rest_request("/message:send", &message),
             Mode::SendGrpc => grpc::send_message(&door.path, &id.to_string(), text),
             Mode::Stream => door.request("", "SendStreamingMessage", &message),
-            Mode::Get | Mode::List | Mode::Walk => Vec::new(),
+            Mode::Get | Mode::List | Mode::Walk | Mode::ListSince => Vec::new(),
         };
         let id_at = memmem::find(&request, id.to_string().as_bytes()).unwrap_or_default();
         Ok(Self {
@@ -134,6 +138,14 @@ impl Calls {
                 let params = format!(r#"{{"pageSize":{PAGE},"pageToken":"{}"}}"#, self.page);
                 self.door.write_request(&mut self.request, "", "ListTasks", &params);
             }
+            Mode::ListSince => {
+                self.asked = self.rng.usize(..self.known.len());
+                let time = &self.known[self.asked];
+                let params = format!(
+                    r#"{{"pageSize":{PAGE},"status":"TASK_STATE_COMPLETED","statusTimestampAfter":"{time}"}}"#
+                );
+                self.door.write_request(&mut self.request, "", "ListTasks", &params);
+            }
         }
         &self.request
     }
@@ -156,7 +168,7 @@ impl Calls {
                 ensure!(memmem::find(body, asked.as_bytes()).is_some(), "not {asked}: {}", excerpt(body));
                 Ok(())
             }
-            Mode::List => page(body).map(drop),
+            Mode::List | Mode::ListSince => page(body).map(drop),
             Mode::Walk => {
                 self.page = page(body)?;
                 Ok(())
@@ -296,6 +308,13 @@ mod tests {
         }
         assert!(!accepts(Mode::List, 200, &page(1, "two")));
         assert!(!accepts(Mode::List, 200, r#"{"result":{}}"#));
+    }
+
+    #[test]
+    fn a_filtered_list_asks_for_what_is_completed_since_a_known_time() {
+        let params = body(calls(Mode::ListSince).fresh())["params"].take();
+        assert_eq!(params["status"], "TASK_STATE_COMPLETED");
+        assert_eq!(params["statusTimestampAfter"], "task_a");
     }
 
     #[test]

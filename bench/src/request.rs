@@ -59,6 +59,20 @@ impl Door {
         task_id(response.body).with_context(|| format!("no task: {}", excerpt(response.body)))
     }
 
+    /// The times of the last statuses of some tasks.
+    pub async fn status_times(&self, tasks: &[String]) -> Result<Vec<String>> {
+        let mut connection = Connection::open(self.address).await?;
+        let mut times = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            let request = self.request("", "GetTask", &format!(r#"{{"id":"{task}"}}"#));
+            let response = connection.exchange(&request).await?;
+            refuse_failure(&response)?;
+            let time = string_after(response.body, b"\"timestamp\":\"");
+            times.push(time.with_context(|| format!("no time: {}", excerpt(response.body)))?);
+        }
+        Ok(times)
+    }
+
     /// Cancels a task.
     pub async fn cancel_task(&self, task: &str) -> Result<()> {
         let mut connection = Connection::open(self.address).await?;

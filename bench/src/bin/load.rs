@@ -1,8 +1,8 @@
 //! `load MODE --address ADDR --path PATH …`: calls one server and prints what came of it as lines of JSON.
 //!
-//! - `send|send-rest|send-grpc|stream|get|list|walk --connections N (--seconds S | --calls N) [--ids FILE]
+//! - `send|send-rest|send-grpc|stream|get|list|walk|list-since --connections N (--seconds S | --calls N) [--ids FILE]
 //!   [--threads N]`: one call after the other on each connection. `send` writes ids of tasks it made to the file,
-//!   `get` reads them there. For `send-grpc` PATH is the tenant.
+//!   `get` and `list-since` read them there. For `send-grpc` PATH is the tenant.
 //! - `idle --streams N --seconds S`: holds subscriptions to a task that does nothing.
 //! - `fanout --subscribers N --events N [--threads N]`: one task of the slow writer with many readers.
 
@@ -22,12 +22,14 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// How many ids a long `send` writes down.
 const IDS: u64 = 20_000;
+/// How many times a `list-since` knows.
+const TIMES: usize = 500;
 
 fn main() -> Result<()> {
     let mut args = Args::from_env()?;
-    let word = args
-        .word()
-        .context("say what to do: send, send-rest, send-grpc, stream, get, list, walk, idle or fanout")?;
+    let word = args.word().context(
+        "say what to do: send, send-rest, send-grpc, stream, get, list, walk, list-since, idle or fanout",
+    )?;
     let door = Door { address: args.required("--address")?, path: args.required("--path")? };
     match word.as_str() {
         "idle" => idle(args, door),
@@ -44,13 +46,14 @@ fn calls(mut args: Args, door: Door, mode: Mode) -> Result<()> {
     };
     let ids: Option<PathBuf> = args.optional("--ids")?;
     let known: Vec<String> = match (&ids, mode) {
-        (Some(file), Mode::Get) => {
+        (Some(file), Mode::Get | Mode::ListSince) => {
             let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
             text.lines().map(str::to_owned).collect()
         }
-        (None, Mode::Get) => bail!("say with --ids which tasks there are"),
+        (None, Mode::Get | Mode::ListSince) => bail!("say with --ids which tasks there are"),
         _ => Vec::new(),
     };
+    let known = if mode == Mode::ListSince { times(&door, &known)? } else { known };
     let wanted = ids.filter(|_| mode == Mode::Send);
     let keep_every = match until {
         Until::Calls(calls) => usize::try_from((calls / IDS).max(1))?,
@@ -76,6 +79,13 @@ fn calls(mut args: Args, door: Door, mode: Mode) -> Result<()> {
     }
     println!("{}", report.line());
     Ok(())
+}
+
+/// Times at which some of these tasks, from all over the list, were completed.
+fn times(door: &Door, tasks: &[String]) -> Result<Vec<String>> {
+    let some: Vec<String> = tasks.iter().step_by((tasks.len() / TIMES).max(1)).cloned().collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(door.status_times(&some))
 }
 
 fn idle(mut args: Args, door: Door) -> Result<()> {
