@@ -50,9 +50,18 @@ struct Channel {
     head: watch::Sender<Seq>,
 }
 
+/// What was published last. Entries of one commit share their bytes, so they are remembered and forgotten together.
 #[derive(Default)]
 struct Memory {
-    entries: VecDeque<(Seq, Arc<Entry>)>,
+    commits: VecDeque<Remembered>,
+    entries: usize,
+    bytes: usize,
+}
+
+/// The entries of one commit.
+struct Remembered {
+    first: Seq,
+    entries: Vec<Arc<Entry>>,
     bytes: usize,
 }
 
@@ -124,21 +133,24 @@ impl Feed {
 
 impl Memory {
     fn push(&mut self, first: Seq, entries: &[Arc<Entry>]) {
-        for (seq, entry) in (first..).zip(entries) {
-            self.bytes += entry.size();
-            self.entries.push_back((seq, Arc::clone(entry)));
-        }
-        while self.entries.len() > MEMORY_ENTRIES || self.bytes > MEMORY_BYTES {
-            let Some((_, entry)) = self.entries.pop_front() else { break };
-            self.bytes -= entry.size();
+        let bytes = entries.iter().map(|entry| entry.size()).sum();
+        self.entries += entries.len();
+        self.bytes += bytes;
+        self.commits.push_back(Remembered { first, entries: entries.to_vec(), bytes });
+        while self.entries > MEMORY_ENTRIES || self.bytes > MEMORY_BYTES {
+            let Some(oldest) = self.commits.pop_front() else { break };
+            self.entries -= oldest.entries.len();
+            self.bytes -= oldest.bytes;
         }
     }
 
     /// The entries behind a cursor, if the memory reaches back to it.
     fn after(&self, cursor: Seq) -> Option<Vec<(Seq, Arc<Entry>)>> {
-        let (first, _) = self.entries.front()?;
-        (*first <= cursor + 1)
-            .then(|| self.entries.iter().filter(|(seq, _)| *seq > cursor).cloned().collect())
+        if self.commits.front()?.first > cursor + 1 {
+            return None;
+        }
+        let numbered = self.commits.iter().flat_map(|commit| (commit.first..).zip(&commit.entries));
+        Some(numbered.filter(|(seq, _)| *seq > cursor).map(|(seq, entry)| (seq, Arc::clone(entry))).collect())
     }
 }
 
