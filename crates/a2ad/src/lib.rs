@@ -76,6 +76,7 @@ pub use engine::Manners;
 pub use protocol::{
     Dialect, ErrorKind, ErrorTable,
     dialect::{CardStyle, Leniency, Style},
+    error::{Grpc as GrpcStatus, Row as ErrorRow},
 };
 
 // What calls others, and what the two speak of.

@@ -7,8 +7,8 @@ use std::{net::SocketAddr, time::Duration};
 use a2ad::{
     Agent, AgentExtension, AgentSkill, Artifact, ArtifactUpdate, BoxFuture, Card, CardShape, ClientError,
     ClientOptions, ErrorKind, Event, ExtendedCard, GetTask, ListTasks, Message, Operation, Outcome, Part,
-    Profile, Reply, Role, Router, SendMessage, ServeError, Server, Spoken, StatusUpdate, Turn, Updates,
-    agents::Echo, call_agent,
+    Profile, Reply, Role, Router, SendMessage, ServeError, Server, Spoken, StatusUpdate, Turn, Update,
+    Updates, agents::Echo, call_agent,
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -98,6 +98,39 @@ async fn an_agent_of_ones_own_answers_and_asks() {
     for said in [r#""name":"Shout!""#, r#""description":"Says it louder""#, r#""id":"shout""#] {
         assert!(card.contains(said), "{said} in {card}");
     }
+}
+
+#[tokio::test]
+async fn an_artifact_without_a_name_has_that_of_the_skill_that_was_asked_for() {
+    struct Clerk;
+    impl Agent for Clerk {
+        fn run(&self, _: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+            Box::pin(async move {
+                let unnamed =
+                    |text: &str| Artifact { name: None, ..Artifact::new("a", vec![Part::text(text)]) };
+                out.say([Update::Artifact { artifact: unnamed("one"), append: false, last: false }]).await;
+                out.say([Update::Artifact { artifact: unnamed("two"), append: true, last: true }]).await;
+                out.artifact(Artifact::new("receipt", vec![Part::text("paid")])).await;
+                Outcome::done()
+            })
+        }
+    }
+    let card = Card::new("clerk").skill("report", "Reports");
+    let app = App::serve(Server::builder().agent(card, Clerk).build().unwrap().router()).await;
+    let send = |skill: &str| {
+        format!(
+            r#"{{"id":1,"method":"tasks/send","params":{{{skill}"id":"t{}","message":{{"role":"user","parts":[{{"text":"x"}}]}}}}}}"#,
+            skill.len()
+        )
+    };
+    let (_, task) = app.ask("POST /", &send(r#""skill":"report","#)).await;
+    assert!(
+        task.contains(r#""artifacts":[{"name":"report-result","parts":[{"type":"text","text":"one"},"#),
+        "{task}"
+    );
+    assert!(task.contains(r#"{"name":"receipt""#), "{task}");
+    let (_, task) = app.ask("POST /", &send("")).await;
+    assert!(task.contains(r#""artifacts":[{"parts":"#), "{task}");
 }
 
 #[tokio::test]
@@ -197,11 +230,15 @@ async fn what_cannot_be_served_is_refused_with_its_reason() {
     assert!(matches!(outside, Err(ServeError::NotLoopback(_))));
 }
 
+/// Set where a test is the process of another.
+const BY_ITSELF: &str = "LIBRARY_SERVES_BY_ITSELF";
+
 /// One that serves by itself says where it is and what to try, before anybody has to ask.
 #[tokio::test]
 async fn a_server_by_itself_says_where_it_is() {
     let mut child = tokio::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "serves_by_itself", "--ignored", "--nocapture"])
+        .env(BY_ITSELF, "yes")
         .stdin(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped())
@@ -230,6 +267,9 @@ async fn a_server_by_itself_says_where_it_is() {
 #[tokio::test]
 #[ignore = "serves for ever; another test runs it in a process of its own"]
 async fn serves_by_itself() {
+    if std::env::var_os(BY_ITSELF).is_none() {
+        return;
+    }
     a2ad::logging::start();
     Server::builder().agent("shout", agent::Shout).serve(([127, 0, 0, 1], 0).into()).await.unwrap();
 }
