@@ -16,11 +16,13 @@ use crate::common::{
 /// One process, from start to death.
 fn life<T>(folder: &Path, setup: Setup, story: impl AsyncFnOnce(&mut House) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let told = runtime.block_on(async {
+    let (told, house) = runtime.block_on(async {
         let mut house = setup.open_at(folder);
-        story(&mut house).await
+        (story(&mut house).await, house)
     });
+    // First everything stops where it is: a house that is dropped before lets go of its work in good order.
     runtime.shutdown_timeout(Duration::from_secs(10));
+    drop(house);
     told
 }
 
