@@ -10,13 +10,18 @@ use rusqlite::{Connection, ErrorCode};
 
 /// Fewer free pages than this are not worth a sync.
 const FEW: i64 = 256;
-/// How many pages a slice has while nothing waits, and beside the writer's work.
-const QUIET: usize = 256;
-const BUSY: usize = 32;
-/// How often there is a slice beside the work.
+/// A slice while nothing waits.
+const QUIET: Slice = Slice { pages: 256, time: Duration::from_millis(5) };
+/// A slice beside the writer's work. The calls that meet one must be too few and too little late to be noticed.
+const BUSY: Slice = Slice { pages: 8, time: Duration::from_millis(1) };
+/// How often there is one.
 const PAUSE: Duration = Duration::from_millis(100);
-/// However many pages are left of a slice, it ends after this time: a call may be waiting.
-const PATIENCE: Duration = Duration::from_millis(5);
+
+/// How many pages are given back in one transaction, and how long that may take.
+struct Slice {
+    pages: usize,
+    time: Duration,
+}
 
 /// When free pages were last looked for.
 pub(super) struct FreePages {
@@ -31,7 +36,7 @@ impl FreePages {
     /// A slice for a writer that has nothing to do; says how many pages were given back.
     pub(super) fn while_quiet(&mut self, connection: &Connection) -> rusqlite::Result<usize> {
         self.looked = Instant::now();
-        give_back(connection, QUIET)
+        give_back(connection, &QUIET)
     }
 
     /// A small slice for a writer that has just committed, if it is time for one; says how many pages were given back.
@@ -40,11 +45,11 @@ impl FreePages {
             return Ok(0);
         }
         self.looked = Instant::now();
-        give_back(connection, BUSY)
+        give_back(connection, &BUSY)
     }
 }
 
-fn give_back(connection: &Connection, most: usize) -> rusqlite::Result<usize> {
+fn give_back(connection: &Connection, slice: &Slice) -> rusqlite::Result<usize> {
     let pages = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (free, all) = (pages("freelist_count")?, pages("page_count")?);
     if free * 4 <= all || free <= FEW {
@@ -55,18 +60,18 @@ fn give_back(connection: &Connection, most: usize) -> rusqlite::Result<usize> {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => return Ok(0),
         begun => begun?,
     };
-    let given = vacuum(connection, most)?;
+    let given = vacuum(connection, slice)?;
     connection.prepare_cached("COMMIT")?.execute([])?;
     Ok(given)
 }
 
 /// Each step of this statement gives one page back, so it has to be walked to its end.
-fn vacuum(connection: &Connection, most: usize) -> rusqlite::Result<usize> {
+fn vacuum(connection: &Connection, slice: &Slice) -> rusqlite::Result<usize> {
     let begun = Instant::now();
     let mut statement = connection.prepare_cached("PRAGMA incremental_vacuum")?;
     let mut steps = statement.query([])?;
     let mut given = 0;
-    while given < most && begun.elapsed() < PATIENCE && steps.next()?.is_some() {
+    while given < slice.pages && begun.elapsed() < slice.time && steps.next()?.is_some() {
         given += 1;
     }
     Ok(given)
