@@ -74,7 +74,7 @@ impl Server {
         }
     }
 
-    /// Stops in good order: nothing new is taken up, streams end, runs may finish for a while. What is left is taken
+    /// Stops in good order: nothing new is taken up, runs may finish for a while, then streams end. What is left is taken
     /// up when the store is opened again.
     pub async fn drain(&self, grace: Duration) {
         self.ready.leave();
