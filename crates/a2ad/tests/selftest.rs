@@ -92,12 +92,12 @@ async fn another_default_of_keeping_is_found() {
 /// Somebody else has the port of the sample: everything but the port is checked, and the line says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_that_is_taken_is_told() {
-    // Whoever has it by now serves the purpose as well.
-    let _taken = tokio::net::TcpListener::bind("127.0.0.1:10000").await;
+    // Where another test has it at the moment, that one may be gone again when ours is asked for.
+    let held = tokio::net::TcpListener::bind("127.0.0.1:10000").await;
     let report = examined(Options { only: vec!["S1-80".into()], ..Options::default() }).await;
     assert_eq!(report.passed(), ["S1-80"], "{}", report.failures());
     let taken = "is taken by somebody else; checked at 127.0.0.1:";
-    assert!(_taken.is_err() || report.lines().contains(taken), "{}", report.lines());
+    assert!(held.is_err() || report.lines().contains(taken), "{}", report.lines());
 }
 
 /// What somebody else's agent does not offer is no fault of its server.
