@@ -1,8 +1,8 @@
 //! Gives pages that forgotten tasks have left free back to the file system, a little at a time.
 //!
-//! Only where a quarter of the file is free: less than that is soon used again. While the writer has nothing else to
-//! do, slice follows slice; beside its work there are small ones now and then, so that a store that is never
-//! quiet shrinks too. Each slice is a transaction of the writer's own, and its errors are the writer's.
+//! Only where a quarter of the file is free: less than that is soon used again. While there are no calls, slice follows
+//! slice; beside them there are small ones now and then, so that a store that is never quiet shrinks too. Each
+//! slice is a transaction of the writer's own, and its errors are the writer's.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,9 @@ use rusqlite::{Connection, ErrorCode};
 
 /// Fewer free pages than this are not worth a sync.
 const FEW: i64 = 256;
-/// A slice while nothing waits.
+/// How long there must have been no call for large slices.
+const QUIET_AFTER: Duration = Duration::from_secs(1);
+/// A slice while there are no calls.
 const QUIET: Slice = Slice { pages: 256, time: Duration::from_millis(5) };
 /// A slice beside the writer's work. The calls that meet one must be too few and too little late to be noticed.
 const BUSY: Slice = Slice { pages: 8, time: Duration::from_millis(1) };
@@ -23,29 +25,44 @@ struct Slice {
     time: Duration,
 }
 
-/// When free pages were last looked for.
+/// When free pages were last looked for, and when there was a call.
 pub(super) struct FreePages {
     looked: Instant,
+    called: Instant,
+    /// The last slice left more to do.
+    more: bool,
 }
 
 impl FreePages {
     pub(super) fn new() -> Self {
-        Self { looked: Instant::now() }
+        let now = Instant::now();
+        Self { looked: now, called: now, more: false }
     }
 
-    /// A slice for a writer that has nothing to do; says how many pages were given back.
-    pub(super) fn while_quiet(&mut self, connection: &Connection) -> rusqlite::Result<usize> {
-        self.looked = Instant::now();
-        give_back(connection, &QUIET)
+    /// Something was written because somebody called.
+    pub(super) fn called(&mut self) {
+        self.called = Instant::now();
     }
 
-    /// A small slice for a writer that has just committed, if it is time for one; says how many pages were given back.
-    pub(super) fn beside_work(&mut self, connection: &Connection) -> rusqlite::Result<usize> {
-        if self.looked.elapsed() < PAUSE {
+    /// Whether the next slice should follow soon.
+    pub(super) fn hurry(&self) -> bool {
+        self.more && self.is_quiet()
+    }
+
+    /// A slice, if it is time for one; says how many pages were given back.
+    pub(super) fn give_back(&mut self, connection: &Connection) -> rusqlite::Result<usize> {
+        let quiet = self.is_quiet();
+        if !quiet && self.looked.elapsed() < PAUSE {
             return Ok(0);
         }
         self.looked = Instant::now();
-        give_back(connection, &BUSY)
+        let given = give_back(connection, if quiet { &QUIET } else { &BUSY })?;
+        self.more = given > 0;
+        Ok(given)
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.called.elapsed() >= QUIET_AFTER
     }
 }
 

@@ -76,7 +76,7 @@ impl Writer {
         let folded = jobs.clone();
         let docs = Docs::start(folding.0, folding.1, move |doc| drop(folded.send(Job::Doc(doc))));
         let free_pages = FreePages::new();
-        let desk = Desk { connection, books, feed, checkpointer, docs, free_pages, untidy: false };
+        let desk = Desk { connection, books, feed, checkpointer, docs, free_pages };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let work = move || {
             // A bug in here must stop the server as a failed disk does, not leave it waiting for ever.
@@ -158,8 +158,6 @@ struct Desk {
     checkpointer: Checkpointer,
     docs: Docs,
     free_pages: FreePages,
-    /// There was more to tidy up than was done.
-    untidy: bool,
 }
 
 fn work(mut desk: Desk, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Option<String>>) {
@@ -171,8 +169,7 @@ fn work(mut desk: Desk, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Opti
                 batch.push(first);
                 batch.extend(queue.try_iter().take(BATCH - 1));
                 closing = batch.iter().any(|job| matches!(job, Job::Close));
-                desk.write(&mut batch)
-                    .and_then(|()| if closing { desk.close() } else { desk.tidy_a_little() })
+                desk.write(&mut batch).and_then(|()| if closing { desk.close() } else { desk.tidy_up() })
             }
             Err(mpsc::RecvTimeoutError::Timeout) if desk.books.counts.tallies.unfinished() => {
                 desk.write(&mut batch)
@@ -265,6 +262,9 @@ impl Desk {
             dawdle();
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        if !applied.is_empty() {
+            self.free_pages.called();
+        }
         self.tell(applied);
         news.tell();
         for task in self.books.grown.drain(..) {
@@ -275,32 +275,19 @@ impl Desk {
 
     /// How long there must be nothing to do before something else is done.
     fn patience(&self) -> Duration {
-        match (self.books.counts.tallies.unfinished(), self.untidy) {
+        match (self.books.counts.tallies.unfinished(), self.free_pages.hurry()) {
             (true, _) => Duration::ZERO,
             (false, true) => REST,
             (false, false) => IDLE,
         }
     }
 
-    /// Tidies up while nothing waits.
+    /// Gives free pages back, a little at a time. They are written to the log first, as everything is.
     fn tidy_up(&mut self) -> rusqlite::Result<()> {
-        let given = self.free_pages.while_quiet(&self.connection)?;
-        self.untidy = given > 0;
-        self.gave_back(given)
-    }
-
-    /// Tidies up between two commits.
-    fn tidy_a_little(&mut self) -> rusqlite::Result<()> {
-        let given = self.free_pages.beside_work(&self.connection)?;
-        self.gave_back(given)
-    }
-
-    /// Pages that are given back are written to the log first, as everything is.
-    fn gave_back(&mut self, pages: usize) -> rusqlite::Result<()> {
-        if pages == 0 {
-            return Ok(());
+        match self.free_pages.give_back(&self.connection)? {
+            0 => Ok(()),
+            pages => self.checkpointer.committed(pages * GIVEN_BACK_BYTES, &self.connection),
         }
-        self.checkpointer.committed(pages * GIVEN_BACK_BYTES, &self.connection)
     }
 
     /// Notes that nothing was cut short, and leaves no log for the next process to read first.

@@ -11,7 +11,7 @@ use protocol::TaskState;
 
 use super::{
     bench::{Bench as _, Sqlite},
-    samples::{accepted, asked, at, ended, lookup, number, scope, tag, told},
+    samples::{accepted, asked, at, ended, lookup, scope, tag, told},
 };
 
 const PAGE: u64 = 8_192;
@@ -46,7 +46,7 @@ async fn shrinks_to(bench: &Sqlite, most: u64, busy: Option<&dyn Store>) {
         while fs::metadata(bench.path()).unwrap().len() > most {
             tokio::time::sleep(Duration::from_millis(10)).await;
             if let Some(store) = busy {
-                number(store).await;
+                accepted(store, |_| {}).await;
             }
         }
     };
