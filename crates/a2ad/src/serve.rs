@@ -133,6 +133,10 @@ pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Resu
     let told_again = tokio::select! {
         _ = in_good_order => false,
         () = signals.next() => true,
+        failure = server.failed() => {
+            logging::flush();
+            return Err(failure);
+        }
     };
     if told_again {
         tracing::warn!("stopping at once: what is not finished is taken up at the next start");

@@ -39,12 +39,9 @@ fn is_jsonrpc(interface: &AgentInterface) -> bool {
 
 /// The generation of a version; patch numbers take no part.
 fn generation(version: &str) -> Option<Dialect> {
-    let mut numbers = version.trim().split('.');
-    match (numbers.next(), numbers.next()) {
-        (Some("1"), None | Some("0")) => Some(Dialect::V1),
-        (Some("0"), Some("2" | "3")) => Some(Dialect::V03),
-        (Some("0"), Some("0" | "1")) | (Some("draft"), None) => Some(Dialect::Draft),
-        _ => None,
+    match version.trim() {
+        "draft" => Some(Dialect::Draft),
+        version => Dialect::of_version(version),
     }
 }
 

@@ -1,11 +1,11 @@
 //! The client: an agent's address, and the two ways to call it.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use protocol::{
     Dialect, ErrorKind, Operation, OperationKind, Reply, SendMessage, TaskId,
-    dialect::{draft, v1, v03},
+    dialect::v1,
     json::read::{Node, Read},
 };
 use reqwest::{Response, Url};
@@ -23,8 +23,9 @@ pub struct Client {
     endpoint: Url,
     /// The number of the dialect that is spoken.
     dialect: AtomicU8,
-    /// What is spoken instead when the agent turns out not to know the first call's method.
+    /// What may be spoken instead, until the agent has shown that it knows the methods of one.
     other: Option<Dialect>,
+    sure: AtomicBool,
     /// The tenant the agent's card asks for; goes into every request that names none.
     tenant: Option<String>,
     options: Options,
@@ -66,6 +67,7 @@ impl Client {
             endpoint,
             dialect: AtomicU8::new(dialect.number()),
             other: None,
+            sure: AtomicBool::new(false),
             tenant: None,
             options,
             next_id: AtomicU32::new(1),
@@ -104,10 +106,7 @@ impl Client {
         if streams(kind) {
             return Err(misuse(kind, "it is answered by a stream"));
         }
-        match self.call_once(&operation).await {
-            Err(error) if self.speaks_the_other(&error) => self.call_once(&operation).await,
-            answered => answered,
-        }
+        self.in_either(async || self.call_once(&operation).await).await
     }
 
     /// Calls an operation that is answered by a stream.
@@ -132,10 +131,7 @@ impl Client {
         if !streams(kind) {
             return Err(misuse(kind, "it is answered once, not by a stream"));
         }
-        match self.open_stream_once(&operation, after).await {
-            Err(error) if self.speaks_the_other(&error) => self.open_stream_once(&operation, after).await,
-            answered => answered,
-        }
+        self.in_either(async || self.open_stream_once(&operation, after).await).await
     }
 
     async fn call_once(&self, operation: &Operation) -> Result<Reply, Error> {
@@ -158,23 +154,34 @@ impl Client {
         self.read_answer(response, |node| Err(node.expected("a stream, not one answer"))).await
     }
 
-    /// Whether the agent does not know our methods and may know those of another generation, which are spoken from
-    /// now on. Nothing has been done by a method that does not exist, so the call can be made again.
-    fn speaks_the_other(&self, error: &Error) -> bool {
-        let unknown = matches!(error, Error::Protocol(error) if error.kind == ErrorKind::MethodNotFound);
-        match self.other.filter(|other| unknown && *other != self.dialect()) {
-            Some(other) => {
-                self.dialect.store(other.number(), Ordering::Relaxed);
-                true
-            }
-            None => false,
+    /// Makes a call, and makes it again in the other dialect where the agent does not know its method and has not shown
+    /// yet which dialect it knows. Nothing has been done by a method that does not exist. A method that is unknown in both
+    /// says nothing about the dialect: not every agent streams.
+    async fn in_either<T>(&self, call: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
+        let answered = call().await;
+        let first = self.dialect();
+        let Some(other) = self.other.filter(|other| !self.sure.load(Ordering::Relaxed) && *other != first)
+        else {
+            return answered;
+        };
+        if !is_unknown(&answered) {
+            self.sure.fetch_or(is_known(&answered), Ordering::Relaxed);
+            return answered;
         }
+        self.dialect.store(other.number(), Ordering::Relaxed);
+        let again = call().await;
+        if is_known(&again) {
+            self.sure.store(true, Ordering::Relaxed);
+            return again;
+        }
+        self.dialect.store(first.number(), Ordering::Relaxed);
+        answered
     }
 
     async fn post(&self, operation: &Operation, after: Option<u64>) -> Result<Response, Error> {
         let (kind, dialect) = (operation.kind(), self.dialect());
         let method = dialect.method(kind).ok_or_else(|| Error::NoMethod {
-            version: version(dialect),
+            version: dialect.version(),
             method: v1::operation::method(kind),
         })?;
         let operation = self.completed(operation.clone());
@@ -199,7 +206,7 @@ impl Client {
     fn headers(&self, dialect: Dialect, kind: OperationKind, after: Option<u64>) -> HeaderMap {
         let accept = if streams(kind) { "text/event-stream" } else { "application/json" };
         let mut headers = self.options.headers.clone();
-        headers.insert("a2a-version", HeaderValue::from_static(version(dialect)));
+        headers.insert("a2a-version", HeaderValue::from_static(dialect.version()));
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
         if let Some(after) = after {
@@ -224,13 +231,14 @@ impl Client {
     }
 }
 
-/// The version a dialect has in headers.
-fn version(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Draft => draft::VERSION,
-        Dialect::V03 | Dialect::V03Proto => v03::VERSION,
-        Dialect::V1 => v1::VERSION,
-    }
+/// Whether the agent does not know the method.
+fn is_unknown<T>(answered: &Result<T, Error>) -> bool {
+    matches!(answered, Err(Error::Protocol(error)) if error.kind == ErrorKind::MethodNotFound)
+}
+
+/// Whether the agent knows the method, whatever became of the call.
+fn is_known<T>(answered: &Result<T, Error>) -> bool {
+    matches!(answered, Ok(_) | Err(Error::Protocol(_))) && !is_unknown(answered)
 }
 
 /// Codes for a missing or wrong credential differ between houses; the status says it plainly.

@@ -107,6 +107,27 @@ async fn a_card_without_marks_is_tried_in_both_old_generations() {
 }
 
 #[tokio::test]
+async fn a_method_that_is_unknown_in_both_says_nothing_about_the_generation() {
+    let agent = Agent::start(|url| {
+        let unmarked = json(&format!(r#"{{"name":"a","url":"{url}/"}}"#));
+        let unknown = || json(UNKNOWN_METHOD);
+        vec![unmarked, unknown(), unknown(), json(&result(OLD_TASK)), unknown()]
+    });
+    let client = Client::discover(&agent.url("")).await.unwrap();
+    // It does not stream, in whichever generation.
+    refused(client.stream(Operation::SendStreamingMessage(send())).await);
+    client.call(Operation::SendMessage(send())).await.unwrap();
+    // Now it has shown what it speaks.
+    refused(client.stream(Operation::SendStreamingMessage(send())).await);
+    let methods = ["message/stream", "tasks/sendSubscribe", "message/send", "message/stream"];
+    let requests = agent.requests();
+    assert_eq!(requests.len(), 1 + methods.len());
+    for (request, method) in requests[1..].iter().zip(methods) {
+        assert!(request.body.contains(&format!(r#""method":"{method}""#)), "{}", request.body);
+    }
+}
+
+#[tokio::test]
 async fn an_endpoint_without_a_card_is_called_in_what_the_caller_says() {
     for (dialect, method) in [(Dialect::V1, "GetTask"), (Dialect::V03, "tasks/get")] {
         let body = if dialect == Dialect::V1 { TASK } else { OLD_TASK };
