@@ -106,7 +106,10 @@ impl Client {
         if streams(kind) {
             return Err(misuse(kind, "it is answered by a stream"));
         }
-        self.in_either(async || self.call_once(&operation).await).await
+        let answered = self.call_once(&operation).await;
+        let Some(first) = self.speaks_the_other_after(&answered) else { return answered };
+        let again = self.call_once(&operation).await;
+        if self.goes_on_after(&again, first) { again } else { answered }
     }
 
     /// Calls an operation that is answered by a stream.
@@ -131,7 +134,10 @@ impl Client {
         if !streams(kind) {
             return Err(misuse(kind, "it is answered once, not by a stream"));
         }
-        self.in_either(async || self.open_stream_once(&operation, after).await).await
+        let answered = self.open_stream_once(&operation, after).await;
+        let Some(first) = self.speaks_the_other_after(&answered) else { return answered };
+        let again = self.open_stream_once(&operation, after).await;
+        if self.goes_on_after(&again, first) { again } else { answered }
     }
 
     async fn call_once(&self, operation: &Operation) -> Result<Reply, Error> {
@@ -154,28 +160,29 @@ impl Client {
         self.read_answer(response, |node| Err(node.expected("a stream, not one answer"))).await
     }
 
-    /// Makes a call, and makes it again in the other dialect where the agent does not know its method and has not shown
-    /// yet which dialect it knows. Nothing has been done by a method that does not exist. A method that is unknown in both
-    /// says nothing about the dialect: not every agent streams.
-    async fn in_either<T>(&self, call: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
-        let answered = call().await;
+    /// Turns to the other dialect where the agent does not know a method and has not shown yet which dialect it knows;
+    /// gives the one it was called in. Nothing has been done by a method that does not exist, so the call can be made again.
+    fn speaks_the_other_after<T>(&self, answered: &Result<T, Error>) -> Option<Dialect> {
         let first = self.dialect();
-        let Some(other) = self.other.filter(|other| !self.sure.load(Ordering::Relaxed) && *other != first)
-        else {
-            return answered;
-        };
-        if !is_unknown(&answered) {
-            self.sure.fetch_or(is_known(&answered), Ordering::Relaxed);
-            return answered;
+        if !is_unknown(answered) {
+            self.sure.fetch_or(is_known(answered), Ordering::Relaxed);
+            return None;
         }
+        let other = self.other.filter(|other| !self.sure.load(Ordering::Relaxed) && *other != first)?;
         self.dialect.store(other.number(), Ordering::Relaxed);
-        let again = call().await;
-        if is_known(&again) {
+        Some(first)
+    }
+
+    /// Whether the other dialect is the agent's. A method that is unknown in both says nothing about that, because not
+    /// every agent streams: then the first one is spoken again.
+    fn goes_on_after<T>(&self, again: &Result<T, Error>, first: Dialect) -> bool {
+        let known = is_known(again);
+        if known {
             self.sure.store(true, Ordering::Relaxed);
-            return again;
+        } else {
+            self.dialect.store(first.number(), Ordering::Relaxed);
         }
-        self.dialect.store(first.number(), Ordering::Relaxed);
-        answered
+        known
     }
 
     async fn post(&self, operation: &Operation, after: Option<u64>) -> Result<Response, Error> {
