@@ -49,8 +49,8 @@ pub use cli::run as main;
 // What an agent is made of.
 pub use bytes::Bytes;
 pub use engine::{
-    Agent, Conversation, Dedupe, Error as EngineError, Limits, OnCrash, Outcome, Retention, Scope, ScopeParts,
-    Traits, Turn, Update, Updates,
+    Agent, Conversation, Dedupe, Error as EngineError, Limits, OnCrash, Outcome, Retention, Scope,
+    ScopeParts, Traits, Turn, Update, Updates,
 };
 pub use futures_util::future::BoxFuture;
 pub use protocol::{
