@@ -58,6 +58,26 @@ async fn a_walk_shows_every_task_once_newest_status_first() {
 }
 
 #[tokio::test]
+async fn a_page_of_large_tasks_is_a_short_one() {
+    let house = Setup::overlapping().open();
+    let text = "x".repeat(6 << 20);
+    for _ in 0..4 {
+        house.stage.prepare_turn([], done());
+        house.send(say(&text)).await.unwrap();
+    }
+    let mut req = ListTasks { page_size: Some(50), ..ListTasks::default() };
+    let mut shown = Vec::new();
+    loop {
+        let page = house.list(req.clone()).await.unwrap();
+        assert_eq!(page.total_size, 4);
+        shown.push(page.tasks.len());
+        let Some(token) = page.next_page_token else { break };
+        req.page_token = Some(token);
+    }
+    assert_eq!(shown, [2, 2]);
+}
+
+#[tokio::test]
 async fn tasks_of_one_moment_are_shown_newest_first() {
     let clock = start();
     let house = Setup::overlapping().clock(&clock).open();

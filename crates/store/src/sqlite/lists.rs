@@ -59,11 +59,20 @@ pub(super) fn list(
         }
     }
     rows.sort_by_key(|row| Reverse((row.status_at, row.no)));
-    let more = rows.len() > query.size;
-    rows.truncate(query.size);
+    let mut bytes = 0;
+    let fit = rows.iter().take(query.size).take_while(|row| {
+        bytes += row.size;
+        bytes <= PAGE_BYTES
+    });
+    let shown = fit.count().max(1);
+    let more = rows.len() > shown;
+    rows.truncate(shown);
     let tasks = rows.into_iter().map(|row| rows::with_log(tx, row)).collect::<Result<Vec<_>, _>>()?;
     Ok(ListPage { tasks, total: total.unsigned_abs(), more })
 }
+
+/// About how many bytes of tasks a page has: it is cut where they become more, but shows one at least.
+const PAGE_BYTES: u64 = 16 << 20;
 
 fn since(query: &ListQuery) -> i64 {
     query.since.map_or(i64::MIN, Timestamp::as_millis)

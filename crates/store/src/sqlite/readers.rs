@@ -71,6 +71,10 @@ impl Readers {
     ) -> Read<T> {
         let (told, answer) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
+            // Whoever has left must not make others wait.
+            if told.is_closed() {
+                return;
+            }
             let result = connection.transaction().map_err(Failure::from).and_then(|tx| read(&tx));
             let _ = told.send(result.map_err(StoreError::from));
         });
