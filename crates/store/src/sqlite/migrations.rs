@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 /// Every step, oldest first; a store of version k has seen the first k.
 const STEPS: [&str; 2] =
-    [include_str!("migrations/0001_tasks.sql"), include_str!("migrations/0002_tallies.sql")];
+    [include_str!("migrations/0001_tasks.sql"), include_str!("migrations/0002_lists.sql")];
 
 /// Why a store cannot be brought up to date.
 pub(super) enum Failure {

@@ -126,10 +126,12 @@ pub(super) fn turn_key_in_context(
 ) -> Read<Option<KeyUsed>> {
     let Some(ContextRow { first, .. }) = context(tx, ids, scope, lookup)? else { return Ok(None) };
     let mut tasks = tx.prepare_cached(
-        "SELECT n FROM tasks WHERE scope = ?1 AND context = ?2 AND context <> n
-         UNION ALL SELECT n FROM tasks WHERE n = ?2 AND scope = ?1",
+        "SELECT n FROM turn_keys INDEXED BY turn_keys_by_key JOIN tasks USING (n)
+         WHERE turn_keys.key = ?3 AND scope = ?1 AND context = ?2
+         UNION SELECT n FROM tasks INDEXED BY tasks_named_key
+         WHERE key IS NOT NULL AND client_id IS NOT NULL AND key = ?3 AND scope = ?1 AND context = ?2",
     )?;
-    let tasks = tasks.query_map(params![scope, first.0], |row| row.get(0).map(TaskNo))?;
+    let tasks = tasks.query_map(params![scope, first.0, key.key], |row| row.get(0).map(TaskNo))?;
     for task in tasks {
         if let Some(used) = turn_key(tx, task?, key)? {
             return Ok(Some(used));
@@ -294,7 +296,8 @@ pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> Read<Due> {
     due.next = next.map(Timestamp::from_millis);
     due.suspect = tx
         .prepare_cached(
-            "SELECT n FROM tasks WHERE next_run_at IS NOT NULL AND next_run_at <= ?1 AND deaths >= 2
+            "SELECT n FROM tasks INDEXED BY tasks_suspects
+             WHERE next_run_at IS NOT NULL AND deaths >= 2 AND next_run_at <= ?1
              ORDER BY next_run_at, n LIMIT 1",
         )?
         .query_row(params![now.as_millis()], |row| row.get(0).map(TaskNo))

@@ -65,6 +65,7 @@ fn what_is_not_a_store_is_refused() {
 /// What the second migration brought, taken back.
 const FIRST_SCHEMA: &str = "
     DROP TABLE tallied; DROP TABLE tallies; DROP INDEX tasks_context; DROP INDEX tasks_purged;
+    DROP INDEX tasks_suspects; DROP INDEX turn_keys_by_key; DROP INDEX tasks_named_key;
     CREATE INDEX tasks_context ON tasks (scope, context, n) WHERE context <> n;
     CREATE INDEX tasks_purged ON tasks (terminal_at) WHERE visible = 3;
     ALTER TABLE tasks DROP COLUMN purged_at; PRAGMA user_version = 1";
