@@ -106,10 +106,11 @@ impl Client {
         if streams(kind) {
             return Err(misuse(kind, "it is answered by a stream"));
         }
-        let answered = self.call_once(&operation).await;
-        let Some(first) = self.speaks_the_other_after(&answered) else { return answered };
-        let again = self.call_once(&operation).await;
-        if self.goes_on_after(&again, first) { again } else { answered }
+        let first = self.dialect();
+        let answered = self.call_in(first, &operation).await;
+        let Some(other) = self.other_after(&answered, first, kind) else { return answered };
+        let again = self.call_in(other, &operation).await;
+        if self.goes_on_after(&again, other, kind) { again } else { answered }
     }
 
     /// Calls an operation that is answered by a stream.
@@ -124,9 +125,7 @@ impl Client {
 
     /// Gives the message's task a name where that is the client's part.
     pub(crate) fn name_task(&self, req: &mut SendMessage) {
-        if self.dialect().clients_name_tasks() && req.message.task_id.is_none() {
-            req.message.task_id = Some(TaskId::from(uuid::Uuid::new_v4().to_string()));
-        }
+        name_task(self.dialect(), req);
     }
 
     async fn open_stream(&self, operation: Operation, after: Option<u64>) -> Result<EventStream, Error> {
@@ -134,64 +133,80 @@ impl Client {
         if !streams(kind) {
             return Err(misuse(kind, "it is answered once, not by a stream"));
         }
-        let answered = self.open_stream_once(&operation, after).await;
-        let Some(first) = self.speaks_the_other_after(&answered) else { return answered };
-        let again = self.open_stream_once(&operation, after).await;
-        if self.goes_on_after(&again, first) { again } else { answered }
+        let first = self.dialect();
+        let answered = self.open_stream_in(first, &operation, after).await;
+        let Some(other) = self.other_after(&answered, first, kind) else { return answered };
+        let again = self.open_stream_in(other, &operation, after).await;
+        if self.goes_on_after(&again, other, kind) { again } else { answered }
     }
 
-    async fn call_once(&self, operation: &Operation) -> Result<Reply, Error> {
-        let (kind, dialect) = (operation.kind(), self.dialect());
-        let response = self.post(operation, None).await?;
-        let reply = self.read_answer(response, |node| dialect.decode_reply(kind, node)).await?;
+    async fn call_in(&self, dialect: Dialect, operation: &Operation) -> Result<Reply, Error> {
+        let kind = operation.kind();
+        let response = self.post(dialect, operation, None).await?;
+        let reply = self.read_answer(dialect, response, |node| dialect.decode_reply(kind, node)).await?;
         Ok(history::of_reply(reply, history::asked(operation)))
     }
 
-    async fn open_stream_once(
+    async fn open_stream_in(
         &self,
+        dialect: Dialect,
         operation: &Operation,
         after: Option<u64>,
     ) -> Result<EventStream, Error> {
-        let response = self.post(operation, after).await?;
+        let response = self.post(dialect, operation, after).await?;
         if response.status().is_success() && is_event_stream(&response) {
-            let (dialect, asked) = (self.dialect(), history::asked(operation));
+            let asked = history::asked(operation);
             return Ok(EventStream::new(response, dialect, self.options.max_event_bytes, asked));
         }
-        self.read_answer(response, |node| Err(node.expected("a stream, not one answer"))).await
+        self.read_answer(dialect, response, |node| Err(node.expected("a stream, not one answer"))).await
     }
 
-    /// Turns to the other dialect where the agent does not know a method and has not shown yet which dialect it knows;
-    /// gives the one it was called in. Nothing has been done by a method that does not exist, so the call can be made again.
-    fn speaks_the_other_after<T>(&self, answered: &Result<T, Error>) -> Option<Dialect> {
-        let first = self.dialect();
+    /// The dialect to make a call in once more: where the agent does not know the method, and has not shown yet which
+    /// dialect it knows or has shown it to another call meanwhile. Nothing has been done by a method that does not exist.
+    fn other_after<T>(
+        &self,
+        answered: &Result<T, Error>,
+        spoken: Dialect,
+        kind: OperationKind,
+    ) -> Option<Dialect> {
         if !is_unknown(answered) {
-            self.sure.fetch_or(is_known(answered), Ordering::Relaxed);
+            self.learn(answered, spoken, kind);
             return None;
         }
-        let other = self.other.filter(|other| !self.sure.load(Ordering::Relaxed) && *other != first)?;
-        self.dialect.store(other.number(), Ordering::Relaxed);
-        Some(first)
+        let now = self.dialect();
+        let untried = self.other.filter(|_| !self.sure.load(Ordering::Relaxed));
+        Some(now).filter(|now| *now != spoken).or(untried).filter(|other| *other != spoken)
     }
 
-    /// Whether the other dialect is the agent's. A method that is unknown in both says nothing about that, because not
-    /// every agent streams: then the first one is spoken again.
-    fn goes_on_after<T>(&self, again: &Result<T, Error>, first: Dialect) -> bool {
-        let known = is_known(again);
-        if known {
+    /// Whether the answer in the other dialect counts. A method that is unknown there too says nothing about the dialect:
+    /// not every agent streams.
+    fn goes_on_after<T>(&self, again: &Result<T, Error>, spoken: Dialect, kind: OperationKind) -> bool {
+        self.learn(again, spoken, kind);
+        !is_unknown(again) && !matches!(again, Err(Error::NoMethod { .. }))
+    }
+
+    /// Remembers the dialect of a method that the agent knows, if only that dialect has it under this name.
+    fn learn<T>(&self, answered: &Result<T, Error>, spoken: Dialect, kind: OperationKind) {
+        let Some(other) = self.other.filter(|_| is_known(answered)) else { return };
+        let rival = if spoken == other { self.dialect() } else { other };
+        if spoken == rival || spoken.method(kind) != rival.method(kind) {
+            self.dialect.store(spoken.number(), Ordering::Relaxed);
             self.sure.store(true, Ordering::Relaxed);
-        } else {
-            self.dialect.store(first.number(), Ordering::Relaxed);
         }
-        known
     }
 
-    async fn post(&self, operation: &Operation, after: Option<u64>) -> Result<Response, Error> {
-        let (kind, dialect) = (operation.kind(), self.dialect());
+    async fn post(
+        &self,
+        dialect: Dialect,
+        operation: &Operation,
+        after: Option<u64>,
+    ) -> Result<Response, Error> {
+        let kind = operation.kind();
         let method = dialect.method(kind).ok_or_else(|| Error::NoMethod {
             version: dialect.version(),
             method: v1::operation::method(kind),
         })?;
-        let operation = self.completed(operation.clone());
+        let operation = self.completed(dialect, operation.clone());
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = envelope::encode(id, dialect, method, &operation);
         let headers = self.headers(dialect, kind, after);
@@ -199,13 +214,13 @@ impl Client {
     }
 
     /// The operation with what every call of this client says.
-    fn completed(&self, mut operation: Operation) -> Operation {
+    fn completed(&self, dialect: Dialect, mut operation: Operation) -> Operation {
         let tenant = tenant_of(&mut operation);
         if tenant.is_none() {
             tenant.clone_from(&self.tenant);
         }
         if let Operation::SendMessage(req) | Operation::SendStreamingMessage(req) = &mut operation {
-            self.name_task(req);
+            name_task(dialect, req);
         }
         operation
     }
@@ -225,12 +240,13 @@ impl Client {
     /// Reads one answer. Layers in front of an agent refuse with a status and may know nothing of JSON-RPC.
     async fn read_answer<T>(
         &self,
+        dialect: Dialect,
         response: Response,
         read: impl FnOnce(Node<'_, '_>) -> Read<T>,
     ) -> Result<T, Error> {
         let status = response.status();
         let body = read_body(response, self.options.max_answer_bytes).await?;
-        match envelope::decode(&body, self.dialect(), read) {
+        match envelope::decode(&body, dialect, read) {
             Err(Error::Malformed(_)) if !status.is_success() => Err(Error::Status(status)),
             Err(Error::Protocol(error)) => Err(Error::Protocol(by_status(status, error))),
             answered => answered,
@@ -243,9 +259,26 @@ fn is_unknown<T>(answered: &Result<T, Error>) -> bool {
     matches!(answered, Err(Error::Protocol(error)) if error.kind == ErrorKind::MethodNotFound)
 }
 
-/// Whether the agent knows the method, whatever became of the call.
+/// Whether the agent knows the method, whatever became of the call. What is refused in front of it says nothing.
 fn is_known<T>(answered: &Result<T, Error>) -> bool {
-    matches!(answered, Ok(_) | Err(Error::Protocol(_))) && !is_unknown(answered)
+    match answered {
+        Ok(_) => true,
+        Err(Error::Protocol(error)) => !matches!(
+            error.kind,
+            ErrorKind::MethodNotFound
+                | ErrorKind::Unauthenticated
+                | ErrorKind::PermissionDenied
+                | ErrorKind::RateLimited
+                | ErrorKind::Unavailable
+        ),
+        Err(_) => false,
+    }
+}
+
+fn name_task(dialect: Dialect, req: &mut SendMessage) {
+    if dialect.clients_name_tasks() && req.message.task_id.is_none() {
+        req.message.task_id = Some(TaskId::from(uuid::Uuid::new_v4().to_string()));
+    }
 }
 
 /// Codes for a missing or wrong credential differ between houses; the status says it plainly.

@@ -56,14 +56,15 @@ const REST_BESIDE_AGENTS: [&str; 5] = ["message:send", "message:stream", "tasks"
 const CARDS: [(&str, CardName); 2] =
     [(".well-known/agent-card.json", CardName::AgentCard), (".well-known/agent.json", CardName::Agent)];
 
-/// Where clients of 0.2.1 to 0.2.6 look for the extended card: beside the endpoint, or below it.
+/// Where clients of 0.2.1 to 0.2.6 look for the extended card: beside the endpoint, or below it. Beside `/a2a/{agent}` is a
+/// path that all agents share, and none of them is told there.
 const EXTENDED_CARD: &str = "agent/authenticatedExtendedCard";
 
 /// Whether `/a2a/{name}` means something else than an agent of that name.
 pub fn is_own_path(name: &str) -> bool {
     RPC.iter().any(|(path, _)| path.strip_prefix("/a2a/") == Some(name))
         || rest::find(&format!("/a2a/{name}")).is_some()
-        || rest::TAKEN.contains(&name)
+        || rest::is_taken(name)
         // Clients take these for steps in a path.
         || matches!(name, "." | "..")
 }
@@ -97,7 +98,6 @@ pub(crate) fn table(doors: Arc<Doors>) -> Router {
     };
     router = router
         .route(&format!("/{EXTENDED_CARD}"), get(default))
-        .route(&format!("/a2a/{EXTENDED_CARD}"), get(default))
         .route(&format!("/a2a/{{agent}}/{EXTENDED_CARD}"), get(own));
     for name in REST_BESIDE_AGENTS {
         router = router.route(&format!("/a2a/{name}"), any(all_the_rest));
@@ -133,8 +133,8 @@ fn agent_name(path: AgentPath) -> String {
 fn show_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Response {
     find_card(doors, agent, name, req).unwrap_or_else(|error| {
         // No call: the status says what is wrong.
-        let mut response = refuse(doors, req.headers(), req.uri(), Dialect::Draft, &error);
-        *response.status_mut() = StatusCode::from_u16(error.kind.row().http).unwrap_or(StatusCode::NOT_FOUND);
+        let status = StatusCode::from_u16(error.kind.row().http).unwrap_or(StatusCode::NOT_FOUND);
+        let mut response = refuse(doors, req.headers(), req.uri(), Dialect::Draft, status, &error);
         response.headers_mut().insert(header::VARY, card::VARY);
         response
     })
@@ -246,9 +246,7 @@ async fn ready_now(State(doors): State<Arc<Doors>>) -> Response {
 async fn wrong_method(State(doors): State<Arc<Doors>>, method: Method, req: Request) -> Response {
     let text = format!("{method} is not served at this path; calls are POST, everything else is GET");
     let error = Error::new(ErrorKind::MethodNotFound, text);
-    let mut response = refuse(&doors, req.headers(), req.uri(), Dialect::V1, &error);
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response
+    refuse(&doors, req.headers(), req.uri(), Dialect::V1, StatusCode::METHOD_NOT_ALLOWED, &error)
 }
 
 /// What has no line in the table: the paths of HTTP+JSON, which are taken apart by hand, and everything else.
@@ -270,14 +268,19 @@ fn nothing_here(doors: &Doors, head: &Parts) -> Response {
                 to /message:send, /tasks and so on there or below /a2a/{agent}, \
                 cards are at /.well-known/agent-card.json and /a2a/{agent}/.well-known/agent-card.json";
     let error = Error::new(ErrorKind::MethodNotFound, text);
-    let mut response = refuse(doors, &head.headers, &head.uri, Dialect::V1, &error);
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    response
+    refuse(doors, &head.headers, &head.uri, Dialect::V1, StatusCode::NOT_FOUND, &error)
 }
 
 /// Refuses what is no call: in the form of HTTP+JSON where the request speaks of its media type, and in `untold` where
 /// nothing says the generation. 1.0 has words for people; the others have fixed texts that programs compare.
-fn refuse(doors: &Doors, headers: &HeaderMap, uri: &Uri, untold: Dialect, error: &Error) -> Response {
+fn refuse(
+    doors: &Doors,
+    headers: &HeaderMap,
+    uri: &Uri,
+    untold: Dialect,
+    status: StatusCode,
+    error: &Error,
+) -> Response {
     let dialect = match Version::of(headers, uri) {
         Version::Named(dialect) => dialect,
         Version::Unknown(_) => Dialect::V1,
@@ -285,5 +288,5 @@ fn refuse(doors: &Doors, headers: &HeaderMap, uri: &Uri, untold: Dialect, error:
     };
     let envelope = rest::envelope_of(dialect, doors.errors, headers).unwrap_or(Envelope::Rpc(Id::null()));
     let reader = Reader { envelope, dialect, profile: doors.root().profile };
-    respond::refuse(&reader, error, doors.engine.clock().now())
+    respond::refuse_with(&reader, error, status.as_u16(), doors.engine.clock().now())
 }

@@ -128,6 +128,22 @@ async fn a_method_that_is_unknown_in_both_says_nothing_about_the_generation() {
 }
 
 #[tokio::test]
+async fn a_method_of_both_says_nothing_about_the_generation() {
+    let agent = Agent::start(|url| {
+        let unmarked = json(&format!(r#"{{"name":"a","url":"{url}/"}}"#));
+        let task = || json(&result(OLD_TASK));
+        vec![missing(), unmarked, task(), json(UNKNOWN_METHOD), task()]
+    });
+    let client = Client::discover(&agent.url("")).await.unwrap();
+    client.call(get()).await.unwrap();
+    client.call(Operation::SendMessage(send())).await.unwrap();
+    let requests = agent.requests();
+    for (request, method) in requests[2..].iter().zip(["tasks/get", "tasks/send", "message/send"]) {
+        assert!(request.body.contains(&format!(r#""method":"{method}""#)), "{}", request.body);
+    }
+}
+
+#[tokio::test]
 async fn an_endpoint_without_a_card_is_called_in_what_the_caller_says() {
     for (dialect, method) in [(Dialect::V1, "GetTask"), (Dialect::V03, "tasks/get")] {
         let body = if dialect == Dialect::V1 { TASK } else { OLD_TASK };

@@ -15,7 +15,7 @@ use protocol::{
     rest::{self, Address, Place},
 };
 
-pub(crate) use find::{Found, TAKEN, find};
+pub(crate) use find::{Found, find, is_taken};
 
 use crate::{
     admit::{self, extensions},
@@ -145,14 +145,15 @@ pub(crate) fn envelope_of(dialect: Dialect, errors: ErrorTable, headers: &Header
     (said && media_type != respond::JSON).then_some(Envelope::Http { media_type, errors })
 }
 
-/// What an answer is called. 1.0.1 has a name of its own for it, unless the client speaks of plain JSON; in 1.0.0 it is
-/// plain JSON, unless the client asks for the other.
+/// What an answer is called. 1.0.1 has a name of its own for it, unless the client speaks of plain JSON or does not want
+/// the other; in 1.0.0 it is plain JSON, unless the client asks for the other.
 fn media_type(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> &'static str {
     let own = dialect.media_type();
     if own == respond::JSON || names(headers, &header::ACCEPT, own) {
         return own;
     }
     let plain = errors == ErrorTable::V1_0_0
+        || weight(headers, &header::ACCEPT, own).is_some()
         || names(headers, &header::ACCEPT, respond::JSON)
         || names(headers, &header::CONTENT_TYPE, respond::JSON);
     if plain { respond::JSON } else { own }
@@ -160,11 +161,16 @@ fn media_type(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> &'st
 
 /// Whether a header names a media type, other than to say that it is not wanted.
 fn names(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> bool {
+    weight(headers, name, media_type).is_some_and(|weight| weight > 0.0)
+}
+
+/// How much a media type is wanted that a header names.
+fn weight(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> Option<f32> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    let mut said = values.flat_map(|value| value.split(','));
-    said.any(|said| {
+    values.flat_map(|value| value.split(',')).find_map(|said| {
         let mut words = said.split(';').map(str::trim);
-        let named = words.next().is_some_and(|word| word.eq_ignore_ascii_case(media_type));
-        named && !words.any(|word| word.eq_ignore_ascii_case("q=0"))
+        words.next().filter(|word| word.eq_ignore_ascii_case(media_type))?;
+        let weight = words.find_map(|word| word.strip_prefix("q=").or_else(|| word.strip_prefix("Q=")));
+        Some(weight.and_then(|weight| weight.parse().ok()).unwrap_or(1.0))
     })
 }

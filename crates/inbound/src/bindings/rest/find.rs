@@ -15,14 +15,16 @@ pub(crate) struct Found<'a> {
 /// Below this is each agent under its name, and the default agent too.
 const AGENTS: &str = "/a2a";
 
-/// What stands first in a path and is neither a tenant nor an agent, because something else is there or will be.
-pub(crate) const TAKEN: [&str; 14] = [
+/// What stands first in a path and is no tenant, because something else is there or will be. The first of them are so
+/// below [`AGENTS`] too, and no agents.
+const TAKEN: [&str; 14] = [
     "rpc",
     "mcp",
     "run",
     "_process-task",
     "approvals",
     ".well-known",
+    // From here on at the root only.
     "a2a",
     "_a2a",
     "_agent-native",
@@ -32,6 +34,11 @@ pub(crate) const TAKEN: [&str; 14] = [
     "readyz",
     "metrics",
 ];
+
+/// Whether something else than an agent is at this name below [`AGENTS`], or will be.
+pub(crate) fn is_taken(name: &str) -> bool {
+    TAKEN.iter().take_while(|taken| **taken != "a2a").any(|taken| *taken == name)
+}
 
 /// Where a path of HTTP+JSON leads; `None` where it is none.
 pub(crate) fn find(path: &str) -> Option<Found<'_>> {
