@@ -146,9 +146,10 @@ impl Engine {
 }
 
 impl Drop for Parts {
-    /// Nobody can ask any more: the duties and the runs end, and with them the store's last owner.
+    /// Nobody can ask any more: duties, runs and streams end, and with them the last owners of the store.
     fn drop(&mut self) {
         self.runner.abandon();
+        self.feed.drain();
     }
 }
 

@@ -188,6 +188,8 @@ impl Watcher {
     /// Waits for what follows the cursor and moves it. May be dropped at any time: nothing is lost.
     pub(crate) async fn follow(&mut self) -> Result<News, StoreError> {
         loop {
+            // Before the head is looked at: what is published before the drain is still seen.
+            let drained = *self.drained.borrow_and_update();
             let published = *self.head.borrow_and_update();
             if published.max(self.known) > self.cursor {
                 let entries = self.behind_cursor().await?;
@@ -195,7 +197,7 @@ impl Watcher {
                 self.cursor = *seq;
                 return Ok(News::Entries(entries));
             }
-            if *self.drained.borrow_and_update() {
+            if drained {
                 return Ok(News::Cut);
             }
             tokio::select! {

@@ -179,7 +179,7 @@ impl Run {
         self.registration = None;
         match ending {
             Ending::Over => {}
-            Ending::Cancelled => self.let_stop().await,
+            Ending::Cancelled => self.let_stop(runner).await,
             Ending::Halted => self.release(runner, fence).await,
         }
     }
@@ -391,10 +391,13 @@ impl Run {
         }
     }
 
-    /// The work is no longer wanted: the agent has been told and gets a moment to stop by itself.
-    async fn let_stop(mut self) {
+    /// The work is no longer wanted: the agent has been told and gets a moment to stop by itself, unless the process ends.
+    async fn let_stop(mut self, runner: &Runner) {
         if let Some(agent) = self.agent.take() {
-            let _ = tokio::time::timeout(STOP_GRACE, agent).await;
+            tokio::select! {
+                _ = tokio::time::timeout(STOP_GRACE, agent) => {}
+                () = runner.halted.cancelled() => {}
+            }
         }
     }
 

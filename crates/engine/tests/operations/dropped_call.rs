@@ -169,8 +169,12 @@ async fn an_engine_that_nobody_has_any_more_lets_go_of_its_work_and_its_store() 
     let folder = tempfile::tempdir().unwrap();
     let mut house = Setup::plain().open_at(folder.path());
     let (id, running) = house.begin("go on").await;
+    let mut watching = house.subscribe(&id).await.unwrap();
     drop(house);
     running.gone().await;
+    // Who watches is sent away, and holds nothing back.
+    watching.rest().await;
+    drop(watching);
     // A turn can look into the store for as long as its agent keeps it.
     drop(running);
     // The file belongs to one owner at a time.

@@ -28,7 +28,10 @@ const IDLE: Duration = Duration::from_secs(2);
 /// The writer's handle on the thread that checkpoints.
 pub(super) struct Checkpointer {
     nudges: Option<mpsc::SyncSender<()>>,
+    /// The log is long, and the writer has not helped yet.
     long: Arc<AtomicBool>,
+    /// The log was long after the last round: a reader of an old moment keeps it from starting over.
+    stays_long: Arc<AtomicBool>,
     news: usize,
     thread: Option<JoinHandle<()>>,
 }
@@ -37,13 +40,18 @@ impl Checkpointer {
     /// Starts the thread; a failure is told once and ends it: a disk that failed is not asked again.
     pub(super) fn start(connection: Connection, failed: watch::Sender<Option<String>>) -> Self {
         let (nudges, nudged) = mpsc::sync_channel(1);
-        let long = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&long);
+        let (long, stays_long) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let flags = (Arc::clone(&long), Arc::clone(&stays_long));
         let thread = std::thread::Builder::new().name("a2ad-checkpoint".into());
         let thread = thread
-            .spawn(move || work(&connection, &nudged, &flag, &failed))
+            .spawn(move || work(&connection, &nudged, (&flags.0, &flags.1), &failed))
             .expect("the system can start a thread");
-        Self { nudges: Some(nudges), long, news: 0, thread: Some(thread) }
+        Self { nudges: Some(nudges), long, stays_long, news: 0, thread: Some(thread) }
+    }
+
+    /// Whether what is written now only makes the log longer.
+    pub(super) fn is_behind(&self) -> bool {
+        self.stays_long.load(Ordering::Relaxed)
     }
 
     /// Counts what a commit has written; to be called by the writer after each one, on its own connection.
@@ -75,7 +83,7 @@ impl Drop for Checkpointer {
 fn work(
     connection: &Connection,
     nudged: &mpsc::Receiver<()>,
-    long: &AtomicBool,
+    (long, stays_long): (&AtomicBool, &AtomicBool),
     failed: &watch::Sender<Option<String>>,
 ) {
     loop {
@@ -84,13 +92,16 @@ fn work(
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         }
         match round(|| checkpoint(connection)) {
-            Ok(still_long) => long.fetch_or(still_long, Ordering::Relaxed),
+            Ok(still_long) => {
+                stays_long.store(still_long, Ordering::Relaxed);
+                long.fetch_or(still_long, Ordering::Relaxed);
+            }
             Err(error) => {
                 tracing::error!(%error, "a checkpoint failed; the process has to stop");
                 failed.send_replace(Some(error.to_string()));
                 return;
             }
-        };
+        }
     }
 }
 

@@ -3,8 +3,11 @@
 use rusqlite::Connection;
 
 /// Every step, oldest first; a store of version k has seen the first k.
-const STEPS: [&str; 2] =
-    [include_str!("migrations/0001_tasks.sql"), include_str!("migrations/0002_lists.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("migrations/0001_tasks.sql"),
+    include_str!("migrations/0002_lists.sql"),
+    include_str!("migrations/0003_found.sql"),
+];
 
 /// Why a store cannot be brought up to date.
 pub(super) enum Failure {

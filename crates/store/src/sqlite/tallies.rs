@@ -6,7 +6,7 @@
 //! only where its status is older than that, so nearly every call pays nothing. A count is exact at any moment,
 //! because a stretch is written in the transaction that sees it whole.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use protocol::TaskState;
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
@@ -85,6 +85,7 @@ impl Tallies {
 
     /// Writes the differences.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut emptied = HashSet::new();
         for ((list, status_at, state), difference) in self.differences.drain().filter(|entry| entry.1 != 0) {
             let List { scope, context } = list;
             // What is older than the oldest stretch begins one of its own.
@@ -105,16 +106,26 @@ impl Tallies {
                         "DELETE FROM tallies WHERE scope = ?1 AND context = ?2 AND at = ?3 AND state = ?4",
                     )?
                     .execute(params![scope, context, at, state])?;
-                let empty = !connection
-                    .prepare_cached("SELECT 1 FROM tallies WHERE scope = ?1 AND context = ?2 LIMIT 1")?
-                    .exists(params![scope, context])?;
-                if empty {
-                    connection
-                        .prepare_cached("DELETE FROM tallied WHERE scope = ?1 AND context = ?2")?
-                        .execute(params![scope, context])?;
-                    self.upto.remove(&list);
-                }
+                emptied.insert(list);
             }
+        }
+        // Only now: what left a list may have been followed by what came.
+        for list in emptied {
+            self.forget_if_empty(connection, list)?;
+        }
+        Ok(())
+    }
+
+    fn forget_if_empty(&mut self, connection: &Connection, list: List) -> rusqlite::Result<()> {
+        let List { scope, context } = list;
+        let tallied = connection
+            .prepare_cached("SELECT 1 FROM tallies WHERE scope = ?1 AND context = ?2 LIMIT 1")?
+            .exists(params![scope, context])?;
+        if !tallied {
+            connection
+                .prepare_cached("DELETE FROM tallied WHERE scope = ?1 AND context = ?2")?
+                .execute(params![scope, context])?;
+            self.upto.remove(&list);
         }
         Ok(())
     }
@@ -235,7 +246,7 @@ const WALK: &str = "SELECT count(*), count(*) FROM tasks INDEXED BY tasks_listed
        AND :context = 0 AND :state IS NULL";
 
 /// All but those that are not. No index has the states of all, and a look into every row would cost four times as much.
-const WALK_COMPLETED: &str = "SELECT listed + others, listed - others FROM (SELECT
+const WALK_COMPLETED: &str = "SELECT listed, listed - others FROM (SELECT
          (SELECT count(*) FROM tasks INDEXED BY tasks_listed
           WHERE scope = :scope AND visible = 1 AND status_at >= :from AND status_at < :to
             AND :context = 0) AS listed,
@@ -252,3 +263,38 @@ const WALK_CONVERSATION: &str = "SELECT count(*), coalesce(sum(:state IS NULL OR
      FROM tasks INDEXED BY tasks_context
      WHERE scope = :scope AND context = :context AND context <> n AND visible = 1
        AND status_at >= :from AND status_at < :to";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(status_at: i64) -> Listed {
+        Listed { scope: 1, joined: None, state: TaskState::Completed, status_at }
+    }
+
+    #[test]
+    fn a_list_that_is_emptied_and_filled_in_one_commit_stays_tallied() {
+        // In whichever order the differences are written.
+        for _ in 0..32 {
+            let connection = Connection::open_in_memory().unwrap();
+            connection.execute_batch(include_str!("migrations/0001_tasks.sql")).unwrap();
+            connection.execute_batch(include_str!("migrations/0002_lists.sql")).unwrap();
+            connection
+                .execute_batch(
+                    "PRAGMA foreign_keys = OFF; INSERT INTO tallied VALUES (1, 0, 1000);
+                     INSERT INTO tallies VALUES (1, 0, 110, 3, 1)",
+                )
+                .unwrap();
+            let mut tallies = Tallies::load(&connection).unwrap();
+            tallies.count(&task(110), -1);
+            tallies.count(&task(115), 1);
+            tallies.flush(&connection).unwrap();
+            let counted: (i64, i64) = connection
+                .query_row("SELECT (SELECT count(*) FROM tallied), sum(n) FROM tallies", [], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+                .unwrap();
+            assert_eq!((counted, tallies.upto.len()), ((1, 1), 1));
+        }
+    }
+}

@@ -284,6 +284,9 @@ impl Desk {
 
     /// Gives free pages back, a little at a time. They are written to the log first, as everything is.
     fn tidy_up(&mut self) -> rusqlite::Result<()> {
+        if self.checkpointer.is_behind() {
+            return Ok(());
+        }
         match self.free_pages.give_back(&self.connection)? {
             0 => Ok(()),
             pages => self.checkpointer.committed(pages * GIVEN_BACK_BYTES, &self.connection),

@@ -20,15 +20,9 @@ CREATE TABLE tallies (
     PRIMARY KEY (scope, context, at, state)
 ) STRICT, WITHOUT ROWID;
 
--- The keys of a forgotten task are kept from the moment it was emptied, however long ago it had ended.
+-- The keys of a forgotten task are kept from the moment it was emptied, however long ago it had ended. When those that
+-- are here were emptied nobody knows: they are kept from now on.
 ALTER TABLE tasks ADD COLUMN purged_at INTEGER;
-UPDATE tasks SET purged_at = terminal_at WHERE visible = 3;
+UPDATE tasks SET purged_at = CAST(strftime('%s', 'now') AS INTEGER) * 1000 WHERE visible = 3;
 DROP INDEX tasks_purged;
 CREATE INDEX tasks_purged ON tasks (purged_at) WHERE visible = 3;
-
--- Work that took two processes down is looked for in every round, and there is hardly ever any.
-CREATE INDEX tasks_suspects ON tasks (next_run_at, n) WHERE next_run_at IS NOT NULL AND deaths >= 2;
-
--- Where only its conversation is named, a message that was said before is found by its key.
-CREATE INDEX turn_keys_by_key ON turn_keys (key);
-CREATE INDEX tasks_named_key ON tasks (key) WHERE key IS NOT NULL AND client_id IS NOT NULL;
