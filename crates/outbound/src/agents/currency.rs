@@ -37,6 +37,7 @@ impl Agent for Currency {
                 return Outcome::NeedInput { message: turn.reply_text(text) };
             };
             let asked = Question::read(&said);
+            let asks_nothing = asked == Question::default();
             let (question, answers) = match turn.saved.as_deref().and_then(recall) {
                 Some((earlier, answers)) => (asked.after(earlier), answers),
                 None => match alone_or_after(asked, &turn.conversation).await {
@@ -48,8 +49,10 @@ impl Agent for Currency {
                 },
             };
             let answer = match question.answer() {
-                Ok(answer) => answer,
-                Err(missing) => {
+                Ok(answer) if !asks_nothing => answer,
+                unanswered => {
+                    // What was answered before is still known, but nobody asks for it again.
+                    let missing = unanswered.err().unwrap_or(Missing::Everything);
                     out.say([Update::Working(None), save(&question, answers)]).await;
                     return Outcome::NeedInput { message: turn.reply_text(ask(&missing)) };
                 }
@@ -72,13 +75,12 @@ impl Agent for Currency {
 
 /// The first question of a task: what it leaves open is as in the conversation so far.
 async fn alone_or_after(asked: Question, conversation: &Conversation) -> Result<Question, Error> {
-    let alone = asked.clone().after(Question::default());
-    if alone.answer().is_ok() {
+    if let Some(alone) = asked.alone() {
         return Ok(alone);
     }
     let messages = conversation.messages().await?;
     let said = messages.iter().filter(|message| message.role == Role::User).filter_map(words_of);
-    let earlier = said.fold(Question::default(), |earlier, said| Question::read(&said).after(earlier));
+    let earlier = said.fold(Question::default(), |earlier, said| earlier.overhear(&said));
     Ok(asked.after(earlier))
 }
 

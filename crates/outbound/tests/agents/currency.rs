@@ -45,6 +45,11 @@ async fn an_answered_task_goes_on_from_its_answer() {
     assert_eq!(seen[2], "artifact currency-result-2: 10 USD is 9.26 EUR.");
     let seen = house.talk(&["10 USD in INR", "make it red", "20 GBP in EUR"]).await;
     assert_eq!(seen[2], "artifact currency-result-2: 20 GBP is 23.97 EUR.");
+    // Nothing that belongs to a question asks nothing again, and makes nothing forgotten.
+    let seen = house.talk(&["10 USD in INR", "make it red"]).await;
+    assert!(seen.join("\n").contains("input_required: What shall I convert?"), "{seen:?}");
+    let seen = house.talk(&["10 USD in INR", "make it red", "and in EUR?"]).await;
+    assert_eq!(seen[2], "artifact currency-result-2: 10 USD is 9.26 EUR.");
 }
 
 #[tokio::test]
@@ -68,4 +73,61 @@ async fn a_new_task_of_a_conversation_goes_on_from_what_was_said() {
     // Another conversation knows nothing of it.
     let stranger = house.settled(message(vec![Part::text("and in EUR?")])).await;
     assert_eq!(stranger.status.state, TaskState::InputRequired);
+}
+
+/// Says these texts in one conversation, a task each; gives what the last one came to.
+async fn converse(agent: &str, texts: &[&str]) -> String {
+    let house = House::of(agent);
+    let mut said = message(Vec::new());
+    let mut shown = String::new();
+    for text in texts {
+        let task = house.settled(Message { parts: vec![Part::text(*text)], ..said.clone() }).await;
+        shown = match (task.artifacts.first(), &task.status.message) {
+            (Some(artifact), _) => show(&artifact.parts),
+            (None, message) => message.as_ref().map(|message| show(&message.parts)).unwrap_or_default(),
+        };
+        said.context_id = Some(task.context_id);
+    }
+    shown
+}
+
+#[tokio::test]
+async fn a_question_that_needs_no_other_takes_nothing_from_earlier_ones() {
+    let seen = converse("currency", &["10 USD in INR", "EUR to GBP"]).await;
+    assert_eq!(seen, "The exchange rate for 1 EUR to GBP is 0.8345.");
+    let seen = converse("currency", &["10 USD in INR", "EUR to GBP", "and in JPY?"]).await;
+    assert_eq!(seen, "The exchange rate for 1 EUR to JPY is 161.66.");
+}
+
+#[tokio::test]
+async fn words_for_another_skill_change_nothing() {
+    for other in ["the sea sections=2 delay=1ms", "echo 5", "echo this, 30 times"] {
+        let seen = converse("demo", &["10 USD in INR", other, "currency: and in EUR?"]).await;
+        assert_eq!(seen, "10 USD is 9.26 EUR.", "{other}");
+    }
+    // An amount alone is still one to go on from.
+    let seen = converse("currency", &["10 USD in INR", "and 30?", "and in EUR?"]).await;
+    assert_eq!(seen, "30 USD is 27.77 EUR.");
+}
+
+#[tokio::test]
+async fn small_talk_makes_nothing_forgotten() {
+    let seen = converse("currency", &["10 USD in INR", "good morning"]).await;
+    assert!(seen.starts_with("What shall I convert?"), "{seen}");
+    let seen = converse("currency", &["10 USD in INR", "good morning", "and in EUR?"]).await;
+    assert_eq!(seen, "10 USD is 9.26 EUR.");
+    // Also where the answer to it goes on with its own task.
+    let house = House::of("currency");
+    let first = house.settled(message(vec![Part::text("10 USD in INR")])).await;
+    let greeting = message(vec![Part::text("good morning")]);
+    let asked = house.settled(Message { context_id: Some(first.context_id), ..greeting }).await;
+    let more = message(vec![Part::text("and in EUR?")]);
+    let answered = house.settled(Message { task_id: Some(asked.id), ..more }).await;
+    assert_eq!(show(&answered.artifacts[0].parts), "10 USD is 9.26 EUR.");
+}
+
+#[tokio::test]
+async fn the_currency_one_has_is_not_the_one_one_wants() {
+    let seen = converse("currency", &["10 USD in INR", "what is the rate for dollars?"]).await;
+    assert_eq!(seen, "10 USD is 854.90 INR.");
 }

@@ -38,12 +38,13 @@ impl Question {
 
     /// The question of a message within a conversation: what it leaves open is as before.
     pub(super) fn after(mut self, earlier: Self) -> Self {
-        if self == Self::default() {
-            // Nothing was said that belongs to a question, so nothing is asked again.
-            return if earlier.is_complete() { self } else { earlier };
-        }
+        // Who names both currencies once there was an answer asks anew.
+        let anew = earlier.is_complete() && self.currencies() > 1;
+        let earlier = if anew { Self::default() } else { earlier };
         let mut loose = std::mem::take(&mut self.loose).into_iter();
-        if self.from.is_none() && (earlier.from.is_none() || self.to.is_some() || loose.len() > 1) {
+        // "What is the rate for dollars?" after "10 USD in INR" does not ask for dollars in dollars.
+        let same = loose.as_slice().first().copied() == earlier.from;
+        if self.from.is_none() && (same || earlier.from.is_none() || self.to.is_some() || loose.len() > 1) {
             self.from = loose.next();
         }
         self.to = self.to.or_else(|| loose.next());
@@ -52,6 +53,21 @@ impl Question {
             from: self.from.or(earlier.from),
             to: self.to.or(earlier.to),
             ..self
+        }
+    }
+
+    /// The question of a message that needs no other to be answered.
+    pub(super) fn alone(&self) -> Option<Self> {
+        Some(self.clone().after(Self::default())).filter(|alone| alone.answer().is_ok())
+    }
+
+    /// What is known after one more message of the conversation, which may have been meant for another skill.
+    pub(super) fn overhear(self, text: &str) -> Self {
+        let asked = Self::read(text);
+        match asked.alone() {
+            Some(alone) => alone,
+            None if asked.currencies() > 0 || is_bare_amount(text) => asked.after(self),
+            None => self,
         }
     }
 
@@ -89,6 +105,11 @@ impl Question {
 
     fn is_complete(&self) -> bool {
         self.from.is_some() && self.to.is_some()
+    }
+
+    /// How many currencies it names.
+    fn currencies(&self) -> usize {
+        self.from.iter().len() + self.to.iter().len() + self.loose.len()
     }
 
     fn hear(&mut self, word: &str, before: Before) -> Before {
@@ -165,6 +186,16 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// "And 30?" says no more than a number; "wait 5" and "delay=1ms" are about something else.
+fn is_bare_amount(text: &str) -> bool {
+    const LITTLE: [&str; 16] = [
+        "about", "and", "currency", "for", "how", "if", "it", "just", "make", "no", "only", "or", "please",
+        "then", "what", "with",
+    ];
+    let little = |word: &str| LITTLE.iter().any(|known| known.eq_ignore_ascii_case(word));
+    split(text).all(|word| little(word) || !word.contains(char::is_alphabetic))
+}
+
 /// A number of a sensible size: `10`, `2.50`, `1,000`, `2,50`.
 fn amount(word: &str) -> Option<String> {
     let word = word.trim_matches(['.', ',']);
@@ -190,6 +221,8 @@ fn show(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const EUR_IN_JPY: &str = "The exchange rate for 1 EUR to JPY is 161.66.";
 
     fn answer(said: &[&str]) -> Result<String, Missing> {
         let talk = |earlier: Question, text: &&str| {
@@ -247,8 +280,31 @@ mod tests {
         assert_eq!(answer(&[first, "EUR?"]).as_deref(), Ok("10 USD is 9.26 EUR."));
         assert_eq!(answer(&[first, "and 20 GBP?"]).as_deref(), Ok("20 GBP is 2213.33 INR."));
         assert_eq!(answer(&[first, "and 30?"]).as_deref(), Ok("30 USD is 2564.70 INR."));
-        assert_eq!(answer(&[first, "make it red"]), Err(Missing::Everything));
+        assert_eq!(answer(&[first, "EUR to GBP", "and in JPY?"]).as_deref(), Ok(EUR_IN_JPY));
+        for dollars in ["what is the rate for dollars?", "USD"] {
+            assert_eq!(answer(&[first, dollars]).as_deref(), Ok("10 USD is 854.90 INR."), "{dollars}");
+        }
+        assert_eq!(answer(&["how much is 10 USD?", "USD to INR"]).as_deref(), Ok("10 USD is 854.90 INR."));
         assert_eq!(answer(&[first, "and in XAU?"]), Err(Missing::Rate("XAU".into())));
+    }
+
+    #[test]
+    fn what_is_overheard_counts_only_where_it_is_about_money() {
+        let after = |said: &[&str]| {
+            let earlier = said.iter().fold(Question::default(), |earlier, said| earlier.overhear(said));
+            Question::read("and in EUR?").after(earlier).answer()
+        };
+        let first = "10 USD in INR";
+        for other in ["good morning", "the sea sections=2 delay=1ms", "echo 5", "Use the API", "no"] {
+            assert_eq!(after(&[first, other]).as_deref(), Ok("10 USD is 9.26 EUR."), "{other}");
+        }
+        for more in ["30", "And 30?", "what about 30, please?", "currency: make it 30", "30 USD"] {
+            assert_eq!(after(&[first, more]).as_deref(), Ok("30 USD is 27.77 EUR."), "{more}");
+        }
+        assert_eq!(
+            after(&["how much is 10 USD?", "GBP to INR"]).as_deref(),
+            Ok("The exchange rate for 1 GBP to EUR is 1.20.")
+        );
     }
 
     #[test]
