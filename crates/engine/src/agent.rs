@@ -108,8 +108,8 @@ pub enum Update {
     Working(Option<Message>),
     /// Something was produced.
     Artifact {
-        /// The artifact, or the next chunk of it. One without a name gets that of the skill the task asked for, if it
-        /// did: `<skill>-result`.
+        /// The artifact, or the next chunk of it. One that begins without a name gets that of the skill the task asked
+        /// for, if it did: `<skill>-result`.
         artifact: Artifact,
         /// Add to what is there instead of replacing it.
         append: bool,
