@@ -242,6 +242,8 @@ async fn an_exit_code_says_what_became_of_it() {
         let refused = run(&[verb, "locked", "hi", "--header", "X-Api-Key: s3cret"]).await;
         refused.check(5, "", "; what --header gave does not let you in\n");
         assert!(!refused.said.contains("s3cret"), "{}", refused.said);
+        let traced = run(&[verb, "locked", "hi", "--header", "X-Trace: 1"]).await;
+        traced.check(5, "", "; what --header gave does not let you in; give credentials with --bearer-env, ");
         run(&[verb, "nobody", "hi"]).await.check(6, "", "there is no agent nobody at http://127.0.0.1:");
         for dialect in DIALECTS {
             let nobody = [verb, "nobody", "hi", "--dialect", dialect];
@@ -429,6 +431,13 @@ async fn a_name_means_an_agent_of_the_server_that_was_asked() {
         let followed = run(&["send", &url, "hi", "--bearer-env", "TOKEN"]).await;
         followed.check(2, "", "https://agents.invalid/x/a2a/echo is on another host");
     }
+    // The same where the public address differs by its path alone.
+    let Server { folder, mut child, address, .. } = server;
+    within(child.kill()).await.unwrap();
+    let mut command = a2ad(folder.path(), &["serve", "--listen", &address]);
+    command.env("A2AD_SERVER__PUBLIC_URL", format!("http://{address}/x"));
+    let server = Server::read(folder, command).await;
+    server.run(&["send", "echo", "hi"]).await.check(0, "hi\n", " completed\n");
 }
 
 #[tokio::test]
@@ -460,6 +469,29 @@ async fn what_is_suggested_can_be_pasted() {
             shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
             finish(shell).await.check(0, "Approved: delete it\n", "completed");
         }
+    }
+}
+
+#[tokio::test]
+async fn the_id_of_a_task_becomes_no_flag_of_what_is_suggested() {
+    let server = Server::start(&[]).await;
+    let options = client::Options { dialect: Some(protocol::Dialect::Draft), ..Default::default() };
+    let url = format!("http://{}/a2a/approver", server.address);
+    let client = Client::connect_with(&url, options).unwrap();
+    for id in ["--bearer-env=MY_SECRET", "-f", "--"] {
+        let mut message = Message::new(format!("m{id}"), Role::User, vec![Part::text("delete it")]);
+        message.task_id = Some(id.into());
+        within(client.call(Operation::SendMessage(SendMessage::new(message)))).await.unwrap();
+        let got = server.run(&["tasks", "get", "approver", "--dialect", "draft", "--", id]).await;
+        let word = if id.contains('=') { format!("'{id}'") } else { id.to_owned() };
+        let command = format!("a2ad reply --dialect draft -- approver {word} TEXT");
+        got.check(0, &got.given, &format!("; answer with: {command}\n"));
+        let script = command.replace("a2ad reply", "\"$A2AD\" reply").replace("TEXT", "approve");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(server.folder.path()).kill_on_drop(true);
+        shell.env("A2AD", env!("CARGO_BIN_EXE_a2ad")).env("A2AD_URL", format!("http://{}", server.address));
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        finish(shell).await.check(0, "Approved: delete it\n", "completed");
     }
 }
 

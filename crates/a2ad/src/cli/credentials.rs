@@ -54,6 +54,14 @@ impl CredentialFlags {
         flags.into_iter().filter(|flag| flag.0).map(|flag| flag.1).collect()
     }
 
+    /// Whether a credential is among what was given, going by the names of headers.
+    pub(super) fn tell_who_calls(&self) -> bool {
+        let names = self.headers.iter().filter_map(|typed| typed.split_once(':'));
+        self.bearer_env.is_some()
+            || self.api_key_env.is_some()
+            || names.map(|header| header.0.trim()).any(is_credential)
+    }
+
     /// The flags as a suggested command repeats them. The value of a header may be a secret and is left to be typed.
     pub(super) fn repeated(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -66,6 +74,12 @@ impl CredentialFlags {
         }
         words
     }
+}
+
+/// Whether a header of this name is one that credentials travel in. Agents name their own, so this goes by words.
+fn is_credential(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "cookie" || ["auth", "key", "token"].iter().any(|word| name.contains(word))
 }
 
 fn header(typed: &str) -> Option<(HeaderName, HeaderValue)> {
@@ -108,6 +122,16 @@ fn key_header(card: &AgentCard) -> Result<HeaderName, Stop> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_that_carries_a_credential_is_known_by_its_name() {
+        for name in ["Authorization", "X-API-Key", "apikey", "X-Auth-Token", "Cookie"] {
+            assert!(is_credential(name), "{name}");
+        }
+        for name in ["X-Trace", "Accept-Language", "traceparent"] {
+            assert!(!is_credential(name), "{name}");
+        }
+    }
 
     #[test]
     fn a_header_has_a_name_and_a_value() {

@@ -95,12 +95,16 @@ impl Session {
             flags.extend(["--dialect".to_owned(), word(dialect).to_owned()]);
         }
         flags.extend(self.flags.credentials.repeated());
-        let words = [&[self.flags.agent.as_str(), task], words].concat();
-        suggest::command(verb, words.into_iter().chain(flags.iter().map(String::as_str)))
+        suggest::command(verb, &[&[self.flags.agent.as_str(), task], words].concat(), &flags)
     }
 
     fn given(&self) -> Given {
-        Given { credentials: self.flags.credentials.given(), dialect: self.flags.dialect.is_some() }
+        let credentials = &self.flags.credentials;
+        Given {
+            credentials: credentials.given(),
+            tells_who_calls: credentials.tell_who_calls(),
+            dialect: self.flags.dialect.is_some(),
+        }
     }
 
     /// The card, wherever it is.
@@ -125,13 +129,14 @@ impl Session {
         };
         let options = self.options(Some(&found))?;
         self.alive();
-        let Some(endpoint) = found.elsewhere(&options)? else { return Ok(found.client(options)?) };
         if let Target::Local { .. } = self.target {
             // A name means an agent of the server it was asked of, whatever public address its card has for others.
             return Ok(found.client_at(&url, options)?);
         }
-        let text = format!("the card at {} names an endpoint on another host: {endpoint}", found.url());
-        self.screen.say(&text);
+        if let Some(endpoint) = found.elsewhere(&options)? {
+            let text = format!("the card at {} names an endpoint on another host: {endpoint}", found.url());
+            self.screen.say(&text);
+        }
         Ok(found.client(options)?)
     }
 
@@ -158,8 +163,8 @@ impl Session {
             (Target::Local { server, .. }, Error::Transport(_)) => {
                 let stop = Stop::new(code::COULD_NOT, format!("{error} at {server}"));
                 match self.target.starts_with() {
-                    Some(words) => {
-                        let command = suggest::command("serve", words.iter().map(String::as_str));
+                    Some(flags) => {
+                        let command = suggest::command("serve", &[], &flags);
                         stop.with_next(format!("start a server with: {command}"))
                     }
                     None => stop,

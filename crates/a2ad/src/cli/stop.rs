@@ -46,8 +46,10 @@ pub(super) struct Stop {
 
 /// What was given that a piece of advice depends on.
 pub(super) struct Given {
-    /// The names of the flags that gave credentials.
+    /// The names of the flags that gave credentials, or may have.
     pub(super) credentials: Vec<&'static str>,
+    /// Whether there is a credential among them, as far as can be seen: a header may say anything.
+    pub(super) tells_who_calls: bool,
     /// Whether the dialect was forced.
     pub(super) dialect: bool,
 }
@@ -129,9 +131,13 @@ fn advice(error: &Error, given: &Given) -> Option<String> {
 }
 
 fn credentials(given: &Given) -> String {
+    let give = "give credentials with --bearer-env, --api-key-env or --header";
     match given.credentials.as_slice() {
-        [] => "give credentials with --bearer-env, --api-key-env or --header".to_owned(),
-        flags => format!("what {} gave does not let you in", flags.join(" and ")),
+        [] => give.to_owned(),
+        flags => {
+            let refused = format!("what {} gave does not let you in", flags.join(" and "));
+            if given.tells_who_calls { refused } else { format!("{refused}; {give}") }
+        }
     }
 }
 
