@@ -236,6 +236,20 @@ fn what_gets_lost_is_told_in_every_dialect() {
     check(houses, "a message of v03", &[("v1", &["nothing lost"]), ("v03-proto", &["nothing lost"])]);
     let get = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t"}}"#;
     assert!(!explain(get).unwrap().contains(" = {}\n"));
+    // Signatures are read, and told in 1.0; the others do not know them.
+    let signed = r#"{"name":"a","description":"b","url":"https://x","version":"1","protocolVersion":"0.3.0","capabilities":{},
+        "skills":[],"defaultInputModes":[],"defaultOutputModes":[],"signatures":[{"protected":"cA","signature":"cw"}],"odd":"q"}"#;
+    let lost: &[&str] = &[
+        r#"lost        signatures[0].protected = "cA""#,
+        r#"lost        odd = "q": nothing is read from it"#,
+    ];
+    check(
+        signed,
+        "a card of v03",
+        &[("draft", lost), ("v03-proto", lost), ("v1", &[r#""protected": "cA""#])],
+    );
+    let shown = explain(signed).unwrap();
+    assert_eq!(shown.matches(": nothing is read from it").count(), 3, "{shown}");
 }
 
 #[test]

@@ -23,8 +23,16 @@ pub(super) fn unknown(recognised: &Recognised<'_>, given: &[Leaf], shown: &[Leaf
     let elsewhere = |leaf: &Leaf| {
         matches!(recognised.thing, Thing::Card(_)) && shown.iter().any(|other| other.value == leaf.value)
     };
-    let told =
-        |leaf: &Leaf| leaf.stands_in(&own) || leaf.stands_in(shown) || renamed(leaf) || elsewhere(leaf);
+    // What was read and is not written again, such as signatures, which are good for one document, 1.0 has.
+    let held = forms::write(Dialect::V1, &recognised.thing).unwrap_or_default();
+    let held: Vec<Leaf> = held.iter().flat_map(|text| leaves::of(document(text))).collect();
+    let read = |leaf: &Leaf| {
+        let mut same = held.iter().filter(|other| other.value == leaf.value);
+        same.any(|other| leaf.stands_in(std::slice::from_ref(other)) || !other.stands_in(given))
+    };
+    let told = |leaf: &Leaf| {
+        leaf.stands_in(&own) || leaf.stands_in(shown) || renamed(leaf) || elsewhere(leaf) || read(leaf)
+    };
     // Tags say what the rest is, and the moment at which an error is told is no part of it.
     let beside = |leaf: &Leaf| match leaf.name() {
         "kind" | "type" => true,
