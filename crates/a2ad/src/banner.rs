@@ -91,17 +91,16 @@ impl Banner<'_> {
         std::path::absolute(self.store).unwrap_or_else(|_| self.store.to_owned())
     }
 
-    /// One command that shows it at work.
-    fn command(&self) -> String {
+    /// One command that shows it at work, if there is an agent that would answer it.
+    fn command(&self) -> Option<String> {
         let open = || self.served().filter(|agent| self.lets_in(agent));
-        let default = self.doors.default_agent.as_str();
-        let agent = open().find(|agent| agent.id == default).or_else(|| open().next());
-        let skills = agent.map(|agent| agent.skills.as_slice()).unwrap_or_default();
-        let say = skills.iter().find_map(|skill| skill.examples.first()).map_or("hello", String::as_str);
+        let agent = open().find(|agent| agent.id == self.doors.default_agent).or_else(|| open().next())?;
+        let say = agent.skills.iter().find_map(|skill| skill.examples.first());
+        let say = say.map_or("hello", String::as_str);
         // A quote inside quotes, as shells want it.
         let say = say.replace('\'', r"'\''");
-        let (url, agent) = (self.url(), agent.map_or(default, |agent| agent.id.as_str()));
-        format!("curl -s {url}/a2a/{agent} -H 'Content-Type: text/plain' -d '{say}'")
+        let (url, agent) = (self.url(), &agent.id);
+        Some(format!("curl -s {url}/a2a/{agent} -H 'Content-Type: text/plain' -d '{say}'"))
     }
 }
 
@@ -119,13 +118,17 @@ impl Display for Banner<'_> {
         writeln!(out, "\n  data     {}", self.store().display())?;
         writeln!(out, "  callers  {}", self.callers())?;
         writeln!(out, "  page     {url}/\n")?;
-        writeln!(out, "Try it:\n\n  {}\n", self.command())
+        match self.command() {
+            Some(command) => writeln!(out, "Try it:\n\n  {command}\n"),
+            None => Ok(()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use engine::Hosted;
+    use inbound::Door;
     use outbound::agents;
 
     use super::*;
@@ -143,6 +146,11 @@ mod tests {
             store: Path::new("/data/a2ad.db"),
         };
         let version = env!("CARGO_PKG_VERSION");
+        let mut closed = doors.clone();
+        closed.agents.insert("echo".into(), Door { anonymous: false, ..Door::default() });
+        let text = Banner { doors: &closed, ..banner }.to_string();
+        assert!(text.contains("  callers  nobody is let in: "), "{text}");
+        assert!(text.ends_with("  page     http://127.0.0.1:4242/\n\n"), "{text}");
         assert_eq!(
             banner.to_string(),
             format!(

@@ -154,6 +154,7 @@ async fn a_start_tells_of_nothing_that_is_not_served() {
     let closed = start(&[("A2AD_AGENTS__OPEN__ENABLED", "false")]).await;
     assert_eq!(text(&closed.first, "agents").as_deref(), Some(""));
     assert!(text(&closed.first, "callers").unwrap().starts_with("nobody is let in"), "{:?}", closed.first);
+    assert_eq!(text(&closed.first, "try_it"), None, "{:?}", closed.first);
 }
 
 #[tokio::test]
