@@ -19,6 +19,9 @@ const GRACE: Duration = Duration::from_secs(25);
 /// How long answers may take to leave when the store has failed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// How long further signals mean what the first one meant: a wrapper may pass on what the whole group has heard.
+const SAME_WISH: Duration = Duration::from_millis(250);
+
 /// What a server needs to know.
 pub(crate) struct Settings {
     /// Where it listens.
@@ -132,7 +135,7 @@ pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Resu
     let in_good_order = async { tokio::join!(server.drain(GRACE), ended(&mut serving)) };
     let told_again = tokio::select! {
         _ = in_good_order => false,
-        () = signals.next() => true,
+        () = told_again() => true,
         failure = server.failed() => {
             logging::flush();
             return Err(failure);
@@ -141,10 +144,24 @@ pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Resu
     if told_again {
         tracing::warn!("stopping at once: what is not finished is taken up at the next start");
         let at_once = async { tokio::join!(server.drain(Duration::ZERO), ended(&mut serving)) };
-        let _ = tokio::time::timeout(LAST_WORDS, at_once).await;
+        tokio::select! {
+            biased;
+            failure = server.failed() => {
+                logging::flush();
+                return Err(failure);
+            }
+            _ = tokio::time::timeout(LAST_WORDS, at_once) => {}
+        }
     }
     logging::flush();
     Ok(())
+}
+
+/// Resolves when the process is told to stop again, and not only by an echo of the first time.
+async fn told_again() {
+    tokio::time::sleep(SAME_WISH).await;
+    // Made now, these hear nothing of what came before.
+    Signals::new().next().await;
 }
 
 /// Resolves when it is over, also if it was over before.
