@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 use a2ad::selftest::{Options, Report, examine};
 
@@ -28,7 +28,6 @@ async fn changed(from: &str, to: &str, only: &[&str]) -> Report {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_that_should_be_green_is() {
-    let began = tokio::time::Instant::now();
     let report = examined(Options::default()).await;
     assert!(report.is_good(), "{}", report.failures());
     let expected: Vec<String> = GREEN
@@ -43,7 +42,6 @@ async fn everything_that_should_be_green_is() {
         "S0 21/46 (25 not yet)\nS1 69/89 (20 not yet)\nS2 24/49 (25 not yet)\nS3 23/68 (45 not yet)\n\
          S4 12/42 (1 by test, 29 not yet)\n"
     );
-    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
