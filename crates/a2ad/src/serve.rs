@@ -114,47 +114,44 @@ pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Resu
     let mut signals = Signals::new();
     let serving = listen::serve(listener, server.front(), listen::Caps::default(), drain.clone());
     let mut serving = std::pin::pin!(serving.fuse());
-    let failed = tokio::select! {
+    let mut failed = tokio::select! {
         () = &mut serving => None,
         () = signals.next() => None,
         failure = server.failed() => Some(failure),
     };
     server.withdraw();
     drain.cancel();
-    if let Some(failure) = failed {
+    if failed.is_none() {
+        failed = stop(&server, &mut serving).await;
+    }
+    if failed.is_some() {
         // Whoever waits for a commit has been told that there is none; give those answers a moment to leave.
         let _ = tokio::time::timeout(LAST_WORDS, ended(&mut serving)).await;
-        logging::flush();
-        return Err(failure);
     }
+    logging::flush();
+    failed.map_or(Ok(()), Err)
+}
+
+/// Stops in good order; told again, at once. Gives why the store failed meanwhile, if it did.
+async fn stop(server: &Server, serving: &mut (impl FusedFuture<Output = ()> + Unpin)) -> Option<ServeError> {
     tracing::info!(
         "stopping: no new work, runs under way have up to {} s to finish; a second signal or Ctrl-C stops at once",
         GRACE.as_secs()
     );
     // Connections go on until the runs they wait for have ended or have been let go.
-    let in_good_order = async { tokio::join!(server.drain(GRACE), ended(&mut serving)) };
-    let told_again = tokio::select! {
-        _ = in_good_order => false,
-        () = told_again() => true,
-        failure = server.failed() => {
-            logging::flush();
-            return Err(failure);
-        }
-    };
-    if told_again {
-        tracing::warn!("stopping at once: what is not finished is taken up at the next start");
-        let at_once = async { tokio::join!(server.drain(Duration::ZERO), ended(&mut serving)) };
-        tokio::select! {
-            biased;
-            failure = server.failed() => {
-                logging::flush();
-                return Err(failure);
-            }
-            _ = tokio::time::timeout(LAST_WORDS, at_once) => {}
-        }
+    let in_good_order = async { tokio::join!(server.drain(GRACE), ended(serving)) };
+    tokio::select! {
+        _ = in_good_order => return None,
+        failure = server.failed() => return Some(failure),
+        () = told_again() => {}
     }
-    logging::flush();
-    Ok(())
+    tracing::warn!("stopping at once: what is not finished is taken up at the next start");
+    let at_once = async { tokio::join!(server.drain(Duration::ZERO), ended(serving)) };
+    tokio::select! {
+        biased;
+        failure = server.failed() => Some(failure),
+        _ = tokio::time::timeout(LAST_WORDS, at_once) => None,
+    }
 }
 
 /// Resolves when the process is told to stop again, and not only by an echo of the first time.
