@@ -15,34 +15,22 @@ pub(crate) struct Found<'a> {
 /// Below this is each agent under its name, and the default agent too.
 const AGENTS: &str = "/a2a";
 
-/// What stands first in a path and is no tenant, because something else is there or will be. The first of them are so
-/// below [`AGENTS`] too, and no agents.
-const TAKEN: [&str; 14] = [
-    "rpc",
-    "mcp",
-    "run",
-    "_process-task",
-    "approvals",
-    ".well-known",
-    // From here on at the root only.
-    "a2a",
-    "_a2a",
-    "_agent-native",
-    "api",
-    "console",
-    "healthz",
-    "readyz",
-    "metrics",
-];
+/// What is at the root and below [`AGENTS`], or will be: no tenants and no agents.
+const TAKEN: [&str; 6] = ["rpc", "mcp", "run", "_process-task", "approvals", ".well-known"];
+
+/// What is at the root only, or will be: no tenants.
+const TAKEN_AT_ROOT: [&str; 8] =
+    ["a2a", "_a2a", "_agent-native", "api", "console", "healthz", "readyz", "metrics"];
 
 /// Whether something else than an agent is at this name below [`AGENTS`], or will be.
 pub(crate) fn is_taken(name: &str) -> bool {
-    TAKEN.iter().take_while(|taken| **taken != "a2a").any(|taken| *taken == name)
+    TAKEN.contains(&name)
 }
 
 /// Where a path of HTTP+JSON leads; `None` where it is none.
 pub(crate) fn find(path: &str) -> Option<Found<'_>> {
-    let tenant_may_be = |place: &Place<'_>| place.tenant.is_none_or(|tenant| !TAKEN.contains(&tenant));
+    let is_free = |name: &str| !TAKEN.contains(&name) && !TAKEN_AT_ROOT.contains(&name);
+    let tenant_may_be = |place: &Place<'_>| place.tenant.is_none_or(is_free);
     let Some(below) = path.strip_prefix(AGENTS).filter(|below| below.starts_with('/')) else {
         let place = Place::parse(path).filter(tenant_may_be)?;
         return Some(Found { agent: None, place });
@@ -84,7 +72,7 @@ mod tests {
         for path in ["/", "/a2a", "/a2a/", "/a2a/echo", "/a2a/echo/", "/a2ab", "/a2a/echo/x/y/tasks"] {
             assert_eq!(found(path), None, "{path}");
         }
-        for name in TAKEN {
+        for name in TAKEN.into_iter().chain(TAKEN_AT_ROOT) {
             assert_eq!(found(&format!("/a2a/echo/{name}/tasks")), None, "{name}");
             assert!(name == "a2a" || found(&format!("/{name}/tasks")).is_none(), "{name}");
         }
