@@ -223,6 +223,7 @@ fn settings(config: &Config) -> Settings {
             .with_left_over(config.store.retention),
         limits: config.limits,
         doors: config.doors(),
+        drain_delay: config.server.drain_delay,
     }
 }
 

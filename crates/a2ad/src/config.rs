@@ -54,6 +54,10 @@ pub(crate) struct ServerConfig {
     pub(crate) trusted_proxies: Vec<Network>,
     /// The agent at `/`; it is one of the agents and enabled.
     pub(crate) default_agent: String,
+    /// How long an event stream is quiet before it sends a comment.
+    pub(crate) keep_alive: Duration,
+    /// For how long the server is not ready before it shuts down; `None` depends on where it listens.
+    pub(crate) drain_delay: Option<Duration>,
 }
 
 /// `[store]`

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{banner::Banner, logging, server::Server};
 
-/// How long runs may go on after the process is told to stop.
-const GRACE: Duration = Duration::from_secs(25);
+/// How long a graceful shutdown takes at most: the drain delay, then what is left of it for runs to finish.
+pub(crate) const GRACE: Duration = Duration::from_secs(25);
 
 /// How long answers may take to leave when the store has failed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -34,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     /// How it is served.
     pub(crate) doors: Options,
+    /// For how long it is not ready before it shuts down; `None` depends on where it listens.
+    pub(crate) drain_delay: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -44,6 +46,7 @@ impl Default for Settings {
             agents: Agents::new(outbound::agents::demo()),
             limits: Limits::default(),
             doors: Options::new(outbound::agents::DEMO[0]),
+            drain_delay: None,
         }
     }
 }
@@ -91,13 +94,13 @@ pub enum ServeError {
 
 /// Serves what is configured until the process is told to stop, then stops in good order.
 pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
-    let Settings { listen: address, store, agents, limits, doors } = settings;
+    let Settings { listen: address, store, agents, limits, doors, drain_delay } = settings;
     // The port first: a second start by mistake fails before it touches the store.
     let listener = bind(address).await?;
     let server = Server::open(&store, agents.clone(), limits, doors.clone())?;
     let address = listener.local_addr().unwrap_or(address);
     Banner { address, agents: &agents, doors: &doors, store: &store }.show();
-    until_stopped(server, listener).await
+    until_stopped(server, listener, drain_delay.unwrap_or_else(|| default_drain_delay(address))).await
 }
 
 /// Takes the address, if callers may be let in there.
@@ -108,11 +111,20 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError>
     TcpListener::bind(address).await.map_err(|reason| ServeError::Listen { address, reason })
 }
 
-/// Serves until the process is told to stop, then stops in good order; told again, at once.
-pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Result<(), ServeError> {
-    let drain = CancellationToken::new();
+/// Load balancers need a moment to see that a server is not ready; on loopback there are none.
+pub(crate) fn default_drain_delay(address: SocketAddr) -> Duration {
+    if address.ip().is_loopback() { Duration::ZERO } else { Duration::from_secs(5) }
+}
+
+/// Serves until a signal asks it to stop, then shuts down gracefully; a second signal forces it.
+pub(crate) async fn until_stopped(
+    server: Server,
+    listener: TcpListener,
+    drain_delay: Duration,
+) -> Result<(), ServeError> {
+    let shutdown = CancellationToken::new();
     let mut signals = Signals::new();
-    let serving = listen::serve(listener, server.front(), listen::Caps::default(), drain.clone());
+    let serving = listen::serve(listener, server.front(), listen::Caps::default(), shutdown.clone());
     let mut serving = std::pin::pin!(serving.fuse());
     let mut failed = tokio::select! {
         () = &mut serving => None,
@@ -120,10 +132,10 @@ pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Resu
         failure = server.failed() => Some(failure),
     };
     server.withdraw();
-    drain.cancel();
     if failed.is_none() {
-        failed = stop(&server, &mut serving).await;
+        failed = stop(&server, &mut serving, &shutdown, drain_delay).await;
     }
+    shutdown.cancel();
     if failed.is_some() {
         // Whoever waits for a commit has been told that there is none; give those answers a moment to leave.
         let _ = tokio::time::timeout(LAST_WORDS, ended(&mut serving)).await;
@@ -132,20 +144,31 @@ pub(crate) async fn until_stopped(server: Server, listener: TcpListener) -> Resu
     failed.map_or(Ok(()), Err)
 }
 
-/// Stops in good order; told again, at once. Gives why the store failed meanwhile, if it did.
-async fn stop(server: &Server, serving: &mut (impl FusedFuture<Output = ()> + Unpin)) -> Option<ServeError> {
+/// Shuts down: not ready for the drain delay, then no new work, then the end of runs, streams and connections. Requests
+/// and readiness checks are answered until the runs have ended. Gives why the store failed meanwhile, if it did.
+async fn stop(
+    server: &Server,
+    serving: &mut (impl FusedFuture<Output = ()> + Unpin),
+    shutdown: &CancellationToken,
+    drain_delay: Duration,
+) -> Option<ServeError> {
     tracing::info!(
         "stopping: no new work, runs under way have up to {} s to finish; a second signal or Ctrl-C stops at once",
         GRACE.as_secs()
     );
-    // Connections go on until the runs they wait for have ended or have been let go.
-    let in_good_order = async { tokio::join!(server.drain(GRACE), ended(serving)) };
+    let drain = async {
+        tokio::time::sleep(drain_delay).await;
+        server.drain(GRACE.saturating_sub(drain_delay)).await;
+        shutdown.cancel();
+    };
+    let gracefully = async { tokio::join!(drain, ended(serving)) };
     tokio::select! {
-        _ = in_good_order => return None,
+        _ = gracefully => return None,
         failure = server.failed() => return Some(failure),
         () = told_again() => {}
     }
     tracing::warn!("stopping at once: what is not finished is taken up at the next start");
+    shutdown.cancel();
     let at_once = async { tokio::join!(server.drain(Duration::ZERO), ended(serving)) };
     tokio::select! {
         biased;

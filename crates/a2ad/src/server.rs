@@ -74,11 +74,12 @@ impl Server {
         }
     }
 
-    /// Stops in good order: nothing new is taken up, runs may finish for a while, then streams end. What is left is taken
-    /// up when the store is opened again.
+    /// Shuts down gracefully: new messages are refused as unavailable, runs may finish within `grace`, then streams end.
+    /// Reads and readiness checks are answered meanwhile. What is left is resumed when the store is opened again.
     pub async fn drain(&self, grace: Duration) {
-        self.ready.leave();
+        self.ready.withdraw();
         self.engine.drain(grace).await;
+        self.ready.leave();
     }
 
     /// Resolves when the store can no longer write; every call is refused from then on, and only a new process helps.
@@ -231,7 +232,7 @@ impl Builder {
         let address = listener.local_addr().unwrap_or(address);
         let (server, Started { agents, doors, store }) = self.start()?;
         Banner { address, agents: &agents, doors: &doors, store: &store }.show();
-        serve::until_stopped(server, listener).await
+        serve::until_stopped(server, listener, serve::default_drain_delay(address)).await
     }
 
     fn start(self) -> Result<(Server, Started), ServeError> {

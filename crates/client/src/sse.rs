@@ -215,7 +215,7 @@ mod tests {
         let mut reader = Reader::new(LIMIT);
         assert_eq!(reader.retry(), None);
         for (line, millis) in
-            [("retry: 1000\n\n", 1000), ("retry: soon\n", 1000), ("retry:5\n", 5), ("retry\n", 5)]
+            [("retry: 1000\n", 1000), ("retry: soon\n", 1000), ("retry:5\n", 5), ("retry\n", 5)]
         {
             reader.feed(Bytes::from_static(line.as_bytes()));
             assert_eq!(reader.next(), Ok(None));

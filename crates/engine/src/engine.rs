@@ -11,6 +11,7 @@ use crate::{
     feed::Feed,
     ids::Ids,
     log::Seq,
+    memory::{MemoryBudget, Reservation},
     numbers::Numbers,
     operations,
     retention::Purger,
@@ -32,6 +33,7 @@ pub(crate) struct Parts {
     pub(crate) numbers: Numbers,
     pub(crate) ids: Ids,
     pub(crate) seal_key: [u8; 32],
+    memory: MemoryBudget,
 }
 
 /// Who asks for something, and of which agent.
@@ -47,6 +49,8 @@ pub struct Call {
     pub dialect: Dialect,
     /// What the door wants beyond that.
     pub manners: Manners,
+    /// What the call has in memory; `None` where nobody counts.
+    pub memory: Option<Arc<Reservation>>,
 }
 
 /// How a door treats what was said; the default is the protocol's own way.
@@ -78,7 +82,14 @@ impl Call {
             resume: None,
             dialect: Dialect::default(),
             manners: Manners::default(),
+            memory: None,
         }
+    }
+
+    /// Counts a task that was read: its log of this size, and the response made of it.
+    pub(crate) fn has_read(&self, log_bytes: u64) -> Result<()> {
+        let Some(memory) = &self.memory else { return Ok(()) };
+        memory.cover(log_bytes.saturating_mul(2)).map_err(Error::Later)
     }
 }
 
@@ -99,7 +110,9 @@ impl Engine {
         runner.start();
         runner.keep(Purger::new(Arc::clone(&store), runner.agents().clone(), clock.clone()));
         let (ids, seal_key) = (store.ids(), store.seal_key());
-        Self(Arc::new(Parts { store, feed, runner, clock, numbers: Numbers::default(), ids, seal_key }))
+        let memory = MemoryBudget::new(limits.memory);
+        let numbers = Numbers::default();
+        Self(Arc::new(Parts { store, feed, runner, clock, numbers, ids, seal_key, memory }))
     }
 
     /// Does what is asked.
@@ -119,6 +132,11 @@ impl Engine {
     /// The agents this engine runs.
     pub fn agents(&self) -> &Agents {
         self.0.runner.agents()
+    }
+
+    /// What all calls together may have in memory.
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.0.memory
     }
 
     /// The engine's clock.

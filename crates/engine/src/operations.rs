@@ -18,6 +18,9 @@ use crate::{
 /// Does what is asked. What is not asked often is boxed, so that the future of a send stays small.
 pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -> Result<Answer> {
     let reply = match operation {
+        Operation::SendMessage(_) | Operation::SendStreamingMessage(_) if engine.runner.is_draining() => {
+            return Err(Error::later("the server is shutting down; send the message again in a moment"));
+        }
         Operation::SendMessage(req) => return send_message::send_message(engine, call, req).await,
         Operation::SendStreamingMessage(req) => {
             return send_message::send_streaming_message(engine, call, req).await;

@@ -48,6 +48,8 @@ pub struct Limits {
     pub attempts: u32,
     /// How many bytes of log a task may have.
     pub max_task: u64,
+    /// How many bytes of requests and responses may be in memory; beyond it calls are refused as unavailable.
+    pub memory: u64,
 }
 
 impl Default for Limits {
@@ -58,6 +60,7 @@ impl Default for Limits {
             wait: None,
             attempts: 6,
             max_task: 64 << 20,
+            memory: 1 << 30,
         }
     }
 }
@@ -242,7 +245,12 @@ impl Runner {
         }
     }
 
-    /// Takes up nothing new.
+    /// Whether nothing new is started any more.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
+    }
+
+    /// Starts nothing new from now on.
     pub(crate) fn drain(&self) {
         self.draining.cancel();
     }

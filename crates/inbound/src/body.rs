@@ -1,19 +1,22 @@
-//! Reading a request's body, bounded in size and in patience.
+//! Reading a request's body, bounded in size, memory and time.
+//!
+//! What is refused is not read to its end here: the connection discards the rest, see `listen/connection_io.rs`.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use engine::Reservation;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Frame};
 use protocol::{Dialect, Error, ErrorKind, ErrorTable, error::in_short};
 use tokio::time::Instant;
 
-/// How long the next piece of a body may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes a second that a body has to come at behind that: one that dribbles holds what it has sent.
-const LEAST_RATE: u64 = 16 << 10;
+/// How long the next bytes of a body may take.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes a second that a body has to arrive at beyond that: a trickle would hold memory for ever.
+const MIN_RATE: u64 = 16 << 10;
 
 /// JSON, or nothing said about it.
 pub(crate) fn check_media_type(
@@ -50,20 +53,23 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
 }
 
 /// The whole body, if it is not larger than the limit and keeps coming.
-pub(crate) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Error> {
+pub(crate) async fn read(mut body: Body, limit: usize, memory: &Reservation) -> Result<Bytes, Error> {
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if declared > limit {
-        discard(body).await;
         return Err(too_large(limit));
     }
+    memory.reserve_body(declared as u64)?;
     let mut whole = BytesMut::new();
     let mut first = Bytes::new();
     let pace = Pace::begin();
     while let Some(frame) = pace.next(&mut body, first.len() + whole.len()).await? {
         let Ok(data) = frame.into_data() else { continue };
-        if first.len() + whole.len() + data.len() > limit {
-            discard(body).await;
+        let length = first.len() + whole.len() + data.len();
+        if length > limit {
             return Err(too_large(limit));
+        }
+        if length > declared {
+            memory.reserve_body(data.len() as u64)?;
         }
         // Most bodies are one frame, and then nothing is copied.
         if first.is_empty() && whole.is_empty() {
@@ -92,11 +98,16 @@ impl Pace {
 
     /// The next piece of a body of which so many bytes have come, if it comes in time.
     pub(crate) async fn next(&self, body: &mut Body, come: usize) -> Result<Option<Frame<Bytes>>, Error> {
-        let whole = self.0 + PATIENCE + Duration::from_millis(come as u64 * 1_000 / LEAST_RATE);
-        let due = whole.min(Instant::now() + PATIENCE);
+        let due = due(self.0, come as u64);
         let frame = tokio::time::timeout_at(due, body.frame()).await.map_err(|_| too_slow())?;
         frame.transpose().map_err(|_| cut_off())
     }
+}
+
+/// When the next bytes of a body have to arrive of which so many have arrived since a time.
+pub(crate) fn due(since: Instant, received: u64) -> Instant {
+    let at_rate = since + TIMEOUT + Duration::from_millis(received * 1_000 / MIN_RATE);
+    at_rate.min(Instant::now() + TIMEOUT)
 }
 
 /// How large a buffer is to be that has become too small: as large as the body where its length is known. Otherwise it
@@ -110,30 +121,13 @@ fn room(needed: usize, declared: usize, limit: usize) -> usize {
     }
 }
 
-/// Reads on for a while without keeping anything, as long as something comes: a client that is still writing reads its
-/// answer only afterwards.
-async fn discard(mut body: Body) {
-    const MOST: usize = 256 << 20;
-    const PAUSE: Duration = Duration::from_millis(50);
-    let reading = async {
-        let mut read = 0;
-        while let Ok(Some(Ok(frame))) = tokio::time::timeout(PAUSE, body.frame()).await {
-            read += frame.data_ref().map_or(0, Bytes::len);
-            if read > MOST {
-                break;
-            }
-        }
-    };
-    let _ = tokio::time::timeout(PATIENCE, reading).await;
-}
-
 fn too_large(limit: usize) -> Error {
     let text = format!("the body is larger than {limit} bytes; send files by url instead");
     Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit)
 }
 
 fn too_slow() -> Error {
-    let text = "the body stopped coming, or comes too slowly; send it again";
+    let text = "the request body timed out: too few bytes arrived; send it again";
     Error::new(ErrorKind::DeadlineExceeded, text)
 }
 
@@ -145,6 +139,7 @@ pub(crate) fn cut_off() -> Error {
 mod tests {
     use std::convert::Infallible;
 
+    use engine::MemoryBudget;
     use futures_util::{StreamExt as _, stream};
 
     use super::*;
@@ -160,10 +155,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_dribbles_is_given_up_and_one_that_is_slow_is_not() {
         let started = Instant::now();
-        let dribbled = read(slow(b"x", 1_000), 1 << 20).await;
+        let memory = MemoryBudget::new(1 << 30).begin();
+        let dribbled = read(slow(b"x", 1_000), 1 << 20, &memory).await;
         assert_eq!(dribbled.unwrap_err().kind, ErrorKind::DeadlineExceeded);
-        assert_eq!(started.elapsed(), PATIENCE);
-        let whole = read(slow(&[b'x'; 100 << 10], 100), 16 << 20).await.unwrap();
+        assert_eq!(started.elapsed(), TIMEOUT);
+        let whole = read(slow(&[b'x'; 100 << 10], 100), 16 << 20, &memory).await.unwrap();
         assert_eq!(whole.len(), 100 * (100 << 10));
     }
 }

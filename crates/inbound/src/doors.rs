@@ -1,8 +1,8 @@
 //! Who is served behind which door and how: what the paths, the services and the cards all ask.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use engine::{Call, Engine, Resume, Scope};
+use engine::{Call, Engine, Reservation, Resume, Scope};
 use http::HeaderMap;
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Timestamp, Violation,
@@ -21,6 +21,9 @@ use crate::{
     version::Spoken,
 };
 
+/// What a call has in memory beside its body and its response.
+const CALL_BYTES: u64 = 4 << 10;
+
 /// How the doors are set up.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -36,6 +39,8 @@ pub struct Options {
     pub errors: ErrorTable,
     /// How cards are served.
     pub card: CardOptions,
+    /// How long an event stream is quiet before it sends a comment.
+    pub keep_alive: Duration,
     /// Scheme and host as clients see them, where the server is not asked by that name.
     pub public_url: Option<String>,
     /// Proxies whose word about that counts.
@@ -52,6 +57,7 @@ impl Options {
             spoken: Spoken::default(),
             errors: ErrorTable::default(),
             card: CardOptions::default(),
+            keep_alive: Duration::from_secs(15),
             public_url: None,
             trusted_proxies: Vec::new(),
         }
@@ -133,6 +139,7 @@ pub(crate) struct Doors {
     unnamed: Door,
     houses: Houses,
     pub(crate) card: CardOptions,
+    pub(crate) keep_alive: Duration,
     pub(crate) origins: Origins,
     pub(crate) ready: Ready,
     /// Since when the cards are what they are.
@@ -177,7 +184,13 @@ impl Mount<'_> {
 
     /// A call by whoever asks, with what the headers say about it: its name for repetitions, and where its last stream
     /// broke off.
-    pub(crate) fn call(&self, dialect: Dialect, headers: &HeaderMap) -> Result<Call, Error> {
+    pub(crate) fn call(
+        &self,
+        dialect: Dialect,
+        headers: &HeaderMap,
+        memory: &Arc<Reservation>,
+    ) -> Result<Call, Error> {
+        memory.reserve(CALL_BYTES)?;
         let text = |name: &str| headers.get(name).map(|value| std::str::from_utf8(value.as_bytes()));
         let resume = text("last-event-id").map(|seen| {
             let seen = seen.ok().and_then(engine::cursor::last_event_id);
@@ -192,6 +205,7 @@ impl Mount<'_> {
             resume,
             dialect,
             manners: self.profile.manners,
+            memory: Some(Arc::clone(memory)),
             ..Call::new(self.scope())
         })
     }
@@ -206,6 +220,7 @@ impl Doors {
             spoken,
             errors,
             card,
+            keep_alive,
             public_url,
             trusted_proxies,
         } = options;
@@ -227,6 +242,7 @@ impl Doors {
             unnamed: Door::default(),
             houses,
             card,
+            keep_alive,
             origins: Origins { public_url, trusted_proxies },
             ready,
             since,

@@ -1,38 +1,39 @@
 //! Connections become requests.
 //!
-//! A connection has five seconds to say its first bytes and, over HTTP/1.1, ten to finish the head of a request, a write
-//! that does not move for half a minute ends it, or over HTTP/2 its stream, and there are caps in all and per address. HTTP/1.1 and HTTP/2
-//! without negotiation share the port: the first bytes tell. When the process drains, nothing new is accepted,
-//! and each connection ends after the requests it is serving, or when its time is up: a peer that answers pings
-//! and reads nothing must not keep the process from ending.
+//! HTTP/1.1 and HTTP/2 without negotiation share the port: the first bytes decide. Every wait has a timeout ([`Caps`]), the
+//! number of connections is capped in all and per client, and a reader that is too slow is cut off: its connection over
+//! HTTP/1.1, its stream over HTTP/2. On shutdown nothing new is accepted, and each connection ends after the requests it
+//! is serving or at [`Caps::shutdown`]: a peer that answers pings and reads nothing must not keep the process alive.
 //!
-//! Over HTTP/2 a peer is asked for a sign of life now and then, which is all that a quiet stream of gRPC has. Windows
-//! are fixed. What a connection may have sent and we have not read is bounded by them, and one upload cannot take
-//! all of it; windows that adapt would begin at a sixteenth of these, measure by pings of their own, and have no bound
-//! of ours.
+//! Over HTTP/2 a quiet peer is pinged, which is all the life that a quiet gRPC stream shows. Windows are fixed: they
+//! bound what a connection may have sent that was not read yet, and one upload cannot use all of it. Adaptive windows
+//! would begin at a sixteenth of these, measure by pings of their own, and have no bound of ours.
 
+mod connection_io;
+mod connections;
 mod corked;
-mod patient;
+mod descriptors;
+mod head_timer;
+mod slow_readers;
 mod streams;
-mod unread;
 
-use std::{
-    collections::HashMap,
-    io,
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use futures_util::TryFutureExt as _;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    io::AsyncReadExt as _,
+    net::{TcpListener, TcpStream},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
+    connection_io::{ConnectionIo, NotedBody, Progress, Rate},
+    connections::Connections,
     corked::Corked,
-    patient::Patient,
+    head_timer::HeadTimer,
     streams::{Begun, Streams},
 };
 use crate::front::Front;
@@ -40,18 +41,23 @@ use crate::front::Front;
 /// Bounds on connections.
 #[derive(Clone, Copy, Debug)]
 pub struct Caps {
-    /// Connections in all; more are closed at once.
+    /// Connections in all; more are closed at once. Fewer where the system allows fewer file descriptors.
     pub connections: usize,
-    /// Connections of one address.
+    /// Connections of one IPv4 address or one IPv6 /64.
     pub per_address: usize,
     /// How long the first bytes of a connection may take.
     pub first_bytes: Duration,
-    /// How long the head of a request may take over HTTP/1.1; over HTTP/2 a peer that is silent has its pings to answer.
+    /// How long the head of a request may take from its first byte on, over HTTP/1.1.
     pub head: Duration,
-    /// How long a write may stand still.
-    pub stalled_write: Duration,
-    /// How long a connection may go on when the process is told to stop.
-    pub last_words: Duration,
+    /// How long a connection of HTTP/1.1 may be idle between requests. Proxies reuse connections after about a minute,
+    /// and turn one that is closed meanwhile into a 502. Over HTTP/2 a quiet peer has pings to answer.
+    pub idle: Duration,
+    /// In each of these windows a blocked response has to make progress.
+    pub write_window: Duration,
+    /// By at least so many bytes a second.
+    pub min_write_rate: u64,
+    /// How long a connection may go on when the process shuts down.
+    pub shutdown: Duration,
 }
 
 impl Default for Caps {
@@ -61,160 +67,171 @@ impl Default for Caps {
             per_address: 12_288,
             first_bytes: Duration::from_secs(5),
             head: Duration::from_secs(10),
-            stalled_write: Duration::from_secs(30),
-            last_words: Duration::from_secs(28),
+            idle: Duration::from_secs(90),
+            write_window: Duration::from_secs(30),
+            min_write_rate: 256,
+            shutdown: Duration::from_secs(28),
         }
     }
 }
 
-/// Serves until `drain` is cancelled, then until the last connection has ended.
-pub async fn serve(listener: TcpListener, front: impl Into<Front>, caps: Caps, drain: CancellationToken) {
+impl Caps {
+    /// These, lowered to what the system allows: with few descriptors left, new connections are refused before the
+    /// store and the open connections run out of them.
+    fn within_descriptors(self) -> Self {
+        let Some(limit) = descriptors::raise_limit() else { return self };
+        let connections = self.connections.min(descriptors::connections(limit));
+        Self { connections, per_address: self.per_address.min(connections.div_ceil(4) * 3), ..self }
+    }
+
+    fn write_rate(&self) -> Rate {
+        let bytes = self.min_write_rate.saturating_mul(self.write_window.as_millis() as u64) / 1_000;
+        Rate { bytes: bytes.max(1), window: self.write_window }
+    }
+}
+
+/// Serves until `shutdown` is cancelled, then until the last connection has ended.
+pub async fn serve(listener: TcpListener, front: impl Into<Front>, caps: Caps, shutdown: CancellationToken) {
     let front = front.into();
-    let connections = TaskTracker::new();
-    let open = Arc::new(Open::default());
+    let caps = caps.within_descriptors();
+    let tasks = TaskTracker::new();
+    let connections = Arc::new(Connections::default());
     loop {
         let accepted = tokio::select! {
             biased;
-            () = drain.cancelled() => break,
+            () = shutdown.cancelled() => break,
             accepted = listener.accept() => accepted,
         };
         let (stream, address) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                pause(&error).await;
+                back_off(&error).await;
                 continue;
             }
         };
-        let Some(place) = Open::enter(&open, address.ip(), &caps) else {
+        let Some(slot) = connections.open(address.ip(), &caps) else {
             tracing::warn!(address = %address.ip(), "too many connections; this one is closed");
             continue;
         };
-        let (front, drain) = (front.clone(), drain.clone());
-        connections.spawn(async move {
-            if let Err(error) = connection(stream, address.ip(), front, &caps, &drain).await {
+        let (front, shutdown) = (front.clone(), shutdown.clone());
+        tasks.spawn(async move {
+            if let Err(error) = connection(stream, address.ip(), front, &caps, &shutdown).await {
                 tracing::debug!(%error, "a connection ended early");
             }
-            drop(place);
+            drop(slot);
         });
     }
     drop(listener);
-    connections.close();
-    connections.wait().await;
+    tasks.close();
+    tasks.wait().await;
 }
 
-/// Running out of descriptors does not get better by asking again at once.
-async fn pause(error: &io::Error) {
+/// Waits before the next accept, unless only this one connection was bad.
+async fn back_off(error: &io::Error) {
     let passing = matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset);
     if !passing {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
+type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
 async fn connection(
-    stream: TcpStream,
+    mut stream: TcpStream,
     peer: IpAddr,
     front: Front,
     caps: &Caps,
-    drain: &CancellationToken,
-) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    shutdown: &CancellationToken,
+) -> Ended {
     stream.set_nodelay(true)?;
-    let http2 = tokio::select! {
+    let (version, prefix) = tokio::select! {
         biased;
-        first = tokio::time::timeout(caps.first_bytes, speaks_http2(&stream)) => first??,
-        () = drain.cancelled() => return Ok(()),
+        first = tokio::time::timeout(caps.first_bytes, Version::of(&mut stream)) => first??,
+        () = shutdown.cancelled() => return Ok(()),
     };
-    let stream = Patient::new(stream, caps.stalled_write);
-    if http2 {
-        let answer =
-            move |req| front.clone().answer_to(peer, req).map_ok(|response| response.map(unread::in_pieces));
-        let service = service_fn(answer);
-        let (begun, io) = (Begun::new(caps.stalled_write), Corked::new(stream));
-        let mut streams = Streams::new(begun.clone(), io.clone());
-        let mut builder = hyper::server::conn::http2::Builder::new(begun);
-        builder
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(128)
-            .max_header_list_size(32 << 10)
-            .initial_stream_window_size(1 << 20)
-            .initial_connection_window_size(4 << 20)
-            .keep_alive_interval(Duration::from_secs(30))
-            .keep_alive_timeout(Duration::from_secs(20));
-        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
-        tokio::select! {
-            result = streams.drive(connection.as_mut()) => return result,
-            () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
-        }
-        tokio::time::timeout(caps.last_words, streams.drive(connection)).await?
-    } else {
-        let service = service_fn(move |req| front.clone().answer_to(peer, req));
-        let mut builder = hyper::server::conn::http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(caps.head).max_buf_size(64 << 10);
-        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-        tokio::select! {
-            result = connection.as_mut() => return Ok(result?),
-            () = drain.cancelled() => connection.as_mut().graceful_shutdown(),
-        }
-        Ok(tokio::time::timeout(caps.last_words, connection).await??)
+    let progress = Arc::new(Progress::default());
+    let io = ConnectionIo::new(stream, prefix, Arc::clone(&progress), caps.write_rate());
+    match version {
+        Version::Http1 => http1(io, progress, peer, front, caps, shutdown).await,
+        Version::Http2 => http2(io, peer, front, caps, shutdown).await,
     }
 }
 
-/// Whether the connection starts with the preface of HTTP/2, which is waited for as a whole: nobody else would set a
-/// time for the rest of it. Takes nothing off the stream.
-async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
-    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    loop {
-        let mut first = [0; PREFACE.len()];
-        let read = stream.peek(&mut first).await?;
-        if read == 0 || first[..read] != PREFACE[..read] {
-            return Ok(false);
-        }
-        if read == PREFACE.len() {
-            return Ok(true);
-        }
-        // A peek sees the same bytes again at once: give the rest time to arrive.
-        tokio::time::sleep(Duration::from_millis(5)).await;
+async fn http1(
+    io: ConnectionIo<TcpStream>,
+    progress: Arc<Progress>,
+    peer: IpAddr,
+    front: Front,
+    caps: &Caps,
+    shutdown: &CancellationToken,
+) -> Ended {
+    let timer = HeadTimer { progress: Arc::clone(&progress), timeout: caps.head };
+    let service = service_fn(move |req: hyper::Request<hyper::body::Incoming>| {
+        front.clone().answer_to(peer, req.map(|body| NotedBody::new(body, &progress)))
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(timer).header_read_timeout(caps.idle).max_buf_size(64 << 10);
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
+    tokio::select! {
+        result = connection.as_mut() => return Ok(result?),
+        () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
     }
+    Ok(tokio::time::timeout(caps.shutdown, connection).await??)
 }
 
-/// The connections that are open now.
-#[derive(Default)]
-struct Open(Mutex<OpenCounts>);
-
-#[derive(Default)]
-struct OpenCounts {
-    all: usize,
-    by_address: HashMap<IpAddr, usize>,
-}
-
-/// One open connection; counted until dropped.
-struct Place {
-    open: Arc<Open>,
-    address: IpAddr,
-}
-
-impl Open {
-    fn enter(open: &Arc<Self>, address: IpAddr, caps: &Caps) -> Option<Place> {
-        let mut counts = open.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let here = counts.by_address.get(&address).copied().unwrap_or_default();
-        if counts.all >= caps.connections || here >= caps.per_address {
-            return None;
-        }
-        counts.all += 1;
-        counts.by_address.insert(address, here + 1);
-        Some(Place { open: Arc::clone(open), address })
+async fn http2(
+    io: ConnectionIo<TcpStream>,
+    peer: IpAddr,
+    front: Front,
+    caps: &Caps,
+    shutdown: &CancellationToken,
+) -> Ended {
+    let answer = move |req| {
+        front.clone().answer_to(peer, req).map_ok(|response| response.map(slow_readers::in_pieces))
+    };
+    let service = service_fn(answer);
+    let (begun, io) = (Begun::new(caps.write_window), Corked::new(io));
+    let mut streams = Streams::new(begun.clone(), io.clone());
+    let mut builder = hyper::server::conn::http2::Builder::new(begun);
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(128)
+        .max_header_list_size(32 << 10)
+        .initial_stream_window_size(1 << 20)
+        .initial_connection_window_size(4 << 20)
+        .keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(20));
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), service));
+    tokio::select! {
+        result = streams.drive(connection.as_mut()) => return result,
+        () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
     }
+    tokio::time::timeout(caps.shutdown, streams.drive(connection)).await?
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut counts = self.open.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.all -= 1;
-        let left = counts.by_address.get(&self.address).map_or(0, |here| here - 1);
-        if left == 0 {
-            counts.by_address.remove(&self.address);
-        } else {
-            counts.by_address.insert(self.address, left);
+enum Version {
+    Http1,
+    Http2,
+}
+
+impl Version {
+    /// The version a connection begins with, and the bytes that were read to find out. The preface of HTTP/2 is read as a
+    /// whole, because nothing later has a timeout for the rest of it.
+    async fn of(stream: &mut TcpStream) -> io::Result<(Self, Bytes)> {
+        const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+        let mut buffer = [0; 1 << 10];
+        let mut length = 0;
+        loop {
+            let read = stream.read(&mut buffer[length..]).await?;
+            length += read;
+            let compared = length.min(PREFACE.len());
+            let version = match buffer[..compared] == PREFACE[..compared] {
+                true if compared == PREFACE.len() => Self::Http2,
+                true if read > 0 => continue,
+                _ => Self::Http1,
+            };
+            return Ok((version, Bytes::copy_from_slice(&buffer[..length])));
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Does what was asked and admitted: the engine's business, and the one answer that only a door can give, because it
 //! depends on where the agent was asked.
 
-use engine::Answer;
+use std::sync::Arc;
+
+use engine::{Answer, Reservation};
 use http::request::Parts;
 use protocol::{Dialect, Error, Operation, Reply};
 
@@ -19,11 +21,12 @@ pub(crate) async fn perform(
     head: &Parts,
     operation: Operation,
     request_id: u64,
+    memory: &Arc<Reservation>,
 ) -> Result<Answer, Error> {
     if let Operation::GetExtendedCard(_) = operation {
         let shown = routes::shown(doors, mount.agent, &head.uri, &head.headers, &head.extensions)?;
         return Ok(Answer::Reply(Reply::Card(Box::new(shown.extended()))));
     }
-    let call = mount.call(dialect, &head.headers)?;
+    let call = mount.call(dialect, &head.headers, memory)?;
     doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
 }

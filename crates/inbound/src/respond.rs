@@ -1,9 +1,10 @@
 //! Answers over JSON-RPC and HTTP+JSON: the one place where an error becomes one of theirs.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use axum::{body::Body, response::Response};
-use engine::{Answer, Clock};
+use bytes::Bytes;
+use engine::{Answer, Reservation};
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Reply, Timestamp,
@@ -12,6 +13,7 @@ use protocol::{
 };
 
 use crate::{
+    doors::Doors,
     profile::{AuthForm, Profile},
     project, sse,
     trace::Line,
@@ -72,7 +74,7 @@ impl Envelope {
 }
 
 impl Reader<'_> {
-    fn reply(&self, reply: &Reply) -> Response {
+    fn reply(&self, reply: &Reply, memory: Arc<Reservation>) -> Response {
         let Self { dialect, profile, envelope } = self;
         let body = match envelope {
             Envelope::Rpc(id) => {
@@ -84,7 +86,7 @@ impl Reader<'_> {
                 writer.finish()
             }
         };
-        let mut response = self.label(bytes_of(envelope.media_type(), body));
+        let mut response = self.label(bytes_of(envelope.media_type(), memory.hold(body)));
         if let Reply::Card(_) = reply {
             // Only an extended card is an answer to a call, and it may be for this caller alone.
             response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
@@ -133,24 +135,25 @@ pub(crate) fn answer(
     answered: Answer,
     mut line: Line,
     request_id: u64,
-    clock: &Clock,
+    doors: &Doors,
+    memory: Arc<Reservation>,
 ) -> Response {
     match answered {
         Answer::Reply(reply) => {
             let response = match project::reply(reader.profile, reader.dialect, reply) {
-                Ok(reply) => reader.reply(&reply),
+                Ok(reply) => reader.reply(&reply, memory),
                 Err(error) => {
                     line.refused(&error);
-                    refuse(reader, &error, clock.now())
+                    refuse(reader, &error, doors.engine.clock().now())
                 }
             };
             line.end(reader.dialect);
             response
         }
         Answer::Stream(stream) => {
-            sse::respond(stream, reader, line.watch(reader.dialect), request_id, clock.clone())
+            sse::respond(stream, reader, line.watch(reader.dialect), request_id, doors, memory)
         }
-        Answer::Replayed(answered) => replayed(answer(reader, *answered, line, request_id, clock)),
+        Answer::Replayed(answered) => replayed(answer(reader, *answered, line, request_id, doors, memory)),
     }
 }
 
@@ -163,7 +166,7 @@ pub(crate) fn refuse(reader: &Reader<'_>, error: &Error, now: Timestamp) -> Resp
 pub(crate) fn refuse_with(reader: &Reader<'_>, error: &Error, status: u16, now: Timestamp) -> Response {
     let (error, status) = as_house_tells(reader.profile.auth, error, status);
     let body = reader.envelope.error(reader.dialect, &error, status, now);
-    let mut response = reader.label(bytes_of(reader.envelope.media_type(), body));
+    let mut response = reader.label(bytes_of(reader.envelope.media_type(), body.into()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     advise(&mut response, &error);
     response
@@ -206,10 +209,10 @@ pub(crate) const JSON: &str = "application/json";
 
 /// Bytes that are JSON.
 pub(crate) fn json(body: Vec<u8>) -> Response {
-    bytes_of(JSON, body)
+    bytes_of(JSON, body.into())
 }
 
-fn bytes_of(media_type: &'static str, body: Vec<u8>) -> Response {
+fn bytes_of(media_type: &'static str, body: Bytes) -> Response {
     let mut response = Response::new(Body::from(body));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     response

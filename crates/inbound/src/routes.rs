@@ -152,18 +152,19 @@ async fn show_extended_card(doors: &Doors, mount: Mount<'_>, req: Request) -> Re
     let reader = Reader { envelope, dialect: DIALECT, profile: mount.profile };
     let version = Version::of(&head.headers, &head.uri);
     let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
+    let memory = doors.engine.memory().begin();
     let answered = async {
         asked.allows(DIALECT).map_err(|refused| refused.error)?;
         mount.check()?;
         admit::operation(doors, &mount, KIND)?;
         let operation = Operation::GetExtendedCard(GetExtendedCard::default());
         let operation = admit::request(doors, &mount, DIALECT, &head.headers, operation)?;
-        perform(doors, &mount, DIALECT, &head, operation, request_id).await
+        perform(doors, &mount, DIALECT, &head, operation, request_id, &memory).await
     };
     let answered = answered.await;
     line.answered(&answered);
     match answered {
-        Ok(answer) => respond::answer(&reader, answer, line, request_id, clock),
+        Ok(answer) => respond::answer(&reader, answer, line, request_id, doors, memory),
         Err(error) => {
             line.end(DIALECT);
             let status = match error.kind {

@@ -1,27 +1,31 @@
 //! A task's frames as server-sent events.
 //!
-//! All frames that are ready leave in one write. Each carries the number of its event as `id:`. A stream that
-//! has nothing to say sends a comment now and then, so that both ends notice a dead connection. A reader that
-//! does not read holds nothing up: its frames are taken from the log when it asks for more.
+//! All frames that are ready leave in one write. Each carries the number of its event as `id:`. A quiet stream sends a
+//! comment at every keep-alive interval, so that both ends notice a dead connection. A slow reader delays nobody: its
+//! frames are read from the log when it asks for more.
+//!
+//! Comments and `retry` end in one newline. A blank line would dispatch an event: the specification drops an event without
+//! data, but `httpx-sse` delivers one once an `id` was seen, and several official SDKs fail to parse its empty data.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{Clock, Frame, Next, TaskStream};
+use engine::{Clock, Frame, MemoryBudget, Next, Reservation, TaskStream};
 use futures_util::stream;
 use http::{HeaderValue, header};
 use protocol::{Dialect, Error, Event, Timestamp, dialect::Frames, jsonrpc};
 
 use crate::{
+    doors::Doors,
     respond::{self, Envelope, Reader},
     trace::Watched,
 };
 
-/// How long a stream is silent before it says that it is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Tells the client to come back soon; the end of the body follows.
-const COME_BACK: &[u8] = b"retry: 1000\n\n";
+/// Sent after each keep-alive interval without an event.
+const COMMENT: &[u8] = b":\n";
+/// Asks the client to reconnect in a second; the end of the body follows.
+const RETRY: &[u8] = b"retry: 1000\n";
 
 /// Answers a call with its stream.
 pub(crate) fn respond(
@@ -29,7 +33,8 @@ pub(crate) fn respond(
     reader: &Reader<'_>,
     line: Watched,
     request_id: u64,
-    clock: Clock,
+    doors: &Doors,
+    memory: Arc<Reservation>,
 ) -> Response {
     let (start, end) = match &reader.envelope {
         Envelope::Rpc(id) => (jsonrpc::result_start(id), jsonrpc::RESULT_END),
@@ -43,7 +48,10 @@ pub(crate) fn respond(
         frames: Frames::new(reader.dialect, reader.profile.style),
         line,
         request_id,
-        clock,
+        clock: doors.engine.clock().clone(),
+        keep_alive: doors.keep_alive,
+        memory: doors.engine.memory().clone(),
+        first: Some(memory),
     };
     let body = stream::unfold(events, |mut events| async move {
         let bytes = events.next().await?;
@@ -87,6 +95,10 @@ struct Events {
     line: Watched,
     request_id: u64,
     clock: Clock,
+    keep_alive: Duration,
+    memory: MemoryBudget,
+    /// What was reserved for the snapshot that the stream begins with; gone when that is encoded.
+    first: Option<Arc<Reservation>>,
 }
 
 /// The envelope of every event: its bytes before and after the frame.
@@ -99,8 +111,8 @@ impl Events {
     /// The next bytes of the body; `None` at its end.
     async fn next(&mut self) -> Option<Bytes> {
         let stream = self.stream.as_mut()?;
-        match tokio::time::timeout(KEEP_ALIVE, stream.next()).await {
-            Err(_) => Some(Bytes::from_static(b":\n\n")),
+        match tokio::time::timeout(self.keep_alive, stream.next()).await {
+            Err(_) => Some(Bytes::from_static(COMMENT)),
             Ok(Ok(Next::Frames(frames))) => match self.encode(frames) {
                 Ok(bytes) => Some(bytes),
                 Err(error) => Some(self.fail(error)),
@@ -108,7 +120,7 @@ impl Events {
             Ok(Ok(Next::End)) => None,
             Ok(Ok(Next::Cut)) => {
                 self.stream = None;
-                Some(Bytes::from_static(COME_BACK))
+                Some(Bytes::from_static(RETRY))
             }
             Ok(Err(error)) => Some(self.fail(error)),
         }
@@ -137,7 +149,8 @@ impl Events {
                 }
             }
         }
-        Ok(out.into())
+        self.first = None;
+        Ok(self.memory.hold(out))
     }
 
     /// An error after the first event is an event too, and the last.

@@ -24,6 +24,7 @@ impl Config {
                 max_age: self.card.max_age,
                 grpc_scheme: self.card.grpc_scheme,
             },
+            keep_alive: self.server.keep_alive,
             public_url: self.server.public_url.clone(),
             trusted_proxies: self.server.trusted_proxies.clone(),
             ..Options::new(&self.server.default_agent)

@@ -32,7 +32,7 @@ static FILE: Keys = Keys {
 };
 
 static SERVER: Keys = Keys {
-    served: &["listen", "public_url", "trusted_proxies", "default_agent"],
+    served: &["listen", "public_url", "trusted_proxies", "default_agent", "drain_delay", "keep_alive"],
     later: &["base_host", "mode", "allowed_hosts", "admin_listen"],
 };
 
@@ -45,7 +45,7 @@ static CARD: Keys = Keys { served: &["style", "max_age", "grpc_scheme"], later: 
 static PROTOCOL: Keys = Keys { served: &["dialects", "errors", "lenient_version"], later: &[] };
 
 static LIMITS: Keys = Keys {
-    served: &["max_body", "max_task", "concurrent", "run_time", "wait"],
+    served: &["max_body", "max_task", "concurrent", "memory", "run_time", "wait"],
     later: &["rate", "max_hops"],
 };
 

@@ -2,9 +2,11 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use engine::{Limits, Retention};
+use engine::{Limits, MemoryBudget, Retention};
 use inbound::CardShape;
 use protocol::ErrorTable;
+
+use crate::serve;
 
 use super::{
     CardConfig, Generation, ProtocolConfig, ServerConfig, StoreConfig,
@@ -20,7 +22,23 @@ pub(super) fn server(section: &Section<'_>) -> ServerConfig {
         public_url: section.get("public_url", values::url).flatten(),
         trusted_proxies: section.each("trusted_proxies", values::network).unwrap_or_default(),
         default_agent: String::new(),
+        keep_alive: section
+            .get("keep_alive", |item| values::some(values::duration(item)?))
+            .unwrap_or(Duration::from_secs(15)),
+        drain_delay: section.get("drain_delay", drain_delay).flatten(),
     }
+}
+
+/// Empty is the default.
+fn drain_delay(item: &Item) -> Read<Option<Duration>> {
+    if item.text()?.is_empty() {
+        return Ok(None);
+    }
+    let delay = values::duration(item)?;
+    if delay > serve::GRACE {
+        return Err(format!("expected at most {} s, the whole time of a shutdown", serve::GRACE.as_secs()));
+    }
+    Ok(Some(delay))
 }
 
 fn listen(item: &Item) -> Read<SocketAddr> {
@@ -107,8 +125,13 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
         // 0 is no limit.
         wait: section.get("wait", values::duration).filter(|wait| !wait.is_zero()),
         max_task: section.get("max_task", size).unwrap_or(defaults.max_task),
+        memory: section.get("memory", size).unwrap_or(defaults.memory),
         ..defaults
     };
     let max_body = section.get("max_body", size).unwrap_or(16 << 20);
+    let needed = MemoryBudget::needed_for(max_body);
+    if limits.memory < needed {
+        section.wrong("memory", format!("expected at least {needed} bytes, to read one body of max_body"));
+    }
     (limits, usize::try_from(max_body).unwrap_or(usize::MAX))
 }

@@ -22,5 +22,7 @@ pub(super) async fn load(engine: &Parts, call: &Call, id: &TaskId) -> Result<Sna
     engine.agent(call)?;
     let snapshot = engine.store.find(&call.scope, engine.lookup(id)).await?;
     let visible = snapshot.filter(|snapshot| snapshot.row.visibility == Visibility::Visible);
-    Ok(visible.ok_or_else(|| protocol::Error::task_not_found(id))?)
+    let snapshot = visible.ok_or_else(|| protocol::Error::task_not_found(id))?;
+    call.has_read(snapshot.row.size)?;
+    Ok(snapshot)
 }

@@ -32,6 +32,7 @@ pub(super) async fn list_tasks(engine: &Parts, call: Call, req: ListTasks) -> Re
         size: size as usize,
     };
     let page = engine.store.list(&call.scope, query).await?;
+    call.has_read(page.tasks.iter().map(|snapshot| snapshot.row.size).sum())?;
     let last = page.tasks.last().filter(|_| page.more);
     let next = last.map(|last| tokens.token(Place { status_at: last.row.status_at, no: last.row.no }));
     let mut tasks = Vec::with_capacity(page.tasks.len());

@@ -143,7 +143,9 @@ async fn a_queued_task_is_taken_up_without_its_caller_as_soon_as_there_is_room()
 #[tokio::test]
 async fn a_cancel_stops_the_run_though_its_caller_is_gone() {
     let mut house = Setup::plain().slots(1).open();
-    for polls in 0..50 {
+    // A fast store leaves few points at which a call can be dropped, so all of them are tried several times.
+    let mut dropped_after_commit = 0;
+    for polls in (0..8).cycle().take(80) {
         let (id, running) = house.begin("go on").await;
         let cancel = Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None });
         let before = house.store.count("cancel");
@@ -152,16 +154,16 @@ async fn a_cancel_stops_the_run_though_its_caller_is_gone() {
         if handed_over > before {
             house.store.until("cancel", handed_over).await;
             within(running.cancel.cancelled()).await;
+            dropped_after_commit += usize::from(!ended);
         }
         running.end(done());
         // Either way the slot is free for the next one.
         running.gone().await;
-        if ended {
-            assert!(polls > 2, "there was no point to drop it at");
+        if dropped_after_commit == 3 {
             return;
         }
     }
-    panic!("the call never came to its end");
+    panic!("the call was never dropped between the commit and its end");
 }
 
 #[tokio::test]

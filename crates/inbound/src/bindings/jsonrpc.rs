@@ -24,6 +24,7 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     let request_id = fastrand::u64(..);
     let mut line = Line::begin(doors.engine.agents(), mount.agent, request_id);
     let (head, incoming) = req.into_parts();
+    let memory = doors.engine.memory().begin();
     let version = Version::of(&head.headers, &head.uri);
     let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
     let mut reader =
@@ -31,7 +32,7 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     let answered = async {
         body::check_media_type(&head.headers, reader.dialect, doors.errors)?;
         body::check_encoding(&head.headers)?;
-        let bytes = body::read(incoming, doors.max_body_bytes).await?;
+        let bytes = body::read(incoming, doors.max_body_bytes, &memory).await?;
         let request = jsonrpc::decode(&bytes).map_err(|refusal| {
             reader.envelope = Envelope::Rpc(refusal.id);
             refusal.error
@@ -42,14 +43,14 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
         line.about(&operation, reader.dialect);
         // A call may take its time; the body is read.
         drop(bytes);
-        perform(doors, &mount, reader.dialect, &head, operation, request_id).await
+        perform(doors, &mount, reader.dialect, &head, operation, request_id, &memory).await
     };
     let answered = answered.await;
     line.answered(&answered);
     let dialect = reader.dialect;
     match answered {
         Ok(answer) => {
-            let response = respond::answer(&reader, answer, line, request_id, doors.engine.clock());
+            let response = respond::answer(&reader, answer, line, request_id, doors, memory);
             extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
         }
         Err(error) => {

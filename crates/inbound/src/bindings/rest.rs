@@ -7,6 +7,7 @@ mod find;
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
+use engine::Reservation;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use hyper::body::Body as _;
 use protocol::{
@@ -57,13 +58,14 @@ pub(crate) async fn handle(
     let request_id = fastrand::u64(..);
     let mut line = Line::begin(doors.engine.agents(), mount.agent, request_id);
     line.called(v1::operation::method(kind));
+    let memory = doors.engine.memory().begin();
     let answered = async {
         asked.allows(place.dialect).map_err(|refused| {
             let Refused { dialect: told_in, error } = refused;
             reader.dialect = told_in;
             error
         })?;
-        let body = read(doors, place.dialect, kind, head, incoming).await?;
+        let body = read(doors, place.dialect, kind, head, incoming, &memory).await?;
         mount.check()?;
         admit::operation(doors, &mount, kind)?;
         let operation = decode(kind, place, head.uri.query(), &body)?;
@@ -72,14 +74,14 @@ pub(crate) async fn handle(
         line.about(&operation, place.dialect);
         // A call may take its time; the body is read.
         drop(body);
-        perform(doors, &mount, place.dialect, head, operation, request_id).await
+        perform(doors, &mount, place.dialect, head, operation, request_id, &memory).await
     };
     let answered = answered.await;
     line.answered(&answered);
     let dialect = reader.dialect;
     match answered {
         Ok(answer) => {
-            let response = respond::answer(&reader, answer, line, request_id, doors.engine.clock());
+            let response = respond::answer(&reader, answer, line, request_id, doors, memory);
             extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
         }
         Err(error) => {
@@ -114,6 +116,7 @@ async fn read(
     kind: OperationKind,
     head: &Parts,
     incoming: Body,
+    memory: &Reservation,
 ) -> Result<Bytes, Error> {
     let optional = matches!(kind, OperationKind::CancelTask | OperationKind::SubscribeToTask);
     if head.method != Method::POST || optional && incoming.is_end_stream() {
@@ -121,7 +124,7 @@ async fn read(
     }
     body::check_media_type(&head.headers, dialect, doors.errors)?;
     body::check_encoding(&head.headers)?;
-    let bytes = body::read(incoming, doors.max_body_bytes).await?;
+    let bytes = body::read(incoming, doors.max_body_bytes, memory).await?;
     if bytes.is_empty() && !optional {
         return Err(Error::invalid_request(Violation::new("", "the body is empty, expected an object")));
     }

@@ -1,7 +1,9 @@
 //! Plain text in, plain text out: the simplest way to say something to an agent.
 
+use std::sync::Arc;
+
 use axum::{body::Body, response::Response};
-use engine::Answer;
+use engine::{Answer, Reservation};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     Content, Dialect, Error, ErrorKind, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskState,
@@ -28,15 +30,16 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     let mut line = Line::begin(doors.engine.agents(), mount.agent, request_id);
     line.called("text");
     let (head, incoming) = req.into_parts();
+    let memory = doors.engine.memory().begin();
     let answered = async {
         mount.check()?;
         body::check_encoding(&head.headers)?;
-        let bytes = body::read(incoming, doors.max_body_bytes).await?;
+        let bytes = body::read(incoming, doors.max_body_bytes, &memory).await?;
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
         // Without an id, so that only its key tells a repetition.
         let message = Message::new("", Role::User, vec![Part::text(text)]);
-        let call = mount.call(Dialect::V1, &head.headers)?;
+        let call = mount.call(Dialect::V1, &head.headers, &memory)?;
         let operation = Operation::SendMessage(SendMessage::new(message));
         let operation = admit::request(doors, &mount, Dialect::V1, &head.headers, operation)?;
         doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
@@ -45,15 +48,15 @@ pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::
     line.answered(&answered);
     line.end_text();
     match answered {
-        Ok(answer) => answer_with(answer),
+        Ok(answer) => answer_with(answer, memory),
         Err(error) => refuse(doors, &error),
     }
 }
 
-fn answer_with(answer: Answer) -> Response {
+fn answer_with(answer: Answer, memory: Arc<Reservation>) -> Response {
     match answer {
         Answer::Reply(Reply::SentTask(task)) => {
-            let mut response = text(said_by(&task));
+            let mut response = text(said_by(&task), memory);
             let headers = response.headers_mut();
             let state = v03::task::state_name(task.status.state);
             for (name, value) in [("a2ad-task", task.id.as_str()), ("a2ad-state", state)] {
@@ -63,9 +66,9 @@ fn answer_with(answer: Answer) -> Response {
             }
             response
         }
-        Answer::Reply(Reply::SentMessage(message)) => text(texts(&message.parts)),
-        Answer::Reply(_) | Answer::Stream(_) => text(String::new()),
-        Answer::Replayed(answer) => respond::replayed(answer_with(*answer)),
+        Answer::Reply(Reply::SentMessage(message)) => text(texts(&message.parts), memory),
+        Answer::Reply(_) | Answer::Stream(_) => text(String::new(), memory),
+        Answer::Replayed(answer) => respond::replayed(answer_with(*answer, memory)),
     }
 }
 
@@ -85,8 +88,8 @@ fn texts(parts: &[Part]) -> String {
     parts.iter().map(text).collect::<Vec<_>>().join("\n")
 }
 
-fn text(body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
+fn text(body: String, memory: Arc<Reservation>) -> Response {
+    let mut response = Response::new(Body::from(memory.hold(body.into_bytes())));
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, plain);
     response

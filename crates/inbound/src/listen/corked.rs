@@ -62,7 +62,7 @@ impl<S: AsyncWrite + Unpin> Inner<S> {
         self.sent = 0;
         self.held.clear();
         self.held.shrink_to(KEPT);
-        Poll::Ready(Ok(()))
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     /// Makes room for this much more; false where that much is not held at all.

@@ -17,7 +17,7 @@ use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::Fu
 use hyper::rt::Executor;
 use tokio::io::AsyncWrite;
 
-use super::{corked::Corked, unread};
+use super::{corked::Corked, slow_readers};
 
 /// How a connection ended.
 type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
@@ -27,12 +27,12 @@ type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 pub(super) struct Begun {
     streams: Arc<Mutex<Vec<BoxFuture<'static, ()>>>>,
     /// How long a reader may read nothing.
-    patience: Duration,
+    window: Duration,
 }
 
 impl Begun {
-    pub(super) fn new(patience: Duration) -> Self {
-        Self { streams: Arc::default(), patience }
+    pub(super) fn new(window: Duration) -> Self {
+        Self { streams: Arc::default(), window }
     }
 
     fn take(&self) -> Vec<BoxFuture<'static, ()>> {
@@ -43,7 +43,8 @@ impl Begun {
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Begun {
     fn execute(&self, stream: F) {
         // A stream that panics is reset, and the others know nothing of it.
-        let fenced = AssertUnwindSafe(unread::patiently(stream, self.patience)).catch_unwind().map(|_| ());
+        let fenced =
+            AssertUnwindSafe(slow_readers::reset_when_unread(stream, self.window)).catch_unwind().map(|_| ());
         self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(fenced.boxed());
     }
 }

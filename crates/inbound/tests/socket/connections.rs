@@ -134,7 +134,7 @@ async fn more_connections_than_may_be_are_closed_at_once() {
 
 #[tokio::test]
 async fn a_reader_that_does_not_read_is_let_go() {
-    let server = with(Caps { connections: 1, stalled_write: SHORT, ..Caps::default() }).await;
+    let server = with(Caps { connections: 1, write_window: SHORT, ..Caps::default() }).await;
     let mut wire = server.connect().await;
     // Far more than the buffers of the two sockets hold.
     wire.send("POST / HTTP/1.1", &request("SendMessage", &said(&"x".repeat(12 << 20), ""))).await;

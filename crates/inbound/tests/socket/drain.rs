@@ -28,7 +28,7 @@ async fn streams_end_with_a_word_when_to_come_back() {
 
     server.drain.cancel();
     within(server.engine.drain(Duration::ZERO)).await;
-    assert_eq!(wire.event().await.as_deref(), Some("retry: 1000\n\n"));
+    assert_eq!(wire.event().await.as_deref(), Some("retry: 1000\n"));
     assert_eq!(wire.event().await, None);
     assert_eq!(wire.closed().await, "");
     assert_eq!(idle.closed().await, "");

@@ -266,7 +266,7 @@ async fn a_body_that_stops_coming() {
     wire.write(b"POST / HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ncontent-length: 10\r\n\r\n{").await;
     // It is waited for from its first byte on: nothing tells when that has been seen.
     let answer = patiently(&mut wire).await;
-    let text = "the body stopped coming, or comes too slowly; send it again";
+    let text = "the request body timed out: too few bytes arrived; send it again";
     assert_eq!(
         (answer.status, answer.body),
         (408, error("null", -32000, "DEADLINE_EXCEEDED", text, "", None))

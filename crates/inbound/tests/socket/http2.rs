@@ -68,7 +68,7 @@ async fn a_card_points_back_to_the_authority_it_was_asked_at() {
 
 #[tokio::test]
 async fn a_reader_that_opens_no_window_loses_its_stream_and_no_other() {
-    let caps = Caps { stalled_write: Duration::from_millis(300), ..Caps::default() };
+    let caps = Caps { write_window: Duration::from_millis(300), ..Caps::default() };
     let (server, tasks) = (Setup { caps, ..Setup::default() }.open().await, TaskTracker::new());
     let stream = TcpStream::connect(server.address).await.unwrap();
     let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
@@ -80,7 +80,7 @@ async fn a_reader_that_opens_no_window_loses_its_stream_and_no_other() {
     // Whoever reads is given everything, also in small pieces.
     let read = within(sender.send_request(post(&server, large))).await.unwrap();
     assert!(within(read.into_body().collect()).await.unwrap().to_bytes().len() > 2 << 20);
-    tokio::time::sleep(caps.stalled_write * 3).await;
+    tokio::time::sleep(caps.write_window * 3).await;
     let error = within(unread.into_body().collect()).await.unwrap_err();
     assert!(format!("{error:?}").contains("Reset"), "{error:?}");
     let answer = within(sender.send_request(post(&server, request("ListTasks", "{}")))).await.unwrap();

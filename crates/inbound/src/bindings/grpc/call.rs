@@ -1,7 +1,9 @@
 //! One call of a method of the protocol's services.
 
+use std::sync::Arc;
+
 use axum::{extract::Request, response::Response};
-use engine::Answer;
+use engine::{Answer, Reservation};
 use http::{HeaderMap, HeaderName, HeaderValue, request::Parts};
 use protocol::{
     Error, ErrorKind, Operation, OperationKind,
@@ -53,6 +55,7 @@ pub(super) async fn handle(
 ) -> Response {
     let request_id = fastrand::u64(..);
     let (head, incoming) = req.into_parts();
+    let memory = doors.engine.memory().begin();
     let version = Version::of(&head.headers, &head.uri);
     let root = doors.root();
     // The name of a service says its generation, and generated clients say nothing beside it.
@@ -70,7 +73,7 @@ pub(super) async fn handle(
         })?;
         check_encoding(&head.headers)?;
         let reading = async {
-            let bytes = message::read(incoming, doors.max_body_bytes).await?;
+            let bytes = message::read(incoming, doors.max_body_bytes, &memory).await?;
             let operation = service.decode_operation(kind, &bytes);
             let tenant = match &operation {
                 Ok(operation) => operation.tenant(),
@@ -82,7 +85,7 @@ pub(super) async fn handle(
         deadline.within(reading).await
     };
     match asked.await {
-        Ok(wanted) => answer(doors, teller, &head, wanted, line, request_id).await,
+        Ok(wanted) => answer(doors, teller, &head, wanted, line, request_id, memory).await,
         Err(refusal) => {
             line.refused(&refusal.error);
             line.end(teller.service.dialect());
@@ -107,6 +110,7 @@ async fn answer(
     wanted: Wanted,
     mut line: Line,
     request_id: u64,
+    memory: Arc<Reservation>,
 ) -> Response {
     let Wanted { kind, operation, agent, deadline } = wanted;
     let mount = agent.as_deref().map_or_else(|| doors.root(), |agent| doors.own(agent));
@@ -119,13 +123,13 @@ async fn answer(
         mount.check()?;
         admit::operation(doors, &mount, kind)?;
         let operation = admit::request(doors, &mount, dialect, &head.headers, operation?)?;
-        perform(doors, &mount, dialect, head, operation, request_id).await
+        perform(doors, &mount, dialect, head, operation, request_id, &memory).await
     };
     let answered = deadline.within(work).await;
     line.answered(&answered);
     let response = match answered {
         Ok(answer) => {
-            let answering = Answering { doors, mount: &mount, teller, deadline, request_id };
+            let answering = Answering { doors, mount: &mount, teller, deadline, request_id, memory };
             let response = answering.answer(answer, line);
             extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
         }
@@ -144,6 +148,7 @@ struct Answering<'a> {
     teller: Teller,
     deadline: Deadline,
     request_id: u64,
+    memory: Arc<Reservation>,
 }
 
 impl Answering<'_> {
@@ -153,7 +158,7 @@ impl Answering<'_> {
         match answer {
             Answer::Reply(reply) => {
                 let written = project::reply(self.mount.profile, dialect, reply)
-                    .and_then(|reply| reply::respond(teller.service, &reply, max_bytes));
+                    .and_then(|reply| reply::respond(teller.service, &reply, max_bytes, self.memory));
                 let response = written.unwrap_or_else(|error| {
                     line.refused(&error);
                     teller.refuse(&error.into(), clock.now())
@@ -164,7 +169,10 @@ impl Answering<'_> {
             Answer::Stream(stream) => {
                 let (deadline, request_id) = (self.deadline, self.request_id);
                 let (line, clock) = (line.watch(dialect), clock.clone());
-                stream::respond(stream, Follow { teller, deadline, max_bytes, request_id, clock, line })
+                let memory = self.doors.engine.memory().clone();
+                let first = Some(self.memory);
+                let follow = Follow { teller, deadline, max_bytes, request_id, clock, line, memory, first };
+                stream::respond(stream, follow)
             }
             Answer::Replayed(answer) => respond::replayed(self.answer(*answer, line)),
         }

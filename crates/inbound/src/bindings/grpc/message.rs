@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use engine::Reservation;
 use hyper::body::Body as _;
 use protocol::{Error, ErrorKind, error::Grpc};
 
@@ -17,7 +18,7 @@ use crate::body::Pace;
 const PREFIX: usize = 5;
 
 /// The only message of a request.
-pub(super) async fn read(mut incoming: Body, limit: usize) -> Result<Bytes, Refusal> {
+pub(super) async fn read(mut incoming: Body, limit: usize, memory: &Reservation) -> Result<Bytes, Refusal> {
     let mut received = Received::default();
     let pace = Pace::begin();
     loop {
@@ -30,6 +31,7 @@ pub(super) async fn read(mut incoming: Body, limit: usize) -> Result<Bytes, Refu
         match pace.next(&mut incoming, received.len()).await? {
             Some(frame) => {
                 if let Ok(data) = frame.into_data() {
+                    memory.reserve_body(data.len() as u64)?;
                     received.push(data, expected.unwrap_or_default());
                 }
             }
@@ -149,6 +151,7 @@ fn too_large(length: usize, limit: usize) -> Refusal {
 mod tests {
     use std::convert::Infallible;
 
+    use engine::MemoryBudget;
     use futures_util::stream;
 
     use super::*;
@@ -156,7 +159,8 @@ mod tests {
     async fn read_pieces(pieces: &[&'static [u8]]) -> Result<Bytes, (ErrorKind, Option<Grpc>)> {
         let pieces: Vec<_> =
             pieces.iter().map(|piece| Ok::<_, Infallible>(Bytes::from_static(piece))).collect();
-        let read = read(Body::from_stream(stream::iter(pieces)), 8).await;
+        let memory = MemoryBudget::new(1 << 20).begin();
+        let read = read(Body::from_stream(stream::iter(pieces)), 8, &memory).await;
         read.map_err(|refusal| (refusal.error.kind, refusal.code))
     }
 
@@ -170,7 +174,8 @@ mod tests {
             assert_eq!(read_pieces(pieces).await, Ok(Bytes::from_static(b"abc")));
         }
         assert_eq!(read_pieces(&[b"\0\0\0\0\0"]).await, Ok(Bytes::new()));
-        assert_eq!(read(Body::from(&b"\0\0\0\0\x01x"[..]), 8).await.unwrap(), "x");
+        let memory = MemoryBudget::new(1 << 20).begin();
+        assert_eq!(read(Body::from(&b"\0\0\0\0\x01x"[..]), 8, &memory).await.unwrap(), "x");
     }
 
     #[tokio::test]

@@ -3,11 +3,13 @@
 use std::{
     convert::Infallible,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
+use engine::Reservation;
 use http::HeaderMap;
 use hyper::body::{Frame, SizeHint};
 use protocol::{Error, Reply, grpc::Service};
@@ -18,10 +20,15 @@ use super::{
 };
 
 /// Answers a call with one message, if it is not too large to be sent.
-pub(super) fn respond(service: Service, reply: &Reply, max_bytes: usize) -> Result<Response, Error> {
+pub(super) fn respond(
+    service: Service,
+    reply: &Reply,
+    max_bytes: usize,
+    memory: Arc<Reservation>,
+) -> Result<Response, Error> {
     let mut out = Vec::with_capacity(1_024);
     message::append(&mut out, max_bytes, |out| out.extend(service.encode_reply(reply)))?;
-    Ok(status::answer(Body::new(Whole { message: out.into(), trailers: Some(Teller::well()) })))
+    Ok(status::answer(Body::new(Whole { message: memory.hold(out), trailers: Some(Teller::well()) })))
 }
 
 /// No message, and nothing to be said behind it.

@@ -6,11 +6,11 @@
 //! is one event. (Whether there will be a task is not known at the start: an answer that is one bare message is said to
 //! begin where its task would have; there is nothing to resume.) A quiet stream sends nothing; dead connections are noticed by HTTP/2's pings.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{Clock, Frame, Next, TaskStream};
+use engine::{Clock, Frame, MemoryBudget, Next, Reservation, TaskStream};
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body_util::StreamBody;
@@ -38,6 +38,9 @@ pub(super) struct Follow {
     pub(super) request_id: u64,
     pub(super) clock: Clock,
     pub(super) line: Watched,
+    pub(super) memory: MemoryBudget,
+    /// What was reserved for the snapshot that the stream begins with; gone when that is encoded.
+    pub(super) first: Option<Arc<Reservation>>,
 }
 
 /// Answers a call with its stream.
@@ -76,11 +79,13 @@ impl Messages {
         let frame = match self.follow.deadline.within(following).await {
             Ok(Next::Frames(frames)) => {
                 let mut out = Vec::with_capacity(frames.len() * 256);
-                match self.encode(&mut out, frames) {
+                let encoded = self.encode(&mut out, frames);
+                self.follow.first = None;
+                match encoded {
                     Err(error) if out.is_empty() => self.fail(error),
                     encoded => {
                         self.broken = encoded.err();
-                        body::Frame::data(out.into())
+                        body::Frame::data(self.follow.memory.hold(out))
                     }
                 }
             }

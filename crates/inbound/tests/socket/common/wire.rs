@@ -107,12 +107,14 @@ impl Wire {
         Head { status, headers }
     }
 
-    /// The next server-sent event or comment as it stands, with the blank line that ends it; `None` when the body
-    /// is over.
+    /// The next server-sent event with the blank line that ends it, or a comment or `retry` line as it stands; `None`
+    /// at the end of the body.
     pub(crate) async fn event(&mut self) -> Option<String> {
         loop {
-            if let Some(end) = self.partial.find("\n\n") {
-                let rest = self.partial.split_off(end + 2);
+            let is_line = self.partial.starts_with(':') || self.partial.starts_with("retry:");
+            let end = if is_line { "\n" } else { "\n\n" };
+            if let Some(at) = self.partial.find(end) {
+                let rest = self.partial.split_off(at + end.len());
                 return Some(std::mem::replace(&mut self.partial, rest));
             }
             match self.chunk().await {

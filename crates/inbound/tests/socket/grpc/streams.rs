@@ -128,7 +128,7 @@ async fn a_stream_that_nobody_reads_holds_up_no_other_call_of_its_connection() {
 
 #[tokio::test]
 async fn a_peer_that_reads_nothing_does_not_keep_the_process_from_ending() {
-    let caps = Caps { last_words: Duration::from_millis(100), ..Caps::default() };
+    let caps = Caps { shutdown: Duration::from_millis(100), ..Caps::default() };
     let server = Setup { caps, ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
     // More than a client's window holds, and nobody reads it.

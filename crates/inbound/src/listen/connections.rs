@@ -1,0 +1,83 @@
+//! The open connections, counted in all and by client.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::Caps;
+
+/// The connections that are open now.
+#[derive(Default)]
+pub(super) struct Connections(Mutex<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    all: usize,
+    by_client: HashMap<IpAddr, usize>,
+}
+
+/// One open connection; counted until dropped.
+pub(super) struct Slot {
+    connections: Arc<Connections>,
+    client: IpAddr,
+}
+
+impl Connections {
+    /// Counts a connection from this address, unless there are too many.
+    pub(super) fn open(self: &Arc<Self>, address: IpAddr, caps: &Caps) -> Option<Slot> {
+        let client = client(address);
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let from_client = counts.by_client.get(&client).copied().unwrap_or_default();
+        if counts.all >= caps.connections || from_client >= caps.per_address {
+            return None;
+        }
+        counts.all += 1;
+        counts.by_client.insert(client, from_client + 1);
+        Some(Slot { connections: Arc::clone(self), client })
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut counts = self.connections.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.all -= 1;
+        let left = counts.by_client.get(&self.client).map_or(0, |open| open - 1);
+        if left == 0 {
+            counts.by_client.remove(&self.client);
+        } else {
+            counts.by_client.insert(self.client, left);
+        }
+    }
+}
+
+/// What counts as one client: an IPv4 address, or the /64 of an IPv6 address, which is what one host is given.
+fn client(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_capped_by_ipv4_address_and_by_ipv6_network() {
+        let caps = Caps { per_address: 2, ..Caps::default() };
+        for [one, two, three, other] in [
+            ["10.0.0.1", "::ffff:10.0.0.1", "10.0.0.1", "10.0.0.2"],
+            ["2001:db8::1", "2001:db8::2", "2001:db8::ffff:0:0:3", "2001:db8:0:1::1"],
+        ] {
+            let connections = Arc::new(Connections::default());
+            let open = |address: &str| connections.open(address.parse().unwrap(), &caps);
+            let (first, _second) = (open(one).unwrap(), open(two).unwrap());
+            assert!(open(three).is_none());
+            assert!(open(other).is_some());
+            drop(first);
+            assert!(open(three).is_some());
+        }
+    }
+}
