@@ -19,6 +19,7 @@ const ROWS: &[&str] = &[
     "T-R14 --relaxed",
     "T-R16 --relaxed --tasks 20000 --cycles 3",
     "T-R20",
+    "slow-readers --relaxed --readers 100 --connections 10 --idle-seconds 15",
     "T-S8 --relaxed",
     "T-D4 --relaxed",
     "T-R7 --relaxed --unprivileged",

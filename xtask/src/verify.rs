@@ -24,6 +24,7 @@ mod recovery;
 mod resume;
 mod retention;
 mod rpc;
+mod slow_readers;
 mod storm;
 mod tck;
 mod trial;
@@ -100,6 +101,12 @@ const ROWS: &[Row] = &[
         proves: "a request that is cheap to send and dear to read is refused soon and in little memory",
         options: bombs::OPTIONS,
         run: bombs::run,
+    },
+    Row {
+        id: "slow-readers",
+        proves: "clients that read too slowly are cut off, memory stays bounded, everybody else is served as before",
+        options: slow_readers::OPTIONS,
+        run: slow_readers::run,
     },
     Row {
         id: "T-S8",

@@ -21,7 +21,7 @@ use std::{
 };
 
 use engine::{Dedupe, Limits, Retention};
-use inbound::{CardShape, ExtendedCard, Network, ReplyForm};
+use inbound::{CardShape, ExtendedCard, IpNet, ReplyForm};
 use protocol::{ErrorTable, model::AgentExtension};
 
 pub(crate) use agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
@@ -51,7 +51,7 @@ pub(crate) struct ServerConfig {
     /// Scheme and host as clients see them, without a slash at the end.
     pub(crate) public_url: Option<String>,
     /// Whose `Forwarded` headers count.
-    pub(crate) trusted_proxies: Vec<Network>,
+    pub(crate) trusted_proxies: Vec<IpNet>,
     /// The agent at `/`; it is one of the agents and enabled.
     pub(crate) default_agent: String,
     /// How long an event stream is quiet before it sends a comment.

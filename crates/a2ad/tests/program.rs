@@ -10,7 +10,8 @@ use protocol::{
     SubscribeToTask, Task, TaskId, TaskState,
 };
 use tokio::{
-    io::{AsyncBufReadExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::TcpStream,
     process::{Child, Command},
     sync::mpsc::{UnboundedReceiver, unbounded_channel},
     task::JoinSet,
@@ -440,4 +441,131 @@ async fn an_address_that_will_not_do() {
     let (code, said) = refused(a2ad(folder.path(), &["--lissten", "x"])).await;
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("--lissten"), "{said}");
+}
+
+/// Sends a request on a connection of its own; gives the response as it stands.
+async fn exchange(url: &str, head: &str, body: &str) -> String {
+    let address = url.strip_prefix("http://").unwrap();
+    let mut stream = within(TcpStream::connect(address)).await.unwrap();
+    let length = body.len();
+    let request = format!(
+        "{head} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    within(stream.write_all(request.as_bytes())).await.unwrap();
+    let mut response = String::new();
+    within(stream.read_to_string(&mut response)).await.unwrap();
+    response
+}
+
+/// Waits until it is not ready.
+async fn until_not_ready(url: &str) {
+    within(async { while !exchange(url, "GET /readyz", "").await.starts_with("HTTP/1.1 503") {} }).await;
+}
+
+const HI: &str = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}}"#;
+
+#[tokio::test]
+async fn reads_and_readiness_are_answered_on_new_connections_while_it_drains() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(a2ad(folder.path(), &["--listen", ANY])).await;
+    let (url, client) = (program.url.clone(), program.client("echo"));
+    let id = task(&client, Operation::SendMessage(send("hold on", true))).await.id;
+    let draining = async {
+        until_not_ready(&url).await;
+        let read = get(&client, &id).await;
+        assert_eq!(read.status.state, TaskState::Working);
+        let refused = within(async {
+            loop {
+                let answer = exchange(&url, "POST /a2a/echo", HI).await;
+                if !answer.starts_with("HTTP/1.1 200") {
+                    return answer;
+                }
+            }
+        })
+        .await;
+        assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
+        assert!(refused.contains("shutting down"), "{refused}");
+        // Without its run there is nothing to wait for.
+        let cancel = CancelTask { id: id.clone(), metadata: None, tenant: None };
+        task(&client, Operation::CancelTask(cancel)).await;
+    };
+    let (stopped, ()) = tokio::join!(program.signal("-TERM"), draining);
+    assert_eq!(stopped.0, Some(0));
+}
+
+#[tokio::test]
+async fn it_is_not_ready_for_the_drain_delay_and_serves_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = a2ad(folder.path(), &["--listen", ANY]);
+    command.env("A2AD_SERVER__DRAIN_DELAY", "2s");
+    let program = Program::start(command).await;
+    let url = program.url.clone();
+    let delayed = async {
+        let asked = tokio::time::Instant::now();
+        until_not_ready(&url).await;
+        let answer = exchange(&url, "POST /a2a/echo", HI).await;
+        assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
+        asked
+    };
+    let (stopped, asked) = tokio::join!(program.signal("-TERM"), delayed);
+    assert_eq!(stopped.0, Some(0));
+    assert!(asked.elapsed() >= Duration::from_millis(1_900), "it stopped after {:?}", asked.elapsed());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn with_few_descriptors_new_connections_are_refused_and_the_open_ones_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut limited = Command::new("sh");
+    let script = "ulimit -Hn 200; ulimit -Sn 100; exec \"$0\" --listen 127.0.0.1:0";
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_a2ad")]).current_dir(folder.path()).kill_on_drop(true);
+    limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let program = Program::start(limited).await;
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", program.child.id().unwrap())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let numbers: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(numbers, ["200", "200"], "the soft limit is raised to the hard one");
+    let address = program.url.strip_prefix("http://").unwrap().to_owned();
+    let mut served = Vec::new();
+    let mut refused = 0;
+    while refused < 20 {
+        let mut stream = within(TcpStream::connect(&address)).await.unwrap();
+        match health(&mut stream).await {
+            true => served.push(stream),
+            false => refused += 1,
+        }
+        assert!(served.len() < 200, "every descriptor went to a connection");
+    }
+    assert!(served.len() > 50, "{}", served.len());
+    for stream in &mut served {
+        assert!(health(stream).await, "an open connection is served on");
+    }
+    // The store has its descriptors too, and a connection that is closed makes place for another.
+    drop(served.pop());
+    within(async {
+        loop {
+            let mut stream = TcpStream::connect(&address).await.unwrap();
+            if health(&mut stream).await {
+                break;
+            }
+        }
+    })
+    .await;
+    drop(served);
+    assert!(exchange(&program.url, "POST /a2a/echo", HI).await.contains("TASK_STATE_COMPLETED"));
+}
+
+/// Whether a connection is answered.
+async fn health(stream: &mut TcpStream) -> bool {
+    if stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.is_err() {
+        return false;
+    }
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\"ok\"}") {
+        match within(stream.read_buf(&mut answer)).await {
+            Ok(0) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+    true
 }

@@ -4,21 +4,15 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use engine::{Call, Engine, Reservation, Resume, Scope};
 use http::HeaderMap;
+use ipnet::IpNet;
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Timestamp, Violation,
     model::{AgentExtension, SecurityScheme},
 };
 
 use crate::{
-    admit::ExtendedCard,
-    auth,
-    bindings::text,
-    card::CardOptions,
-    origin::{Network, Origins},
-    profile::Profile,
-    ready::Ready,
-    respond,
-    version::Spoken,
+    admit::ExtendedCard, auth, bindings::text, card::CardOptions, origin::Origins, profile::Profile,
+    ready::Ready, respond, version::Spoken,
 };
 
 /// What a call has in memory beside its body and its response.
@@ -44,7 +38,7 @@ pub struct Options {
     /// Scheme and host as clients see them, where the server is not asked by that name.
     pub public_url: Option<String>,
     /// Proxies whose word about that counts.
-    pub trusted_proxies: Vec<Network>,
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 impl Options {

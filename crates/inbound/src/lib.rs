@@ -30,7 +30,7 @@ pub use admit::ExtendedCard;
 pub use card::{CardOptions, CardShape};
 pub use doors::{Door, Options};
 pub use front::Front;
-pub use origin::Network;
+pub use ipnet::IpNet;
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
 pub use ready::Ready;
 pub use routes::is_own_path;

@@ -34,6 +34,7 @@ use self::{
     connections::Connections,
     corked::Corked,
     head_timer::HeadTimer,
+    slow_readers::Unsent,
     streams::{Begun, Streams},
 };
 use crate::front::Front;
@@ -62,20 +63,23 @@ pub struct Caps {
 
 impl Default for Caps {
     fn default() -> Self {
-        Self {
-            connections: 16_384,
-            per_address: 12_288,
-            first_bytes: Duration::from_secs(5),
-            head: Duration::from_secs(10),
-            idle: Duration::from_secs(90),
-            write_window: Duration::from_secs(30),
-            min_write_rate: 256,
-            shutdown: Duration::from_secs(28),
-        }
+        Self::USUAL
     }
 }
 
 impl Caps {
+    /// What a server has unless something else is asked for.
+    pub const USUAL: Self = Self {
+        connections: 16_384,
+        per_address: 12_288,
+        first_bytes: Duration::from_secs(5),
+        head: Duration::from_secs(10),
+        idle: Duration::from_secs(90),
+        write_window: Duration::from_secs(30),
+        min_write_rate: 256,
+        shutdown: Duration::from_secs(28),
+    };
+
     /// These, lowered to what the system allows: with few descriptors left, new connections are refused before the
     /// store and the open connections run out of them.
     fn within_descriptors(self) -> Self {
@@ -187,12 +191,16 @@ async fn http2(
     caps: &Caps,
     shutdown: &CancellationToken,
 ) -> Ended {
+    let unsent = Arc::<Unsent>::default();
+    let counted = Arc::clone(&unsent);
     let answer = move |req| {
-        front.clone().answer_to(peer, req).map_ok(|response| response.map(slow_readers::in_pieces))
+        let counted = Arc::clone(&counted);
+        let answered = front.clone().answer_to(peer, req);
+        answered.map_ok(move |response| response.map(|body| slow_readers::in_pieces(body, &counted)))
     };
     let service = service_fn(answer);
     let (begun, io) = (Begun::new(caps.write_window), Corked::new(io));
-    let mut streams = Streams::new(begun.clone(), io.clone());
+    let mut streams = Streams::new(begun.clone(), io.clone(), Arc::clone(&unsent));
     let mut builder = hyper::server::conn::http2::Builder::new(begun);
     builder
         .timer(TokioTimer::new())

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use inbound::Network;
+use inbound::IpNet;
 
 use super::{read::Read, tree::Item};
 
@@ -64,13 +64,8 @@ pub(super) fn url(item: &Item) -> Read<Option<String>> {
 }
 
 /// A range such as `10.0.0.0/8`, or a single address.
-pub(super) fn network(item: &Item) -> Read<Network> {
+pub(super) fn network(item: &Item) -> Read<IpNet> {
     let text = item.text()?;
-    let wanted = || format!("{text:?} is neither an address nor a range such as 10.0.0.0/8");
-    let (address, prefix) =
-        text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
-    let address: IpAddr = address.parse().map_err(|_| wanted())?;
-    let bits = if address.is_ipv4() { 32 } else { 128 };
-    let prefix = prefix.map_or(Ok(bits), str::parse).map_err(|_| wanted())?;
-    if prefix > bits { Err(wanted()) } else { Ok(Network { address, prefix }) }
+    let range = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+    range.map_err(|_| format!("{text:?} is neither an address nor a range such as 10.0.0.0/8"))
 }

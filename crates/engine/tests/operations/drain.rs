@@ -66,38 +66,20 @@ async fn what_does_not_finish_is_let_go_without_spending_the_attempt() {
 }
 
 #[tokio::test]
-async fn what_comes_meanwhile_is_kept_for_the_next_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let id = {
-        let mut house = Setup::overlapping().open_at(folder.path());
-        let (_, running) = house.begin("one").await;
-        let drain = house.drain_aside(LONG);
-        let call = house.send_aside(say("two"));
-        house.store.until("accept", 2).await;
-        let mut frames = house.stream(say("three")).await.unwrap();
-        assert_eq!(frames.next().await, "1 task submitted");
-        assert!(house.stage.is_quiet(), "new work was taken up");
-        let submitted = house.send_for_task(say("four").at_once()).await;
-        assert_eq!(submitted.status.state, TaskState::Submitted);
-        running.end(done());
-        joined(drain).await;
-        assert_eq!(frames.rest().await, (Vec::new(), Ending::Cut));
-        assert!(matches!(joined(call).await, Err(Error::Later(_))));
-        assert!(house.stage.is_quiet());
-        submitted.id
-    };
-    let mut house = Setup::overlapping().open_at(folder.path());
-    let mut texts = Vec::new();
-    for _ in 0..3 {
-        let turn = house.stage.turn().await;
-        assert_eq!(turn.attempt, 1);
-        texts.push(turn.message.text());
-        turn.end(done());
+async fn new_messages_are_refused_while_it_drains() {
+    let mut house = Setup::overlapping().open();
+    let (id, running) = house.begin("one").await;
+    let drain = house.drain_aside(LONG);
+    // Until the drain has begun, messages are accepted.
+    while house.send(say("two").at_once()).await.is_ok() {
+        house.stage.turn().await.end(done());
     }
-    texts.sort();
-    assert_eq!(texts, ["four", "three", "two"]);
-    house.store.until("finish", 3).await;
-    assert_eq!(house.get(&id).await.unwrap().status.state, TaskState::Completed);
+    for refused in [house.send(say("three")).await.err(), house.stream(say("four")).await.err()] {
+        assert!(matches!(refused, Some(Error::Later(_))), "{refused:?}");
+    }
+    assert_eq!(house.get(&id).await.unwrap().status.state, TaskState::Working);
+    running.end(done());
+    joined(drain).await;
 }
 
 #[tokio::test]

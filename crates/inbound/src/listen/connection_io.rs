@@ -20,6 +20,7 @@ use std::{
 use bytes::{Buf as _, Bytes};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
     time::{Instant, Sleep},
 };
 
@@ -27,6 +28,20 @@ use crate::body;
 
 /// The most that is discarded of a refused body.
 const MAX_DISCARDED: u64 = 256 << 20;
+
+/// A transport that can be ended without sending what is still buffered.
+pub(super) trait Reset {
+    /// Resets the connection when it is dropped: a peer that does not read would keep the kernel's buffers for minutes.
+    fn reset_on_drop(&self);
+}
+
+impl Reset for TcpStream {
+    fn reset_on_drop(&self) {
+        if let Err(error) = self.set_zero_linger() {
+            tracing::debug!(%error, "a slow connection is closed without a reset");
+        }
+    }
+}
 
 /// The least progress that blocked writes have to make.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +86,9 @@ impl<S> ConnectionIo<S> {
     pub(super) fn new(stream: S, prefix: Bytes, progress: Arc<Progress>, rate: Rate) -> Self {
         Self { stream, prefix, progress, rate, blocked: None, closing: None }
     }
+}
 
+impl<S: Reset> ConnectionIo<S> {
     /// Passes a write on, or fails it when blocked writes have made too little progress.
     fn paced(&mut self, written: Poll<io::Result<usize>>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         match written {
@@ -90,6 +107,7 @@ impl<S> ConnectionIo<S> {
                     written: 0,
                 });
                 ready!(blocked.window.as_mut().poll(cx));
+                self.stream.reset_on_drop();
                 Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
             }
         }
@@ -148,7 +166,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for ConnectionIo<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ConnectionIo<S> {
+impl<S: AsyncRead + AsyncWrite + Reset + Unpin> AsyncWrite for ConnectionIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.paced(written, cx)
@@ -226,6 +244,10 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
     use super::*;
+
+    impl Reset for DuplexStream {
+        fn reset_on_drop(&self) {}
+    }
 
     fn io(buffer: usize, rate: Rate) -> (ConnectionIo<DuplexStream>, DuplexStream) {
         let (ours, theirs) = duplex(buffer);

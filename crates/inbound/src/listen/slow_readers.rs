@@ -4,12 +4,15 @@
 //! it opens no window for one stream, reads everything else and answers pings: nothing blocks, and the response would be
 //! held for as long as the peer likes. So a response is handed on in pieces, each when the one before it has found room in
 //! the window, and a stream whose peer takes no piece for a whole window of time is reset. The connection goes on.
+//!
+//! A piece that has begun to leave stays in the buffers of hyper until the peer takes the rest of it, reset or not. So a
+//! connection that has more than [`MAX_UNSENT`] there and takes less than a piece in a window of time is ended.
 
 use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -20,9 +23,12 @@ use bytes::Bytes;
 use hyper::body::{Body as _, Frame, SizeHint};
 use tokio::time::Sleep;
 
-/// What a peer has to read within a window of time: 256 bytes a second over 30 seconds. hyper takes a piece as a whole where
-/// one byte of it has room, and asks for the next when that one fits.
+/// What a peer has to read within a window of time: 256 bytes a second over 30 seconds. hyper holds one piece until a byte of
+/// it has room in the window, and asks for the next one then.
 const PIECE: usize = 256 * 30;
+
+/// What a connection may hold for a peer that does not read.
+const MAX_UNSENT: u64 = 64 << 10;
 
 tokio::task_local! {
     /// How far the peer of the stream that is being polled has read.
@@ -71,14 +77,82 @@ pub(super) async fn reset_when_unread(stream: impl Future<Output = ()>, window: 
     .await;
 }
 
+/// The pieces of a connection's responses that have not left yet.
+#[derive(Debug, Default)]
+pub(super) struct Unsent {
+    bytes: AtomicU64,
+    /// What has left in all.
+    sent: AtomicU64,
+}
+
+/// Notices a connection that holds much and sends little.
+pub(super) struct Watchdog {
+    unsent: Arc<Unsent>,
+    window: Duration,
+    /// What had been sent when the window began, while too much is held.
+    slow: Option<(u64, Pin<Box<Sleep>>)>,
+}
+
+impl Watchdog {
+    pub(super) fn new(unsent: Arc<Unsent>, window: Duration) -> Self {
+        Self { unsent, window, slow: None }
+    }
+
+    /// Ready when too little has been sent in a window of time.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.unsent.bytes.load(Ordering::Relaxed) <= MAX_UNSENT {
+                self.slow = None;
+                return Poll::Pending;
+            }
+            let sent = self.unsent.sent.load(Ordering::Relaxed);
+            let window = self.window;
+            let (before, sleep) =
+                self.slow.get_or_insert_with(|| (sent, Box::pin(tokio::time::sleep(window))));
+            ready!(sleep.as_mut().poll(cx));
+            if sent - *before < PIECE as u64 {
+                return Poll::Ready(());
+            }
+            self.slow = None;
+        }
+    }
+}
+
+/// Bytes that count as unsent until they are dropped.
+struct Piece {
+    bytes: Bytes,
+    unsent: Arc<Unsent>,
+}
+
+impl Piece {
+    fn count(bytes: Bytes, unsent: &Arc<Unsent>) -> Bytes {
+        unsent.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Bytes::from_owner(Self { bytes, unsent: Arc::clone(unsent) })
+    }
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        let length = self.bytes.len() as u64;
+        self.unsent.bytes.fetch_sub(length, Ordering::Relaxed);
+        self.unsent.sent.fetch_add(length, Ordering::Relaxed);
+    }
+}
+
 /// The body of a response to the stream that is being polled, in pieces.
-pub(super) fn in_pieces(body: Body) -> Body {
+pub(super) fn in_pieces(body: Body, unsent: &Arc<Unsent>) -> Body {
     if body.is_end_stream() {
         return body;
     }
     let Ok(reading) = READING.try_with(Arc::clone) else { return body };
     reading.hand_on();
-    Body::new(Pieces { body, rest: Bytes::new(), reading, ended: false })
+    Body::new(Pieces { body, rest: Bytes::new(), reading, unsent: Arc::clone(unsent) })
 }
 
 struct Pieces {
@@ -86,7 +160,7 @@ struct Pieces {
     /// What is left of the last frame of the body.
     rest: Bytes,
     reading: Arc<Reading>,
-    ended: bool,
+    unsent: Arc<Unsent>,
 }
 
 impl hyper::body::Body for Pieces {
@@ -104,22 +178,17 @@ impl hyper::body::Body for Pieces {
                 Some(Ok(Ok(data))) => self.rest = data,
                 Some(Ok(Err(trailers))) => return Poll::Ready(Some(Ok(trailers))),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => {
-                    self.ended = true;
-                    return Poll::Ready(None);
-                }
+                None => return Poll::Ready(None),
             }
         }
         let length = self.rest.len().min(PIECE);
         let piece = self.rest.split_to(length);
         self.reading.hand_on();
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+        Poll::Ready(Some(Ok(Frame::data(Piece::count(piece, &self.unsent)))))
     }
 
-    /// Not before the peer has made room for the last piece: hyper lets go of a stream that ends, and the piece would be
-    /// held without a timeout.
     fn is_end_stream(&self) -> bool {
-        self.ended
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

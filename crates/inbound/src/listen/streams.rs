@@ -6,6 +6,7 @@
 //! wait, and what computes belongs to the engine's own tasks.
 
 use std::{
+    io,
     panic::AssertUnwindSafe,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
@@ -17,7 +18,10 @@ use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::Fu
 use hyper::rt::Executor;
 use tokio::io::AsyncWrite;
 
-use super::{corked::Corked, slow_readers};
+use super::{
+    corked::Corked,
+    slow_readers::{self, Unsent, Watchdog},
+};
 
 /// How a connection ended.
 type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
@@ -26,7 +30,7 @@ type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 #[derive(Clone)]
 pub(super) struct Begun {
     streams: Arc<Mutex<Vec<BoxFuture<'static, ()>>>>,
-    /// How long a reader may read nothing.
+    /// How long a peer may read nothing of a response.
     window: Duration,
 }
 
@@ -42,10 +46,10 @@ impl Begun {
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Begun {
     fn execute(&self, stream: F) {
-        // A stream that panics is reset, and the others know nothing of it.
-        let fenced =
-            AssertUnwindSafe(slow_readers::reset_when_unread(stream, self.window)).catch_unwind().map(|_| ());
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(fenced.boxed());
+        // A stream that panics is reset, and the others go on.
+        let stream = slow_readers::reset_when_unread(stream, self.window);
+        let guarded = AssertUnwindSafe(stream).catch_unwind().map(|_| ());
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(guarded.boxed());
     }
 }
 
@@ -54,12 +58,14 @@ pub(super) struct Streams<S> {
     begun: Begun,
     running: FuturesUnordered<BoxFuture<'static, ()>>,
     io: Corked<S>,
+    watchdog: Watchdog,
 }
 
 impl<S: AsyncWrite + Unpin> Streams<S> {
-    /// Those that `begun` takes, of a connection over `io`.
-    pub(super) fn new(begun: Begun, io: Corked<S>) -> Self {
-        Self { begun, running: FuturesUnordered::new(), io }
+    /// Those that `begun` takes, of a connection over `io` that holds what is `unsent`.
+    pub(super) fn new(begun: Begun, io: Corked<S>, unsent: Arc<Unsent>) -> Self {
+        let watchdog = Watchdog::new(unsent, begun.window);
+        Self { begun, running: FuturesUnordered::new(), io, watchdog }
     }
 
     /// Drives a connection and its streams until it ends.
@@ -88,7 +94,9 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
         match self.io.poll_send(cx) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error.into())),
             // What cannot be sent yet wakes the connection when it can.
-            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) | Poll::Pending => {
+                self.watchdog.poll(cx).map(|()| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+            }
         }
     }
 
@@ -126,7 +134,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_that_panics_is_no_other_streams_business() {
         let begun = Begun::new(Duration::MAX);
-        let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()));
+        let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()), Arc::default());
         begun.execute(async { panic!("as it was told to") });
         let done = Arc::new(AtomicBool::new(false));
         let doing = Arc::clone(&done);
@@ -143,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_that_is_begun_last_does_not_outlive_its_connection() {
         let begun = Begun::new(Duration::MAX);
-        let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()));
+        let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()), Arc::default());
         let (known, alive) = (begun.clone(), Arc::new(()));
         let held = Arc::clone(&alive);
         let mut connection = std::pin::pin!(std::future::poll_fn(|_| {

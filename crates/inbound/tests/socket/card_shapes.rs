@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use a2ad_inbound::{CardShape, Door, Network, Profile, Spoken};
+use a2ad_inbound::{CardShape, Door, IpNet, Profile, Spoken};
 
 use crate::common::{
     Answer, NOW, Server, Setup, member, request,
@@ -233,8 +233,8 @@ async fn a_public_address_counts_more_than_what_anybody_says() {
     }
 }
 
-fn loopback() -> Network {
-    Network { address: "127.0.0.0".parse().unwrap(), prefix: 8 }
+fn loopback() -> IpNet {
+    "127.0.0.0/8".parse().unwrap()
 }
 
 #[tokio::test]
@@ -253,7 +253,7 @@ async fn only_a_proxy_that_is_trusted_tells_where_the_server_is() {
         ("\r\nhost: inner:1", "http://inner:1/"),
     ];
     let trusting = Setup::with(|doors| doors.trusted_proxies = vec![loopback()]).open().await;
-    let elsewhere = Network { address: "10.0.0.0".parse().unwrap(), prefix: 8 };
+    let elsewhere = "10.0.0.0/8".parse().unwrap();
     let wary = Setup::with(|doors| doors.trusted_proxies = vec![elsewhere]).open().await;
     let alone = Server::open().await;
     for (told, expected) in cases {

@@ -32,6 +32,7 @@ pub(crate) const NOW: &str = "2026-01-02T03:04:05.678Z";
 pub(crate) struct Setup {
     pub(crate) caps: Caps,
     pub(crate) doors: Options,
+    pub(crate) limits: Limits,
     /// Agents beside the built-in ones.
     pub(crate) agents: Vec<Hosted>,
 }
@@ -39,7 +40,12 @@ pub(crate) struct Setup {
 impl Default for Setup {
     /// The built-in agents, with `echo` at `/`.
     fn default() -> Self {
-        Self { caps: Caps::default(), doors: Options::new("echo"), agents: Vec::new() }
+        Self {
+            caps: Caps::default(),
+            doors: Options::new("echo"),
+            limits: Limits::default(),
+            agents: Vec::new(),
+        }
     }
 }
 
@@ -58,7 +64,7 @@ impl Setup {
         let options = store::Options { sync: false, ..store::Options::at(folder.path().join("a2ad.db")) };
         let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
         let agents = Agents::new(outbound::agents::demo().into_iter().chain(self.agents));
-        let engine = Engine::start(Arc::new(store), feed, agents, clock, Limits::default());
+        let engine = Engine::start(Arc::new(store), feed, agents, clock, self.limits);
         let ready = Ready::default();
         let front = Front::new(engine.clone(), self.doors, ready.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

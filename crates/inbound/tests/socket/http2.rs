@@ -6,6 +6,7 @@ use a2ad_inbound::listen::Caps;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
@@ -64,6 +65,55 @@ async fn a_card_points_back_to_the_authority_it_was_asked_at() {
     let answer = within(sender.send_request(ask.body(Full::default()).unwrap())).await.unwrap();
     let body = within(answer.into_body().collect()).await.unwrap().to_bytes();
     assert_eq!(member(std::str::from_utf8(&body).unwrap(), "url"), "http://agents.example.test:8080/");
+}
+
+/// Sends up to so many messages with this stream window and reads none of the responses; fewer when the connection ends.
+async fn unread(server: &Server, tasks: &TaskTracker, window: u32, count: usize) -> Vec<Incoming> {
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(window);
+    let (mut sender, connection) = within(builder.handshake(TokioIo::new(stream))).await.unwrap();
+    tasks.spawn(connection);
+    let mut unread = Vec::new();
+    for _ in 0..count {
+        let message = post(server, request("SendMessage", &said(&"x".repeat(3 << 10), "")));
+        let Ok(answer) = within(sender.send_request(message)).await else { break };
+        unread.push(answer.into_body());
+    }
+    unread
+}
+
+async fn released(server: &Server) {
+    within(async {
+        while server.engine.memory().used() > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+const IMPATIENT: Caps =
+    Caps { write_window: Duration::from_millis(300), shutdown: Duration::from_millis(300), ..Caps::USUAL };
+
+#[tokio::test]
+async fn a_small_response_without_a_window_is_reset_and_released() {
+    let (server, tasks) = (Setup { caps: IMPATIENT, ..Setup::default() }.open().await, TaskTracker::new());
+    let unread = unread(&server, &tasks, 0, 3).await;
+    assert_eq!(unread.len(), 3);
+    released(&server).await;
+    for body in unread {
+        let error = within(body.collect()).await.unwrap_err();
+        assert!(format!("{error:?}").contains("Reset"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_whose_responses_are_not_read_to_their_end_is_shut_down() {
+    let (server, tasks) = (Setup { caps: IMPATIENT, ..Setup::default() }.open().await, TaskTracker::new());
+    // One byte of window lets hyper take the whole of each response, which it then holds.
+    let unread = unread(&server, &tasks, 1, 40).await;
+    assert!(unread.len() > 10, "{}", unread.len());
+    released(&server).await;
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ mod houses;
 mod http2;
 mod legacy_methods;
 mod legacy_streams;
+mod limits;
 mod matrix;
 mod methods;
 mod mounts;

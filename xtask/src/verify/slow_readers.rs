@@ -1,0 +1,342 @@
+//! `slow-readers`: clients that read too slowly are cut off, memory stays bounded, and everybody else is served as before.
+//!
+//! Two kinds at once: readers of a 16 MiB response at one byte a second over HTTP/1.1, and HTTP/2 connections whose
+//! streams have a window of 0. Beside them a few clients send messages one after another, and one connection is idle for a
+//! minute and is then used again, as a proxy would.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpSocket, TcpStream},
+    task::JoinSet,
+    time::sleep,
+};
+use uuid::Uuid;
+
+use super::extras::{Extras, Pace};
+use super::kill::load::message;
+use super::rpc::Caller;
+use super::trial::{Seen, Stand, Trial};
+use crate::http::Connection;
+use crate::server::Server;
+
+pub(crate) const OPTIONS: &str =
+    "[--readers N] [--connections N] [--idle-seconds N] [--seed S] [--binary PATH] [--relaxed]";
+
+/// The text that `echo` gives back twice: in its history and in its artifact.
+const TEXT_BYTES: usize = 8 << 20;
+/// What each unread stream of HTTP/2 is answered with, about.
+const SMALL_TEXT_BYTES: usize = 30 << 10;
+const STREAMS: u64 = 128;
+const HEALTHY_CLIENTS: usize = 4;
+/// A reader has to be cut off within the write window of the server, and some time to notice.
+const CUT_OFF: Duration = Duration::from_secs(45);
+/// The budget of the server and what a process needs beside it.
+const MOST_MEMORY: u64 = (1 << 30) + (512 << 20);
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let mut extras = Extras::of(args);
+    let connections = extras.number("--connections", 50)?;
+    let idle = Duration::from_secs(extras.number("--idle-seconds", 60)?);
+    let pace = extras.pace();
+    let trial = Trial::parse("slow-readers", "--readers", 1_000, &extras.rest())?;
+    trial.run(async |stand| attack(stand, trial.size, connections, idle, pace).await)
+}
+
+async fn attack(stand: &Stand, readers: u64, connections: u64, idle: Duration, pace: Pace) -> Result<Seen> {
+    let server = Server::start(&stand.program, &stand.store).await?;
+    let (address, process) = (server.address, server.id().context("the server has ended")?);
+    let (large, small) = (task_of(address, TEXT_BYTES).await?, task_of(address, SMALL_TEXT_BYTES).await?);
+    let idle_connection = tokio::spawn(reuse_after(address, idle));
+    let calm = Healthy::start(address).for_a_while(Duration::from_secs(3)).await?;
+    let before = resident(process)?;
+
+    let started = Instant::now();
+    let healthy = Healthy::start(address);
+    let peak = Peak::start(process);
+    let mut slow = JoinSet::new();
+    for _ in 0..readers {
+        slow.spawn(read_slowly(address, large.clone()));
+    }
+    let mut unread = JoinSet::new();
+    for _ in 0..connections {
+        unread.spawn(leave_unread(address, small.clone()));
+    }
+    let mut outcomes = Outcomes::default();
+    while let Some(outcome) = slow.join_next().await {
+        outcomes.count(outcome??);
+    }
+    let mut reset = 0;
+    while let Some(streams) = unread.join_next().await {
+        reset += streams??;
+    }
+    let all_cut_off = started.elapsed();
+    let busy = healthy.stop().await?;
+    let peak = peak.stop().await?;
+    let reused = idle_connection.await??;
+    // What was held is given back to the system a little later.
+    sleep(Duration::from_secs(3)).await;
+    let after = resident(process)?;
+    server.terminate(Duration::from_secs(60)).await?;
+
+    let mut findings = Vec::new();
+    let mut expect = |holds: bool, finding: String| {
+        if !holds {
+            findings.push(finding);
+        }
+    };
+    expect(outcomes.completed == 0, format!("{} slow readers got everything", outcomes.completed));
+    expect(outcomes.cut_off + outcomes.shed == readers, format!("{outcomes:?} of {readers} readers"));
+    expect(
+        reset == connections * STREAMS,
+        format!("{reset} of {} streams were reset", connections * STREAMS),
+    );
+    expect(all_cut_off <= pace.limit(CUT_OFF), format!("the last was cut off after {all_cut_off:?}"));
+    expect(peak <= MOST_MEMORY, format!("{} MiB were resident", peak >> 20));
+    expect(busy.failed == 0, format!("{} healthy calls failed: {:?}", busy.failed, busy.failure));
+    let harmless = pace.limit(calm.p99.max(Duration::from_millis(2)) * 4);
+    expect(busy.p99 <= harmless, format!("p99 of healthy calls went from {:?} to {:?}", calm.p99, busy.p99));
+    expect(reused, format!("a connection that was idle for {idle:?} was cut"));
+    let figures = json!({
+        "readers": readers, "cut_off": outcomes.cut_off, "shed": outcomes.shed,
+        "streams": connections * STREAMS, "streams_reset": reset,
+        "all_cut_off_ms": millis(all_cut_off),
+        "resident_before_mib": before >> 20, "resident_peak_mib": peak >> 20, "resident_after_mib": after >> 20,
+        "healthy_calls": busy.calls,
+        "healthy_p99_before_us": micros(calm.p99), "healthy_p99_during_us": micros(busy.p99),
+    });
+    Ok(Seen { figures, findings })
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// A completed task of `echo` with a text of this size.
+async fn task_of(address: SocketAddr, bytes: usize) -> Result<String> {
+    let mut caller = Caller::new(address);
+    let params = message(Uuid::new_v4(), &"x".repeat(bytes), false);
+    let sent =
+        caller.call("echo", "SendMessage", params).await.map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    sent["task"]["id"].as_str().map(str::to_owned).context("the answer names no task")
+}
+
+fn get_task(id: &str) -> String {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": { "id": id } }).to_string()
+}
+
+enum Outcome {
+    /// The server ended the connection in the middle of the response.
+    CutOff,
+    /// The server was busy with the others.
+    Shed,
+    Completed,
+}
+
+#[derive(Debug, Default)]
+struct Outcomes {
+    cut_off: u64,
+    shed: u64,
+    completed: u64,
+}
+
+impl Outcomes {
+    fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::CutOff => self.cut_off += 1,
+            Outcome::Shed => self.shed += 1,
+            Outcome::Completed => self.completed += 1,
+        }
+    }
+}
+
+/// Asks for a task and reads the response at a byte a second.
+async fn read_slowly(address: SocketAddr, id: String) -> Result<Outcome> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(4 << 10)?;
+    let mut stream = socket.connect(address).await?;
+    let body = get_task(&id);
+    let head =
+        format!("POST /a2a/echo HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream.write_all(format!("{head}{body}").as_bytes()).await?;
+    let mut first = [0; 12];
+    if stream.read_exact(&mut first).await.is_err() {
+        return Ok(Outcome::CutOff);
+    }
+    if first.ends_with(b"503") {
+        return Ok(Outcome::Shed);
+    }
+    ensure!(first.ends_with(b"200"), "the answer begins with {}", String::from_utf8_lossy(&first));
+    let length = 2 * TEXT_BYTES;
+    for _ in 0..length {
+        if is_cut_off(&stream).await {
+            return Ok(Outcome::CutOff);
+        }
+        if !matches!(stream.read(&mut [0; 1]).await, Ok(1)) {
+            return Ok(Outcome::CutOff);
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
+    Ok(Outcome::Completed)
+}
+
+/// Whether the server has reset or ended the connection: what it sent before that would take hours to read at this pace.
+async fn is_cut_off(stream: &TcpStream) -> bool {
+    let ready =
+        tokio::time::timeout(Duration::from_millis(1), stream.ready(tokio::io::Interest::ERROR)).await;
+    matches!(ready, Ok(Ok(ready)) if ready.is_error()) || matches!(stream.take_error(), Ok(Some(_)) | Err(_))
+}
+
+/// Opens streams with a window of 0 and waits until the server has reset them; gives how many.
+async fn leave_unread(address: SocketAddr, id: String) -> Result<u64> {
+    let stream = TcpStream::connect(address).await?;
+    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(0);
+    let (mut sender, connection) = builder.handshake::<_, Full<Bytes>>(TokioIo::new(stream)).await?;
+    let driver = tokio::spawn(connection);
+    let mut bodies = Vec::new();
+    for _ in 0..STREAMS {
+        let request = hyper::Request::post(format!("http://{address}/a2a/echo"))
+            .body(Full::new(Bytes::from(get_task(&id))))?;
+        sender.ready().await?;
+        bodies.push(tokio::spawn(sender.send_request(request)));
+    }
+    let mut reset = 0;
+    for body in bodies {
+        let response = body.await?.context("a stream of HTTP/2 got no head")?;
+        ensure!(response.status() == 200 || response.status() == 503, "status {}", response.status());
+        // Reading opens the window of this stream; what the server has reset by then cannot be read any more.
+        sleep_until_reset(&response).await;
+        reset += u64::from(response.into_body().collect().await.is_err());
+    }
+    driver.abort();
+    Ok(reset)
+}
+
+/// The server resets a stream behind its write window; nothing shows it to a client that does not read.
+async fn sleep_until_reset<B>(_: &hyper::Response<B>) {
+    static FIRST: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let since = FIRST.get_or_init(Instant::now);
+    sleep(Duration::from_secs(36).saturating_sub(since.elapsed())).await;
+}
+
+/// Clients that send small messages one after another.
+struct Healthy {
+    stopped: Arc<AtomicBool>,
+    clients: JoinSet<(Vec<Duration>, Vec<String>)>,
+}
+
+struct Latency {
+    calls: usize,
+    failed: usize,
+    failure: Option<String>,
+    p99: Duration,
+}
+
+impl Healthy {
+    fn start(address: SocketAddr) -> Self {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let mut clients = JoinSet::new();
+        for _ in 0..HEALTHY_CLIENTS {
+            let stopped = Arc::clone(&stopped);
+            clients.spawn(async move {
+                let mut caller = Caller::new(address);
+                let (mut times, mut failures) = (Vec::new(), Vec::new());
+                while !stopped.load(Ordering::Relaxed) {
+                    let started = Instant::now();
+                    let params = message(Uuid::new_v4(), "hi", false);
+                    let answered: Result<Value, _> = caller.call("echo", "SendMessage", params).await;
+                    match answered {
+                        Ok(_) => times.push(started.elapsed()),
+                        Err(failure) => failures.push(format!("{failure:?}")),
+                    }
+                    sleep(Duration::from_millis(5)).await;
+                }
+                (times, failures)
+            });
+        }
+        Self { stopped, clients }
+    }
+
+    async fn for_a_while(self, time: Duration) -> Result<Latency> {
+        sleep(time).await;
+        self.stop().await
+    }
+
+    async fn stop(mut self) -> Result<Latency> {
+        self.stopped.store(true, Ordering::Relaxed);
+        let (mut times, mut failures) = (Vec::new(), Vec::new());
+        while let Some(client) = self.clients.join_next().await {
+            let (some_times, some_failures) = client?;
+            times.extend(some_times);
+            failures.extend(some_failures);
+        }
+        times.sort_unstable();
+        let p99 = times.get(times.len() * 99 / 100).copied().context("no healthy call was answered")?;
+        Ok(Latency { calls: times.len(), failed: failures.len(), failure: failures.pop(), p99 })
+    }
+}
+
+/// The most that a process has in memory.
+struct Peak {
+    stopped: Arc<AtomicBool>,
+    sampler: tokio::task::JoinHandle<Result<u64>>,
+}
+
+impl Peak {
+    fn start(process: u32) -> Self {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&stopped);
+        let sampler = tokio::spawn(async move {
+            let mut most = 0;
+            while !until.load(Ordering::Relaxed) {
+                most = most.max(resident(process)?);
+                sleep(Duration::from_millis(50)).await;
+            }
+            Ok(most)
+        });
+        Self { stopped, sampler }
+    }
+
+    async fn stop(self) -> Result<u64> {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.sampler.await?
+    }
+}
+
+/// The resident memory of a process.
+fn resident(process: u32) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
+}
+
+/// Whether a connection is still served after it was idle for this long.
+async fn reuse_after(address: SocketAddr, idle: Duration) -> Result<bool> {
+    let open = Connection::open(address).await;
+    let mut connection = open.map_err(|error| anyhow::anyhow!("cannot connect: {error:?}"))?;
+    for wait in [Duration::ZERO, idle] {
+        sleep(wait).await;
+        if !connection.get("/healthz").await.is_ok_and(|answer| answer.status == 200) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
