@@ -58,6 +58,15 @@ pub async fn find_card(url: &str, options: &Options) -> Result<FoundCard, Error>
     Err(Error::NoCard { url: base.into() })
 }
 
+/// Gets the JSON document at a URL that is not part of the protocol; gives whatever status it is answered with.
+pub async fn get(url: &str, options: &Options) -> Result<(StatusCode, Vec<u8>), Error> {
+    let url = parse_url(url)?;
+    let mut headers = options.headers.clone();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    let response = Transport::to(&url)?.send(Method::GET, url, headers, Vec::new()).await?;
+    Ok((response.status(), read_body(response, options.max_answer_bytes).await?))
+}
+
 impl FoundCard {
     /// Where the card was.
     pub fn url(&self) -> &str {

@@ -31,7 +31,7 @@ pub enum Error {
         method: &'static str,
     },
     /// The agent was not reached, or the connection broke.
-    #[error("the connection to the agent failed: {}", causes(.0.as_ref()))]
+    #[error("{}: {}", failed_connection(.0.as_ref()), causes(.0.as_ref()))]
     Transport(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The agent, or something in front of it, answered with a status and no answer of the protocol.
     #[error("the agent answered with HTTP status {0} and no JSON-RPC answer")]
@@ -134,6 +134,20 @@ fn place(violation: &Violation) -> String {
     match violation.field.as_str() {
         "" => violation.problem.clone(),
         field => format!("{field}: {}", violation.problem),
+    }
+}
+
+/// Which connection failed, by its address where that is known.
+fn failed_connection(error: &(dyn std::error::Error + 'static)) -> String {
+    let Some(error) = error.downcast_ref::<reqwest::Error>() else {
+        return "the connection to the agent failed".to_owned();
+    };
+    let address = error.url().map(|url| url.origin().ascii_serialization());
+    let address = address.as_deref().unwrap_or("the agent");
+    if error.is_connect() {
+        format!("cannot connect to {address}")
+    } else {
+        format!("the connection to {address} failed")
     }
 }
 

@@ -14,7 +14,9 @@ mod hear;
 
 use std::{collections::VecDeque, time::Duration};
 
-use protocol::{Event, Operation, Reply, SendMessage, Task, TaskId, TaskStatus, model::StatusUpdate};
+use protocol::{
+    Event, Message, Operation, Reply, Role, SendMessage, Task, TaskId, TaskStatus, model::StatusUpdate,
+};
 use tokio::time::sleep;
 
 use crate::{Client, Error, EventStream, seen::Seen};
@@ -116,6 +118,22 @@ impl<'a> Follow<'a> {
             }
             Reply::SentMessage(message) => follow.tell(Event::Message(message)),
             _ => {}
+        }
+        Ok(follow)
+    }
+
+    /// Follows a task that is there, from where it stands now.
+    pub async fn watch(client: &'a Client, id: TaskId) -> Result<Self, Error> {
+        // The message is never sent: the task's id is known, and after a break it is the task that is asked for.
+        let mut message = Message::new("", Role::User, Vec::new());
+        message.task_id = Some(id);
+        let req = SendMessage { history_length: Some(0), ..SendMessage::new(message) };
+        let mut follow = Self::new(client, req, State::Away(Duration::ZERO));
+        if let Some(task) = follow.read_task().await? {
+            if task.status.state.is_settled() {
+                follow.state = State::Done;
+            }
+            follow.tell(Event::Task(task));
         }
         Ok(follow)
     }

@@ -24,7 +24,7 @@ mod transport;
 
 pub use ask::call_agent;
 pub use client::Client;
-pub use discover::{FoundCard, find_card};
+pub use discover::{FoundCard, find_card, get};
 pub use error::Error;
 pub use follow::{Follow, Heard};
 pub use options::Options;

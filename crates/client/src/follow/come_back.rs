@@ -95,7 +95,7 @@ impl Follow<'_> {
         }
     }
 
-    async fn read_task(&self) -> Result<Option<Task>, Error> {
+    pub(super) async fn read_task(&self) -> Result<Option<Task>, Error> {
         let Some(id) = &self.task_id else { return Ok(None) };
         let get = GetTask { id: id.clone(), history_length: self.req.history_length, tenant: None };
         match self.client.call(Operation::GetTask(get)).await? {
