@@ -7,4 +7,4 @@
 
 mod sqlite;
 
-pub use sqlite::{OpenError, Options, Sqlite, check};
+pub use sqlite::{Holder, Instance, InstanceState, OpenError, Options, Sqlite, check, holder, up};

@@ -10,6 +10,7 @@ mod docs;
 mod expiry;
 mod free_pages;
 mod inspect;
+mod instance;
 mod keys;
 mod lists;
 mod migrations;
@@ -36,9 +37,10 @@ use protocol::Timestamp;
 use tokio::sync::watch;
 
 pub use inspect::check;
+pub use instance::{Holder, Instance, InstanceState, holder, up};
 pub use open::{OpenError, Options};
 
-use self::{inspect::Inspector, readers::Readers, scopes::Scopes, writer::Writer};
+use self::{inspect::Inspector, instance::InstanceLock, readers::Readers, scopes::Scopes, writer::Writer};
 
 /// An open store.
 pub struct Sqlite {
@@ -51,7 +53,14 @@ pub struct Sqlite {
     /// Looks the store over after an unclean stop.
     _inspector: Option<Inspector>,
     /// Held as long as the store is open; the last thing to go.
-    _lock: std::fs::File,
+    lock: Arc<InstanceLock>,
+}
+
+impl Sqlite {
+    /// Describes this process to others that want the store.
+    pub fn instance(&self) -> Instance {
+        Instance::of(&self.lock)
+    }
 }
 
 /// Resolves when there is something to tell; never, when the store is closed in good order before.

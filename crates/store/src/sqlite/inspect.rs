@@ -13,7 +13,10 @@ use std::{
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::watch;
 
-use super::{open, readers};
+use super::{
+    instance::{InstanceLock, InstanceState},
+    readers,
+};
 use crate::OpenError;
 
 /// After so many steps of the database machine there is a rest, so that calls hardly notice.
@@ -93,7 +96,7 @@ pub fn check(path: &Path) -> Result<Vec<String>, OpenError> {
     if !path.exists() {
         return Err(unusable("there is no such file".into()));
     }
-    let _lock = open::lock(path)?;
+    let _lock = InstanceLock::acquire(path, InstanceState::Checking)?;
     let connection = readers::connect(path).map_err(|error| unusable(error.to_string()))?;
     findings(&connection, "PRAGMA integrity_check").map_err(|error| unusable(error.to_string()))
 }

@@ -1,8 +1,8 @@
 //! Opening a store: lock, settings, migrations, and what the last process left behind.
 
 use std::{
-    fs::{File, TryLockError},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use engine::{Clock, Feed, ids::Ids};
@@ -14,6 +14,7 @@ use super::{
     changes::Books,
     counts::Counts,
     inspect::Inspector,
+    instance::{Holder, InstanceLock, InstanceState},
     keys::Keys,
     migrations,
     readers::{self, Readers},
@@ -43,10 +44,12 @@ impl Options {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process has it.
-    #[error("the store {} is in use by another a2ad; stop that one or choose another file with --store", path.display())]
+    #[error("the store {} is in use by another a2ad{}; stop that one or choose another file with --store", path.display(), described(holder.as_deref()))]
     InUse {
         /// The file.
         path: PathBuf,
+        /// That process, where it is known.
+        holder: Option<Box<Holder>>,
     },
     /// A later version wrote it.
     #[error("the store {} has schema {found}, this a2ad knows {known}; use the newer a2ad that wrote it", path.display())]
@@ -68,11 +71,15 @@ pub enum OpenError {
     },
 }
 
+fn described(holder: Option<&Holder>) -> String {
+    holder.map(|holder| format!(" ({holder})")).unwrap_or_default()
+}
+
 impl Sqlite {
     /// Opens or makes the store. Work that an earlier process held is due again.
     pub fn open(options: &Options, feed: Feed, clock: &Clock) -> Result<Self, OpenError> {
         let path = &options.path;
-        let lock = lock(path)?;
+        let lock = Arc::new(InstanceLock::acquire(path, InstanceState::Starting)?);
         let unusable =
             |error: rusqlite::Error| OpenError::Unusable { path: path.clone(), reason: error.to_string() };
         let mut connection = connect(path, options.sync).map_err(unusable)?;
@@ -116,22 +123,8 @@ impl Sqlite {
             seal_key: start.seal_key,
             damage,
             _inspector: inspector,
-            _lock: lock,
+            lock,
         })
-    }
-}
-
-/// Takes the instance lock: the file belongs to one process at a time.
-pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let unusable =
-        |error: std::io::Error| OpenError::Unusable { path: path.to_owned(), reason: error.to_string() };
-    let file = File::options().create(true).truncate(false).write(true).open(name).map_err(unusable)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(unusable(error)),
     }
 }
 

@@ -20,7 +20,7 @@ fn open(bench: &Sqlite) -> Result<a2ad_store::Sqlite, OpenError> {
 fn a_store_that_is_open_is_not_opened_again() {
     let bench = Sqlite::new();
     let store = bench.open();
-    let Err(OpenError::InUse { path }) = open(&bench).map(drop) else { panic!("opened twice") };
+    let Err(OpenError::InUse { path, .. }) = open(&bench).map(drop) else { panic!("opened twice") };
     assert_eq!(path, bench.path());
     drop(store);
     assert!(open(&bench).is_ok());

@@ -1,0 +1,239 @@
+//! The instance lock: `<store>.lock` belongs to the process that has the store open and describes that process.
+//!
+//! The file stays when the process ends; what it holds counts only while somebody has the lock. Writing it is best
+//! effort: a store whose lock cannot be described is served all the same.
+
+use std::{
+    fmt,
+    fs::{File, TryLockError},
+    io::{Read as _, Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use engine::Clock;
+use protocol::{
+    Json, Timestamp,
+    json::{
+        read::{Node, Path as Field},
+        write::Writer,
+    },
+};
+
+use crate::OpenError;
+
+/// No description is larger.
+const MAX_BYTES: u64 = 4_096;
+
+/// What the process that has a store open is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstanceState {
+    /// It opens the store.
+    Starting,
+    /// It takes calls.
+    Serving,
+    /// It shuts down: runs may finish, nothing new is taken.
+    Draining,
+    /// It checks the store's integrity.
+    Checking,
+}
+
+const STATES: [(&str, InstanceState); 4] = [
+    ("starting", InstanceState::Starting),
+    ("serving", InstanceState::Serving),
+    ("draining", InstanceState::Draining),
+    ("checking", InstanceState::Checking),
+];
+
+impl fmt::Display for InstanceState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(STATES.iter().find(|state| state.1 == *self).map_or("", |state| state.0))
+    }
+}
+
+/// The process that has a store open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process id.
+    pub pid: u32,
+    /// Where it listens, once it does.
+    pub address: Option<String>,
+    /// What it is doing.
+    pub state: InstanceState,
+    /// When it opened the store.
+    pub started_at: Timestamp,
+    /// How long it had it open when this was read.
+    pub up: Duration,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "PID {}, {}", self.pid, self.state)?;
+        if let Some(address) = &self.address {
+            write!(out, " at {address}")?;
+        }
+        write!(out, ", up {}", up(self.up))
+    }
+}
+
+/// A span of time in its two largest units.
+pub fn up(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
+        (0, _, _) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+/// The process that has the store at this path open, by what it wrote; `None` where there is none or nothing is known.
+pub fn holder(path: &Path) -> Option<Holder> {
+    let holder = read(&File::open(lock_path(path)).ok()?)?;
+    let lives = !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{}", holder.pid)).exists();
+    lives.then_some(holder)
+}
+
+/// The lock, held; given up when it is dropped.
+pub(super) struct InstanceLock {
+    described: Mutex<Described>,
+    started_at: Timestamp,
+}
+
+struct Described {
+    file: File,
+    address: Option<String>,
+}
+
+/// Describes this process in the lock as long as the store is open.
+#[derive(Clone)]
+pub struct Instance(Weak<InstanceLock>);
+
+impl Instance {
+    pub(super) fn of(lock: &Arc<InstanceLock>) -> Self {
+        Self(Arc::downgrade(lock))
+    }
+
+    /// Records what this process is doing, and where it listens; without an address, the one before stays.
+    pub fn record(&self, state: InstanceState, address: Option<&str>) {
+        if let Some(lock) = self.0.upgrade() {
+            lock.record(state, address);
+        }
+    }
+}
+
+impl InstanceLock {
+    /// Takes the lock, unless another process has it.
+    pub(super) fn acquire(path: &Path, state: InstanceState) -> Result<Self, OpenError> {
+        let unusable =
+            |error: std::io::Error| OpenError::Unusable { path: path.to_owned(), reason: error.to_string() };
+        let mut options = File::options();
+        let file = options.create(true).truncate(false).read(true).write(true).open(lock_path(path));
+        let file = file.map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(OpenError::InUse { path: path.to_owned(), holder: read(&file).map(Box::new) });
+            }
+            Err(TryLockError::Error(error)) => return Err(unusable(error)),
+        }
+        let lock = Self {
+            described: Mutex::new(Described { file, address: None }),
+            started_at: Clock::system().now(),
+        };
+        lock.record(state, None);
+        Ok(lock)
+    }
+
+    fn record(&self, state: InstanceState, address: Option<&str>) {
+        let mut described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
+        let Described { file, address: known } = &mut *described;
+        if let Some(address) = address {
+            *known = Some(address.to_owned());
+        }
+        let mut writer = Writer::new();
+        writer.object(|out| {
+            out.key("pid").int(std::process::id().into());
+            out.text("state", &state.to_string());
+            out.maybe_text("address", known.as_deref());
+            out.text("startedAt", &self.started_at.to_string());
+        });
+        let mut line = writer.finish();
+        line.push(b'\n');
+        let _ = file
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| file.write_all(&line))
+            .and_then(|()| file.set_len(line.len() as u64));
+    }
+}
+
+impl Drop for InstanceLock {
+    fn drop(&mut self) {
+        let _ = self.described.get_mut().unwrap_or_else(PoisonError::into_inner).file.set_len(0);
+    }
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+fn read(file: &File) -> Option<Holder> {
+    let mut text = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    // A description that was just overwritten by a shorter one may have a rest of it behind.
+    let document = Json::parse(text.lines().next()?).ok()?;
+    let object = Node::new(document.as_raw(), &Field::Root).object().ok()?;
+    let state = object.need_text("state").ok()?;
+    let started_at = Timestamp::parse(&object.need_text("startedAt").ok()?)?;
+    let up = Clock::system().now().as_millis().saturating_sub(started_at.as_millis());
+    Some(Holder {
+        pid: object.count("pid").ok()??,
+        address: object.text("address").ok()?,
+        state: STATES.iter().find(|known| known.0 == state)?.1,
+        started_at,
+        up: Duration::from_millis(u64::try_from(up).unwrap_or_default()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_has_two_units() {
+        for (seconds, expected) in
+            [(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3_660, "1 h 1 min"), (90_000, "1 d 1 h")]
+        {
+            assert_eq!(up(Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn the_lock_describes_its_process_while_it_is_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        assert_eq!(holder(&path), None);
+        let lock = Arc::new(InstanceLock::acquire(&path, InstanceState::Starting).unwrap());
+        let instance = Instance::of(&lock);
+        instance.record(InstanceState::Serving, Some("127.0.0.1:4242"));
+        let Err(OpenError::InUse { holder: Some(found), .. }) =
+            InstanceLock::acquire(&path, InstanceState::Starting)
+        else {
+            panic!("it is held")
+        };
+        assert_eq!(
+            found.to_string(),
+            format!("PID {}, serving at 127.0.0.1:4242, up 0 s", std::process::id())
+        );
+        instance.record(InstanceState::Draining, None);
+        assert_eq!(holder(&path).unwrap().state, InstanceState::Draining);
+        drop(lock);
+        instance.record(InstanceState::Serving, None);
+        assert_eq!(holder(&path), None);
+        InstanceLock::acquire(&path, InstanceState::Starting).unwrap();
+    }
+}
