@@ -21,7 +21,7 @@ impl Agent for Shout {
 
 #[tokio::main]
 async fn main() -> Result<(), ServeError> {
-    a2ad::logging::start();
+    let _log = a2ad::logging::start();
     let card = Card::new("shout").name("Shout").description("Says it louder").skill("shout", "Shouts a text");
     Server::builder().agent(card, Shout).store("shout.db").serve(([127, 0, 0, 1], 4243).into()).await
 }

@@ -24,6 +24,7 @@ const NOBODY: &str = "nobody is let in: every agent wants credentials, and none 
 const CLOSED: &str = " (refuses everybody: no credentials can be checked yet)";
 
 /// What a start has to say.
+#[derive(Clone, Copy)]
 pub(crate) struct Banner<'a> {
     /// Where it listens.
     pub(crate) address: SocketAddr,
@@ -32,6 +33,8 @@ pub(crate) struct Banner<'a> {
     pub(crate) doors: &'a Options,
     /// The database file.
     pub(crate) store: &'a Path,
+    /// The configuration file; none for the demo and for a library's server.
+    pub(crate) config: Option<&'a Path>,
 }
 
 impl Banner<'_> {
@@ -39,7 +42,8 @@ impl Banner<'_> {
     pub(crate) fn show(&self) {
         let mut stderr = std::io::stderr();
         if stderr.is_terminal() {
-            let _ = write!(stderr, "{self}");
+            // In one piece, so that no line of the log gets between.
+            let _ = stderr.write_all(self.to_string().as_bytes());
             return;
         }
         let ids = |open: bool| -> Vec<&str> {
@@ -53,7 +57,8 @@ impl Banner<'_> {
             closed_agents = (!closed.is_empty()).then(|| closed.join(", ")),
             default_agent = self.doors.default_agent,
             generations = self.generations().join(", "),
-            store = %self.store().display(),
+            store = %whole(self.store).display(),
+            config = self.config.map(|file| whole(file).display().to_string()),
             callers = self.callers(),
             try_it = self.command(),
             version = env!("CARGO_PKG_VERSION"),
@@ -87,10 +92,6 @@ impl Banner<'_> {
         all.into_iter().filter(|row| row.0).map(|row| row.1).collect()
     }
 
-    fn store(&self) -> PathBuf {
-        std::path::absolute(self.store).unwrap_or_else(|_| self.store.to_owned())
-    }
-
     /// One command that shows it at work, if there is an agent that would answer it.
     fn command(&self) -> Option<String> {
         let open = || self.served().filter(|agent| self.lets_in(agent));
@@ -104,6 +105,11 @@ impl Banner<'_> {
     }
 }
 
+/// A path from the root.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
 impl Display for Banner<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let (version, url) = (env!("CARGO_PKG_VERSION"), self.url());
@@ -115,7 +121,10 @@ impl Display for Banner<'_> {
             let closed = if self.lets_in(agent) { "" } else { CLOSED };
             writeln!(out, "  {id:width$}  /a2a/{id}{at}: {}{closed}", agent.description)?;
         }
-        writeln!(out, "\n  data     {}", self.store().display())?;
+        writeln!(out, "\n  data     {}", whole(self.store).display())?;
+        if let Some(file) = self.config {
+            writeln!(out, "  config   {}", whole(file).display())?;
+        }
         writeln!(out, "  callers  {}", self.callers())?;
         writeln!(out, "  page     {url}/\n")?;
         match self.command() {
@@ -144,7 +153,10 @@ mod tests {
             agents: &agents,
             doors: &doors,
             store: Path::new("/data/a2ad.db"),
+            config: None,
         };
+        let configured = Banner { config: Some(Path::new("/etc/a2ad.toml")), ..banner }.to_string();
+        assert!(configured.contains("a2ad.db\n  config   /etc/a2ad.toml\n"), "{configured}");
         let version = env!("CARGO_PKG_VERSION");
         let mut closed = doors.clone();
         closed.agents.insert("echo".into(), Door { anonymous: false, ..Door::default() });

@@ -1,10 +1,14 @@
 //! The command line: what was typed becomes what is needed, once, here.
 //!
-//! The server's verbs are below; each verb of the client is a file of its own.
+//! The server's verbs are below; each verb of the client is a file of its own. With `--json`, data is JSON on stdout and
+//! an error is one JSON document on stderr, for every verb.
 
+mod agents;
 mod card;
 mod compose;
+mod connection;
 mod credentials;
+mod directory;
 mod outcome;
 mod printer;
 mod reply;
@@ -19,15 +23,22 @@ mod suggest;
 mod target;
 mod tasks;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
 use engine::Agents;
 
-use self::stop::EXIT_CODES;
+use self::{
+    screen::Screen,
+    stop::{EXIT_CODES, Stop, code},
+};
 use crate::{
     check,
-    config::{self, AgentConfig, Config},
+    config::{self, AgentConfig, Config, ConfigFile},
     explain, logging, selftest,
     serve::{ServeError, Settings, serve},
 };
@@ -49,7 +60,15 @@ Exit codes:
   1    could not, or something is wrong with what was checked
   2    typed or configured wrong
   70   the disk failed
-Those of card, skills, send, stream, reply and tasks are in their own help.";
+Those of agents, card, skills, send, stream, reply and tasks are in their own help.
+
+Environment:
+  A2AD_CONFIG         configuration file, as --config
+  A2AD_LISTEN         address to listen on, as --listen
+  A2AD_STORE          database file, as --store
+  A2AD_SECTION__KEY   any key of the configuration file
+  A2AD_LOG            what is logged: off, error, warn, info, debug, trace, or TARGET=LEVEL
+  A2AD_URL            the server whose agents are meant by name, as --server of the client's verbs";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -59,8 +78,14 @@ enum Command {
     Check(CheckFlags),
     /// Check a server against everything it is meant to do; without a URL, servers of its own.
     Selftest(selftest::Flags),
-    /// Show a message, task, event, call, card or error from stdin in every generation, and what is lost on the way.
-    Explain,
+    /// Show a message, task, event, call, card or error in every generation, and what is lost on the way.
+    Explain(ExplainFlags),
+    /// Print a script that completes a2ad's commands in a shell.
+    #[command(after_help = COMPLETION_HELP)]
+    Completions(CompletionFlags),
+    /// List the agents of a server with their skills.
+    #[command(after_help = EXIT_CODES)]
+    Agents(agents::AgentsFlags),
     /// Show what an agent says about itself.
     #[command(after_help = EXIT_CODES)]
     Card(card::CardFlags),
@@ -76,9 +101,29 @@ enum Command {
     /// Say more to a task that waits for it.
     #[command(after_help = EXIT_CODES)]
     Reply(reply::ReplyFlags),
-    /// Look at an agent's tasks and end them.
+    /// Look at an agent's tasks, follow them and end them.
     #[command(subcommand, after_help = EXIT_CODES)]
     Tasks(tasks::TasksCommand),
+}
+
+/// Where the scripts go.
+const COMPLETION_HELP: &str = "\
+For example:
+  a2ad completions bash > ~/.local/share/bash-completion/completions/a2ad
+  a2ad completions zsh > ~/.zfunc/_a2ad        (a folder of $fpath)
+  a2ad completions fish > ~/.config/fish/completions/a2ad.fish";
+
+#[derive(Debug, Args)]
+struct CompletionFlags {
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+struct ExplainFlags {
+    /// File to read; `-` is stdin.
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -96,7 +141,7 @@ struct CheckFlags {
 
 #[derive(Debug, Args)]
 struct ServeFlags {
-    /// Configuration file.
+    /// Configuration file [default: ./a2ad.toml if there is one, else the built-in demo; env: A2AD_CONFIG].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Address to listen on [default: 127.0.0.1:4242, env: A2AD_LISTEN].
@@ -107,78 +152,67 @@ struct ServeFlags {
     store: Option<String>,
 }
 
-/// Runs the command and says how it went: 0 well, 1 could not, 2 typed or configured wrong, 70 the store failed.
-/// The client's verbs have more to say: 3 the task failed, 4 it waits for its client, 5 credentials are missing or
-/// wrong, 6 not found, 7 no answer in time, 8 the agent refused the call or does not speak the protocol.
+/// Runs the command and gives its exit code, which the help of the verb lists.
 pub fn run() -> ExitCode {
     let typed = match Typed::try_parse() {
         Ok(typed) => typed,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        Err(error) if error.use_stderr() => return typed_wrong(&error),
+        Err(help) => {
+            let _ = help.print();
+            return ExitCode::SUCCESS;
         }
     };
     let result = match typed.command {
-        Some(Command::Serve(flags)) => start(&flags),
-        Some(Command::Check(flags)) => match check(&flags) {
-            Ok(code) => return code,
-            Err(error) => Err(error),
-        },
-        Some(Command::Selftest(flags)) => match selftest::run(&flags.into()) {
-            Ok(code) => return code,
-            Err(error) => Err(error),
-        },
-        Some(Command::Explain) => explain_stdin(),
-        Some(Command::Card(flags)) => return ended(card::run(flags)),
-        Some(Command::Skills(flags)) => return ended(skills::run(flags)),
-        Some(Command::Send(flags)) => return ended(send::run(flags)),
-        Some(Command::Stream(flags)) => return ended(stream::run(flags)),
-        Some(Command::Reply(flags)) => return ended(reply::run(flags)),
-        Some(Command::Tasks(command)) => return ended(tasks::run(command)),
-        None => start(&typed.serve),
+        Some(Command::Serve(flags)) => done(start(&flags)),
+        Some(Command::Check(flags)) => check(&flags).map_err(Stop::from),
+        Some(Command::Selftest(flags)) => selftest::run(&flags.into()).map_err(Stop::from),
+        Some(Command::Explain(flags)) => done(explain_file(&flags.file)),
+        Some(Command::Completions(flags)) => done(complete(flags.shell)),
+        Some(Command::Agents(flags)) => agents::run(flags),
+        Some(Command::Card(flags)) => card::run(flags),
+        Some(Command::Skills(flags)) => skills::run(flags),
+        Some(Command::Send(flags)) => send::run(flags),
+        Some(Command::Stream(flags)) => stream::run(flags),
+        Some(Command::Reply(flags)) => reply::run(flags),
+        Some(Command::Tasks(command)) => tasks::run(command),
+        None => done(start(&typed.serve)),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            if let Some(config::Error::Wrong(lines)) = error.downcast_ref() {
-                lines.iter().for_each(|line| say(line));
-                return ExitCode::from(2);
-            }
-            if !error.downcast_ref().is_some_and(Unwritten::is_unread) {
-                say(&format!("a2ad: {error:#}"));
-            }
-            let unreadable = matches!(error.downcast_ref(), Some(config::Error::Unreadable { .. }));
-            let failed_store = matches!(error.downcast_ref(), Some(ServeError::StoreFailed(_)));
-            ExitCode::from(if failed_store { 70 } else { 1 + u8::from(unreadable) })
-        }
-    }
+    let code = result.unwrap_or_else(|stop| {
+        Screen::new().fail(&stop);
+        stop.code
+    });
+    ExitCode::from(code)
 }
 
-/// How a verb of the client went.
-fn ended(result: Result<u8, stop::Stop>) -> ExitCode {
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(stop) => {
-            let (screen, text) = (screen::Screen::new(), format!("a2ad: {}", stop.text));
-            match &stop.next {
-                Some(next) => screen.say_with(&text, next),
-                None if stop.text.is_empty() => {}
-                None => screen.say(&text),
-            }
-            ExitCode::from(stop.code)
-        }
+/// The exit code of a verb that has no other outcome than being done.
+fn done(result: anyhow::Result<()>) -> Result<u8, Stop> {
+    result.map(|()| code::DONE).map_err(Stop::from)
+}
+
+/// Reports what the parser of the command line refuses.
+fn typed_wrong(error: &clap::Error) -> ExitCode {
+    if screen::json_is_asked() {
+        let text = error.render().to_string();
+        Screen::new().fail(&Stop::usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end()));
+    } else {
+        let _ = error.print();
     }
+    ExitCode::from(code::USAGE)
 }
 
 fn start(flags: &ServeFlags) -> anyhow::Result<()> {
+    let variables = variables();
+    let file = ConfigFile::find(flags.config.as_deref(), &variables);
+    let warnings = config::unknown_variables(&variables);
     let config = config::load(config::Source {
-        file: flags.config.as_deref(),
-        variables: variables(),
+        file: file.as_ref(),
+        variables,
         listen: flags.listen.as_deref(),
         store: flags.store.as_deref(),
     })?;
-    let settings = settings(&config);
-    logging::start();
+    let settings = settings(&config, file.map(|file| file.path));
+    // Dropped last, however this ends: what is still queued is written then.
+    let _log = logging::start_with(&warnings);
     let runtime = runtime()?;
     let served = runtime.block_on(serve(settings));
     if matches!(served, Err(ServeError::StoreFailed(_))) {
@@ -188,23 +222,44 @@ fn start(flags: &ServeFlags) -> anyhow::Result<()> {
     Ok(served?)
 }
 
-fn check(flags: &CheckFlags) -> anyhow::Result<ExitCode> {
+fn check(flags: &CheckFlags) -> anyhow::Result<u8> {
     let Some(file) = flags.file.as_deref() else {
         let named = flags.store.clone().or_else(|| std::env::var_os("A2AD_STORE").map(PathBuf::from));
         let looked_over = check::look_over(named.unwrap_or(Settings::default().store))?;
         give(&if flags.json { looked_over.as_json() } else { looked_over.to_string() })?;
-        return Ok(ExitCode::from(u8::from(!looked_over.is_whole())));
+        return Ok(if looked_over.is_whole() { code::DONE } else { code::COULD_NOT });
     };
-    let source = config::Source { file: Some(file), variables: variables(), ..config::Source::default() };
+    let (file, variables) = (ConfigFile::named(file), variables());
+    let screen = Screen::new();
+    config::unknown_variables(&variables).iter().for_each(|warning| screen.say(&format!("a2ad: {warning}")));
+    let source = config::Source { file: Some(&file), variables, ..config::Source::default() };
     let config = config::load_unless(source, check::refused)?;
     let text = if flags.json { check::describe_as_json(&config) } else { check::describe(&config) };
     give(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(code::DONE)
 }
 
-fn explain_stdin() -> anyhow::Result<()> {
-    let text = std::io::read_to_string(std::io::stdin())?;
+fn explain_file(path: &Path) -> anyhow::Result<()> {
+    let text = if path == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())?
+    } else {
+        std::fs::read_to_string(path).map_err(|reason| Unreadable { path: path.to_owned(), reason })?
+    };
     Ok(give(&explain::run(&text)?)?)
+}
+
+/// A file that was named on the command line and cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be read: {reason}", path.display())]
+struct Unreadable {
+    path: PathBuf,
+    reason: std::io::Error,
+}
+
+fn complete(shell: Shell) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Typed::command(), "a2ad", &mut script);
+    Ok(give(&String::from_utf8_lossy(&script))?)
 }
 
 /// The environment, as far as it is text.
@@ -215,8 +270,9 @@ fn variables() -> Vec<(String, String)> {
 }
 
 /// What the server is to do, as its parts want it.
-fn settings(config: &Config) -> Settings {
+fn settings(config: &Config, file: Option<PathBuf>) -> Settings {
     Settings {
+        config: file,
         listen: config.server.listen,
         store: config.store.url.clone(),
         agents: Agents::new(config.agents.iter().map(AgentConfig::host))
@@ -229,12 +285,6 @@ fn settings(config: &Config) -> Settings {
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
-}
-
-/// Talk goes to stderr.
-fn say(text: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Data goes to stdout.

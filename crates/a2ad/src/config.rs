@@ -13,6 +13,7 @@ mod read;
 mod sections;
 mod tree;
 mod values;
+mod variables;
 
 use std::{
     net::SocketAddr,
@@ -29,6 +30,7 @@ pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 
 use read::{Problems, Section};
 use tree::Place;
+pub(crate) use variables::unknown as unknown_variables;
 
 /// What a server is to do.
 #[derive(Debug)]
@@ -161,7 +163,7 @@ pub(crate) enum AuthWay {
 /// Where a configuration comes from.
 #[derive(Default)]
 pub(crate) struct Source<'a> {
-    pub(crate) file: Option<&'a Path>,
+    pub(crate) file: Option<&'a ConfigFile>,
     /// The environment; what does not begin with `A2AD_` is passed over.
     pub(crate) variables: Vec<(String, String)>,
     /// `--listen`
@@ -170,12 +172,40 @@ pub(crate) struct Source<'a> {
     pub(crate) store: Option<&'a str>,
 }
 
+/// A configuration file and how it was chosen.
+#[derive(Debug)]
+pub(crate) struct ConfigFile {
+    pub(crate) path: PathBuf,
+    /// For errors; empty where the file was named on the command line.
+    origin: &'static str,
+}
+
+impl ConfigFile {
+    /// A file that was named on the command line.
+    pub(crate) fn named(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), origin: "" }
+    }
+
+    /// The file to use: the named one, else that of `A2AD_CONFIG`, else `./a2ad.toml` if it exists.
+    pub(crate) fn find(named: Option<&Path>, variables: &[(String, String)]) -> Option<Self> {
+        if let Some(path) = named {
+            return Some(Self::named(path));
+        }
+        let variable = variables.iter().find(|(name, value)| name == variables::CONFIG && !value.is_empty());
+        if let Some((_, path)) = variable {
+            return Some(Self { path: path.into(), origin: " (named by A2AD_CONFIG)" });
+        }
+        let usual = PathBuf::from("a2ad.toml");
+        usual.exists().then_some(Self { path: usual, origin: " (found in the current directory)" })
+    }
+}
+
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The file cannot be had.
-    #[error("the configuration file {file} cannot be read: {reason}")]
-    Unreadable { file: String, reason: std::io::Error },
+    #[error("the configuration file {file}{origin} cannot be read: {reason}")]
+    Unreadable { file: String, origin: &'static str, reason: std::io::Error },
     /// What was configured is wrong; one line for each problem, naming its place.
     #[error("{}", .0.join("\n"))]
     Wrong(Vec<String>),
@@ -191,12 +221,8 @@ pub(crate) fn load_unless(
     source: Source<'_>,
     refused: impl FnOnce(SocketAddr) -> Option<String>,
 ) -> Result<Config, Error> {
-    let file = source.file.map(|path| path.display().to_string());
-    let text = source
-        .file
-        .map(std::fs::read_to_string)
-        .transpose()
-        .map_err(|reason| Error::Unreadable { file: file.clone().unwrap_or_default(), reason })?;
+    let file = source.file.map(|file| file.path.display().to_string());
+    let text = source.file.map(read_file).transpose()?;
     let problems = Problems::default();
     let mut tree = tree::parse(text.as_deref().unwrap_or_default(), &problems);
     if !problems.is_empty() {
@@ -213,6 +239,15 @@ pub(crate) fn load_unless(
     }
     let lines = problems.into_lines(file.as_deref());
     if lines.is_empty() { Ok(config) } else { Err(Error::Wrong(lines)) }
+}
+
+fn read_file(file: &ConfigFile) -> Result<String, Error> {
+    let ConfigFile { path, origin } = file;
+    std::fs::read_to_string(path).map_err(|reason| Error::Unreadable {
+        file: path.display().to_string(),
+        origin,
+        reason,
+    })
 }
 
 /// What the environment and the flags say, the last word last: `A2AD_SECTION__KEY` sets one key of the file.

@@ -32,12 +32,16 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod address;
 mod banner;
 mod check;
 mod cli;
 mod config;
 pub mod explain;
 pub mod logging;
+mod nearest;
+mod port_holder;
+mod probe;
 pub mod selftest;
 mod serve;
 mod server;

@@ -1,59 +1,127 @@
-//! What the program says while it runs: lines for a person on a terminal, JSON for everything else, on stderr.
+//! The log: lines for a person on a terminal, JSON for everything else, on stderr.
 //!
-//! `A2AD_LOG` says how much, in the words of `tracing-subscriber`'s `EnvFilter`: `debug`, `warn`, `a2ad::call=off`.
-//! Where it says nothing, it is `info`, to which one line for each call belongs, of the target `a2ad::call`. No line
-//! holds a message or a credential.
+//! `A2AD_LOG` sets how much, in the syntax of `tracing-subscriber`'s `EnvFilter`: `debug`, `warn`, `a2ad::call=off`.
+//! The default is `info`, to which one line for each call belongs, of the target `a2ad::call`. No line holds a message
+//! or a credential.
+//!
+//! A thread of its own writes, so that no call waits for stderr. Its queue is bounded: where stderr is not read, lines
+//! are dropped and counted, and the count is logged as soon as lines can be written again.
 
+mod filter;
 mod json;
-mod lines;
 
-use std::{fmt, io::IsTerminal as _};
+use std::{
+    fmt,
+    io::{self, BufWriter, IsTerminal as _, Stderr, Write},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use engine::Clock;
+use tracing::Dispatch;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{
     EnvFilter,
     fmt::{format::Writer, time::FormatTime},
+    util::SubscriberInitExt as _,
 };
 
-use self::{json::Json, lines::Lines};
+use self::json::Json;
 
-/// The variable that says how much is logged.
+/// The variable that sets how much is logged.
 const VARIABLE: &str = "A2AD_LOG";
-const USUAL: &str = "info";
-/// The target of the lines of calls.
-const CALLS: &str = "a2ad::call";
+/// How many lines may wait to be written; about 3 MiB.
+const QUEUED_LINES: usize = 8_192;
+/// How much is written at a time while lines are queued.
+const BUFFER_BYTES: usize = 64 * 1024;
 
-static LINES: Lines = Lines::new();
+/// Keeps the log's thread running; dropping it writes the lines that are still queued. Hold it until the process ends.
+#[must_use = "lines that are still queued are written when this is dropped"]
+pub struct Guard(Option<(Arc<Dropped>, WorkerGuard)>);
 
-/// Logs from now on as the program does. Keeps what is there if the process logs already.
-pub fn start() {
-    let terminal = std::io::stderr().is_terminal();
-    let asked = std::env::var(VARIABLE).ok().filter(|asked| !asked.trim().is_empty());
-    let (filter, wrong) = match asked.map(EnvFilter::try_new) {
-        None => (EnvFilter::new(USUAL), None),
-        Some(Ok(filter)) => (filter, None),
-        Some(Err(error)) => (EnvFilter::new(USUAL), Some(error)),
+/// Starts to log as the program does. Does nothing if the process logs already.
+pub fn start() -> Guard {
+    start_with(&[])
+}
+
+/// The same, with warnings to begin with: they are logged whatever `A2AD_LOG` sets.
+pub(crate) fn start_with(warnings: &[String]) -> Guard {
+    let setting = std::env::var(VARIABLE).unwrap_or_default();
+    let (filter, problems) = filter::parse(VARIABLE, &setting);
+    let dropped = Arc::new(Dropped::default());
+    let output = Output {
+        stderr: BufWriter::with_capacity(BUFFER_BYTES, io::stderr()),
+        dropped: Arc::clone(&dropped),
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(&LINES);
-    let started = if terminal {
-        builder.compact().with_target(false).with_timer(TimeOfDay(Clock::system())).try_init()
-    } else {
-        builder.event_format(Json(Clock::system())).try_init()
-    };
-    if started.is_err() {
-        return;
+    let queue = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(QUEUED_LINES);
+    let (writer, worker) = queue.thread_name("a2ad-log").finish(output);
+    let _ = dropped.counter.set(writer.error_counter());
+    let warner = subscriber(EnvFilter::new("warn"), writer.clone());
+    if subscriber(filter, writer).try_init().is_err() {
+        return Guard(None);
     }
-    if let Err(error) = LINES.start() {
-        tracing::warn!(%error, "no thread for the log; its lines leave late");
-    }
-    if let Some(error) = wrong {
-        tracing::warn!(%error, "{VARIABLE} is not understood; logging {USUAL}");
+    tracing::dispatcher::with_default(&warner, || {
+        for warning in problems.iter().chain(warnings) {
+            tracing::warn!("{warning}");
+        }
+    });
+    Guard(Some((dropped, worker)))
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some((dropped, worker)) = self.0.take() {
+            dropped.report();
+            drop(worker);
+        }
     }
 }
 
-/// Writes what still waits to be written. Lines of calls wait a few milliseconds; everything else does not.
-pub(crate) fn flush() {
-    LINES.flush();
+fn subscriber(filter: EnvFilter, writer: NonBlocking) -> Dispatch {
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    if io::stderr().is_terminal() {
+        builder.compact().with_target(false).with_timer(TimeOfDay(Clock::system())).finish().into()
+    } else {
+        builder.event_format(Json(Clock::system())).finish().into()
+    }
+}
+
+/// The lines that found the queue full.
+#[derive(Default)]
+struct Dropped {
+    counter: OnceLock<ErrorCounter>,
+    reported: AtomicUsize,
+}
+
+impl Dropped {
+    /// Logs how many there are, if there are more than at the last report.
+    fn report(&self) {
+        let count = self.counter.get().map_or(0, ErrorCounter::dropped_lines);
+        if self.reported.swap(count, Ordering::Relaxed) < count {
+            tracing::warn!(dropped_lines = count, "log lines were dropped: stderr was not read in time");
+        }
+    }
+}
+
+/// Where the thread writes. It flushes whenever its queue is empty, so lines leave together under load and at once
+/// otherwise.
+struct Output {
+    stderr: BufWriter<Stderr>,
+    dropped: Arc<Dropped>,
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stderr.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stderr.flush()?;
+        self.dropped.report();
+        Ok(())
+    }
 }
 
 /// Hours, minutes and seconds in UTC: a person knows the day.

@@ -26,8 +26,9 @@ mod s3;
 mod s4;
 mod schema;
 mod stage;
+mod started;
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use tokio::{sync::Semaphore, task::JoinSet};
@@ -38,6 +39,8 @@ use http::Server;
 use item::{Check, Checked, Item, Run, Seed, Step, Trouble, not_yet, test, wire, wrong};
 pub use report::Report;
 use report::{Found, Verdict};
+
+use crate::address;
 
 /// How many checks run at a time.
 const AT_A_TIME: usize = 8;
@@ -65,26 +68,38 @@ pub struct Options {
     pub changes: Vec<(String, String)>,
 }
 
-/// Checks, tells, and says how it went: 0 when nothing failed, 1 when something did or nothing could be checked.
-pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
+/// What was asked for makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(String);
+
+/// Checks, prints the report and gives the exit code: 0 when nothing failed, 1 when something did.
+///
+/// # Errors
+///
+/// [`Usage`] for an unknown item or a URL that is none; others where nothing could be checked.
+pub fn run(options: &Options) -> anyhow::Result<u8> {
     use std::io::Write as _;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let report = runtime.block_on(examine(options))?;
     let text = match (options.json, options.verbose) {
         (true, _) => report.to_json() + "\n",
-        (false, true) => report.lines() + &report.summary(),
-        (false, false) => report.summary(),
+        (false, true) => report.lines() + &report.summary() + &report.sentence() + "\n",
+        (false, false) => report.summary() + &report.sentence() + "\n",
     };
+    // The failures first, so that the verdict is the last line on a terminal.
+    if !options.json {
+        std::io::stderr().write_all(report.failures().as_bytes())?;
+    }
     std::io::stdout().write_all(text.as_bytes())?;
-    std::io::stderr().write_all(report.failures().as_bytes())?;
-    Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(u8::from(!report.is_good()))
 }
 
 /// Checks every item.
 pub async fn examine(options: &Options) -> anyhow::Result<Report> {
     let exists = |asked: &&String| catalogue().any(|(seed, item)| is_named(asked, seed, item));
     if let Some(unknown) = options.only.iter().find(|asked| !exists(asked)) {
-        anyhow::bail!("there is no item {unknown:?}; items are S0-1 to S4-42");
+        return Err(Usage(format!("there is no item {unknown:?}; items are S0-1 to S4-42")).into());
     }
     let fixture = Arc::new(fixture(options).await?);
     let turns = Arc::new(Semaphore::new(AT_A_TIME));
@@ -107,14 +122,18 @@ pub async fn examine(options: &Options) -> anyhow::Result<Report> {
         let (place, checked) = done.context("a check broke")?;
         found[place].verdict = Verdict::of(checked, fixture.is_ours());
     }
-    Ok(Report::new(found))
+    // What was started on somebody else's server and is still open ends with the selftest.
+    let left_open = if fixture.is_ours() { Vec::new() } else { fixture.server.started.cancel_all().await };
+    Ok(Report::new(found).with_left_open(left_open))
 }
 
 async fn fixture(options: &Options) -> anyhow::Result<Fixture> {
     match &options.url {
         Some(url) => {
-            let server = Server::of(url)
-                .with_context(|| format!("{url:?} is no origin such as http://127.0.0.1:4242"))?;
+            let server = address::url(url).and_then(|url| Server::of(&url));
+            let server = server.ok_or_else(|| {
+                Usage(format!("{url:?} is no origin such as http://127.0.0.1:4242 or 127.0.0.1:4242"))
+            })?;
             Fixture::of(server).await.with_context(|| format!("cannot ask {url}"))
         }
         None => {

@@ -5,13 +5,14 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use engine::{Agents, Limits};
 use futures_util::future::{FusedFuture, FutureExt as _};
 use inbound::{Options, listen};
+use store::InstanceState;
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{banner::Banner, logging, server::Server};
+use crate::{banner::Banner, port_holder, server::Server};
 
 /// How long a graceful shutdown takes at most: the drain delay, then what is left of it for runs to finish.
 pub(crate) const GRACE: Duration = Duration::from_secs(25);
@@ -24,6 +25,8 @@ const SAME_WISH: Duration = Duration::from_millis(250);
 
 /// What a server needs to know.
 pub(crate) struct Settings {
+    /// The configuration file it comes from; none for the demo.
+    pub(crate) config: Option<PathBuf>,
     /// Where it listens.
     pub(crate) listen: SocketAddr,
     /// Where it keeps its tasks.
@@ -41,6 +44,7 @@ pub(crate) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            config: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 4242)),
             store: "a2ad.db".into(),
             agents: Agents::new(outbound::agents::demo()),
@@ -58,12 +62,14 @@ pub enum ServeError {
     #[error("listening on {0} would let anybody in: no credentials can be checked yet; use a loopback address such as 127.0.0.1:{port}", port = .0.port())]
     NotLoopback(SocketAddr),
     /// The address cannot be had.
-    #[error("cannot listen on {address}: {reason}; choose another address with --listen")]
+    #[error("cannot listen on {address}: {reason}{}; choose another address with --listen", held_by(holder.as_deref()))]
     Listen {
         /// The address.
         address: SocketAddr,
         /// Why.
         reason: std::io::Error,
+        /// The process that has the address, as far as it is known.
+        holder: Option<String>,
     },
     /// The store cannot be opened.
     #[error(transparent)]
@@ -92,14 +98,19 @@ pub enum ServeError {
     NoRuntime,
 }
 
+fn held_by(holder: Option<&str>) -> String {
+    holder.map(|holder| format!(", held by {holder}")).unwrap_or_default()
+}
+
 /// Serves what is configured until the process is told to stop, then stops in good order.
 pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
-    let Settings { listen: address, store, agents, limits, doors, drain_delay } = settings;
+    let Settings { config, listen: address, store, agents, limits, doors, drain_delay } = settings;
     // The port first: a second start by mistake fails before it touches the store.
     let listener = bind(address).await?;
     let server = Server::open(&store, agents.clone(), limits, doors.clone())?;
     let address = listener.local_addr().unwrap_or(address);
-    Banner { address, agents: &agents, doors: &doors, store: &store }.show();
+    let config = config.as_deref();
+    Banner { address, agents: &agents, doors: &doors, store: &store, config }.show();
     until_stopped(server, listener, drain_delay.unwrap_or_else(|| default_drain_delay(address))).await
 }
 
@@ -108,7 +119,14 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError>
     if !address.ip().is_loopback() {
         return Err(ServeError::NotLoopback(address));
     }
-    TcpListener::bind(address).await.map_err(|reason| ServeError::Listen { address, reason })
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(listener),
+        Err(reason) => {
+            let taken = reason.kind() == std::io::ErrorKind::AddrInUse;
+            let holder = if taken { port_holder::describe(address).await } else { None };
+            Err(ServeError::Listen { address, reason, holder })
+        }
+    }
 }
 
 /// Load balancers need a moment to see that a server is not ready; on loopback there are none.
@@ -123,6 +141,7 @@ pub(crate) async fn until_stopped(
     drain_delay: Duration,
 ) -> Result<(), ServeError> {
     let shutdown = CancellationToken::new();
+    server.record(InstanceState::Serving, listener.local_addr().ok());
     let mut signals = Signals::new();
     let serving = listen::serve(listener, server.front(), listen::Caps::default(), shutdown.clone());
     let mut serving = std::pin::pin!(serving.fuse());
@@ -140,7 +159,6 @@ pub(crate) async fn until_stopped(
         // Whoever waits for a commit has been told that there is none; give those answers a moment to leave.
         let _ = tokio::time::timeout(LAST_WORDS, ended(&mut serving)).await;
     }
-    logging::flush();
     failed.map_or(Ok(()), Err)
 }
 

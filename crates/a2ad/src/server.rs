@@ -17,7 +17,7 @@ use axum::{Extension, Router};
 use engine::{Agent, Agents, Clock, Engine, Feed, Hosted, Limits};
 use inbound::{CardShape, Door, Front, Options, Profile, Ready, Spoken};
 use protocol::ErrorTable;
-use store::Sqlite;
+use store::{Instance, InstanceState, Sqlite};
 use tempfile::TempDir;
 
 use crate::{
@@ -33,6 +33,8 @@ pub struct Server {
     engine: Engine,
     ready: Ready,
     front: Front,
+    /// Describes this process to others that want the same store.
+    instance: Instance,
     /// Where the store is when nobody said where; gone with the last who needs it.
     folder: Option<Arc<TempDir>>,
 }
@@ -77,7 +79,7 @@ impl Server {
     /// Shuts down gracefully: new messages are refused as unavailable, runs may finish within `grace`, then streams end.
     /// Reads and readiness checks are answered meanwhile. What is left is resumed when the store is opened again.
     pub async fn drain(&self, grace: Duration) {
-        self.ready.withdraw();
+        self.withdraw();
         self.engine.drain(grace).await;
         self.ready.leave();
     }
@@ -106,10 +108,12 @@ impl Server {
     ) -> Result<Self, ServeError> {
         let (feed, clock) = (Feed::default(), Clock::system());
         let store = Sqlite::open(&store::Options::at(path), feed.clone(), &clock)?;
+        let instance = store.instance();
+        instance.record(InstanceState::Serving, None);
         let engine = Engine::start(Arc::new(store), feed, agents, clock, limits);
         let ready = Ready::default();
         let front = Front::new(engine.clone(), doors, ready.clone());
-        Ok(Self { engine, ready, front, folder: None })
+        Ok(Self { engine, ready, front, instance, folder: None })
     }
 
     /// The same as [`router`](Self::router), for connections of our own.
@@ -117,8 +121,14 @@ impl Server {
         self.front.clone()
     }
 
+    /// Records what this process is doing, for others that want the same store.
+    pub(crate) fn record(&self, state: InstanceState, address: Option<SocketAddr>) {
+        self.instance.record(state, address.map(|address| address.to_string()).as_deref());
+    }
+
     /// Says that no new work is wanted.
     pub(crate) fn withdraw(&self) {
+        self.record(InstanceState::Draining, None);
         self.ready.withdraw();
     }
 }
@@ -231,7 +241,7 @@ impl Builder {
         let listener = serve::bind(address).await?;
         let address = listener.local_addr().unwrap_or(address);
         let (server, Started { agents, doors, store }) = self.start()?;
-        Banner { address, agents: &agents, doors: &doors, store: &store }.show();
+        Banner { address, agents: &agents, doors: &doors, store: &store, config: None }.show();
         serve::until_stopped(server, listener, serve::default_drain_delay(address)).await
     }
 

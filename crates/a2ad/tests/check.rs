@@ -483,7 +483,11 @@ fn output_that_cannot_be_written_is_no_success() {
         let output = a2ad(folder.path(), arguments).stdin(input()).stdout(full).output().unwrap();
         let (code, _, said) = read(&output);
         assert_eq!(code, 1, "{arguments:?}");
-        assert!(said.starts_with("a2ad: the output cannot be written: No space left"), "{said}");
+        let start = match arguments.contains(&"--json") {
+            true => r#"{"error":{"exitCode":1,"message":"the output cannot be written: No space left"#,
+            false => "a2ad: the output cannot be written: No space left",
+        };
+        assert!(said.starts_with(start), "{said}");
         // A reader that has left needs no telling.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

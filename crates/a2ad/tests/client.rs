@@ -11,7 +11,10 @@ use std::{
 };
 
 use client::Client;
-use protocol::{Message, Operation, Part, Role, SendMessage};
+use protocol::{
+    Json, Message, Operation, Part, Role, SendMessage,
+    json::read::{Node, Path as Field},
+};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -50,7 +53,7 @@ fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
     command.current_dir(folder).args(arguments).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in ["A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG", "A2AD_URL"] {
+    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG", "A2AD_URL"] {
         command.env_remove(name);
     }
     command
@@ -74,7 +77,7 @@ struct Ran {
 impl Server {
     async fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+        std::fs::write(folder.path().join("agents.toml"), CONFIG).unwrap();
         Self::start_at(folder, "127.0.0.1:0", arguments).await
     }
 
@@ -138,6 +141,20 @@ impl Ran {
         let words = self.said.split_once("task ").unwrap_or_else(|| panic!("{}", self.said)).1;
         words.split_whitespace().next().unwrap().to_owned()
     }
+}
+
+/// A member of a document, as text.
+#[track_caller]
+fn member(document: &Json, path: &str) -> String {
+    path.split('.')
+        .fold(document.clone(), |value, name| {
+            let object = Node::new(value.as_raw(), &Field::Root).object().unwrap();
+            let found = object.maybe(name, |node| node.any()).unwrap();
+            found.unwrap_or_else(|| panic!("no {name} of {path} in {document:?}"))
+        })
+        .as_str()
+        .trim_matches('"')
+        .to_owned()
 }
 
 fn text(sections: usize) -> String {
@@ -230,7 +247,7 @@ async fn json_is_one_document_an_answer_in_the_shape_of_1_0() {
 
 #[tokio::test]
 async fn an_exit_code_says_what_became_of_it() {
-    let server = Server::start(&["--config", "a2ad.toml"]).await;
+    let server = Server::start(&["--config", "agents.toml"]).await;
     let run = async |arguments: &[&str]| server.run(arguments).await;
     run(&["send", "tck", "tck-message-response"]).await.check(0, "Direct message response\n", "");
     run(&["stream", "tck", "tck-message-response"]).await.check(0, "Direct message response\n", "");
@@ -257,7 +274,7 @@ async fn an_exit_code_says_what_became_of_it() {
             "",
             "goes on; see it with: a2ad tasks get",
         );
-        run(&[verb, "localhost:1", "hi"]).await.check(2, "", "begin a URL with http://");
+        run(&[verb, "h/a", "hi"]).await.check(2, "", "begin a URL with http://");
         run(&[verb, "echo"]).await.check(2, "", "there is nothing to say");
         let broken = run(&[verb, "echo", "hi", "--data", "{bad"]).await;
         broken.check(2, "", "--data is no JSON: key must be a string at line 1 column 2");
@@ -352,10 +369,13 @@ async fn whoever_leaves_is_told_which_task_goes_on() {
         let output = within(child.wait_with_output()).await.unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(130), "{said}");
-        let id = said.split_whitespace().nth(3).unwrap();
+        let error = Json::parse(&said).unwrap();
+        let id = member(&error, "error.message").split_whitespace().nth(2).unwrap().to_owned();
         let command = format!("a2ad tasks get echo {id} --dialect {dialect}");
-        let expected = format!("a2ad: the task {id} goes on; see it with: {command}\n");
-        assert_eq!(said, expected);
+        assert_eq!(member(&error, "error.message"), format!("the task {id} goes on"));
+        assert_eq!(member(&error, "error.hint"), format!("see it with: {command}"));
+        assert_eq!(member(&error, "error.exitCode"), "130");
+        let id = id.as_str();
         assert!(first.contains(id), "{first}");
         server.run(&["tasks", "get", "echo", id]).await.check(0, "", &format!("task {id} working"));
     }
@@ -413,7 +433,7 @@ async fn another_host_is_named_and_gets_no_credentials() {
 #[tokio::test]
 async fn a_name_means_an_agent_of_the_server_that_was_asked() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a2ad.toml"), CONFIG).unwrap();
+    std::fs::write(folder.path().join("agents.toml"), CONFIG).unwrap();
     let mut command = a2ad(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
     command.env("A2AD_SERVER__PUBLIC_URL", "https://agents.invalid/x");
     let server = Server::read(folder, command).await;
@@ -485,7 +505,7 @@ async fn the_id_of_a_task_becomes_no_flag_of_what_is_suggested() {
         let got = server.run(&["tasks", "get", "approver", "--dialect", "draft", "--", id]).await;
         let word = if id.contains('=') { format!("'{id}'") } else { id.to_owned() };
         let command = format!("a2ad reply --dialect draft -- approver {word} TEXT");
-        got.check(0, &got.given, &format!("; answer with: {command}\n"));
+        got.check(4, &got.given, &format!("; answer with: {command}\n"));
         let script = command.replace("a2ad reply", "\"$A2AD\" reply").replace("TEXT", "approve");
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).current_dir(server.folder.path()).kill_on_drop(true);
@@ -497,7 +517,7 @@ async fn the_id_of_a_task_becomes_no_flag_of_what_is_suggested() {
 
 #[tokio::test]
 async fn advice_is_given_where_it_can_help() {
-    let server = Server::start(&["--config", "a2ad.toml"]).await;
+    let server = Server::start(&["--config", "agents.toml"]).await;
     let refused = server.run(&["tasks", "get", "bank", "t"]).await;
     assert!(refused.code != 0 && !refused.said.contains("--dialect"), "{}", refused.said);
     for verb in [&["card"][..], &["send"], &["tasks", "ls"], &["reply"]] {

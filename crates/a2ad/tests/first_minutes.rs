@@ -32,7 +32,7 @@ fn a2ad(folder: &Folder, log: Option<&str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
     command.current_dir(folder).args(["--listen", "127.0.0.1:0"]).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    for name in ["A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
+    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
         command.env_remove(name);
     }
     command.envs(log.map(|log| ("A2AD_LOG", log)));
@@ -453,12 +453,138 @@ async fn a_log_that_nobody_reads_ends_no_call() {
 }
 
 #[tokio::test]
-async fn a_filter_that_is_not_understood_is_told() {
+async fn settings_without_effect_are_reported_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = a2ad(folder.path(), Some("a2ad=loudly"));
-    let mut child = command.spawn().unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = Json::parse(&within(log.next_line()).await.unwrap().unwrap()).unwrap();
-    assert!(text(&line, "message").unwrap().starts_with("A2AD_LOG is not understood"), "{line:?}");
-    child.kill().await.unwrap();
+    for (name, value, words) in [
+        ("A2AD_LOG", "a2ad=loudly", &["A2AD_LOG", "\"loudly\" is not a log level", "off, error, warn"][..]),
+        // Alone it would be the name of a target, and nothing else would be logged.
+        ("A2AD_LOG", "debgu", &["A2AD_LOG", "\"debgu\" is not a log level", "did you mean debug?"]),
+        // A filter that leaves warnings out leaves these in.
+        ("A2AD_LOG", "error,a2ad=loudly", &["A2AD_LOG", "\"loudly\" is not a log level"]),
+        ("A2AD_LISEN", "127.0.0.1:1", &["A2AD_LISEN is unknown", "did you mean A2AD_LISTEN?"]),
+        ("A2AD_SERVER_LISTEN", "x", &["A2AD_SERVER_LISTEN is unknown", "did you mean A2AD_SERVER__LISTEN?"]),
+    ] {
+        let mut command = a2ad(folder.path(), None);
+        let mut child = command.env(name, value).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let line = Json::parse(&within(log.next_line()).await.unwrap().unwrap()).unwrap();
+        let message = text(&line, "message").unwrap();
+        assert!(words.iter().all(|word| message.contains(word)), "{words:?}: {line:?}");
+        assert_eq!(text(&line, "level").as_deref(), Some("WARN"), "{line:?}");
+        // It starts all the same, unless it was asked to log errors only.
+        if !value.starts_with("error") {
+            while !within(log.next_line()).await.unwrap().expect("it starts").contains("a2ad serves") {}
+        }
+        child.kill().await.unwrap();
+    }
+}
+
+/// Where nobody reads the log for long, calls go on, lines are dropped, and their number is logged when lines can be
+/// written again.
+#[tokio::test]
+async fn dropped_log_lines_are_counted() {
+    const CALLS: usize = 10_000;
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = Program::start(a2ad(folder.path(), None)).await;
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"nothing"}}"#;
+    let request = format!(
+        "POST /a2a/echo HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        program.address,
+        body.len()
+    );
+    let (mut answers, mut requests) = TcpStream::connect(&program.address).await.unwrap().into_split();
+    let asking = async {
+        for _ in 0..CALLS {
+            requests.write_all(request.as_bytes()).await.unwrap();
+        }
+    };
+    let reading = async {
+        let (mut count, mut piece, mut rest) = (0, vec![0; 64 * 1024], Vec::new());
+        while count < CALLS {
+            let read = answers.read(&mut piece).await.unwrap();
+            assert_ne!(read, 0, "the connection ended after {count} answers");
+            rest.extend_from_slice(&piece[..read]);
+            count += rest.windows(8).filter(|bytes| *bytes == b"HTTP/1.1").count();
+            rest.drain(..rest.len().saturating_sub(7));
+        }
+    };
+    within(async { tokio::join!(asking, reading) }).await;
+    let (mut lines, mut dropped) = (0, None);
+    while dropped.is_none() {
+        let line = within(program.log.next_line()).await.unwrap().expect("the number is logged");
+        let line = Json::parse(&line).unwrap();
+        lines += usize::from(text(&line, "target").as_deref() == Some("a2ad::call"));
+        dropped = text(&line, "dropped_lines");
+    }
+    let dropped: usize = dropped.unwrap().parse().unwrap();
+    // The report itself may have found the queue full before.
+    assert!(
+        dropped > 0 && (CALLS..CALLS + 10).contains(&(lines + dropped)),
+        "{lines} written, {dropped} dropped"
+    );
+    program.stop().await;
+}
+
+#[tokio::test]
+async fn the_configuration_file_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let agents = |name: &str| format!("[skills.echo]\nbuiltin = \"echo\"\n[agents.{name}]\n");
+    let start = async |flags: &[&str], variable: &str| {
+        let mut command = a2ad(folder.path(), None);
+        let program = Program::start(std::mem::replace(
+            command.args(flags).env("A2AD_CONFIG", variable),
+            Command::new("true"),
+        ))
+        .await;
+        let facts = (text(&program.first, "agents").unwrap(), text(&program.first, "config"));
+        program.stop().await;
+        facts
+    };
+    let path = |name: &str| Some(folder.path().join(name).to_str().unwrap().to_owned());
+    let demo = start(&[], "").await;
+    assert!(demo.0.contains("currency") && demo.1.is_none(), "{demo:?}");
+    std::fs::write(folder.path().join("a2ad.toml"), agents("here")).unwrap();
+    std::fs::write(folder.path().join("b.toml"), agents("by-variable")).unwrap();
+    std::fs::write(folder.path().join("c.toml"), agents("by-flag")).unwrap();
+    assert_eq!(start(&[], "").await, ("here".to_owned(), path("a2ad.toml")));
+    assert_eq!(start(&[], "b.toml").await, ("by-variable".to_owned(), path("b.toml")));
+    assert_eq!(start(&["--config", "c.toml"], "b.toml").await, ("by-flag".to_owned(), path("c.toml")));
+    // One that is named and not there is no demo.
+    let mut command = a2ad(folder.path(), None);
+    let output = within(command.env("A2AD_CONFIG", "none.toml").output()).await.unwrap();
+    let shown = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{shown}");
+    assert!(shown.contains("none.toml (named by A2AD_CONFIG) cannot be read"), "{shown}");
+}
+
+/// README's demonstration of a crash works as it stands there, but for the port.
+#[tokio::test]
+async fn the_crash_demo_of_the_readme_works_as_pasted() {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let demo = readme.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let demo: Vec<&str> = demo.filter(|block| block.contains("kill -9")).collect();
+    assert_eq!(demo.len(), 1, "README has one such block");
+    let folder = tempfile::tempdir().unwrap();
+    let programs = folder.path().join("target/release");
+    std::fs::create_dir_all(&programs).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_a2ad"), programs.join("a2ad")).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // The shell goes when both servers have.
+    let script = format!("{}\nwait", demo[0].replace("4343", &port.to_string()));
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &script]).current_dir(folder.path()).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(Duration::from_secs(90), shell.output()).await.unwrap().unwrap();
+    let (shown, errors) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let sections: Vec<String> = (1..=20).map(|number| format!("Section {number} of 20: ")).collect();
+    let mut rest = shown.as_str();
+    for section in &sections {
+        assert_eq!(shown.matches(section.as_str()).count(), 1, "{section}: {shown}{errors}");
+        rest = rest.split_once(section.as_str()).unwrap_or_else(|| panic!("{section} comes late: {shown}")).1;
+    }
+    // Some were written before the crash and some after.
+    let first = shown.lines().find(|line| line.starts_with("data:")).unwrap();
+    assert!(first.contains(&sections[0]) && !first.contains(&sections[19]), "{first}");
+    assert!(shown.contains("TASK_STATE_COMPLETED"), "{shown}");
 }

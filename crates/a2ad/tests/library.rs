@@ -270,7 +270,7 @@ async fn serves_by_itself() {
     if std::env::var_os(BY_ITSELF).is_none() {
         return;
     }
-    a2ad::logging::start();
+    let _log = a2ad::logging::start();
     Server::builder().agent("shout", agent::Shout).serve(([127, 0, 0, 1], 0).into()).await.unwrap();
 }
 

@@ -31,7 +31,7 @@ fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
     command.current_dir(folder).args(arguments).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in ["A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
+    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
         command.env_remove(name);
     }
     command
@@ -429,7 +429,7 @@ async fn a_configuration_that_cannot_be_read() {
 async fn an_address_that_will_not_do() {
     let folder = tempfile::tempdir().unwrap();
     for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:4242"] {
-        stops_with(a2ad(folder.path(), &["--listen", open]), 1, &[open, "let anybody in", "127.0.0.1:"])
+        stops_with(a2ad(folder.path(), &["--listen", open]), 2, &[open, "let anybody in", "127.0.0.1:"])
             .await;
     }
     for wrong in ["here", "127.0.0.1", "localhost:4242", "127.0.0.1:99999"] {

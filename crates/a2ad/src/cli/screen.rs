@@ -9,11 +9,21 @@ use std::{
     io::{IsTerminal as _, Write as _},
 };
 
+use protocol::json::write::Writer;
+
+use super::stop::Stop;
+
 /// How long the agent's words in one line of talk may be.
 const MAX_LINE: usize = 400;
 
+/// Whether the command line asks for JSON: known before it is parsed, so that its own errors are JSON too.
+pub(super) fn json_is_asked() -> bool {
+    std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
+}
+
 /// The two outputs of the program.
 pub(super) struct Screen {
+    json: bool,
     data_is_seen: bool,
     talk_is_seen: bool,
     /// Whether the last data ended in the middle of a line.
@@ -23,6 +33,7 @@ pub(super) struct Screen {
 impl Screen {
     pub(super) fn new() -> Self {
         Self {
+            json: json_is_asked(),
             data_is_seen: std::io::stdout().is_terminal(),
             talk_is_seen: std::io::stderr().is_terminal(),
             mid_line: Cell::new(false),
@@ -52,7 +63,36 @@ impl Screen {
 
     /// Says one line to whoever started the program.
     pub(super) fn say(&self, line: &str) {
+        if self.json {
+            return self.notice(line);
+        }
         self.say_all(&one_line(line));
+    }
+
+    /// Reports how the program fails; nothing where nobody reads any more.
+    pub(super) fn fail(&self, stop: &Stop) {
+        if stop.text.is_empty() {
+            return;
+        }
+        if self.json {
+            let document = String::from_utf8(stop.document()).unwrap_or_default();
+            return self.say_all(&document);
+        }
+        if !stop.details.is_empty() {
+            return stop.details.iter().for_each(|line| self.say_all(&harmless(line)));
+        }
+        let text = format!("a2ad: {}", stop.text);
+        match &stop.next {
+            Some(next) => self.say_with(&text, next),
+            None => self.say(&text),
+        }
+    }
+
+    /// A line that is no error, as a document.
+    fn notice(&self, line: &str) {
+        let mut writer = Writer::new();
+        writer.object(|out| out.text("notice", line));
+        self.say_all(&String::from_utf8(writer.finish()).unwrap_or_default());
     }
 
     /// The same, and what to do next behind it. However long the line is, that stays whole.
@@ -68,7 +108,7 @@ impl Screen {
 
     /// Says how it goes, where somebody watches.
     pub(super) fn progress(&self, line: &str) {
-        if self.talk_is_seen {
+        if self.talk_is_seen && !self.json {
             self.say(line);
         }
     }

@@ -12,20 +12,30 @@ use protocol::{Dialect, TaskId};
 use tokio::time::Instant;
 
 use super::{
+    connection,
     credentials::CredentialFlags,
+    directory::Directory,
     screen::Screen,
     span,
     stop::{Given, Stop, code},
     suggest,
-    target::Target,
+    target::{self, Target},
 };
+use crate::{address, nearest::nearest};
+
+/// What all client verbs take that are about one agent.
+#[derive(Debug, Args)]
+pub(super) struct SessionFlags {
+    /// The agent: a URL, the URL of its card, host:port, or the name of an agent of this machine's server.
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    #[command(flatten)]
+    connection: ConnectionFlags,
+}
 
 /// What all client verbs take.
 #[derive(Debug, Args)]
-pub(super) struct SessionFlags {
-    /// The agent: a URL, the URL of its card, or the name of an agent of this machine's server.
-    #[arg(value_name = "AGENT")]
-    agent: String,
+pub(super) struct ConnectionFlags {
     /// The server whose agents are meant by name [default: http://127.0.0.1:4242, env: A2AD_URL].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
@@ -37,14 +47,16 @@ pub(super) struct SessionFlags {
     timeout: Duration,
     /// Write A2A 1.0 JSON, one document a line.
     #[arg(long)]
-    pub(super) json: bool,
+    json: bool,
     #[command(flatten)]
     credentials: CredentialFlags,
 }
 
 /// A verb at work.
 pub(super) struct Session {
-    flags: SessionFlags,
+    flags: ConnectionFlags,
+    /// The agent as it was typed; empty where a whole server is meant.
+    agent: String,
     target: Target,
     pub(super) screen: Screen,
     /// The task at hand, once there is one.
@@ -54,31 +66,76 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Runs a verb until it is done, the agent is silent for too long, or somebody presses Ctrl-C.
+    /// Runs a verb about one agent.
     pub(super) fn run<F>(flags: SessionFlags, verb: impl FnOnce(std::rc::Rc<Self>) -> F) -> Result<u8, Stop>
+    where
+        F: Future<Output = Result<u8, Stop>>,
+    {
+        let SessionFlags { agent, connection } = flags;
+        let target = Target::read(&agent, connection.server()?)?;
+        Self::run_at(target, agent, connection, verb)
+    }
+
+    /// Runs a verb about a whole server: this one, else that of the flag or the environment.
+    pub(super) fn run_for_server<F>(
+        server: Option<&str>,
+        connection: ConnectionFlags,
+        verb: impl FnOnce(std::rc::Rc<Self>) -> F,
+    ) -> Result<u8, Stop>
+    where
+        F: Future<Output = Result<u8, Stop>>,
+    {
+        let named = server.map(|server| target::server("SERVER", server)).transpose()?;
+        let target = Target::Server(match named {
+            Some(server) => server,
+            None => connection.server()?.unwrap_or_else(|| target::SERVER.to_owned()),
+        });
+        Self::run_at(target, String::new(), connection, verb)
+    }
+
+    /// Runs a verb until it is done, the agent is silent for too long, or somebody presses Ctrl-C.
+    fn run_at<F>(
+        target: Target,
+        agent: String,
+        flags: ConnectionFlags,
+        verb: impl FnOnce(std::rc::Rc<Self>) -> F,
+    ) -> Result<u8, Stop>
     where
         F: Future<Output = Result<u8, Stop>>,
     {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Stop::new(code::COULD_NOT, error.to_string()))?;
-        let server = flags.server.clone().or_else(|| std::env::var("A2AD_URL").ok());
-        let target = Target::read(&flags.agent, server.as_deref().filter(|server| !server.is_empty()))?;
         runtime.block_on(async {
             let session = std::rc::Rc::new(Self {
                 flags,
+                agent,
                 target,
                 screen: Screen::new(),
                 task: RefCell::default(),
                 heard: Cell::new(Instant::now()),
             });
+            session.name_scheme();
             let done = tokio::select! {
                 biased;
                 done = verb(session.clone()) => done,
                 _ = tokio::signal::ctrl_c() => Err(session.interrupted()),
                 () = session.silence() => Err(session.timed_out()),
             };
-            done.map_err(|stop| stop.advised(&session.given()))
+            match done {
+                Ok(code) => Ok(code),
+                Err(stop) => Err(session.advised(stop).await),
+            }
         })
+    }
+
+    /// Reports which scheme was chosen for a host and port of another machine.
+    fn name_scheme(&self) {
+        let url = self.target.url();
+        let chosen =
+            !self.agent.is_empty() && !self.agent.contains("://") && matches!(self.target, Target::Url(_));
+        if chosen && !address::is_loopback(connection::host_of(&url)) {
+            self.screen.say(&format!("{} names no scheme; using {url}", self.agent));
+        }
     }
 
     pub(super) fn json(&self) -> bool {
@@ -95,7 +152,7 @@ impl Session {
             flags.extend(["--dialect".to_owned(), word(dialect).to_owned()]);
         }
         flags.extend(self.flags.credentials.repeated());
-        suggest::command(verb, &[&[self.flags.agent.as_str(), task], words].concat(), &flags)
+        suggest::command(verb, &[&[self.agent.as_str(), task], words].concat(), &flags)
     }
 
     fn given(&self) -> Given {
@@ -109,8 +166,12 @@ impl Session {
 
     /// The card, wherever it is.
     pub(super) async fn card(&self) -> Result<FoundCard, Stop> {
-        let found = client::find_card(&self.target.url(), &self.options(None)?).await;
-        found.map_err(|error| self.explain(error))
+        Ok(client::find_card(&self.target.url(), &self.options(None)?).await?)
+    }
+
+    /// The agents of the server.
+    pub(super) async fn directory(&self) -> Result<Directory, Stop> {
+        Ok(Directory::read(&self.target.url(), &self.options(None)?).await?)
     }
 
     /// A client of the agent, by its card or without one.
@@ -120,12 +181,12 @@ impl Session {
             Ok(found) => found,
             // Every agent that can be meant by a name has a card.
             Err(error @ Error::NoCard { .. }) if matches!(self.target, Target::Local { .. }) => {
-                return Err(self.explain(error));
+                return Err(error.into());
             }
             Err(error) if error.is_without_card() && self.flags.dialect.is_some() => {
                 return Ok(Client::connect_with(&url, self.options(None)?)?);
             }
-            Err(error) => return Err(self.explain(error)),
+            Err(error) => return Err(error.into()),
         };
         let options = self.options(Some(&found))?;
         self.alive();
@@ -157,23 +218,36 @@ impl Session {
         Ok(Options { headers, dialect: self.flags.dialect, ..Options::default() })
     }
 
-    /// What a failure to find the agent means for how it was named.
-    fn explain(&self, error: Error) -> Stop {
-        match (&self.target, &error) {
-            (Target::Local { server, .. }, Error::Transport(_)) => {
-                let stop = Stop::new(code::COULD_NOT, format!("{error} at {server}"));
-                match self.target.starts_with() {
-                    Some(flags) => {
-                        let command = suggest::command("serve", &[], &flags);
-                        stop.with_next(format!("start a server with: {command}"))
-                    }
-                    None => stop,
-                }
+    /// The same with what to do about its cause, which may take another look at the server.
+    async fn advised(&self, stop: Stop) -> Stop {
+        match stop.cause.as_deref() {
+            Some(Error::NoCard { .. }) => match self.target.name() {
+                Some((server, name)) => self.no_such_agent(stop, server, name).await,
+                None => stop.advised(&self.given()),
+            },
+            Some(error) if connection::is_in_doubt(error) => {
+                let next = connection::advice(&self.target, error).await;
+                let stop = Stop { next: stop.next.or(next), ..stop };
+                stop.advised(&self.given())
             }
-            (Target::Local { server, name }, Error::NoCard { .. }) => {
-                Stop::new(code::NOT_FOUND, format!("there is no agent {name} at {server}"))
-            }
-            _ => error.into(),
+            _ => stop.advised(&self.given()),
+        }
+    }
+
+    /// An agent that a server does not have: the nearest one it has, and all of them.
+    async fn no_such_agent(&self, stop: Stop, server: &str, name: &str) -> Stop {
+        let options = self.options(None).unwrap_or_default();
+        let Ok(Directory { agents, .. }) = Directory::read(server, &options).await else {
+            return stop.advised(&self.given());
+        };
+        let text = format!("there is no agent {name} at {server}");
+        let ids: Vec<&str> =
+            agents.iter().map(|agent| agent.id.as_str()).filter(|id| !id.is_empty()).collect();
+        let nearest = nearest(name, ids.iter().copied()).map(|nearest| format!("did you mean {nearest}? "));
+        let stop = Stop { text, code: code::NOT_FOUND, ..stop };
+        match ids.as_slice() {
+            [] => stop,
+            ids => stop.with_next(format!("{}there are {}", nearest.unwrap_or_default(), ids.join(", "))),
         }
     }
 
@@ -200,6 +274,18 @@ impl Session {
                 .with_next(format!("see it with: {}", self.command("tasks get", task.as_str(), &[]))),
             None => Stop::new(code, "the agent may still be at work"),
         }
+    }
+}
+
+impl ConnectionFlags {
+    /// The server of the flag, else of the environment.
+    fn server(&self) -> Result<Option<String>, Stop> {
+        let typed = match &self.server {
+            Some(server) => Some(("--server", server.clone())),
+            None => std::env::var("A2AD_URL").ok().map(|server| ("A2AD_URL", server)),
+        };
+        let given = typed.filter(|(_, server)| !server.is_empty());
+        given.map(|(source, server)| target::server(source, &server)).transpose()
     }
 }
 

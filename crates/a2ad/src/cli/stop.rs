@@ -2,7 +2,10 @@
 
 use client::Error;
 use http::StatusCode;
-use protocol::{ErrorKind, TaskState};
+use protocol::{ErrorKind, TaskState, json::write::Writer};
+
+use super::{Unreadable, Unwritten};
+use crate::{config, selftest, serve::ServeError};
 
 /// The exit codes of the client's verbs. `0` is done, `1` could not, `130` is Ctrl-C.
 pub(super) mod code {
@@ -15,13 +18,14 @@ pub(super) mod code {
     pub(in crate::cli) const NOT_FOUND: u8 = 6;
     pub(in crate::cli) const TIMEOUT: u8 = 7;
     pub(in crate::cli) const PROTOCOL: u8 = 8;
+    pub(in crate::cli) const DISK: u8 = 70;
     pub(in crate::cli) const INTERRUPTED: u8 = 130;
 }
 
 /// The exit codes as the help of the client's verbs lists them.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
-  0    done; the task is completed, or goes on without being waited for
+  0    done; the task is completed, is canceled as asked, or goes on without being waited for
   1    the agent cannot be reached, or the output cannot be written
   2    typed wrong
   3    the task failed, was rejected or canceled
@@ -30,7 +34,8 @@ Exit codes:
   6    no such agent or task
   7    no answer in time
   8    the agent refused the call, or does not speak A2A
-  130  Ctrl-C";
+  130  Ctrl-C
+With --json, an error is one document on stderr: {\"error\": {\"exitCode\", \"message\", …}}.";
 
 /// Why a verb stops before its end.
 #[derive(Debug)]
@@ -40,8 +45,10 @@ pub(super) struct Stop {
     pub(super) text: String,
     /// What to do next, if there is something to do.
     pub(super) next: Option<String>,
+    /// One line for each problem, where there are several.
+    pub(super) details: Vec<String>,
     /// Where it comes from, for whoever knows what to do about it.
-    cause: Option<Box<Error>>,
+    pub(super) cause: Option<Box<Error>>,
 }
 
 /// What was given that a piece of advice depends on.
@@ -56,7 +63,7 @@ pub(super) struct Given {
 
 impl Stop {
     pub(super) fn new(code: u8, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), next: None, cause: None }
+        Self { code, text: text.into(), next: None, details: Vec::new(), cause: None }
     }
 
     pub(super) fn with_next(self, next: impl Into<String>) -> Self {
@@ -71,6 +78,46 @@ impl Stop {
 
     pub(super) fn usage(text: impl Into<String>) -> Self {
         Self::new(code::USAGE, text)
+    }
+
+    /// The error as one document.
+    pub(super) fn document(&self) -> Vec<u8> {
+        let reason = match self.cause.as_deref() {
+            Some(Error::Protocol(error)) => Some(error.kind.row().reason),
+            _ => None,
+        };
+        let mut writer = Writer::new();
+        writer.object(|out| {
+            out.key("error").object(|out| {
+                out.key("exitCode").int(self.code.into());
+                out.maybe_text("reason", reason);
+                out.text("message", &self.text);
+                out.maybe_text("hint", self.next.as_deref());
+                out.texts_unless_empty("details", &self.details);
+            });
+        });
+        writer.finish()
+    }
+}
+
+/// How a verb of the server fails.
+impl From<anyhow::Error> for Stop {
+    fn from(error: anyhow::Error) -> Self {
+        if let Some(config::Error::Wrong(lines)) = error.downcast_ref() {
+            let text = "the configuration cannot be used";
+            return Self { details: lines.clone(), ..Self::usage(text) };
+        }
+        let code = match (error.downcast_ref(), error.downcast_ref()) {
+            (Some(ServeError::StoreFailed(_)), _) => code::DISK,
+            (Some(ServeError::NotLoopback(_)), _) | (_, Some(config::Error::Unreadable { .. })) => {
+                code::USAGE
+            }
+            _ if error.is::<Unreadable>() || error.is::<selftest::Usage>() => code::USAGE,
+            _ => code::COULD_NOT,
+        };
+        // Nobody reads any more where the output was closed.
+        let unread = error.downcast_ref().is_some_and(Unwritten::is_unread);
+        Self::new(code, if unread { String::new() } else { format!("{error:#}") })
     }
 }
 

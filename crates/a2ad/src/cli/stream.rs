@@ -34,7 +34,11 @@ async fn stream(session: &Session, req: SendMessage) -> Result<u8, Stop> {
     let client = session.client().await?;
     look_for(&client, req.message.task_id.as_ref()).await?;
     session.note(req.message.task_id.as_ref());
-    let mut follow = Follow::stream(&client, req).await?;
+    print(session, Follow::stream(&client, req).await?).await
+}
+
+/// Prints everything that is followed until the task is settled, and gives the exit code for its state.
+pub(super) async fn print(session: &Session, mut follow: Follow<'_>) -> Result<u8, Stop> {
     let mut printer = Printer::new(&session.screen);
     let mut lost = false;
     while let Some(heard) = follow.next().await? {

@@ -1,11 +1,12 @@
-//! Which agent is meant: a URL, or the name of one on this machine.
+//! Which agent is meant: a URL, host and port, or the name of one on this machine.
 
-use super::stop::Stop;
+use super::{connection, stop::Stop};
+use crate::address;
 
-/// Where this machine's server is unless somebody says otherwise.
-const SERVER: &str = "http://127.0.0.1:4242";
+/// Where this machine's server is by default.
+pub(super) const SERVER: &str = "http://127.0.0.1:4242";
 
-/// An agent as it was named.
+/// An agent as it was named, or a whole server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// By its URL, or that of its card.
@@ -17,38 +18,72 @@ pub(super) enum Target {
         /// The name.
         name: String,
     },
+    /// A server by its URL.
+    Server(String),
+}
+
+/// Reads what names a server; `source` is the flag or variable it comes from.
+pub(super) fn server(source: &str, typed: &str) -> Result<String, Stop> {
+    let url = address::url(typed).map(|url| url.trim_end_matches('/').to_owned());
+    url.ok_or_else(|| {
+        Stop::usage(format!("{source}: {typed:?} is neither a URL nor host:port, such as 127.0.0.1:4242"))
+    })
 }
 
 impl Target {
-    /// Reads what was typed. `server` is what a flag or the environment say.
-    pub(super) fn read(agent: &str, server: Option<&str>) -> Result<Self, Stop> {
-        if agent.contains("://") {
-            return Ok(Self::Url(agent.to_owned()));
+    /// Reads what was typed. `server` is the URL that a flag or the environment gives.
+    pub(super) fn read(agent: &str, server: Option<String>) -> Result<Self, Stop> {
+        if let Some(url) = address::url(agent) {
+            return Ok(Self::Url(url));
         }
         let is_name = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
         if agent.is_empty() || !agent.chars().all(is_name) || agent.starts_with('.') {
-            let text = format!("{agent:?} is neither a URL nor a name; begin a URL with http:// or https://");
+            let text = format!(
+                "{agent:?} is neither a URL, host:port nor a name; begin a URL with http:// or https://"
+            );
             return Err(Stop::usage(text));
         }
-        let server = server.unwrap_or(SERVER).trim_end_matches('/').to_owned();
+        let server = server.unwrap_or_else(|| SERVER.to_owned());
         Ok(Self::Local { server, name: agent.to_owned() })
     }
 
     /// What a server has to be started with to be found where it was looked for; `None` if it is not for this machine.
     pub(super) fn starts_with(&self) -> Option<Vec<String>> {
-        let Self::Local { server, .. } = self else { return None };
-        if server == SERVER {
+        let url = self.url();
+        let (scheme, authority) = connection::origin_of(&url)?;
+        if format!("{scheme}://{authority}") == SERVER {
             return Some(Vec::new());
         }
-        let address = server.strip_prefix("http://")?.replace("localhost", "127.0.0.1");
-        let address: std::net::SocketAddr = address.parse().ok()?;
-        address.ip().is_loopback().then(|| vec!["--listen".to_owned(), address.to_string()])
+        let address: std::net::SocketAddr = authority.replace("localhost", "127.0.0.1").parse().ok()?;
+        let local = scheme == "http" && address.ip().is_loopback() && self.is_at_root();
+        local.then(|| vec!["--listen".to_owned(), address.to_string()])
+    }
+
+    /// Whether the server's agents are below the root of its address, as ours are.
+    fn is_at_root(&self) -> bool {
+        match self {
+            Self::Local { server, .. } | Self::Server(server) => connection::path_of(server).is_empty(),
+            Self::Url(_) => true,
+        }
     }
 
     pub(super) fn url(&self) -> String {
         match self {
-            Self::Url(url) => url.clone(),
+            Self::Url(url) | Self::Server(url) => url.clone(),
             Self::Local { server, name } => format!("{server}/a2a/{name}"),
+        }
+    }
+
+    /// The server and the name of an agent that was meant by name, also where its URL was spelt out.
+    pub(super) fn name(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Local { server, name } => Some((server, name)),
+            Self::Url(url) => {
+                let (server, name) = url.split_once("/a2a/")?;
+                let name = name.trim_end_matches('/');
+                (!name.is_empty() && !name.contains(['/', '?', '#'])).then_some((server, name))
+            }
+            Self::Server(_) => None,
         }
     }
 }
@@ -59,18 +94,25 @@ mod tests {
 
     #[test]
     fn a_url_is_a_url_and_a_word_is_a_name() {
-        let url = |agent: &str, server| Target::read(agent, server).unwrap().url();
+        let url = |agent: &str, given: Option<&str>| {
+            let given = given.map(|given| server("--server", given).unwrap());
+            Target::read(agent, given).unwrap().url()
+        };
         assert_eq!(url("https://h/a", Some("http://s")), "https://h/a");
+        assert_eq!(url("localhost:4242", None), "http://localhost:4242");
+        assert_eq!(url("echo", Some("localhost:9/")), "http://localhost:9/a2a/echo");
         assert_eq!(url("echo", None), "http://127.0.0.1:4242/a2a/echo");
         assert_eq!(url("slow-writer", Some("http://s:1/")), "http://s:1/a2a/slow-writer");
-        for agent in ["", "localhost:4242", "h/a", "..", "a b", "a?b", "é"] {
+        for agent in ["", "h/a", "..", "a b", "a?b", "é"] {
             assert_eq!(Target::read(agent, None).unwrap_err().code, 2, "{agent}");
         }
     }
 
     #[test]
     fn a_server_of_this_machine_can_be_started() {
-        let words = |server| Target::read("echo", server).unwrap().starts_with();
+        let words = |given: Option<&str>| {
+            Target::read("echo", given.map(|given| server("--server", given).unwrap())).unwrap().starts_with()
+        };
         assert_eq!(words(None), Some(vec![]));
         let listen = Some(vec!["--listen".to_owned(), "127.0.0.1:9".to_owned()]);
         assert_eq!(words(Some("http://localhost:9/")), listen);

@@ -6,11 +6,12 @@ use engine::{Dedupe, Retention};
 use inbound::{ExtendedCard, ReplyForm};
 
 use super::{
-    AgentConfig, AuthWay, ProfileName, SkillConfig, extensions, keys,
+    AgentConfig, AuthWay, ProfileName, SkillConfig, extensions,
     read::{Read, Section},
     sections,
     tree::Item,
 };
+use crate::nearest::hint;
 
 /// The agent of all skills when the file names none.
 const MAIN: &str = "main";
@@ -85,8 +86,7 @@ pub(super) fn default_agent(server: &Section<'_>, agents: &[AgentConfig]) -> Str
         return chosen.unwrap_or_default().to_owned();
     }
     if !ids().any(|id| id == named) {
-        server
-            .wrong("default_agent", format!("no agent {named:?} is enabled; {}", keys::hint(&named, ids())));
+        server.wrong("default_agent", format!("no agent {named:?} is enabled; {}", hint(&named, ids())));
     }
     named
 }
@@ -190,7 +190,7 @@ fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
     let named = section.each("extended_skills", |item| {
         let name = item.text()?;
         let found = known().find(|id| *id == name).map(str::to_owned);
-        found.ok_or_else(|| format!("the agent has no skill {name:?}; {}", keys::hint(name, known())))
+        found.ok_or_else(|| format!("the agent has no skill {name:?}; {}", hint(name, known())))
     });
     let named = named.unwrap_or_default();
     if off && !named.is_empty() {
@@ -229,7 +229,7 @@ fn unknown_skill(name: &str, skills: &[SkillConfig]) -> String {
         return format!("there is no skill {name:?}; [skills.{name}] with a builtin makes it");
     }
     let ids = skills.iter().map(|skill| skill.id.as_str());
-    format!("there is no skill {name:?}; {}", keys::hint(name, ids))
+    format!("there is no skill {name:?}; {}", hint(name, ids))
 }
 
 fn text(item: &Item) -> Read<String> {

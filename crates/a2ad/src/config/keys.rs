@@ -26,6 +26,12 @@ pub(super) fn at(path: &[String]) -> Option<&'static Keys> {
     })
 }
 
+/// The tables whose names and keys are fixed.
+pub(super) fn fixed_sections() -> impl Iterator<Item = (&'static str, &'static Keys)> {
+    [("server", &SERVER), ("store", &STORE), ("card", &CARD), ("protocol", &PROTOCOL), ("limits", &LIMITS)]
+        .into_iter()
+}
+
 static FILE: Keys = Keys {
     served: &["server", "store", "card", "protocol", "limits", "skills", "agents"],
     later: &["auth", "outbound", "mcp", "pipelines", "guardrails", "tenants", "peers"],
@@ -86,59 +92,3 @@ static AGENT: Keys = Keys {
 };
 
 static EXTENSION: Keys = Keys { served: &["uri", "description", "required", "params"], later: &[] };
-
-/// A hint for a name nobody knows: the nearest of those there are, or all of them.
-pub(super) fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let close = |candidate: &&str| distance(name, candidate) <= 1 + candidate.len() / 4;
-    match known.clone().filter(close).min_by_key(|candidate| distance(name, candidate)) {
-        Some(nearest) => format!("did you mean {nearest}?"),
-        None => format!("there are {}", known.collect::<Vec<_>>().join(", ")),
-    }
-}
-
-/// How many letters have to be added, left out, changed or swapped with their neighbour.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.to_lowercase().chars().collect(), to.chars().collect());
-    let mut before = Vec::new();
-    let mut last: Vec<usize> = (0..=to.len()).collect();
-    for row in 1..=from.len() {
-        let mut this = vec![row];
-        for column in 1..=to.len() {
-            let same = usize::from(from[row - 1] != to[column - 1]);
-            let mut best = (last[column - 1] + same).min(last[column] + 1).min(this[column - 1] + 1);
-            if row > 1 && column > 1 && from[row - 1] == to[column - 2] && from[row - 2] == to[column - 1] {
-                best = best.min(before[column - 2] + 1);
-            }
-            this.push(best);
-        }
-        before = std::mem::replace(&mut last, this);
-    }
-    last[to.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_count_single_slips() {
-        for (from, to, expected) in [
-            ("listen", "listen", 0),
-            ("lissten", "listen", 1),
-            ("lsiten", "listen", 1),
-            ("liste", "listen", 1),
-            ("Listen", "listen", 0),
-            ("", "abc", 3),
-            ("abc", "", 3),
-        ] {
-            assert_eq!(distance(from, to), expected, "{from} {to}");
-        }
-    }
-
-    #[test]
-    fn a_hint_is_the_nearest_name_or_all_of_them() {
-        let known = ["listen", "public_url"];
-        assert_eq!(hint("lisen", known.into_iter()), "did you mean listen?");
-        assert_eq!(hint("colour", known.into_iter()), "there are listen, public_url");
-    }
-}

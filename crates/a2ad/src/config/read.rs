@@ -6,6 +6,7 @@ use super::{
     keys::{self, Keys},
     tree::{Entry, Item, Place, Table, Value},
 };
+use crate::nearest::hint;
 
 /// What is wrong, and where.
 #[derive(Default)]
@@ -160,7 +161,7 @@ impl<'a> Section<'a> {
                 self.complain(key, place, text);
             } else if !keys.served.contains(&key.as_str()) {
                 let all = keys.served.iter().chain(keys.later).copied();
-                self.complain(key, place, format!("unknown key; {}", keys::hint(key, all)));
+                self.complain(key, place, format!("unknown key; {}", hint(key, all)));
             }
         }
         self

@@ -5,7 +5,7 @@ use super::Options;
 /// What may be typed behind `a2ad selftest`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Flags {
-    /// Origin of the server to check, such as http://127.0.0.1:4242 [default: servers that are started for it].
+    /// Origin of the server to check, such as http://127.0.0.1:4242 or 127.0.0.1:4242 [default: servers that are started for it].
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Say a line for every item.

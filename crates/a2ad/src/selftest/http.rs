@@ -7,7 +7,7 @@ use tokio::{
     net::{TcpSocket, TcpStream, lookup_host},
 };
 
-use super::{Trouble, json::Json, wrong};
+use super::{Trouble, json::Json, started::Started, wrong};
 
 /// How long the next bytes may take.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -23,15 +23,23 @@ pub(super) type Headers<'a> = &'a [(&'a str, &'a str)];
 pub(super) struct Server {
     /// Host and port.
     pub(super) host: String,
+    /// The tasks that were started there.
+    pub(super) started: Started,
 }
 
 impl Server {
+    /// The server at a host and port.
+    pub(super) fn at(host: impl Into<String>) -> Self {
+        let host = host.into();
+        Self { started: Started::at(&host), host }
+    }
+
     /// The server at a URL, which is an origin.
     pub(super) fn of(url: &str) -> Option<Self> {
         let rest = url.strip_prefix("http://")?.trim_end_matches('/');
         let has_port = rest.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         let host = if has_port { rest.to_owned() } else { format!("{rest}:80") };
-        (!rest.is_empty() && !rest.contains(['/', '?', '#', '@', ' '])).then_some(Self { host })
+        (!rest.is_empty() && !rest.contains(['/', '?', '#', '@', ' '])).then(|| Self::at(host))
     }
 
     pub(super) async fn get(&self, path: &str, headers: Headers<'_>) -> Result<Answer, Trouble> {
@@ -51,8 +59,11 @@ impl Server {
         body: &str,
     ) -> Result<Answer, Trouble> {
         let mut wire = Wire::connect(&self.host, None).await?;
+        self.started.note_request(path, body);
         wire.send(&self.host, verb, path, headers, body).await?;
-        wire.answer().await
+        let answer = wire.answer().await?;
+        self.started.note_answer(path, &answer.json);
+        Ok(answer)
     }
 
     /// Sends a request that is answered with events, and reads the head of the answer.
@@ -75,13 +86,14 @@ impl Server {
     ) -> Result<Events, Trouble> {
         let mut wire = Wire::connect(&self.host, buffer_bytes).await?;
         let headers: Vec<_> = JSON.iter().chain(headers).copied().collect();
+        self.started.note_request(path, body);
         wire.send(&self.host, "POST", path, &headers, body).await?;
         let head = wire.head().await?;
         let is_stream = head.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
         if head.status != 200 || !is_stream {
             return Err(wrong("200 with content-type: text/event-stream", wire.rest_of(head).await?));
         }
-        Ok(Events { wire, partial: Vec::new() })
+        Ok(Events { wire, partial: Vec::new(), path: path.to_owned(), started: self.started.clone() })
     }
 }
 
@@ -147,6 +159,9 @@ pub(super) struct Events {
     wire: Wire,
     /// Bytes of an event that is not whole yet.
     partial: Vec<u8>,
+    /// Where it was asked for.
+    path: String,
+    started: Started,
 }
 
 /// One event.
@@ -164,6 +179,7 @@ impl Events {
                 let rest = self.partial.split_off(end + 2);
                 let text = std::mem::replace(&mut self.partial, rest);
                 if let Some(event) = event(&String::from_utf8_lossy(&text))? {
+                    self.started.note_answer(&self.path, &event.data);
                     return Ok(Some(event));
                 }
                 continue;

@@ -8,6 +8,8 @@ use super::{SEEDS, Trouble, json::quote};
 #[derive(Debug)]
 pub struct Report {
     items: Vec<Found>,
+    /// Tasks that were started, are open, and could not be cancelled.
+    left_open: Vec<String>,
 }
 
 /// What was found about one item.
@@ -84,7 +86,11 @@ impl Found {
 
 impl Report {
     pub(super) fn new(items: Vec<Found>) -> Self {
-        Self { items }
+        Self { items, left_open: Vec::new() }
+    }
+
+    pub(super) fn with_left_open(self, left_open: Vec<String>) -> Self {
+        Self { left_open, ..self }
     }
 
     /// Whether nothing failed.
@@ -133,6 +139,32 @@ impl Report {
         format!("{seed} {}/{}{rest}", count("passed"), of_seed().count())
     }
 
+    /// All of it in one sentence, such as `selftest passed: 149 passed, 0 failed, 145 not built yet`.
+    pub fn sentence(&self) -> String {
+        let count = |word: &str| self.items.iter().filter(|found| found.verdict.word() == word).count();
+        let mut text = format!(
+            "selftest {}: {} passed, {} failed, {} not built yet",
+            if self.is_good() { "passed" } else { "FAILED" },
+            count("passed"),
+            count("FAILED"),
+            count("not yet")
+        );
+        for (word, what) in [
+            ("by test", "checked by an ordinary test"),
+            ("n/a", "not offered by this server"),
+            ("left out", "left out"),
+        ] {
+            if count(word) > 0 {
+                let _ = write!(text, ", {} {what}", count(word));
+            }
+        }
+        if !self.left_open.is_empty() {
+            let _ =
+                write!(text, "; tasks left open that could not be cancelled: {}", self.left_open.join(", "));
+        }
+        text
+    }
+
     /// One line for each item.
     pub fn lines(&self) -> String {
         let mut text = String::new();
@@ -177,7 +209,14 @@ impl Report {
             )
         };
         let items: Vec<String> = self.items.iter().map(item).collect();
-        format!(r#"{{"good":{},"items":[{}]}}"#, self.is_good(), items.join(",\n"))
+        let left_open: Vec<String> = self.left_open.iter().map(|id| quote(id)).collect();
+        format!(
+            r#"{{"good":{},"summary":{},"leftOpen":[{}],"items":[{}]}}"#,
+            self.is_good(),
+            quote(&self.sentence()),
+            left_open.join(","),
+            items.join(",")
+        )
     }
 }
 
@@ -207,6 +246,11 @@ mod tests {
             found(4, Verdict::Test("a::b")),
         ]);
         assert_eq!(report.seed_line("S1"), "S1 1/4 (1 n/a, 1 by test, 1 not yet)");
+        assert_eq!(
+            report.sentence(),
+            "selftest passed: 1 passed, 0 failed, 1 not built yet, 1 checked by an ordinary test, 1 not offered by this \
+             server"
+        );
         assert!(report.is_good());
         assert_eq!(report.passed(), ["S1-1"]);
         assert!(report.lines().contains("S1-2   not yet  it works [step 9]\n"));
@@ -217,6 +261,7 @@ mod tests {
         let failed = Verdict::Failed { expected: "a".into(), got: "\"b\"".into() };
         let report = Report::new(vec![found(1, failed)]);
         assert!(!report.is_good());
+        assert_eq!(report.sentence(), "selftest FAILED: 0 passed, 1 failed, 0 not built yet");
         assert_eq!(report.failures(), "S1-1 it works\n  expected a\n  got      \"b\"\n");
         assert!(report.to_json().contains(r#""verdict":"failed","expected":"a","got":"\"b\"""#));
     }

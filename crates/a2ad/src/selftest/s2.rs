@@ -108,7 +108,7 @@ fn named(card: &Answer, skill: &'static str) -> Result<Door, Trouble> {
     let url = card.text("url")?;
     let rest = url.strip_prefix("http://").and_then(|rest| rest.split_once('/'));
     let (host, path) = rest.ok_or_else(|| wrong("an http URL with a path", url))?;
-    Ok(Door::new(&Server { host: host.into() }, format!("/{path}"), skill))
+    Ok(Door::new(&Server::at(host), format!("/{path}"), skill))
 }
 
 async fn url_works(at: &Fixture) -> Checked {

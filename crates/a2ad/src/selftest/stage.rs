@@ -18,7 +18,7 @@ impl Stage {
     pub(super) async fn open(app: Router) -> Result<Self, Trouble> {
         let failed = |error: std::io::Error| wrong("a port that can be had", error);
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
-        let server = Server { host: listener.local_addr().map_err(failed)?.to_string() };
+        let server = Server::at(listener.local_addr().map_err(failed)?.to_string());
         let mut serving = JoinSet::new();
         serving.spawn(listen::serve(listener, app, listen::Caps::default(), CancellationToken::new()));
         Ok(Self { server, _serving: serving })

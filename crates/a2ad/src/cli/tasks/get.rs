@@ -1,4 +1,4 @@
-//! `a2ad tasks get`: reads one task. Having read it is success, however the task stands.
+//! `a2ad tasks get`: reads one task. The exit code is that of the task's state, as for `send`.
 
 use clap::Args;
 use protocol::{GetTask, Operation, Reply};
@@ -8,7 +8,7 @@ use crate::cli::{
     printer::Printer,
     send::print_reply,
     session::{Session, SessionFlags},
-    stop::{Stop, code},
+    stop::{Stop, code, code_of_state},
 };
 
 #[derive(Debug, Args)]
@@ -30,11 +30,13 @@ pub(super) fn run(flags: GetFlags) -> Result<u8, Stop> {
         let reply = session.client().await?.call(Operation::GetTask(get)).await?;
         if session.json() {
             print_reply(&session, &reply)?;
-        } else if let Reply::Task(task) = reply {
-            let mut printer = Printer::new(&session.screen);
-            printer.task(&task)?;
-            outcome::conclude(&session, &task, &mut printer)?;
         }
-        Ok(code::DONE)
+        let Reply::Task(task) = reply else { return Ok(code::DONE) };
+        if session.json() {
+            return Ok(code_of_state(task.status.state));
+        }
+        let mut printer = Printer::new(&session.screen);
+        printer.task(&task)?;
+        outcome::conclude(&session, &task, &mut printer)
     })
 }

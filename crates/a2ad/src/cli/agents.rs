@@ -1,0 +1,83 @@
+//! `a2ad agents`: the agents of a server, with their skills.
+
+use clap::Args;
+use protocol::{json::write::Writer, model::AgentSkill};
+
+use super::{
+    card::title,
+    directory::{Directory, Listed},
+    session::{ConnectionFlags, Session},
+    stop::{Stop, code},
+};
+
+#[derive(Debug, Args)]
+pub(super) struct AgentsFlags {
+    /// The server: a URL or host:port [default: that of --server or A2AD_URL, else http://127.0.0.1:4242].
+    #[arg(value_name = "SERVER", conflicts_with = "server")]
+    at: Option<String>,
+    #[command(flatten)]
+    connection: ConnectionFlags,
+}
+
+pub(super) fn run(flags: AgentsFlags) -> Result<u8, Stop> {
+    let AgentsFlags { at, connection } = flags;
+    Session::run_for_server(at.as_deref(), connection, |session| async move {
+        let directory = session.directory().await?;
+        if session.json() {
+            session.screen.document(&as_json(&directory))?;
+        } else {
+            session.screen.text(&describe(&directory))?;
+        }
+        Ok(code::DONE)
+    })
+}
+
+fn describe(directory: &Directory) -> String {
+    let mut out = String::new();
+    for agent in &directory.agents {
+        let id = if agent.id.is_empty() { &agent.name } else { &agent.id };
+        let default =
+            if directory.default_agent == agent.id && !agent.id.is_empty() { " (default)" } else { "" };
+        let closed = if agent.anonymous == Some(false) { " (wants credentials)" } else { "" };
+        out += &format!("{id}{default}{closed}: {}\n", agent.description);
+        for skill in &agent.skills {
+            out += &format!("  {}\n", title(skill));
+        }
+        if let Some(problem) = &agent.problem {
+            out += &format!("  its card cannot be read: {problem}\n");
+        }
+    }
+    out
+}
+
+fn as_json(directory: &Directory) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.object(|out| {
+        out.text("server", &directory.server);
+        if !directory.default_agent.is_empty() {
+            out.text("defaultAgent", &directory.default_agent);
+        }
+        out.key("agents").array(&directory.agents, |out, agent| out.object(|out| agent_as_json(out, agent)));
+    });
+    writer.finish()
+}
+
+fn agent_as_json(out: &mut Writer, agent: &Listed) {
+    if !agent.id.is_empty() {
+        out.text("id", &agent.id);
+    }
+    out.text("name", &agent.name);
+    out.text("description", &agent.description);
+    out.text("url", &agent.url);
+    out.maybe_flag("anonymous", agent.anonymous);
+    out.maybe_text("problem", agent.problem.as_deref());
+    out.key("skills").array(&agent.skills, |out, skill: &AgentSkill| {
+        out.object(|out| {
+            out.text("id", &skill.id);
+            out.text("name", &skill.name);
+            out.text("description", &skill.description);
+            out.texts("tags", &skill.tags);
+            out.texts("examples", &skill.examples);
+        });
+    });
+}

@@ -1,0 +1,129 @@
+//! Why a server cannot be reached, as far as another look at its port shows, and what to do about it.
+
+use std::io;
+
+use client::Error;
+use http::StatusCode;
+use protocol::ErrorKind;
+
+use super::{suggest, target::Target};
+use crate::{
+    address,
+    probe::{self, Found},
+};
+
+/// Whether a look at the port may show what is behind an error.
+pub(super) fn is_in_doubt(error: &Error) -> bool {
+    match error {
+        Error::Transport(_) | Error::Status(StatusCode::BAD_REQUEST | StatusCode::SERVICE_UNAVAILABLE) => {
+            true
+        }
+        Error::Protocol(error) => error.kind == ErrorKind::Unavailable,
+        _ => false,
+    }
+}
+
+/// What is likely wrong and what to do, where that can be found out.
+pub(super) async fn advice(target: &Target, error: &Error) -> Option<String> {
+    let url = target.url();
+    let (scheme, authority) = origin_of(&url)?;
+    if !address::is_loopback(host_of(&url)) && has_proxy() {
+        return None;
+    }
+    let (tls, rest) = (scheme == "https", &url[scheme.len()..]);
+    match probe::get(&authority, "/readyz").await {
+        Found::Http { status: 503, .. } if !tls => Some(DRAINING.to_owned()),
+        Found::Http { .. } if tls => Some(format!("that port answers plain http: try http{rest}")),
+        Found::Http { status: 400, body } if body.contains("HTTPS") => Some(try_https(rest)),
+        Found::Http { .. } => None,
+        Found::Tls if !tls => Some(try_https(rest)),
+        Found::Unreachable(kind) => Some(unreachable(target, kind)),
+        Found::Nothing if !tls && matches!(error, Error::Transport(_)) => Some(format!(
+            "something listens there and does not answer http: it may expect https{rest}, or be shutting down"
+        )),
+        Found::Tls | Found::Nothing => None,
+    }
+}
+
+const DRAINING: &str =
+    "the server is shutting down (draining) and takes no new work: try again when it has been restarted";
+
+fn try_https(rest: &str) -> String {
+    format!("that port expects TLS: try https{rest}")
+}
+
+fn unreachable(target: &Target, kind: io::ErrorKind) -> String {
+    match (kind, target.starts_with()) {
+        (io::ErrorKind::ConnectionRefused, Some(flags)) => {
+            let command = suggest::command("serve", &[], &flags);
+            let state = draining_here(target).map(|pid| {
+                format!(
+                    "the server there (PID {pid}) is shutting down (draining); wait until it has ended, then "
+                )
+            });
+            format!(
+                "{}start a server with: {command}",
+                state.unwrap_or_else(|| "nothing listens there; ".into())
+            )
+        }
+        (io::ErrorKind::ConnectionRefused, None) => {
+            "nothing listens there: check the address, and that the server runs".to_owned()
+        }
+        (io::ErrorKind::TimedOut, _) => "no answer: check the address, and any firewall before it".to_owned(),
+        _ => "check the host name and the network".to_owned(),
+    }
+}
+
+/// The process that was at this address and is draining, by the lock of the store in this folder.
+fn draining_here(target: &Target) -> Option<u32> {
+    let store = std::env::var_os("A2AD_STORE").map_or_else(|| "a2ad.db".into(), std::path::PathBuf::from);
+    let holder = store::holder(&store)?;
+    let (_, authority) = origin_of(&target.url())?;
+    let here = holder.address.as_deref() == Some(authority.replace("localhost", "127.0.0.1").as_str());
+    (here && holder.state == store::InstanceState::Draining).then_some(holder.pid)
+}
+
+/// Whether connections to other machines go through a proxy, which a look at the port would pass by.
+fn has_proxy() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].into_iter().any(set)
+}
+
+/// The scheme of a URL, and its host and port.
+pub(super) fn origin_of(url: &str) -> Option<(&str, String)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next().filter(|authority| !authority.is_empty())?;
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let port = if scheme == "https" { 443 } else { 80 };
+    Some((scheme, if has_port { authority.to_owned() } else { format!("{authority}:{port}") }))
+}
+
+/// The host of a URL, without its port.
+pub(super) fn host_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rsplit_once(':') {
+        Some((host, port)) if port.parse::<u16>().is_ok() => host,
+        _ => authority,
+    }
+}
+
+/// What follows the authority of a URL.
+pub(super) fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find('/').map_or("", |at| rest[at..].trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_has_a_scheme_a_host_and_a_path() {
+        assert_eq!(origin_of("http://h:1/a?b"), Some(("http", "h:1".to_owned())));
+        assert_eq!(origin_of("https://[::1]"), Some(("https", "[::1]:443".to_owned())));
+        assert_eq!(origin_of("h:1"), None);
+        assert_eq!((host_of("http://[::1]:9/a"), host_of("http://h?x:1")), ("[::1]", "h"));
+        assert_eq!((path_of("http://h:1/"), path_of("http://h/a/b/")), ("", "/a/b"));
+    }
+}

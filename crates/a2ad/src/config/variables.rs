@@ -1,0 +1,58 @@
+//! The environment variables of the program, and those that look like one and are none.
+
+use super::keys;
+use crate::nearest::nearest;
+
+/// Names the configuration file.
+pub(super) const CONFIG: &str = "A2AD_CONFIG";
+
+/// The variables with a name of their own; every key of the file has `A2AD_SECTION__KEY` beside.
+const NAMES: [&str; 5] = [CONFIG, "A2AD_LISTEN", "A2AD_LOG", "A2AD_STORE", "A2AD_URL"];
+
+/// One sentence for each variable that begins with `A2AD_` and has no meaning. Those that name a key of the file are
+/// checked when the file is read.
+pub(crate) fn unknown(variables: &[(String, String)]) -> Vec<String> {
+    let is_unknown = |name: &str| {
+        name.starts_with("A2AD_") && !name["A2AD_".len()..].contains("__") && !NAMES.contains(&name)
+    };
+    let mut names: Vec<&str> =
+        variables.iter().map(|variable| variable.0.as_str()).filter(|name| is_unknown(name)).collect();
+    names.sort_unstable();
+    names.into_iter().map(sentence).collect()
+}
+
+fn sentence(name: &str) -> String {
+    let of_keys: Vec<String> = keys::fixed_sections()
+        .flat_map(|(section, keys)| keys.served.iter().map(move |key| format!("A2AD_{section}__{key}")))
+        .map(|name| name.to_uppercase())
+        .collect();
+    let known = NAMES.into_iter().chain(of_keys.iter().map(String::as_str));
+    let hint = match nearest(name, known) {
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None => format!("there are {} and A2AD_SECTION__KEY for a key of the file", NAMES.join(", ")),
+    };
+    format!("the environment variable {name} is unknown and has no effect; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_variables_are_named_with_the_nearest_known_one() {
+        let variables = |names: &[&str]| -> Vec<(String, String)> {
+            names.iter().map(|name| ((*name).to_owned(), String::new())).collect()
+        };
+        assert!(unknown(&variables(&["A2AD_LOG", "A2AD_LIMITS__WIAT", "PATH", "MY_A2AD_X"])).is_empty());
+        let reported = unknown(&variables(&["A2AD_SERVER_LISTEN", "A2AD_LISEN", "A2AD_COLOUR_SCHEME"]));
+        assert!(
+            reported[0].contains("A2AD_COLOUR_SCHEME") && reported[0].contains("there are A2AD_CONFIG, "),
+            "{reported:?}"
+        );
+        assert!(
+            reported[1].contains("A2AD_LISEN ") && reported[1].ends_with("did you mean A2AD_LISTEN?"),
+            "{reported:?}"
+        );
+        assert!(reported[2].ends_with("did you mean A2AD_SERVER__LISTEN?"), "{reported:?}");
+    }
+}

@@ -1,0 +1,141 @@
+//! Which process has a port that cannot be had: its name, process id, state and age, as far as they can be found.
+//!
+//! The process is found in `/proc` where there is one and it may be read; whether it is an a2ad, and whether it is ready,
+//! it is asked over HTTP. Both are bounded in time.
+
+use std::{
+    fs,
+    net::SocketAddr,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use crate::probe::{self, Found};
+
+/// How long `/proc` is searched.
+const SEARCH_TIME: Duration = Duration::from_millis(500);
+/// The kernel counts the start of a process in these units per second, on every machine that Linux runs on today.
+const TICKS: u64 = 100;
+/// The state of a socket that listens.
+const LISTEN: &str = "0A";
+
+/// The process in words, such as `a2ad (PID 12, serving, up 5 min)`; `None` where nothing is known of it.
+pub(crate) async fn describe(address: SocketAddr) -> Option<String> {
+    let search = tokio::task::spawn_blocking(move || find(address.port()));
+    let (process, state) = tokio::join!(search, state(address));
+    let process = process.ok().flatten();
+    let name = match (&state, &process) {
+        (Some(_), _) => "a2ad",
+        (None, Some(process)) => process.name.as_str(),
+        (None, None) => return None,
+    };
+    let pid = process.as_ref().map(|process| format!("PID {}", process.pid));
+    let age = process.as_ref().and_then(|process| process.up).map(|up| format!("up {}", store::up(up)));
+    let facts: Vec<String> = [pid, state.map(str::to_owned), age].into_iter().flatten().collect();
+    Some(format!("{name} ({})", facts.join(", ")))
+}
+
+/// What an a2ad at this address is doing; `None` where none answers.
+async fn state(address: SocketAddr) -> Option<&'static str> {
+    let authority = address.to_string();
+    match probe::get(&authority, "/").await {
+        Found::Http { body, .. } if body.contains(r#""name":"a2ad""#) => {}
+        _ => return None,
+    }
+    match probe::get(&authority, "/readyz").await {
+        Found::Http { status: 200, .. } => Some("serving"),
+        Found::Http { status: 503, .. } => Some("draining"),
+        _ => Some("not answering"),
+    }
+}
+
+struct Process {
+    pid: u32,
+    name: String,
+    /// How long it has been running.
+    up: Option<Duration>,
+}
+
+/// The process that listens on a port.
+fn find(port: u16) -> Option<Process> {
+    let deadline = Instant::now() + SEARCH_TIME;
+    let tables =
+        ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|table| fs::read_to_string(table).ok());
+    let sockets: Vec<String> =
+        tables.flat_map(|table| inodes(&table, port)).map(|inode| format!("socket:[{inode}]")).collect();
+    if sockets.is_empty() {
+        return None;
+    }
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        if Instant::now() > deadline {
+            return None;
+        }
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        if has_open(&entry.path(), &sockets, deadline) {
+            return Some(process(pid, &entry.path()));
+        }
+    }
+    None
+}
+
+/// The sockets of a table of the kernel that listen on a port.
+fn inodes(table: &str, port: u16) -> Vec<String> {
+    let listens = |line: &'_ str| -> bool {
+        let mut fields = line.split_whitespace().skip(1);
+        let local = fields.next().and_then(|local| local.rsplit_once(':'));
+        let state = fields.nth(1);
+        local.is_some_and(|(_, hex)| u16::from_str_radix(hex, 16) == Ok(port)) && state == Some(LISTEN)
+    };
+    table
+        .lines()
+        .skip(1)
+        .filter(|line| listens(line))
+        .filter_map(|line| line.split_whitespace().nth(9))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn has_open(process: &Path, sockets: &[String], deadline: Instant) -> bool {
+    let Ok(files) = fs::read_dir(process.join("fd")) else { return false };
+    files.flatten().take_while(|_| Instant::now() <= deadline).any(|file| {
+        fs::read_link(file.path())
+            .is_ok_and(|target| sockets.iter().any(|socket| target == Path::new(socket)))
+    })
+}
+
+fn process(pid: u32, folder: &Path) -> Process {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let name = read("comm").trim().to_owned();
+    let machine = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    Process {
+        pid,
+        name: if name.is_empty() { "a process".into() } else { name },
+        up: age(&read("stat"), &machine),
+    }
+}
+
+/// The age of a process by its `stat` and the machine's `uptime`.
+fn age(stat: &str, uptime: &str) -> Option<Duration> {
+    // The name before may hold anything, also brackets.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let started: u64 = fields.split_whitespace().nth(19)?.parse().ok()?;
+    let up: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_secs_f64(up.max(0.0)).saturating_sub(Duration::from_millis(started * 1_000 / TICKS)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_of_the_kernel_are_read() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
+                     0: 0100007F:1092 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 77 1 0 10 0\n   \
+                     1: 0100007F:1092 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 78 1 0 10 0\n   \
+                     2: 0100007F:1093 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 79 1 0 10 0\n";
+        assert_eq!(inodes(table, 4242), ["77"]);
+        let stat = "12 (a) b) S 1 12 12 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 5000 1 1";
+        assert_eq!(age(stat, "60.50 1.0"), Some(Duration::from_millis(10_500)));
+        assert_eq!((age("", "1"), age(stat, "")), (None, None));
+    }
+}

@@ -1,0 +1,108 @@
+//! The tasks that the checks start on a server, so that none stays open behind them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream};
+
+use super::{
+    door::request,
+    http::Server,
+    json::{Json, quote},
+};
+
+/// How long all cancels together may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// How many are sent at a time.
+const AT_A_TIME: usize = 8;
+/// Where an answer or an event has the id and the state of its task, in one generation or another.
+const PLACES: [(&str, &str); 6] = [
+    ("result.id", "result.status.state"),
+    ("result.taskId", "result.status.state"),
+    ("result.task.id", "result.task.status.state"),
+    ("result.statusUpdate.taskId", "result.statusUpdate.status.state"),
+    ("task.id", "task.status.state"),
+    ("id", "status.state"),
+];
+
+/// The tasks of a server: by path and id, whether it was open when it was last seen.
+#[derive(Clone, Debug)]
+pub(super) struct Started {
+    host: String,
+    tasks: Arc<Mutex<BTreeMap<(String, String), bool>>>,
+}
+
+impl Started {
+    pub(super) fn at(host: &str) -> Self {
+        Self { host: host.to_owned(), tasks: Arc::default() }
+    }
+
+    /// Notes the task that a request starts, where its client names it.
+    pub(super) fn note_request(&self, path: &str, body: &str) {
+        let Ok(request) = Json::parse(body) else { return };
+        let sends = request.text("method").is_ok_and(|method| method.starts_with("tasks/send"));
+        if let (true, Ok(id)) = (sends, request.text("params.id")) {
+            self.note(path, id, true);
+        }
+    }
+
+    /// Notes the task that an answer or an event shows.
+    pub(super) fn note_answer(&self, path: &str, answer: &Json) {
+        for (id, state) in PLACES {
+            if let (Ok(id), Ok(state)) = (answer.text(id), answer.text(state)) {
+                self.note(path, id, !is_terminal(state));
+            }
+        }
+    }
+
+    fn note(&self, path: &str, id: &str, open: bool) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.insert((path.to_owned(), id.to_owned()), open);
+    }
+
+    /// Cancels every task that may still be open; gives the ids of those that are open all the same.
+    pub(super) async fn cancel_all(&self) -> Vec<String> {
+        let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let open: Vec<(String, String)> =
+            tasks.into_iter().filter(|task| task.1).map(|task| task.0).collect();
+        let server = Server::at(&self.host);
+        let cancelled = stream::iter(&open).map(|(path, id)| {
+            let server = &server;
+            async move { (!cancel(server, path, id).await).then(|| id.clone()) }
+        });
+        let all = cancelled.buffer_unordered(AT_A_TIME).filter_map(std::future::ready).collect();
+        tokio::time::timeout(TIMEOUT, all)
+            .await
+            .unwrap_or_else(|_| open.into_iter().map(|task| task.1).collect())
+    }
+}
+
+/// Cancels a task, by the name of the method before 1.0 and by that of 1.0. Whether it is over then.
+async fn cancel(server: &Server, path: &str, id: &str) -> bool {
+    for (cancel, get) in [("tasks/cancel", "tasks/get"), ("CancelTask", "GetTask")] {
+        let params = format!(r#"{{"id":{}}}"#, quote(id));
+        if server.post(path, &request(cancel, &params)).await.is_ok_and(|answer| is_over(&answer)) {
+            return true;
+        }
+        // It may have ended by itself, or not be a task at all.
+        match server.post(path, &request(get, &params)).await {
+            Ok(answer) if is_over(&answer) || answer.is("error.code", -32001).is_ok() => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+fn is_over(answer: &Json) -> bool {
+    let state = answer.text("result.status.state").or_else(|_| answer.text("result.task.status.state"));
+    state.is_ok_and(is_terminal)
+}
+
+fn is_terminal(state: &str) -> bool {
+    let plain = state.to_ascii_lowercase();
+    let plain = plain.strip_prefix("task_state_").unwrap_or(&plain);
+    matches!(plain, "completed" | "failed" | "canceled" | "cancelled" | "rejected")
+}

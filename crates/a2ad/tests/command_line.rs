@@ -1,0 +1,463 @@
+//! The command line as its users meet it: verbs, addresses, exit codes, errors, and what a second start is answered.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+
+use std::{net::TcpListener, path::Path, process::Stdio, time::Duration};
+
+use protocol::{
+    Json,
+    json::read::{Node, Path as Field},
+};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    process::{Child, Command},
+    task::JoinSet,
+};
+
+/// How long anything may take before a test gives it up.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const DIALECTS: [&str; 3] = ["draft", "0.3", "1.0"];
+
+async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(TIMEOUT, future).await.expect("it takes far too long")
+}
+
+fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(arguments).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG", "A2AD_URL"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// A server of the demo and the folder it keeps its tasks in.
+struct Server {
+    folder: TempDir,
+    child: Child,
+    address: String,
+    _reader: JoinSet<()>,
+}
+
+impl Server {
+    async fn start() -> Self {
+        Self::start_at(tempfile::tempdir().unwrap(), "127.0.0.1:0").await
+    }
+
+    async fn start_at(folder: TempDir, address: &str) -> Self {
+        let mut child = a2ad(folder.path(), &["serve", "--listen", address]).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = loop {
+            let line = within(lines.next_line()).await.unwrap().expect("it logs where it serves");
+            if let Some((_, rest)) = line.split_once(r#""url":"http://"#) {
+                break rest[..rest.find('"').unwrap()].to_owned();
+            }
+        };
+        let mut reader = JoinSet::new();
+        reader.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Self { folder, child, address, _reader: reader }
+    }
+
+    async fn kill_and_restart(mut self) -> Self {
+        within(self.child.kill()).await.unwrap();
+        Self::start_at(self.folder, &self.address).await
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().unwrap().to_string()
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn client(&self, arguments: &[&str]) -> Command {
+        let mut command = a2ad(self.folder.path(), arguments);
+        command.env("A2AD_URL", self.url());
+        command
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Ran {
+        finish(self.client(arguments)).await
+    }
+}
+
+/// How a run went.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+async fn finish(mut command: Command) -> Ran {
+    let output = within(command.output()).await.unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+impl Ran {
+    /// The exit code, and words of stderr.
+    #[track_caller]
+    fn fails(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, code, "{}{}", self.out, self.err);
+        for word in words {
+            assert!(self.err.contains(word), "{word:?} is not in {:?}", self.err);
+        }
+    }
+
+    #[track_caller]
+    fn succeeds(&self, out: &str) {
+        assert_eq!((self.code, self.out.as_str()), (0, out), "{}", self.err);
+    }
+
+    /// The id of the task that stderr names.
+    #[track_caller]
+    fn task(&self) -> String {
+        let rest = self.err.split_once("task ").unwrap_or_else(|| panic!("{}", self.err)).1;
+        rest.split_whitespace().next().unwrap().to_owned()
+    }
+
+    /// The one document of stderr.
+    #[track_caller]
+    fn error(&self) -> Json {
+        assert_eq!((self.err.lines().count(), self.out.as_str()), (1, ""), "{}", self.err);
+        Json::parse(self.err.trim()).unwrap_or_else(|problem| panic!("{problem}: {}", self.err))
+    }
+}
+
+/// A member of a document, as text; empty where it is not there.
+fn member(document: &Json, path: &str) -> String {
+    let found = path.split('.').try_fold(document.clone(), |value, name| {
+        let object = Node::new(value.as_raw(), &Field::Root).object().ok()?;
+        object.maybe(name, |node| node.any()).ok()?
+    });
+    found.map(|value| value.as_str().trim_matches('"').to_owned()).unwrap_or_default()
+}
+
+fn sections(count: usize) -> String {
+    (1..=count).map(|number| format!("Section {number} of {count}: more about the sea.\n")).collect()
+}
+
+#[tokio::test]
+async fn agents_lists_what_a_server_serves() {
+    let server = Server::start().await;
+    for listed in [
+        server.run(&["agents"]).await,
+        finish(a2ad(server.folder.path(), &["agents", &server.address])).await,
+        finish(a2ad(server.folder.path(), &["agents", "--server", &server.url()])).await,
+    ] {
+        assert_eq!(listed.code, 0, "{}", listed.err);
+        for words in [
+            "demo (default): ",
+            "\necho: Gives back what it is given\n  echo: Gives back what it is given\n",
+            "\nslow-writer: ",
+        ] {
+            assert!(format!("\n{}", listed.out).contains(words), "{words:?} is not in {}", listed.out);
+        }
+    }
+    let listed = server.run(&["agents", "--json"]).await;
+    let document = Json::parse(listed.out.trim()).unwrap();
+    assert_eq!((listed.code, member(&document, "defaultAgent").as_str()), (0, "demo"), "{}", listed.out);
+    assert_eq!(member(&document, "server"), server.url());
+    let echo = format!(
+        r#"{{"id":"echo","name":"Echo","description":"Gives back what it is given","url":"{}/a2a/echo""#,
+        server.url()
+    );
+    assert!(listed.out.contains(&echo) && listed.out.contains(r#""skills":[{"id":"echo""#), "{}", listed.out);
+    // Of a server that lists none, the agent whose card it shows.
+    let one = server.run(&["agents", &format!("{}/a2a/currency", server.url())]).await;
+    assert!(one.code == 0 && one.out.to_lowercase().contains("currency"), "{}{}", one.out, one.err);
+    finish(a2ad(server.folder.path(), &["agents", "127.0.0.1:1"])).await.fails(1, &["http://127.0.0.1:1"]);
+    server.run(&["agents", "no server"]).await.fails(2, &["\"no server\"", "host:port"]);
+}
+
+#[tokio::test]
+async fn watch_follows_a_task_across_restarts_and_exits_by_its_state() {
+    const SECTIONS: usize = 40;
+    let mut server = Server::start().await;
+    for dialect in DIALECTS {
+        let words = format!("the sea sections={SECTIONS} delay=25ms");
+        let sent = server.run(&["send", "slow-writer", &words, "--async", "--dialect", dialect]).await;
+        let mut command =
+            server.client(&["tasks", "watch", "slow-writer", &sent.task(), "--dialect", dialect]);
+        let mut child = command.spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut seen = String::new();
+        for _ in 0..5 {
+            within(out.read_line(&mut seen)).await.unwrap();
+        }
+        server = server.kill_and_restart().await;
+        within(out.read_to_string(&mut seen)).await.unwrap();
+        let output = within(child.wait_with_output()).await.unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), seen), (Some(0), sections(SECTIONS)), "{dialect}: {err}");
+        // In the draft the task is read now and then, which may miss a short break.
+        assert!(dialect == "draft" || err.contains("the connection is lost; coming back"), "{err}");
+        // Over by now: printed whole.
+        let again = server.run(&["tasks", "watch", "slow-writer", &sent.task(), "--dialect", dialect]).await;
+        again.succeeds(&sections(SECTIONS));
+
+        let asked = server.run(&["send", "approver", "delete it", "--dialect", dialect]).await;
+        let watch = ["tasks", "watch", "approver", &asked.task(), "--dialect", dialect];
+        server.run(&watch).await.fails(4, &["input-required; answer with: a2ad reply approver "]);
+        server.run(&["tasks", "cancel", "approver", &asked.task()]).await.succeeds("");
+        server.run(&watch).await.fails(3, &[" canceled"]);
+        server
+            .run(&["tasks", "watch", "echo", "task_none", "--dialect", dialect])
+            .await
+            .fails(6, &["not found"]);
+    }
+    let held = server.run(&["send", "echo", "hold on", "--async"]).await;
+    let watch = ["tasks", "watch", "echo", &held.task(), "--timeout", "300ms"];
+    server.run(&watch).await.fails(7, &["goes on; see it with: a2ad tasks get echo "]);
+    let json = server.run(&["tasks", "watch", "echo", &held.task(), "--timeout", "300ms", "--json"]).await;
+    assert!(json.out.starts_with(r#"{"task":{"id":""#), "{}", json.out);
+}
+
+#[tokio::test]
+async fn completions_are_printed_for_each_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    for (shell, words) in [("bash", "complete -F"), ("zsh", "#compdef a2ad"), ("fish", "complete -c a2ad")] {
+        let script = finish(a2ad(folder.path(), &["completions", shell])).await;
+        assert!(script.code == 0 && script.out.contains(words), "{shell}: {}", script.err);
+        for verb in ["agents", "watch", "selftest", "bearer-env"] {
+            assert!(script.out.contains(verb), "{verb} is not in the script for {shell}");
+        }
+    }
+    finish(a2ad(folder.path(), &["completions", "dash"])).await.fails(2, &["dash", "bash, ", "zsh"]);
+    // bash takes the script.
+    let script = format!("source <({} completions bash) && complete -p a2ad", env!("CARGO_BIN_EXE_a2ad"));
+    let mut bash = Command::new("bash");
+    let sourced = finish(std::mem::replace(bash.args(["-c", &script]), Command::new("true"))).await;
+    assert!(sourced.code == 0 && sourced.out.contains("a2ad"), "{}", sourced.err);
+}
+
+#[tokio::test]
+async fn host_and_port_are_an_address_wherever_a_url_is() {
+    let server = Server::start().await;
+    let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+    for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}")] {
+        let at = async |arguments: &[&str]| finish(a2ad(server.folder.path(), arguments)).await;
+        at(&["send", &format!("{host}/a2a/echo"), "hi"]).await.succeeds("hi\n");
+        at(&["send", "echo", "hi", "--server", &host]).await.succeeds("hi\n");
+        assert!(at(&["card", &host]).await.out.starts_with("name "), "{host}");
+        let mut by_variable = a2ad(server.folder.path(), &["send", "echo", "hi"]);
+        by_variable.env("A2AD_URL", &host);
+        finish(by_variable).await.succeeds("hi\n");
+        let checked = at(&["selftest", "--url", &host, "S3-1"]).await;
+        assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
+    }
+    // Elsewhere it is https, which is named.
+    let elsewhere = server.run(&["card", "agents.invalid:4242", "--timeout", "20s"]).await;
+    elsewhere.fails(1, &["agents.invalid:4242 names no scheme; using https://agents.invalid:4242\n"]);
+    let mut wrong = server.client(&["card", "echo"]);
+    wrong.env("A2AD_URL", "not an address");
+    finish(wrong).await.fails(2, &["A2AD_URL: \"not an address\" is neither a URL nor host:port"]);
+}
+
+#[tokio::test]
+async fn a_mistyped_agent_gets_the_nearest_name_and_the_list() {
+    let server = Server::start().await;
+    let there = "there are approver, currency, demo, echo, slow-writer\n";
+    for verb in [&["send"][..], &["stream"], &["card"], &["tasks", "ls"]] {
+        let words: &[&str] = if verb.len() == 1 && verb[0] != "card" { &["hi"] } else { &[] };
+        let near = server.run(&[verb, &["ecko"], words].concat()).await;
+        near.fails(
+            6,
+            &["there is no agent ecko at http://127.0.0.1:", &format!("; did you mean echo? {there}")],
+        );
+        let far = server.run(&[verb, &["weather-forecast"], words].concat()).await;
+        far.fails(6, &["there is no agent weather-forecast at ", &format!("; {there}")]);
+        let url = format!("{}/a2a/curency", server.url());
+        server.run(&[verb, &[&url], words].concat()).await.fails(6, &["did you mean currency?"]);
+    }
+}
+
+#[tokio::test]
+async fn explain_reads_a_file_or_stdin() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = r#"{"role":"user","parts":[{"type":"text","text":"hello"}]}"#;
+    std::fs::write(folder.path().join("message.json"), message).unwrap();
+    let shown = finish(a2ad(folder.path(), &["explain", "message.json"])).await;
+    assert!(shown.code == 0 && shown.out.starts_with("a message of draft"), "{}{}", shown.out, shown.err);
+    for arguments in [&["explain"][..], &["explain", "-"]] {
+        let mut child = a2ad(folder.path(), arguments).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(message.as_bytes()).await.unwrap();
+        let output = within(child.wait_with_output()).await.unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), shown.out);
+    }
+    finish(a2ad(folder.path(), &["explain", "none.json"]))
+        .await
+        .fails(2, &["none.json cannot be read: No such file"]);
+}
+
+#[tokio::test]
+async fn exit_codes_are_those_of_the_help() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "[skills.tck]\nbuiltin = \"tck\"\n[agents.tck]\n";
+    std::fs::write(folder.path().join("a2ad.toml"), config).unwrap();
+    let server = Server::start_at(folder, "127.0.0.1:0").await;
+    for (text, code) in
+        [("a2ad-fail", 3), ("tck-reject-task", 3), ("tck-input-required", 4), ("tck-complete-task", 0)]
+    {
+        let sent = server.run(&["send", "tck", text]).await;
+        assert_eq!(sent.code, code, "{}", sent.err);
+        for more in [&[][..], &["--json"]] {
+            let got = server.run(&[&["tasks", "get", "tck", &sent.task()], more].concat()).await;
+            assert_eq!(got.code, code, "{text} {more:?}: {}{}", got.out, got.err);
+        }
+    }
+    // Refused before anything is started: configured wrong, as for `check`.
+    let listen = |address: &str| a2ad(server.folder.path(), &["serve", "--listen", address]);
+    finish(listen("0.0.0.0:0")).await.fails(2, &["0.0.0.0:0", "loopback"]);
+    finish(listen("nowhere")).await.fails(2, &["nowhere"]);
+    finish(listen(&server.address)).await.fails(1, &[&server.address]);
+    server.run(&["selftest", "S9-1"]).await.fails(2, &["there is no item \"S9-1\""]);
+    server.run(&["selftest", "--url", "ftp://h"]).await.fails(2, &["\"ftp://h\" is no origin"]);
+    server.run(&["selftest", "--url", "127.0.0.1:1"]).await.fails(1, &["127.0.0.1:1"]);
+}
+
+#[tokio::test]
+async fn errors_are_json_where_json_is_asked_for() {
+    let server = Server::start().await;
+    let broken = server.folder.path().join("broken.toml");
+    std::fs::write(&broken, "[server]\nlissten = \"x\"\n[limits]\nwiat = \"1s\"\n").unwrap();
+    let cases: [(&[&str], i32, &str); 14] = [
+        (&["send", "ecko", "hi"], 6, "there is no agent ecko"),
+        (&["send", "echo"], 2, "there is nothing to say"),
+        (&["send", "h/a", "hi"], 2, "neither a URL"),
+        (&["send", "echo", "hi", "--dialect", "0.9"], 2, "expected draft, 0.3 or 1.0"),
+        (&["stream", "echo", "hi", "--server", "127.0.0.1:1"], 1, "http://127.0.0.1:1"),
+        (&["reply", "echo", "task_none", "hi"], 6, "not found"),
+        (&["card", "ecko"], 6, "there is no agent ecko"),
+        (&["skills", "ecko"], 6, "there is no agent ecko"),
+        (&["agents", "127.0.0.1:1"], 1, "http://127.0.0.1:1"),
+        (&["tasks", "get", "echo", "task_none"], 6, "not found"),
+        (&["tasks", "watch", "echo", "task_none"], 6, "not found"),
+        (&["tasks", "ls", "echo", "--status", "odd"], 2, "expected one of"),
+        (&["check", "broken.toml"], 2, "the configuration cannot be used"),
+        (&["selftest", "S9-1"], 2, "there is no item"),
+    ];
+    for (arguments, code, words) in cases {
+        let ran = server.run(&[arguments, &["--json"]].concat()).await;
+        assert_eq!(ran.code, code, "{arguments:?}: {}{}", ran.out, ran.err);
+        let error = ran.error();
+        assert_eq!(member(&error, "error.exitCode"), code.to_string(), "{error:?}");
+        assert!(member(&error, "error.message").contains(words), "{arguments:?}: {error:?}");
+    }
+    let near = server.run(&["card", "ecko", "--json"]).await.error();
+    assert!(member(&near, "error.hint").starts_with("did you mean echo? there are "), "{near:?}");
+    let missing = server.run(&["tasks", "get", "echo", "task_none", "--json"]).await.error();
+    assert_eq!(member(&missing, "error.reason"), "TASK_NOT_FOUND");
+    let details = member(&server.run(&["check", "broken.toml", "--json"]).await.error(), "error.details");
+    assert!(
+        details.contains("broken.toml:2: server.lissten: ") && details.contains("limits.wiat"),
+        "{details}"
+    );
+    let store = server.run(&["check", "--store", "a2ad.db", "--json"]).await.error();
+    assert!(member(&store, "error.message").contains("in use by another a2ad (PID "), "{store:?}");
+}
+
+#[tokio::test]
+async fn connection_errors_name_the_address_and_what_is_likely() {
+    let server = Server::start().await;
+    let address = &server.address;
+    let run =
+        async |url: &str| finish(a2ad(server.folder.path(), &["send", url, "hi", "--timeout", "20s"])).await;
+    // Nothing listens.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let down = run(&format!("http://{free}/a2a/echo")).await;
+    let start = format!("; nothing listens there; start a server with: a2ad serve --listen {free}\n");
+    down.fails(1, &[&format!("cannot connect to http://{free}: Connection refused"), &start]);
+    // https to a port of http.
+    let plain = run(&format!("https://{address}/a2a/echo")).await;
+    let hint = format!("; that port answers plain http: try http://{address}/a2a/echo\n");
+    plain.fails(1, &[&format!("https://{address}: "), &hint]);
+    // http to a port of https, which answers with an alert.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let tls = listener.local_addr().unwrap().to_string();
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 1_024]).await;
+            let _ = stream.write_all(b"\x15\x03\x01\x00\x02\x02\x46").await;
+        }
+    });
+    let hint = format!("; that port expects TLS: try https://{tls}/a2a/echo\n");
+    run(&format!("http://{tls}/a2a/echo")).await.fails(1, &[&format!("http://{tls} failed: "), &hint]);
+    // A name that is nowhere.
+    let nowhere = run("https://agents.invalid/a2a/echo").await;
+    nowhere.fails(1, &["cannot connect to https://agents.invalid: ", "check the host name"]);
+}
+
+#[tokio::test]
+async fn a_server_that_drains_is_named_where_it_is_missed() {
+    let server = Server::start().await;
+    let held = server.run(&["send", "echo", "hold on", "--async"]).await;
+    assert_eq!(held.code, 0, "{}", held.err);
+    let signal = Command::new("kill").args(["-TERM", &server.pid()]).status();
+    assert!(within(signal).await.unwrap().success());
+    // It takes no new connections while the run has its time to finish.
+    let missed = within(async {
+        loop {
+            let missed = server.run(&["send", "echo", "hi"]).await;
+            if missed.code != 0 {
+                return missed;
+            }
+        }
+    })
+    .await;
+    missed.fails(1, &[&server.address, &format!("(PID {}) is shutting down (draining)", server.pid())]);
+    // So it is where its store is wanted.
+    let second = finish(a2ad(server.folder.path(), &["serve", "--listen", "127.0.0.1:0"])).await;
+    let holder = format!("in use by another a2ad (PID {}, draining at {}, up ", server.pid(), server.address);
+    second.fails(1, &["a2ad.db", &holder, "--store"]);
+}
+
+#[tokio::test]
+async fn a_second_start_names_who_has_the_port_and_the_store() {
+    let server = Server::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let port = finish(a2ad(folder.path(), &["serve", "--listen", &server.address])).await;
+    let holder = format!("in use (os error 98), held by a2ad (PID {}, serving, up ", server.pid());
+    let expected = if cfg!(target_os = "linux") { holder } else { "held by a2ad (serving)".to_owned() };
+    port.fails(1, &[&format!("cannot listen on {}: ", server.address), &expected, "--listen"]);
+    let store = finish(a2ad(server.folder.path(), &["serve", "--listen", "127.0.0.1:0"])).await;
+    let holder = format!("in use by another a2ad (PID {}, serving at {}, up ", server.pid(), server.address);
+    store.fails(1, &["a2ad.db", &holder, "--store"]);
+    // Somebody else's port: its process, and no claim about what it does.
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    let port = finish(a2ad(folder.path(), &["serve", "--listen", &taken])).await;
+    let own = format!("(PID {}, up ", std::process::id());
+    port.fails(1, &[&taken, "in use", if cfg!(target_os = "linux") { &own } else { "" }, "--listen"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was touched");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn selftest_ends_in_a_sentence_and_leaves_no_task_open() {
+    let server = Server::start().await;
+    let checked = server.run(&["selftest", "--url", &server.address]).await;
+    let last = checked.out.lines().last().unwrap().to_owned();
+    assert!(
+        last.starts_with("selftest passed: ") && last.contains(" passed, 0 failed, "),
+        "{}{}",
+        checked.out,
+        checked.err
+    );
+    assert!(last.contains(" not built yet") && last.contains(" not offered by this server"), "{last}");
+    assert_eq!(checked.code, 0, "{}", checked.err);
+    for agent in ["demo", "echo", "currency", "approver", "slow-writer"] {
+        for state in ["submitted", "working", "input-required", "auth-required"] {
+            let open = server.run(&["tasks", "ls", agent, "--status", state]).await;
+            assert_eq!((open.code, open.out.as_str()), (0, ""), "{agent} has {state} tasks");
+        }
+    }
+    let some = server.run(&["tasks", "ls", "demo", "--status", "canceled"]).await;
+    assert!(!some.out.is_empty(), "tasks were started");
+}
