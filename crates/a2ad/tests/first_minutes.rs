@@ -94,15 +94,24 @@ impl Program {
 }
 
 async fn exchange(address: &str, head: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.unwrap();
+    let stream = TcpStream::connect(address).await.unwrap();
+    exchange_over(stream, address, head, body).await.unwrap()
+}
+
+async fn exchange_over(
+    mut stream: TcpStream,
+    address: &str,
+    head: &str,
+    body: &str,
+) -> std::io::Result<String> {
     let head = format!(
         "{head}\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(head.as_bytes()).await?;
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.unwrap();
-    String::from_utf8(answer).unwrap()
+    stream.read_to_end(&mut answer).await?;
+    Ok(String::from_utf8(answer).unwrap())
 }
 
 /// A member of a line.
@@ -587,4 +596,40 @@ async fn the_crash_demo_of_the_readme_works_as_pasted() {
     let first = shown.lines().find(|line| line.starts_with("data:")).unwrap();
     assert!(first.contains(&sections[0]) && !first.contains(&sections[19]), "{first}");
     assert!(shown.contains("TASK_STATE_COMPLETED"), "{shown}");
+}
+
+/// A disk that fails ends the process with 70, and every line of the log is written before.
+#[tokio::test]
+async fn the_log_is_whole_when_the_store_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new("bash");
+    // No file may become larger than 4 MiB; a write beyond is an error and no signal.
+    let script = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --listen 127.0.0.1:0";
+    command.args(["-c", script, env!("CARGO_BIN_EXE_a2ad")]).current_dir(folder.path()).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
+        command.env_remove(name);
+    }
+    let mut program = Program::start(command).await;
+    let body = send("SendMessage", &"x".repeat(100_000));
+    let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: application/json";
+    let mut completed = 0;
+    // Each takes some of the file; whatever is answered after the last of them is not counted.
+    while let Ok(stream) = within(TcpStream::connect(&program.address)).await {
+        let answer = within(exchange_over(stream, &program.address, head, &body)).await.unwrap_or_default();
+        if !answer.contains("TASK_STATE_COMPLETED") {
+            break;
+        }
+        completed += 1;
+        assert!(completed < 1_000, "the file does not grow");
+    }
+    let mut lines = Vec::new();
+    while let Some(line) = within(program.log.next_line()).await.unwrap() {
+        lines.push(line);
+    }
+    assert_eq!(within(program.child.wait()).await.unwrap().code(), Some(70), "{lines:?}");
+    let logged =
+        lines.iter().filter(|line| line.contains("a2ad::call") && line.contains("completed")).count();
+    assert!(completed > 0 && logged == completed, "{completed} calls, {logged} lines: {lines:?}");
+    assert!(lines.last().unwrap().starts_with("a2ad: the store cannot write any more: "), "{lines:?}");
 }
