@@ -56,11 +56,12 @@ struct Typed {
 /// The exit codes of the server's verbs.
 const SERVER_CODES: &str = "\
 Exit codes:
-  0    stopped as told, or all is well
+  0    stopped when asked, or all is well
   1    could not, or something is wrong with what was checked
   2    typed or configured wrong
   70   the disk failed
-Those of agents, card, skills, send, stream, reply and tasks are in their own help.
+Those of agents, card, skills, send, stream, reply and tasks are in their own help. With --json, an error
+of any verb is one document on stderr.
 
 Environment:
   A2AD_CONFIG         configuration file, as --config

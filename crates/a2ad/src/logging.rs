@@ -4,7 +4,8 @@
 //! The default is `info`, to which one line for each call belongs, of the target `a2ad::call`. No line holds a message
 //! or a credential.
 //!
-//! A thread of its own writes, so that no call waits for stderr. Its queue is bounded: where stderr is not read, lines
+//! A thread of its own writes, so that no call waits for stderr: a line at once after a quiet moment, and those that follow
+//! together a few milliseconds later. Its queue is bounded: where stderr is not read, lines
 //! are dropped and counted, and the count is logged as soon as lines can be written again.
 
 mod filter;
@@ -14,9 +15,10 @@ use std::{
     fmt,
     io::{self, BufWriter, IsTerminal as _, Stderr, Write},
     sync::{
-        Arc, OnceLock,
+        Arc, Condvar, Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use engine::Clock;
@@ -36,10 +38,12 @@ const VARIABLE: &str = "A2AD_LOG";
 const QUEUED_LINES: usize = 8_192;
 /// How much is written at a time while lines are queued.
 const BUFFER_BYTES: usize = 64 * 1024;
+/// How long lines gather after some were written. To wake the thread for each line took an eighth of the calls per second.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Keeps the log's thread running; dropping it writes the lines that are still queued. Hold it until the process ends.
 #[must_use = "lines that are still queued are written when this is dropped"]
-pub struct Guard(Option<(Arc<Dropped>, WorkerGuard)>);
+pub struct Guard(Option<(Arc<Shared>, WorkerGuard)>);
 
 /// Starts to log as the program does. Does nothing if the process logs already.
 pub fn start() -> Guard {
@@ -50,14 +54,12 @@ pub fn start() -> Guard {
 pub(crate) fn start_with(warnings: &[String]) -> Guard {
     let setting = std::env::var(VARIABLE).unwrap_or_default();
     let (filter, problems) = filter::parse(VARIABLE, &setting);
-    let dropped = Arc::new(Dropped::default());
-    let output = Output {
-        stderr: BufWriter::with_capacity(BUFFER_BYTES, io::stderr()),
-        dropped: Arc::clone(&dropped),
-    };
+    let shared = Arc::new(Shared::default());
+    let output =
+        Output { stderr: BufWriter::with_capacity(BUFFER_BYTES, io::stderr()), shared: Arc::clone(&shared) };
     let queue = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(QUEUED_LINES);
     let (writer, worker) = queue.thread_name("a2ad-log").finish(output);
-    let _ = dropped.counter.set(writer.error_counter());
+    let _ = shared.dropped.set(writer.error_counter());
     let warner = subscriber(EnvFilter::new("warn"), writer.clone());
     if subscriber(filter, writer).try_init().is_err() {
         return Guard(None);
@@ -67,13 +69,14 @@ pub(crate) fn start_with(warnings: &[String]) -> Guard {
             tracing::warn!("{warning}");
         }
     });
-    Guard(Some((dropped, worker)))
+    Guard(Some((shared, worker)))
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some((dropped, worker)) = self.0.take() {
-            dropped.report();
+        if let Some((shared, worker)) = self.0.take() {
+            shared.report_dropped();
+            shared.close();
             drop(worker);
         }
     }
@@ -88,28 +91,42 @@ fn subscriber(filter: EnvFilter, writer: NonBlocking) -> Dispatch {
     }
 }
 
-/// The lines that found the queue full.
+/// What the thread and its guard share.
 #[derive(Default)]
-struct Dropped {
-    counter: OnceLock<ErrorCounter>,
+struct Shared {
+    /// The lines that found the queue full.
+    dropped: OnceLock<ErrorCounter>,
     reported: AtomicUsize,
+    /// The process is about to end.
+    closing: Mutex<bool>,
+    closed: Condvar,
 }
 
-impl Dropped {
-    /// Logs how many there are, if there are more than at the last report.
-    fn report(&self) {
-        let count = self.counter.get().map_or(0, ErrorCounter::dropped_lines);
+impl Shared {
+    /// Logs how many lines were dropped, if there are more than at the last report.
+    fn report_dropped(&self) {
+        let count = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
         if self.reported.swap(count, Ordering::Relaxed) < count {
             tracing::warn!(dropped_lines = count, "log lines were dropped: stderr was not read in time");
         }
     }
+
+    /// Lets lines gather, unless the process is about to end.
+    fn pause(&self) {
+        let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.closed.wait_timeout_while(closing, PAUSE, |closing| !*closing));
+    }
+
+    fn close(&self) {
+        *self.closing.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.closed.notify_all();
+    }
 }
 
-/// Where the thread writes. It flushes whenever its queue is empty, so lines leave together under load and at once
-/// otherwise.
+/// Where the thread writes. It flushes whenever its queue is empty.
 struct Output {
     stderr: BufWriter<Stderr>,
-    dropped: Arc<Dropped>,
+    shared: Arc<Shared>,
 }
 
 impl Write for Output {
@@ -119,7 +136,8 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         self.stderr.flush()?;
-        self.dropped.report();
+        self.shared.report_dropped();
+        self.shared.pause();
         Ok(())
     }
 }

@@ -75,8 +75,8 @@ impl Screen {
             return;
         }
         if self.json {
-            let document = String::from_utf8(stop.document()).unwrap_or_default();
-            return self.say_all(&document);
+            let document = String::from_utf8_lossy(&stop.document()).into_owned();
+            return self.say_all(&harmless(&document));
         }
         if !stop.details.is_empty() {
             return stop.details.iter().for_each(|line| self.say_all(&harmless(line)));
@@ -92,7 +92,7 @@ impl Screen {
     fn notice(&self, line: &str) {
         let mut writer = Writer::new();
         writer.object(|out| out.text("notice", line));
-        self.say_all(&String::from_utf8(writer.finish()).unwrap_or_default());
+        self.say_all(&harmless(&String::from_utf8_lossy(&writer.finish())));
     }
 
     /// The same, and what to do next behind it. However long the line is, that stays whole.
