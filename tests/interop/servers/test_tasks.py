@@ -20,14 +20,14 @@ def test_a_task_is_read(run: Run) -> None:
 
 def test_a_task_is_given_as_json_with_as_much_history_as_asked(run: Run) -> None:
     sent = run('send', '--json', 'ask', code=4).document()['task']
-    task = run('tasks get', '--json', '--history', '1', sent['id']).document()
+    task = run('tasks get', '--json', '--history', '1', sent['id'], code=4).document()
     assert (task['id'], task['status']['state']) == (sent['id'], 'TASK_STATE_INPUT_REQUIRED')
     assert len(task['history']) == 1
 
 
-def test_having_read_a_failed_task_is_success(run: Run) -> None:
+def test_a_failed_task_that_is_read_has_the_exit_code_of_its_state(run: Run) -> None:
     sent = run('send', '--json', 'fail', code=3).document()['task']
-    assert 'failed: it did not work' in run('tasks get', sent['id']).err
+    assert 'failed: it did not work' in run('tasks get', sent['id'], code=3).err
 
 
 @pytest.mark.parametrize('verb', ['tasks get', 'tasks cancel'])
@@ -41,10 +41,10 @@ def test_a_running_task_is_cancelled_for_good(run: Run, start: Start) -> None:
     task = start('hold')
     assert task['status']['state'] in ('TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING')
     assert run('tasks cancel', task['id']).err == f'task {task["id"]} canceled\n'
-    assert run('tasks get', task['id']).err == f'task {task["id"]} canceled\n'
+    assert run('tasks get', task['id'], code=3).err == f'task {task["id"]} canceled\n'
     # One SDK grants a second cancel of the same task; the others refuse it.
     run('tasks cancel', task['id'], code=0 if SDK == 'javascript' else 8)
-    assert run('tasks get', task['id']).err == f'task {task["id"]} canceled\n'
+    assert run('tasks get', task['id'], code=3).err == f'task {task["id"]} canceled\n'
 
 
 def test_a_cancelled_task_is_given_as_json(run: Run, start: Start) -> None:
