@@ -633,3 +633,30 @@ async fn the_log_is_whole_when_the_store_fails() {
     assert!(completed > 0 && logged == completed, "{completed} calls, {logged} lines: {lines:?}");
     assert!(lines.last().unwrap().starts_with("a2ad: the store cannot write any more: "), "{lines:?}");
 }
+
+/// The files that README names as the store are the files there are.
+#[tokio::test]
+async fn the_readme_names_the_files_of_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(a2ad(folder.path(), None)).await;
+    program.post("/a2a/echo", &send("SendMessage", "hello")).await;
+    let files = || {
+        let names = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(files(), ["a2ad.db", "a2ad.db-shm", "a2ad.db-wal", "a2ad.db.lock"]);
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let named = readme.split_once("The store is four files: ").unwrap().1;
+    let named = named.split("\n\n").next().unwrap();
+    assert!(files().iter().all(|file| named.contains(&format!("`{file}`"))), "{named}");
+    // The lock describes the process while it runs.
+    let lock = || std::fs::read_to_string(folder.path().join("a2ad.db.lock")).unwrap();
+    let described = Json::parse(lock().trim()).unwrap();
+    assert_eq!(text(&described, "pid"), program.child.id().map(|pid| pid.to_string()));
+    assert_eq!(text(&described, "address").as_deref(), Some(program.address.as_str()));
+    assert_eq!(text(&described, "state").as_deref(), Some("serving"));
+    program.stop().await;
+    assert_eq!(lock(), "");
+}
