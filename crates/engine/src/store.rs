@@ -41,6 +41,9 @@ pub trait Store: Send + Sync + 'static {
     /// Entries of a task of this scope after a place in its log, at most `max`.
     fn entries(&self, scope: &Scope, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Arc<Entry>)>>;
 
+    /// The last status of a task of this scope among the entries of its log up to this one.
+    fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> Read<Option<Arc<Entry>>>;
+
     /// A page of the tasks of this scope that show themselves, newest status first.
     fn list(&self, scope: &Scope, query: ListQuery) -> Read<ListPage>;
 

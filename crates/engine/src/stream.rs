@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use protocol::{ArtifactId, ErrorKind, Task};
+use protocol::{ArtifactId, ErrorKind, Task, TaskStatus};
 
 use crate::{
     error::{Error, Result},
@@ -88,11 +88,13 @@ impl TaskStream {
         Self { opening: None, decided: true, ready, watcher: None, until, whole: 0, ended: false }
     }
 
-    /// Shows the task with its status only: what its reader has seen of the rest is not shown again.
-    pub(crate) fn status_only(mut self) -> Self {
+    /// Shows the task with this status and nothing else: what its reader has seen of the rest is not shown again.
+    pub(crate) fn status_only(mut self, status: TaskStatus) -> Self {
         if let Some(Frame::Snapshot { task, .. }) = &mut self.opening {
+            task.status = status;
             task.artifacts.clear();
             task.history.clear();
+            task.metadata = None;
         }
         self
     }

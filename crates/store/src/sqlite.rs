@@ -96,6 +96,14 @@ impl Store for Sqlite {
         })
     }
 
+    fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> Read<Option<Arc<Entry>>> {
+        let scope = self.scopes.reader(scope);
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
+            rows::last_status(tx, scope, task, up_to)
+        })
+    }
+
     fn list(&self, scope: &Scope, query: ListQuery) -> Read<ListPage> {
         let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
         let long = self.writer.tallier();

@@ -22,6 +22,8 @@ impl Follow<'_> {
             if matches!((self.opening, seq), (Opening::After(last), Some(seq)) if seq <= last) {
                 return;
             }
+            // The task was shown as of the event before this one.
+            self.shown = None;
             self.moved_on |= seq > shown_at;
             self.attempt = 0;
             self.hear_more(event);

@@ -1,11 +1,12 @@
 //! Watches a task (A2A 3.1.6).
 
-use protocol::{ErrorKind, Json, SubscribeToTask, dialect::v1};
+use protocol::{ErrorKind, Event, Json, SubscribeToTask, TaskStatus, dialect::v1};
 
 use super::get_task::load;
 use crate::{
     engine::{Call, Parts, Resume},
     error::{Error, Result},
+    log::{Entry, Kind, Seq},
     store::Snapshot,
     stream::{TaskStream, Until},
     task::fold,
@@ -15,7 +16,8 @@ use crate::{
 /// it waits for its client.
 ///
 /// A caller whose stream broke off gets what it missed instead, also of a task that is over by now: first the
-/// task with its status only, so that chunks are not added twice, then the events behind the one it saw last.
+/// task with nothing but its status as of the event it saw last, then the events behind that one. So chunks are not added
+/// twice, and a client that stops at a terminal status has everything before it.
 pub(super) async fn subscribe_to_task(
     engine: &Parts,
     call: Call,
@@ -35,18 +37,48 @@ pub(super) async fn subscribe_to_task(
     }
     let last = snapshot.row.last_seq;
     let mut task = fold::snapshot(&engine.ids, &snapshot)?;
-    let from = match call.resume {
-        Some(Resume::After(seen)) if seen <= last => seen,
-        Some(_) => {
-            task.metadata = Some(gap(task.metadata.as_ref()));
-            last
+    let resumed = match call.resume {
+        Some(Resume::After(seen)) if seen <= last => {
+            status_as_of(engine, &call, &snapshot, seen).await?.map(|status| (seen, status))
         }
-        None => last,
+        _ => None,
     };
-    watcher.seek(from, last);
-    let resumed = matches!(call.resume, Some(Resume::After(seen)) if seen <= last);
-    let stream = TaskStream::new(from, task, until, Some(watcher)).not_before(last);
-    Ok(if resumed { stream.status_only() } else { stream })
+    if let Some((seen, status)) = resumed {
+        watcher.seek(seen, last);
+        return Ok(TaskStream::new(seen, task, until, Some(watcher)).not_before(last).status_only(status));
+    }
+    if call.resume.is_some() {
+        task.metadata = Some(gap(task.metadata.as_ref()));
+    }
+    watcher.seek(last, last);
+    Ok(TaskStream::new(last, task, until, Some(watcher)).not_before(last))
+}
+
+/// The status that the entry of this number left the task in, and before the first entry the one it began with. `None`
+/// where the log does not reach back that far.
+async fn status_as_of(
+    engine: &Parts,
+    call: &Call,
+    snapshot: &Snapshot,
+    seq: Seq,
+) -> Result<Option<TaskStatus>> {
+    let seq = seq.max(1);
+    let folded = snapshot.row.last_seq - snapshot.log.len() as Seq;
+    let entry = if seq < folded {
+        engine.store.last_status(&call.scope, snapshot.row.no, seq).await?
+    } else {
+        let behind = usize::try_from(seq - folded).unwrap_or(usize::MAX);
+        let status = snapshot.log.iter().take(behind).rfind(|entry| matches!(entry.kind(), Kind::Status(_)));
+        if status.is_none() {
+            // It has not changed since the doc was written.
+            return Ok(snapshot.doc.as_ref().map(|doc| doc.status.clone()));
+        }
+        status.cloned()
+    };
+    match entry.as_deref().map(Entry::event).transpose()? {
+        Some(Event::Status(update)) => Ok(Some(update.status.clone())),
+        _ => Ok(None),
+    }
 }
 
 /// Says that events may be missing between what the caller saw and this snapshot.

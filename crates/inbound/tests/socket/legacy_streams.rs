@@ -61,11 +61,12 @@ mod draft {
         ];
         assert_eq!(results(&mut wire).await, whole);
 
-        // Who was cut off gets what it missed behind the status as it is; one who saw everything gets the end again.
+        // Who was cut off gets what it missed behind the status as it was then; one who saw everything gets the end again.
         for (seen, behind) in [(0, 0), (1, 1), (2, 2), (3, 3)] {
             let more = format!("\r\nlast-event-id: {seen}");
             let mut wire = ask(&server, "/", "tasks/resubscribe", MINE, &more).await;
-            let first = [(seen, told("completed", false))];
+            let state = if seen < 2 { "submitted" } else { "working" };
+            let first = [(seen, told(state, false))];
             assert_eq!(results(&mut wire).await, [&first[..], &whole[behind..]].concat(), "{seen}");
         }
         for more in ["", "\r\nlast-event-id: 4", "\r\nlast-event-id: 99", "\r\nlast-event-id: what"] {
@@ -210,7 +211,8 @@ mod v03 {
 
         for (seen, behind) in [(1, 0), (2, 1), (3, 2)] {
             let mut wire = follow(&server, "/", &id, &format!("\r\nlast-event-id: {seen}")).await;
-            let first = [(seen, task("completed", ""))];
+            let state = if seen < 2 { "submitted" } else { "working" };
+            let first = [(seen, task(state, ""))];
             assert_eq!(results(&mut wire).await, [&first[..], &rest[behind..]].concat(), "{seen}");
         }
         for more in ["", "\r\nlast-event-id: 4"] {

@@ -93,7 +93,7 @@ async fn a_stream_that_broke_off_is_taken_up_behind_the_last_event() {
     assert_eq!(again.head().await.status, 200);
     let events = again.events().await;
     assert!(
-        events[0].starts_with("id: 2\ndata: ") && events[0].contains("TASK_STATE_COMPLETED"),
+        events[0].starts_with("id: 2\ndata: ") && events[0].contains("TASK_STATE_WORKING"),
         "{}",
         events[0]
     );

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use engine::{
     Scope, ScopeParts,
     ids::{Ids, Tag, TaskNo},
-    log::{Entry, Log, Seq},
+    log::{Entry, Kind, Log, Seq},
     store::{
         ContextLookup, ContextRow, Due, KeyUsed, Lookup, MessageKey, Snapshot, StoreError, TaskRow,
         Visibility, WorkItem,
@@ -170,6 +170,29 @@ pub(super) fn entries(
     }
     found.truncate(max);
     Ok(found)
+}
+
+/// The last status among the entries up to this one. Segments are read backwards from there, and no more than it takes.
+pub(super) fn last_status(tx: &Connection, scope: i64, task: TaskNo, up_to: Seq) -> Read<Option<Arc<Entry>>> {
+    if up_to >= (1 << PLACE_BITS) - 1 || !owns(tx, scope, task)? {
+        return Ok(None);
+    }
+    let first = place(task.0, 0);
+    let mut statement = tx.prepare_cached(
+        "SELECT place, bytes FROM segments WHERE place BETWEEN ?1 AND ?2 ORDER BY place DESC",
+    )?;
+    let mut rows = statement.query(params![first, place(task.0, up_to)])?;
+    while let Some(row) = rows.next()? {
+        let at: i64 = row.get(0)?;
+        let log = Log::unpack(Bytes::from(row.get::<_, Vec<u8>>(1)?))?;
+        let first_seq = Seq::try_from(at - first).unwrap_or_default();
+        let shown = usize::try_from((up_to + 1).saturating_sub(first_seq)).unwrap_or(usize::MAX);
+        let mut entries = log.entries().iter().take(shown);
+        if let Some(status) = entries.rfind(|entry| matches!(entry.kind(), Kind::Status(_))) {
+            return Ok(Some(Arc::clone(status)));
+        }
+    }
+    Ok(None)
 }
 
 /// Segments that hold entries behind a place, until there are `max` entries, each with its first number.

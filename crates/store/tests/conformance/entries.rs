@@ -1,10 +1,16 @@
 //! The log is read by cursor: what follows a place, in order, by its owner only.
 
-use engine::{Store, ids::TaskNo, log::Seq};
+use engine::{
+    Store,
+    ids::TaskNo,
+    log::{Log, Seq},
+    store::{Advance, Step},
+};
+use protocol::TaskState;
 
 use super::{
     bench::Bench,
-    samples::{accepted, advance, foreign_scope, number, report, scope, word},
+    samples::{accepted, advance, artifact, foreign_scope, number, report, scope, status, step, word},
 };
 
 on_every_database![
@@ -14,6 +20,7 @@ on_every_database![
     a_cursor_far_behind_the_end_finds_nothing,
     the_log_of_another_scope_or_of_no_task_is_empty,
     neighbours_do_not_read_each_others_logs,
+    the_last_status_up_to_an_entry_is_found_across_segments,
 ];
 
 /// A task whose eight entries lie in segments of two, one, three and two.
@@ -95,4 +102,37 @@ async fn neighbours_do_not_read_each_others_logs(bench: &dyn Bench) {
     let words: Vec<_> = read(&*store, one, 1, 100).await;
     assert_eq!(words, [(2, "second".into()), (3, "a".into()), (4, "b".into()), (5, "c".into())]);
     assert_eq!(read(&*store, other, 0, 100).await.len(), 8);
+}
+
+async fn the_last_status_up_to_an_entry_is_found_across_segments(bench: &dyn Bench) {
+    let store = bench.open();
+    // Two statuses, then chunks and statuses in segments of several sizes.
+    let no = accepted(&*store, |_| {}).await;
+    let neighbour = accepted(&*store, |_| {}).await;
+    let working = |word| status(TaskState::Working, word);
+    for lines in [
+        vec![artifact("x")],
+        vec![artifact("x"), artifact("x")],
+        vec![artifact("x"), working("seventh"), artifact("x")],
+        vec![artifact("x")],
+    ] {
+        let log = Log::pack(lines);
+        advance(&*store, Advance { log, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
+    }
+    let last = async |up_to| store.last_status(&scope(), no, up_to).await.unwrap().map(|entry| word(&entry));
+    assert_eq!(last(0).await, None);
+    for (up_to, expected) in [(1, "first"), (2, "second"), (3, "second"), (5, "second"), (6, "second")] {
+        assert_eq!(last(up_to).await.as_deref(), Some(expected), "{up_to}");
+    }
+    for up_to in [7, 8, 9, 1_000] {
+        assert_eq!(last(up_to).await.as_deref(), Some("seventh"), "{up_to}");
+    }
+    for far in [1 << 24, Seq::MAX] {
+        assert_eq!(last(far).await, None, "{far}");
+    }
+    assert!(store.last_status(&foreign_scope(), no, 5).await.unwrap().is_none());
+    let free = number(&*store).await;
+    assert!(store.last_status(&scope(), free, 5).await.unwrap().is_none());
+    let other = store.last_status(&scope(), neighbour, 9).await.unwrap().map(|entry| word(&entry));
+    assert_eq!(other.as_deref(), Some("second"));
 }

@@ -177,6 +177,9 @@ impl Driver {
                 let empty = bare["history"] == json!([]) && bare["artifacts"] == json!([]);
                 let same = bare["id"] == known.id.as_str() && bare["context"] == known.context.as_str();
                 expect(empty && same, || format!("a task with its status only: {shown}"))?;
+                let then = &known.shown(from.max(1), Some(0), false)["status"];
+                let as_of = ["state", "said"].iter().all(|member| bare["status"][member] == then[member]);
+                expect(as_of, || format!("the status as of {from}, {then}: {shown}"))?;
                 self.follow(task, from, newest, &mut frames).await?;
             }
             gap => {

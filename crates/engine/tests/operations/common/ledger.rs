@@ -162,6 +162,10 @@ impl Store for Ledger {
         self.store.entries(scope, task, after, max)
     }
 
+    fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> Read<Option<Arc<Entry>>> {
+        self.store.last_status(scope, task, up_to)
+    }
+
     fn list(&self, scope: &Scope, query: ListQuery) -> Read<ListPage> {
         self.store.list(scope, query)
     }

@@ -62,6 +62,7 @@ async fn an_interrupted_stream_goes_on_behind_the_last_event() {
         let events = resumed.events(service);
         let Event::Task(shown) = &events[0] else { panic!("no task first") };
         assert_eq!(shown.artifacts, [], "what was seen is not shown again");
+        assert_eq!(shown.status.state, TaskState::Working, "the status of the event it is resumed from");
         let chunks = events.iter().filter(|event| matches!(event, Event::Artifact(_))).count();
         assert_eq!((chunks, states(&events).last()), (2, Some(&TaskState::Completed)));
     }
