@@ -9,7 +9,10 @@ use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use engine::Reservation;
 use hyper::body::Body as _;
-use protocol::{Error, ErrorKind, error::Grpc};
+use protocol::{
+    Error, ErrorKind, Event, Reply, TaskId,
+    error::{Grpc, in_short},
+};
 
 use super::status::Refusal;
 use crate::body::Pace;
@@ -55,11 +58,64 @@ pub(super) fn append(out: &mut Vec<u8>, limit: usize, write: impl FnOnce(&mut Ve
         }
         _ => {
             out.truncate(start);
-            let text = format!(
-                "the message has {length} bytes and may have {limit}; get the task with a shorter history, \
-                 or by HTTP"
-            );
+            let text = format!("the answer has {length} bytes and may have {limit}");
             Err(Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit))
+        }
+    }
+}
+
+/// Adds to the refusal of an answer how to get what it was about. The task is recorded all the same, so a client that sends
+/// its message again would make another.
+pub(super) fn advise(error: Error, about: About<'_>) -> Error {
+    if error.kind != ErrorKind::BodyTooLarge {
+        return error;
+    }
+    let advice = match about {
+        About::Task(id) => {
+            let id = in_short(id.as_str());
+            format!(
+                "task {id} is recorded, do not send its message again: get it with GetTask, with historyLength 0 or over \
+                 HTTP+JSON or JSON-RPC, or raise limits.max_body"
+            )
+        }
+        About::Tasks => {
+            "ask for fewer tasks with pageSize, with historyLength 0 or over HTTP+JSON or JSON-RPC, or \
+                         raise limits.max_body"
+                .to_owned()
+        }
+        About::Other => "ask over HTTP+JSON or JSON-RPC, or raise limits.max_body".to_owned(),
+    };
+    let error = Error { message: format!("{}; {advice}", error.message), ..error };
+    match about {
+        About::Task(id) => error.with("taskId", id),
+        About::Tasks | About::Other => error,
+    }
+}
+
+/// What an answer is about.
+#[derive(Clone, Copy)]
+pub(super) enum About<'a> {
+    Task(&'a TaskId),
+    Tasks,
+    Other,
+}
+
+impl<'a> About<'a> {
+    pub(super) fn reply(reply: &'a Reply) -> Self {
+        match reply {
+            Reply::SentTask(task) | Reply::Task(task) => Self::Task(&task.id),
+            Reply::SentMessage(message) => message.task_id.as_ref().map_or(Self::Other, Self::Task),
+            Reply::Tasks(_) => Self::Tasks,
+            Reply::PushConfig(_) | Reply::PushConfigs(_) | Reply::Deleted | Reply::Card(_) => Self::Other,
+        }
+    }
+
+    pub(super) fn event(event: &'a Event) -> Self {
+        match event {
+            Event::Task(task) => Self::Task(&task.id),
+            Event::Status(update) => Self::Task(&update.task_id),
+            Event::Artifact(update) => Self::Task(&update.task_id),
+            Event::Message(message) => message.task_id.as_ref().map_or(Self::Other, Self::Task),
         }
     }
 }

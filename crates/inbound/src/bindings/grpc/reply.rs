@@ -10,14 +10,17 @@ use std::{
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use engine::Reservation;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use hyper::body::{Frame, SizeHint};
 use protocol::{Error, Reply, grpc::Service};
 
 use super::{
-    message,
+    message::{self, About},
     status::{self, Teller},
 };
+
+/// The task that a send is answered with.
+const TASK: HeaderName = HeaderName::from_static("a2ad-task");
 
 /// Answers a call with one message, if it is not too large to be sent.
 pub(super) fn respond(
@@ -27,8 +30,18 @@ pub(super) fn respond(
     memory: Arc<Reservation>,
 ) -> Result<Response, Error> {
     let mut out = Vec::with_capacity(1_024);
-    message::append(&mut out, max_bytes, |out| out.extend(service.encode_reply(reply)))?;
-    Ok(status::answer(Body::new(Whole { message: memory.hold(out), trailers: Some(Teller::well()) })))
+    let about = About::reply(reply);
+    message::append(&mut out, max_bytes, |out| out.extend(service.encode_reply(reply)))
+        .map_err(|error| message::advise(error, about))?;
+    let message = memory.hold(out);
+    let mut response = status::answer(Body::new(Whole { message, trailers: Some(Teller::well()) }));
+    // A client that takes smaller messages than this one still reads the metadata.
+    if let (Reply::SentTask(_), About::Task(id)) = (reply, about)
+        && let Ok(id) = HeaderValue::from_str(id.as_str())
+    {
+        response.headers_mut().insert(TASK, id);
+    }
+    Ok(response)
 }
 
 /// No message, and nothing to be said behind it.

@@ -19,7 +19,7 @@ use protocol::{Error, ErrorKind, Event};
 
 use super::{
     deadline::Deadline,
-    message,
+    message::{self, About},
     status::{self, Refusal, Teller},
 };
 use crate::{respond, trace::Watched};
@@ -121,6 +121,7 @@ impl Messages {
         self.follow.line.event(event);
         let service = self.follow.teller.service;
         message::append(out, self.follow.max_bytes, |out| out.extend(service.encode_event(event)))
+            .map_err(|error| message::advise(error, About::event(event)))
     }
 
     /// An error after the first message is the end.
