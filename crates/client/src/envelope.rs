@@ -44,6 +44,23 @@ pub(crate) fn decode<T>(
     Ok(read(Node::new(result, &Path::Field(&Path::Root, "result")))?)
 }
 
+/// Reads the event with which a server ends a stream by an error: a JSON-RPC answer, or the error alone as HTTP+JSON has it,
+/// under `error` or bare.
+pub(crate) fn decode_error_event(data: &[u8], dialect: Dialect) -> Error {
+    let decoded = || -> Read<protocol::Error> {
+        let raw = document(data).ok_or_else(|| Violation::new("", "expected JSON"))?;
+        let node = Node::new(raw, &Path::Root);
+        let object = node.object()?;
+        match object.maybe("error", |error| Ok(error.object()?.present("status").is_some()))? {
+            // Only HTTP+JSON of 1.0 has the status of gRPC there.
+            Some(true) => Dialect::V1.decode_refusal(node),
+            Some(false) => object.need("error", "an error", |error| dialect.decode_error(error)),
+            None => dialect.decode_error(node),
+        }
+    };
+    decoded().map_or_else(Error::Malformed, Error::Protocol)
+}
+
 /// A JSON document, with or without a byte-order mark before it.
 pub(crate) fn document(body: &[u8]) -> Option<Raw<'_>> {
     Raw::parse(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()

@@ -1,7 +1,7 @@
 //! Server-sent events as peers write them: bytes come in pieces of any size, frames come out.
 //!
-//! Lines end with LF, CRLF or CR. A frame may spread its data over several `data:` lines. Comments, `event:`
-//! names and unknown fields are passed over: what a frame means is in its data. A frame that the end of the body
+//! Lines end with LF, CRLF or CR. A frame may spread its data over several `data:` lines. Comments and unknown fields are
+//! passed over, and so are `event:` names other than `error`: what a frame means is in its data. A frame that the end of the body
 //! cuts off is dropped, and one without data is none. The reader holds at most one frame and never more of it
 //! than its limit.
 
@@ -16,6 +16,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) struct Frame {
     /// The number in this frame's own `id:` line.
     pub(crate) seq: Option<u64>,
+    /// It is named `error`.
+    pub(crate) is_error: bool,
     /// Its data lines, joined by line feeds.
     pub(crate) data: Vec<u8>,
 }
@@ -116,6 +118,7 @@ impl Reader {
                 }
                 self.frame.data.extend_from_slice(value);
             }
+            b"event" => self.frame.is_error = value == b"error",
             b"id" => self.frame.seq = number(value),
             b"retry" => self.retry = number(value).map(Duration::from_millis).or(self.retry),
             _ => {}
@@ -248,7 +251,7 @@ mod tests {
     fn frames_before_one_that_is_too_large_are_given() {
         let mut reader = Reader::new(LIMIT);
         reader.feed(Bytes::from(format!("data: a\n\ndata: {}\n\n", "x".repeat(LIMIT))));
-        assert_eq!(reader.next(), Ok(Some(Frame { seq: None, data: b"a".to_vec() })));
+        assert_eq!(reader.next(), Ok(Some(Frame { data: b"a".to_vec(), ..Frame::default() })));
         assert_eq!(reader.next(), Err(TooLarge));
     }
 

@@ -65,6 +65,9 @@ impl EventStream {
                 frame.map_err(|TooLarge| Error::TooLarge { limit_bytes: self.max_event_bytes })?
             {
                 let dialect = self.dialect;
+                if frame.is_error {
+                    return Err(envelope::decode_error_event(&frame.data, dialect));
+                }
                 let event = envelope::decode(&frame.data, dialect, |node| dialect.decode_event(node))?;
                 return Ok(Some((frame.seq, history::of_event(event, self.history))));
             }

@@ -78,8 +78,12 @@ fn stream_of(body: Body) -> Response {
     response
 }
 
+/// An error as an event. Without an envelope around it, the name of the event is how clients recognise it.
 fn error_event(envelope: &Envelope, dialect: Dialect, error: &Error, now: Timestamp) -> Vec<u8> {
-    let mut out = b"data: ".to_vec();
+    let mut out = match envelope {
+        Envelope::Rpc(_) => b"data: ".to_vec(),
+        Envelope::Http { .. } => b"event: error\ndata: ".to_vec(),
+    };
     out.extend(envelope.error(dialect, error, envelope.status(error), now));
     out.extend_from_slice(b"\n\n");
     out
@@ -190,9 +194,10 @@ mod tests {
         };
         let http = Envelope::Http { media_type: "", errors: ErrorTable::default() };
         let told = event(&http, Dialect::V1);
-        assert!(told.starts_with(r#"data: {"error":{"code":404,"status":"NOT_FOUND","message":""#), "{told}");
-        assert!(told.ends_with("]}}\n\n") && told.lines().count() == 2, "{told}");
-        let bare = "data: {\"code\":-32001,\"message\":\"Task not found\"}\n\n";
+        let start = "event: error\ndata: {\"error\":{\"code\":404,\"status\":\"NOT_FOUND\",\"message\":\"";
+        assert!(told.starts_with(start), "{told}");
+        assert!(told.ends_with("]}}\n\n") && told.lines().count() == 3, "{told}");
+        let bare = "event: error\ndata: {\"code\":-32001,\"message\":\"Task not found\"}\n\n";
         assert_eq!(event(&http, Dialect::V03Proto), bare);
         let told = event(&Envelope::Rpc(Id::null()), Dialect::V1);
         assert!(told.starts_with(r#"data: {"jsonrpc":"2.0","id":null,"error":{"code":-32001,"#), "{told}");
