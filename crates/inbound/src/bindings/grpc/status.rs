@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use axum::{body::Body, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use protocol::{
     Error, ErrorTable, Timestamp, Violation,
     error::Grpc,
@@ -134,14 +135,8 @@ fn shorten(text: &str, most: usize) -> Cow<'_, str> {
 
 /// A text as gRPC puts it into a header: what is not plain ASCII is a percent sign and two digits for each byte.
 fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b' '..=b'~' if byte != b'%' => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
+    const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 #[cfg(test)]

@@ -237,15 +237,5 @@ pub(crate) fn framed(message: &[u8]) -> Bytes {
 }
 
 fn unescape(text: &str) -> String {
-    let mut out = Vec::new();
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let digits = [bytes.next().unwrap(), bytes.next().unwrap()];
-            out.push(u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap());
-        } else {
-            out.push(byte);
-        }
-    }
-    String::from_utf8(out).unwrap()
+    percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned()
 }
