@@ -196,7 +196,7 @@ fn borrow_value(mutator: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
 }
 
 fn wrap_value(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
-    let depth = [1, 1, 2, 62, 63, 64, 65, 129, 2_000][rng.usize(..9)];
+    let depth = [1, 1, 2, 28, 29, 30, 31, 64, 65, 129, 2_000][rng.usize(..11)];
     let (open, close) = if rng.bool() { ("[", "]") } else { ("{\"a\":", "}") };
     if let Some(value) = rng.choice(values(input)) {
         put(input, value.end, close.repeat(depth).as_bytes());

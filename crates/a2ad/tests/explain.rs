@@ -284,8 +284,8 @@ fn what_cannot_be_read_is_named_in_one_sentence() {
         ("[]", "expected one JSON object"),
         ("{}", "expected one of role and parts"),
         (
-            r#"{"messageId":"m","role":"ROLE_USER","parts":[]}"#,
-            "as a message of v1: parts: expected at least one part",
+            r#"{"messageId":"m","role":"ROLE_USER","parts":"x"}"#,
+            "as a message of v1: parts: expected an array",
         ),
         (
             r#"{"kind":"message","messageId":"m","role":"robot","parts":[{"kind":"text","text":"x"}]}"#,

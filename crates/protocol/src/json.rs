@@ -11,12 +11,18 @@ pub mod read;
 mod text;
 pub mod write;
 
-use std::{fmt, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    fmt,
+    sync::Arc,
+};
 
 pub use raw::{Fault, Raw};
 
-/// How deep a metadata or data value may nest.
-pub const MAX_DEPTH: usize = 64;
+/// How deep a metadata or data value of a request may nest: protobuf readers stop at 100 levels, and an object takes three.
+pub const MAX_DEPTH: usize = 30;
+/// How deep a value may nest that was stored before, that an agent made or that another server sent.
+pub const MAX_KEPT_DEPTH: usize = 64;
 /// How many values (objects, arrays, scalars) one metadata or data value may hold.
 pub const MAX_NODES: usize = 10_000;
 
@@ -33,8 +39,13 @@ impl Json {
 
     /// Keeps a value of a document, after checking its depth and size.
     pub fn from_raw(raw: Raw<'_>) -> Result<Self, String> {
+        Self::nested_up_to(MAX_KEPT_DEPTH, raw)
+    }
+
+    /// The same with another bound on the depth, which is at most [`MAX_KEPT_DEPTH`].
+    pub(crate) fn nested_up_to(max_depth: usize, raw: Raw<'_>) -> Result<Self, String> {
         let text = raw.get();
-        let spaces = measure(text)?;
+        let spaces = measure(text, max_depth)?;
         Ok(Self(if spaces == 0 { text.into() } else { compact(text, text.len() - spaces).into() }))
     }
 
@@ -56,23 +67,26 @@ impl Json {
     /// The members of two objects; where both have one, the second's value. What is no object has no members.
     /// `None` when together they are more than one value may hold.
     pub fn merge_objects(first: &Self, second: &Self) -> Option<Self> {
-        let members = |json: &Self| -> Vec<(String, Self)> {
-            let object = read::Node::new(json.as_raw(), &read::Path::Root).object();
-            let entries =
-                object.and_then(|object| object.entries(|name, node| Ok((name.to_owned(), node.any()?))));
-            entries.unwrap_or_default()
-        };
-        let mut merged = members(first);
-        for (name, value) in members(second) {
-            match merged.iter_mut().find(|member| member.0 == name) {
-                Some(member) => member.1 = value,
-                None => merged.push((name, value)),
+        let mut merged: Vec<(String, &str)> = Vec::new();
+        // Where each name is in that list.
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for json in [first, second] {
+            let Ok(object) = read::Node::new(json.as_raw(), &read::Path::Root).object() else { continue };
+            let members = object.entries(|name, node| Ok((name.to_owned(), node.text())));
+            for (name, value) in members.unwrap_or_default() {
+                match places.entry(name) {
+                    Entry::Occupied(place) => merged[*place.get()].1 = value,
+                    Entry::Vacant(place) => {
+                        merged.push((place.key().clone(), value));
+                        place.insert(merged.len() - 1);
+                    }
+                }
             }
         }
         let mut writer = write::Writer::new();
         writer.object(|writer| {
             for (name, value) in &merged {
-                writer.key(name).raw(value.as_str());
+                writer.key(name).raw(value);
             }
         });
         let text = String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only");
@@ -91,8 +105,13 @@ impl fmt::Debug for Json {
     }
 }
 
+/// Where the first value of a text that is known to be JSON ends.
+pub(crate) fn value_end(text: &[u8]) -> usize {
+    lex::value_end(text, 0)
+}
+
 /// Counts the depth and the values of a JSON text, and the white space between its tokens, which is returned.
-fn measure(text: &str) -> Result<usize, String> {
+fn measure(text: &str, max_depth: usize) -> Result<usize, String> {
     let bytes = text.as_bytes();
     let (mut depth, mut nodes, mut spaces) = (0usize, 0usize, 0usize);
     // One bit for each open bracket, the innermost lowest: set where it is an object, whose commas come before names.
@@ -119,8 +138,8 @@ fn measure(text: &str) -> Result<usize, String> {
             b'{' | b'[' => {
                 depth += 1;
                 objects = objects << 1 | u128::from(byte == b'{');
-                if depth > MAX_DEPTH {
-                    return Err(format!("a value nested at most {MAX_DEPTH} deep"));
+                if depth > max_depth {
+                    return Err(format!("a value nested at most {max_depth} deep"));
                 }
             }
             b'}' | b']' => {
@@ -164,12 +183,36 @@ mod tests {
 
     #[test]
     fn depth_and_size_are_bounded_while_scanning() {
-        assert!(Json::parse(&format!("{}{}", "[".repeat(64), "]".repeat(64))).is_ok());
-        assert!(Json::parse(&format!("{}{}", "[".repeat(65), "]".repeat(65))).unwrap_err().contains("64"));
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(Json::parse(&nested(64)).is_ok());
+        assert!(Json::parse(&nested(65)).unwrap_err().contains("64"));
+        let in_request = |text: &str| {
+            let raw = Raw::parse_text(text).unwrap();
+            read::Node::new(raw, &read::Path::Root).bounded().any()
+        };
+        assert!(in_request(&nested(30)).is_ok());
+        assert!(in_request(&nested(31)).unwrap_err().problem.contains("30"));
         let wide = format!("[{}1]", "1,".repeat(MAX_NODES - 2));
         assert!(Json::parse(&wide).is_ok());
         let wider = format!("[{}1]", "1,".repeat(MAX_NODES));
         assert!(Json::parse(&wider).unwrap_err().contains("10000"));
+    }
+
+    #[test]
+    fn merged_objects_have_each_name_once_and_the_newer_value() {
+        let json = |text: &str| Json::parse(text).unwrap();
+        let merged = Json::merge_objects(&json(r#"{"a":1,"b":[2],"a":3}"#), &json(r#"{"c":"x","b":null}"#));
+        assert_eq!(merged, Some(json(r#"{"a":3,"b":null,"c":"x"}"#)));
+        assert_eq!(Json::merge_objects(&json("5"), &json("[]")), Some(json("{}")));
+        let members = |from: usize| {
+            let members: Vec<_> = (from..from + 5_000).map(|name| format!(r#""{name}":0"#)).collect();
+            json(&format!("{{{}}}", members.join(",")))
+        };
+        // As many members as one value may hold; a search through all of them for each would not end in time.
+        for _ in 0..20 {
+            assert!(Json::merge_objects(&members(0), &members(4_999)).is_some());
+            assert_eq!(Json::merge_objects(&members(0), &members(5_000)), None);
+        }
     }
 
     #[test]

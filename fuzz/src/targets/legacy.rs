@@ -172,7 +172,7 @@ fn has_notes(raw: Raw<'_>) -> bool {
         Some(*depth)
     });
     let signs = ["2ad", "compat", "\\", r#""metadata":{}"#];
-    signs.into_iter().any(|sign| text.contains(sign)) || deepest.max() > Some(60)
+    signs.into_iter().any(|sign| text.contains(sign)) || deepest.max() > Some(26)
 }
 
 fn address() -> v03_proto::operation::Address {

@@ -2,12 +2,15 @@
 //!
 //! Every number is a double there. One that is an integer is written as one; what no double can hold is brought to
 //! the nearest that is finite, because protobuf has no other number in a value. The bounds are those of JSON.
+//!
+//! Protobuf readers refuse a message of more than 100 levels. A value that is nested deeper than they read is written as a
+//! string, its JSON text, in the place where it becomes too deep.
 
 use std::collections::HashSet;
 
 use crate::{
     Json,
-    json::{MAX_DEPTH, MAX_NODES, write::Writer},
+    json::{self, MAX_DEPTH, MAX_KEPT_DEPTH, MAX_NODES, write::Writer},
 };
 
 use super::{
@@ -33,7 +36,7 @@ pub(super) fn value(packed: &Packed) -> Reading<Json> {
 
 /// Writes a `Struct`; what is no object becomes the member `value` of one.
 pub(super) fn pack_object(json: &Json) -> Packed {
-    let mut packer = Packer { text: json.as_str().as_bytes(), packed: Packed::default() };
+    let mut packer = Packer::of(json);
     if json.is_object() {
         packer.members();
     } else {
@@ -44,9 +47,37 @@ pub(super) fn pack_object(json: &Json) -> Packed {
 
 /// Writes a `Value`.
 pub(super) fn pack_value(json: &Json) -> Packed {
-    let mut packer = Packer { text: json.as_str().as_bytes(), packed: Packed::default() };
+    let mut packer = Packer::of(json);
     packer.value();
     packer.packed
+}
+
+/// Whether a `Struct` of a request nests no deeper than it may.
+pub(super) fn check_object(bytes: &[u8]) -> Reading<()> {
+    check_depth(&Kind::Object(bytes), MAX_DEPTH)
+}
+
+/// Whether a `Value` of a request nests no deeper than it may. Its reader finds what else is wrong with it.
+pub(super) fn check_value(bytes: &[u8]) -> Reading<()> {
+    kind(bytes).map_or(Ok(()), |value| check_depth(&value, MAX_DEPTH))
+}
+
+/// Whether a value has at most so many objects and lists inside each other.
+fn check_depth(value: &Kind<'_>, left: usize) -> Reading<()> {
+    let (Kind::Object(bytes) | Kind::List(bytes)) = *value else { return Ok(()) };
+    if left == 0 {
+        return Err(too_deep(MAX_DEPTH));
+    }
+    for inside in nested(bytes).flatten() {
+        let inside = match value {
+            Kind::Object(_) => entry(inside).unwrap_or_default().1,
+            _ => inside,
+        };
+        if let Ok(value) = kind(inside) {
+            check_depth(&value, left - 1)?;
+        }
+    }
+    Ok(())
 }
 
 fn read(packed: &Packed, read: impl FnOnce(&mut Reader, &[u8]) -> Reading<()>) -> Reading<Json> {
@@ -146,20 +177,12 @@ fn too_many() -> String {
 /// The members of an object. A map has each name once: of several the last one counts.
 fn entries(bytes: &[u8]) -> Reading<Vec<(&[u8], &[u8])>> {
     let mut entries: Vec<(&[u8], &[u8])> = Vec::new();
-    for entry in nested(bytes) {
-        let (mut name, mut value): (&[u8], &[u8]) = (&[], &[]);
-        for field in Fields::new(entry?) {
-            match field? {
-                (1, Payload::Bytes(bytes)) => name = bytes,
-                (2, Payload::Bytes(bytes)) => value = bytes,
-                (1 | 2, _) => return Err(Malformed.into()),
-                _ => {}
-            }
-        }
+    for member in nested(bytes) {
+        let member = entry(member?)?;
         if entries.len() == MAX_NODES {
             return Err(too_many());
         }
-        entries.push((name, value));
+        entries.push(member);
     }
     // Most objects are small, and hardly any has a name twice.
     const FEW: usize = 8;
@@ -175,6 +198,20 @@ fn entries(bytes: &[u8]) -> Reading<Vec<(&[u8], &[u8])>> {
         entries.reverse();
     }
     Ok(entries)
+}
+
+/// The name and the value of an object's entry.
+fn entry(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let (mut name, mut value): (&[u8], &[u8]) = (&[], &[]);
+    for field in Fields::new(bytes) {
+        match field? {
+            (1, Payload::Bytes(bytes)) => name = bytes,
+            (2, Payload::Bytes(bytes)) => value = bytes,
+            (1 | 2, _) => return Err(Malformed),
+            _ => {}
+        }
+    }
+    Ok((name, value))
 }
 
 /// The messages under field 1: the entries of an object, the elements of a list.
@@ -206,24 +243,48 @@ fn kind(bytes: &[u8]) -> Result<Kind<'_>, Malformed> {
 }
 
 fn deep(depth: usize) -> Reading<()> {
-    if depth > MAX_DEPTH { Err(format!("a value nested at most {MAX_DEPTH} deep")) } else { Ok(()) }
+    if depth > MAX_KEPT_DEPTH { Err(too_deep(MAX_KEPT_DEPTH)) } else { Ok(()) }
+}
+
+fn too_deep(max: usize) -> String {
+    format!("a value nested at most {max} deep")
 }
 
 fn text(bytes: &[u8]) -> Reading<&str> {
     std::str::from_utf8(bytes).map_err(|_| UTF8.to_owned())
 }
 
+/// How many levels of messages a value may add: those of as many objects as a request may nest. With the messages around it
+/// that stays below the 100 that readers allow.
+const MAX_LEVELS: usize = MAX_DEPTH * OBJECT_LEVELS;
+/// `Struct`, its entry, and the value of that.
+const OBJECT_LEVELS: usize = 3;
+/// `ListValue` and the value in it.
+const LIST_LEVELS: usize = 2;
+
 /// Walks compact, valid JSON text: what [`Json`] holds.
 struct Packer<'a> {
     text: &'a [u8],
     packed: Packed,
+    /// How many levels of messages are around what comes next.
+    levels: usize,
 }
 
 impl<'a> Packer<'a> {
+    fn of(json: &'a Json) -> Self {
+        Self { text: json.as_str().as_bytes(), packed: Packed::default(), levels: 0 }
+    }
+
     fn value(&mut self) {
         match self.text.first() {
-            Some(b'{') => self.nest(5, Self::members),
-            Some(b'[') => self.nest(6, Self::elements),
+            Some(b'{') if self.levels + OBJECT_LEVELS <= MAX_LEVELS => self.nest(5, Self::members),
+            Some(b'[') if self.levels + LIST_LEVELS <= MAX_LEVELS => self.nest(6, Self::elements),
+            Some(b'{' | b'[') => {
+                let (text, rest) = self.text.split_at(json::value_end(self.text));
+                self.text = rest;
+                self.packed.out().push(3 << 3 | 2);
+                self.nest_bytes(text);
+            }
             Some(b'"') => self.string(3),
             Some(b't' | b'f') => {
                 let value = self.scalar() == b"true";
@@ -245,7 +306,7 @@ impl<'a> Packer<'a> {
 
     /// The members of the object that begins here.
     fn members(&mut self) {
-        self.each(b'}', |packer| {
+        self.each(b'}', OBJECT_LEVELS, |packer| {
             packer.nest(1, |packer| {
                 packer.string(1);
                 packer.skip();
@@ -255,11 +316,12 @@ impl<'a> Packer<'a> {
     }
 
     fn elements(&mut self) {
-        self.each(b']', |packer| packer.nest(1, Self::value));
+        self.each(b']', LIST_LEVELS, |packer| packer.nest(1, Self::value));
     }
 
     /// What begins here as the only member of an object.
     fn member(&mut self, name: &str) {
+        self.levels += OBJECT_LEVELS;
         self.nest(1, |packer| {
             packer.packed.out().push(1 << 3 | 2);
             packer.nest_bytes(name.as_bytes());
@@ -267,8 +329,14 @@ impl<'a> Packer<'a> {
         });
     }
 
-    /// Each thing between the bracket that opens here and the one that closes.
-    fn each(&mut self, close: u8, mut thing: impl FnMut(&mut Self)) {
+    /// Each thing between the bracket that opens here and the one that closes, so many levels further in.
+    fn each(&mut self, close: u8, levels: usize, thing: impl FnMut(&mut Self)) {
+        self.levels += levels;
+        self.each_here(close, thing);
+        self.levels -= levels;
+    }
+
+    fn each_here(&mut self, close: u8, mut thing: impl FnMut(&mut Self)) {
         self.skip();
         while let Some(&byte) = self.text.first() {
             if byte == close {

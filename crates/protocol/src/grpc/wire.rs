@@ -6,7 +6,7 @@
 
 use crate::json::read::{MAX_TEXT_BYTES, MAX_TEXTS, MAX_TEXTS_BYTES, Path, Read};
 
-use super::read::expected;
+use super::{read::expected, values};
 
 /// The payload of a field.
 #[derive(Clone, Copy)]
@@ -133,6 +133,10 @@ pub(super) enum Bound {
     /// At most so many of these messages, with bounds of their own. A list in them would count over all of them
     /// together: none has one.
     Each { field: u32, name: &'static str, max: usize, things: &'static str, bounds: &'static [Bound] },
+    /// A `Struct`, which nests no deeper than it may.
+    Object { field: u32, name: &'static str },
+    /// A `Value`, which nests no deeper than it may.
+    Value { field: u32, name: &'static str },
     /// A message with bounds of its own. On the wire it may come in pieces, whose elements count together.
     Inside { field: u32, name: &'static str, bounds: &'static [Bound] },
 }
@@ -162,6 +166,14 @@ fn check_inside(message: &[u8], bounds: &'static [Bound], path: &Path<'_>, seen:
         };
         match bound {
             Bound::Text { name, .. } => check_text(inside, &Path::Field(path, name))?,
+            Bound::Object { name, .. } => {
+                values::check_object(inside)
+                    .map_err(|problem| expected(&Path::Field(path, name), &problem))?;
+            }
+            Bound::Value { name, .. } => {
+                values::check_value(inside)
+                    .map_err(|problem| expected(&Path::Field(path, name), &problem))?;
+            }
             Bound::Texts { name, things, .. } => {
                 let place = Path::Field(path, name);
                 let (count, bytes) = add(bound, inside.len(), seen);
@@ -215,6 +227,8 @@ impl Bound {
         match self {
             Self::Text { field, .. }
             | Self::Texts { field, .. }
+            | Self::Object { field, .. }
+            | Self::Value { field, .. }
             | Self::Each { field, .. }
             | Self::Inside { field, .. } => *field,
         }

@@ -12,7 +12,7 @@ use std::{borrow::Cow, fmt};
 
 pub use object::Object;
 
-use super::{Json, Raw, inside::Inside, text};
+use super::{Json, MAX_DEPTH, MAX_KEPT_DEPTH, Raw, inside::Inside, text};
 use crate::{error::Violation, model::Timestamp};
 
 /// What reading gives: the value, or the first thing that is wrong.
@@ -57,7 +57,8 @@ pub struct Node<'a, 'p> {
     bounds: Bounds,
 }
 
-/// How long strings may be that are not content. They are judged before anything is copied.
+/// How long strings may be that are not content, and how deep values may nest. Strings are judged before anything is
+/// copied.
 #[derive(Clone, Copy)]
 enum Bounds {
     /// As long as they are: what we keep ourselves, and what we have asked for.
@@ -80,6 +81,13 @@ impl Bounds {
             Self::Request => MAX_TEXTS_BYTES,
         }
     }
+
+    fn depth(self) -> usize {
+        match self {
+            Self::None => MAX_KEPT_DEPTH,
+            Self::Request => MAX_DEPTH,
+        }
+    }
 }
 
 impl<'a, 'p> Node<'a, 'p> {
@@ -88,10 +96,16 @@ impl<'a, 'p> Node<'a, 'p> {
         Self { raw, path, bounds: Bounds::None }
     }
 
-    /// The same as a part of a request by anybody: strings that are not content are bounded, at every depth.
+    /// The same as a part of a request by anybody: strings that are not content are bounded, at every depth,
+    /// values may nest less, and lists of parts may not be empty.
     #[must_use]
     pub fn bounded(self) -> Self {
         Self { bounds: Bounds::Request, ..self }
+    }
+
+    /// Whether this is a part of a request by anybody.
+    pub(crate) fn is_request(&self) -> bool {
+        matches!(self.bounds, Bounds::Request)
     }
 
     /// This value by itself.
@@ -139,6 +153,18 @@ impl<'a, 'p> Node<'a, 'p> {
             list.push(each(Node { raw, path: &Path::Index(self.path, index), bounds: self.bounds })?);
         }
         Ok(list)
+    }
+
+    /// A list of which a request must have at least one; `each` reads an element.
+    pub(crate) fn filled_list<T>(
+        &self,
+        max: usize,
+        things: &str,
+        what: &str,
+        each: impl FnMut(Node<'a, '_>) -> Read<T>,
+    ) -> Read<Vec<T>> {
+        let list = self.list_up_to(max, things, each)?;
+        if list.is_empty() && self.is_request() { Err(self.expected(what)) } else { Ok(list) }
     }
 
     /// A list of strings, or of what `each` makes of them.
@@ -222,7 +248,7 @@ impl<'a, 'p> Node<'a, 'p> {
 
     /// Any JSON value, kept as it came.
     pub fn any(&self) -> Read<Json> {
-        Json::from_raw(self.raw).map_err(|problem| self.expected(problem))
+        Json::nested_up_to(self.bounds.depth(), self.raw).map_err(|problem| self.expected(problem))
     }
 
     /// A JSON object, kept as it came.

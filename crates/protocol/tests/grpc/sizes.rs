@@ -111,7 +111,7 @@ fn a_value_too_deep_or_too_wide_names_its_field() {
     let data = |value: Vec<u8>| bytes(5, bytes(4, value));
     let entry = |value: Vec<u8>| bytes(1, [bytes(1, "k"), bytes(2, value)].concat());
     let (too_deep, too_wide) =
-        ("expected a value nested at most 64 deep", "expected a value of at most 10000 nodes");
+        ("expected a value nested at most 30 deep", "expected a value of at most 10000 nodes");
     let v1 = Service::V1;
     assert!(send(v1, &data(deep(MAX_DEPTH)), &[]).is_ok());
     assert!(send(v1, &data(wide(MAX_NODES - 1)), &[]).is_ok());
@@ -153,14 +153,27 @@ fn ten_megabytes_are_read_and_written_exactly() {
     }
 }
 
+/// Objects inside each other, around this text.
+fn nested(depth: usize, inside: &str) -> Json {
+    Json::parse(&format!("{}{inside}{}", r#"{"a":"#.repeat(depth), "}".repeat(depth))).unwrap()
+}
+
 #[test]
-fn data_too_deep_to_be_wrapped_is_an_object_all_the_same() {
-    let json = format!("{}{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
-    let part = Part::data(Json::parse(&json).unwrap());
-    let event = Event::Message(Message::new("m", Role::User, vec![part]));
-    refused(
-        Service::V03.decode_event(&Service::V03.encode_event(&event)),
-        "message.content[0].data.data",
-        "expected a value nested at most 64 deep",
-    );
+fn what_is_nested_too_deep_for_protobuf_is_written_as_its_json_text() {
+    let event = |data: Json, metadata: Json| {
+        let part = Part { metadata: Some(metadata), ..Part::data(data) };
+        Event::Message(Message::new("m", Role::User, vec![part]))
+    };
+    let (rest, quoted) = (r#"{"a":[1,"é\n]"]}"#, r#""{\"a\":[1,\"é\\n]\"]}""#);
+    for service in Service::ALL {
+        let round = |event: &Event| service.decode_event(&service.encode_event(event)).unwrap();
+        let fits = event(nested(MAX_DEPTH, "1"), nested(MAX_DEPTH - 1, "1"));
+        assert_eq!(round(&fits), fits);
+        let deeper = event(nested(MAX_DEPTH, rest), nested(MAX_DEPTH, rest));
+        assert_eq!(round(&deeper), event(nested(MAX_DEPTH, quoted), nested(MAX_DEPTH, quoted)));
+        // A list takes fewer levels than an object, so more of them fit, also where 0.3 wraps them into an object.
+        let lists = Json::parse(&format!("{}{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH))).unwrap();
+        let lists = event(lists, nested(1, "1"));
+        assert_eq!(round(&lists), lists);
+    }
 }

@@ -332,9 +332,9 @@ fn a_bad_event_names_its_field() {
         ),
         (
             Dialect::Draft,
-            r#"{"id":"t","status":{"state":"working","message":{"role":"agent"}}}"#,
+            r#"{"id":"t","status":{"state":"working","message":{"role":"agent","parts":"x"}}}"#,
             "status.message.parts",
-            NEEDS_PART,
+            ARRAY,
         ),
         (Dialect::Draft, r#"{"id":"t","artifact":null}"#, "artifact", "required, expected an artifact"),
         (Dialect::Draft, r#"{"id":"t","artifact":[]}"#, "artifact", "expected an artifact"),
@@ -344,7 +344,7 @@ fn a_bad_event_names_its_field() {
             "artifact",
             "expected an artifact",
         ),
-        (Dialect::Draft, r#"{"id":"t","artifact":[{}]}"#, "artifact[0].parts", NEEDS_PART),
+        (Dialect::Draft, r#"{"id":"t","artifact":[{"parts":{}}]}"#, "artifact[0].parts", ARRAY),
         (
             Dialect::Draft,
             r#"{"id":"t","artifact":{"index":-1,"parts":[{"text":"a"}]}}"#,
@@ -414,9 +414,9 @@ fn a_bad_reply_names_its_field() {
         (
             Dialect::Draft,
             GetTask,
-            r#"{"id":"t","status":{"state":"working"},"artifacts":[{"index":0}]}"#,
+            r#"{"id":"t","status":{"state":"working"},"artifacts":[{"index":0,"parts":5}]}"#,
             "artifacts[0].parts",
-            NEEDS_PART,
+            ARRAY,
         ),
         (Dialect::Draft, CreatePushConfig, r#"{"id":"t"}"#, "pushNotificationConfig", NEEDS_CONFIG),
         (

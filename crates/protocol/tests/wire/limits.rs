@@ -77,7 +77,7 @@ fn a_value_too_deep_or_too_wide_names_its_field() {
     };
     assert!(send(&format!(r#"{{"data":{}}}"#, deep(MAX_DEPTH)), "").is_ok());
     let wide = format!("[0{}]", ",0".repeat(MAX_NODES));
-    let too_deep = "expected a value nested at most 64 deep";
+    let too_deep = "expected a value nested at most 30 deep";
     let too_wide = "expected a value of at most 10000 nodes";
     let cases = [
         (format!(r#"{{"data":{}}}"#, deep(MAX_DEPTH + 1)), String::new(), "message.parts[0].data", too_deep),

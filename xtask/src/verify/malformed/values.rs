@@ -323,10 +323,12 @@ fn boundless() -> Vec<Wrong> {
     };
     let members: Vec<String> = (0..10_001).map(|at| format!(r#""k{at}":0"#)).collect();
     let texts = [
+        deep("[", 30, "]"),
         deep("[", 64, "]"),
         deep("[", 127, "]"),
         deep("[", 128, "]"),
         deep("[", 2_000, "]"),
+        deep(r#"{"a":"#, 30, "}"),
         deep(r#"{"a":"#, 64, "}"),
         deep(r#"{"a":"#, 2_000, "}"),
         deep(r#"[{"a":"#, 500, "}]"),

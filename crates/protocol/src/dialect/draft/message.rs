@@ -13,7 +13,7 @@ use crate::{
             part::{self, Tag},
             word,
         },
-        v1::message::MAX_PARTS,
+        v1::message::{MAX_PARTS, PARTS},
     },
     json::{
         read::{Node, Object, Read},
@@ -85,7 +85,7 @@ fn decode_parts(object: &Object<'_, '_>) -> Read<Vec<Part>> {
             None => object.maybe("content", |node| decode_content(node).map(|part| vec![part]))?,
         },
     };
-    parts.ok_or_else(|| object.lacks("parts", "at least one part"))
+    parts.map_or_else(|| object.nothing_of_request("parts", PARTS), Ok)
 }
 
 /// One of the three parts, or something of python-a2a's own such as a function call, which is data.

@@ -121,7 +121,7 @@ pub(super) fn decode_artifact(object: &Object<'_, '_>, position: u32, max_parts:
         id: ArtifactId::from(format!("index-{index}")),
         name: object.text("name")?,
         description: object.text("description")?,
-        parts: object.need("parts", "at least one part", |node| part::decode_list(node, max_parts))?,
+        parts: part::decode_parts(object, max_parts)?,
         extensions: extensions.unwrap_or_default(),
         metadata,
     })

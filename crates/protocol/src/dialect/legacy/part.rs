@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::{
     Content, Json, Part,
-    dialect::Style,
+    dialect::{Style, v1::message::PARTS},
     json::{
         read::{Node, Object, Path, Read},
         write::Writer,
@@ -27,10 +27,14 @@ const COMPAT: &str = "data_part_compat";
 const NOTE: [&str; 2] = ["mediaType", "filename"];
 const TAGS: &str = "text, file or data";
 
-/// Reads a list of parts: at least one, and at most `max`.
+/// Reads the `parts` of a message or an artifact.
+pub(crate) fn decode_parts(object: &Object<'_, '_>, max: usize) -> Read<Vec<Part>> {
+    object.list_of_request("parts", PARTS, |node| decode_list(node, max))
+}
+
+/// Reads a list of parts: at most `max`, and in a request at least one.
 pub(crate) fn decode_list(node: Node<'_, '_>, max: usize) -> Read<Vec<Part>> {
-    let parts = node.list_up_to(max, "parts", decode)?;
-    if parts.is_empty() { Err(node.expected("at least one part")) } else { Ok(parts) }
+    node.filled_list(max, "parts", PARTS, decode)
 }
 
 /// Writes a list of parts.

@@ -46,7 +46,7 @@ fn kind<'a>(object: &Object<'a, '_>) -> Read<Cow<'a, str>> {
         return Ok(kind);
     }
     let has = |name| object.present(name).is_some();
-    let kind = match (has("artifact"), has("status"), has("taskId"), has("parts")) {
+    let kind = match (has("artifact"), has("status"), has("taskId"), has("parts") || has("role")) {
         (true, ..) => ARTIFACT,
         (_, true, true, _) => STATUS,
         (_, true, ..) => "task",

@@ -23,7 +23,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Message> {
     Ok(Message {
         id: object.text_or_empty("messageId")?.into(),
         role: object.need("role", word::ROLE, word::decode_role)?,
-        parts: object.need("parts", "at least one part", |node| part::decode_list(node, MAX_PARTS))?,
+        parts: part::decode_parts(&object, MAX_PARTS)?,
         context_id: object.text("contextId")?.map(ContextId::from),
         task_id: object.text("taskId")?.map(TaskId::from),
         reference_task_ids: object.ids("referenceTaskIds")?,

@@ -109,7 +109,7 @@ fn decode_parts_of(node: Node<'_, '_>, max_parts: usize) -> Read<Artifact> {
         id: object.need_text("artifactId")?.into(),
         name: object.text("name")?,
         description: object.text("description")?,
-        parts: object.need("parts", "at least one part", |node| part::decode_list(node, max_parts))?,
+        parts: part::decode_parts(&object, max_parts)?,
         extensions: object.texts("extensions")?,
         metadata: object.json_object("metadata")?,
     })

@@ -2,7 +2,10 @@
 
 use crate::{
     Content, ContextId, Json, Message, Part, Role, TaskId,
-    dialect::legacy::{carrier, part},
+    dialect::{
+        legacy::{carrier, part},
+        v1::{self, message::PARTS},
+    },
     json::{
         read::{Node, Object, Read},
         write::Writer,
@@ -10,7 +13,7 @@ use crate::{
 };
 
 /// How many parts one message or one chunk of an artifact may hold.
-pub const MAX_PARTS: usize = crate::dialect::v1::message::MAX_PARTS;
+pub const MAX_PARTS: usize = v1::message::MAX_PARTS;
 
 const ROLES: [(&str, i32, Role); 2] = [("ROLE_USER", 1, Role::User), ("ROLE_AGENT", 2, Role::Agent)];
 const REFERENCES: &str = "referenceTaskIds";
@@ -28,7 +31,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Message> {
             None => {
                 // What is missing is called as this file calls it.
                 let other = object.maybe("parts", |node| decode_parts(node, MAX_PARTS))?;
-                other.ok_or_else(|| object.lacks("content", "at least one part"))?
+                other.map_or_else(|| object.nothing_of_request("content", PARTS), Ok)?
             }
         },
         context_id: object.text("contextId")?.map(ContextId::from),
@@ -53,10 +56,9 @@ pub fn encode(writer: &mut Writer, message: &Message) {
     });
 }
 
-/// Reads a list of parts: at least one, and at most `max`.
+/// Reads a list of parts: at most `max`, and in a request at least one.
 pub(super) fn decode_parts(node: Node<'_, '_>, max: usize) -> Read<Vec<Part>> {
-    let parts = node.list_up_to(max, "parts", decode_part)?;
-    if parts.is_empty() { Err(node.expected("at least one part")) } else { Ok(parts) }
+    node.filled_list(max, "parts", PARTS, decode_part)
 }
 
 /// Writes a list of parts.

@@ -2,7 +2,10 @@
 
 use crate::{
     Artifact, Json, Task, TaskState, TaskStatus,
-    dialect::legacy::{carrier, time},
+    dialect::{
+        legacy::{carrier, time},
+        v1::message::PARTS,
+    },
     json::{
         read::{Node, Read},
         write::Writer,
@@ -133,12 +136,11 @@ fn decode_foreign_state(node: Node<'_, '_>) -> Read<(TaskState, Option<String>)>
 
 fn decode_parts_of(node: Node<'_, '_>, max_parts: usize) -> Read<Artifact> {
     let object = node.object()?;
-    let what = "at least one part";
     Ok(Artifact {
         id: object.need_text("artifactId")?.into(),
         name: object.text("name")?,
         description: object.text("description")?,
-        parts: object.need("parts", what, |node| message::decode_parts(node, max_parts))?,
+        parts: object.list_of_request("parts", PARTS, |node| message::decode_parts(node, max_parts))?,
         extensions: object.texts("extensions")?,
         metadata: object.json_object("metadata")?,
     })

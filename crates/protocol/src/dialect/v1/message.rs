@@ -44,12 +44,12 @@ pub fn encode(writer: &mut Writer, message: &Message) {
     });
 }
 
-/// Reads the `parts` of a message or an artifact: at least one, and at most `max`.
+/// What a request must have under `parts`.
+pub(crate) const PARTS: &str = "at least one part";
+
+/// Reads the `parts` of a message or an artifact: at most `max`, and in a request at least one.
 pub(super) fn decode_parts(object: &Object<'_, '_>, max: usize) -> Read<Vec<Part>> {
-    object.need("parts", "at least one part", |node| {
-        let parts = node.list_up_to(max, "parts", decode_part)?;
-        if parts.is_empty() { Err(node.expected("at least one part")) } else { Ok(parts) }
-    })
+    object.list_of_request("parts", PARTS, |node| node.filled_list(max, "parts", PARTS, decode_part))
 }
 
 /// Writes the `parts` of a message or an artifact.

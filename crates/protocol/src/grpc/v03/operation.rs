@@ -26,6 +26,7 @@ use super::{message as messages, name, push};
 const SEND: &[Bound] = &[
     Bound::Inside {
         field: 1,
+            Bound::Object { field: 6, name: "metadata" },
         name: "message",
         bounds: &[
             Bound::Each { field: 5, name: "content", max: MAX_PARTS, things: "parts", bounds: PART },
@@ -37,15 +38,20 @@ const SEND: &[Bound] = &[
         name: "configuration",
         bounds: &[
             Bound::Texts { field: 1, name: "acceptedOutputModes", things: "strings" },
+    Bound::Object { field: 3, name: "metadata" },
+];
+const PART: &[Bound] = &[
+    Bound::Inside {
+        field: 2,
+        name: "file",
+        bounds: &[Bound::Text { field: 3, name: "mimeType" }, Bound::Text { field: 4, name: "name" }],
+    },
+    Bound::Inside { field: 3, name: "data", bounds: &[Bound::Object { field: 1, name: "data" }] },
+    Bound::Object { field: 4, name: "metadata" },
             Bound::Inside { field: 2, name: "pushNotification", bounds: CONFIG },
         ],
     },
 ];
-const PART: &[Bound] = &[Bound::Inside {
-    field: 2,
-    name: "file",
-    bounds: &[Bound::Text { field: 3, name: "mimeType" }, Bound::Text { field: 4, name: "name" }],
-}];
 /// What registering a webhook may make us keep.
 const CREATE: &[Bound] = &[
     Bound::Text { field: 2, name: "configId" },

@@ -25,6 +25,7 @@ use super::{message as messages, push};
 const SEND: &[Bound] = &[
     Bound::Inside {
         field: 2,
+            Bound::Object { field: 6, name: "metadata" },
         name: "message",
         bounds: &[
             Bound::Each { field: 5, name: "parts", max: MAX_PARTS, things: "parts", bounds: PART },
@@ -37,12 +38,19 @@ const SEND: &[Bound] = &[
         name: "configuration",
         bounds: &[
             Bound::Texts { field: 1, name: "acceptedOutputModes", things: "strings" },
+    Bound::Object { field: 4, name: "metadata" },
+];
+const PART: &[Bound] = &[
+    Bound::Value { field: 4, name: "data" },
+    Bound::Object { field: 5, name: "metadata" },
+    Bound::Text { field: 6, name: "filename" },
+    Bound::Text { field: 7, name: "mediaType" },
             Bound::Inside { field: 2, name: "taskPushNotificationConfig", bounds: CONFIG },
         ],
     },
 ];
-const PART: &[Bound] =
-    &[Bound::Text { field: 6, name: "filename" }, Bound::Text { field: 7, name: "mediaType" }];
+/// What a cancel may.
+const CANCEL: &[Bound] = &[Bound::Object { field: 3, name: "metadata" }];
 /// What registering a webhook may make us keep.
 const CONFIG: &[Bound] = &[
     Bound::Text { field: 1, name: "tenant" },
@@ -224,6 +232,7 @@ fn encode_list(req: &ListTasks) -> pb::ListTasksRequest {
         status_timestamp_after: req.status_timestamp_after.map(time),
         include_artifacts: req.include_artifacts.then_some(true),
     }
+    wire::check(body, CANCEL)?;
 }
 
 fn decode_cancel(body: &[u8]) -> Result<CancelTask, Error> {

@@ -76,6 +76,25 @@ impl<'a> Object<'a, '_> {
         Ok(self.maybe(name, |node| node.list_up_to(max, things, each))?.unwrap_or_default())
     }
 
+    /// Reads a list that a request must have, read by `read`; `what` is what was expected. Other servers leave it out
+    /// where it is empty.
+    pub(crate) fn list_of_request<T>(
+        &self,
+        name: &str,
+        what: &str,
+        read: impl FnOnce(Node<'a, '_>) -> Read<Vec<T>>,
+    ) -> Read<Vec<T>> {
+        match self.maybe(name, read)? {
+            Some(list) => Ok(list),
+            None => self.nothing_of_request(name, what),
+        }
+    }
+
+    /// The empty list, unless this is a request, which lacks the field then.
+    pub(crate) fn nothing_of_request<T>(&self, name: &str, what: &str) -> Read<Vec<T>> {
+        if matches!(self.bounds, Bounds::Request) { Err(self.lacks(name, what)) } else { Ok(Vec::new()) }
+    }
+
     /// An optional string; the empty string counts as absent, as in ProtoJSON.
     pub fn text(&self, name: &str) -> Read<Option<String>> {
         Ok(self.maybe(name, |node| node.short_string())?.filter(|text| !text.is_empty()).map(Cow::into_owned))

@@ -37,7 +37,7 @@ pub(crate) fn wrong() -> Vec<Named> {
     }
     wrong.push(("a name that is no text".to_owned(), bytes(5, entry([0xff], double(2, 1.0)))));
     wrong.push(("a name that is a number".to_owned(), bytes(5, bytes(1, int(1, 5)))));
-    for depth in [65, 100, 2_000] {
+    for depth in [31, 65, 100, 2_000] {
         wrong.push((format!("{depth} lists deep"), nested(depth, |value| bytes(6, bytes(1, value)))));
         wrong.push((format!("{depth} objects deep"), nested(depth, |value| bytes(5, entry("a", value)))));
     }
