@@ -3,7 +3,7 @@
 
 use protocol::{
     Dialect, Error, ErrorKind,
-    dialect::{MethodFamily, of_method},
+    dialect::{MethodFamily, nearest_method, not_found, of_method},
 };
 
 use crate::{
@@ -58,7 +58,7 @@ impl Asked<'_> {
         }
         let family = of_method(method);
         let chosen = match (self.version, family) {
-            (_, MethodFamily::Unknown) => return Err(unknown(self.fallback(), method)),
+            (_, MethodFamily::Unknown) => return Err(self.unknown(method)),
             (Version::Named(Dialect::V1), MethodFamily::V1) => Choice::Dialect(Dialect::V1),
             (Version::Named(Dialect::V1), _) => return Err(unknown(Dialect::V1, method)),
             (Version::Absent, MethodFamily::V1) if self.spoken.lenient_version => {
@@ -109,6 +109,27 @@ impl Asked<'_> {
         }
     }
 
+    /// The refusal of a method that no generation has. Where nothing names the generation, that of the method which was
+    /// probably meant decides: the draft's error object, which is used otherwise, has no place for a hint.
+    fn unknown(self, method: &str) -> Refused {
+        if self.profile.send_only {
+            // Most methods are not served there, and are refused in the same words.
+            let error = Error::new(ErrorKind::MethodNotFound, "only messages can be sent here");
+            return Refused { dialect: self.fallback(), error };
+        }
+        let unnamed = *self.version == Version::Absent && self.profile.shared_names.is_none();
+        let meant = nearest_method(method).filter(|_| unnamed).map(|(near, family)| match family {
+            MethodFamily::V1 => (near, Dialect::V1),
+            _ => (near, Dialect::V03),
+        });
+        match meant.filter(|(_, dialect)| self.spoken.speaks(*dialect)) {
+            Some((near, dialect)) => {
+                Refused { dialect, error: not_found(dialect, method, &format!("did you mean {near}?")) }
+            }
+            None => unknown(self.fallback(), method),
+        }
+    }
+
     fn not_spoken(self, dialect: Dialect, asked: &str) -> Refused {
         Refused { dialect, error: self.spoken.refuse(asked) }
     }
@@ -127,7 +148,7 @@ fn unknown(dialect: Dialect, method: &str) -> Refused {
     // The dialect's own decoder words it, with the methods there are.
     let error = match dialect.decode_operation(method, None) {
         Err(error) if error.kind == ErrorKind::MethodNotFound => error,
-        _ => Error::new(ErrorKind::MethodNotFound, format!("method not found: {method:?}")),
+        _ => not_found(dialect, method, "the agent card names the versions that are served"),
     };
     Refused { dialect, error }
 }

@@ -15,7 +15,7 @@ pub mod v03_proto;
 pub mod v1;
 
 pub use card_style::CardStyle;
-pub use family::{MethodFamily, of_method};
+pub use family::{MethodFamily, nearest_method, not_found, of_method};
 pub use frames::Frames;
 
 use crate::{

@@ -11,6 +11,7 @@ pub mod grpc;
 pub mod json;
 pub mod jsonrpc;
 pub mod model;
+mod nearest;
 pub mod operation;
 pub mod rest;
 
@@ -21,6 +22,7 @@ pub use model::{
     AgentCard, Artifact, ArtifactId, ConfigId, Content, ContextId, Event, Message, MessageId, Part,
     PushConfig, Role, Task, TaskId, TaskState, TaskStatus, Timestamp,
 };
+pub use nearest::nearest;
 pub use operation::{
     CancelTask, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfigPage,
     PushConfigQuery, PushConfigRef, Reply, SendMessage, SubscribeToTask, TaskPage,

@@ -185,6 +185,19 @@ impl SendMessage {
         }
     }
 
+    /// The metadata that names the skill too. Strict servers refuse members that the specification does not have, so a skill
+    /// is asked for here.
+    pub fn metadata_with_skill(&self) -> Option<Json> {
+        let Some(skill) = &self.skill else { return self.metadata.clone() };
+        let quoted = serde_json::to_string(skill).expect("a string can always be written to memory");
+        let named = Json::parse(&format!(r#"{{"skillId":{quoted}}}"#)).expect("this is JSON");
+        match &self.metadata {
+            // Metadata that is full already goes as it is.
+            Some(metadata) => Json::merge_objects(metadata, &named).or_else(|| self.metadata.clone()),
+            None => Some(named),
+        }
+    }
+
     /// The skill the client asks for, wherever it says so: by itself or as `skillId` of the metadata.
     pub fn asked_skill(&self) -> Option<String> {
         let in_metadata = || {

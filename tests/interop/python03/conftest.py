@@ -74,17 +74,11 @@ async def connect(url: str, binding: TransportProtocol) -> AsyncIterator[Connect
 
 
 @pytest.fixture
-def begin(connect: Connect, binding: TransportProtocol) -> Begin:
+def begin(connect: Connect) -> Begin:
     """Makes a task and does not wait for its end."""
 
     async def begin(agent: str, text: str) -> Task:
-        if binding != REST:
-            return await ask(await connect(agent, streaming=False, polling=True), say(text))
-        # This transport of the SDK leaves out a `blocking` that is false; so a stream is begun and left.
-        stream = (await connect(agent)).send_message(say(text))
-        task, _ = await anext(stream)
-        await stream.aclose()
-        return task.model_copy(deep=True)
+        return await ask(await connect(agent, streaming=False, polling=True), say(text))
 
     return begin
 

@@ -18,7 +18,7 @@ from a2a.types import (
     TransportProtocol,
 )
 
-from conftest import GRPC, JSONRPC, Begin, Connect
+from conftest import JSONRPC, Begin, Connect
 from talk import assert_ends_once, ask, get, listen, message, plain, say, watch
 
 
@@ -75,9 +75,11 @@ async def test_a_send_that_does_not_wait_returns_before_the_end(connect: Connect
     assert_ends_once(told, TaskState.completed)
 
 
-async def test_a_send_without_any_configuration_waits(connect: Connect, binding: TransportProtocol) -> None:
-    if binding == GRPC:
-        pytest.skip('the SDK makes an absent choice a choice not to wait')
+async def test_a_send_that_leaves_blocking_out_waits_over_json_rpc(
+    connect: Connect, binding: TransportProtocol
+) -> None:
+    if binding != JSONRPC:
+        pytest.skip('protobuf makes an absent choice a choice not to wait')
     client = await connect('slow-writer', streaming=False, polling=True)
     unset = MessageSendConfiguration(blocking=None)
     ((task, _),) = [e async for e in client.send_message(say('sections=2 delay=20ms'), configuration=unset)]

@@ -9,11 +9,12 @@ mod follow;
 
 use std::time::Duration;
 
-use a2ad_client::{Client, Error};
+use a2ad_client::{Client, Error, Options};
 use agent::{Agent, answer, events, json};
 use http::StatusCode;
 use protocol::{
-    ErrorKind, Event, GetTask, Message, Operation, Part, Reply, Role, SendMessage, SubscribeToTask, TaskState,
+    Dialect, ErrorKind, Event, GetTask, Message, Operation, Part, Reply, Role, SendMessage, SubscribeToTask,
+    TaskState,
 };
 
 const TASK: &str = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_WORKING"}}"#;
@@ -126,6 +127,80 @@ async fn a_stream_gives_each_event_with_its_number() {
     let requests = agent.requests();
     assert_eq!(requests[0].header("accept"), Some("text/event-stream"));
     assert_eq!(requests[0].header("last-event-id"), None);
+}
+
+#[tokio::test]
+async fn an_error_event_is_read_in_every_form_that_servers_give_it() {
+    let info = r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}"#;
+    let forms = [
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no such task"}}"#.to_owned(),
+        format!(
+            r#"{{"error":{{"code":404,"status":"NOT_FOUND","message":"no such task","details":[{info}]}}}}"#
+        ),
+        r#"{"error":{"code":404,"status":"NOT_FOUND","message":"no such task"}}"#.to_owned(),
+        r#"{"code":-32001,"message":"no such task"}"#.to_owned(),
+    ];
+    for form in forms {
+        let agent = Agent::start(|_| {
+            let task = result(&format!(r#"{{"task":{TASK}}}"#));
+            vec![events(&[&format!("id: 1\ndata: {task}\n\nevent: error\ndata: {form}\n\n")])]
+        });
+        let client = Client::connect(&agent.url("/")).unwrap();
+        let mut stream = client.stream(subscribe()).await.unwrap();
+        assert!(matches!(stream.next().await, Ok(Some((Some(1), Event::Task(_))))), "{form}");
+        let ended = stream.next().await;
+        let Err(Error::Protocol(error)) = ended else { panic!("{form}: {ended:?}") };
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::TaskNotFound, "no such task"), "{form}");
+        assert_eq!(stream.next().await.unwrap(), None, "an error is the last event");
+    }
+    let agent = Agent::start(|_| vec![events(&["event: error\ndata: out of order\n\n"])]);
+    let ended = Client::connect(&agent.url("/")).unwrap().stream(subscribe()).await.unwrap().next().await;
+    assert!(matches!(ended, Err(Error::Malformed(_))), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_skill_is_asked_for_in_the_metadata() {
+    for dialect in [Dialect::V1, Dialect::V03] {
+        let task = r#"{"id":"t-1","contextId":"c-1","status":{"state":"working"}}"#;
+        let answer = if dialect == Dialect::V1 { format!(r#"{{"task":{TASK}}}"#) } else { task.to_owned() };
+        let agent = Agent::start(|_| vec![json(&result(&answer))]);
+        let options = Options { dialect: Some(dialect), ..Options::default() };
+        let client = Client::connect_with(&agent.url("/"), options).unwrap();
+        let req = SendMessage { skill: Some("sing".into()), ..send() };
+        client.call(Operation::SendMessage(req)).await.unwrap();
+        let body = &agent.requests()[0].body;
+        assert!(body.contains(r#""metadata":{"skillId":"sing"}"#), "{dialect:?}: {body}");
+        assert_eq!(body.matches("skillId").count(), 1, "{dialect:?}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn messages_and_artifacts_without_parts_are_read() {
+    let cases = [
+        (
+            Dialect::V1,
+            r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED","message":{"messageId":"m","role":"ROLE_AGENT"}},"artifacts":[{"artifactId":"a"},{"artifactId":"b","parts":[]}],"history":[{"messageId":"n","role":"ROLE_USER","parts":null}]}"#,
+        ),
+        (
+            Dialect::V03,
+            r#"{"kind":"task","id":"t-1","contextId":"c-1","status":{"state":"completed","message":{"kind":"message","messageId":"m","role":"agent"}},"artifacts":[{"artifactId":"a"},{"artifactId":"b","parts":[]}],"history":[{"messageId":"n","role":"user","parts":null}]}"#,
+        ),
+        (
+            Dialect::Draft,
+            r#"{"id":"t-1","status":{"state":"completed","message":{"role":"agent"}},"artifacts":[{"index":0},{"index":1,"parts":[]}],"history":[{"role":"user","parts":null}]}"#,
+        ),
+    ];
+    for (dialect, task) in cases {
+        let agent = Agent::start(|_| vec![json(&result(task))]);
+        let options = Options { dialect: Some(dialect), ..Options::default() };
+        let client = Client::connect_with(&agent.url("/"), options).unwrap();
+        let Reply::Task(task) = client.call(get()).await.unwrap() else {
+            panic!("get is answered by a task")
+        };
+        assert!(task.artifacts.iter().all(|artifact| artifact.parts.is_empty()), "{dialect:?}");
+        assert_eq!((task.artifacts.len(), task.status.state), (2, TaskState::Completed), "{dialect:?}");
+        assert_eq!(task.status.message.map(|message| message.parts.len()), Some(0), "{dialect:?}");
+    }
 }
 
 #[tokio::test]

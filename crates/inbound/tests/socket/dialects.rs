@@ -93,21 +93,60 @@ async fn the_name_of_a_method_decides() {
 #[tokio::test]
 async fn what_nobody_knows_is_told_in_the_generation_that_was_named() {
     let server = Server::open().await;
-    let cases = [
-        (None, "draft", r#"{"code":-32601,"message":"Method not found","data":null}"#),
-        (Some("0.1"), "draft", r#"{"code":-32601,"message":"Method not found","data":null}"#),
-        (Some("0.3"), "v03", r#"{"code":-32601,"message":"Method not found"}"#),
-    ];
-    for (version, dialect, error) in cases {
-        for method in ["tasks/make", "message/sent", "Sendmessage", "", "rpc.discover"] {
+    // The schema of the draft has no place for details.
+    let bare = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found","data":null}}"#;
+    for (version, methods) in [
+        (None, &["tasks/make", "", "rpc.discover"][..]),
+        (Some("0.1"), &["tasks/make", "message/sent", "Sendmessage", "", "rpc.discover"]),
+    ] {
+        for method in methods {
             let answer = ask(&server, version, &of(method)).await;
-            assert_eq!(told(&answer).0, dialect, "{version:?}");
-            assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#), "{version:?}");
+            assert_eq!(
+                (told(&answer).0.as_str(), answer.body.as_str()),
+                ("draft", bare),
+                "{version:?} {method}"
+            );
         }
+    }
+    for method in ["tasks/make", "message/sent", "Sendmessage", "", "rpc.discover"] {
+        let answer = ask(&server, Some("0.3"), &of(method)).await;
+        let start = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32601,"message":"Method not found","data":{{"errors":[{{"field":"method","message":"\"{method}\" is not a method; "#
+        );
+        assert!(answer.body.starts_with(&start), "{}", answer.body);
+        assert_eq!(told(&answer).0, "v03");
     }
     let answer = ask(&server, Some("1.0"), &of("tasks/make")).await;
     assert_eq!(told(&answer), ("v1".into(), -32601));
     assert!(answer.body.contains("METHOD_NOT_FOUND"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn an_unknown_method_is_named_beside_the_nearest_one() {
+    let server = Server::open().await;
+    for (version, method, dialect, near) in [
+        (None, "SendMesage", "v1", "SendMessage"),
+        (None, "sendMessage", "v1", "SendMessage"),
+        (Some("1.0"), "GetTasks", "v1", "GetTask"),
+        (None, "message/sned", "v03", "message/send"),
+        (None, "tasks/gett", "v03", "tasks/get"),
+        (None, "tasks/sendsubscribe", "v03", "tasks/sendSubscribe"),
+        (Some("0.3"), "message/streem", "v03", "message/stream"),
+    ] {
+        let answer = ask(&server, version, &of(method)).await;
+        assert_eq!(told(&answer), (dialect.into(), -32601), "{version:?} {method}: {}", answer.body);
+        let named = format!(r#"\"{method}\""#);
+        assert!(answer.body.contains(&named), "{}", answer.body);
+        assert!(answer.body.contains(&format!("did you mean {near}?")), "{}", answer.body);
+    }
+    // What is far from all of them is answered with all of them.
+    let answer = ask(&server, Some("1.0"), &of("paint")).await;
+    assert!(answer.body.contains("SendMessage, SendStreamingMessage, GetTask, "), "{}", answer.body);
+    // However long it is, a sentence names its beginning.
+    for version in [None, Some("0.3"), Some("1.0")] {
+        let answer = ask(&server, version, &of(&"x".repeat(100_000))).await;
+        assert!(answer.body.len() < 2_000, "{}", answer.body.len());
+    }
 }
 
 #[tokio::test]
@@ -377,6 +416,11 @@ async fn errors_have_the_fixed_words_of_the_older_generations() {
         let details = data.filter(|_| code == -32600 || code == -32602);
         let details = details.map_or(String::new(), |data| format!(r#","data":{data}"#));
         assert_eq!((answer.status, told(&answer)), (200, ("v03".into(), code)), "{v03}");
+        if code == -32601 {
+            let start = r#"{"code":-32601,"message":"Method not found","data":{"errors":[{"field":"method","message":"\"nothing\" is not a method; "#;
+            assert!(error(&answer).starts_with(start), "{}", answer.body);
+            continue;
+        }
         assert_eq!(error(&answer), format!(r#"{{"code":{code},"message":"{text}"{details}}}"#), "{v03}");
     }
     let card = ask(&server, None, &request("agent/getAuthenticatedExtendedCard", "{}")).await;

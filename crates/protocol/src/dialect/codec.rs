@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-use super::{Dialect, Leniency, Style, draft, legacy, v1, v03, v03_proto};
+use super::{Dialect, Leniency, Style, draft, family, v1, v03, v03_proto};
 
 impl Dialect {
     /// Reads a JSON-RPC request's parameters. A dialect without a JSON-RPC binding knows no method.
@@ -30,7 +30,7 @@ impl Dialect {
         let operation = match self {
             Self::Draft => draft::operation::decode_with(method, params, leniency),
             Self::V03 => v03::operation::decode_with(method, params, leniency),
-            Self::V03Proto => Err(legacy::operation::unknown(method, self.name(), &[])),
+            Self::V03Proto => Err(family::unknown(self, method, &[])),
             Self::V1 => v1::operation::decode(method, params),
         }?;
         operation.check_names(|field| self.field(field))?;

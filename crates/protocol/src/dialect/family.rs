@@ -1,4 +1,6 @@
-//! Which generation a JSON-RPC method belongs to.
+//! Which generation a JSON-RPC method belongs to, and which was meant by one that is unknown.
+
+use crate::{Dialect, Error, ErrorKind, OperationKind, Violation, error::in_short, nearest};
 
 use super::{draft, v1, v03};
 
@@ -29,4 +31,32 @@ pub fn of_method(method: &str) -> MethodFamily {
         (false, true) => MethodFamily::V03,
         (false, false) => MethodFamily::Unknown,
     }
+}
+
+/// The method that was probably meant by one that no generation has, and the generation of it.
+pub fn nearest_method(method: &str) -> Option<(&'static str, MethodFamily)> {
+    let tables = [&v1::operation::METHODS[..], &v03::operation::METHODS, &draft::operation::METHODS];
+    let near = nearest(method, tables.into_iter().flatten().map(|row| row.0))?;
+    Some((near, of_method(near)))
+}
+
+/// The refusal of a method; the hint helps to find one that there is. Long names are cut. Before 1.0 the message is a fixed
+/// text, so the details name both.
+pub fn not_found(dialect: Dialect, method: &str, hint: &str) -> Error {
+    let asked = in_short(method);
+    let mut error = Error::new(ErrorKind::MethodNotFound, format!("method not found: {asked:?}; {hint}"));
+    if dialect != Dialect::V1 {
+        error.violations.push(Violation::new("method", format_args!("{asked:?} is not a method; {hint}")));
+    }
+    error
+}
+
+/// The refusal of a method that a generation does not have.
+pub(crate) fn unknown(dialect: Dialect, method: &str, methods: &[(&str, OperationKind)]) -> Error {
+    let names = methods.iter().map(|row| row.0);
+    let hint = match nearest(method, names.clone()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("A2A {} has {}", dialect.version(), names.collect::<Vec<_>>().join(", ")),
+    };
+    not_found(dialect, method, &hint)
 }

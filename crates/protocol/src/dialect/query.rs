@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-use super::v1::operation::decode_page_size;
+use super::v1::operation::{decode_page_size, decode_state_filter};
 
 /// The query as the object it would be in a body, where there is one. What is empty says nothing.
 pub(crate) fn object(pairs: &[(String, String)]) -> Option<Json> {
@@ -33,10 +33,9 @@ pub(crate) fn decode_list(
 ) -> Read<ListTasks> {
     Ok(ListTasks {
         context_id: query.text("contextId")?.map(ContextId::from),
-        // The zero value of the enum is the same as leaving the filter out.
         status: query
-            .maybe("status", |node| numbered(node, state))?
-            .filter(|state| *state != TaskState::Unspecified),
+            .maybe("status", |node| decode_state_filter(node, |node| numbered(node, state)))?
+            .flatten(),
         page_size: query.maybe("pageSize", decode_page_size)?,
         page_token: query.text("pageToken")?,
         history_length: query.count("historyLength")?,

@@ -1,8 +1,8 @@
 //! What is written is read back as the same value, as far as a generation has words for it.
 
 use a2ad_protocol::{
-    Artifact, ConfigId, Dialect, Json, Operation, OperationKind, Part, PushConfig, Reply, SendMessage, Task,
-    TaskId, TaskPage, TaskState, TaskStatus, grpc::Service,
+    Artifact, ConfigId, Dialect, Operation, OperationKind, Part, PushConfig, Reply, Task, TaskId, TaskPage,
+    TaskState, TaskStatus, grpc::Service,
 };
 use proptest::{prop_assert_eq, proptest};
 
@@ -114,21 +114,8 @@ fn limited(service: Service, operation: Operation) -> Operation {
             req.metadata = None;
             Operation::CancelTask(req)
         }
-        Operation::SendMessage(req) => Operation::SendMessage(with_skill(req)),
-        Operation::SendStreamingMessage(req) => Operation::SendStreamingMessage(with_skill(req)),
-        other => other,
+        other => values::with_skill(other),
     }
-}
-
-fn with_skill(mut req: SendMessage) -> SendMessage {
-    let Some(skill) = req.skill.take() else { return req };
-    let member = format!(r#""skillId":{}}}"#, values::quoted(&skill));
-    let text = match req.metadata.as_ref().filter(|metadata| metadata.as_str() != "{}") {
-        Some(metadata) => format!("{},{member}", metadata.as_str().strip_suffix('}').unwrap()),
-        None => format!("{{{member}"),
-    };
-    req.metadata = Some(Json::parse(&text).unwrap());
-    req
 }
 
 fn limited_reply(service: Service, reply: Reply) -> Reply {

@@ -9,8 +9,10 @@ use a2ad_protocol::{
     model::{ArtifactUpdate, StatusUpdate},
 };
 
+use crate::values;
+
 pub(crate) fn operation(dialect: Dialect, operation: Operation) -> Operation {
-    match operation {
+    match values::with_skill(operation) {
         Operation::SendMessage(req) => Operation::SendMessage(send(dialect, req)),
         Operation::SendStreamingMessage(req) => Operation::SendStreamingMessage(send(dialect, req)),
         Operation::GetTask(req) => Operation::GetTask(GetTask {

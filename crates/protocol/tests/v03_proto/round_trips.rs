@@ -1,8 +1,6 @@
 //! What 1.0 says survives the way through this dialect, as far as it has words for it.
 
-use a2ad_protocol::{
-    Dialect, Event, Json, Operation, OperationKind, Reply, SendMessage, dialect::v1, json::write::Writer,
-};
+use a2ad_protocol::{Dialect, Event, Operation, OperationKind, Reply, dialect::v1, json::write::Writer};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use crate::{
@@ -70,20 +68,6 @@ fn limited(operation: Operation) -> Operation {
             req.metadata = None;
             Operation::CancelTask(req)
         }
-        Operation::SendMessage(req) => Operation::SendMessage(with_skill(req)),
-        Operation::SendStreamingMessage(req) => Operation::SendStreamingMessage(with_skill(req)),
         other => other,
     }
-}
-
-fn with_skill(mut req: SendMessage) -> SendMessage {
-    req.metadata = req.metadata.filter(|metadata| metadata.as_str() != "{}");
-    let Some(skill) = req.skill.take() else { return req };
-    let member = format!(r#""skillId":{}}}"#, values::quoted(&skill));
-    let text = match &req.metadata {
-        Some(metadata) => format!("{},{member}", metadata.as_str().strip_suffix('}').unwrap()),
-        None => format!("{{{member}"),
-    };
-    req.metadata = Some(Json::parse(&text).unwrap());
-    req
 }

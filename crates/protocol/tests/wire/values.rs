@@ -349,3 +349,13 @@ fn members(value: impl Strategy<Value = String>) -> impl Strategy<Value = String
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
+
+/// The same request as it is read again: a skill is asked for in the metadata.
+pub(crate) fn with_skill(operation: Operation) -> Operation {
+    let moved = |req: SendMessage| SendMessage { metadata: req.metadata_with_skill(), skill: None, ..req };
+    match operation {
+        Operation::SendMessage(req) => Operation::SendMessage(moved(req)),
+        Operation::SendStreamingMessage(req) => Operation::SendStreamingMessage(moved(req)),
+        other => other,
+    }
+}

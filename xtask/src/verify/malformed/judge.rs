@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::case::{Case, Echo, Expected, ID, INVALID_PARAMS, INVALID_REQUEST, PARSE, Refusal};
+use super::case::{
+    Case, Echo, Expected, ID, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE, Refusal,
+};
 use super::methods::{Dialect, Sound};
 
 /// An answer as it came.
@@ -148,6 +150,8 @@ pub(crate) fn as_v03(code: i64, field: Option<&str>, error: &Value) -> Result<()
     fixed_text(code, error)?;
     match code {
         INVALID_PARAMS | INVALID_REQUEST => details(field, &error["data"]),
+        // An unknown method is named there, beside the nearest one.
+        METHOD_NOT_FOUND if error.get("data").is_some() => details(Some("method"), &error["data"]),
         _ if error.get("data").is_some() => Err("wanted no data".to_owned()),
         _ => Ok(()),
     }

@@ -1,7 +1,7 @@
 //! What each operation is answered with.
 
-use super::{Generation, NOT_CANCELABLE, UNSUPPORTED};
-use crate::common::{NOW, Server, mask, member, request, said};
+use super::{Generation, INVALID, NOT_CANCELABLE, Rest, UNSUPPORTED};
+use crate::common::{NOW, Server, Setup, agents::paced, mask, member, request, said};
 
 fn completed(generation: Generation, text: &str) -> String {
     let parts = if generation == Generation::V1 { "parts" } else { "content" };
@@ -174,4 +174,42 @@ async fn a_repeated_message_is_answered_as_before() {
     let other = server.exchange(&head, &Generation::V1.said("something else", "")).await;
     assert_eq!(other.status, 409, "{}", other.body);
     assert!(other.body.contains(r#""status":"ALREADY_EXISTS""#), "{}", other.body);
+}
+
+/// The official clients of 0.3 leave a `blocking` that is false out of the JSON.
+#[tokio::test]
+async fn a_configuration_of_0_3_that_does_not_ask_to_wait_does_not_wait() {
+    let (agent, pace) = paced();
+    let server = Setup { agents: vec![agent], ..Setup::default() }.open().await;
+    let rest = Rest { at: "/a2a/paced", ..server.rest(Generation::V03) };
+    let sent = async |configuration: &str| {
+        let body = Generation::V03.said("go", "").replace("]}}", &format!("]}}{configuration}}}"));
+        member(&rest.done("POST", "/message:send", &body).await, "state")
+    };
+    for configuration in [
+        r#","configuration":{}"#,
+        r#","configuration":{"blocking":false}"#,
+        r#","configuration":{"acceptedOutputModes":["text/plain"]}"#,
+        r#","configuration":{"historyLength":3,"blocking":null}"#,
+    ] {
+        assert_eq!(sent(configuration).await, "TASK_STATE_WORKING", "{configuration}");
+    }
+    pace.add_permits(1_000);
+    for configuration in ["", r#","configuration":null"#, r#","configuration":{"blocking":true}"#] {
+        assert_eq!(sent(configuration).await, "TASK_STATE_COMPLETED", "{configuration}");
+    }
+}
+
+/// The JavaScript SDK sends this for a filter that is not set.
+#[tokio::test]
+async fn an_unrecognized_status_filters_nothing() {
+    let server = Server::open().await;
+    server.call("echo", "SendMessage", &said("hi", "")).await;
+    for generation in Generation::BOTH {
+        let page = server.rest(generation).done("GET", "/tasks?status=UNRECOGNIZED", "").await;
+        assert!(page.contains(r#""totalSize":1"#), "{page}");
+        server.rest(generation).refused("GET", "/tasks?status=unrecognized", "", INVALID).await;
+    }
+    let page = server.call("echo", "ListTasks", r#"{"status":"UNRECOGNIZED"}"#).await.body;
+    assert!(page.contains(r#""totalSize":1"#), "{page}");
 }

@@ -3,7 +3,7 @@
 use crate::{
     CancelTask, ContextId, Error, GetTask, Operation, OperationKind, PushConfigRef, SendMessage,
     SubscribeToTask, TaskId,
-    dialect::{Leniency, Style, legacy::operation},
+    dialect::{Dialect, Leniency, Style, family, legacy::operation},
     json::{
         Raw,
         read::{Node, Object, Path, Read},
@@ -50,7 +50,7 @@ pub fn decode(method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error>
 
 /// Reads a request, letting pass what the house does.
 pub fn decode_with(method: &str, params: Option<Raw<'_>>, leniency: Leniency) -> Result<Operation, Error> {
-    let kind = kind(method).ok_or_else(|| operation::unknown(method, super::VERSION, &METHODS))?;
+    let kind = kind(method).ok_or_else(|| family::unknown(Dialect::Draft, method, &METHODS))?;
     let node = Node::new(params.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let object = node.object()?;
     let operation = match kind {
@@ -79,7 +79,7 @@ pub fn decode_with(method: &str, params: Option<Raw<'_>>, leniency: Leniency) ->
         | OperationKind::ListPushConfigs
         | OperationKind::DeletePushConfig
         | OperationKind::GetExtendedCard => {
-            return Err(operation::unknown(method, super::VERSION, &METHODS));
+            return Err(family::unknown(Dialect::Draft, method, &METHODS));
         }
     };
     Ok(operation)

@@ -10,12 +10,16 @@ use crate::{
     },
 };
 
-/// Writes the error object. Only what is wrong with a request has details.
+/// Writes the error object. Only what is wrong with a request has details; its message is fixed, so they name an unknown
+/// method and the one that was probably meant.
 pub fn encode(writer: &mut Writer, error: &Error) {
     let row = error.kind.row();
     writer.object(|writer| {
         error::encode_head(writer, error, &row);
-        if matches!(row.legacy_code, -32602 | -32600) {
+        let of_request = matches!(row.legacy_code, -32602 | -32600);
+        if of_request
+            || row.legacy_code == -32601 && error.violations.iter().any(|wrong| !wrong.field.is_empty())
+        {
             error::encode_details(writer.key("data"), error);
         }
     });

@@ -2,14 +2,14 @@
 
 use crate::{
     CancelTask, ContextId, Error, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind,
-    PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskState, Violation,
+    PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, Violation,
     dialect::{
-        Leniency, Style,
+        Dialect, Leniency, Style, family,
         legacy::{
             operation::{self, maybe_count},
             time, word,
         },
-        v1::operation::MAX_PAGE_SIZE,
+        v1::operation::{MAX_PAGE_SIZE, decode_state_filter},
     },
     json::{
         Raw,
@@ -55,7 +55,7 @@ pub fn decode(method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error>
 
 /// Reads a request and lets pass what the house does.
 pub fn decode_with(method: &str, params: Option<Raw<'_>>, leniency: Leniency) -> Result<Operation, Error> {
-    let kind = kind(method).ok_or_else(|| operation::unknown(method, super::VERSION, &METHODS))?;
+    let kind = kind(method).ok_or_else(|| family::unknown(Dialect::V03, method, &METHODS))?;
     let node = Node::new(params.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let object = node.object()?;
     let operation = match kind {
@@ -174,9 +174,8 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
             if let Some(config) = &req.push {
                 push::encode_config(writer.key("pushNotificationConfig"), config);
             }
-            writer.maybe_text("skillId", req.skill.as_deref());
         });
-        writer.maybe_json("metadata", req.metadata.as_ref());
+        writer.maybe_json("metadata", req.metadata_with_skill().as_ref());
     });
 }
 
@@ -193,7 +192,7 @@ fn encode_history_length(writer: &mut Writer, length: Option<u32>) {
 fn decode_list(object: &Object<'_, '_>) -> Read<ListTasks> {
     Ok(ListTasks {
         context_id: object.text("contextId")?.map(ContextId::from),
-        status: object.maybe("status", word::decode_filter)?.filter(|state| *state != TaskState::Unspecified),
+        status: object.maybe("status", |node| decode_state_filter(node, word::decode_filter))?.flatten(),
         page_size: object.maybe("pageSize", decode_page_size)?,
         page_token: object.text("pageToken")?,
         history_length: decode_history_length(object)?,

@@ -6,10 +6,7 @@
 use crate::{
     CancelTask, ConfigId, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation, OperationKind,
     PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, Violation,
-    dialect::{
-        legacy::{carrier, operation::maybe_count},
-        query,
-    },
+    dialect::{legacy::operation::maybe_count, query},
     json::{
         Raw,
         read::{Node, Object, Path, Read},
@@ -126,8 +123,9 @@ fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
         let object = node.object()?;
         req.accepted_output_modes = object.texts("acceptedOutputModes")?;
         req.history_length = decode_history_length(&object)?;
-        // Who says nothing waits.
-        req.return_immediately = object.flag("blocking")? == Some(false);
+        // Protobuf cannot distinguish an absent flag from false, and clients leave false out of the JSON: a configuration
+        // without `blocking: true` does not wait. A request without a configuration does.
+        req.return_immediately = !object.flag("blocking")?.unwrap_or_default();
         req.push = match object.maybe("pushNotification", push::decode_bare)? {
             None => object.maybe("pushNotificationConfig", push::decode_bare)?,
             named => named,
@@ -152,15 +150,8 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
             // Always said: a server that reads protobuf takes silence for no.
             writer.key("blocking").boolean(!req.return_immediately);
         });
-        writer.maybe_json("metadata", with_skill(req).as_ref());
+        writer.maybe_json("metadata", req.metadata_with_skill().as_ref());
     });
-}
-
-/// Peers refuse members they do not know, so the skill is asked for in the metadata.
-pub(crate) fn with_skill(req: &SendMessage) -> Option<Json> {
-    let Some(skill) = &req.skill else { return req.metadata.clone() };
-    let quoted = serde_json::to_string(skill).expect("a string can always be written to memory");
-    carrier::with_member(req.metadata.as_ref(), "skillId", &quoted)
 }
 
 /// Nothing was the same as zero in this generation: all of it.

@@ -1,9 +1,9 @@
 //! Operations: method names and their parameters, both ways.
 
 use crate::{
-    CancelTask, ConfigId, ContextId, Error, ErrorKind, GetExtendedCard, GetTask, ListTasks, Operation,
-    OperationKind, PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId,
-    error::in_short,
+    CancelTask, ConfigId, ContextId, Error, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind,
+    PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, TaskState,
+    dialect::{Dialect, family},
     json::{
         Raw,
         read::{Node, Path, Read},
@@ -44,7 +44,7 @@ pub fn kind(method: &str) -> Option<OperationKind> {
 
 /// Reads a request. Absent parameters equal an empty object.
 pub fn decode(method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error> {
-    let kind = kind(method).ok_or_else(|| unknown(method))?;
+    let kind = kind(method).ok_or_else(|| family::unknown(Dialect::V1, method, &METHODS))?;
     let node = Node::new(params.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(decode_send(node)?),
@@ -137,7 +137,6 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
         let configured = req.return_immediately
             || req.history_length.is_some()
             || req.push.is_some()
-            || req.skill.is_some()
             || !req.accepted_output_modes.is_empty();
         if configured {
             writer.key("configuration").object(|writer| {
@@ -147,10 +146,9 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
                 }
                 maybe_count(writer, "historyLength", req.history_length);
                 writer.flag_if_set("returnImmediately", req.return_immediately);
-                writer.maybe_text("skillId", req.skill.as_deref());
             });
         }
-        writer.maybe_json("metadata", req.metadata.as_ref());
+        writer.maybe_json("metadata", req.metadata_with_skill().as_ref());
     });
 }
 
@@ -167,10 +165,7 @@ fn decode_list(node: Node<'_, '_>) -> Read<ListTasks> {
     let object = node.object()?;
     Ok(ListTasks {
         context_id: object.text("contextId")?.map(ContextId::from),
-        // The zero value of the enum is the same as leaving the filter out.
-        status: object
-            .maybe("status", task::decode_state)?
-            .filter(|state| *state != crate::TaskState::Unspecified),
+        status: object.maybe("status", |node| decode_state_filter(node, task::decode_state))?.flatten(),
         page_size: object.maybe("pageSize", decode_page_size)?,
         page_token: object.text("pageToken")?,
         history_length: object.count("historyLength")?,
@@ -193,6 +188,18 @@ fn encode_list(writer: &mut Writer, req: &ListTasks) {
         }
         writer.flag_if_set("includeArtifacts", req.include_artifacts);
     });
+}
+
+/// Reads the state that a list is filtered by. The zero value of the enum is the same as leaving the filter out, and so is
+/// `UNRECOGNIZED`, which the JavaScript SDK sends for an unset state.
+pub(crate) fn decode_state_filter(
+    node: Node<'_, '_>,
+    read: impl FnOnce(Node<'_, '_>) -> Read<TaskState>,
+) -> Read<Option<TaskState>> {
+    if node.text() == r#""UNRECOGNIZED""# {
+        return Ok(None);
+    }
+    Ok(Some(read(node)?).filter(|state| *state != TaskState::Unspecified))
 }
 
 /// Reads how many a page may have.
@@ -241,13 +248,4 @@ fn maybe_count(writer: &mut Writer, name: &str, count: Option<u32>) {
     if let Some(count) = count {
         writer.key(name).int(i64::from(count));
     }
-}
-
-fn unknown(method: &str) -> Error {
-    let method = in_short(method);
-    let known: Vec<&str> = METHODS.iter().map(|row| row.0).collect();
-    Error::new(
-        ErrorKind::MethodNotFound,
-        format!("method not found: {method:?}; A2A {} has {}", super::VERSION, known.join(", ")),
-    )
 }

@@ -5,10 +5,7 @@ use prost::Message as _;
 use crate::{
     CancelTask, Error, GetExtendedCard, GetTask, Operation, OperationKind, PushConfigQuery, PushConfigRef,
     SendMessage, SubscribeToTask, Violation,
-    dialect::v03_proto::{
-        message::MAX_PARTS,
-        operation::{least, with_skill},
-    },
+    dialect::v03_proto::{message::MAX_PARTS, operation::least},
     grpc::{
         Service,
         generated::v03 as pb,
@@ -26,10 +23,10 @@ use super::{message as messages, name, push};
 const SEND: &[Bound] = &[
     Bound::Inside {
         field: 1,
-            Bound::Object { field: 6, name: "metadata" },
         name: "message",
         bounds: &[
             Bound::Each { field: 5, name: "content", max: MAX_PARTS, things: "parts", bounds: PART },
+            Bound::Object { field: 6, name: "metadata" },
             Bound::Texts { field: 7, name: "extensions", things: "strings" },
         ],
     },
@@ -38,6 +35,9 @@ const SEND: &[Bound] = &[
         name: "configuration",
         bounds: &[
             Bound::Texts { field: 1, name: "acceptedOutputModes", things: "strings" },
+            Bound::Inside { field: 2, name: "pushNotification", bounds: CONFIG },
+        ],
+    },
     Bound::Object { field: 3, name: "metadata" },
 ];
 const PART: &[Bound] = &[
@@ -48,9 +48,6 @@ const PART: &[Bound] = &[
     },
     Bound::Inside { field: 3, name: "data", bounds: &[Bound::Object { field: 1, name: "data" }] },
     Bound::Object { field: 4, name: "metadata" },
-            Bound::Inside { field: 2, name: "pushNotification", bounds: CONFIG },
-        ],
-    },
 ];
 /// What registering a webhook may make us keep.
 const CREATE: &[Bound] = &[
@@ -209,7 +206,7 @@ fn encode_send(req: &SendMessage) -> pb::SendMessageRequest {
             history_length: least(req.history_length).map(int).unwrap_or_default(),
             blocking: !req.return_immediately,
         }),
-        metadata: with_skill(req).as_ref().map(values::pack_object),
+        metadata: req.metadata_with_skill().as_ref().map(values::pack_object),
     }
 }
 

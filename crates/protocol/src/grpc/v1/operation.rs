@@ -5,10 +5,7 @@ use prost::Message as _;
 use crate::{
     CancelTask, ConfigId, ContextId, Error, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind,
     PushConfigQuery, PushConfigRef, SendMessage, SubscribeToTask, TaskId, TaskState,
-    dialect::{
-        v1::{message::MAX_PARTS, operation::MAX_PAGE_SIZE},
-        v03_proto::operation::with_skill,
-    },
+    dialect::v1::{message::MAX_PARTS, operation::MAX_PAGE_SIZE},
     grpc::{
         generated::v1 as pb,
         message,
@@ -25,10 +22,10 @@ use super::{message as messages, push};
 const SEND: &[Bound] = &[
     Bound::Inside {
         field: 2,
-            Bound::Object { field: 6, name: "metadata" },
         name: "message",
         bounds: &[
             Bound::Each { field: 5, name: "parts", max: MAX_PARTS, things: "parts", bounds: PART },
+            Bound::Object { field: 6, name: "metadata" },
             Bound::Texts { field: 7, name: "extensions", things: "strings" },
             Bound::Texts { field: 8, name: "referenceTaskIds", things: "ids" },
         ],
@@ -38,6 +35,9 @@ const SEND: &[Bound] = &[
         name: "configuration",
         bounds: &[
             Bound::Texts { field: 1, name: "acceptedOutputModes", things: "strings" },
+            Bound::Inside { field: 2, name: "taskPushNotificationConfig", bounds: CONFIG },
+        ],
+    },
     Bound::Object { field: 4, name: "metadata" },
 ];
 const PART: &[Bound] = &[
@@ -45,9 +45,6 @@ const PART: &[Bound] = &[
     Bound::Object { field: 5, name: "metadata" },
     Bound::Text { field: 6, name: "filename" },
     Bound::Text { field: 7, name: "mediaType" },
-            Bound::Inside { field: 2, name: "taskPushNotificationConfig", bounds: CONFIG },
-        ],
-    },
 ];
 /// What a cancel may.
 const CANCEL: &[Bound] = &[Bound::Object { field: 3, name: "metadata" }];
@@ -190,7 +187,7 @@ fn encode_send(req: &SendMessage) -> pb::SendMessageRequest {
         message: Some(messages::encode(&req.message)),
         configuration: configured.then_some(configuration),
         // There is no field for the skill.
-        metadata: with_skill(req).as_ref().map(values::pack_object),
+        metadata: req.metadata_with_skill().as_ref().map(values::pack_object),
     }
 }
 
@@ -232,10 +229,10 @@ fn encode_list(req: &ListTasks) -> pb::ListTasksRequest {
         status_timestamp_after: req.status_timestamp_after.map(time),
         include_artifacts: req.include_artifacts.then_some(true),
     }
-    wire::check(body, CANCEL)?;
 }
 
 fn decode_cancel(body: &[u8]) -> Result<CancelTask, Error> {
+    wire::check(body, CANCEL)?;
     let req: pb::CancelTaskRequest = message(body)?;
     Ok(CancelTask {
         id: need_text(req.id, &Path::Root, "id")?.into(),
