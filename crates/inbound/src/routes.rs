@@ -10,8 +10,8 @@ use axum::{
 };
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri, header, request::Parts};
 use protocol::{
-    Dialect, Error, ErrorKind, GetExtendedCard, Operation, OperationKind, dialect::v1, error::in_short,
-    jsonrpc::Id,
+    Dialect, Error, ErrorKind, GetExtendedCard, Operation, OperationKind, Violation, dialect::v1,
+    error::in_short, jsonrpc::Id,
 };
 
 use crate::{
@@ -264,12 +264,23 @@ pub(crate) async fn rest_or_nothing(doors: &Doors, req: Request) -> Response {
     rest::handle(doors, mount, &place, &head, incoming).await
 }
 
+/// Where cards are, for those who look for one elsewhere.
+const NO_CARD: &str = "no card is served at this path; that of the default agent is at /.well-known/agent-card.json, \
+                       each agent's own at /a2a/{agent}/.well-known/agent-card.json";
+
 fn nothing_here(doors: &Doors, head: &Parts) -> Response {
+    let refuse =
+        |error: &Error| refuse(doors, &head.headers, &head.uri, Dialect::V1, StatusCode::NOT_FOUND, error);
+    if head.uri.path().find("/.well-known/").is_some_and(|at| at > 0) {
+        let mut error = Error::new(ErrorKind::MethodNotFound, NO_CARD);
+        // Clients of 0.3 are shown a fixed message, and this beside it.
+        error.violations.push(Violation::new("path", NO_CARD));
+        return refuse(&error);
+    }
     let text = "nothing is served at this path; calls of JSON-RPC go to / or /a2a/{agent}, those of HTTP+JSON \
                 to /message:send, /tasks and so on there or below /a2a/{agent}, \
                 cards are at /.well-known/agent-card.json and /a2a/{agent}/.well-known/agent-card.json";
-    let error = Error::new(ErrorKind::MethodNotFound, text);
-    refuse(doors, &head.headers, &head.uri, Dialect::V1, StatusCode::NOT_FOUND, &error)
+    refuse(&Error::new(ErrorKind::MethodNotFound, text))
 }
 
 /// Refuses what is no call: in the form of HTTP+JSON where the request speaks of its media type, and in `untold` where

@@ -62,16 +62,16 @@ impl Setup {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::manual(Timestamp::parse(NOW).unwrap()));
         let options = store::Options { sync: false, ..store::Options::at(folder.path().join("a2ad.db")) };
-        let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
+        let store = Arc::new(Sqlite::open(&options, feed.clone(), &clock).unwrap());
         let agents = Agents::new(outbound::agents::demo().into_iter().chain(self.agents));
-        let engine = Engine::start(Arc::new(store), feed, agents, clock, self.limits);
+        let engine = Engine::start(store.clone(), feed, agents, clock, self.limits);
         let ready = Ready::default();
         let front = Front::new(engine.clone(), self.doors, ready.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());
         let serving = tasks.spawn(listen::serve(listener, front, self.caps, drain.clone()));
-        Server { address, engine, ready, drain, serving, _tasks: tasks, _folder: folder }
+        Server { address, engine, store, ready, drain, serving, _tasks: tasks, _folder: folder }
     }
 }
 
@@ -79,6 +79,7 @@ impl Setup {
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) engine: Engine,
+    pub(crate) store: Arc<Sqlite>,
     pub(crate) ready: Ready,
     /// Cancelled when the process is told to stop.
     pub(crate) drain: CancellationToken,

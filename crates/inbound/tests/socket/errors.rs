@@ -302,3 +302,50 @@ async fn a_key_that_is_not_text() {
     let tasks = server.call("echo", "ListTasks", "{}").await.body;
     assert!(tasks.contains(r#""totalSize":0"#), "{tasks}");
 }
+
+/// Protobuf readers stop at 100 levels, and an object takes three of them.
+#[tokio::test]
+async fn values_nested_more_than_30_deep_are_refused_in_every_binding() {
+    let server = Server::open().await;
+    let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+    let fields = ["parts[0].data", "parts[0].metadata", "metadata"];
+    for (at, field) in fields.into_iter().enumerate() {
+        for (depth, refused) in [(30, false), (31, true)] {
+            let value = nested(depth);
+            let message = |parts: &str, head: &str| match at {
+                0 => format!(r#"{{"messageId":"m",{head},"{parts}":[{{DATA}}]}}"#),
+                1 => format!(r#"{{"messageId":"m",{head},"{parts}":[{{TEXT,"metadata":{value}}}]}}"#),
+                _ => format!(r#"{{"messageId":"m",{head},"{parts}":[{{TEXT}}],"metadata":{value}}}"#),
+            };
+            let with =
+                |body: String, text: &str, data: String| body.replace("TEXT", text).replace("DATA", &data);
+            let v1 = with(
+                message("parts", r#""role":"ROLE_USER""#),
+                r#""text":"x""#,
+                format!(r#""data":{value}"#),
+            );
+            let v03 = with(
+                message("parts", r#""role":"user""#),
+                r#""kind":"text","text":"x""#,
+                format!(r#""kind":"data","data":{value}"#),
+            );
+            let proto = with(
+                message("content", r#""role":"ROLE_USER""#),
+                r#""text":"x""#,
+                format!(r#""data":{{"data":{value}}}"#),
+            );
+            let rpc = |method: &str, message: &str| request(method, &format!(r#"{{"message":{message}}}"#));
+            for (path, body, parts) in [
+                ("/a2a/echo", rpc("SendMessage", &v1), "parts"),
+                ("/a2a/echo", rpc("message/send", &v03), "parts"),
+                ("/a2a/echo/message:send", format!(r#"{{"message":{v1}}}"#), "parts"),
+                ("/a2a/echo/v1/message:send", format!(r#"{{"message":{proto}}}"#), "content"),
+            ] {
+                let answer = server.post(path, &body).await;
+                let field = format!("\"message.{}", field.replace("parts", parts));
+                let named = answer.body.contains(&field) && answer.body.contains("nested at most 30 deep");
+                assert_eq!(named, refused, "{path} {depth}: {}", &answer.body[..answer.body.len().min(600)]);
+            }
+        }
+    }
+}

@@ -112,3 +112,19 @@ async fn health_and_readiness_are_two_questions() {
     // Who is still connected is still served.
     assert_eq!(server.post("/", &request("ListTasks", "{}")).await.status, 200);
 }
+
+#[tokio::test]
+async fn a_card_that_is_looked_for_elsewhere_is_answered_with_where_cards_are() {
+    let server = Server::open().await;
+    for path in
+        ["/a2a/.well-known/agent-card.json", "/a2a/.well-known/agent.json", "/x/.well-known/agent.json"]
+    {
+        for version in ["", "\r\na2a-version: 1.0", "\r\na2a-version: 0.3"] {
+            let answer = server.exchange(&format!("GET {path} HTTP/1.1{version}"), "").await;
+            assert_eq!(answer.status, 404, "{path}");
+            for at in ["at /.well-known/agent-card.json", "at /a2a/{agent}/.well-known/agent-card.json"] {
+                assert!(answer.body.contains(at), "{path}{version}: {}", answer.body);
+            }
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::{Agent, Hosted, Outcome, Profile, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Artifact, Part, model::AgentSkill};
+use protocol::{Artifact, Json, Part, model::AgentSkill};
 use tokio::sync::Semaphore;
 
 /// An agent by a name, whose only skill has that name too.
@@ -89,4 +89,39 @@ pub(crate) fn paced() -> (Hosted, Arc<Semaphore>) {
     }
     let pace = Arc::new(Semaphore::new(0));
     (hosted("paced", Arc::new(Paced(Arc::clone(&pace)))), pace)
+}
+
+/// Answers with data of 40 objects inside each other, which is deeper than a request may have it.
+pub(crate) fn deep() -> Hosted {
+    struct Deep;
+    impl Agent for Deep {
+        fn run(&self, _: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+            let data = Json::parse(&format!("{}1{}", r#"{"a":"#.repeat(40), "}".repeat(40))).unwrap();
+            async move {
+                let artifact = Artifact::new("deep", vec![Part::data(data)]);
+                out.say([Update::Artifact { artifact, append: false, last: true }]).await;
+                Outcome::done()
+            }
+            .boxed()
+        }
+    }
+    hosted("deep", Arc::new(Deep))
+}
+
+/// Writes many large chunks: more than connections hold back.
+pub(crate) fn floods() -> Hosted {
+    struct Floods;
+    impl Agent for Floods {
+        fn run(&self, _: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+            async move {
+                for at in 0..1_500 {
+                    let artifact = Artifact::new("flood", vec![Part::text("x".repeat(16 << 10))]);
+                    out.say([Update::Artifact { artifact, append: at > 0, last: false }]).await;
+                }
+                Outcome::done()
+            }
+            .boxed()
+        }
+    }
+    hosted("floods", Arc::new(Floods))
 }

@@ -1,13 +1,19 @@
 //! Frames, limits and everything else that goes wrong before a call is one.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use bytes::Bytes;
 use http::Method;
 use http_body_util::{BodyExt as _, Full};
-use protocol::{ErrorKind, Event, Operation, Part, SendMessage, SubscribeToTask, TaskState, grpc::Service};
+use prost::Message as _;
+use protocol::{
+    ErrorKind, Event, GetTask, Json, ListTasks, Message, Operation, Part, Role, SendMessage, SubscribeToTask,
+    TaskState, grpc::Service,
+};
 
 use super::{BOTH, get, said, send, send_streaming, task};
 use crate::common::{
     Server, Setup,
+    agents::deep,
     channel::{Channel, Status, framed},
     member,
 };
@@ -75,13 +81,104 @@ async fn messages_are_bounded_both_ways() {
         assert_eq!(announced.code, 8);
         // The answer repeats what was said, and is larger than the question.
         let operation = send(&"x".repeat(3_900));
-        let told = channel.call(service, &operation, &[]).await.status;
-        assert_eq!((told.code, told.error.unwrap().kind), (8, ErrorKind::BodyTooLarge));
+        let status = channel.call(service, &operation, &[]).await.status;
+        assert_eq!((status.code, status.error.unwrap().kind), (8, ErrorKind::BodyTooLarge));
+        // The message is recorded: the refusal names the task and how to get it.
+        let id = member(&server.call("echo", "ListTasks", r#"{"pageSize":1}"#).await.body, "id");
+        let named = format!("task {id} is recorded, do not send its message again: get it with GetTask");
+        assert!(status.message.contains(&named), "{}", status.message);
+        let details = STANDARD_NO_PAD.decode(&status.trailers["grpc-status-details-bin"]).unwrap();
+        let details = String::from_utf8_lossy(&details);
+        assert!(details.contains("taskId") && details.matches(&id).count() == 2, "{details}");
+        let without_history =
+            Operation::GetTask(GetTask { id: id.as_str().into(), history_length: Some(0), tenant: None });
+        if service == Service::V1 {
+            assert_eq!(task(channel.ask(service, &without_history).await).artifacts.len(), 1);
+        }
         let Operation::SendMessage(send) = operation else { unreachable!() };
         let streamed =
             channel.call(service, &Operation::SendStreamingMessage(SendMessage { ..send }), &[]).await;
         assert_eq!(streamed.status.code, 8);
+        assert!(streamed.status.message.contains(" is recorded"), "{}", streamed.status.message);
     }
+}
+
+/// Clients have limits of their own, and read the metadata all the same.
+#[tokio::test]
+async fn a_send_names_its_task_in_the_metadata() {
+    let server = Server::open().await;
+    let channel = Channel::open(&server).await;
+    for service in BOTH {
+        let operation = send("hi");
+        let sent = channel.call(service, &operation, &[]).await;
+        let made = task(sent.reply(service, &operation));
+        assert_eq!(sent.head["a2ad-task"], made.id.as_str());
+    }
+}
+
+/// What readers of protobuf make of a page of tasks, with the levels they allow.
+mod page {
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Page {
+        #[prost(message, repeated, tag = "1")]
+        pub(super) tasks: Vec<Task>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Task {
+        #[prost(message, repeated, tag = "4")]
+        pub(super) artifacts: Vec<Artifact>,
+        #[prost(message, repeated, tag = "5")]
+        pub(super) history: Vec<Message>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Artifact {
+        #[prost(message, repeated, tag = "4")]
+        pub(super) parts: Vec<Part>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Message {
+        #[prost(message, repeated, tag = "5")]
+        pub(super) parts: Vec<Part>,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub(super) struct Part {
+        #[prost(message, optional, tag = "4")]
+        pub(super) data: Option<prost_types::Value>,
+    }
+}
+
+#[tokio::test]
+async fn data_that_is_too_deep_for_protobuf_is_shown_as_json_text() {
+    let server = Setup { agents: vec![deep()], ..Setup::default() }.open().await;
+    let channel = Channel::open(&server).await;
+    // The deepest that a request may have, and what an agent made that is deeper.
+    let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+    let data = |depth| vec![Part::data(Json::parse(&nested(depth)).unwrap())];
+    let message = Message::new("m", Role::User, data(30));
+    for service in BOTH {
+        let operation = Operation::SendMessage(SendMessage::new(message.clone()));
+        let made = task(
+            channel.call(service, &operation, &[("a2a-agent", "deep")]).await.reply(service, &operation),
+        );
+        assert_eq!(made.history[0].parts, data(30));
+        let text =
+            Json::parse(&format!("{}{:?}{}", r#"{"a":"#.repeat(30), nested(10), "}".repeat(30))).unwrap();
+        assert_eq!(made.artifacts[0].parts, [Part::data(text)]);
+    }
+    let list = Operation::ListTasks(ListTasks { include_artifacts: true, ..ListTasks::default() });
+    let listed = channel.call(Service::V1, &list, &[("a2a-agent", "deep")]).await;
+    let page = page::Page::decode(&listed.messages[0][..]).unwrap();
+    assert_eq!(page.tasks.len(), 2);
+    for task in page.tasks {
+        assert!(task.artifacts[0].parts[0].data.is_some() && task.history[0].parts[0].data.is_some());
+    }
+    // Over JSON it is as the agent made it.
+    let rpc = server.call("deep", "ListTasks", r#"{"includeArtifacts":true}"#).await.body;
+    assert!(rpc.contains(&nested(40)), "{rpc}");
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! Server-sent events without an envelope.
 
-use super::{Generation, NOT_FOUND, UNSUPPORTED};
-use crate::common::{NOW, Server, Wire, mask, member, said};
+use engine::{Store as _, store::Ended};
+use protocol::Timestamp;
+
+use super::{Generation, NOT_FOUND, Rest, UNSUPPORTED};
+use crate::common::{NOW, Server, Setup, Wire, agents::floods, mask, member, said};
 
 /// Opens a stream.
 async fn open(server: &Server, head: &str, body: &str) -> Wire {
@@ -78,6 +81,10 @@ async fn a_task_is_watched_by_either_verb_and_taken_up_again() {
         let events = open(&server, &again, "").await.events().await;
         let numbers: Vec<&str> = events.iter().map(|event| event.split('\n').next().unwrap()).collect();
         assert_eq!(numbers, ["id: 1", "id: 2", "id: 3"]);
+        assert!(
+            events[0].contains("TASK_STATE_SUBMITTED"),
+            "the status of the event it is resumed from: {events:?}"
+        );
         // It is over: 1.0 refuses, 0.3 shows the end again.
         if generation == Generation::V1 {
             rest.refused("GET", &path, "", UNSUPPORTED).await;
@@ -100,5 +107,31 @@ async fn a_refusal_is_one_answer_with_its_status() {
         let head = rest.head("GET", "/tasks/x:subscribe") + "\r\naccept: text/event-stream";
         let answer = server.exchange(&head, "").await;
         assert_eq!((answer.status, answer.header("content-type")), (404, Some(generation.media_type())));
+    }
+}
+
+/// The task is purged while a slow reader still has most of its log before it.
+#[tokio::test]
+async fn an_error_in_a_stream_is_an_event_named_error() {
+    for generation in Generation::BOTH {
+        let server = Setup { agents: vec![floods()], ..Setup::default() }.open().await;
+        let rest = Rest { at: "/a2a/floods", ..server.rest(generation) };
+        let sent = rest.done("POST", "/message:send", &generation.said("go", "")).await;
+        let id = member(&sent, "id");
+        let head = rest.head("GET", &format!("/tasks/{id}:subscribe")) + "\r\nlast-event-id: 1";
+        let mut wire = open(&server, &head, "").await;
+        assert!(wire.event().await.unwrap().starts_with("id: 1\ndata: {\"task\":"));
+        let no = server.store.ids().parse_task(&id.as_str().into()).unwrap().0;
+        let ended = Ended { no, last_seq: 1_503 };
+        let now = Timestamp::parse(NOW).unwrap();
+        assert_eq!(server.store.purge(vec![ended], now).await.unwrap(), 1);
+        let events = wire.events().await;
+        let last = events.last().unwrap();
+        let start = match generation {
+            Generation::V1 => r#"{"error":{"code":404,"status":"NOT_FOUND","message":""#,
+            Generation::V03 => r#"{"code":-32001,"message":"Task not found"#,
+        };
+        assert!(last.starts_with(&format!("event: error\ndata: {start}")), "{last}");
+        assert!(events[..events.len() - 1].iter().all(|event| event.starts_with("id: ")));
     }
 }
