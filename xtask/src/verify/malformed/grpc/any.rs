@@ -98,7 +98,7 @@ pub(crate) fn odd() -> Vec<Named> {
         ("an empty list", bytes(6, "")),
         ("two kinds", [int(4, 1), bytes(3, "x")].concat()),
         ("a field nobody knows", [int(4, 1), bytes(99, "x"), group(98, &int(1, 1))].concat()),
-        ("40 lists", nested(40, |value| bytes(6, bytes(1, value)))),
+        ("29 lists", nested(29, |value| bytes(6, bytes(1, value)))),
     ];
     odd.map(|(what, raw)| (what.to_owned(), raw)).into()
 }
