@@ -33,6 +33,15 @@ for (const kind of CLIENTS) {
       ['canceled'],
     );
   });
+
+  test(`${kind.name}: a send without blocking returns a live task`, { timeout }, async () => {
+    const client = await open(kind);
+    const { task, state } = await client.sendWithoutBlocking('hold the task');
+    assert.ok(LIVE.includes(state));
+    assert.ok(LIVE.includes((await client.get(task)).state));
+    assert.deepEqual(await client.cancel(task), { task, state: 'canceled' });
+    assert.deepEqual(await client.get(task), { task, state: 'canceled' });
+  });
 }
 
 for (const sdk of SDKS) {

@@ -21,8 +21,8 @@ export const url = process.env.A2AD_URL.replace(/\/$/, '');
 // The SDK shows all versions and bindings in the same types, so most tests are told once and run for each.
 export const VERSIONS = ['1.0', '0.3'];
 export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'];
-// Where the SDK speaks 0.3 by its protobuf file it is `lossy`: it reads no `append` and no file names, takes the bytes of
-// a file for what they are there, base64 text, and over HTTP leaves out a `blocking` that is false.
+// Where the SDK speaks 0.3 by its protobuf file it is `lossy`: it reads no `append` and no file names, and takes the
+// bytes of a file for what they are there, base64 text.
 export const MODES = VERSIONS.flatMap((version) =>
   BINDINGS.map((binding) => ({
     version,
@@ -116,12 +116,7 @@ export async function ask(client, request) {
 
 /** Makes a task and does not wait for its end. */
 export async function begin(agent, text, mode = MODES[0]) {
-  if (!mode.lossy || mode.binding === 'GRPC') {
-    return ask(await connect(agent, { ...mode, polling: true }), say(text));
-  }
-  for await (const { payload } of (await connect(agent, mode)).sendMessageStream(say(text))) {
-    return payload.value;
-  }
+  return ask(await connect(agent, { ...mode, polling: true }), say(text));
 }
 
 export async function collect(stream) {

@@ -45,6 +45,14 @@ class Client:
         async for response in self.client.send_message_streaming(request):
             yield event(response.root.result)
 
+    async def send_without_blocking(self, text: str) -> Event:
+        request = SendMessageRequest(id=str(uuid4()), params=send(text, blocking=False))
+        return event((await self.client.send_message(request)).root.result)
+
+    async def get(self, task: str) -> Event:
+        request = GetTaskRequest(id=str(uuid4()), params=TaskQueryParams(id=task))
+        return event((await self.client.get_task(request)).root.result)
+
     async def cancel(self, task: str) -> Event:
         request = CancelTaskRequest(id=str(uuid4()), params=TaskIdParams(id=task))
         return event((await self.client.cancel_task(request)).root.result)

@@ -45,6 +45,13 @@ class Client:
         async for change in self.client.resubscribe(TaskIdParams(id=task)):
             yield event(change)
 
+    async def send_without_blocking(self, text: str) -> Event:
+        (answer,) = [event(change) async for change in self.polling.send_message(message(text))]
+        return answer
+
+    async def get(self, task: str) -> Event:
+        return task_event(await self.client.get_task(TaskQueryParams(id=task)))
+
     async def cancel(self, task: str) -> Event:
         return task_event(await self.client.cancel_task(TaskIdParams(id=task)))
 

@@ -47,6 +47,13 @@ class Client:
         async for response in self.client.subscribe(SubscribeToTaskRequest(id=task)):
             yield event(response)
 
+    async def send_without_blocking(self, text: str) -> Event:
+        (answer,) = [event(response) async for response in self.polling.send_message(request(text))]
+        return answer
+
+    async def get(self, task: str) -> Event:
+        return task_event(await self.client.get_task(GetTaskRequest(id=task)))
+
     async def cancel(self, task: str) -> Event:
         return task_event(await self.client.cancel_task(CancelTaskRequest(id=task)))
 

@@ -30,6 +30,15 @@ async def test_quiet_subscription_is_held_over_keep_alives(connect: Connect, bin
     assert [state for state in updates if state != 'working'] == ['canceled']
 
 
+async def test_send_without_blocking_returns_a_live_task(connect: Connect, binding: str) -> None:
+    client = await connect(binding)
+    task, state = await client.send_without_blocking('hold the task')
+    assert state in ('submitted', 'working')
+    assert (await client.get(task)).state in ('submitted', 'working')
+    assert await client.cancel(task) == (task, 'canceled')
+    assert await client.get(task) == (task, 'canceled')
+
+
 async def test_streams_end_in_a_drain_and_are_resumed_after_it(connect: Connect, server: Server) -> None:
     """All bindings at once: a drain takes a while."""
     clients = {}
