@@ -20,8 +20,12 @@ use anyhow::{Context, Result, bail, ensure};
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use self::python::Release;
 use self::servers::Sample;
 use crate::server::{self, Launch, Server};
+
+/// The configuration of the server under test.
+const CONFIG: &str = "server.toml";
 
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 const TEST_LIMIT: Duration = Duration::from_secs(180);
@@ -40,6 +44,8 @@ struct Suite {
 enum Side {
     /// A client of our server; its tests are in the folder of the suite's name.
     Client(Language),
+    /// A client of our server; its tests are in the folder `streams`, which all releases of the Python SDK share.
+    Streams(Release),
     /// A server for our client.
     Server(Sample),
 }
@@ -53,11 +59,16 @@ enum Language {
 
 const SUITES: &[Suite] = &[
     client("python", "the official Python SDK 1.3.0", Language::Python),
-    client("javascript", "the official JavaScript SDK 1.3.0", Language::JavaScript),
+    client("javascript", "the official JavaScript SDKs 1.3.0 and 0.3.14", Language::JavaScript),
     client("python03", "the official Python SDK 0.3.26", Language::Python),
     client("rust", "the official Rust client 0.2.9", Language::Rust),
     client("python02", "the official Python SDK 0.2.16", Language::Python),
     client("draft", "a2a-json-rpc and python-a2a", Language::Python),
+    streams("streams-1.3.0", "streams of the official Python SDK 1.3.0", "1.3.0", "python"),
+    streams("streams-0.3.26", "streams of the official Python SDK 0.3.26", "0.3.26", "python03"),
+    streams("streams-0.3.22", "streams of the official Python SDK 0.3.22", "0.3.22", "python03"),
+    streams("streams-0.3.10", "streams of the official Python SDK 0.3.10", "0.3.10", "python03"),
+    streams("streams-0.2.16", "streams of the official Python SDK 0.2.16", "0.2.16", "python02"),
     agent("server-python", "an agent on the official Python SDK 1.3.0", Sample::Python("python")),
     agent("server-python03", "an agent on the official Python SDK 0.3.26", Sample::Python("python03")),
     agent(
@@ -69,6 +80,15 @@ const SUITES: &[Suite] = &[
 
 const fn client(name: &'static str, peer: &'static str, language: Language) -> Suite {
     Suite { name, peer, side: Side::Client(language) }
+}
+
+const fn streams(
+    name: &'static str,
+    peer: &'static str,
+    version: &'static str,
+    environment: &'static str,
+) -> Suite {
+    Suite { name, peer, side: Side::Streams(Release { version, environment }) }
 }
 
 const fn agent(name: &'static str, peer: &'static str, sample: Sample) -> Suite {
@@ -99,30 +119,38 @@ fn chosen(name: Option<&String>) -> Result<Vec<&'static Suite>> {
 }
 
 async fn test(suite: &Suite, program: &Path, place: &Path, options: &[String]) -> Result<()> {
-    match suite.side {
-        Side::Client(language) => test_server(suite, language, program, place, options).await,
-        Side::Server(sample) => servers::test(sample, program, place, options).await,
+    let command = match suite.side {
+        Side::Client(language) => client_tests(suite, language, place).await?,
+        Side::Streams(release) => python::tests_of_release(&file("streams"), release, place).await?,
+        Side::Server(sample) => return servers::test(sample, program, place, options).await,
+    };
+    test_server(suite, command, program, place, options).await
+}
+
+async fn client_tests(suite: &Suite, language: Language, place: &Path) -> Result<Command> {
+    let (tests, environment) = (file(suite.name), place.join(suite.name));
+    match language {
+        Language::Python => python::tests(&tests, &environment).await,
+        Language::JavaScript => javascript::tests(&tests, &environment).await,
+        Language::Rust => rust::tests(&tests, &environment).await,
     }
 }
 
-/// Runs a client's tests against a server of their own.
+/// Runs a client's tests against a server of their own. Tests that stop a server start another one themselves.
 async fn test_server(
     suite: &Suite,
-    language: Language,
+    mut command: Command,
     program: &Path,
     place: &Path,
     options: &[String],
 ) -> Result<()> {
-    let tests = server::workspace().join("tests/interop").join(suite.name);
-    let environment = place.join(suite.name);
-    let mut command = match language {
-        Language::Python => python::tests(&tests, &environment).await?,
-        Language::JavaScript => javascript::tests(&tests, &environment).await?,
-        Language::Rust => rust::tests(&tests, &environment).await?,
-    };
     let store = fresh_store(place, suite.name)?;
     let server = Server::start_by(&launch(&store)?, program, &store).await?;
-    command.args(options).env("A2AD_URL", format!("http://{}", server.address));
+    command
+        .args(options)
+        .env("A2AD_URL", format!("http://{}", server.address))
+        .env("A2AD_PROGRAM", program)
+        .env("A2AD_CONFIG", file(CONFIG));
     // The server is on this machine: no proxy leads there.
     for name in ["NO_PROXY", "no_proxy"] {
         command.env(name, server.address.ip().to_string());
@@ -140,8 +168,13 @@ async fn test_server(
 
 /// The server's agents are the same for every client.
 fn launch(store: &Path) -> Result<Launch> {
-    let config = fs::read_to_string(server::workspace().join("tests/interop/server.toml"))?;
+    let config = fs::read_to_string(file(CONFIG))?;
     Launch::with_config(store, &config)
+}
+
+/// What lies beside the tests of every language.
+fn file(name: &str) -> PathBuf {
+    server::workspace().join("tests/interop").join(name)
 }
 
 /// A store no earlier run has written to.

@@ -21,8 +21,8 @@ export const url = process.env.A2AD_URL.replace(/\/$/, '');
 // The SDK shows all versions and bindings in the same types, so most tests are told once and run for each.
 export const VERSIONS = ['1.0', '0.3'];
 export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'];
-// Where the SDK speaks 0.3 by its protobuf file it is `lossy`: it reads no `append` and no file names, takes the bytes of
-// a file for what they are there, base64 text, and over HTTP leaves out a `blocking` that is false.
+// Where the SDK speaks 0.3 by its protobuf file it is `lossy`: it reads no `append` and no file names, and takes the
+// bytes of a file for what they are there, base64 text.
 export const MODES = VERSIONS.flatMap((version) =>
   BINDINGS.map((binding) => ({
     version,
@@ -44,17 +44,21 @@ const CARD = { '1.0': '.well-known/agent-card.json', '0.3': '.well-known/agent.j
 
 const legacyCompat = { enabled: true };
 
-/** A client of one agent in one version and binding. `polling` makes a send that returns at once. */
-export async function connect(agent, { version = '1.0', binding = 'JSONRPC', polling = false } = {}) {
+/** A client of one agent in one version and binding. `polling` makes a send that returns at once; `server` and
+ * `fetchImpl` are another server's address and another `fetch` than usual. */
+export async function connect(
+  agent,
+  { version = '1.0', binding = 'JSONRPC', polling = false, server = url, fetchImpl } = {},
+) {
   const cardResolver = new DefaultAgentCardResolver({ legacyCompat });
-  const card = await cardResolver.resolve(`${url}/a2a/${agent}/`, CARD[version]);
+  const card = await cardResolver.resolve(`${server}/a2a/${agent}/`, CARD[version]);
   if (version === '0.3' && binding === 'GRPC') {
     // Only the default agent's card names the address: clients of 0.3 cannot tell agents apart by it.
-    const root = await cardResolver.resolve(`${url}/`, CARD[version]);
+    const root = await cardResolver.resolve(`${server}/`, CARD[version]);
     card.supportedInterfaces.push(...root.supportedInterfaces.filter((each) => each.protocolBinding === 'GRPC'));
   }
   const factory = new ClientFactory({
-    transports: [transport(binding, version, agent)],
+    transports: [transport(binding, version, agent, fetchImpl)],
     cardResolver,
     clientConfig: { polling },
   });
@@ -64,12 +68,12 @@ export async function connect(agent, { version = '1.0', binding = 'JSONRPC', pol
   return client;
 }
 
-function transport(binding, version, agent) {
+function transport(binding, version, agent, fetchImpl) {
   switch (binding) {
     case 'JSONRPC':
-      return new JsonRpcTransportFactory({ legacyCompat });
+      return new JsonRpcTransportFactory({ legacyCompat, fetchImpl });
     case 'HTTP+JSON':
-      return new RestTransportFactory({ legacyCompat });
+      return new RestTransportFactory({ legacyCompat, fetchImpl });
     default:
       // There is no path in gRPC, and in 0.3 no field for it: who is meant is told beside the request.
       return new GrpcTransportFactory({
@@ -112,12 +116,7 @@ export async function ask(client, request) {
 
 /** Makes a task and does not wait for its end. */
 export async function begin(agent, text, mode = MODES[0]) {
-  if (!mode.lossy || mode.binding === 'GRPC') {
-    return ask(await connect(agent, { ...mode, polling: true }), say(text));
-  }
-  for await (const { payload } of (await connect(agent, mode)).sendMessageStream(say(text))) {
-    return payload.value;
-  }
+  return ask(await connect(agent, { ...mode, polling: true }), say(text));
 }
 
 export async function collect(stream) {

@@ -14,8 +14,35 @@ const PARTIAL: &str = "# partial";
 /// pytest on a folder of tests, in the environment that the folder's requirements ask for.
 pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
     let python = environment_of(&tests.join("requirements.txt"), environment).await?;
+    Ok(pytest(&python, tests))
+}
+
+fn pytest(python: &Path, tests: &Path) -> Command {
     let mut command = Command::new(python);
     command.current_dir(tests).args(["-m", "pytest"]).env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// A release of the official SDK, and the suite whose environment has all that it needs.
+#[derive(Clone, Copy)]
+pub(super) struct Release {
+    pub(super) version: &'static str,
+    pub(super) environment: &'static str,
+}
+
+/// pytest on a folder of tests, in another suite's environment. A release that is not installed there is installed
+/// apart and found first.
+pub(super) async fn tests_of_release(tests: &Path, release: Release, place: &Path) -> Result<Command> {
+    let requirements = tests.with_file_name(release.environment).join("requirements.txt");
+    let python = environment_of(&requirements, &place.join(release.environment)).await?;
+    let mut command = pytest(&python, tests);
+    command.env("SDK_VERSION", release.version);
+    let pin = format!("a2a-sdk=={}", release.version);
+    if !fs::read_to_string(&requirements)?.lines().any(|line| line == pin) {
+        let packages = place.join(format!("a2a-sdk-{}", release.version));
+        install_apart(&python, &pin, &packages).await?;
+        command.env("PYTHONPATH", packages);
+    }
     Ok(command)
 }
 
@@ -65,6 +92,20 @@ async fn make(requirements: &Path, environment: &Path, options: &[&str]) -> Resu
     }
     set_made(environment, &wanted)?;
     Ok(python)
+}
+
+/// Installs one package, without what it depends on, into a folder of its own.
+async fn install_apart(python: &Path, pin: &str, packages: &Path) -> Result<()> {
+    if is_made(packages, pin) {
+        return Ok(());
+    }
+    if packages.exists() {
+        fs::remove_dir_all(packages)?;
+    }
+    let mut install = pip(python);
+    install.args(["install", "--quiet", "--no-input", "--no-deps", "--target"]).arg(packages).arg(pin);
+    finish(install, INSTALL_LIMIT, &format!("the installation of {pin}")).await?;
+    set_made(packages, pin)
 }
 
 fn pip(python: &Path) -> Command {
