@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use client::{Client, Error, FoundCard, Options};
-use protocol::{Dialect, TaskId};
+use protocol::{Dialect, TaskId, nearest};
 use tokio::time::Instant;
 
 use super::{
@@ -21,7 +21,7 @@ use super::{
     suggest,
     target::{self, Target},
 };
-use crate::{address, nearest::nearest};
+use crate::address;
 
 /// What all client verbs take that are about one agent.
 #[derive(Debug, Args)]

@@ -1,7 +1,8 @@
 //! The environment variables of the program, and those that look like one and are none.
 
+use protocol::nearest;
+
 use super::keys;
-use crate::nearest::nearest;
 
 /// Names the configuration file.
 pub(super) const CONFIG: &str = "A2AD_CONFIG";

@@ -1,8 +1,7 @@
 //! Reads `A2AD_LOG`. A word that is no level is reported instead of being taken for the name of a target.
 
+use protocol::nearest;
 use tracing_subscriber::EnvFilter;
-
-use crate::nearest::nearest;
 
 const DEFAULT: &str = "info";
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
