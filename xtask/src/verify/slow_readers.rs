@@ -42,7 +42,9 @@ const TEXT_BYTES: usize = 8 << 20;
 const SMALL_TEXT_BYTES: usize = 30 << 10;
 const STREAMS: u64 = 128;
 const HEALTHY_CLIENTS: usize = 4;
-/// A reader has to be cut off within the write window of the server, and some time to notice.
+/// How long the server lets a response make no progress.
+const WRITE_WINDOW: Duration = Duration::from_secs(30);
+/// A reader has to be cut off within that, and some time to notice.
 const CUT_OFF: Duration = Duration::from_secs(45);
 /// The budget of the server and what a process needs beside it.
 const MOST_MEMORY: u64 = (1 << 30) + (512 << 20);
@@ -60,7 +62,8 @@ async fn attack(stand: &Stand, readers: u64, connections: u64, idle: Duration, p
     let server = Server::start(&stand.program, &stand.store).await?;
     let (address, process) = (server.address, server.id().context("the server has ended")?);
     let (large, small) = (task_of(address, TEXT_BYTES).await?, task_of(address, SMALL_TEXT_BYTES).await?);
-    let idle_connection = tokio::spawn(reuse_after(address, idle));
+    let mut idle_connection = JoinSet::new();
+    idle_connection.spawn(reuse_after(address, idle));
     let calm = Healthy::start(address).for_a_while(Duration::from_secs(3)).await?;
     let before = resident(process)?;
 
@@ -86,7 +89,7 @@ async fn attack(stand: &Stand, readers: u64, connections: u64, idle: Duration, p
     let all_cut_off = started.elapsed();
     let busy = healthy.stop().await?;
     let peak = peak.stop().await?;
-    let reused = idle_connection.await??;
+    let reused = idle_connection.join_next().await.context("the idle connection is gone")???;
     // What was held is given back to the system a little later.
     sleep(Duration::from_secs(3)).await;
     let after = resident(process)?;
@@ -142,6 +145,7 @@ fn get_task(id: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": { "id": id } }).to_string()
 }
 
+#[derive(Clone, Copy)]
 enum Outcome {
     /// The server ended the connection in the middle of the response.
     CutOff,
@@ -210,31 +214,28 @@ async fn leave_unread(address: SocketAddr, id: String) -> Result<u64> {
     let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
     builder.initial_stream_window_size(0);
     let (mut sender, connection) = builder.handshake::<_, Full<Bytes>>(TokioIo::new(stream)).await?;
-    let driver = tokio::spawn(connection);
-    let mut bodies = Vec::new();
+    let mut driver = JoinSet::new();
+    driver.spawn(connection);
+    let mut responses = JoinSet::new();
     for _ in 0..STREAMS {
         let request = hyper::Request::post(format!("http://{address}/a2a/echo"))
             .body(Full::new(Bytes::from(get_task(&id))))?;
         sender.ready().await?;
-        bodies.push(tokio::spawn(sender.send_request(request)));
+        responses.spawn(sender.send_request(request));
     }
+    let mut bodies = Vec::new();
+    while let Some(response) = responses.join_next().await {
+        let response = response?.context("a stream of HTTP/2 got no head")?;
+        ensure!(response.status() == 200, "status {}", response.status());
+        bodies.push(response.into_body());
+    }
+    // Nothing shows a reset to a client that does not read, and reading would open the window before.
+    sleep(WRITE_WINDOW + Duration::from_secs(3)).await;
     let mut reset = 0;
     for body in bodies {
-        let response = body.await?.context("a stream of HTTP/2 got no head")?;
-        ensure!(response.status() == 200 || response.status() == 503, "status {}", response.status());
-        // Reading opens the window of this stream; what the server has reset by then cannot be read any more.
-        sleep_until_reset(&response).await;
-        reset += u64::from(response.into_body().collect().await.is_err());
+        reset += u64::from(body.collect().await.is_err());
     }
-    driver.abort();
     Ok(reset)
-}
-
-/// The server resets a stream behind its write window; nothing shows it to a client that does not read.
-async fn sleep_until_reset<B>(_: &hyper::Response<B>) {
-    static FIRST: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let since = FIRST.get_or_init(Instant::now);
-    sleep(Duration::from_secs(36).saturating_sub(since.elapsed())).await;
 }
 
 /// Clients that send small messages one after another.
@@ -297,14 +298,15 @@ impl Healthy {
 /// The most that a process has in memory.
 struct Peak {
     stopped: Arc<AtomicBool>,
-    sampler: tokio::task::JoinHandle<Result<u64>>,
+    sampler: JoinSet<Result<u64>>,
 }
 
 impl Peak {
     fn start(process: u32) -> Self {
         let stopped = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stopped);
-        let sampler = tokio::spawn(async move {
+        let mut sampler = JoinSet::new();
+        sampler.spawn(async move {
             let mut most = 0;
             while !until.load(Ordering::Relaxed) {
                 most = most.max(resident(process)?);
@@ -315,9 +317,9 @@ impl Peak {
         Self { stopped, sampler }
     }
 
-    async fn stop(self) -> Result<u64> {
+    async fn stop(mut self) -> Result<u64> {
         self.stopped.store(true, Ordering::Relaxed);
-        self.sampler.await?
+        self.sampler.join_next().await.context("nobody looked")??
     }
 }
 

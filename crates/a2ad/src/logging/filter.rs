@@ -14,7 +14,7 @@ pub(super) fn parse(variable: &str, setting: &str) -> (EnvFilter, Vec<String>) {
     let mut problems: Vec<String> = pieces()
         .filter_map(wrong_level)
         .map(|level| {
-            let hint = nearest(level, LEVELS.into_iter());
+            let hint = nearest(level, LEVELS);
             let hint = hint.map(|level| format!("; did you mean {level}?")).unwrap_or_default();
             format!(
                 "{variable}: {level:?} is not a log level{hint}; expected {}, alone or as TARGET=LEVEL such as \
