@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{check, fuzz, interop, room, run, verify};
+use crate::{check, fuzz, interop, room, run, server, verify};
 
 /// The rows of the test matrix that run on every change. Their times are hang guards here; `cargo xtask verify` fails
 /// on the figures themselves.
@@ -28,16 +28,55 @@ const ROWS: &[&str] = &[
 
 /// Runs everything; the first failure ends it.
 pub(crate) fn run(_: Vec<String>) -> Result<()> {
-    let started = Instant::now();
     room::check()?;
-    check::run(Vec::new())?;
+    let mut parts = Parts::begin()?;
+    parts.run("check", || check::run(Vec::new()))?;
     // Not through a test runner of its own: this needs nothing but cargo.
-    run::cargo(&["test", "--workspace", "--quiet"])?;
-    fuzz::run(Vec::new())?;
-    interop::run(&[])?;
+    parts.run("crates", || run::cargo(&["test", "--workspace", "--quiet"]))?;
+    parts.run("fuzz", || fuzz::run(Vec::new()))?;
+    parts.run("interop", || interop::run(&[]))?;
     for row in ROWS {
-        verify::run(row.split_whitespace().map(String::from).collect())?;
+        let mut words = row.split_whitespace().map(String::from);
+        let name = words.clone().next().unwrap_or_default();
+        parts.run(&name, || verify::run(words.by_ref().collect()))?;
     }
-    eprintln!("everything passed in {} s", started.elapsed().as_secs());
+    parts.report();
     Ok(())
+}
+
+/// What each part took: its time, and the disk it filled.
+struct Parts {
+    started: Instant,
+    free_at_start: u64,
+    lines: Vec<String>,
+}
+
+impl Parts {
+    fn begin() -> Result<Self> {
+        Ok(Self {
+            started: Instant::now(),
+            free_at_start: room::free(&server::target()?)?,
+            lines: Vec::new(),
+        })
+    }
+
+    fn run(&mut self, name: &str, part: impl FnOnce() -> Result<()>) -> Result<()> {
+        let (started, free) = (Instant::now(), room::free(&server::target()?)?);
+        part()?;
+        let filled = free.saturating_sub(room::free(&server::target()?)?);
+        self.lines.push(line(name, started, filled));
+        Ok(())
+    }
+
+    fn report(&self) {
+        let left = server::target().and_then(|target| room::free(&target)).unwrap_or(self.free_at_start);
+        for line in &self.lines {
+            eprintln!("{line}");
+        }
+        eprintln!("{}", line("everything passed", self.started, self.free_at_start.saturating_sub(left)));
+    }
+}
+
+fn line(name: &str, started: Instant, filled: u64) -> String {
+    format!("{name:20} {:5} s {:>10}", started.elapsed().as_secs(), room::shown(filled))
 }

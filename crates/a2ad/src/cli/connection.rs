@@ -56,15 +56,7 @@ fn unreachable(target: &Target, kind: io::ErrorKind) -> String {
     match (kind, target.starts_with()) {
         (io::ErrorKind::ConnectionRefused, Some(flags)) => {
             let command = suggest::command("serve", &[], &flags);
-            let state = draining_here(target).map(|pid| {
-                format!(
-                    "the server there (PID {pid}) is shutting down (draining); wait until it has ended, then "
-                )
-            });
-            format!(
-                "{}start a server with: {command}",
-                state.unwrap_or_else(|| "nothing listens there; ".into())
-            )
+            format!("nothing listens there; start a server with: {command}")
         }
         (io::ErrorKind::ConnectionRefused, None) => {
             "nothing listens there: check the address, and that the server runs".to_owned()
@@ -72,15 +64,6 @@ fn unreachable(target: &Target, kind: io::ErrorKind) -> String {
         (io::ErrorKind::TimedOut, _) => "no answer: check the address, and any firewall before it".to_owned(),
         _ => "check the host name and the network".to_owned(),
     }
-}
-
-/// The process that was at this address and is draining, by the lock of the store in this folder.
-fn draining_here(target: &Target) -> Option<u32> {
-    let store = std::env::var_os("A2AD_STORE").map_or_else(|| "a2ad.db".into(), std::path::PathBuf::from);
-    let holder = store::holder(&store)?;
-    let (_, authority) = origin_of(&target.url())?;
-    let here = holder.address.as_deref() == Some(authority.replace("localhost", "127.0.0.1").as_str());
-    (here && holder.state == store::InstanceState::Draining).then_some(holder.pid)
 }
 
 /// Whether connections to other machines go through a proxy, which a look at the port would pass by.
