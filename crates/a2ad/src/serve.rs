@@ -107,11 +107,13 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let Settings { config, listen: address, store, agents, limits, doors, drain_delay } = settings;
     // The port first: a second start by mistake fails before it touches the store.
     let listener = bind(address).await?;
+    let signals = Signals::new();
     let server = Server::open(&store, agents.clone(), limits, doors.clone())?;
     let address = listener.local_addr().unwrap_or(address);
     let config = config.as_deref();
     Banner { address, agents: &agents, doors: &doors, store: &store, config }.show();
-    until_stopped(server, listener, drain_delay.unwrap_or_else(|| default_drain_delay(address))).await
+    let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(address));
+    until_stopped(server, listener, signals, drain_delay).await
 }
 
 /// Takes the address, if callers may be let in there.
@@ -138,11 +140,11 @@ pub(crate) fn default_drain_delay(address: SocketAddr) -> Duration {
 pub(crate) async fn until_stopped(
     server: Server,
     listener: TcpListener,
+    mut signals: Signals,
     drain_delay: Duration,
 ) -> Result<(), ServeError> {
     let shutdown = CancellationToken::new();
     server.record(InstanceState::Serving, listener.local_addr().ok());
-    let mut signals = Signals::new();
     let serving = listen::serve(listener, server.front(), listen::Caps::default(), shutdown.clone());
     let mut serving = std::pin::pin!(serving.fuse());
     let mut failed = tokio::select! {
@@ -209,11 +211,11 @@ async fn ended(serving: &mut (impl FusedFuture<Output = ()> + Unpin)) {
     }
 }
 
-/// SIGTERM and SIGINT, which tell the process to stop.
-struct Signals(Option<[Signal; 2]>);
+/// SIGTERM and SIGINT, which ask the process to stop; from the moment this is made, neither kills it.
+pub(crate) struct Signals(Option<[Signal; 2]>);
 
 impl Signals {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let heard = signal(SignalKind::terminate())
             .and_then(|terminate| Ok([terminate, signal(SignalKind::interrupt())?]));
         if let Err(error) = &heard {

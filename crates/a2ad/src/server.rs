@@ -239,10 +239,11 @@ impl Builder {
     /// See [`ServeError`]. No credential can be checked yet, so the address has to be a loopback one.
     pub async fn serve(self, address: SocketAddr) -> Result<(), ServeError> {
         let listener = serve::bind(address).await?;
+        let signals = serve::Signals::new();
         let address = listener.local_addr().unwrap_or(address);
         let (server, Started { agents, doors, store }) = self.start()?;
         Banner { address, agents: &agents, doors: &doors, store: &store, config: None }.show();
-        serve::until_stopped(server, listener, serve::default_drain_delay(address)).await
+        serve::until_stopped(server, listener, signals, serve::default_drain_delay(address)).await
     }
 
     fn start(self) -> Result<(Server, Started), ServeError> {

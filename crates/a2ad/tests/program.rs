@@ -517,10 +517,11 @@ async fn it_is_not_ready_for_the_drain_delay_and_serves_meanwhile() {
 async fn with_few_descriptors_new_connections_are_refused_and_the_open_ones_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let mut limited = Command::new("sh");
-    let script = "ulimit -Hn 200; ulimit -Sn 100; exec \"$0\" --listen 127.0.0.1:0";
+    let script = "ulimit -Sn 100; ulimit -Hn 200; exec \"$0\" --listen 127.0.0.1:0";
     limited.args(["-c", script, env!("CARGO_BIN_EXE_a2ad")]).current_dir(folder.path()).kill_on_drop(true);
     limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let program = Program::start(limited).await;
+    exchange(&program.url, "GET /healthz", "").await;
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", program.child.id().unwrap())).unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
     let numbers: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
@@ -540,19 +541,23 @@ async fn with_few_descriptors_new_connections_are_refused_and_the_open_ones_are_
     for stream in &mut served {
         assert!(health(stream).await, "an open connection is served on");
     }
-    // The store has its descriptors too, and a connection that is closed makes place for another.
+    // A connection that is closed makes place for another, and the store has its descriptors.
     drop(served.pop());
-    within(async {
+    let mut stream = within(async {
         loop {
             let mut stream = TcpStream::connect(&address).await.unwrap();
             if health(&mut stream).await {
-                break;
+                return stream;
             }
         }
     })
     .await;
-    drop(served);
-    assert!(exchange(&program.url, "POST /a2a/echo", HI).await.contains("TASK_STATE_COMPLETED"));
+    let head =
+        format!("POST /a2a/echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}", HI.len());
+    within(stream.write_all(format!("{head}\r\n\r\n{HI}").as_bytes())).await.unwrap();
+    let mut answer = String::new();
+    within(stream.read_to_string(&mut answer)).await.unwrap();
+    assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
 }
 
 /// Whether a connection is answered.
