@@ -1,8 +1,8 @@
 //! Bytes of requests and responses in memory, bounded over all calls (`limits.memory`).
 //!
 //! A call takes a [`Reservation`] before its body is read and gives it back when the last byte of its response has left.
-//! What does not fit is refused with `Unavailable`, so that load is shed instead of memory running out. The last eighth
-//! of the budget is kept for small calls: slow readers of large responses must not lock everybody else out.
+//! What does not fit is refused with `Unavailable`, so that load is shed instead of memory running out. The last
+//! quarter of the budget is kept for small calls: slow readers of large responses must not lock everybody else out.
 
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use protocol::ErrorKind;
 
 /// Calls of up to this many bytes may use the whole budget.
-const SMALL: u64 = 64 << 10;
+const SMALL: u64 = 1 << 20;
 
 /// The budget of one process. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ impl MemoryBudget {
 
     /// The smallest budget that a request body of this size fits into.
     pub fn needed_for(body: u64) -> u64 {
-        Self::for_body(body).saturating_mul(8).div_ceil(7)
+        Self::for_body(body).saturating_mul(4).div_ceil(3)
     }
 
     /// What a request body takes: it is kept as received, as decoded and as recorded.
@@ -73,7 +73,7 @@ impl Reservation {
     pub fn reserve(&self, bytes: u64) -> Result<(), protocol::Error> {
         let Inner { limit, used } = &*self.budget.0;
         let mine = self.bytes.load(Ordering::Relaxed).saturating_add(bytes);
-        let available = if mine <= SMALL { *limit } else { limit - limit / 8 };
+        let available = if mine <= SMALL { *limit } else { limit - limit / 4 };
         let fits = |used: u64| used.checked_add(bytes).filter(|used| *used <= available);
         used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).map_err(|_| exhausted())?;
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -146,26 +146,25 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_and_reserves_nothing() {
-        let budget = MemoryBudget::new(800 << 10);
+        let budget = MemoryBudget::new(8 << 20);
         let call = budget.begin();
-        call.reserve(600 << 10).unwrap();
-        assert_eq!(call.reserve(300 << 10).unwrap_err().kind, ErrorKind::Unavailable);
-        assert_eq!(budget.used(), 600 << 10);
+        call.reserve(5 << 20).unwrap();
+        assert_eq!(call.reserve(2 << 20).unwrap_err().kind, ErrorKind::Unavailable);
+        assert_eq!(budget.used(), 5 << 20);
         drop(call);
         assert_eq!(budget.used(), 0);
     }
 
     #[test]
-    fn large_calls_leave_an_eighth_to_small_ones() {
-        let budget = MemoryBudget::new(800 << 10);
+    fn large_calls_leave_a_quarter_to_small_ones() {
+        let budget = MemoryBudget::new(8 << 20);
         let large = budget.begin();
-        large.reserve(700 << 10).unwrap();
+        large.reserve(6 << 20).unwrap();
         assert!(large.reserve(1).is_err());
-        let small = budget.begin();
-        small.reserve(64 << 10).unwrap();
-        assert!(small.reserve(1).is_err(), "65 KiB are no longer small");
-        let other = budget.begin();
-        other.reserve(36 << 10).unwrap();
+        let (small, other) = (budget.begin(), budget.begin());
+        small.reserve(1 << 20).unwrap();
+        assert!(small.reserve(1).is_err(), "it is no longer small");
+        other.reserve(1 << 20).unwrap();
         assert!(budget.begin().reserve(1).is_err(), "nothing is left");
     }
 

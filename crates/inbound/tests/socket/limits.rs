@@ -60,7 +60,7 @@ async fn responses_count_until_they_are_read() {
         assert!(unread.len() < 20, "the responses that nobody reads are not counted");
     };
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
-    // The last eighth is for small calls.
+    // The last quarter is for small calls.
     assert_eq!(server.post_v1("/", &request("SendMessage", &said("hi", ""))).await.status, 200);
     drop(unread);
     released(&server).await;
