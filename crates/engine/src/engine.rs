@@ -86,10 +86,10 @@ impl Call {
         }
     }
 
-    /// Counts a task that was read: its log of this size, and the response made of it.
+    /// Counts tasks that were read, by the size of their logs.
     pub(crate) fn has_read(&self, log_bytes: u64) -> Result<()> {
         let Some(memory) = &self.memory else { return Ok(()) };
-        memory.cover(log_bytes.saturating_mul(2)).map_err(Error::Later)
+        memory.cover_task(log_bytes).map_err(Error::Later)
     }
 }
 

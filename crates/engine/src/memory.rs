@@ -101,6 +101,15 @@ impl Reservation {
         }
     }
 
+    /// Reserves memory for a task that is to be read: its log of this size, and the response made of it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`cover`](Self::cover).
+    pub fn cover_task(&self, log_bytes: u64) -> Result<(), protocol::Error> {
+        self.cover(log_bytes.saturating_mul(2))
+    }
+
     /// A response that takes over the whole reservation until the last clone of its bytes is dropped.
     pub fn hold(self: Arc<Self>, response: Vec<u8>) -> Bytes {
         self.resize(response.len() as u64);

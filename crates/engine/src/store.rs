@@ -26,6 +26,7 @@ use crate::{
     error,
     ids::{Ids, TaskNo},
     log::{Corrupt, Entry, Seq},
+    memory::Reservation,
     scope::Scope,
 };
 
@@ -37,6 +38,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// A task of this scope with its whole log.
     fn find(&self, scope: &Scope, lookup: Lookup) -> Read<Option<Snapshot>>;
+
+    /// The same for a call that has so much memory: a task that does not fit is refused before its log is read.
+    fn find_within(&self, scope: &Scope, lookup: Lookup, memory: &Arc<Reservation>)
+    -> Read<Option<Snapshot>>;
 
     /// Entries of a task of this scope after a place in its log, at most `max`.
     fn entries(&self, scope: &Scope, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Arc<Entry>)>>;
@@ -109,6 +114,9 @@ pub enum StoreError {
     /// It holds something it should not.
     #[error("the store is damaged: {0}")]
     Broken(String),
+    /// What was asked for does not fit into the memory of the call.
+    #[error("{0}")]
+    TooLarge(protocol::Error),
 }
 
 impl From<Corrupt> for StoreError {
@@ -122,6 +130,7 @@ impl From<StoreError> for error::Error {
         match failure {
             StoreError::Unavailable(reason) => Self::Unavailable(reason),
             StoreError::Broken(reason) => Self::Broken(reason),
+            StoreError::TooLarge(error) => Self::Later(error),
         }
     }
 }

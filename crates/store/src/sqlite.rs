@@ -24,12 +24,12 @@ mod writer;
 use std::sync::Arc;
 
 use engine::{
-    Scope, Store,
+    Reservation, Scope, Store,
     ids::{Ids, TaskNo},
     log::{Entry, Seq},
     store::{
         Among, Change, ContextLookup, ContextRow, Due, Ended, Expired, Expiry, KeyUsed, ListPage, ListQuery,
-        Lookup, MessageKey, Read, Receipt, Snapshot, WorkItem,
+        Lookup, MessageKey, Read, Receipt, Snapshot, StoreError, TaskRow, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -40,7 +40,13 @@ pub use inspect::check;
 pub use instance::{Holder, Instance, InstanceState, holder, up};
 pub use open::{OpenError, Options};
 
-use self::{inspect::Inspector, instance::InstanceLock, readers::Readers, scopes::Scopes, writer::Writer};
+use self::{
+    inspect::Inspector,
+    instance::InstanceLock,
+    readers::{Failure, Readers},
+    scopes::Scopes,
+    writer::Writer,
+};
 
 /// An open store.
 pub struct Sqlite {
@@ -74,18 +80,41 @@ fn told(mut news: watch::Receiver<Option<String>>) -> BoxFuture<'static, String>
     .boxed()
 }
 
+impl Sqlite {
+    /// A task with its log, if its row passes.
+    fn find_if(
+        &self,
+        scope: &Scope,
+        lookup: Lookup,
+        pass: impl FnOnce(&TaskRow) -> Result<(), StoreError> + Send + 'static,
+    ) -> Read<Option<Snapshot>> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
+            let Some(row) = rows::find(tx, &ids, scope, &lookup)? else { return Ok(None) };
+            pass(&row).map_err(Failure::Store)?;
+            rows::with_log(tx, row).map(Some)
+        })
+    }
+}
+
 impl Store for Sqlite {
     fn commit(&self, change: Change) -> Receipt {
         self.writer.commit(change)
     }
 
     fn find(&self, scope: &Scope, lookup: Lookup) -> Read<Option<Snapshot>> {
-        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
-        self.readers.read(move |tx| {
-            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
-            let Some(row) = rows::find(tx, &ids, scope, &lookup)? else { return Ok(None) };
-            rows::with_log(tx, row).map(Some)
-        })
+        self.find_if(scope, lookup, |_| Ok(()))
+    }
+
+    fn find_within(
+        &self,
+        scope: &Scope,
+        lookup: Lookup,
+        memory: &Arc<Reservation>,
+    ) -> Read<Option<Snapshot>> {
+        let memory = Arc::clone(memory);
+        self.find_if(scope, lookup, move |row| memory.cover_task(row.size).map_err(StoreError::TooLarge))
     }
 
     fn entries(&self, scope: &Scope, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Arc<Entry>)>> {

@@ -20,9 +20,10 @@ pub(super) async fn get_task(engine: &Parts, call: Call, req: GetTask) -> Result
 /// A task that shows itself to this caller; anything else does not exist.
 pub(super) async fn load(engine: &Parts, call: &Call, id: &TaskId) -> Result<Snapshot> {
     engine.agent(call)?;
-    let snapshot = engine.store.find(&call.scope, engine.lookup(id)).await?;
+    let snapshot = match &call.memory {
+        Some(memory) => engine.store.find_within(&call.scope, engine.lookup(id), memory).await?,
+        None => engine.store.find(&call.scope, engine.lookup(id)).await?,
+    };
     let visible = snapshot.filter(|snapshot| snapshot.row.visibility == Visibility::Visible);
-    let snapshot = visible.ok_or_else(|| protocol::Error::task_not_found(id))?;
-    call.has_read(snapshot.row.size)?;
-    Ok(snapshot)
+    Ok(visible.ok_or_else(|| protocol::Error::task_not_found(id))?)
 }

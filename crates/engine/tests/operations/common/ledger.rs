@@ -6,7 +6,7 @@ use std::{
 };
 
 use a2ad_engine::{
-    Scope, Store,
+    Reservation, Scope, Store,
     ids::{Ids, TaskNo},
     log::{Entry, Kind, Seq},
     store::{
@@ -156,6 +156,15 @@ impl Store for Ledger {
 
     fn find(&self, scope: &Scope, lookup: Lookup) -> Read<Option<Snapshot>> {
         self.store.find(scope, lookup)
+    }
+
+    fn find_within(
+        &self,
+        scope: &Scope,
+        lookup: Lookup,
+        memory: &Arc<Reservation>,
+    ) -> Read<Option<Snapshot>> {
+        self.store.find_within(scope, lookup, memory)
     }
 
     fn entries(&self, scope: &Scope, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Arc<Entry>)>> {
