@@ -443,6 +443,7 @@ async fn a_second_start_names_who_has_the_port_and_the_store() {
 async fn selftest_ends_in_a_sentence_and_leaves_no_task_open() {
     let server = Server::start().await;
     let checked = server.run(&["selftest", "--url", &server.address]).await;
+    assert!(!checked.out.contains("left open"), "{}", checked.out);
     let last = checked.out.lines().last().unwrap().to_owned();
     assert!(
         last.starts_with("selftest passed: ") && last.contains(" passed, 0 failed, "),

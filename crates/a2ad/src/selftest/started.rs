@@ -44,7 +44,10 @@ impl Started {
     pub(super) fn note_request(&self, path: &str, body: &str) {
         let Ok(request) = Json::parse(body) else { return };
         let sends = request.text("method").is_ok_and(|method| method.starts_with("tasks/send"));
-        if let (true, Ok(id)) = (sends, request.text("params.id")) {
+        // Some checks send an empty id, which every server refuses.
+        if let (true, Ok(id)) = (sends, request.text("params.id"))
+            && !id.is_empty()
+        {
             self.note(path, id, true);
         }
     }
