@@ -36,7 +36,7 @@ pub struct Fanout {
 
 /// What one subscriber got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Heard {
+struct FollowEvent {
     events: u64,
     bytes: u64,
     digest: u64,
@@ -52,7 +52,7 @@ impl Fanout {
         let live = self.read(&task).context("live")?;
         let stored = self.read(&task).context("from the log")?;
         ensure!(live.0 == stored.0, "live came {:?}, from the log {:?}", live.0, stored.0);
-        let Heard { events, bytes, .. } = live.0;
+        let FollowEvent { events, bytes, .. } = live.0;
         let readers = self.subscribers as f64;
         let rate = |time: Duration| rounded(events as f64 * readers / time.as_secs_f64());
         Ok(json!({
@@ -68,10 +68,10 @@ impl Fanout {
     }
 
     /// Has everybody read the task to its end; what each of them got, and how long it took.
-    fn read(&self, task: &str) -> Result<(Heard, Duration)> {
+    fn read(&self, task: &str) -> Result<(FollowEvent, Duration)> {
         let began = Instant::now();
         let threads = self.threads.clamp(1, self.subscribers);
-        let heard: Vec<Heard> = thread::scope(|scope| {
+        let heard: Vec<FollowEvent> = thread::scope(|scope| {
             let shares: Vec<_> = (0..threads)
                 .map(|n| self.subscribers / threads + usize::from(n < self.subscribers % threads))
                 .map(|readers| scope.spawn(move || self.read_share(task, readers)))
@@ -90,7 +90,7 @@ impl Fanout {
         }
     }
 
-    fn read_share(&self, task: &str, readers: usize) -> Result<Vec<Heard>> {
+    fn read_share(&self, task: &str, readers: usize) -> Result<Vec<FollowEvent>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let request = self.door.subscription(task, Some(0));
@@ -105,11 +105,11 @@ impl Fanout {
     }
 }
 
-async fn read_one(connection: Connection, request: Vec<u8>) -> Result<Heard> {
+async fn read_one(connection: Connection, request: Vec<u8>) -> Result<FollowEvent> {
     let mut events = Events::of(connection.stream(&request).await?);
     let opening = events.next().await?.context("the stream has no beginning")?;
     ensure!(opening.id == Some(0), "the stream begins at {:?}: {}", opening.id, excerpt(opening.data));
-    let mut heard = Heard { events: 0, bytes: 0, digest: 0 };
+    let mut heard = FollowEvent { events: 0, bytes: 0, digest: 0 };
     let mut hasher = DefaultHasher::new();
     let mut completed = false;
     while let Some(event) = events.next().await? {

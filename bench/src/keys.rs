@@ -79,7 +79,7 @@ trait Index {
     fn find(&self, connection: &Connection, key: &Key) -> rusqlite::Result<Option<i64>>;
 
     /// What is to be done once in each transaction.
-    fn keep_house(&mut self, _connection: &Connection) -> rusqlite::Result<()> {
+    fn maintain(&mut self, _connection: &Connection) -> rusqlite::Result<()> {
         Ok(())
     }
 }
@@ -150,7 +150,7 @@ impl Trial {
             for _ in 0..BATCH {
                 self.add()?;
             }
-            self.index.keep_house(&self.connection)?;
+            self.index.maintain(&self.connection)?;
             self.connection.prepare_cached("COMMIT")?.execute([])?;
         }
         self.pieces.push(began.elapsed());

@@ -72,7 +72,7 @@ impl Index for Runs {
         Ok(None)
     }
 
-    fn keep_house(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    fn maintain(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if self.freezing.is_none() && self.young.len() >= RUN {
             let keys = Arc::new(mem::take(&mut self.young));
             let (told, made) = mpsc::channel();

@@ -10,8 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use engine::{Agents, Profile};
-use inbound::{Options, Spoken};
+use engine::{AgentInfo, Agents};
+use inbound::{AcceptedVersions, Options};
 
 /// Who callers without a credential are.
 const CALLERS: &str =
@@ -30,7 +30,7 @@ pub(crate) struct Banner<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) agents: &'a Agents,
     /// How they are served.
-    pub(crate) doors: &'a Options,
+    pub(crate) server_options: &'a Options,
     /// The database file.
     pub(crate) store: &'a Path,
     /// The configuration file; none for the demo and for a library's server.
@@ -55,7 +55,7 @@ impl Banner<'_> {
             agents = ids(true).join(", "),
             // Those that let nobody in are named apart, if there are any.
             closed_agents = (!closed.is_empty()).then(|| closed.join(", ")),
-            default_agent = self.doors.default_agent,
+            default_agent = self.server_options.default_agent,
             generations = self.generations().join(", "),
             store = %whole(self.store).display(),
             config = self.config.map(|file| whole(file).display().to_string()),
@@ -67,14 +67,16 @@ impl Banner<'_> {
     }
 
     /// The agents that are served.
-    fn served(&self) -> impl Iterator<Item = &Profile> {
-        let enabled = |agent: &&Profile| self.doors.agents.get(&agent.id).is_none_or(|door| door.enabled);
-        self.agents.iter().map(|hosted| hosted.profile()).filter(enabled)
+    fn served(&self) -> impl Iterator<Item = &AgentInfo> {
+        let enabled = |agent: &&AgentInfo| {
+            self.server_options.agents.get(&agent.id).is_none_or(|settings| settings.enabled)
+        };
+        self.agents.iter().map(|registered| registered.info()).filter(enabled)
     }
 
     /// Whether an agent lets anybody in.
-    fn lets_in(&self, agent: &Profile) -> bool {
-        self.doors.agents.get(&agent.id).is_none_or(|door| door.anonymous)
+    fn lets_in(&self, agent: &AgentInfo) -> bool {
+        self.server_options.agents.get(&agent.id).is_none_or(|settings| settings.anonymous)
     }
 
     fn callers(&self) -> &'static str {
@@ -87,7 +89,7 @@ impl Banner<'_> {
 
     /// The generations as people call them, newest first.
     fn generations(&self) -> Vec<&'static str> {
-        let Spoken { draft, v03, v1, .. } = self.doors.spoken;
+        let AcceptedVersions { draft, v03, v1, .. } = self.server_options.accepted_versions;
         let all = [(v1, "1.0"), (v03, "0.3"), (v03, "0.2"), (draft, "0.1")];
         all.into_iter().filter(|row| row.0).map(|row| row.1).collect()
     }
@@ -95,7 +97,8 @@ impl Banner<'_> {
     /// One command that shows it at work, if there is an agent that would answer it.
     fn command(&self) -> Option<String> {
         let open = || self.served().filter(|agent| self.lets_in(agent));
-        let agent = open().find(|agent| agent.id == self.doors.default_agent).or_else(|| open().next())?;
+        let agent =
+            open().find(|agent| agent.id == self.server_options.default_agent).or_else(|| open().next())?;
         let say = agent.skills.iter().find_map(|skill| skill.examples.first());
         let say = say.map_or("hello", String::as_str);
         // A quote inside quotes, as shells want it.
@@ -117,7 +120,7 @@ impl Display for Banner<'_> {
         let width = self.served().map(|agent| agent.id.len()).max().unwrap_or_default();
         for agent in self.served() {
             let id = &agent.id;
-            let at = if *id == self.doors.default_agent { ", also at /" } else { "" };
+            let at = if *id == self.server_options.default_agent { ", also at /" } else { "" };
             let closed = if self.lets_in(agent) { "" } else { CLOSED };
             writeln!(out, "  {id:width$}  /a2a/{id}{at}: {}{closed}", agent.description)?;
         }
@@ -136,31 +139,34 @@ impl Display for Banner<'_> {
 
 #[cfg(test)]
 mod tests {
-    use engine::Hosted;
-    use inbound::Door;
+    use engine::RegisteredAgent;
+    use inbound::AgentSettings;
     use outbound::agents;
 
     use super::*;
 
     #[test]
     fn the_text_tells_what_runs_where_and_what_to_try() {
-        let mut profile = agents::profile("echo").unwrap();
-        profile.skills[0].examples[0] = "it's me".into();
-        let agents = Agents::new([Hosted::new(profile, agents::builtin("echo").unwrap())]);
-        let doors = Options { spoken: Spoken { draft: false, ..Spoken::default() }, ..Options::new("echo") };
+        let mut info = agents::info("echo").unwrap();
+        info.skills[0].examples[0] = "it's me".into();
+        let agents = Agents::new([RegisteredAgent::new(info, agents::builtin("echo").unwrap())]);
+        let server_options = Options {
+            accepted_versions: AcceptedVersions { draft: false, ..AcceptedVersions::default() },
+            ..Options::new("echo")
+        };
         let banner = Banner {
             address: SocketAddr::from(([127, 0, 0, 1], 4242)),
             agents: &agents,
-            doors: &doors,
+            server_options: &server_options,
             store: Path::new("/data/a2ad.db"),
             config: None,
         };
         let configured = Banner { config: Some(Path::new("/etc/a2ad.toml")), ..banner }.to_string();
         assert!(configured.contains("a2ad.db\n  config   /etc/a2ad.toml\n"), "{configured}");
         let version = env!("CARGO_PKG_VERSION");
-        let mut closed = doors.clone();
-        closed.agents.insert("echo".into(), Door { anonymous: false, ..Door::default() });
-        let text = Banner { doors: &closed, ..banner }.to_string();
+        let mut closed = server_options.clone();
+        closed.agents.insert("echo".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
+        let text = Banner { server_options: &closed, ..banner }.to_string();
         assert!(text.contains("  callers  nobody is let in: "), "{text}");
         assert!(text.ends_with("  page     http://127.0.0.1:4242/\n\n"), "{text}");
         assert_eq!(

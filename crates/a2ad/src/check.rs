@@ -32,8 +32,8 @@ pub(crate) fn describe(config: &Config) -> String {
         dialects.join(", ")
     );
     for agent in &config.agents {
-        let hosted = agent.host();
-        let name_and_place = format!("{} at /a2a/{}", hosted.profile().name, agent.id);
+        let registered = agent.host();
+        let name_and_place = format!("{} at /a2a/{}", registered.info().name, agent.id);
         if !agent.enabled {
             out += &format!("agent     {name_and_place}, disabled: not served\n");
             continue;
@@ -42,7 +42,7 @@ pub(crate) fn describe(config: &Config) -> String {
         out += &format!("agent     {name_and_place}{at_root}\n");
         out +=
             &format!("  style   {}\n  auth    {}\n", name(&ProfileName::NAMES, agent.profile), auth(agent));
-        for skill in hosted.profile().skills.iter() {
+        for skill in registered.info().skills.iter() {
             out += &format!("  skill   {}: {}\n", skill.id, skill.description);
         }
     }
@@ -99,12 +99,12 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
 }
 
 fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
-    let hosted = agent.host();
-    let profile = hosted.profile();
+    let registered = agent.host();
+    let info = registered.info();
     out.text("id", &agent.id);
-    out.text("name", &profile.name);
-    out.text("description", &profile.description);
-    out.key("skills").array(&profile.skills, |out, skill| {
+    out.text("name", &info.name);
+    out.text("description", &info.description);
+    out.key("skills").array(&info.skills, |out, skill| {
         out.object(|out| {
             out.text("id", &skill.id);
             out.text("description", &skill.description);

@@ -279,7 +279,7 @@ fn settings(config: &Config, file: Option<PathBuf>) -> Settings {
         agents: Agents::new(config.agents.iter().map(AgentConfig::host))
             .with_left_over(config.store.retention),
         limits: config.limits,
-        doors: config.doors(),
+        server_options: config.server_options(),
         drain_delay: config.server.drain_delay,
     }
 }

@@ -5,12 +5,12 @@
 //! that nothing is believed to hold that does not.
 
 mod agents;
-mod doors;
 mod extensions;
 mod host;
 mod keys;
 mod read;
 mod sections;
+mod server_options;
 mod tree;
 mod values;
 mod variables;

@@ -53,8 +53,8 @@ pub use cli::run as main;
 // What an agent is made of.
 pub use bytes::Bytes;
 pub use engine::{
-    Agent, Conversation, Dedupe, Error as EngineError, Limits, OnCrash, Outcome, Retention, Scope,
-    ScopeParts, Traits, Turn, Update, Updates,
+    Agent, Conversation, Dedupe, Error as EngineError, ExecutionPolicy, Limits, OnCrash, Outcome, Retention,
+    Scope, ScopeParts, Turn, Update, Updates,
 };
 pub use futures_util::future::BoxFuture;
 pub use protocol::{
@@ -65,18 +65,20 @@ pub use tokio::time::Instant;
 pub use tokio_util::sync::CancellationToken;
 
 // The agents that come along, and how they present themselves.
-pub use engine::{Hosted, Profile as AgentProfile};
+pub use engine::{AgentInfo, RegisteredAgent};
 pub use outbound::agents;
 
 // What serves it.
 pub use axum::Router;
-pub use inbound::{AuthForm, CardForm, CardShape, ExtendedCard, FailedReply, Profile, ReplyForm, Spoken};
+pub use inbound::{
+    AcceptedVersions, AuthForm, CardForm, CardShape, ExtendedCard, FailedReply, Profile, ReplyForm,
+};
 pub use serve::ServeError;
 pub use server::{Builder, Card, Server};
 pub use store::OpenError;
 
 // The knobs of a profile.
-pub use engine::Manners;
+pub use engine::TaskPolicy;
 pub use protocol::{
     Dialect, ErrorKind, ErrorTable,
     dialect::{CardStyle, Leniency, Style},
@@ -85,7 +87,7 @@ pub use protocol::{
 
 // What calls others, and what the two speak of.
 pub use client::{
-    Client, Error as ClientError, EventStream, Follow, FoundCard, Heard, Options as ClientOptions,
+    Client, Error as ClientError, EventStream, Follow, FollowEvent, FoundCard, Options as ClientOptions,
     call_agent, find_card, text,
 };
 pub use explain::run as explain;

@@ -36,7 +36,7 @@ pub(crate) struct Settings {
     /// How much may run at a time, and how long.
     pub(crate) limits: Limits,
     /// How it is served.
-    pub(crate) doors: Options,
+    pub(crate) server_options: Options,
     /// For how long it is not ready before it shuts down; `None` depends on where it listens.
     pub(crate) drain_delay: Option<Duration>,
 }
@@ -49,7 +49,7 @@ impl Default for Settings {
             store: "a2ad.db".into(),
             agents: Agents::new(outbound::agents::demo()),
             limits: Limits::default(),
-            doors: Options::new(outbound::agents::DEMO[0]),
+            server_options: Options::new(outbound::agents::DEMO[0]),
             drain_delay: None,
         }
     }
@@ -104,14 +104,14 @@ fn held_by(holder: Option<&str>) -> String {
 
 /// Serves what is configured until the process is told to stop, then stops in good order.
 pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
-    let Settings { config, listen: address, store, agents, limits, doors, drain_delay } = settings;
+    let Settings { config, listen: address, store, agents, limits, server_options, drain_delay } = settings;
     // The port first: a second start by mistake fails before it touches the store.
     let listener = bind(address).await?;
     let signals = Signals::new();
-    let server = Server::open(&store, agents.clone(), limits, doors.clone())?;
+    let server = Server::open(&store, agents.clone(), limits, server_options.clone())?;
     let address = listener.local_addr().unwrap_or(address);
     let config = config.as_deref();
-    Banner { address, agents: &agents, doors: &doors, store: &store, config }.show();
+    Banner { address, agents: &agents, server_options: &server_options, store: &store, config }.show();
     let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(address));
     until_stopped(server, listener, signals, drain_delay).await
 }

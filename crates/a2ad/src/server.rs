@@ -14,8 +14,8 @@ use std::{
 };
 
 use axum::{Extension, Router};
-use engine::{Agent, Agents, Clock, Engine, Feed, Hosted, Limits};
-use inbound::{CardShape, Door, Front, Options, Profile, Ready, Spoken};
+use engine::{Agent, Agents, Clock, Engine, Feed, Limits, RegisteredAgent};
+use inbound::{AcceptedVersions, AgentSettings, CardShape, Front, Options, Profile, Ready};
 use protocol::ErrorTable;
 use store::{Instance, InstanceState, Sqlite};
 use tempfile::TempDir;
@@ -43,10 +43,10 @@ impl Server {
     /// A server without agents.
     pub fn builder() -> Builder {
         Builder {
-            hosted: Vec::new(),
-            doors: BTreeMap::new(),
+            registered: Vec::new(),
+            server_options: BTreeMap::new(),
             profiles: BTreeMap::new(),
-            spoken: Spoken::default(),
+            accepted_versions: AcceptedVersions::default(),
             errors: ErrorTable::default(),
             card_shape: CardShape::default(),
             default_agent: None,
@@ -104,7 +104,7 @@ impl Server {
         path: &Path,
         agents: Agents,
         limits: Limits,
-        doors: Options,
+        server_options: Options,
     ) -> Result<Self, ServeError> {
         let (feed, clock) = (Feed::default(), Clock::system());
         let store = Sqlite::open(&store::Options::at(path), feed.clone(), &clock)?;
@@ -112,7 +112,7 @@ impl Server {
         instance.record(InstanceState::Serving, None);
         let engine = Engine::start(Arc::new(store), feed, agents, clock, limits);
         let ready = Ready::default();
-        let front = Front::new(engine.clone(), doors, ready.clone());
+        let front = Front::new(engine.clone(), server_options, ready.clone());
         Ok(Self { engine, ready, front, instance, folder: None })
     }
 
@@ -136,11 +136,11 @@ impl Server {
 /// Puts a [`Server`] together.
 #[must_use = "a builder does nothing until it is built or served"]
 pub struct Builder {
-    hosted: Vec<Hosted>,
+    registered: Vec<RegisteredAgent>,
     /// As the cards of the agents say.
-    doors: BTreeMap<String, Door>,
+    server_options: BTreeMap<String, AgentSettings>,
     profiles: BTreeMap<String, Profile>,
-    spoken: Spoken,
+    accepted_versions: AcceptedVersions,
     errors: ErrorTable,
     card_shape: CardShape,
     default_agent: Option<String>,
@@ -160,10 +160,11 @@ impl Builder {
     ///     .agent(Card::new("parrot").name("Parrot").description("Repeats it").skill("repeat", "Repeats a text"), Echo);
     /// ```
     pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
-        let Card { profile, door, dedupe, retention } = card.into();
-        self.doors.insert(profile.id.clone(), door);
-        let hosted = Hosted::new(profile, Arc::new(agent)).with_dedupe(dedupe).with_retention(retention);
-        self.hosted.push(hosted);
+        let Card { profile, settings, dedupe, retention } = card.into();
+        self.server_options.insert(profile.id.clone(), settings);
+        let registered =
+            RegisteredAgent::new(profile, Arc::new(agent)).with_dedupe(dedupe).with_retention(retention);
+        self.registered.push(registered);
         self
     }
 
@@ -186,8 +187,8 @@ impl Builder {
     }
 
     /// Which generations are spoken, and whether a method of 1.0 has to name its version; all of them, and no.
-    pub fn spoken(mut self, spoken: Spoken) -> Self {
-        self.spoken = spoken;
+    pub fn accepted_versions(mut self, accepted_versions: AcceptedVersions) -> Self {
+        self.accepted_versions = accepted_versions;
         self
     }
 
@@ -241,8 +242,9 @@ impl Builder {
         let listener = serve::bind(address).await?;
         let signals = serve::Signals::new();
         let address = listener.local_addr().unwrap_or(address);
-        let (server, Started { agents, doors, store }) = self.start()?;
-        Banner { address, agents: &agents, doors: &doors, store: &store, config: None }.show();
+        let (server, Started { agents, server_options, store }) = self.start()?;
+        Banner { address, agents: &agents, server_options: &server_options, store: &store, config: None }
+            .show();
         serve::until_stopped(server, listener, signals, serve::default_drain_delay(address)).await
     }
 
@@ -250,17 +252,17 @@ impl Builder {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(ServeError::NoRuntime);
         }
-        let doors = self.doors()?;
+        let server_options = self.server_options()?;
         let (store, folder) = self.place()?;
-        let agents = Agents::new(self.hosted);
-        let mut server = Server::open(&store, agents.clone(), self.limits, doors.clone())?;
+        let agents = Agents::new(self.registered);
+        let mut server = Server::open(&store, agents.clone(), self.limits, server_options.clone())?;
         // The folder goes when nobody can be answered any more.
         server.folder = folder.map(Arc::new);
-        Ok((server, Started { agents, doors, store }))
+        Ok((server, Started { agents, server_options, store }))
     }
 
-    fn doors(&self) -> Result<Options, ServeError> {
-        let ids = || self.hosted.iter().map(|hosted| hosted.profile().id.as_str());
+    fn server_options(&self) -> Result<Options, ServeError> {
+        let ids = || self.registered.iter().map(|registered| registered.info().id.as_str());
         for (place, id) in ids().enumerate() {
             check_id(id)?;
             if ids().take(place).any(|earlier| earlier == id) {
@@ -273,17 +275,17 @@ impl Builder {
             }
         }
         let first = ids().next().ok_or(ServeError::NoAgent)?;
-        let mut doors = Options::new(self.default_agent.as_deref().unwrap_or(first));
-        doors.agents = self.doors.clone();
+        let mut server_options = Options::new(self.default_agent.as_deref().unwrap_or(first));
+        server_options.agents = self.server_options.clone();
         for (id, profile) in &self.profiles {
-            doors.agents.entry(id.clone()).or_default().profile = profile.clone();
+            server_options.agents.entry(id.clone()).or_default().profile = profile.clone();
         }
-        doors.spoken = self.spoken;
-        doors.errors = self.errors;
-        doors.card.shape = self.card_shape;
-        doors.public_url = self.public_url.clone();
-        doors.max_body_bytes = self.max_body_bytes.unwrap_or(doors.max_body_bytes);
-        Ok(doors)
+        server_options.accepted_versions = self.accepted_versions;
+        server_options.errors = self.errors;
+        server_options.card.shape = self.card_shape;
+        server_options.public_url = self.public_url.clone();
+        server_options.max_body_bytes = self.max_body_bytes.unwrap_or(server_options.max_body_bytes);
+        Ok(server_options)
     }
 
     /// Where the store is, and the folder that has to last as long as it.
@@ -300,7 +302,7 @@ impl Builder {
 /// What a server was started with.
 struct Started {
     agents: Agents,
-    doors: Options,
+    server_options: Options,
     /// The database file.
     store: PathBuf,
 }

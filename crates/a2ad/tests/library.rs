@@ -5,10 +5,10 @@
 use std::{net::SocketAddr, time::Duration};
 
 use a2ad::{
-    Agent, AgentExtension, AgentSkill, Artifact, ArtifactUpdate, BoxFuture, Card, CardShape, ClientError,
-    ClientOptions, ErrorKind, Event, ExtendedCard, GetTask, ListTasks, Message, Operation, Outcome, Part,
-    Profile, Reply, Role, Router, SendMessage, ServeError, Server, Spoken, StatusUpdate, Turn, Update,
-    Updates, agents::Echo, call_agent,
+    AcceptedVersions, Agent, AgentExtension, AgentSkill, Artifact, ArtifactUpdate, BoxFuture, Card,
+    CardShape, ClientError, ClientOptions, ErrorKind, Event, ExtendedCard, GetTask, ListTasks, Message,
+    Operation, Outcome, Part, Profile, Reply, Role, Router, SendMessage, ServeError, Server, StatusUpdate,
+    Turn, Update, Updates, agents::Echo, call_agent,
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -179,8 +179,10 @@ async fn a_card_has_the_switches_of_its_agent() {
         .extension(required)
         .streaming(false)
         .output_modes(["text/plain"]);
-    let spoken = Spoken { draft: false, lenient_version: false, ..Spoken::default() };
-    let server = Server::builder().agent(card, Echo).spoken(spoken).card_shape(CardShape::V1);
+    let accepted_versions =
+        AcceptedVersions { draft: false, lenient_version: false, ..AcceptedVersions::default() };
+    let server =
+        Server::builder().agent(card, Echo).accepted_versions(accepted_versions).card_shape(CardShape::V1);
     let app = App::serve(server.build().unwrap().router()).await;
     let (_, card) = app.ask("GET /.well-known/agent-card.json", "").await;
     for said in [r#""streaming":false"#, r#""extendedAgentCard":true"#, r#""uri":"urn:example:must""#] {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use protocol::{Event, Message, Part, Role, SendMessage, TaskState, TaskStatus};
 
-use crate::{Client, Error, Follow, Heard, Options, text};
+use crate::{Client, Error, Follow, FollowEvent, Options, text};
 
 /// How long an agent may take.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
@@ -24,7 +24,7 @@ async fn ask(url: &str, words: &str) -> Result<String, Error> {
     let req = SendMessage { history_length: Some(1), return_immediately: true, ..SendMessage::new(message) };
     let mut follow = Follow::send(&client, req).await?;
     while let Some(heard) = follow.next().await? {
-        if let Heard::Event(Event::Message(message)) = heard {
+        if let FollowEvent::Event(Event::Message(message)) = heard {
             return Ok(text::of_message(&message));
         }
     }

@@ -166,31 +166,39 @@ impl Client {
     fn other_after<T>(
         &self,
         answered: &Result<T, Error>,
-        spoken: Dialect,
+        accepted_versions: Dialect,
         kind: OperationKind,
     ) -> Option<Dialect> {
         if !is_unknown(answered) {
-            self.learn(answered, spoken, kind);
+            self.learn(answered, accepted_versions, kind);
             return None;
         }
         let now = self.dialect();
         let untried = self.other.filter(|_| !self.sure.load(Ordering::Relaxed));
-        Some(now).filter(|now| *now != spoken).or(untried).filter(|other| *other != spoken)
+        Some(now)
+            .filter(|now| *now != accepted_versions)
+            .or(untried)
+            .filter(|other| *other != accepted_versions)
     }
 
     /// Whether the answer in the other dialect counts. A method that is unknown there too says nothing about the dialect:
     /// not every agent streams.
-    fn goes_on_after<T>(&self, again: &Result<T, Error>, spoken: Dialect, kind: OperationKind) -> bool {
-        self.learn(again, spoken, kind);
+    fn goes_on_after<T>(
+        &self,
+        again: &Result<T, Error>,
+        accepted_versions: Dialect,
+        kind: OperationKind,
+    ) -> bool {
+        self.learn(again, accepted_versions, kind);
         !is_unknown(again) && !matches!(again, Err(Error::NoMethod { .. }))
     }
 
     /// Remembers the dialect of a method that the agent knows, if only that dialect has it under this name.
-    fn learn<T>(&self, answered: &Result<T, Error>, spoken: Dialect, kind: OperationKind) {
+    fn learn<T>(&self, answered: &Result<T, Error>, accepted_versions: Dialect, kind: OperationKind) {
         let Some(other) = self.other.filter(|_| is_known(answered)) else { return };
-        let rival = if spoken == other { self.dialect() } else { other };
-        if spoken == rival || spoken.method(kind) != rival.method(kind) {
-            self.dialect.store(spoken.number(), Ordering::Relaxed);
+        let rival = if accepted_versions == other { self.dialect() } else { other };
+        if accepted_versions == rival || accepted_versions.method(kind) != rival.method(kind) {
+            self.dialect.store(accepted_versions.number(), Ordering::Relaxed);
             self.sure.store(true, Ordering::Relaxed);
         }
     }

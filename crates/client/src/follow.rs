@@ -51,7 +51,7 @@ pub struct Follow<'a> {
 /// One thing heard.
 #[derive(Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "it is looked at and let go; nothing keeps many of them")]
-pub enum Heard {
+pub enum FollowEvent {
     /// Something that was not told before.
     Event(Event),
     /// The connection is lost; the next call waits a little and tries again.
@@ -169,10 +169,10 @@ impl<'a> Follow<'a> {
     }
 
     /// What is heard next; `None` when the task is settled and everything was told.
-    pub async fn next(&mut self) -> Result<Option<Heard>, Error> {
+    pub async fn next(&mut self) -> Result<Option<FollowEvent>, Error> {
         loop {
             if let Some(event) = self.told.pop_front() {
-                return Ok(Some(Heard::Event(event)));
+                return Ok(Some(FollowEvent::Event(event)));
             }
             match &mut self.state {
                 State::Done => return Ok(None),
@@ -181,26 +181,26 @@ impl<'a> Follow<'a> {
                     Ok(None) => {
                         let retry = stream.retry();
                         if self.ended(retry)? {
-                            return Ok(Some(Heard::Lost));
+                            return Ok(Some(FollowEvent::Lost));
                         }
                     }
                     Err(error) if error.is_passing() => {
                         self.lost(None, error)?;
-                        return Ok(Some(Heard::Lost));
+                        return Ok(Some(FollowEvent::Lost));
                     }
                     Err(error) => return Err(error),
                 },
                 State::Away(pause) => {
                     sleep(*pause).await;
                     if !self.come_back().await? {
-                        return Ok(Some(Heard::Lost));
+                        return Ok(Some(FollowEvent::Lost));
                     }
                 }
                 State::Polling(pause) => {
                     sleep(*pause).await;
                     let longer = (*pause * 2).min(LAST_POLL);
                     if !self.poll(longer).await? {
-                        return Ok(Some(Heard::Lost));
+                        return Ok(Some(FollowEvent::Lost));
                     }
                 }
                 State::Ending(update) => {

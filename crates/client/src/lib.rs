@@ -26,6 +26,6 @@ pub use ask::call_agent;
 pub use client::Client;
 pub use discover::{FoundCard, find_card, get};
 pub use error::Error;
-pub use follow::{Follow, Heard};
+pub use follow::{Follow, FollowEvent};
 pub use options::Options;
 pub use stream::EventStream;

@@ -24,14 +24,14 @@ pub trait Agent: Send + Sync + 'static {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome>;
 
     /// How the engine may treat this agent.
-    fn traits(&self) -> Traits {
-        Traits::default()
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy::default()
     }
 }
 
 /// How the engine may treat an agent.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Traits {
+pub struct ExecutionPolicy {
     /// The agent has no effect outside this process, so it may run before its task is recorded: what it says
     /// then joins the same commit, or is dropped with it.
     pub overlap: bool,

@@ -7,8 +7,8 @@ use protocol::model::AgentSkill;
 use crate::{agent::Agent, idempotency::Dedupe, retention::Retention};
 
 /// An agent and how it presents itself.
-pub struct Hosted {
-    profile: Profile,
+pub struct RegisteredAgent {
+    info: AgentInfo,
     agent: Arc<dyn Agent>,
     dedupe: Dedupe,
     retention: Retention,
@@ -16,7 +16,7 @@ pub struct Hosted {
 
 /// How an agent presents itself on its card.
 #[derive(Clone, Debug)]
-pub struct Profile {
+pub struct AgentInfo {
     /// Its name in paths and scopes.
     pub id: String,
     /// Its name for people.
@@ -33,10 +33,10 @@ pub struct Profile {
     pub output_modes: Vec<String>,
 }
 
-impl Hosted {
+impl RegisteredAgent {
     /// Presents an agent.
-    pub fn new(profile: Profile, agent: Arc<dyn Agent>) -> Self {
-        Self { profile, agent, dedupe: Dedupe::default(), retention: Retention::default() }
+    pub fn new(info: AgentInfo, agent: Arc<dyn Agent>) -> Self {
+        Self { info, agent, dedupe: Dedupe::default(), retention: Retention::default() }
     }
 
     /// Which of its messages have a key.
@@ -62,8 +62,8 @@ impl Hosted {
     }
 
     /// How it presents itself.
-    pub fn profile(&self) -> &Profile {
-        &self.profile
+    pub fn info(&self) -> &AgentInfo {
+        &self.info
     }
 
     /// What does the work.
@@ -75,16 +75,17 @@ impl Hosted {
 /// All agents of this server. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Agents {
-    hosted: Arc<BTreeMap<String, Hosted>>,
+    registered: Arc<BTreeMap<String, RegisteredAgent>>,
     /// How long tasks of agents that are no longer here are kept.
     left_over: Retention,
 }
 
 impl Agents {
     /// These agents; of two with the same id the later one counts.
-    pub fn new(agents: impl IntoIterator<Item = Hosted>) -> Self {
-        let hosted = agents.into_iter().map(|hosted| (hosted.profile.id.clone(), hosted)).collect();
-        Self { hosted: Arc::new(hosted), left_over: Retention::default() }
+    pub fn new(agents: impl IntoIterator<Item = RegisteredAgent>) -> Self {
+        let registered =
+            agents.into_iter().map(|registered| (registered.info.id.clone(), registered)).collect();
+        Self { registered: Arc::new(registered), left_over: Retention::default() }
     }
 
     /// How long tasks of agents that are no longer among these are kept.
@@ -94,22 +95,22 @@ impl Agents {
     }
 
     /// The agent of an id.
-    pub fn get(&self, id: &str) -> Option<&Hosted> {
-        self.hosted.get(id)
+    pub fn get(&self, id: &str) -> Option<&RegisteredAgent> {
+        self.registered.get(id)
     }
 
     /// Every agent, by id.
-    pub fn iter(&self) -> impl Iterator<Item = &Hosted> {
-        self.hosted.values()
+    pub fn iter(&self) -> impl Iterator<Item = &RegisteredAgent> {
+        self.registered.values()
     }
 
     /// How long the tasks of an agent are kept, hosted or not.
     pub(crate) fn retention(&self, id: &str) -> Retention {
-        self.get(id).map_or(self.left_over, Hosted::retention)
+        self.get(id).map_or(self.left_over, RegisteredAgent::retention)
     }
 
     /// Every time that counts for some task.
     pub(crate) fn retentions(&self) -> impl Iterator<Item = Retention> {
-        self.iter().map(Hosted::retention).chain([self.left_over])
+        self.iter().map(RegisteredAgent::retention).chain([self.left_over])
     }
 }

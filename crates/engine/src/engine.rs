@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId, error::in_short};
 
 use crate::{
-    agents::{Agents, Hosted},
+    agents::{Agents, RegisteredAgent},
     clock::Clock,
     error::{Error, Result},
     feed::Feed,
@@ -48,14 +48,14 @@ pub struct Call {
     /// The generation the caller speaks: what it may do to a task and what it can be answered depend on it.
     pub dialect: Dialect,
     /// What the door wants beyond that.
-    pub manners: Manners,
+    pub task_policy: TaskPolicy,
     /// What the call has in memory; `None` where nobody counts.
     pub memory: Option<Arc<Reservation>>,
 }
 
 /// How a door treats what was said; the default is the protocol's own way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manners {
+pub struct TaskPolicy {
     /// A message that names a conversation and no task answers the task that waits there.
     pub resume_by_context: bool,
     /// A conversation that is not known here is refused instead of begun.
@@ -81,7 +81,7 @@ impl Call {
             idempotency_key: None,
             resume: None,
             dialect: Dialect::default(),
-            manners: Manners::default(),
+            task_policy: TaskPolicy::default(),
             memory: None,
         }
     }
@@ -173,7 +173,7 @@ impl Drop for Parts {
 
 impl Parts {
     /// The agent a call is for.
-    pub(crate) fn agent(&self, call: &Call) -> Result<&Hosted> {
+    pub(crate) fn agent(&self, call: &Call) -> Result<&RegisteredAgent> {
         let id = call.scope.agent();
         self.runner.agents().get(id).ok_or_else(|| {
             let shown = in_short(id);

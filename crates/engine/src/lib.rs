@@ -27,11 +27,11 @@ pub mod store;
 mod stream;
 pub mod task;
 
-pub use agent::{Agent, OnCrash, Outcome, Traits, Turn, Update, Updates};
-pub use agents::{Agents, Hosted, Profile};
+pub use agent::{Agent, ExecutionPolicy, OnCrash, Outcome, Turn, Update, Updates};
+pub use agents::{AgentInfo, Agents, RegisteredAgent};
 pub use clock::Clock;
 pub use context::Conversation;
-pub use engine::{Answer, Call, Engine, Manners, Resume};
+pub use engine::{Answer, Call, Engine, Resume, TaskPolicy};
 pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
 pub use idempotency::Dedupe;

@@ -8,11 +8,11 @@
 pub(crate) mod extensions;
 mod media;
 
-use engine::Hosted;
+use engine::RegisteredAgent;
 use http::HeaderMap;
 use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
 
-use crate::doors::{Doors, Mount};
+use crate::server_state::{Endpoint, ServerState};
 
 /// Who is shown an agent's extended card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,18 +29,24 @@ pub enum ExtendedCard {
 }
 
 /// Whether the house and the agent serve an operation at all.
-pub(crate) fn operation(doors: &Doors, mount: &Mount<'_>, kind: OperationKind) -> Result<(), Error> {
-    if mount.profile.send_only && kind != OperationKind::SendMessage {
+pub(crate) fn operation(
+    server_state: &ServerState,
+    endpoint: &Endpoint<'_>,
+    kind: OperationKind,
+) -> Result<(), Error> {
+    if endpoint.profile.send_only && kind != OperationKind::SendMessage {
         let text = "this agent serves sends that are answered at once, and nothing else";
         return Err(Error::new(ErrorKind::MethodNotFound, text));
     }
-    if doors.engine.agents().get(mount.agent).is_none() {
+    if server_state.engine.agents().get(endpoint.agent).is_none() {
         return Ok(());
     }
     match kind {
-        OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask if !mount.door.streaming => {
+        OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask
+            if !endpoint.settings.streaming =>
+        {
             let text = "this agent does not stream; send without streaming, or poll the task";
-            Err(Error::new(mount.profile.stream_off, text))
+            Err(Error::new(endpoint.profile.stream_off, text))
         }
         _ => Ok(()),
     }
@@ -48,35 +54,35 @@ pub(crate) fn operation(doors: &Doors, mount: &Mount<'_>, kind: OperationKind) -
 
 /// What is asked for as the house wants it, if it fits what the agent says of itself.
 pub(crate) fn request(
-    doors: &Doors,
-    mount: &Mount<'_>,
+    server_state: &ServerState,
+    endpoint: &Endpoint<'_>,
     dialect: Dialect,
     headers: &HeaderMap,
     operation: Operation,
 ) -> Result<Operation, Error> {
-    let Some(hosted) = doors.engine.agents().get(mount.agent) else { return Ok(operation) };
+    let Some(registered) = server_state.engine.agents().get(endpoint.agent) else { return Ok(operation) };
     if dialect.insists_on_extensions() {
-        extensions::check(&mount.door.extensions, headers, &operation)?;
+        extensions::check(&endpoint.settings.extensions, headers, &operation)?;
     }
     match &operation {
         Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
-            if req.push.is_some() && !mount.door.push {
+            if req.push.is_some() && !endpoint.settings.push {
                 return Err(push_off());
             }
-            check_media(mount, hosted, req)?;
+            check_media(endpoint, registered, req)?;
         }
         Operation::CreatePushConfig(_)
         | Operation::GetPushConfig(_)
         | Operation::ListPushConfigs(_)
         | Operation::DeletePushConfig(_)
-            if !mount.door.push =>
+            if !endpoint.settings.push =>
         {
             return Err(push_off());
         }
-        Operation::GetExtendedCard(_) => extended_card(mount)?,
+        Operation::GetExtendedCard(_) => extended_card(endpoint)?,
         _ => {}
     }
-    Ok(as_house_wants(mount, dialect, operation))
+    Ok(as_house_wants(endpoint, dialect, operation))
 }
 
 fn push_off() -> Error {
@@ -84,8 +90,8 @@ fn push_off() -> Error {
     Error::new(ErrorKind::PushNotificationNotSupported, text)
 }
 
-fn extended_card(mount: &Mount<'_>) -> Result<(), Error> {
-    match mount.door.extended_card {
+fn extended_card(endpoint: &Endpoint<'_>) -> Result<(), Error> {
+    match endpoint.settings.extended_card {
         ExtendedCard::Open => Ok(()),
         ExtendedCard::Off => {
             let text = "this agent has no extended card; its public card says everything";
@@ -97,23 +103,27 @@ fn extended_card(mount: &Mount<'_>) -> Result<(), Error> {
         }
         ExtendedCard::Protected => {
             let text = "the extended card wants a credential, and none can be checked here yet";
-            Err(mount.door.wants_credential(text))
+            Err(endpoint.settings.wants_credential(text))
         }
     }
 }
 
 /// What the client can take against what the agent gives, and what it brings against what the agent takes. A house
 /// that shows another mode than the agent's own takes and gives both.
-fn check_media(mount: &Mount<'_>, hosted: &Hosted, req: &SendMessage) -> Result<(), Error> {
+fn check_media(
+    endpoint: &Endpoint<'_>,
+    registered: &RegisteredAgent,
+    req: &SendMessage,
+) -> Result<(), Error> {
     let says_types = || req.message.parts.iter().any(|part| part.media_type.is_some());
-    let check_input = mount.door.check_media_types && says_types();
+    let check_input = endpoint.settings.check_media_types && says_types();
     // Most requests say nothing of either.
     if req.accepted_output_modes.is_empty() && !check_input {
         return Ok(());
     }
-    let profile = hosted.profile();
+    let profile = registered.info();
     let skill = req.asked_skill();
-    let shown = mount.profile.card.mode;
+    let shown = endpoint.profile.card.mode;
     media::check_output(&media::given(profile, skill.as_deref(), shown), &req.accepted_output_modes)?;
     if check_input {
         media::check_input(&media::taken(profile, skill.as_deref(), shown), &req.message.parts)?;
@@ -121,12 +131,12 @@ fn check_media(mount: &Mount<'_>, hosted: &Hosted, req: &SendMessage) -> Result<
     Ok(())
 }
 
-fn as_house_wants(mount: &Mount<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
-    if let (true, Operation::SendMessage(req)) = (mount.profile.send_only, &mut operation) {
+fn as_house_wants(endpoint: &Endpoint<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
+    if let (true, Operation::SendMessage(req)) = (endpoint.profile.send_only, &mut operation) {
         // Nobody could ask later what became of it.
         req.return_immediately = false;
     }
-    if mount.profile.manners.whole_history && !dialect.shows_history_unasked() {
+    if endpoint.profile.task_policy.whole_history && !dialect.shows_history_unasked() {
         let length = match &mut operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => &mut req.history_length,
             Operation::GetTask(req) => &mut req.history_length,

@@ -15,9 +15,9 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     admit::ExtendedCard,
     bindings::grpc::reach::Reach,
-    doors::Door,
     respond,
-    version::{Spoken, Version},
+    server_state::AgentSettings,
+    version::{AcceptedVersions, Version},
 };
 
 /// The header that picks a card's shape.
@@ -63,13 +63,13 @@ pub(crate) enum CardName {
 
 /// A card to be shown.
 pub(crate) struct Shown<'a> {
-    pub(crate) hosted: &'a engine::Profile,
-    pub(crate) door: &'a Door,
+    pub(crate) info: &'a engine::AgentInfo,
+    pub(crate) settings: &'a AgentSettings,
     /// Where this agent takes calls.
     pub(crate) endpoint: String,
     /// Where it takes those of gRPC, if that can be said.
     pub(crate) reach: Option<Reach>,
-    pub(crate) spoken: Spoken,
+    pub(crate) accepted_versions: AcceptedVersions,
     pub(crate) options: CardOptions,
     /// Since when the cards are what they are.
     pub(crate) since: Timestamp,
@@ -84,23 +84,25 @@ impl Shown<'_> {
         headers: &HeaderMap,
     ) -> Result<Response, Error> {
         let card = self.public();
-        let style = &self.door.profile.card.style;
+        let style = &self.settings.profile.card.style;
         let shape = self.shape(name, version)?;
         let offered = match shape {
-            Shape::Merged | Shape::V1 => self.spoken.v1 || v03::card::offered(&card),
+            Shape::Merged | Shape::V1 => self.accepted_versions.v1 || v03::card::offered(&card),
             Shape::V03 => v03::card::offered(&card),
             Shape::Draft => draft::card::offered(&card),
         };
         if !offered {
             let text = format!(
                 "this agent has no card of that form; it speaks {}",
-                self.spoken.versions().join(", ")
+                self.accepted_versions.versions().join(", ")
             );
             return Err(Error::new(ErrorKind::AgentDisabled, text));
         }
         let mut writer = Writer::new();
         match shape {
-            Shape::Merged if !self.spoken.v1 => v03::card::encode_styled(&mut writer, &card, style),
+            Shape::Merged if !self.accepted_versions.v1 => {
+                v03::card::encode_styled(&mut writer, &card, style)
+            }
             Shape::Merged => merged::encode_styled(&mut writer, &card, style),
             Shape::V1 => v1::card::encode(&mut writer, &card),
             Shape::V03 => v03::card::encode_styled(&mut writer, &card, style),
@@ -111,7 +113,7 @@ impl Shown<'_> {
 
     fn shape(&self, name: CardName, version: &Version) -> Result<Shape, Error> {
         Ok(match (version, name) {
-            (Version::Unknown(asked), _) => return Err(self.spoken.refuse(&format!("{asked:?}"))),
+            (Version::Unknown(asked), _) => return Err(self.accepted_versions.refuse(&format!("{asked:?}"))),
             (_, CardName::Agent) | (Version::Named(Dialect::Draft), _) => Shape::Draft,
             (Version::Named(Dialect::V1), _) => Shape::V1,
             (Version::Named(_), _) => Shape::V03,
@@ -146,7 +148,7 @@ impl Shown<'_> {
 
     /// The card that everybody is shown.
     fn public(&self) -> AgentCard {
-        let hidden = &self.door.extended_skills;
+        let hidden = &self.settings.extended_skills;
         let mut card = self.extended();
         card.skills.retain(|skill| !hidden.contains(&skill.id));
         card
@@ -154,42 +156,44 @@ impl Shown<'_> {
 
     /// The card with everything on it.
     pub(crate) fn extended(&self) -> AgentCard {
-        let Self { hosted, door, .. } = self;
-        let modes = |own: &[String]| match door.profile.card.mode {
+        let Self { info, settings, .. } = self;
+        let modes = |own: &[String]| match settings.profile.card.mode {
             Some(mode) => vec![mode.to_owned()],
             None => own.to_vec(),
         };
-        let mut skills = hosted.skills.clone();
-        if door.profile.card.mode.is_some() {
+        let mut skills = info.skills.clone();
+        if settings.profile.card.mode.is_some() {
             for skill in &mut skills {
                 skill.input_modes = modes(&[]);
                 skill.output_modes = modes(&[]);
             }
         }
         let requirement = |name: &String| SecurityRequirement { schemes: vec![(name.clone(), Vec::new())] };
-        let mut requirements: Vec<_> = door.security.iter().map(|(name, _)| requirement(name)).collect();
-        if door.anonymous && !requirements.is_empty() {
+        let mut requirements: Vec<_> = settings.security.iter().map(|(name, _)| requirement(name)).collect();
+        if settings.anonymous && !requirements.is_empty() {
             // One alternative is to bring nothing.
             requirements.push(SecurityRequirement { schemes: Vec::new() });
         }
         AgentCard {
-            name: hosted.name.clone(),
-            description: hosted.description.clone(),
+            name: info.name.clone(),
+            description: info.description.clone(),
             interfaces: self.interfaces(),
             provider: None,
-            version: door.profile.card.version.map_or_else(|| hosted.version.clone(), str::to_owned),
+            version: settings.profile.card.version.map_or_else(|| info.version.clone(), str::to_owned),
             documentation_url: None,
             icon_url: None,
             capabilities: AgentCapabilities {
-                streaming: Some(door.streaming && !door.profile.send_only),
-                push_notifications: Some(door.push && !door.profile.send_only),
-                extended_card: Some(door.extended_card != ExtendedCard::Off && !door.profile.send_only),
-                extensions: door.extensions.clone(),
+                streaming: Some(settings.streaming && !settings.profile.send_only),
+                push_notifications: Some(settings.push && !settings.profile.send_only),
+                extended_card: Some(
+                    settings.extended_card != ExtendedCard::Off && !settings.profile.send_only,
+                ),
+                extensions: settings.extensions.clone(),
             },
             security_requirements: requirements,
-            security_schemes: door.security.clone(),
-            default_input_modes: modes(&hosted.input_modes),
-            default_output_modes: modes(&hosted.output_modes),
+            security_schemes: settings.security.clone(),
+            default_input_modes: modes(&info.input_modes),
+            default_output_modes: modes(&info.output_modes),
             skills,
             signatures: Vec::new(),
         }
@@ -206,7 +210,7 @@ impl Shown<'_> {
         // Clients of HTTP+JSON put their paths behind the address as it is.
         let base = self.endpoint.trim_end_matches('/');
         let mut interfaces = Vec::new();
-        for version in self.spoken.versions() {
+        for version in self.accepted_versions.versions() {
             interfaces.push(interface(version, "JSONRPC", &self.endpoint));
             if version != draft::VERSION {
                 interfaces.push(interface(version, "HTTP+JSON", base));

@@ -8,7 +8,7 @@ use protocol::{
 
 use crate::{
     profile::Profile,
-    version::{Spoken, Version},
+    version::{AcceptedVersions, Version},
 };
 
 /// What is known before the parameters are read.
@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct Asked<'a> {
     pub(crate) version: &'a Version,
     pub(crate) profile: &'a Profile,
-    pub(crate) spoken: Spoken,
+    pub(crate) accepted_versions: AcceptedVersions,
 }
 
 /// What a request speaks.
@@ -49,10 +49,13 @@ impl Asked<'_> {
     /// The dialect of a method. `enveloped` is whether the request named JSON-RPC's version.
     pub(crate) fn choose(self, method: &str, enveloped: bool) -> Result<Choice, Refused> {
         if let Version::Unknown(asked) = self.version {
-            return Err(Refused { dialect: Dialect::V1, error: self.spoken.refuse(&format!("{asked:?}")) });
+            return Err(Refused {
+                dialect: Dialect::V1,
+                error: self.accepted_versions.refuse(&format!("{asked:?}")),
+            });
         }
         if let Version::Named(dialect) = self.version
-            && !self.spoken.speaks(*dialect)
+            && !self.accepted_versions.speaks(*dialect)
         {
             return Err(self.not_spoken(Dialect::V1, "of this request"));
         }
@@ -61,7 +64,7 @@ impl Asked<'_> {
             (_, MethodFamily::Unknown) => return Err(self.unknown(method)),
             (Version::Named(Dialect::V1), MethodFamily::V1) => Choice::Dialect(Dialect::V1),
             (Version::Named(Dialect::V1), _) => return Err(unknown(Dialect::V1, method)),
-            (Version::Absent, MethodFamily::V1) if self.spoken.lenient_version => {
+            (Version::Absent, MethodFamily::V1) if self.accepted_versions.lenient_version => {
                 Choice::Dialect(Dialect::V1)
             }
             (Version::Absent, MethodFamily::V1) => {
@@ -75,15 +78,15 @@ impl Asked<'_> {
             (_, MethodFamily::Shared) => self.profile.shared_names.map_or(Choice::OfTask, Choice::Dialect),
         };
         match chosen {
-            Choice::Dialect(dialect) if !self.spoken.speaks(dialect) => {
+            Choice::Dialect(dialect) if !self.accepted_versions.speaks(dialect) => {
                 Err(self.not_spoken(dialect, &format!("of the method {method:?}")))
             }
-            Choice::OfTask if !self.spoken.v03 && !self.spoken.draft => {
+            Choice::OfTask if !self.accepted_versions.v03 && !self.accepted_versions.draft => {
                 Err(self.not_spoken(Dialect::V03, &format!("of the method {method:?}")))
             }
             // One of the two is not spoken: the other is meant.
-            Choice::OfTask if !self.spoken.v03 => Ok(Choice::Dialect(Dialect::Draft)),
-            Choice::OfTask if !self.spoken.draft => Ok(Choice::Dialect(Dialect::V03)),
+            Choice::OfTask if !self.accepted_versions.v03 => Ok(Choice::Dialect(Dialect::Draft)),
+            Choice::OfTask if !self.accepted_versions.draft => Ok(Choice::Dialect(Dialect::V03)),
             chosen => Ok(chosen),
         }
     }
@@ -93,18 +96,19 @@ impl Asked<'_> {
     pub(crate) fn allows(self, dialect: Dialect) -> Result<(), Refused> {
         let of_v1 = dialect == Dialect::V1;
         match self.version {
-            Version::Unknown(asked) => {
-                Err(Refused { dialect: Dialect::V1, error: self.spoken.refuse(&format!("{asked:?}")) })
-            }
-            Version::Named(named) if !self.spoken.speaks(*named) => {
+            Version::Unknown(asked) => Err(Refused {
+                dialect: Dialect::V1,
+                error: self.accepted_versions.refuse(&format!("{asked:?}")),
+            }),
+            Version::Named(named) if !self.accepted_versions.speaks(*named) => {
                 Err(self.not_spoken(Dialect::V1, "of this request"))
             }
             Version::Named(Dialect::V1) if !of_v1 => Err(elsewhere("1.0", "0.3")),
             Version::Named(named) if of_v1 && *named != Dialect::V1 => Err(elsewhere("0.x", "1.0")),
-            Version::Absent if of_v1 && !self.spoken.lenient_version => {
+            Version::Absent if of_v1 && !self.accepted_versions.lenient_version => {
                 Err(self.not_spoken(Dialect::V1, "without a value"))
             }
-            _ if !self.spoken.speaks(dialect) => Err(self.not_spoken(dialect, "of this path")),
+            _ if !self.accepted_versions.speaks(dialect) => Err(self.not_spoken(dialect, "of this path")),
             _ => Ok(()),
         }
     }
@@ -122,7 +126,7 @@ impl Asked<'_> {
             MethodFamily::V1 => (near, Dialect::V1),
             _ => (near, Dialect::V03),
         });
-        match meant.filter(|(_, dialect)| self.spoken.speaks(*dialect)) {
+        match meant.filter(|(_, dialect)| self.accepted_versions.speaks(*dialect)) {
             Some((near, dialect)) => {
                 Refused { dialect, error: not_found(dialect, method, &format!("did you mean {near}?")) }
             }
@@ -131,7 +135,7 @@ impl Asked<'_> {
     }
 
     fn not_spoken(self, dialect: Dialect, asked: &str) -> Refused {
-        Refused { dialect, error: self.spoken.refuse(asked) }
+        Refused { dialect, error: self.accepted_versions.refuse(asked) }
     }
 }
 
@@ -163,7 +167,7 @@ mod tests {
         method: &str,
         enveloped: bool,
     ) -> Result<Choice, (Dialect, ErrorKind)> {
-        let asked = Asked { version, profile, spoken: Spoken::default() };
+        let asked = Asked { version, profile, accepted_versions: AcceptedVersions::default() };
         asked.choose(method, enveloped).map_err(|refused| (refused.dialect, refused.error.kind))
     }
 
@@ -202,9 +206,10 @@ mod tests {
 
     #[test]
     fn what_is_not_spoken_is_refused() {
-        let spoken = Spoken { draft: false, lenient_version: false, ..Spoken::default() };
+        let accepted_versions =
+            AcceptedVersions { draft: false, lenient_version: false, ..AcceptedVersions::default() };
         let profile = Profile::neutral();
-        let asked = Asked { version: &Version::Absent, profile: &profile, spoken };
+        let asked = Asked { version: &Version::Absent, profile: &profile, accepted_versions };
         for method in ["SendMessage", "tasks/send"] {
             let refused = asked.choose(method, true).unwrap_err();
             assert_eq!(refused.error.kind, ErrorKind::VersionNotSupported, "{method}");

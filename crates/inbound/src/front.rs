@@ -18,10 +18,10 @@ use http::Method;
 
 use crate::{
     bindings::{grpc, jsonrpc, rest},
-    doors::{Doors, Options},
     origin::Peer,
     ready::Ready,
     routes,
+    server_state::{Options, ServerState},
 };
 
 /// Everything a server answers. Cheap to clone.
@@ -35,17 +35,17 @@ struct Inner {
 
 /// What is answered without a look at the table.
 struct Own {
-    doors: Arc<Doors>,
+    server_state: Arc<ServerState>,
     grpc: grpc::Calls,
 }
 
 impl Front {
     /// The agents of an engine behind their doors.
     pub fn new(engine: Engine, options: Options, ready: Ready) -> Self {
-        let doors = Arc::new(Doors::new(engine, options, ready));
-        let table = routes::table(Arc::clone(&doors));
-        let grpc = grpc::Calls::new(Arc::clone(&doors));
-        Self(Arc::new(Inner { own: Some(Own { doors, grpc }), table }))
+        let server_state = Arc::new(ServerState::new(engine, options, ready));
+        let table = routes::table(Arc::clone(&server_state));
+        let grpc = grpc::Calls::new(Arc::clone(&server_state));
+        Self(Arc::new(Inner { own: Some(Own { server_state, grpc }), table }))
     }
 
     /// The same as something to mount into an app of one's own.
@@ -64,7 +64,7 @@ impl Front {
         B::Error: Into<axum::BoxError>,
     {
         let mut req = req.map(Body::new);
-        if self.0.own.as_ref().is_none_or(|own| own.doors.asks_for_peers()) {
+        if self.0.own.as_ref().is_none_or(|own| own.server_state.asks_for_peers()) {
             req.extensions_mut().insert(Peer(peer));
         }
         Ok(self.answer(req).await)
@@ -73,16 +73,16 @@ impl Front {
     /// Each binding's future is boxed, because the connection moves the one it is given: a pointer then.
     async fn answer(&self, req: Request) -> Response {
         let Inner { own, table } = &*self.0;
-        let Some(Own { doors, grpc }) = own else { return Box::pin(routed(table, req)).await };
+        let Some(Own { server_state, grpc }) = own else { return Box::pin(routed(table, req)).await };
         if grpc::is_grpc(&req) {
             return Box::pin(grpc.handle(req)).await;
         }
         if req.method() == Method::POST {
-            if let Some(mount) = doors.called_at(req.uri().path(), req.headers()) {
-                return Box::pin(jsonrpc::handle(doors, mount, req)).await;
+            if let Some(endpoint) = server_state.called_at(req.uri().path(), req.headers()) {
+                return Box::pin(jsonrpc::handle(server_state, endpoint, req)).await;
             }
             if rest::is_send(req.uri().path()) {
-                return Box::pin(routes::rest_or_nothing(doors, req)).await;
+                return Box::pin(routes::rest_or_nothing(server_state, req)).await;
             }
         }
         Box::pin(routed(table, req)).await

@@ -14,17 +14,17 @@ use http::{HeaderMap, HeaderValue, header};
 use protocol::{Dialect, Message, Operation, Part, Role, SendMessage, TaskId, json::write::Writer, rest};
 use sha2::{Digest as _, Sha256};
 
-use crate::{doors::Door, respond, version::Spoken};
+use crate::{respond, server_state::AgentSettings, version::AcceptedVersions};
 
 /// What there is to tell.
 pub(crate) struct Facts<'a> {
     /// Scheme and host as the client sees them.
     pub(crate) origin: String,
-    pub(crate) spoken: Spoken,
+    pub(crate) accepted_versions: AcceptedVersions,
     /// The agent at `/`.
     pub(crate) default_agent: &'a str,
     /// Every agent that takes calls.
-    pub(crate) agents: Vec<(&'a engine::Profile, &'a Door)>,
+    pub(crate) agents: Vec<(&'a engine::AgentInfo, &'a AgentSettings)>,
 }
 
 /// Answers with the page, or with its facts where HTML is not asked for.
@@ -79,7 +79,7 @@ const CALLERS: &str =
     "Callers without a credential are all the same anonymous caller: each sees the others' tasks.";
 
 impl Facts<'_> {
-    fn endpoint(&self, agent: &engine::Profile) -> String {
+    fn endpoint(&self, agent: &engine::AgentInfo) -> String {
         format!("{}/a2a/{}", self.origin, agent.id)
     }
 
@@ -88,10 +88,10 @@ impl Facts<'_> {
         writer.object(|out| {
             out.text("name", "a2ad");
             out.text("version", env!("CARGO_PKG_VERSION"));
-            out.texts("generations", &self.spoken.versions());
+            out.texts("generations", &self.accepted_versions.versions());
             out.text("callers", CALLERS);
             out.text("defaultAgent", self.default_agent);
-            out.key("agents").array(&self.agents, |out, (agent, door)| {
+            out.key("agents").array(&self.agents, |out, (agent, settings)| {
                 let endpoint = self.endpoint(agent);
                 out.object(|out| {
                     out.text("id", &agent.id);
@@ -99,7 +99,7 @@ impl Facts<'_> {
                     out.text("description", &agent.description);
                     out.text("url", &endpoint);
                     out.text("card", &format!("{endpoint}/.well-known/agent-card.json"));
-                    out.key("anonymous").boolean(door.anonymous);
+                    out.key("anonymous").boolean(settings.anonymous);
                 });
             });
         });
@@ -109,7 +109,8 @@ impl Facts<'_> {
 
 impl Display for Facts<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let (version, generations) = (env!("CARGO_PKG_VERSION"), self.spoken.versions().join(", "));
+        let (version, generations) =
+            (env!("CARGO_PKG_VERSION"), self.accepted_versions.versions().join(", "));
         write!(
             out,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -120,18 +121,23 @@ impl Display for Facts<'_> {
             Escaped(&self.origin),
             Escaped(CALLERS),
         )?;
-        for (agent, door) in &self.agents {
-            self.section(out, agent, door)?;
+        for (agent, settings) in &self.agents {
+            self.section(out, agent, settings)?;
         }
         out.write_str("</body>\n</html>\n")
     }
 }
 
 impl Facts<'_> {
-    fn section(&self, out: &mut Formatter<'_>, agent: &engine::Profile, door: &Door) -> fmt::Result {
+    fn section(
+        &self,
+        out: &mut Formatter<'_>,
+        agent: &engine::AgentInfo,
+        settings: &AgentSettings,
+    ) -> fmt::Result {
         let (endpoint, default) = (self.endpoint(agent), agent.id == self.default_agent);
         let at_root = if default { ", also at <code>/</code>" } else { "" };
-        let known = if door.anonymous { "" } else { "; wants a credential" };
+        let known = if settings.anonymous { "" } else { "; wants a credential" };
         write!(
             out,
             "<section>\n<h2>{}</h2>\n<p>{}</p>\n\
@@ -149,7 +155,9 @@ impl Facts<'_> {
         let open = if default { " open" } else { "" };
         writeln!(out, "<details{open}><summary>Call it</summary>")?;
         let say = agent.skills.iter().find_map(|skill| skill.examples.first());
-        for (title, command) in examples(&endpoint, say.map_or("hello", String::as_str), self.spoken) {
+        for (title, command) in
+            examples(&endpoint, say.map_or("hello", String::as_str), self.accepted_versions)
+        {
             writeln!(out, "<h3>{title}</h3>\n<pre><code>{}</code></pre>", Escaped(&command))?;
         }
         out.write_str("</details>\n</section>\n")
@@ -157,7 +165,7 @@ impl Facts<'_> {
 }
 
 /// A command for each way to say something to an agent. What it posts is written by the generation's own codec.
-fn examples(endpoint: &str, say: &str, spoken: Spoken) -> Vec<(&'static str, String)> {
+fn examples(endpoint: &str, say: &str, accepted_versions: AcceptedVersions) -> Vec<(&'static str, String)> {
     let mut examples =
         vec![("Text", format!("curl -s {endpoint} -H 'Content-Type: text/plain' -d {}", quoted(say)))];
     for (dialect, title) in [
@@ -165,7 +173,7 @@ fn examples(endpoint: &str, say: &str, spoken: Spoken) -> Vec<(&'static str, Str
         (Dialect::V03, "A2A 0.2 and 0.3"),
         (Dialect::Draft, "A2A 0.1, the first draft"),
     ] {
-        if spoken.speaks(dialect) {
+        if accepted_versions.speaks(dialect) {
             let version = if dialect == Dialect::V1 { " -H 'A2A-Version: 1.0'" } else { "" };
             let body = quoted(&request(dialect, say));
             let command =
@@ -177,7 +185,9 @@ fn examples(endpoint: &str, say: &str, spoken: Spoken) -> Vec<(&'static str, Str
         [(Dialect::V1, "A2A 1.0 over HTTP+JSON"), (Dialect::V03Proto, "A2A 0.3 over HTTP+JSON")]
     {
         let operation = send(dialect, say);
-        if let Some((_, target)) = rest::target(dialect, &operation).filter(|_| spoken.speaks(dialect)) {
+        if let Some((_, target)) =
+            rest::target(dialect, &operation).filter(|_| accepted_versions.speaks(dialect))
+        {
             let mut writer = Writer::new();
             dialect.encode_request(&mut writer, &operation);
             let body = quoted(&String::from_utf8_lossy(&writer.finish()));
@@ -259,7 +269,7 @@ mod tests {
 
     #[test]
     fn no_text_of_a_configuration_is_markup() {
-        let agent = engine::Profile {
+        let agent = engine::AgentInfo {
             id: "a".into(),
             name: "<script>alert(1)</script>".into(),
             description: "\"quoted\" & 'more' <b>".into(),
@@ -277,12 +287,12 @@ mod tests {
             input_modes: Vec::new(),
             output_modes: Vec::new(),
         };
-        let door = Door::default();
+        let settings = AgentSettings::default();
         let facts = Facts {
             origin: "http://x\"><script>".into(),
-            spoken: Spoken::default(),
+            accepted_versions: AcceptedVersions::default(),
             default_agent: "a",
-            agents: vec![(&agent, &door)],
+            agents: vec![(&agent, &settings)],
         };
         let page = facts.to_string();
         for markup in ["<script", "<b>", "<i>", "<img", "</pre><img", "x\">"] {

@@ -8,15 +8,15 @@ use http::request::Parts;
 use protocol::{Dialect, Error, Operation, Reply};
 
 use crate::{
-    doors::{Doors, Mount},
     respond, routes,
+    server_state::{Endpoint, ServerState},
 };
 
 /// The answer to an operation that [`admit`](crate::admit) has let through, or what the caller is told instead. What
 /// is not asked often is boxed, so that the future of a send stays small.
 pub(crate) async fn perform(
-    doors: &Doors,
-    mount: &Mount<'_>,
+    server_state: &ServerState,
+    endpoint: &Endpoint<'_>,
     dialect: Dialect,
     head: &Parts,
     operation: Operation,
@@ -24,9 +24,9 @@ pub(crate) async fn perform(
     memory: &Arc<Reservation>,
 ) -> Result<Answer, Error> {
     if let Operation::GetExtendedCard(_) = operation {
-        let shown = routes::shown(doors, mount.agent, &head.uri, &head.headers, &head.extensions)?;
+        let shown = routes::shown(server_state, endpoint.agent, &head.uri, &head.headers, &head.extensions)?;
         return Ok(Answer::Reply(Reply::Card(Box::new(shown.extended()))));
     }
-    let call = mount.call(dialect, &head.headers, memory)?;
-    doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
+    let call = endpoint.call(dialect, &head.headers, memory)?;
+    server_state.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
 }

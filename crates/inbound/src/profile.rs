@@ -1,7 +1,7 @@
 //! House styles: how a door behaves where the protocol leaves it open, or a platform went its own way. All of it is
 //! data; nothing else asks for a profile by name.
 
-use engine::Manners;
+use engine::TaskPolicy;
 use protocol::{
     Dialect, ErrorKind,
     dialect::{CardStyle, Leniency, Style},
@@ -17,7 +17,7 @@ pub struct Profile {
     /// What clients may leave out.
     pub leniency: Leniency,
     /// How conversations and what was said in them are treated.
-    pub manners: Manners,
+    pub task_policy: TaskPolicy,
     /// The dialect of the method names that several generations share, where nothing else tells.
     pub shared_names: Option<Dialect>,
     /// How answers are spelled.
@@ -89,7 +89,7 @@ impl Profile {
             name: "neutral",
             reply: ReplyForm::Task,
             leniency: Leniency::default(),
-            manners: Manners::default(),
+            task_policy: TaskPolicy::default(),
             shared_names: None,
             style: Style::default(),
             send_only: false,
@@ -126,7 +126,11 @@ impl Profile {
         Self {
             name: "pinkfish",
             reply: ReplyForm::Message,
-            manners: Manners { resume_by_context: true, known_contexts_only: true, ..Manners::default() },
+            task_policy: TaskPolicy {
+                resume_by_context: true,
+                known_contexts_only: true,
+                ..TaskPolicy::default()
+            },
             shared_names: Some(Dialect::V03),
             send_only: true,
             failed_reply: FailedReply::Error,
@@ -169,7 +173,7 @@ impl Profile {
             name: "agentos",
             shared_names: Some(Dialect::Draft),
             style: Style { cancelled: true, ..Style::default() },
-            manners: Manners { whole_history: true, ..Manners::default() },
+            task_policy: TaskPolicy { whole_history: true, ..TaskPolicy::default() },
             card: CardForm {
                 style: CardStyle {
                     tools_in_capabilities: true,

@@ -13,9 +13,10 @@ use protocol::{
 };
 
 use crate::{
-    doors::Doors,
     profile::{AuthForm, Profile},
-    project, sse,
+    project,
+    server_state::ServerState,
+    sse,
     trace::Line,
 };
 
@@ -135,7 +136,7 @@ pub(crate) fn answer(
     answered: Answer,
     mut line: Line,
     request_id: u64,
-    doors: &Doors,
+    server_state: &ServerState,
     memory: Arc<Reservation>,
 ) -> Response {
     match answered {
@@ -144,16 +145,18 @@ pub(crate) fn answer(
                 Ok(reply) => reader.reply(&reply, memory),
                 Err(error) => {
                     line.refused(&error);
-                    refuse(reader, &error, doors.engine.clock().now())
+                    refuse(reader, &error, server_state.engine.clock().now())
                 }
             };
             line.end(reader.dialect);
             response
         }
         Answer::Stream(stream) => {
-            sse::respond(stream, reader, line.watch(reader.dialect), request_id, doors, memory)
+            sse::respond(stream, reader, line.watch(reader.dialect), request_id, server_state, memory)
         }
-        Answer::Replayed(answered) => replayed(answer(reader, *answered, line, request_id, doors, memory)),
+        Answer::Replayed(answered) => {
+            replayed(answer(reader, *answered, line, request_id, server_state, memory))
+        }
     }
 }
 

@@ -19,34 +19,34 @@ use crate::{
     bindings::{grpc::reach::Reach, jsonrpc, rest, text},
     card::{self, CardName, Shown},
     choose::Asked,
-    doors::{Doors, House, Mount},
     page,
     perform::perform,
     respond::{self, Envelope, Reader},
+    server_state::{Endpoint, ProfileOf, ServerState},
     trace::Line,
     version::Version,
 };
 
 /// The paths at which the default agent takes JSON-RPC, each with its house style. The last ones are those of the
 /// package `python-a2a`, which posts each method of the draft to a path of its own.
-const RPC: [(&str, House); 17] = [
-    ("/", |houses| &houses.neutral),
-    ("/a2a", |houses| &houses.neutral),
-    ("/a2a/", |houses| &houses.neutral),
-    ("/_a2a", |houses| &houses.fold),
-    ("/_a2a/", |houses| &houses.fold),
-    ("/_agent-native/a2a", |houses| &houses.agent_native),
-    ("/_agent-native/a2a/", |houses| &houses.agent_native),
-    ("/a2a/rpc", |houses| &houses.agentos),
-    ("/a2a/rpc/", |houses| &houses.agentos),
-    ("/tasks/send", |houses| &houses.draft_alias),
-    ("/tasks/sendSubscribe", |houses| &houses.draft_alias),
-    ("/tasks/get", |houses| &houses.draft_alias),
-    ("/tasks/cancel", |houses| &houses.draft_alias),
-    ("/a2a/tasks/send", |houses| &houses.draft_alias),
-    ("/a2a/tasks/sendSubscribe", |houses| &houses.draft_alias),
-    ("/a2a/tasks/get", |houses| &houses.draft_alias),
-    ("/a2a/tasks/cancel", |houses| &houses.draft_alias),
+const RPC: [(&str, ProfileOf); 17] = [
+    ("/", |profiles| &profiles.neutral),
+    ("/a2a", |profiles| &profiles.neutral),
+    ("/a2a/", |profiles| &profiles.neutral),
+    ("/_a2a", |profiles| &profiles.fold),
+    ("/_a2a/", |profiles| &profiles.fold),
+    ("/_agent-native/a2a", |profiles| &profiles.agent_native),
+    ("/_agent-native/a2a/", |profiles| &profiles.agent_native),
+    ("/a2a/rpc", |profiles| &profiles.agentos),
+    ("/a2a/rpc/", |profiles| &profiles.agentos),
+    ("/tasks/send", |profiles| &profiles.draft_alias),
+    ("/tasks/sendSubscribe", |profiles| &profiles.draft_alias),
+    ("/tasks/get", |profiles| &profiles.draft_alias),
+    ("/tasks/cancel", |profiles| &profiles.draft_alias),
+    ("/a2a/tasks/send", |profiles| &profiles.draft_alias),
+    ("/a2a/tasks/sendSubscribe", |profiles| &profiles.draft_alias),
+    ("/a2a/tasks/get", |profiles| &profiles.draft_alias),
+    ("/a2a/tasks/cancel", |profiles| &profiles.draft_alias),
 ];
 
 /// The paths of HTTP+JSON that would be taken for an agent's.
@@ -70,31 +70,31 @@ pub fn is_own_path(name: &str) -> bool {
 }
 
 /// All paths there are.
-pub(crate) fn table(doors: Arc<Doors>) -> Router {
+pub(crate) fn table(server_state: Arc<ServerState>) -> Router {
     let mut router = Router::new();
     for (path, profile) in RPC {
-        let call = move |State(doors): State<Arc<Doors>>, req: Request| async move {
-            jsonrpc::handle(&doors, doors.default(profile), req).await
+        let call = move |State(server_state): State<Arc<ServerState>>, req: Request| async move {
+            jsonrpc::handle(&server_state, server_state.default(profile), req).await
         };
         // A path that HTTP+JSON has too is JSON-RPC's for the verb that JSON-RPC uses.
         let others = if rest::find(path).is_some() { any(all_the_rest) } else { MethodRouter::new() };
         router = router.route(path, others.post(call));
     }
     for (file, name) in CARDS {
-        let default = move |State(doors): State<Arc<Doors>>, req: Request| async move {
-            show_card(&doors, &doors.default_agent, name, &req)
+        let default = move |State(server_state): State<Arc<ServerState>>, req: Request| async move {
+            show_card(&server_state, &server_state.default_agent, name, &req)
         };
-        let own = move |State(doors): State<Arc<Doors>>, agent: AgentPath, req: Request| async move {
-            show_card(&doors, &agent_name(agent), name, &req)
+        let own = move |State(server_state): State<Arc<ServerState>>, agent: AgentPath, req: Request| async move {
+            show_card(&server_state, &agent_name(agent), name, &req)
         };
         router = router.route(&format!("/{file}"), get(default));
         router = router.route(&format!("/a2a/{{agent}}/{file}"), get(own));
     }
-    let default = async |State(doors): State<Arc<Doors>>, req: Request| {
-        show_extended_card(&doors, doors.root(), req).await
+    let default = async |State(server_state): State<Arc<ServerState>>, req: Request| {
+        show_extended_card(&server_state, server_state.root(), req).await
     };
-    let own = async |State(doors): State<Arc<Doors>>, agent: AgentPath, req: Request| {
-        show_extended_card(&doors, doors.own(&agent_name(agent)), req).await
+    let own = async |State(server_state): State<Arc<ServerState>>, agent: AgentPath, req: Request| {
+        show_extended_card(&server_state, server_state.own(&agent_name(agent)), req).await
     };
     router = router
         .route(&format!("/{EXTENDED_CARD}"), get(default))
@@ -111,16 +111,20 @@ pub(crate) fn table(doors: Arc<Doors>) -> Router {
         .route("/readyz", get(ready_now))
         .method_not_allowed_fallback(wrong_method)
         .fallback(all_the_rest)
-        .with_state(doors)
+        .with_state(server_state)
 }
 
-async fn call_agent(State(doors): State<Arc<Doors>>, agent: AgentPath, req: Request) -> Response {
+async fn call_agent(
+    State(server_state): State<Arc<ServerState>>,
+    agent: AgentPath,
+    req: Request,
+) -> Response {
     let agent = agent_name(agent);
-    let mount = doors.own(&agent);
+    let endpoint = server_state.own(&agent);
     if text::is_meant(req.headers()) {
-        return Box::pin(text::handle(&doors, mount, req)).await;
+        return Box::pin(text::handle(&server_state, endpoint, req)).await;
     }
-    jsonrpc::handle(&doors, mount, req).await
+    jsonrpc::handle(&server_state, endpoint, req).await
 }
 
 /// The agent a path names; what is no text names none.
@@ -130,41 +134,45 @@ fn agent_name(path: AgentPath) -> String {
     path.map(|Path(agent)| agent).unwrap_or_default()
 }
 
-fn show_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Response {
-    find_card(doors, agent, name, req).unwrap_or_else(|error| {
+fn show_card(server_state: &ServerState, agent: &str, name: CardName, req: &Request) -> Response {
+    find_card(server_state, agent, name, req).unwrap_or_else(|error| {
         // No call: the status says what is wrong.
         let status = StatusCode::from_u16(error.kind.row().http).unwrap_or(StatusCode::NOT_FOUND);
-        let mut response = refuse(doors, req.headers(), req.uri(), Dialect::Draft, status, &error);
+        let mut response = refuse(server_state, req.headers(), req.uri(), Dialect::Draft, status, &error);
         response.headers_mut().insert(header::VARY, card::VARY);
         response
     })
 }
 
 /// The extended card in the form of 0.2, which has no call for it: the status says how it went.
-async fn show_extended_card(doors: &Doors, mount: Mount<'_>, req: Request) -> Response {
+async fn show_extended_card(server_state: &ServerState, endpoint: Endpoint<'_>, req: Request) -> Response {
     const KIND: OperationKind = OperationKind::GetExtendedCard;
     const DIALECT: Dialect = Dialect::V03;
     let (head, _) = req.into_parts();
-    let (request_id, clock) = (fastrand::u64(..), doors.engine.clock());
-    let mut line = Line::begin(doors.engine.agents(), mount.agent, request_id);
+    let (request_id, clock) = (fastrand::u64(..), server_state.engine.clock());
+    let mut line = Line::begin(server_state.engine.agents(), endpoint.agent, request_id);
     line.called(v1::operation::method(KIND));
-    let envelope = Envelope::Http { media_type: respond::JSON, errors: doors.errors };
-    let reader = Reader { envelope, dialect: DIALECT, profile: mount.profile };
+    let envelope = Envelope::Http { media_type: respond::JSON, errors: server_state.errors };
+    let reader = Reader { envelope, dialect: DIALECT, profile: endpoint.profile };
     let version = Version::of(&head.headers, &head.uri);
-    let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
-    let memory = doors.engine.memory().begin();
+    let asked = Asked {
+        version: &version,
+        profile: endpoint.profile,
+        accepted_versions: server_state.accepted_versions,
+    };
+    let memory = server_state.engine.memory().begin();
     let answered = async {
         asked.allows(DIALECT).map_err(|refused| refused.error)?;
-        mount.check()?;
-        admit::operation(doors, &mount, KIND)?;
+        endpoint.check()?;
+        admit::operation(server_state, &endpoint, KIND)?;
         let operation = Operation::GetExtendedCard(GetExtendedCard::default());
-        let operation = admit::request(doors, &mount, DIALECT, &head.headers, operation)?;
-        perform(doors, &mount, DIALECT, &head, operation, request_id, &memory).await
+        let operation = admit::request(server_state, &endpoint, DIALECT, &head.headers, operation)?;
+        perform(server_state, &endpoint, DIALECT, &head, operation, request_id, &memory).await
     };
     let answered = answered.await;
     line.answered(&answered);
     match answered {
-        Ok(answer) => respond::answer(&reader, answer, line, request_id, doors, memory),
+        Ok(answer) => respond::answer(&reader, answer, line, request_id, server_state, memory),
         Err(error) => {
             line.end(DIALECT);
             let status = match error.kind {
@@ -177,30 +185,35 @@ async fn show_extended_card(doors: &Doors, mount: Mount<'_>, req: Request) -> Re
     }
 }
 
-fn find_card(doors: &Doors, agent: &str, name: CardName, req: &Request) -> Result<Response, Error> {
-    let shown = shown(doors, agent, req.uri(), req.headers(), req.extensions())?;
+fn find_card(
+    server_state: &ServerState,
+    agent: &str,
+    name: CardName,
+    req: &Request,
+) -> Result<Response, Error> {
+    let shown = shown(server_state, agent, req.uri(), req.headers(), req.extensions())?;
     shown.respond(name, &Version::of(req.headers(), req.uri()), req.headers())
 }
 
 /// The card of an agent as it is seen from where it is asked for.
 pub(crate) fn shown<'a>(
-    doors: &'a Doors,
+    server_state: &'a ServerState,
     agent: &str,
     uri: &Uri,
     headers: &HeaderMap,
     extensions: &Extensions,
 ) -> Result<Shown<'a>, Error> {
-    let door = doors.door(agent);
-    let hosted = doors.engine.agents().get(agent).filter(|_| door.enabled);
+    let settings = server_state.settings(agent);
+    let registered = server_state.engine.agents().get(agent).filter(|_| settings.enabled);
     let none = || {
         let shown = in_short(agent);
         Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here"))
     };
-    let hosted = hosted.ok_or_else(none)?;
-    let origin = doors.origins.of(uri, headers, extensions);
-    let is_default = agent == doors.default_agent;
+    let registered = registered.ok_or_else(none)?;
+    let origin = server_state.origins.of(uri, headers, extensions);
+    let is_default = agent == server_state.default_agent;
     let asked_at_root = !uri.path().starts_with("/a2a/");
-    let form = &door.profile.card;
+    let form = &settings.profile.card;
     let reach = Reach::of(&origin, Some(agent).filter(|_| !(is_default && (form.origin || form.root))));
     let endpoint = match (is_default, asked_at_root) {
         (true, _) if form.origin => origin,
@@ -208,23 +221,25 @@ pub(crate) fn shown<'a>(
         _ => format!("{origin}/a2a/{agent}"),
     };
     Ok(Shown {
-        hosted: hosted.profile(),
-        door,
+        info: registered.info(),
+        settings,
         endpoint,
         reach,
-        spoken: doors.spoken,
-        options: doors.card,
-        since: doors.since,
+        accepted_versions: server_state.accepted_versions,
+        options: server_state.card,
+        since: server_state.since,
     })
 }
 
-async fn show_page(State(doors): State<Arc<Doors>>, req: Request) -> Response {
-    let agents = doors.engine.agents().iter().map(|hosted| hosted.profile());
-    let agents = agents.map(|profile| (profile, doors.door(&profile.id))).filter(|(_, door)| door.enabled);
+async fn show_page(State(server_state): State<Arc<ServerState>>, req: Request) -> Response {
+    let agents = server_state.engine.agents().iter().map(|registered| registered.info());
+    let agents = agents
+        .map(|profile| (profile, server_state.settings(&profile.id)))
+        .filter(|(_, settings)| settings.enabled);
     let facts = page::Facts {
-        origin: doors.origins.of(req.uri(), req.headers(), req.extensions()),
-        spoken: doors.spoken,
-        default_agent: &doors.default_agent,
+        origin: server_state.origins.of(req.uri(), req.headers(), req.extensions()),
+        accepted_versions: server_state.accepted_versions,
+        default_agent: &server_state.default_agent,
         agents: agents.collect(),
     };
     page::respond(&facts, req.headers())
@@ -234,8 +249,8 @@ async fn healthy() -> Response {
     respond::json(br#"{"status":"ok"}"#.to_vec())
 }
 
-async fn ready_now(State(doors): State<Arc<Doors>>) -> Response {
-    if doors.ready.is_ready() {
+async fn ready_now(State(server_state): State<Arc<ServerState>>) -> Response {
+    if server_state.ready.is_ready() {
         return respond::json(br#"{"status":"ready"}"#.to_vec());
     }
     let mut response = respond::json(br#"{"status":"not ready"}"#.to_vec());
@@ -244,33 +259,38 @@ async fn ready_now(State(doors): State<Arc<Doors>>) -> Response {
 }
 
 /// The router adds which methods there are.
-async fn wrong_method(State(doors): State<Arc<Doors>>, method: Method, req: Request) -> Response {
+async fn wrong_method(
+    State(server_state): State<Arc<ServerState>>,
+    method: Method,
+    req: Request,
+) -> Response {
     let text = format!("{method} is not served at this path; calls are POST, everything else is GET");
     let error = Error::new(ErrorKind::MethodNotFound, text);
-    refuse(&doors, req.headers(), req.uri(), Dialect::V1, StatusCode::METHOD_NOT_ALLOWED, &error)
+    refuse(&server_state, req.headers(), req.uri(), Dialect::V1, StatusCode::METHOD_NOT_ALLOWED, &error)
 }
 
 /// What has no line in the table: the paths of HTTP+JSON, which are taken apart by hand, and everything else.
-async fn all_the_rest(State(doors): State<Arc<Doors>>, req: Request) -> Response {
-    rest_or_nothing(&doors, req).await
+async fn all_the_rest(State(server_state): State<Arc<ServerState>>, req: Request) -> Response {
+    rest_or_nothing(&server_state, req).await
 }
 
-pub(crate) async fn rest_or_nothing(doors: &Doors, req: Request) -> Response {
+pub(crate) async fn rest_or_nothing(server_state: &ServerState, req: Request) -> Response {
     let (head, incoming) = req.into_parts();
     let Some(rest::Found { agent, place }) = rest::find(head.uri.path()) else {
-        return nothing_here(doors, &head);
+        return nothing_here(server_state, &head);
     };
-    let mount = agent.as_deref().map_or_else(|| doors.root(), |agent| doors.own(agent));
-    rest::handle(doors, mount, &place, &head, incoming).await
+    let endpoint = agent.as_deref().map_or_else(|| server_state.root(), |agent| server_state.own(agent));
+    rest::handle(server_state, endpoint, &place, &head, incoming).await
 }
 
 /// Where cards are, for those who look for one elsewhere.
 const NO_CARD: &str = "no card is served at this path; that of the default agent is at /.well-known/agent-card.json, \
                        each agent's own at /a2a/{agent}/.well-known/agent-card.json";
 
-fn nothing_here(doors: &Doors, head: &Parts) -> Response {
-    let refuse =
-        |error: &Error| refuse(doors, &head.headers, &head.uri, Dialect::V1, StatusCode::NOT_FOUND, error);
+fn nothing_here(server_state: &ServerState, head: &Parts) -> Response {
+    let refuse = |error: &Error| {
+        refuse(server_state, &head.headers, &head.uri, Dialect::V1, StatusCode::NOT_FOUND, error)
+    };
     if head.uri.path().find("/.well-known/").is_some_and(|at| at > 0) {
         let mut error = Error::new(ErrorKind::MethodNotFound, NO_CARD);
         // Clients of 0.3 are shown a fixed message, and this beside it.
@@ -286,7 +306,7 @@ fn nothing_here(doors: &Doors, head: &Parts) -> Response {
 /// Refuses what is no call: in the form of HTTP+JSON where the request speaks of its media type, and in `untold` where
 /// nothing says the generation. 1.0 has words for people; the others have fixed texts that programs compare.
 fn refuse(
-    doors: &Doors,
+    server_state: &ServerState,
     headers: &HeaderMap,
     uri: &Uri,
     untold: Dialect,
@@ -298,7 +318,8 @@ fn refuse(
         Version::Unknown(_) => Dialect::V1,
         Version::Absent => untold,
     };
-    let envelope = rest::envelope_of(dialect, doors.errors, headers).unwrap_or(Envelope::Rpc(Id::null()));
-    let reader = Reader { envelope, dialect, profile: doors.root().profile };
-    respond::refuse_with(&reader, error, status.as_u16(), doors.engine.clock().now())
+    let envelope =
+        rest::envelope_of(dialect, server_state.errors, headers).unwrap_or(Envelope::Rpc(Id::null()));
+    let reader = Reader { envelope, dialect, profile: server_state.root().profile };
+    respond::refuse_with(&reader, error, status.as_u16(), server_state.engine.clock().now())
 }

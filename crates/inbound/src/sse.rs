@@ -17,8 +17,8 @@ use http::{HeaderValue, header};
 use protocol::{Dialect, Error, Event, Timestamp, dialect::Frames, jsonrpc};
 
 use crate::{
-    doors::Doors,
     respond::{self, Envelope, Reader},
+    server_state::ServerState,
     trace::Watched,
 };
 
@@ -33,7 +33,7 @@ pub(crate) fn respond(
     reader: &Reader<'_>,
     line: Watched,
     request_id: u64,
-    doors: &Doors,
+    server_state: &ServerState,
     memory: Arc<Reservation>,
 ) -> Response {
     let (start, end) = match &reader.envelope {
@@ -48,9 +48,9 @@ pub(crate) fn respond(
         frames: Frames::new(reader.dialect, reader.profile.style),
         line,
         request_id,
-        clock: doors.engine.clock().clone(),
-        keep_alive: doors.keep_alive,
-        memory: doors.engine.memory().clone(),
+        clock: server_state.engine.clock().clone(),
+        keep_alive: server_state.keep_alive,
+        memory: server_state.engine.memory().clone(),
         first: Some(memory),
     };
     let body = stream::unfold(events, |mut events| async move {

@@ -8,7 +8,7 @@ const NAME: &str = "a2a-version";
 
 /// Which generations a server speaks, and how it takes requests that name none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spoken {
+pub struct AcceptedVersions {
     /// The first public draft.
     pub draft: bool,
     /// 0.2 and 0.3.
@@ -19,13 +19,13 @@ pub struct Spoken {
     pub lenient_version: bool,
 }
 
-impl Default for Spoken {
+impl Default for AcceptedVersions {
     fn default() -> Self {
         Self { draft: true, v03: true, v1: true, lenient_version: true }
     }
 }
 
-impl Spoken {
+impl AcceptedVersions {
     pub(crate) fn speaks(self, dialect: Dialect) -> bool {
         match dialect {
             Dialect::Draft => self.draft,
@@ -42,9 +42,9 @@ impl Spoken {
 
     /// The refusal of what is not spoken here.
     pub(crate) fn refuse(self, asked: &str) -> Error {
-        let spoken = self.versions().join(", ");
-        let text = format!("A2A-Version {asked} is not supported here; use {spoken}");
-        Error::new(ErrorKind::VersionNotSupported, text).with("supportedVersions", spoken)
+        let accepted_versions = self.versions().join(", ");
+        let text = format!("A2A-Version {asked} is not supported here; use {accepted_versions}");
+        Error::new(ErrorKind::VersionNotSupported, text).with("supportedVersions", accepted_versions)
     }
 }
 

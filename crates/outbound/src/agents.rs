@@ -17,7 +17,7 @@ mod tck;
 
 use std::sync::Arc;
 
-use engine::{Agent, Hosted, Profile, Turn};
+use engine::{Agent, AgentInfo, RegisteredAgent, Turn};
 use protocol::{Artifact, Part, model::AgentSkill};
 
 pub use adder::Adder;
@@ -78,7 +78,7 @@ pub fn builtin(name: &str) -> Option<Arc<dyn Agent>> {
 }
 
 /// How the built-in agent of a name presents itself, under that name.
-pub fn profile(name: &str) -> Option<Profile> {
+pub fn info(name: &str) -> Option<AgentInfo> {
     let (title, description, skills, modes) = match name {
         "adder" => ("Adder", adder::ABOUT, adder::skills(), TEXT),
         "approver" => ("Approver", approver::ABOUT, approver::skills(), TEXT_AND_DATA),
@@ -99,7 +99,7 @@ pub fn profile(name: &str) -> Option<Profile> {
         "plotter" => plotter::FORMS.iter().map(|&form| form.into()).collect(),
         _ => modes.clone(),
     };
-    Some(Profile {
+    Some(AgentInfo {
         id: name.into(),
         name: title.into(),
         description: description.into(),
@@ -126,8 +126,8 @@ pub fn words(name: &str) -> Vec<String> {
 }
 
 /// The agents that run when nothing else is configured.
-pub fn demo() -> Vec<Hosted> {
-    let host = |name: &&str| Some(Hosted::new(profile(name)?, builtin(name)?));
+pub fn demo() -> Vec<RegisteredAgent> {
+    let host = |name: &&str| Some(RegisteredAgent::new(info(name)?, builtin(name)?));
     DEMO.iter().filter_map(host).collect()
 }
 

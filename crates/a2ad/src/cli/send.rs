@@ -1,7 +1,7 @@
 //! `a2ad send`: says something to an agent, waits, and prints what becomes of it.
 
 use clap::Args;
-use client::{Client, Error, Follow, Heard};
+use client::{Client, Error, Follow, FollowEvent};
 use protocol::{
     ErrorKind, Event, GetTask, Message, Operation, Reply, SendMessage, Task, TaskId, dialect::v1,
     json::write::Writer,
@@ -79,13 +79,13 @@ async fn wait(session: &Session, client: &Client, req: SendMessage) -> Result<u8
     let mut lost = false;
     while let Some(heard) = follow.next().await? {
         match heard {
-            Heard::Lost if lost => {}
-            Heard::Lost => {
+            FollowEvent::Lost if lost => {}
+            FollowEvent::Lost => {
                 lost = true;
                 session.screen.say("the agent cannot be reached; trying again");
             }
-            Heard::Event(Event::Message(message)) => return print_message(session, &message),
-            Heard::Event(event) => {
+            FollowEvent::Event(Event::Message(message)) => return print_message(session, &message),
+            FollowEvent::Event(event) => {
                 lost = false;
                 progress(session, &event);
             }

@@ -1,7 +1,7 @@
 //! `a2ad stream`: says something to an agent and prints what it makes as it makes it.
 
 use clap::Args;
-use client::{Follow, Heard};
+use client::{Follow, FollowEvent};
 use protocol::{Event, SendMessage, dialect::v1};
 
 use super::{
@@ -44,8 +44,8 @@ pub(super) async fn print(session: &Session, mut follow: Follow<'_>) -> Result<u
     while let Some(heard) = follow.next().await? {
         session.note(follow.task_id());
         let event = match heard {
-            Heard::Event(event) => event,
-            Heard::Lost => {
+            FollowEvent::Event(event) => event,
+            FollowEvent::Lost => {
                 if !std::mem::replace(&mut lost, true) {
                     session.screen.say("the connection is lost; coming back");
                 }

@@ -185,8 +185,8 @@ fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
         section
             .wrong("extended_card", "this profile serves sends and nothing else, so nobody could ask for it");
     }
-    let hosted = agent.host();
-    let known = || hosted.profile().skills.iter().map(|skill| skill.id.as_str());
+    let registered = agent.host();
+    let known = || registered.info().skills.iter().map(|skill| skill.id.as_str());
     let named = section.each("extended_skills", |item| {
         let name = item.text()?;
         let found = known().find(|id| *id == name).map(str::to_owned);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Agent, Hosted, Profile};
+use engine::{Agent, AgentInfo, RegisteredAgent};
 use outbound::agents::{self, Route, Router};
 use protocol::model::AgentSkill;
 
@@ -10,47 +10,47 @@ use super::{AgentConfig, SkillConfig};
 
 impl AgentConfig {
     /// The agent as the engine runs it.
-    pub(crate) fn host(&self) -> Hosted {
-        let (profile, agent) = match self.skills.as_slice() {
+    pub(crate) fn host(&self) -> RegisteredAgent {
+        let (info, agent) = match self.skills.as_slice() {
             [skill] => single(skill),
             skills => several(&self.id, skills),
         };
-        let profile = Profile {
+        let info = AgentInfo {
             id: self.id.clone(),
-            name: self.name.clone().unwrap_or(profile.name),
-            description: self.description.clone().unwrap_or(profile.description),
-            ..profile
+            name: self.name.clone().unwrap_or(info.name),
+            description: self.description.clone().unwrap_or(info.description),
+            ..info
         };
-        Hosted::new(profile, agent).with_dedupe(self.dedupe).with_retention(self.retention)
+        RegisteredAgent::new(info, agent).with_dedupe(self.dedupe).with_retention(self.retention)
     }
 }
 
 /// One skill is the built-in agent itself, whose main skill has the configured id. What other skills it has stand on
 /// the card as they are: it chooses among them itself.
-fn single(skill: &SkillConfig) -> (Profile, Arc<dyn Agent>) {
-    let (profile, agent) = built_in(skill);
+fn single(skill: &SkillConfig) -> (AgentInfo, Arc<dyn Agent>) {
+    let (info, agent) = built_in(skill);
     let present = |own: AgentSkill| if own.id == skill.builtin { skill.present(own) } else { own };
-    (Profile { skills: profile.skills.into_iter().map(present).collect(), ..profile }, agent)
+    (AgentInfo { skills: info.skills.into_iter().map(present).collect(), ..info }, agent)
 }
 
 /// Several skills are behind a router, which chooses by their configured ids.
-fn several(id: &str, skills: &[SkillConfig]) -> (Profile, Arc<dyn Agent>) {
+fn several(id: &str, skills: &[SkillConfig]) -> (AgentInfo, Arc<dyn Agent>) {
     let (mut on_card, mut routes) = (Vec::new(), Vec::new());
     let (mut input_modes, mut output_modes) = (Vec::new(), Vec::new());
     for skill in skills {
-        let (profile, agent) = built_in(skill);
+        let (info, agent) = built_in(skill);
         let presented = AgentSkill {
-            input_modes: profile.input_modes.clone(),
-            output_modes: profile.output_modes.clone(),
-            ..skill.present(main_skill(&profile))
+            input_modes: info.input_modes.clone(),
+            output_modes: info.output_modes.clone(),
+            ..skill.present(main_skill(&info))
         };
-        merge(&mut input_modes, profile.input_modes);
-        merge(&mut output_modes, profile.output_modes);
+        merge(&mut input_modes, info.input_modes);
+        merge(&mut output_modes, info.output_modes);
         routes.push(Route::new(presented.clone(), agent).with_words(agents::words(skill.builtin)));
         on_card.push(presented);
     }
     let ids: Vec<&str> = skills.iter().map(|skill| skill.id.as_str()).collect();
-    let profile = Profile {
+    let info = AgentInfo {
         id: id.into(),
         name: id.into(),
         description: format!("Has the skills {}", ids.join(", ")),
@@ -59,7 +59,7 @@ fn several(id: &str, skills: &[SkillConfig]) -> (Profile, Arc<dyn Agent>) {
         input_modes,
         output_modes,
     };
-    (profile, Arc::new(Router::new(routes)))
+    (info, Arc::new(Router::new(routes)))
 }
 
 impl SkillConfig {
@@ -77,22 +77,22 @@ impl SkillConfig {
 }
 
 /// The skill an agent is named after; for one that has none, all of them as one.
-fn main_skill(profile: &Profile) -> AgentSkill {
-    let named = profile.skills.iter().find(|skill| skill.id == profile.id).cloned();
+fn main_skill(info: &AgentInfo) -> AgentSkill {
+    let named = info.skills.iter().find(|skill| skill.id == info.id).cloned();
     named.unwrap_or_else(|| AgentSkill {
-        id: profile.id.clone(),
-        name: profile.name.clone(),
-        description: profile.description.clone(),
-        tags: profile.skills.iter().flat_map(|skill| skill.tags.clone()).collect(),
-        examples: profile.skills.iter().flat_map(|skill| skill.examples.clone()).collect(),
+        id: info.id.clone(),
+        name: info.name.clone(),
+        description: info.description.clone(),
+        tags: info.skills.iter().flat_map(|skill| skill.tags.clone()).collect(),
+        examples: info.skills.iter().flat_map(|skill| skill.examples.clone()).collect(),
         input_modes: Vec::new(),
         output_modes: Vec::new(),
         security_requirements: Vec::new(),
     })
 }
 
-fn built_in(skill: &SkillConfig) -> (Profile, Arc<dyn Agent>) {
-    let found = agents::profile(skill.builtin).zip(agents::builtin(skill.builtin));
+fn built_in(skill: &SkillConfig) -> (AgentInfo, Arc<dyn Agent>) {
+    let found = agents::info(skill.builtin).zip(agents::builtin(skill.builtin));
     found.expect("the name was read from the list of built-in agents")
 }
 

@@ -1,14 +1,14 @@
 //! What the library's user says about an agent: its card, its switches, how its tasks are kept.
 
 use engine::{Dedupe, Retention};
-use inbound::{Door, ExtendedCard};
+use inbound::{AgentSettings, ExtendedCard};
 use protocol::model::{AgentExtension, AgentSkill};
 
 /// How an agent presents itself, what it lets callers do, and how its tasks are kept.
 #[derive(Clone, Debug)]
 pub struct Card {
-    pub(super) profile: engine::Profile,
-    pub(super) door: Door,
+    pub(super) profile: engine::AgentInfo,
+    pub(super) settings: AgentSettings,
     pub(super) dedupe: Dedupe,
     pub(super) retention: Retention,
 }
@@ -18,7 +18,7 @@ impl Card {
     pub fn new(id: impl Into<String>) -> Self {
         let id = id.into();
         let modes = vec!["text/plain".to_owned(), "application/json".to_owned()];
-        let profile = engine::Profile {
+        let profile = engine::AgentInfo {
             name: id.clone(),
             description: String::new(),
             version: "1.0.0".into(),
@@ -28,7 +28,7 @@ impl Card {
             id,
         };
         let (dedupe, retention) = (Dedupe::default(), Retention::default());
-        Self { profile, door: Door::default(), dedupe, retention }
+        Self { profile, settings: AgentSettings::default(), dedupe, retention }
     }
 
     /// Its name for people.
@@ -92,14 +92,14 @@ impl Card {
     /// Whether it streams; it does unless this says otherwise.
     #[must_use]
     pub fn streaming(mut self, streaming: bool) -> Self {
-        self.door.streaming = streaming;
+        self.settings.streaming = streaming;
         self
     }
 
     /// Adds an extension of the protocol that it speaks; callers of 1.0 have to name one that is required.
     #[must_use]
     pub fn extension(mut self, extension: AgentExtension) -> Self {
-        self.door.extensions.push(extension);
+        self.settings.extensions.push(extension);
         self
     }
 
@@ -107,21 +107,21 @@ impl Card {
     /// otherwise.
     #[must_use]
     pub fn check_media_types(mut self, check: bool) -> Self {
-        self.door.check_media_types = check;
+        self.settings.check_media_types = check;
         self
     }
 
     /// Who is shown its extended card; nobody unless this says otherwise.
     #[must_use]
     pub fn extended_card(mut self, shown: ExtendedCard) -> Self {
-        self.door.extended_card = shown;
+        self.settings.extended_card = shown;
         self
     }
 
     /// Adds something it can do that only its extended card shows.
     #[must_use]
     pub fn extended_skill(mut self, skill: AgentSkill) -> Self {
-        self.door.extended_skills.push(skill.id.clone());
+        self.settings.extended_skills.push(skill.id.clone());
         self.full_skill(skill)
     }
 

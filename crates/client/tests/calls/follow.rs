@@ -1,6 +1,6 @@
 //! One message seen through to its outcome, over connections that break.
 
-use a2ad_client::{Client, Error, Follow, Heard, Options, text};
+use a2ad_client::{Client, Error, Follow, FollowEvent, Options, text};
 use protocol::{Dialect, Event, SendMessage, TaskState};
 
 use crate::{
@@ -25,13 +25,15 @@ async fn listen(mut follow: Follow<'_>) -> Result<Told, Error> {
     let mut told = Told { chunks: Vec::new(), states: Vec::new(), lost: 0, end: None };
     while let Some(heard) = follow.next().await? {
         match heard {
-            Heard::Lost => told.lost += 1,
-            Heard::Event(Event::Artifact(update)) => told.chunks.push(text::of_parts(&update.artifact.parts)),
-            Heard::Event(Event::Status(update)) => told.states.push(update.status.state),
-            Heard::Event(Event::Task(task)) => {
+            FollowEvent::Lost => told.lost += 1,
+            FollowEvent::Event(Event::Artifact(update)) => {
+                told.chunks.push(text::of_parts(&update.artifact.parts))
+            }
+            FollowEvent::Event(Event::Status(update)) => told.states.push(update.status.state),
+            FollowEvent::Event(Event::Task(task)) => {
                 told.chunks.extend(task.artifacts.iter().map(|artifact| text::of_parts(&artifact.parts)));
             }
-            Heard::Event(Event::Message(message)) => told.chunks.push(message.text()),
+            FollowEvent::Event(Event::Message(message)) => told.chunks.push(message.text()),
         }
     }
     told.end = follow.task().map(|task| task.status.state);

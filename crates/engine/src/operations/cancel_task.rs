@@ -24,7 +24,7 @@ pub(super) async fn cancel_task(engine: &Parts, call: Call, req: CancelTask) -> 
             // What the run said between the first look and the cancel belongs to the task too.
             let canceled = load(engine, &call, &req.id).await?;
             let mut task = fold::snapshot(&engine.ids, &canceled)?;
-            if !call.dialect.shows_history_unasked() && !call.manners.whole_history {
+            if !call.dialect.shows_history_unasked() && !call.task_policy.whole_history {
                 trim_history(&mut task, Some(0));
             }
             return Ok(Reply::Task(task));

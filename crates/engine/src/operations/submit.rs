@@ -16,7 +16,7 @@ use protocol::{Dialect, ErrorKind, Json, Message, SendMessage, Task, TaskId, Tas
 use self::turn::Begun;
 use super::{get_task, push_configs};
 use crate::{
-    agents::Hosted,
+    agents::RegisteredAgent,
     engine::{Call, Parts},
     error::{Error, Result},
     feed::Watcher,
@@ -59,23 +59,23 @@ const TRIES: usize = 8;
 
 /// Records the message, and starts or queues its turn.
 pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: Wait) -> Result<Submitted> {
-    let hosted = engine.agent(&call)?;
+    let registered = engine.agent(&call)?;
     if req.push.is_some() {
         return Err(push_configs::not_supported());
     }
     let skill_field = skill_field(call.dialect, &req);
-    let skill = known_skill(hosted, skill_field, &req)?;
+    let skill = known_skill(registered, skill_field, &req)?;
     let given = call.idempotency_key.as_deref();
-    let key = idempotency::key(hosted.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
+    let key = idempotency::key(registered.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
     let about = req.metadata.as_ref().filter(|_| call.dialect.describes_tasks_by_requests());
     let skill = skill.as_deref();
-    let sending = Sending { engine, call: &call, hosted, key, skill, skill_field, about, wait };
+    let sending = Sending { engine, call: &call, registered, key, skill, skill_field, about, wait };
     let mut message = req.message;
     if message.id.as_str().is_empty() {
         message.id = uuid::Uuid::new_v4().to_string().into();
     }
     // What is not asked often is boxed, so that the future of a first message stays small.
-    if message.task_id.is_none() && call.manners.resume_by_context && message.context_id.is_some() {
+    if message.task_id.is_none() && call.task_policy.resume_by_context && message.context_id.is_some() {
         return Box::pin(submit_in_context(sending, message)).await;
     }
     match message.task_id.clone() {
@@ -147,9 +147,9 @@ async fn submit_to(sending: Sending<'_>, id: TaskId, message: Message) -> Result
 }
 
 /// The skill a message asks for, if the agent has it.
-fn known_skill(hosted: &Hosted, field: &str, req: &SendMessage) -> Result<Option<String>> {
+fn known_skill(registered: &RegisteredAgent, field: &str, req: &SendMessage) -> Result<Option<String>> {
     let Some(asked) = req.asked_skill() else { return Ok(None) };
-    let skills = &hosted.profile().skills;
+    let skills = &registered.info().skills;
     if skills.iter().any(|skill| skill.id == asked) {
         return Ok(Some(asked));
     }
@@ -193,7 +193,7 @@ async fn waiting_in(engine: &Parts, call: &Call, context: &ContextLookup) -> Res
 struct Sending<'a> {
     engine: &'a Parts,
     call: &'a Call,
-    hosted: &'a Hosted,
+    registered: &'a RegisteredAgent,
     key: Option<MessageKey>,
     /// The skill that was asked for.
     skill: Option<&'a str>,

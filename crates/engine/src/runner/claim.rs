@@ -165,11 +165,11 @@ async fn prepare(
     names: Names,
     claimed: Committed,
 ) -> crate::Result<Prepared> {
-    let Some(hosted) = runner.agents().get(work.scope.agent()) else {
+    let Some(registered) = runner.agents().get(work.scope.agent()) else {
         return Ok(Prepared::Hopeless("the agent of this task is no longer here".into()));
     };
-    let traits = hosted.agent().traits();
-    if work.snapshot.row.deaths > 0 && traits.on_crash == OnCrash::Fail {
+    let policy = registered.agent().policy();
+    if work.snapshot.row.deaths > 0 && policy.on_crash == OnCrash::Fail {
         return Ok(Prepared::Hopeless(run::INTERRUPTED.into()));
     }
     if work.snapshot.row.deaths >= DEATHS {
@@ -182,7 +182,7 @@ async fn prepare(
     let row = work.snapshot.row;
     let asked = asked(&log, row.unanswered)?
         .ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
-    let stale = match traits.on_crash {
+    let stale = match policy.on_crash {
         OnCrash::Retry => left_behind(&log[asked.at..])?,
         OnCrash::Resume | OnCrash::Fail => HashSet::new(),
     };
@@ -203,13 +203,13 @@ async fn prepare(
         history: said_before(&names, &log[..asked.at])?,
         names,
         scope: work.scope,
-        agent: Arc::clone(hosted.agent()),
+        agent: Arc::clone(registered.agent()),
         skill: row.skill,
         dialect: row.origin,
         message: Arc::new(asked.message),
         seq: asked.at as Seq + 1,
         attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),
-        on_crash: traits.on_crash,
+        on_crash: policy.on_crash,
         stale,
         closed,
         size: row.size,

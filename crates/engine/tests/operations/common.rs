@@ -9,8 +9,8 @@ mod say;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
-    Agent, Agents, Answer, Call, Clock, Dedupe, Engine, Error, Feed, Hosted, Limits, OnCrash, Profile,
-    Result, Resume, Retention, Scope, Store as _, Traits,
+    Agent, AgentInfo, Agents, Answer, Call, Clock, Dedupe, Engine, Error, ExecutionPolicy, Feed, Limits,
+    OnCrash, RegisteredAgent, Result, Resume, Retention, Scope, Store as _,
     store::{Lookup, TaskRow},
 };
 use protocol::{
@@ -38,13 +38,13 @@ const SCRIPTED: &str = "scripted";
 
 /// What to open a house with.
 pub(crate) struct Setup {
-    traits: Traits,
+    policy: ExecutionPolicy,
     limits: Limits,
     clock: Clock,
     retention: Retention,
     dedupe: Dedupe,
     skills: Vec<AgentSkill>,
-    others: Vec<Hosted>,
+    others: Vec<RegisteredAgent>,
     left_over: Retention,
 }
 
@@ -52,7 +52,7 @@ impl Setup {
     /// An agent that has to wait until its task is recorded.
     pub(crate) fn plain() -> Self {
         Self {
-            traits: Traits::default(),
+            policy: ExecutionPolicy::default(),
             limits: Limits::default(),
             clock: Clock::system(),
             retention: Retention::default(),
@@ -66,12 +66,12 @@ impl Setup {
     /// An agent that may begin before its task is recorded.
     pub(crate) fn overlapping() -> Self {
         let plain = Self::plain();
-        Self { traits: Traits { overlap: true, ..plain.traits }, ..plain }
+        Self { policy: ExecutionPolicy { overlap: true, ..plain.policy }, ..plain }
     }
 
     /// What becomes of a turn that a dead process left behind.
     pub(crate) fn on_crash(mut self, on_crash: OnCrash) -> Self {
-        self.traits.on_crash = on_crash;
+        self.policy.on_crash = on_crash;
         self
     }
 
@@ -122,7 +122,7 @@ impl Setup {
 
     /// One more agent.
     pub(crate) fn with(mut self, id: &str, agent: impl Agent) -> Self {
-        self.others.push(hosted(id, Vec::new(), Arc::new(agent)));
+        self.others.push(registered(id, Vec::new(), Arc::new(agent)));
         self
     }
 
@@ -145,13 +145,13 @@ impl Setup {
 
     /// The same, unless somebody has the file.
     pub(crate) fn try_open_at(self, folder: &Path) -> Option<House> {
-        let Self { traits, limits, clock, retention, dedupe, skills, others, left_over } = self;
+        let Self { policy, limits, clock, retention, dedupe, skills, others, left_over } = self;
         let feed = Feed::default();
         let options = Options { sync: false, ..Options::at(folder.join("a2ad.db")) };
         let store = Arc::new(Ledger::new(Sqlite::open(&options, feed.clone(), &clock).ok()?));
-        let (script, stage) = agent::stage(traits);
+        let (script, stage) = agent::stage(policy);
         let scripted =
-            hosted(SCRIPTED, skills, Arc::new(script)).with_retention(retention).with_dedupe(dedupe);
+            registered(SCRIPTED, skills, Arc::new(script)).with_retention(retention).with_dedupe(dedupe);
         let agents = Agents::new(others.into_iter().chain([scripted])).with_left_over(left_over);
         let engine = Engine::start(store.clone(), feed.clone(), agents, clock, limits);
         Some(House { engine, stage, store, feed, calls: TaskTracker::new(), _folder: None })
@@ -171,8 +171,8 @@ fn skill(id: &str) -> AgentSkill {
     }
 }
 
-fn hosted(id: &str, skills: Vec<AgentSkill>, agent: Arc<dyn Agent>) -> Hosted {
-    let profile = Profile {
+fn registered(id: &str, skills: Vec<AgentSkill>, agent: Arc<dyn Agent>) -> RegisteredAgent {
+    let info = AgentInfo {
         id: id.into(),
         name: id.into(),
         description: String::new(),
@@ -181,7 +181,7 @@ fn hosted(id: &str, skills: Vec<AgentSkill>, agent: Arc<dyn Agent>) -> Hosted {
         input_modes: Vec::new(),
         output_modes: Vec::new(),
     };
-    Hosted::new(profile, agent)
+    RegisteredAgent::new(info, agent)
 }
 
 /// An engine, its store, and the test's end of its agent.

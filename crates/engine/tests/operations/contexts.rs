@@ -1,6 +1,6 @@
 //! Conversations: a task begins one of its own, or joins one by its name.
 
-use a2ad_engine::{Answer, Call, Clock, Manners, Outcome, Scope};
+use a2ad_engine::{Answer, Call, Clock, Outcome, Scope, TaskPolicy};
 use protocol::{ContextId, ListTasks, Operation, Task, TaskState, Timestamp};
 
 use crate::common::{
@@ -90,8 +90,8 @@ async fn a_foreign_conversation_is_only_a_name() {
 
 /// A call through a door that answers the task that waits in a conversation.
 fn resuming() -> Call {
-    let manners = Manners { resume_by_context: true, ..Manners::default() };
-    Call { manners, ..Call::new(scope()) }
+    let task_policy = TaskPolicy { resume_by_context: true, ..TaskPolicy::default() };
+    Call { task_policy, ..Call::new(scope()) }
 }
 
 #[tokio::test]
@@ -220,8 +220,8 @@ async fn an_answer_that_comes_too_late_begins_a_task() {
 async fn a_door_may_take_known_conversations_only() {
     let house = Setup::overlapping().open();
     let strict = |scope: Scope| {
-        let manners = Manners { known_contexts_only: true, ..Manners::default() };
-        Call { manners, ..Call::new(scope) }
+        let task_policy = TaskPolicy { known_contexts_only: true, ..TaskPolicy::default() };
+        Call { task_policy, ..Call::new(scope) }
     };
     house.stage.prepare_turn([], done());
     let own = house.send_for_task(say("hello")).await;

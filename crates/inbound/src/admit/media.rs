@@ -3,17 +3,17 @@
 //! Names are compared without case and parameters. `*/*` and `type/*` stand for many on either side, and so do the
 //! draft's words: `text`, `data` and `file`.
 
-use engine::Profile;
+use engine::AgentInfo;
 use protocol::{Error, ErrorKind, Part, model::AgentSkill};
 
 /// What an agent gives: one skill of it where the client names one, else any.
-pub(super) fn given<'a>(profile: &'a Profile, skill: Option<&str>, shown: Option<&'a str>) -> Vec<&'a str> {
-    modes(&profile.output_modes, &profile.skills, skill, shown, |skill| &skill.output_modes)
+pub(super) fn given<'a>(info: &'a AgentInfo, skill: Option<&str>, shown: Option<&'a str>) -> Vec<&'a str> {
+    modes(&info.output_modes, &info.skills, skill, shown, |skill| &skill.output_modes)
 }
 
 /// What an agent takes: one skill of it where the client names one, else any.
-pub(super) fn taken<'a>(profile: &'a Profile, skill: Option<&str>, shown: Option<&'a str>) -> Vec<&'a str> {
-    modes(&profile.input_modes, &profile.skills, skill, shown, |skill| &skill.input_modes)
+pub(super) fn taken<'a>(info: &'a AgentInfo, skill: Option<&str>, shown: Option<&'a str>) -> Vec<&'a str> {
+    modes(&info.input_modes, &info.skills, skill, shown, |skill| &skill.input_modes)
 }
 
 /// `own` counts for every skill that says nothing itself.

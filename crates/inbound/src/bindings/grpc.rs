@@ -27,8 +27,8 @@ use protocol::{
 };
 use tower::{Service as _, ServiceExt as _, util::BoxCloneSyncService};
 
-use self::status::{Refusal, Teller};
-use crate::doors::Doors;
+use self::status::{Refusal, StatusWriter};
+use crate::server_state::ServerState;
 
 /// Every content type of gRPC begins with this.
 const CONTENT_TYPE: &[u8] = b"application/grpc";
@@ -60,21 +60,21 @@ type Other = BoxCloneSyncService<Request, Response, Infallible>;
 
 /// Everything that is called by gRPC.
 pub(crate) struct Calls {
-    doors: Arc<Doors>,
+    server_state: Arc<ServerState>,
     health: Other,
     reflection: Other,
     alpha_reflection: Other,
 }
 
 impl Calls {
-    pub(crate) fn new(doors: Arc<Doors>) -> Self {
+    pub(crate) fn new(server_state: Arc<ServerState>) -> Self {
         let reflection = reflection::server().expect("the descriptors are those of committed files");
         let alpha = reflection::alpha_server().expect("the descriptors are those of committed files");
         Self {
-            health: boxed(health::server(doors.ready.clone())),
+            health: boxed(health::server(server_state.ready.clone())),
             reflection: boxed(reflection),
             alpha_reflection: boxed(alpha),
-            doors,
+            server_state,
         }
     }
 
@@ -87,9 +87,9 @@ impl Calls {
         let (name, method) = path.split_once('/').unwrap_or((path, ""));
         if let Some(service) = Service::ALL.into_iter().find(|service| service.name() == name) {
             let method = call::find(service, method);
-            return call::handle(&self.doors, service, method, req).await;
+            return call::handle(&self.server_state, service, method, req).await;
         }
-        let ready = self.doors.ready.clone();
+        let ready = self.server_state.ready.clone();
         let other = match name {
             health::NAME => self.health.clone().call(req),
             reflection::V1 => self.reflection.clone().call(reflection::until_left(req, ready)),
@@ -102,8 +102,8 @@ impl Calls {
 
     /// Refuses what is not a call of a service there is.
     fn no_call(&self, status: StatusCode, refusal: &Refusal) -> Response {
-        let teller = Teller { service: Service::V1, errors: self.doors.errors };
-        let mut response = teller.refuse(refusal, self.doors.engine.clock().now());
+        let status_writer = StatusWriter { service: Service::V1, errors: self.server_state.errors };
+        let mut response = status_writer.refuse(refusal, self.server_state.engine.clock().now());
         *response.status_mut() = status;
         if status == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));

@@ -22,9 +22,9 @@ use crate::{
     admit::{self, extensions},
     auth, body,
     choose::{Asked, Refused},
-    doors::{Doors, Mount},
     perform::perform,
     respond::{self, Envelope, Reader},
+    server_state::{Endpoint, ServerState},
     trace::Line,
     version::Version,
 };
@@ -41,59 +41,68 @@ pub(crate) fn is_send(path: &str) -> bool {
 
 /// Answers one request to one agent.
 pub(crate) async fn handle(
-    doors: &Doors,
-    mount: Mount<'_>,
+    server_state: &ServerState,
+    endpoint: Endpoint<'_>,
     place: &Place<'_>,
     head: &Parts,
     incoming: Body,
 ) -> Response {
     let version = Version::of(&head.headers, &head.uri);
-    let asked = Asked { version: &version, profile: mount.profile, spoken: doors.spoken };
-    let media_type = media_type(place.dialect, doors.errors, &head.headers);
-    let envelope = Envelope::Http { media_type, errors: doors.errors };
-    let mut reader = Reader { envelope, dialect: place.dialect, profile: mount.profile };
+    let asked = Asked {
+        version: &version,
+        profile: endpoint.profile,
+        accepted_versions: server_state.accepted_versions,
+    };
+    let media_type = media_type(place.dialect, server_state.errors, &head.headers);
+    let envelope = Envelope::Http { media_type, errors: server_state.errors };
+    let mut reader = Reader { envelope, dialect: place.dialect, profile: endpoint.profile };
     let Some(kind) = place.operation(head.method.as_str()) else {
-        return nothing_to_do(doors, &reader, place, &head.method);
+        return nothing_to_do(server_state, &reader, place, &head.method);
     };
     let request_id = fastrand::u64(..);
-    let mut line = Line::begin(doors.engine.agents(), mount.agent, request_id);
+    let mut line = Line::begin(server_state.engine.agents(), endpoint.agent, request_id);
     line.called(v1::operation::method(kind));
-    let memory = doors.engine.memory().begin();
+    let memory = server_state.engine.memory().begin();
     let answered = async {
         asked.allows(place.dialect).map_err(|refused| {
             let Refused { dialect: told_in, error } = refused;
             reader.dialect = told_in;
             error
         })?;
-        let body = read(doors, place.dialect, kind, head, incoming, &memory).await?;
-        mount.check()?;
-        admit::operation(doors, &mount, kind)?;
+        let body = read(server_state, place.dialect, kind, head, incoming, &memory).await?;
+        endpoint.check()?;
+        admit::operation(server_state, &endpoint, kind)?;
         let operation = decode(kind, place, head.uri.query(), &body)?;
         auth::check_tenant(operation.tenant())?;
-        let operation = admit::request(doors, &mount, place.dialect, &head.headers, operation)?;
+        let operation = admit::request(server_state, &endpoint, place.dialect, &head.headers, operation)?;
         line.about(&operation, place.dialect);
         // A call may take its time; the body is read.
         drop(body);
-        perform(doors, &mount, place.dialect, head, operation, request_id, &memory).await
+        perform(server_state, &endpoint, place.dialect, head, operation, request_id, &memory).await
     };
     let answered = answered.await;
     line.answered(&answered);
     let dialect = reader.dialect;
     match answered {
         Ok(answer) => {
-            let response = respond::answer(&reader, answer, line, request_id, doors, memory);
-            extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
+            let response = respond::answer(&reader, answer, line, request_id, server_state, memory);
+            extensions::tell(response, &endpoint.settings.extensions, dialect, &head.headers)
         }
         Err(error) => {
             line.end(dialect);
-            respond::refuse(&reader, &error, doors.engine.clock().now())
+            respond::refuse(&reader, &error, server_state.engine.clock().now())
         }
     }
 }
 
 /// Refuses what is below a path of this binding and does nothing there.
-fn nothing_to_do(doors: &Doors, reader: &Reader<'_>, place: &Place<'_>, verb: &Method) -> Response {
-    let now = doors.engine.clock().now();
+fn nothing_to_do(
+    server_state: &ServerState,
+    reader: &Reader<'_>,
+    place: &Place<'_>,
+    verb: &Method,
+) -> Response {
+    let now = server_state.engine.clock().now();
     if place.resource.is_none() {
         let text = format!("nothing is served at this path; there are {PATHS}");
         return respond::refuse(reader, &Error::new(ErrorKind::MethodNotFound, text), now);
@@ -111,7 +120,7 @@ fn nothing_to_do(doors: &Doors, reader: &Reader<'_>, place: &Place<'_>, verb: &M
 
 /// The body where there is one to be read; empty where the path says it all.
 async fn read(
-    doors: &Doors,
+    server_state: &ServerState,
     dialect: Dialect,
     kind: OperationKind,
     head: &Parts,
@@ -122,9 +131,9 @@ async fn read(
     if head.method != Method::POST || optional && incoming.is_end_stream() {
         return Ok(Bytes::new());
     }
-    body::check_media_type(&head.headers, dialect, doors.errors)?;
+    body::check_media_type(&head.headers, dialect, server_state.errors)?;
     body::check_encoding(&head.headers)?;
-    let bytes = body::read(incoming, doors.max_body_bytes, memory).await?;
+    let bytes = body::read(incoming, server_state.max_body_bytes, memory).await?;
     if bytes.is_empty() && !optional {
         return Err(Error::invalid_request(Violation::new("", "the body is empty, expected an object")));
     }

@@ -12,9 +12,8 @@ use protocol::{
 };
 
 use crate::{
-    admit, body,
-    doors::{Doors, Mount},
-    respond,
+    admit, body, respond,
+    server_state::{Endpoint, ServerState},
     trace::Line,
 };
 
@@ -25,31 +24,35 @@ pub(crate) fn is_meant(headers: &HeaderMap) -> bool {
 }
 
 /// Answers one text.
-pub(crate) async fn handle(doors: &Doors, mount: Mount<'_>, req: axum::extract::Request) -> Response {
+pub(crate) async fn handle(
+    server_state: &ServerState,
+    endpoint: Endpoint<'_>,
+    req: axum::extract::Request,
+) -> Response {
     let request_id = fastrand::u64(..);
-    let mut line = Line::begin(doors.engine.agents(), mount.agent, request_id);
+    let mut line = Line::begin(server_state.engine.agents(), endpoint.agent, request_id);
     line.called("text");
     let (head, incoming) = req.into_parts();
-    let memory = doors.engine.memory().begin();
+    let memory = server_state.engine.memory().begin();
     let answered = async {
-        mount.check()?;
+        endpoint.check()?;
         body::check_encoding(&head.headers)?;
-        let bytes = body::read(incoming, doors.max_body_bytes, &memory).await?;
+        let bytes = body::read(incoming, server_state.max_body_bytes, &memory).await?;
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
         // Without an id, so that only its key tells a repetition.
         let message = Message::new("", Role::User, vec![Part::text(text)]);
-        let call = mount.call(Dialect::V1, &head.headers, &memory)?;
+        let call = endpoint.call(Dialect::V1, &head.headers, &memory)?;
         let operation = Operation::SendMessage(SendMessage::new(message));
-        let operation = admit::request(doors, &mount, Dialect::V1, &head.headers, operation)?;
-        doors.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
+        let operation = admit::request(server_state, &endpoint, Dialect::V1, &head.headers, operation)?;
+        server_state.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
     };
     let answered = answered.await;
     line.answered(&answered);
     line.end_text();
     match answered {
         Ok(answer) => answer_with(answer, memory),
-        Err(error) => refuse(doors, &error),
+        Err(error) => refuse(server_state, &error),
     }
 }
 
@@ -96,12 +99,12 @@ fn text(body: String, memory: Arc<Reservation>) -> Response {
 }
 
 /// Errors are JSON here too, so that nobody takes one for an answer.
-fn refuse(doors: &Doors, error: &Error) -> Response {
+fn refuse(server_state: &ServerState, error: &Error) -> Response {
     let row = error.kind.row();
     let mut writer = Writer::new();
     writer.object(|writer| {
         writer.key("error");
-        v1::error::encode(writer, error, doors.engine.clock().now());
+        v1::error::encode(writer, error, server_state.engine.clock().now());
     });
     let mut response = respond::json(writer.finish());
     *response.status_mut() = StatusCode::from_u16(row.http).unwrap_or(StatusCode::BAD_REQUEST);

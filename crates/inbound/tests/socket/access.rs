@@ -1,6 +1,6 @@
 //! Who is let in: agents that are switched off, and agents that want a credential.
 
-use a2ad_inbound::{Door, Profile};
+use a2ad_inbound::{AgentSettings, Profile};
 use protocol::{
     ErrorKind,
     model::{ApiKeyLocation, SecurityScheme},
@@ -11,9 +11,9 @@ use crate::common::{
     tongue::{Client, Tongue, Words},
 };
 
-async fn with(door: Door) -> Server {
+async fn with(settings: AgentSettings) -> Server {
     let mut setup = Setup::default();
-    setup.doors.agents.insert("approver".into(), door);
+    setup.doors.agents.insert("approver".into(), settings);
     setup.open().await
 }
 
@@ -25,13 +25,13 @@ fn key() -> SecurityScheme {
     SecurityScheme::ApiKey { description: None, location: ApiKeyLocation::Header, name: "X-Api-Key".into() }
 }
 
-fn closed(security: Vec<(String, SecurityScheme)>) -> Door {
-    Door { anonymous: false, security, ..Door::default() }
+fn closed(security: Vec<(String, SecurityScheme)>) -> AgentSettings {
+    AgentSettings { anonymous: false, security, ..AgentSettings::default() }
 }
 
 #[tokio::test]
 async fn an_agent_that_is_switched_off_is_not_there() {
-    let server = with(Door { enabled: false, ..Door::default() }).await;
+    let server = with(AgentSettings { enabled: false, ..AgentSettings::default() }).await;
     for tongue in Tongue::ALL {
         let client = Client { server: &server, path: "/a2a/approver", tongue };
         client.check_refused(&client.say(Words::new("hi")).await, ErrorKind::AgentDisabled);
@@ -56,7 +56,7 @@ async fn an_agent_that_is_switched_off_is_not_there() {
 #[tokio::test]
 async fn a_default_agent_that_is_switched_off_is_nowhere() {
     let mut setup = Setup::default();
-    setup.doors.agents.insert("echo".into(), Door { enabled: false, ..Door::default() });
+    setup.doors.agents.insert("echo".into(), AgentSettings { enabled: false, ..AgentSettings::default() });
     let server = setup.open().await;
     for path in ["/", "/a2a", "/_a2a/", "/_agent-native/a2a", "/a2a/rpc", "/tasks/send", "/a2a/echo"] {
         let client = Client { server: &server, path, tongue: Tongue::V1 };
@@ -112,7 +112,7 @@ async fn an_agent_that_wants_a_credential_says_so_and_runs_nothing() {
     }
     // Where a credential is welcome and nobody has to bring one, that is one of the alternatives.
     let schemes = vec![("ApiKey".to_owned(), key())];
-    let welcome = with(Door { security: schemes, ..Door::default() }).await;
+    let welcome = with(AgentSettings { security: schemes, ..AgentSettings::default() }).await;
     let card = welcome.get("/a2a/approver/.well-known/agent-card.json").await.body;
     assert!(card.contains(r#""securityRequirements":[{"schemes":{"ApiKey":{}}},{}]"#), "{card}");
     assert!(card.contains(r#""security":[{"ApiKey":[]},{}]"#), "{card}");
@@ -140,11 +140,17 @@ async fn the_challenge_names_a_scheme_the_agent_has() {
 #[tokio::test]
 async fn whoever_is_not_let_in_is_told_in_its_own_generation() {
     let doors = [
-        (Door { enabled: false, ..Door::default() }, 404, -32011, "Agent is not enabled", "AGENT_DISABLED"),
+        (
+            AgentSettings { enabled: false, ..AgentSettings::default() },
+            404,
+            -32011,
+            "Agent is not enabled",
+            "AGENT_DISABLED",
+        ),
         (closed(vec![("b".into(), bearer())]), 401, -32010, "Authentication required", "UNAUTHENTICATED"),
     ];
-    for (door, status, code, text, reason) in doors {
-        let server = with(door).await;
+    for (settings, status, code, text, reason) in doors {
+        let server = with(settings).await;
         for tongue in Tongue::ALL {
             let method = tongue.method(protocol::OperationKind::SendMessage);
             let body = request(method, &tongue.said(Words::new("hi")));
@@ -176,7 +182,7 @@ async fn a_stranger_is_refused_as_each_house_does() {
     ];
     for (profile, status, code) in houses {
         let name = profile.name;
-        let server = with(Door { profile, ..closed(vec![("b".into(), bearer())]) }).await;
+        let server = with(AgentSettings { profile, ..closed(vec![("b".into(), bearer())]) }).await;
         for tongue in [Tongue::Draft, Tongue::V03] {
             let client = Client { server: &server, path: "/a2a/approver", tongue };
             let answer = client.say(Words::new("hi")).await;

@@ -1,6 +1,6 @@
 //! What an agent's card promises is what it does: streaming, webhooks, the extended card, extensions, media types.
 
-use a2ad_inbound::{Door, ExtendedCard, Profile};
+use a2ad_inbound::{AgentSettings, ExtendedCard, Profile};
 use protocol::{ErrorKind, ErrorTable, Json, model::AgentExtension};
 
 use crate::common::{
@@ -9,10 +9,10 @@ use crate::common::{
 };
 
 /// The `slow-writer` and the `demo` agent behind this door.
-async fn with(door: Door) -> Server {
+async fn with(settings: AgentSettings) -> Server {
     let mut setup = Setup::default();
     for agent in ["slow-writer", "demo"] {
-        setup.doors.agents.insert(agent.into(), door.clone());
+        setup.doors.agents.insert(agent.into(), settings.clone());
     }
     setup.open().await
 }
@@ -31,7 +31,7 @@ async fn ask(server: &Server, header: &str, method: &str, params: &str) -> Answe
 
 #[tokio::test]
 async fn streams_that_are_off_are_refused_in_every_generation() {
-    let server = with(Door { streaming: false, ..Door::default() }).await;
+    let server = with(AgentSettings { streaming: false, ..AgentSettings::default() }).await;
     for tongue in Tongue::ALL {
         let client = Client { server: &server, path: "/a2a/slow-writer", tongue };
         client.check_refused(&client.try_subscribe("x").await, ErrorKind::UnsupportedOperation);
@@ -53,7 +53,7 @@ async fn webhooks_that_are_off_are_refused_where_nothing_else_is_wrong() {
     // Every method takes from this what it needs.
     const PARAMS: &str = r#"{"taskId":"t","id":"c","url":"https://hooks.example/",
         "pushNotificationConfig":{"url":"https://hooks.example/"}}"#;
-    let server = with(Door::default()).await;
+    let server = with(AgentSettings::default()).await;
     for method in [
         "CreateTaskPushNotificationConfig",
         "GetTaskPushNotificationConfig",
@@ -88,7 +88,7 @@ async fn an_extended_card_is_shown_to_everybody_to_nobody_or_to_those_who_are_kn
         (ExtendedCard::Protected, true, [Some(-32000), Some(-32010)], 401),
         (ExtendedCard::Open, true, [None, None], 200),
     ] {
-        let server = with(Door { extended_card: shown, ..Door::default() }).await;
+        let server = with(AgentSettings { extended_card: shown, ..AgentSettings::default() }).await;
         for ((header, method), expected) in METHODS.into_iter().zip(expected) {
             // Parameters are the last thing that counts, and may be absent.
             let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
@@ -112,7 +112,7 @@ async fn an_extended_card_is_where_clients_of_0_2_look() {
         (ExtendedCard::Protected, 401),
         (ExtendedCard::Open, 200),
     ] {
-        let server = with(Door { extended_card: shown, ..Door::default() }).await;
+        let server = with(AgentSettings { extended_card: shown, ..AgentSettings::default() }).await;
         let answer = server.get(BELOW).await;
         assert_eq!((answer.status, answer.header("content-type")), (status, Some("application/json")));
         assert_eq!(answer.header("www-authenticate").is_some(), status == 401, "{shown:?}");
@@ -128,7 +128,7 @@ async fn an_extended_card_is_where_clients_of_0_2_look() {
         }
     }
     let mut setup = Setup::default();
-    let open = Door { extended_card: ExtendedCard::Open, ..Door::default() };
+    let open = AgentSettings { extended_card: ExtendedCard::Open, ..AgentSettings::default() };
     setup.doors.agents.insert("echo".into(), open.clone());
     let server = setup.open().await;
     let card = server.get("/agent/authenticatedExtendedCard").await;
@@ -139,7 +139,7 @@ async fn an_extended_card_is_where_clients_of_0_2_look() {
         assert_eq!(server.get(path).await.status, 404, "{path}");
     }
     // Where that generation is not spoken there is none.
-    let mut setup = Setup::with(|doors| doors.spoken.v03 = false);
+    let mut setup = Setup::with(|doors| doors.accepted_versions.v03 = false);
     setup.doors.agents.insert("echo".into(), open);
     assert_eq!(setup.open().await.get("/agent/authenticatedExtendedCard").await.status, 404);
 }
@@ -147,8 +147,12 @@ async fn an_extended_card_is_where_clients_of_0_2_look() {
 #[tokio::test]
 async fn some_skills_are_on_the_extended_card_only() {
     let hidden = vec!["currency".to_owned(), "echo".to_owned()];
-    let door = Door { extended_card: ExtendedCard::Open, extended_skills: hidden, ..Door::default() };
-    let server = with(door).await;
+    let settings = AgentSettings {
+        extended_card: ExtendedCard::Open,
+        extended_skills: hidden,
+        ..AgentSettings::default()
+    };
+    let server = with(settings).await;
     let ids = |card: &str| -> Vec<String> {
         let known = ["currency", "echo", "slow-writer", "approver"];
         known.iter().filter(|id| card.contains(&format!(r#"{{"id":"{id}""#))).map(|id| (*id).into()).collect()
@@ -176,7 +180,7 @@ fn extension(uri: &str, required: bool) -> AgentExtension {
 #[tokio::test]
 async fn an_extension_that_is_required_has_to_be_named_by_clients_of_1_0() {
     let extensions = vec![extension("urn:test:must", true), extension("urn:test:may", false)];
-    let server = with(Door { extensions, ..Door::default() }).await;
+    let server = with(AgentSettings { extensions, ..AgentSettings::default() }).await;
     let send = said("a sections=1 delay=1ms", "");
     let told = |answer: &Answer| {
         let new = answer.header("a2a-extensions").map(str::to_owned);
@@ -220,7 +224,11 @@ async fn an_extension_that_is_required_has_to_be_named_by_clients_of_1_0() {
 
 #[tokio::test]
 async fn a_stream_says_which_extensions_are_in_use() {
-    let server = with(Door { extensions: vec![extension("urn:test:may", false)], ..Door::default() }).await;
+    let server = with(AgentSettings {
+        extensions: vec![extension("urn:test:may", false)],
+        ..AgentSettings::default()
+    })
+    .await;
     let mut wire = server.connect().await;
     let head = "POST /a2a/slow-writer HTTP/1.1\r\na2a-version: 1.0\r\na2a-extensions: urn:test:may";
     wire.send(head, &request("SendStreamingMessage", &said("a sections=1 delay=1ms", ""))).await;
@@ -231,7 +239,11 @@ async fn a_stream_says_which_extensions_are_in_use() {
 
 #[tokio::test]
 async fn extensions_stand_on_the_cards_of_generations_that_have_them() {
-    let server = with(Door { extensions: vec![extension("urn:test:must", true)], ..Door::default() }).await;
+    let server = with(AgentSettings {
+        extensions: vec![extension("urn:test:must", true)],
+        ..AgentSettings::default()
+    })
+    .await;
     let shown = r#""extensions":[{"uri":"urn:test:must","description":"for a test","required":true,"params":{"unit":"km"}}]"#;
     for version in ["", "1.0", "0.3"] {
         let path = "GET /a2a/slow-writer/.well-known/agent-card.json HTTP/1.1";
@@ -242,7 +254,7 @@ async fn extensions_stand_on_the_cards_of_generations_that_have_them() {
 
 #[tokio::test]
 async fn a_client_that_can_read_nothing_of_what_an_agent_gives_is_told_so() {
-    let server = with(Door::default()).await;
+    let server = with(AgentSettings::default()).await;
     let sends = |modes: &str| {
         let text = "a sections=1 delay=1ms";
         let v1 = said(text, "").trim_end_matches('}').to_owned()
@@ -285,7 +297,7 @@ async fn a_part_of_a_media_type_that_the_card_does_not_name_is_refused_where_tha
     let unnamed = part(r#"{"text":"a sections=1 delay=1ms","mediaType":"text/plain"},{"raw":"aGk="}"#);
     let old = r#"{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"a sections=1 delay=1ms"},{"type":"file","file":{"bytes":"aGk=","mimeType":"image/png"}}]}}"#;
     for check in [true, false] {
-        let server = with(Door { check_media_types: check, ..Door::default() }).await;
+        let server = with(AgentSettings { check_media_types: check, ..AgentSettings::default() }).await;
         let expected = check.then_some(-32005);
         let answer = server.call("slow-writer", "SendMessage", &image).await;
         assert_eq!(code(&answer), expected, "{}", answer.body);
@@ -324,8 +336,12 @@ async fn a_body_of_another_type_is_told_as_the_edition_of_the_errors_has_it() {
 
 #[tokio::test]
 async fn a_house_that_serves_sends_only_promises_nothing_else() {
-    let door = Door { profile: Profile::pinkfish(), extended_card: ExtendedCard::Open, ..Door::default() };
-    let server = with(door).await;
+    let settings = AgentSettings {
+        profile: Profile::pinkfish(),
+        extended_card: ExtendedCard::Open,
+        ..AgentSettings::default()
+    };
+    let server = with(settings).await;
     let card = server.get("/a2a/slow-writer/.well-known/agent-card.json").await.body;
     assert!(card.contains(r#""extendedAgentCard":false"#), "{card}");
     for method in ["GetExtendedAgentCard", "ListTaskPushNotificationConfigs", "SubscribeToTask"] {

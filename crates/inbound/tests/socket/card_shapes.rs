@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use a2ad_inbound::{CardShape, Door, IpNet, Profile, Spoken};
+use a2ad_inbound::{AcceptedVersions, AgentSettings, CardShape, IpNet, Profile};
 
 use crate::common::{
     Answer, NOW, Server, Setup, member, request,
@@ -143,40 +143,47 @@ async fn each_shape_has_its_own_tag_and_is_known_by_it() {
 
 #[tokio::test]
 async fn a_card_shows_only_what_is_spoken() {
-    let all = Spoken::default();
-    let of = |spoken: Spoken| Setup::with(|doors| doors.spoken = spoken).open();
+    let all = AcceptedVersions::default();
+    let of = |accepted_versions: AcceptedVersions| {
+        Setup::with(|doors| doors.accepted_versions = accepted_versions).open()
+    };
     // Which of the two names is there, and the versions that the card lists.
     let cases = [
-        (Spoken { draft: false, v03: false, ..all }, [true, false], vec!["1.0"]),
-        (Spoken { draft: false, ..all }, [true, true], vec!["1.0", "0.3"]),
-        (Spoken { v03: false, ..all }, [true, true], vec!["1.0", "0.1"]),
+        (AcceptedVersions { draft: false, v03: false, ..all }, [true, false], vec!["1.0"]),
+        (AcceptedVersions { draft: false, ..all }, [true, true], vec!["1.0", "0.3"]),
+        (AcceptedVersions { v03: false, ..all }, [true, true], vec!["1.0", "0.1"]),
     ];
-    for (spoken, there, versions) in cases {
-        let server = of(spoken).await;
+    for (accepted_versions, there, versions) in cases {
+        let server = of(accepted_versions).await;
         for (path, there) in [PATHS[0], PATHS[2]].into_iter().zip(there) {
             let card = get(&server, path, None).await;
-            assert_eq!(card.status, if there { 200 } else { 404 }, "{spoken:?} {path}: {}", card.body);
+            assert_eq!(
+                card.status,
+                if there { 200 } else { 404 },
+                "{accepted_versions:?} {path}: {}",
+                card.body
+            );
             if !there {
                 assert!(card.body.contains(r#""code":-32011"#), "{}", card.body);
             }
         }
         let card = get(&server, PATHS[0], Some("1.0")).await.body;
-        assert_eq!(listed(&card), versions, "{spoken:?}");
+        assert_eq!(listed(&card), versions, "{accepted_versions:?}");
     }
     // Without 0.3 there is nothing to merge, and nothing for its readers.
-    let server = of(Spoken { v03: false, ..all }).await;
+    let server = of(AcceptedVersions { v03: false, ..all }).await;
     let merged = get(&server, PATHS[0], None).await.body;
     assert!(!merged.contains("preferredTransport"), "{merged}");
     assert_ne!(get(&server, PATHS[0], Some("0.3")).await.status, 200);
     // Where the draft alone is spoken, its card has no member of what came later.
-    let server = of(Spoken { v03: false, v1: false, ..all }).await;
+    let server = of(AcceptedVersions { v03: false, v1: false, ..all }).await;
     let card = get(&server, PATHS[2], None).await;
     assert_eq!(member(&card.body, "url"), "http://example.test/");
     for later in ["preferredTransport", "protocolVersion", "securitySchemes", "supportedInterfaces"] {
         assert!(!card.body.contains(later), "{later} in {}", card.body);
     }
     // Without 1.0 the newer path has the card of 0.3.
-    let server = of(Spoken { v1: false, ..all }).await;
+    let server = of(AcceptedVersions { v1: false, ..all }).await;
     let card = get(&server, PATHS[0], None).await;
     assert!(card.body.contains(r#""protocolVersion":"0.3.0""#) && !card.body.contains("supportedInterfaces"));
     // Readers of 1.0 are shown in their own form where else they may go.
@@ -204,8 +211,8 @@ async fn a_card_in_an_unknown_version_is_a_bad_request() {
 
 #[tokio::test]
 async fn a_card_that_is_not_there_in_one_form_may_be_there_in_another() {
-    let spoken = Spoken { v03: false, ..Spoken::default() };
-    let server = Setup::with(|doors| doors.spoken = spoken).open().await;
+    let accepted_versions = AcceptedVersions { v03: false, ..AcceptedVersions::default() };
+    let server = Setup::with(|doors| doors.accepted_versions = accepted_versions).open().await;
     let answer = get(&server, PATHS[0], Some("0.3")).await;
     assert_eq!(answer.status, 404);
     assert_eq!(answer.header("vary"), Some("A2A-Version"));
@@ -276,8 +283,8 @@ async fn some_houses_name_the_origin_for_the_agent_that_is_there() {
         let name = profile.name;
         let mut setup = Setup::default();
         for agent in ["echo", "approver"] {
-            let door = Door { profile: profile.clone(), ..Door::default() };
-            setup.doors.agents.insert(agent.into(), door);
+            let settings = AgentSettings { profile: profile.clone(), ..AgentSettings::default() };
+            setup.doors.agents.insert(agent.into(), settings);
         }
         let server = setup.open().await;
         // What is printed can be called.

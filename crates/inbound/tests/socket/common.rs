@@ -12,7 +12,7 @@ use a2ad_inbound::{
     Front, Options, Ready,
     listen::{self, Caps},
 };
-use engine::{Agents, Clock, Engine, Feed, Hosted, Limits};
+use engine::{Agents, Clock, Engine, Feed, Limits, RegisteredAgent};
 use protocol::Timestamp;
 use store::Sqlite;
 use tempfile::TempDir;
@@ -34,7 +34,7 @@ pub(crate) struct Setup {
     pub(crate) doors: Options,
     pub(crate) limits: Limits,
     /// Agents beside the built-in ones.
-    pub(crate) agents: Vec<Hosted>,
+    pub(crate) agents: Vec<RegisteredAgent>,
 }
 
 impl Default for Setup {

@@ -1,6 +1,6 @@
 //! Which generation a request is taken for, and that it is answered in that one, errors too.
 
-use a2ad_inbound::Spoken;
+use a2ad_inbound::AcceptedVersions;
 
 use crate::common::{
     Answer, Server, Setup, member, request,
@@ -265,45 +265,50 @@ async fn only_requests_of_the_draft_may_leave_out_the_version_of_json_rpc() {
     }
 }
 
-fn speaking(spoken: Spoken) -> Setup {
-    Setup::with(|doors| doors.spoken = spoken)
+fn speaking(accepted_versions: AcceptedVersions) -> Setup {
+    Setup::with(|doors| doors.accepted_versions = accepted_versions)
 }
 
 #[tokio::test]
 async fn a_generation_that_is_switched_off_is_not_spoken() {
-    let all = Spoken::default();
-    let none = Spoken { draft: false, v03: false, ..all };
+    let all = AcceptedVersions::default();
+    let none = AcceptedVersions { draft: false, v03: false, ..all };
     let cases = [
-        (Spoken { draft: false, ..all }, None, "tasks/send", ("draft", -32004)),
-        (Spoken { draft: false, ..all }, None, "message/send", ("v03", 0)),
-        (Spoken { draft: false, ..all }, None, "tasks/get", ("v03", -32001)),
-        (Spoken { draft: false, ..all }, None, "SendMessage", ("v1", 0)),
-        (Spoken { v03: false, ..all }, None, "message/send", ("v03", -32004)),
-        (Spoken { v03: false, ..all }, None, "tasks/get", ("draft", -32001)),
-        (Spoken { v03: false, ..all }, None, "tasks/send", ("draft", 0)),
-        (Spoken { v1: false, ..all }, None, "SendMessage", ("v1", -32009)),
-        (Spoken { v1: false, ..all }, Some("1.0"), "SendMessage", ("v1", -32009)),
-        (Spoken { v1: false, ..all }, None, "message/send", ("v03", 0)),
-        (Spoken { v1: false, ..all }, None, "tasks/send", ("draft", 0)),
+        (AcceptedVersions { draft: false, ..all }, None, "tasks/send", ("draft", -32004)),
+        (AcceptedVersions { draft: false, ..all }, None, "message/send", ("v03", 0)),
+        (AcceptedVersions { draft: false, ..all }, None, "tasks/get", ("v03", -32001)),
+        (AcceptedVersions { draft: false, ..all }, None, "SendMessage", ("v1", 0)),
+        (AcceptedVersions { v03: false, ..all }, None, "message/send", ("v03", -32004)),
+        (AcceptedVersions { v03: false, ..all }, None, "tasks/get", ("draft", -32001)),
+        (AcceptedVersions { v03: false, ..all }, None, "tasks/send", ("draft", 0)),
+        (AcceptedVersions { v1: false, ..all }, None, "SendMessage", ("v1", -32009)),
+        (AcceptedVersions { v1: false, ..all }, Some("1.0"), "SendMessage", ("v1", -32009)),
+        (AcceptedVersions { v1: false, ..all }, None, "message/send", ("v03", 0)),
+        (AcceptedVersions { v1: false, ..all }, None, "tasks/send", ("draft", 0)),
         (none, None, "tasks/get", ("v03", -32004)),
         (none, None, "tasks/send", ("draft", -32004)),
         (none, None, "message/send", ("v03", -32004)),
         (none, None, "SendMessage", ("v1", 0)),
-        (Spoken { lenient_version: false, ..all }, None, "SendMessage", ("v1", -32009)),
-        (Spoken { lenient_version: false, ..all }, Some(""), "GetTask", ("v1", -32009)),
-        (Spoken { lenient_version: false, ..all }, Some("1.0"), "SendMessage", ("v1", 0)),
-        (Spoken { lenient_version: false, ..all }, None, "message/send", ("v03", 0)),
-        (Spoken { lenient_version: false, ..all }, None, "tasks/send", ("draft", 0)),
+        (AcceptedVersions { lenient_version: false, ..all }, None, "SendMessage", ("v1", -32009)),
+        (AcceptedVersions { lenient_version: false, ..all }, Some(""), "GetTask", ("v1", -32009)),
+        (AcceptedVersions { lenient_version: false, ..all }, Some("1.0"), "SendMessage", ("v1", 0)),
+        (AcceptedVersions { lenient_version: false, ..all }, None, "message/send", ("v03", 0)),
+        (AcceptedVersions { lenient_version: false, ..all }, None, "tasks/send", ("draft", 0)),
     ];
-    for (spoken, version, method, (dialect, code)) in cases {
-        let server = speaking(spoken).open().await;
+    for (accepted_versions, version, method, (dialect, code)) in cases {
+        let server = speaking(accepted_versions).open().await;
         let answer = ask(&server, version, &of(method)).await;
-        assert_eq!(told(&answer), (dialect.into(), code), "{spoken:?} {version:?} {method}: {}", answer.body);
+        assert_eq!(
+            told(&answer),
+            (dialect.into(), code),
+            "{accepted_versions:?} {version:?} {method}: {}",
+            answer.body
+        );
     }
-    let server = speaking(Spoken { v1: false, ..all }).open().await;
+    let server = speaking(AcceptedVersions { v1: false, ..all }).open().await;
     let answer = ask(&server, None, &of("SendMessage")).await;
     assert!(answer.body.contains(r#""supportedVersions":"0.3, 0.1""#), "{}", answer.body);
-    let server = speaking(Spoken { draft: false, ..all }).open().await;
+    let server = speaking(AcceptedVersions { draft: false, ..all }).open().await;
     let answer = ask(&server, None, &of("tasks/send")).await;
     let error = r#"{"code":-32004,"message":"This operation is not supported","data":null}"#;
     assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#));
@@ -311,20 +316,25 @@ async fn a_generation_that_is_switched_off_is_not_spoken() {
 
 #[tokio::test]
 async fn a_version_that_is_switched_off_is_refused_whatever_the_method() {
-    let all = Spoken::default();
+    let all = AcceptedVersions::default();
     let cases = [
-        (Spoken { v1: false, ..all }, "1.0", "message/send"),
-        (Spoken { v1: false, ..all }, "1.0", "tasks/get"),
-        (Spoken { v1: false, ..all }, "1.0", "tasks/make"),
-        (Spoken { v03: false, ..all }, "0.3", "tasks/get"),
-        (Spoken { v03: false, ..all }, "0.2", "tasks/send"),
-        (Spoken { draft: false, ..all }, "0.1", "tasks/get"),
-        (Spoken { draft: false, ..all }, "0.1", "message/send"),
+        (AcceptedVersions { v1: false, ..all }, "1.0", "message/send"),
+        (AcceptedVersions { v1: false, ..all }, "1.0", "tasks/get"),
+        (AcceptedVersions { v1: false, ..all }, "1.0", "tasks/make"),
+        (AcceptedVersions { v03: false, ..all }, "0.3", "tasks/get"),
+        (AcceptedVersions { v03: false, ..all }, "0.2", "tasks/send"),
+        (AcceptedVersions { draft: false, ..all }, "0.1", "tasks/get"),
+        (AcceptedVersions { draft: false, ..all }, "0.1", "message/send"),
     ];
-    for (spoken, version, method) in cases {
-        let server = speaking(spoken).open().await;
+    for (accepted_versions, version, method) in cases {
+        let server = speaking(accepted_versions).open().await;
         let answer = ask(&server, Some(version), &of(method)).await;
-        assert_eq!(told(&answer), ("v1".into(), -32009), "{spoken:?} {version} {method}: {}", answer.body);
+        assert_eq!(
+            told(&answer),
+            ("v1".into(), -32009),
+            "{accepted_versions:?} {version} {method}: {}",
+            answer.body
+        );
     }
 }
 

@@ -187,9 +187,9 @@ async fn versions() {
         let answer = server.exchange(&format!("POST / HTTP/1.1\r\nA2A-Version: {version}"), &body).await;
         assert!(answer.body.contains("\"result\""), "{version}: {}", answer.body);
     }
-    let spoken = r#""supportedVersions":"1.0, 0.3, 0.1","#;
+    let accepted_versions = r#""supportedVersions":"1.0, 0.3, 0.1","#;
     let text = r#"A2A-Version \"1.1\" is not supported here; use 1.0, 0.3, 0.1"#;
-    let unknown = error("1", -32009, "VERSION_NOT_SUPPORTED", text, spoken, None);
+    let unknown = error("1", -32009, "VERSION_NOT_SUPPORTED", text, accepted_versions, None);
     for head in ["POST / HTTP/1.1\r\na2a-version: 1.1", "POST /?A2A-Version=1.1 HTTP/1.1"] {
         // The version is judged before the method.
         for method in ["ListTasks", "message/send", "tasks/send", "tasks/get", "no-such-method"] {
@@ -198,7 +198,7 @@ async fn versions() {
         }
     }
     let text = "A2A-Version 0.x for a method of 1.0 is not supported here; use 1.0, 0.3, 0.1";
-    let older = error("1", -32009, "VERSION_NOT_SUPPORTED", text, spoken, None);
+    let older = error("1", -32009, "VERSION_NOT_SUPPORTED", text, accepted_versions, None);
     for head in ["POST / HTTP/1.1\r\na2a-version: 0.3", "POST /?A2A-Version=0.1 HTTP/1.1"] {
         let answer = server.exchange(head, &body).await;
         assert_eq!((answer.status, answer.body.as_str()), (200, older.as_str()));

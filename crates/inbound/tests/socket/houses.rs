@@ -5,23 +5,26 @@ mod agentos;
 mod fold;
 mod pinkfish;
 
-use a2ad_inbound::{Door, Profile};
-use engine::Hosted;
+use a2ad_inbound::{AgentSettings, Profile};
+use engine::RegisteredAgent;
 
 use crate::common::{Answer, Server, Setup, agents, request};
 
 /// A server whose agents all have this style, and some agents that misbehave.
 async fn house(profile: &Profile) -> Server {
-    house_with(profile, |door| door).await
+    house_with(profile, |settings| settings).await
 }
 
-async fn house_with(profile: &Profile, change: impl Fn(Door) -> Door) -> Server {
+async fn house_with(profile: &Profile, change: impl Fn(AgentSettings) -> AgentSettings) -> Server {
     let more = vec![agents::panics(), agents::fails(), agents::chats()];
     let mut setup = Setup { agents: more, ..Setup::default() };
     let names = outbound::agents::DEMO.iter().map(|name| (*name).to_owned());
-    let misbehaved = setup.agents.iter().map(|hosted: &Hosted| hosted.profile().id.clone());
+    let misbehaved = setup.agents.iter().map(|registered: &RegisteredAgent| registered.info().id.clone());
     for name in names.chain(misbehaved).collect::<Vec<_>>() {
-        setup.doors.agents.insert(name, change(Door { profile: profile.clone(), ..Door::default() }));
+        setup
+            .doors
+            .agents
+            .insert(name, change(AgentSettings { profile: profile.clone(), ..AgentSettings::default() }));
     }
     setup.open().await
 }

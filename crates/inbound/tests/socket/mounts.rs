@@ -1,6 +1,6 @@
 //! Every path that takes JSON-RPC, and the house style it has.
 
-use a2ad_inbound::{Door, Profile};
+use a2ad_inbound::{AgentSettings, Profile};
 
 use crate::common::{
     Server, Setup, member, request,
@@ -90,7 +90,10 @@ async fn what_cannot_be_read_is_told_as_the_house_speaks() {
 #[tokio::test]
 async fn an_agent_has_its_own_house_at_its_own_path_alone() {
     let mut setup = Setup::default();
-    setup.doors.agents.insert("echo".into(), Door { profile: Profile::agentos(), ..Door::default() });
+    setup
+        .doors
+        .agents
+        .insert("echo".into(), AgentSettings { profile: Profile::agentos(), ..AgentSettings::default() });
     let server = setup.open().await;
     for (path, house) in [("/a2a/echo", "agentos"), ("/", "neutral"), ("/_a2a/", "fold")] {
         let client = Client { server: &server, path, tongue: Tongue::Draft };

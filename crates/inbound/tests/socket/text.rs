@@ -1,6 +1,6 @@
 //! Plain text in, plain text out.
 
-use a2ad_inbound::{Door, Profile};
+use a2ad_inbound::{AgentSettings, Profile};
 
 use crate::common::{
     Answer, Server, Setup, agents, mask, member,
@@ -14,9 +14,9 @@ async fn say(server: &Server, agent: &str, text: &str) -> Answer {
 async fn open() -> Server {
     let agents = vec![agents::fails(), agents::chats(), agents::panics()];
     let mut setup = Setup { agents, ..Setup::default() };
-    let door = |enabled, anonymous| Door { enabled, anonymous, ..Door::default() };
-    setup.doors.agents.insert("currency".into(), door(false, true));
-    setup.doors.agents.insert("demo".into(), door(true, false));
+    let settings = |enabled, anonymous| AgentSettings { enabled, anonymous, ..AgentSettings::default() };
+    setup.doors.agents.insert("currency".into(), settings(false, true));
+    setup.doors.agents.insert("demo".into(), settings(true, false));
     setup.doors.max_body_bytes = 1_000;
     setup.open().await
 }
@@ -125,7 +125,10 @@ async fn a_key_works_for_texts_too() {
 #[tokio::test]
 async fn a_house_does_not_change_a_text() {
     let mut setup = Setup::default();
-    setup.doors.agents.insert("echo".into(), Door { profile: Profile::pinkfish(), ..Door::default() });
+    setup
+        .doors
+        .agents
+        .insert("echo".into(), AgentSettings { profile: Profile::pinkfish(), ..AgentSettings::default() });
     let server = setup.open().await;
     let said = say(&server, "echo", "hi").await;
     assert_eq!((said.status, said.header("a2ad-state"), said.body.as_str()), (200, Some("completed"), "hi"));

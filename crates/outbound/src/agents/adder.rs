@@ -1,6 +1,6 @@
 //! Rejects: adds whole numbers, and will not do anything else.
 
-use engine::{Agent, Outcome, Traits, Turn, Updates};
+use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Part, model::AgentSkill};
 
@@ -26,8 +26,8 @@ impl Agent for Adder {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        Traits { overlap: true, ..Traits::default() }
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
     }
 }
 

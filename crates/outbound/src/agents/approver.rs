@@ -4,7 +4,7 @@
 //! word; they travel in headers, so whatever is said next continues.
 
 use bytes::Bytes;
-use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
+use engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{
     Content, Json, Message, Part,
@@ -47,8 +47,8 @@ impl Agent for Approver {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        Traits { overlap: true, ..Traits::default() }
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
     }
 }
 

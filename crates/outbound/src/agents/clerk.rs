@@ -1,6 +1,6 @@
 //! Delegates: has the currency agent do the work and signs what comes of it.
 
-use engine::{Agent, Outcome, Traits, Turn, Updates};
+use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::model::AgentSkill;
 
@@ -30,7 +30,7 @@ impl Agent for Clerk {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        Currency.traits()
+    fn policy(&self) -> ExecutionPolicy {
+        Currency.policy()
     }
 }

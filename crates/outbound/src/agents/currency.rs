@@ -7,7 +7,7 @@
 mod question;
 mod rates;
 
-use engine::{Agent, Conversation, Error, Outcome, Traits, Turn, Update, Updates};
+use engine::{Agent, Conversation, Error, ExecutionPolicy, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Artifact, Content, Message, Part, Role, model::AgentSkill};
 
@@ -68,8 +68,8 @@ impl Agent for Currency {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        Traits { overlap: true, ..Traits::default() }
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 
 /// The skill an agent is named after, with that agent's modes.
 fn skill(name: &str) -> Option<AgentSkill> {
-    let profile = super::profile(name)?;
-    let skill = profile.skills.into_iter().find(|skill| skill.id == name)?;
-    Some(AgentSkill { input_modes: profile.input_modes, output_modes: profile.output_modes, ..skill })
+    let info = super::info(name)?;
+    let skill = info.skills.into_iter().find(|skill| skill.id == name)?;
+    Some(AgentSkill { input_modes: info.input_modes, output_modes: info.output_modes, ..skill })
 }

@@ -1,6 +1,6 @@
 //! Gives back what it is given. A text that begins with `hold` is held until somebody cancels.
 
-use engine::{Agent, Outcome, Traits, Turn, Updates};
+use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::model::AgentSkill;
 
@@ -26,7 +26,7 @@ impl Agent for Echo {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        Traits { overlap: true, ..Traits::default() }
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
     }
 }

@@ -1,6 +1,6 @@
 //! Negotiates the modality: draws numbers as text or as SVG, and asks which when it is to be something else.
 
-use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
+use engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Artifact, Content, Json, Part, model::AgentSkill};
 
@@ -55,8 +55,8 @@ impl Agent for Plotter {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        Traits { overlap: true, ..Traits::default() }
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Agent, Outcome, Traits, Turn, Updates};
+use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Content, Part, model::AgentSkill};
 
@@ -34,8 +34,8 @@ impl Agent for Reminder {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        Traits { overlap: true, ..Traits::default() }
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
     }
 }
 

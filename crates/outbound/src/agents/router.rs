@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::{Agent, OnCrash, Outcome, Traits, Turn, Update, Updates};
+use engine::{Agent, ExecutionPolicy, OnCrash, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Json, Part, json::write::Writer, model::AgentSkill};
 
@@ -106,11 +106,11 @@ impl Agent for Router {
     }
 
     /// What holds for every agent that can be reached.
-    fn traits(&self) -> Traits {
-        let all = || self.0.iter().map(|route| route.agent.traits());
-        let any = |on_crash| all().any(|traits| traits.on_crash == on_crash);
-        Traits {
-            overlap: all().all(|traits| traits.overlap),
+    fn policy(&self) -> ExecutionPolicy {
+        let all = || self.0.iter().map(|route| route.agent.policy());
+        let any = |on_crash| all().any(|policy| policy.on_crash == on_crash);
+        ExecutionPolicy {
+            overlap: all().all(|policy| policy.overlap),
             on_crash: [OnCrash::Fail, OnCrash::Resume]
                 .into_iter()
                 .find(|on_crash| any(*on_crash))

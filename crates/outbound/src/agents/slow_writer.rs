@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::{Agent, OnCrash, Outcome, Traits, Turn, Update, Updates};
+use engine::{Agent, ExecutionPolicy, OnCrash, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Part, model::AgentSkill};
 
@@ -55,8 +55,8 @@ impl Agent for SlowWriter {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        Traits { overlap: false, on_crash: OnCrash::Resume }
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy { overlap: false, on_crash: OnCrash::Resume }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use engine::{Agent, Outcome, Traits, Turn, Update, Updates};
+use engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Artifact, Content, Json, Message, Part, model::AgentSkill};
 
@@ -99,8 +99,8 @@ impl Agent for Tck {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        Traits { overlap: true, ..Traits::default() }
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
     }
 }
 

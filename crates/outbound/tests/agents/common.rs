@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use a2ad_outbound::agents;
 use engine::{
-    Agent, Agents, Answer, Call, Clock, Engine, Feed, Frame, Hosted, Limits, Next, Outcome, Profile, Scope,
-    Traits, Turn, Updates,
+    Agent, AgentInfo, Agents, Answer, Call, Clock, Engine, ExecutionPolicy, Feed, Frame, Limits, Next,
+    Outcome, RegisteredAgent, Scope, Turn, Updates,
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{
@@ -26,26 +26,26 @@ pub(crate) struct House {
 impl House {
     /// Runs the built-in agent of this name.
     pub(crate) fn of(name: &str) -> Self {
-        Self::with(agents::profile(name).unwrap(), agents::builtin(name).unwrap())
+        Self::with(agents::info(name).unwrap(), agents::builtin(name).unwrap())
     }
 
     /// Runs the built-in agent of this name, whose tasks stay open when they are done.
     pub(crate) fn reopening(name: &str) -> Self {
-        Self::with(agents::profile(name).unwrap(), Arc::new(StaysOpen(agents::builtin(name).unwrap())))
+        Self::with(agents::info(name).unwrap(), Arc::new(StaysOpen(agents::builtin(name).unwrap())))
     }
 
     /// Runs the built-in agent of this name, of which all clients want this skill.
     pub(crate) fn asked_for(name: &str, skill: &'static str) -> Self {
-        Self::with(agents::profile(name).unwrap(), Arc::new(Named(skill, agents::builtin(name).unwrap())))
+        Self::with(agents::info(name).unwrap(), Arc::new(Named(skill, agents::builtin(name).unwrap())))
     }
 
     /// Runs this agent.
-    pub(crate) fn with(profile: Profile, agent: Arc<dyn Agent>) -> Self {
+    pub(crate) fn with(info: AgentInfo, agent: Arc<dyn Agent>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::system());
         let options = store::Options { sync: false, ..store::Options::at(folder.path().join("a2ad.db")) };
         let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
-        let agents = Agents::new([Hosted::new(Profile { id: "agent".into(), ..profile }, agent)]);
+        let agents = Agents::new([RegisteredAgent::new(AgentInfo { id: "agent".into(), ..info }, agent)]);
         let engine = Engine::start(Arc::new(store), feed, agents, clock, Limits::default());
         Self { engine, _folder: folder }
     }
@@ -193,7 +193,7 @@ impl Agent for StaysOpen {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        self.0.traits()
+    fn policy(&self) -> ExecutionPolicy {
+        self.0.policy()
     }
 }

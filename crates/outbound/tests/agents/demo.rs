@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use a2ad_outbound::agents::{self, Route, Router};
-use engine::Profile;
+use engine::AgentInfo;
 use protocol::{Part, model::AgentSkill};
 
 use crate::common::{House, message};
@@ -24,7 +24,7 @@ async fn the_words_choose_the_skill() {
 
 #[tokio::test]
 async fn every_example_on_its_card_goes_to_the_skill_that_has_it() {
-    let card = agents::profile("demo").unwrap();
+    let card = agents::info("demo").unwrap();
     let ids: Vec<&str> = card.skills.iter().map(|skill| skill.id.as_str()).collect();
     assert_eq!(ids, ["currency", "echo", "slow-writer", "approver"]);
     let house = House::of("demo");
@@ -97,11 +97,11 @@ async fn an_artifact_is_named_after_the_skill_that_was_asked_for() {
         assert_eq!(names, [Some(format!("{skill}-result").as_str())], "{skill}");
     }
     // The name a skill has elsewhere counts, not that of the agent behind it.
-    let skill = |id: &str| AgentSkill { id: id.into(), ..agents::profile("echo").unwrap().skills[0].clone() };
+    let skill = |id: &str| AgentSkill { id: id.into(), ..agents::info("echo").unwrap().skills[0].clone() };
     let ids = ["hello", "parrot"];
     let routes = ids.map(|id| Route::new(skill(id), agents::builtin("echo").unwrap()));
-    let profile = Profile { skills: ids.map(skill).into(), ..agents::profile("echo").unwrap() };
-    let house = House::with(profile, Arc::new(Router::new(routes.into())));
+    let info = AgentInfo { skills: ids.map(skill).into(), ..agents::info("echo").unwrap() };
+    let house = House::with(info, Arc::new(Router::new(routes.into())));
     assert_eq!(house.ask("parrot", "hi").await.artifacts[0].name.as_deref(), Some("parrot-result"));
     // Nobody asked for one: the agent's own name.
     let task = house.settled(message(vec![Part::text("parrot")])).await;
@@ -110,11 +110,11 @@ async fn an_artifact_is_named_after_the_skill_that_was_asked_for() {
 
 #[tokio::test]
 async fn it_may_begin_early_only_if_all_it_reaches_may() {
-    let traits = agents::builtin("demo").unwrap().traits();
-    assert!(!traits.overlap);
-    assert_eq!(traits.on_crash, agents::builtin("slow-writer").unwrap().traits().on_crash);
+    let policy = agents::builtin("demo").unwrap().policy();
+    assert!(!policy.overlap);
+    assert_eq!(policy.on_crash, agents::builtin("slow-writer").unwrap().policy().on_crash);
     for name in ["approver", "currency", "echo", "tck"] {
-        assert!(agents::builtin(name).unwrap().traits().overlap, "{name}");
+        assert!(agents::builtin(name).unwrap().policy().overlap, "{name}");
     }
 }
 
@@ -122,12 +122,12 @@ async fn it_may_begin_early_only_if_all_it_reaches_may() {
 fn every_builtin_has_a_profile_and_every_profile_a_builtin() {
     for name in agents::BUILTIN {
         assert!(agents::builtin(name).is_some(), "{name}");
-        let profile = agents::profile(name).unwrap();
-        assert_eq!(profile.id, *name);
-        assert!(!profile.skills.is_empty() && !profile.input_modes.is_empty());
-        assert!(profile.skills.iter().all(|skill| !skill.tags.is_empty() && !skill.examples.is_empty()));
+        let info = agents::info(name).unwrap();
+        assert_eq!(info.id, *name);
+        assert!(!info.skills.is_empty() && !info.input_modes.is_empty());
+        assert!(info.skills.iter().all(|skill| !skill.tags.is_empty() && !skill.examples.is_empty()));
     }
-    assert!(agents::builtin("none").is_none() && agents::profile("none").is_none());
-    let demo: Vec<String> = agents::demo().iter().map(|hosted| hosted.profile().id.clone()).collect();
+    assert!(agents::builtin("none").is_none() && agents::info("none").is_none());
+    let demo: Vec<String> = agents::demo().iter().map(|registered| registered.info().id.clone()).collect();
     assert_eq!(demo[..5], ["demo", "currency", "echo", "slow-writer", "approver"]);
 }

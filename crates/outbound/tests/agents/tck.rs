@@ -9,7 +9,7 @@ use crate::common::House;
 
 fn house() -> House {
     let millis = Duration::from_millis;
-    House::with(agents::profile("tck").unwrap(), Arc::new(Tck::paced(millis(20), millis(40))))
+    House::with(agents::info("tck").unwrap(), Arc::new(Tck::paced(millis(20), millis(40))))
 }
 
 fn named(id: &str, text: &str) -> Message {
@@ -81,7 +81,7 @@ async fn a_task_that_waits_takes_the_same_message_again_and_again() {
 #[tokio::test]
 async fn work_that_is_held_or_thought_about_can_be_cancelled() {
     let second = Duration::from_secs(60);
-    let house = House::with(agents::profile("tck").unwrap(), Arc::new(Tck::paced(second, second)));
+    let house = House::with(agents::info("tck").unwrap(), Arc::new(Tck::paced(second, second)));
     for id in ["tck-hold-xyz", "msg-xyz", "test-resubscribe-message-id-xyz"] {
         let task = house.send_at_once(named(id, "hello")).await;
         assert_eq!(task.status.state, TaskState::Working, "{id}");

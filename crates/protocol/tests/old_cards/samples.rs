@@ -82,8 +82,11 @@ fn both_readers_of_a_merged_card_find_the_same() {
     let old = Form::V03.decode(&merged).unwrap();
     assert_eq!(old, Form::V03.decode(&Form::V03.encode(&card)).unwrap());
     let addresses = |card: &AgentCard| {
-        let spoken = card.interfaces.iter().filter(|interface| interface.version.starts_with("0.3"));
-        let mut pairs: Vec<_> = spoken.map(|spoken| (spoken.url.clone(), spoken.binding.clone())).collect();
+        let accepted_versions =
+            card.interfaces.iter().filter(|interface| interface.version.starts_with("0.3"));
+        let mut pairs: Vec<_> = accepted_versions
+            .map(|accepted_versions| (accepted_versions.url.clone(), accepted_versions.binding.clone()))
+            .collect();
         pairs.sort();
         pairs
     };

@@ -26,13 +26,13 @@ pub(super) struct Books {
 
 /// The writer's connection during one transaction. What nearly every change needs is prepared once for all of them:
 /// a look into the statement cache hashes the whole text each time.
-pub(super) struct Pen<'a> {
+pub(super) struct WriteTransaction<'a> {
     connection: &'a Connection,
     insert_task: CachedStatement<'a>,
     insert_segment: CachedStatement<'a>,
 }
 
-impl<'a> Pen<'a> {
+impl<'a> WriteTransaction<'a> {
     pub(super) fn new(connection: &'a Connection) -> rusqlite::Result<Self> {
         let insert_segment = "INSERT INTO segments (place, last_seq, fence, bytes) VALUES (?1, ?2, ?3, ?4)";
         Ok(Self {
@@ -97,11 +97,11 @@ const INSERT_NAMED: &str = insert_task!(
 );
 
 fn accept_new(
-    pen: &mut Pen<'_>,
+    transaction: &mut WriteTransaction<'_>,
     books: &mut Books,
     accept: &Accept,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
-    let connection = pen.connection;
+    let connection = transaction.connection;
     if let Some(key) = &accept.key
         && let Some(used) = first_use(connection, &books.keys, key)?
     {
@@ -143,13 +143,13 @@ fn accept_new(
         accept.origin.number(),
     ];
     let inserted = match name {
-        None => pen.insert_task.execute(row)?,
+        None => transaction.insert_task.execute(row)?,
         Some(_) => connection.prepare_cached(INSERT_NAMED)?.execute(row)?,
     };
     if inserted == 0 {
         return refused(connection, accept.no.0);
     }
-    pen.append(accept.no.0, accept.log.len(), ran, &accept.log)?;
+    transaction.append(accept.no.0, accept.log.len(), ran, &accept.log)?;
     save(connection, accept.no.0, ran, accept.saved.as_deref())?;
     books.keys.add(accept.key.map(|key| key.key), accept.no.0);
     if accept.visibility == Visibility::Visible {
@@ -185,11 +185,11 @@ pub(super) fn first_use(
 }
 
 fn advance_if_allowed(
-    pen: &mut Pen<'_>,
+    transaction: &mut WriteTransaction<'_>,
     books: &mut Books,
     advance: &Advance,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
-    let connection = pen.connection;
+    let connection = transaction.connection;
     if let Some(key) = &advance.key
         && let Some(used) = rows::turn_key(connection, advance.no, key)?
     {
@@ -203,7 +203,7 @@ fn advance_if_allowed(
     };
     let Some(updated) = updated else { return refused(connection, advance.no.0) };
     let last_seq = Seq::try_from(updated.last_seq).unwrap_or_default();
-    pen.append(advance.no.0, last_seq, updated.fence, &advance.log)?;
+    transaction.append(advance.no.0, last_seq, updated.fence, &advance.log)?;
     save(connection, advance.no.0, updated.attempt, advance.saved.as_deref())?;
     if let Some(key) = &advance.key {
         let seq = number(last_seq + 1 - advance.log.len());

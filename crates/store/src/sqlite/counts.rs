@@ -44,6 +44,6 @@ impl Counts {
                 .execute(params![scope, state, difference])?;
         }
         self.tallies.flush(connection)?;
-        self.tallies.keep_house(connection)
+        self.tallies.maintain(connection)
     }
 }

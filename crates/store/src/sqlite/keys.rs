@@ -144,7 +144,7 @@ impl Keys {
     }
 
     /// Moves the freezing on by a few pages; to be called inside each commit.
-    pub(super) fn keep_house(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn maintain(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if self.freezing.is_none() && (self.young.len() >= RUN || self.newest - self.last_n >= ROWS + SLACK) {
             if self.young.is_empty() {
                 self.last_n = self.newest - SLACK;
@@ -332,11 +332,11 @@ mod tests {
             for n in 1..=newest {
                 keys.add(has_key(n).then(|| key(n.cast_unsigned())), n);
                 if n % 64 == 0 {
-                    keys.keep_house(&connection).unwrap();
+                    keys.maintain(&connection).unwrap();
                 }
             }
             while keys.freezing.is_some() || keys.newest - keys.last_n >= ROWS + SLACK {
-                keys.keep_house(&connection).unwrap();
+                keys.maintain(&connection).unwrap();
                 std::thread::yield_now();
             }
             let again = Keys::load(&connection).unwrap();
@@ -355,7 +355,7 @@ mod tests {
         for number in 0..count {
             keys.add(Some(key(number)), i64::try_from(number).unwrap());
             if number % 64 == 0 {
-                keys.keep_house(&connection).unwrap();
+                keys.maintain(&connection).unwrap();
                 assert_eq!(
                     keys.find(&connection, &key(number / 2)).unwrap(),
                     Some((number / 2).cast_signed())
@@ -363,7 +363,7 @@ mod tests {
             }
         }
         while keys.runs.is_empty() || keys.freezing.is_some() {
-            keys.keep_house(&connection).unwrap();
+            keys.maintain(&connection).unwrap();
             std::thread::yield_now();
         }
         let all_there = |keys: &Keys, upto: u64| {

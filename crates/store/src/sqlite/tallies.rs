@@ -143,7 +143,7 @@ impl Tallies {
     }
 
     /// Tallies one more stretch of a list that is wanted; to be called inside each commit, behind its differences.
-    pub(super) fn keep_house(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn maintain(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let Some(list) = self.wanted.front().copied() else { return Ok(()) };
         let upto = self.upto.get(&list).copied().unwrap_or(i64::MIN);
         match tally(connection, list, upto)? {

@@ -25,7 +25,7 @@ use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
 use super::{
-    changes::{self, Books, Pen},
+    changes::{self, Books, WriteTransaction},
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
     free_pages::FreePages,
@@ -76,7 +76,7 @@ impl Writer {
         let folded = jobs.clone();
         let docs = Docs::start(folding.0, folding.1, move |doc| drop(folded.send(Job::Doc(doc))));
         let free_pages = FreePages::new();
-        let desk = Desk { connection, books, feed, checkpointer, docs, free_pages };
+        let desk = WriterState { connection, books, feed, checkpointer, docs, free_pages };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let work = move || {
             // A bug in here must stop the server as a failed disk does, not leave it waiting for ever.
@@ -151,7 +151,7 @@ impl Drop for Writer {
 }
 
 /// What the writing thread has before it.
-struct Desk {
+struct WriterState {
     connection: Connection,
     books: Books,
     feed: Feed,
@@ -160,7 +160,7 @@ struct Desk {
     free_pages: FreePages,
 }
 
-fn work(mut desk: Desk, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Option<String>>) {
+fn work(mut desk: WriterState, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Option<String>>) {
     let mut batch = Vec::with_capacity(BATCH);
     let mut closing = false;
     while !closing {
@@ -215,18 +215,18 @@ struct Applied {
     result: Result<Committed, NotCommitted>,
 }
 
-impl Desk {
+impl WriterState {
     /// One transaction for the whole batch, then the news.
     fn write(&mut self, batch: &mut Vec<Job>) -> rusqlite::Result<()> {
         let mut applied = Vec::with_capacity(batch.len());
         let mut news = News::default();
         let mut bytes = 0;
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        let mut pen = Pen::new(&self.connection)?;
+        let mut transaction = WriteTransaction::new(&self.connection)?;
         for job in batch.drain(..) {
             match job {
                 Job::Change(change, receipts) => {
-                    let result = pen.apply(&mut self.books, &change)?;
+                    let result = transaction.apply(&mut self.books, &change)?;
                     bytes += changes::size(&change);
                     applied.push(Applied { change, receipts, result });
                 }
@@ -254,9 +254,9 @@ impl Desk {
                 Job::Close => {}
             }
         }
-        drop(pen);
+        drop(transaction);
         self.books.counts.flush(&self.connection)?;
-        self.books.keys.keep_house(&self.connection)?;
+        self.books.keys.maintain(&self.connection)?;
         if cfg!(feature = "fault-early-reply") {
             self.tell(std::mem::take(&mut applied));
             dawdle();

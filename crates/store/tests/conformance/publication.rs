@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use engine::{
-    Agent, Agents, Answer, Call, Clock, Engine, Feed, Frame, Hosted, Limits, Next, Outcome, Profile, Store,
-    TaskStream, Turn, Updates, ids::TaskNo, log::Seq, store::Step,
+    Agent, AgentInfo, Agents, Answer, Call, Clock, Engine, Feed, Frame, Limits, Next, Outcome,
+    RegisteredAgent, Store, TaskStream, Turn, Updates, ids::TaskNo, log::Seq, store::Step,
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Operation, SubscribeToTask, TaskState};
@@ -39,7 +39,7 @@ impl Watched {
     fn open(bench: &dyn Bench) -> Self {
         let (feed, clock) = (Feed::default(), Clock::manual(at(0)));
         let store = bench.open_with(feed.clone(), &clock);
-        let profile = Profile {
+        let info = AgentInfo {
             id: scope().agent().to_owned(),
             name: String::new(),
             description: String::new(),
@@ -48,7 +48,7 @@ impl Watched {
             input_modes: Vec::new(),
             output_modes: Vec::new(),
         };
-        let agents = Agents::new([Hosted::new(profile, Arc::new(Nobody))]);
+        let agents = Agents::new([RegisteredAgent::new(info, Arc::new(Nobody))]);
         let engine = Engine::start(Arc::clone(&store), feed, agents, clock, Limits::default());
         Self { store, engine }
     }

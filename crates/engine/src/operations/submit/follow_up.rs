@@ -29,7 +29,7 @@ pub(super) async fn follow_up(
     let names = Names::of(&engine.ids, &snapshot.row);
     let dialect = sending.call.dialect;
     if dialect.clients_name_tasks()
-        && sending.hosted.dedupe() != Dedupe::Off
+        && sending.registered.dedupe() != Dedupe::Off
         && let Some(used) = said_last(sending, &snapshot, message).await?
     {
         return replay(sending, used).await.map(Some);

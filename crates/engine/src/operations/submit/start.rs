@@ -17,7 +17,7 @@ use crate::{
 /// Records the message as a task; a task that its client names must not be there yet.
 pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begun> {
     let Sending { engine, call, key, .. } = sending;
-    if let Some(max) = sending.hosted.retention().max_tasks
+    if let Some(max) = sending.registered.retention().max_tasks
         && let Some(used) = refuse_beyond(sending, max).await?
     {
         return Ok(Begun::Before(used));
@@ -89,7 +89,7 @@ async fn new_context(sending: Sending<'_>, name: Option<&ContextId>) -> Result<N
     let Some(name) = name else { return Ok(NewContext::Own) };
     let lookup = ContextLookup { ours: sending.engine.ids.parse_context(name), name: name.clone() };
     let known = sending.engine.store.context(&sending.call.scope, lookup).await?;
-    if known.is_none() && sending.call.manners.known_contexts_only {
+    if known.is_none() && sending.call.task_policy.known_contexts_only {
         return Err(Error::invalid("message.contextId", "expected a context of this agent, or none"));
     }
     Ok(known.map_or_else(|| NewContext::Named(name.clone()), NewContext::Joined))

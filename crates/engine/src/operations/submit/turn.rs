@@ -107,17 +107,17 @@ async fn begin_now(
     opening: Line,
     change: impl FnOnce(Outline) -> Change,
 ) -> Result<Begun> {
-    let Sending { engine, call, hosted, wait, .. } = sending;
+    let Sending { engine, call, registered, wait, .. } = sending;
     let now = engine.clock.now();
     let standing = after(&opening.0, sending);
     let message = opening.1.clone().ok_or_else(|| Error::Broken("a turn begins with a message".into()))?;
-    let traits = hosted.agent().traits();
+    let policy = registered.agent().policy();
     let begin = Begin {
         no: turn.no,
         names: turn.names.clone(),
         standing,
         scope: call.scope.clone(),
-        agent: Arc::clone(hosted.agent()),
+        agent: Arc::clone(registered.agent()),
         skill: turn.skill,
         dialect: call.dialect,
         seq: turn.seq,
@@ -126,7 +126,7 @@ async fn begin_now(
         history: turn.before,
         conversation: turn.conversation,
         attempt: 1,
-        on_crash: traits.on_crash,
+        on_crash: policy.on_crash,
         stale: HashSet::new(),
         closed: turn.closed,
         saved: turn.saved,
@@ -140,7 +140,7 @@ async fn begin_now(
             outline.standing.state = TaskState::Working;
             run.stands(outline.standing);
         }
-    } else if traits.overlap {
+    } else if policy.overlap {
         let advanced = run.first_look(&engine.runner).await;
         events.extend(advanced.events.into_iter().map(|event| (event, None)));
         outline.standing = advanced.standing;

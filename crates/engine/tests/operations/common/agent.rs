@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use a2ad_engine::{Agent, Outcome, Traits, Turn, Update, Updates};
+use a2ad_engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Artifact, Message, Part, Role};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -22,7 +22,7 @@ enum Order {
 
 /// Hands each turn to the test and does what it is told. With no orders it hangs.
 pub(super) struct Script {
-    traits: Traits,
+    policy: ExecutionPolicy,
     turns: UnboundedSender<Taken>,
     prepared: Arc<Mutex<VecDeque<Vec<Order>>>>,
 }
@@ -39,10 +39,10 @@ pub(crate) struct Taken {
     orders: UnboundedSender<Order>,
 }
 
-pub(super) fn stage(traits: Traits) -> (Script, Stage) {
+pub(super) fn stage(policy: ExecutionPolicy) -> (Script, Stage) {
     let (started, turns) = mpsc::unbounded_channel();
     let prepared = Arc::default();
-    (Script { traits, turns: started, prepared: Arc::clone(&prepared) }, Stage { turns, prepared })
+    (Script { policy, turns: started, prepared: Arc::clone(&prepared) }, Stage { turns, prepared })
 }
 
 impl Agent for Script {
@@ -67,8 +67,8 @@ impl Agent for Script {
         .boxed()
     }
 
-    fn traits(&self) -> Traits {
-        self.traits
+    fn policy(&self) -> ExecutionPolicy {
+        self.policy
     }
 }
 

@@ -15,17 +15,17 @@ use super::{
     address,
     deadline::Deadline,
     message, reply,
-    status::{Refusal, Teller},
+    status::{Refusal, StatusWriter},
     stream::{self, Follow},
 };
 use crate::{
     admit::{self, extensions},
     choose::Asked,
-    doors::{Doors, Mount},
     perform::perform,
     project, respond,
+    server_state::{Endpoint, ServerState},
     trace::Line,
-    version::{Spoken, Version},
+    version::{AcceptedVersions, Version},
 };
 
 /// How a message is packed.
@@ -48,32 +48,32 @@ pub(super) fn find(service: Service, name: &str) -> Result<Method, Error> {
 
 /// Answers one call.
 pub(super) async fn handle(
-    doors: &Doors,
+    server_state: &ServerState,
     service: Service,
     method: Result<Method, Error>,
     req: Request,
 ) -> Response {
     let request_id = fastrand::u64(..);
     let (head, incoming) = req.into_parts();
-    let memory = doors.engine.memory().begin();
+    let memory = server_state.engine.memory().begin();
     let version = Version::of(&head.headers, &head.uri);
-    let root = doors.root();
+    let root = server_state.root();
     // The name of a service says its generation, and generated clients say nothing beside it.
-    let spoken = Spoken { lenient_version: true, ..doors.spoken };
-    let spoken = Asked { version: &version, profile: root.profile, spoken };
-    let mut teller = Teller { service, errors: doors.errors };
-    let mut line = Line::begin(doors.engine.agents(), root.agent, request_id);
+    let accepted_versions = AcceptedVersions { lenient_version: true, ..server_state.accepted_versions };
+    let accepted_versions = Asked { version: &version, profile: root.profile, accepted_versions };
+    let mut status_writer = StatusWriter { service, errors: server_state.errors };
+    let mut line = Line::begin(server_state.engine.agents(), root.agent, request_id);
     let asked = async {
         let deadline = Deadline::of(&head.headers)?;
         let (name, kind) = method?;
         line.called(name);
-        spoken.allows(service.dialect()).map_err(|refused| {
-            teller.service = Service::of(refused.dialect).unwrap_or(service);
+        accepted_versions.allows(service.dialect()).map_err(|refused| {
+            status_writer.service = Service::of(refused.dialect).unwrap_or(service);
             refused.error
         })?;
         check_encoding(&head.headers)?;
         let reading = async {
-            let bytes = message::read(incoming, doors.max_body_bytes, &memory).await?;
+            let bytes = message::read(incoming, server_state.max_body_bytes, &memory).await?;
             let operation = service.decode_operation(kind, &bytes);
             let tenant = match &operation {
                 Ok(operation) => operation.tenant(),
@@ -85,11 +85,15 @@ pub(super) async fn handle(
         deadline.within(reading).await
     };
     match asked.await {
-        Ok(wanted) => answer(doors, teller, &head, wanted, line, request_id, memory).await,
+        Ok(wanted) => answer(server_state, status_writer, &head, wanted, line, request_id, memory).await,
         Err(refusal) => {
             line.refused(&refusal.error);
-            line.end(teller.service.dialect());
-            label(teller.refuse(&refusal, doors.engine.clock().now()), teller.service, &root)
+            line.end(status_writer.service.dialect());
+            label(
+                status_writer.refuse(&refusal, server_state.engine.clock().now()),
+                status_writer.service,
+                &root,
+            )
         }
     }
 }
@@ -104,8 +108,8 @@ struct Wanted {
 }
 
 async fn answer(
-    doors: &Doors,
-    teller: Teller,
+    server_state: &ServerState,
+    status_writer: StatusWriter,
     head: &Parts,
     wanted: Wanted,
     mut line: Line,
@@ -113,39 +117,40 @@ async fn answer(
     memory: Arc<Reservation>,
 ) -> Response {
     let Wanted { kind, operation, agent, deadline } = wanted;
-    let mount = agent.as_deref().map_or_else(|| doors.root(), |agent| doors.own(agent));
-    let dialect = teller.service.dialect();
-    line.to(doors.engine.agents(), mount.agent);
+    let endpoint = agent.as_deref().map_or_else(|| server_state.root(), |agent| server_state.own(agent));
+    let dialect = status_writer.service.dialect();
+    line.to(server_state.engine.agents(), endpoint.agent);
     if let Ok(operation) = &operation {
         line.about(operation, dialect);
     }
     let work = async {
-        mount.check()?;
-        admit::operation(doors, &mount, kind)?;
-        let operation = admit::request(doors, &mount, dialect, &head.headers, operation?)?;
-        perform(doors, &mount, dialect, head, operation, request_id, &memory).await
+        endpoint.check()?;
+        admit::operation(server_state, &endpoint, kind)?;
+        let operation = admit::request(server_state, &endpoint, dialect, &head.headers, operation?)?;
+        perform(server_state, &endpoint, dialect, head, operation, request_id, &memory).await
     };
     let answered = deadline.within(work).await;
     line.answered(&answered);
     let response = match answered {
         Ok(answer) => {
-            let answering = Answering { doors, mount: &mount, teller, deadline, request_id, memory };
+            let answering =
+                Answering { server_state, endpoint: &endpoint, status_writer, deadline, request_id, memory };
             let response = answering.answer(answer, line);
-            extensions::tell(response, &mount.door.extensions, dialect, &head.headers)
+            extensions::tell(response, &endpoint.settings.extensions, dialect, &head.headers)
         }
         Err(error) => {
             line.end(dialect);
-            teller.refuse(&error.into(), doors.engine.clock().now())
+            status_writer.refuse(&error.into(), server_state.engine.clock().now())
         }
     };
-    label(response, teller.service, &mount)
+    label(response, status_writer.service, &endpoint)
 }
 
 /// What an answer depends on beside what was found.
 struct Answering<'a> {
-    doors: &'a Doors,
-    mount: &'a Mount<'a>,
-    teller: Teller,
+    server_state: &'a ServerState,
+    endpoint: &'a Endpoint<'a>,
+    status_writer: StatusWriter,
     deadline: Deadline,
     request_id: u64,
     memory: Arc<Reservation>,
@@ -153,15 +158,15 @@ struct Answering<'a> {
 
 impl Answering<'_> {
     fn answer(self, answer: Answer, mut line: Line) -> Response {
-        let (teller, clock) = (self.teller, self.doors.engine.clock());
-        let (max_bytes, dialect) = (self.doors.max_body_bytes, teller.service.dialect());
+        let (status_writer, clock) = (self.status_writer, self.server_state.engine.clock());
+        let (max_bytes, dialect) = (self.server_state.max_body_bytes, status_writer.service.dialect());
         match answer {
             Answer::Reply(reply) => {
-                let written = project::reply(self.mount.profile, dialect, reply)
-                    .and_then(|reply| reply::respond(teller.service, &reply, max_bytes, self.memory));
+                let written = project::reply(self.endpoint.profile, dialect, reply)
+                    .and_then(|reply| reply::respond(status_writer.service, &reply, max_bytes, self.memory));
                 let response = written.unwrap_or_else(|error| {
                     line.refused(&error);
-                    teller.refuse(&error.into(), clock.now())
+                    status_writer.refuse(&error.into(), clock.now())
                 });
                 line.end(dialect);
                 response
@@ -169,9 +174,10 @@ impl Answering<'_> {
             Answer::Stream(stream) => {
                 let (deadline, request_id) = (self.deadline, self.request_id);
                 let (line, clock) = (line.watch(dialect), clock.clone());
-                let memory = self.doors.engine.memory().clone();
+                let memory = self.server_state.engine.memory().clone();
                 let first = Some(self.memory);
-                let follow = Follow { teller, deadline, max_bytes, request_id, clock, line, memory, first };
+                let follow =
+                    Follow { status_writer, deadline, max_bytes, request_id, clock, line, memory, first };
                 stream::respond(stream, follow)
             }
             Answer::Replayed(answer) => respond::replayed(self.answer(*answer, line)),
@@ -193,9 +199,9 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// Says on an answer which dialect and style it is in, and that it may be answered by messages as they are only.
-fn label(mut response: Response, service: Service, mount: &Mount<'_>) -> Response {
+fn label(mut response: Response, service: Service, endpoint: &Endpoint<'_>) -> Response {
     let headers = response.headers_mut();
-    let label = format!("{};profile={}", service.dialect().name(), mount.profile.name);
+    let label = format!("{};profile={}", service.dialect().name(), endpoint.profile.name);
     if let Ok(label) = HeaderValue::try_from(label) {
         headers.insert("a2ad-dialect", label);
     }

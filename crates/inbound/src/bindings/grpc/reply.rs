@@ -16,7 +16,7 @@ use protocol::{Error, Reply, grpc::Service};
 
 use super::{
     message::{self, About},
-    status::{self, Teller},
+    status::{self, StatusWriter},
 };
 
 /// The task that a send is answered with.
@@ -34,7 +34,7 @@ pub(super) fn respond(
     message::append(&mut out, max_bytes, |out| out.extend(service.encode_reply(reply)))
         .map_err(|error| message::advise(error, about))?;
     let message = memory.hold(out);
-    let mut response = status::answer(Body::new(Whole { message, trailers: Some(Teller::well()) }));
+    let mut response = status::answer(Body::new(Whole { message, trailers: Some(StatusWriter::well()) }));
     // A client that takes smaller messages than this one still reads the metadata.
     if let (Reply::SentTask(_), About::Task(id)) = (reply, about)
         && let Ok(id) = HeaderValue::from_str(id.as_str())

@@ -43,12 +43,12 @@ impl From<Error> for Refusal {
 
 /// Who is told: the service in whose words, and by which edition of the table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Teller {
+pub(super) struct StatusWriter {
     pub(super) service: Service,
     pub(super) errors: ErrorTable,
 }
 
-impl Teller {
+impl StatusWriter {
     /// The end of a call that went well.
     pub(super) fn well() -> HeaderMap {
         let mut trailers = HeaderMap::with_capacity(2);
@@ -146,8 +146,8 @@ mod tests {
     use super::*;
 
     fn trailers(service: Service, error: Error) -> HeaderMap {
-        let teller = Teller { service, errors: ErrorTable::V1_0_1 };
-        teller.failed(&error.into(), Timestamp::from_millis(0))
+        let status_writer = StatusWriter { service, errors: ErrorTable::V1_0_1 };
+        status_writer.failed(&error.into(), Timestamp::from_millis(0))
     }
 
     #[test]

@@ -20,7 +20,7 @@ use protocol::{Error, ErrorKind, Event};
 use super::{
     deadline::Deadline,
     message::{self, About},
-    status::{self, Refusal, Teller},
+    status::{self, Refusal, StatusWriter},
 };
 use crate::{respond, trace::Watched};
 
@@ -31,7 +31,7 @@ const LAST: HeaderName = HeaderName::from_static("a2ad-last-event-id");
 
 /// What a stream needs to know of its call.
 pub(super) struct Follow {
-    pub(super) teller: Teller,
+    pub(super) status_writer: StatusWriter,
     pub(super) deadline: Deadline,
     /// The largest message that is sent.
     pub(super) max_bytes: usize,
@@ -89,7 +89,7 @@ impl Messages {
                     }
                 }
             }
-            Ok(Next::End) => self.end(Teller::well()),
+            Ok(Next::End) => self.end(StatusWriter::well()),
             Ok(Next::Cut) => self.fail(cut()),
             Err(error) => self.fail(error),
         };
@@ -119,7 +119,7 @@ impl Messages {
 
     fn write(&mut self, out: &mut Vec<u8>, event: &Event) -> Result<(), Error> {
         self.follow.line.event(event);
-        let service = self.follow.teller.service;
+        let service = self.follow.status_writer.service;
         message::append(out, self.follow.max_bytes, |out| out.extend(service.encode_event(event)))
             .map_err(|error| message::advise(error, About::event(event)))
     }
@@ -127,7 +127,7 @@ impl Messages {
     /// An error after the first message is the end.
     fn fail(&mut self, error: Error) -> body::Frame<Bytes> {
         self.follow.line.error(&error);
-        let trailers = self.follow.teller.failed(&Refusal::from(error), self.follow.clock.now());
+        let trailers = self.follow.status_writer.failed(&Refusal::from(error), self.follow.clock.now());
         self.end(trailers)
     }
 

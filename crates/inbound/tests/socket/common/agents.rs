@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use engine::{Agent, Hosted, Outcome, Profile, Turn, Update, Updates};
+use engine::{Agent, AgentInfo, Outcome, RegisteredAgent, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Artifact, Json, Part, model::AgentSkill};
 use tokio::sync::Semaphore;
 
 /// An agent by a name, whose only skill has that name too.
-fn hosted(name: &str, agent: Arc<dyn Agent>) -> Hosted {
+fn registered(name: &str, agent: Arc<dyn Agent>) -> RegisteredAgent {
     let skill = AgentSkill {
         id: name.into(),
         name: name.into(),
@@ -19,7 +19,7 @@ fn hosted(name: &str, agent: Arc<dyn Agent>) -> Hosted {
         output_modes: Vec::new(),
         security_requirements: Vec::new(),
     };
-    let profile = Profile {
+    let info = AgentInfo {
         id: name.into(),
         name: name.into(),
         description: "for a test".into(),
@@ -28,22 +28,22 @@ fn hosted(name: &str, agent: Arc<dyn Agent>) -> Hosted {
         input_modes: vec!["text/plain".into()],
         output_modes: vec!["text/plain".into()],
     };
-    Hosted::new(profile, agent)
+    RegisteredAgent::new(info, agent)
 }
 
 /// Panics.
-pub(crate) fn panics() -> Hosted {
+pub(crate) fn panics() -> RegisteredAgent {
     struct Panics;
     impl Agent for Panics {
         fn run(&self, _: Turn, _: Updates) -> BoxFuture<'static, Outcome> {
             async { panic!("as it was told to") }.boxed()
         }
     }
-    hosted("panics", Arc::new(Panics))
+    registered("panics", Arc::new(Panics))
 }
 
 /// Fails, and says why.
-pub(crate) fn fails() -> Hosted {
+pub(crate) fn fails() -> RegisteredAgent {
     struct Fails;
     impl Agent for Fails {
         fn run(&self, turn: Turn, _: Updates) -> BoxFuture<'static, Outcome> {
@@ -51,11 +51,11 @@ pub(crate) fn fails() -> Hosted {
             async { Outcome::Failed { message, retryable: false } }.boxed()
         }
     }
-    hosted("fails", Arc::new(Fails))
+    registered("fails", Arc::new(Fails))
 }
 
 /// Answers with a bare message.
-pub(crate) fn chats() -> Hosted {
+pub(crate) fn chats() -> RegisteredAgent {
     struct Chats;
     impl Agent for Chats {
         fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
@@ -66,11 +66,11 @@ pub(crate) fn chats() -> Hosted {
             .boxed()
         }
     }
-    hosted("chats", Arc::new(Chats))
+    registered("chats", Arc::new(Chats))
 }
 
 /// Writes `one`, `two` and `three` into an artifact, each when it is let.
-pub(crate) fn paced() -> (Hosted, Arc<Semaphore>) {
+pub(crate) fn paced() -> (RegisteredAgent, Arc<Semaphore>) {
     struct Paced(Arc<Semaphore>);
     impl Agent for Paced {
         fn run(&self, _: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
@@ -88,11 +88,11 @@ pub(crate) fn paced() -> (Hosted, Arc<Semaphore>) {
         }
     }
     let pace = Arc::new(Semaphore::new(0));
-    (hosted("paced", Arc::new(Paced(Arc::clone(&pace)))), pace)
+    (registered("paced", Arc::new(Paced(Arc::clone(&pace)))), pace)
 }
 
 /// Answers with data of 40 objects inside each other, which is deeper than a request may have it.
-pub(crate) fn deep() -> Hosted {
+pub(crate) fn deep() -> RegisteredAgent {
     struct Deep;
     impl Agent for Deep {
         fn run(&self, _: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
@@ -105,11 +105,11 @@ pub(crate) fn deep() -> Hosted {
             .boxed()
         }
     }
-    hosted("deep", Arc::new(Deep))
+    registered("deep", Arc::new(Deep))
 }
 
 /// Writes many large chunks: more than connections hold back.
-pub(crate) fn floods() -> Hosted {
+pub(crate) fn floods() -> RegisteredAgent {
     struct Floods;
     impl Agent for Floods {
         fn run(&self, _: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
@@ -123,5 +123,5 @@ pub(crate) fn floods() -> Hosted {
             .boxed()
         }
     }
-    hosted("floods", Arc::new(Floods))
+    registered("floods", Arc::new(Floods))
 }

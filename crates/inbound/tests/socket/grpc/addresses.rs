@@ -1,6 +1,6 @@
 //! Whom a call is for: by the tenant in the request, or by metadata.
 
-use a2ad_inbound::{Door, ExtendedCard};
+use a2ad_inbound::{AgentSettings, ExtendedCard};
 use protocol::{ErrorKind, Operation, Part, SendMessage, grpc::Service};
 
 use super::{BOTH, said, send, task};
@@ -48,8 +48,11 @@ async fn a_tenant_names_an_agent_of_it_too() {
 #[tokio::test]
 async fn who_is_let_in_comes_before_what_is_asked() {
     let mut setup = Setup::default();
-    setup.doors.agents.insert("approver".into(), Door { anonymous: false, ..Door::default() });
-    setup.doors.agents.insert("echo".into(), Door { streaming: false, ..Door::default() });
+    setup
+        .doors
+        .agents
+        .insert("approver".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
+    setup.doors.agents.insert("echo".into(), AgentSettings { streaming: false, ..AgentSettings::default() });
     let server = setup.open().await;
     let channel = Channel::open(&server).await;
     let nothing = |tenant: &str| SendMessage {
@@ -67,10 +70,10 @@ async fn who_is_let_in_comes_before_what_is_asked() {
 
 #[tokio::test]
 async fn older_clients_are_given_a_url_where_that_is_wanted() {
-    let door = Door { extended_card: ExtendedCard::Open, ..Door::default() };
+    let settings = AgentSettings { extended_card: ExtendedCard::Open, ..AgentSettings::default() };
     let server = Setup::with(|doors| {
         doors.card.grpc_scheme = true;
-        doors.agents.insert("echo".into(), door);
+        doors.agents.insert("echo".into(), settings);
     });
     let server = server.open().await;
     for path in ["/.well-known/agent-card.json", "/v1/card"] {

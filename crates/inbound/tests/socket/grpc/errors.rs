@@ -1,6 +1,6 @@
 //! Errors: a status, a message that is the same in the details, and details for machines.
 
-use a2ad_inbound::{Door, Spoken};
+use a2ad_inbound::{AcceptedVersions, AgentSettings};
 use protocol::{Error, ErrorKind, ErrorTable, GetTask, Message, Operation, Role, SendMessage, grpc::Service};
 
 use super::{BOTH, send, send_streaming};
@@ -65,7 +65,7 @@ async fn a_field_at_fault_is_named() {
 #[tokio::test]
 async fn statuses_are_those_of_the_edition_that_is_chosen() {
     for (errors, code) in [(ErrorTable::V1_0_1, 9), (ErrorTable::V1_0_0, 12)] {
-        let quiet = Door { streaming: false, ..Door::default() };
+        let quiet = AgentSettings { streaming: false, ..AgentSettings::default() };
         let setup = Setup::with(|doors| {
             doors.errors = errors;
             doors.agents = [("echo".into(), quiet)].into();
@@ -104,7 +104,8 @@ async fn a_version_has_to_be_that_of_the_service() {
     assert_eq!(status(&channel, Service::V03, &["1.0"]).await, other);
 
     let strict = Setup::with(|doors| {
-        doors.spoken = Spoken { v03: false, lenient_version: false, ..Spoken::default() };
+        doors.accepted_versions =
+            AcceptedVersions { v03: false, lenient_version: false, ..AcceptedVersions::default() };
     });
     let server = strict.open().await;
     let channel = Channel::open(&server).await;
@@ -132,7 +133,7 @@ async fn a_message_of_any_length_fits_into_the_head_of_an_answer() {
 
 #[tokio::test]
 async fn a_caller_that_is_not_let_in_is_told_what_to_bring() {
-    let closed = Door { anonymous: false, ..Door::default() };
+    let closed = AgentSettings { anonymous: false, ..AgentSettings::default() };
     let server = Setup::with(|doors| doors.agents = [("echo".into(), closed)].into()).open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {

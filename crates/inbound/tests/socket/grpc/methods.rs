@@ -1,6 +1,6 @@
 //! Every method of both services.
 
-use a2ad_inbound::{Door, ExtendedCard};
+use a2ad_inbound::{AgentSettings, ExtendedCard};
 use protocol::{
     CancelTask, ErrorKind, Event, GetExtendedCard, GetTask, ListTasks, Operation, Part, PushConfig,
     PushConfigQuery, PushConfigRef, Reply, TaskState, grpc::Service,
@@ -154,7 +154,7 @@ async fn the_extended_card_is_shown_where_it_is_open() {
         let status = channel.call(service, &ask, &[]).await.status;
         assert_eq!(status.error.unwrap().kind, ErrorKind::UnsupportedOperation);
     }
-    let open = Door { extended_card: ExtendedCard::Open, ..Door::default() };
+    let open = AgentSettings { extended_card: ExtendedCard::Open, ..AgentSettings::default() };
     let server = Setup::with(|doors| doors.agents = [("echo".into(), open)].into()).open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {

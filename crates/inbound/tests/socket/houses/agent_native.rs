@@ -1,6 +1,6 @@
 //! agent-native: 0.3 with parts tagged the draft's way too (S3).
 
-use a2ad_inbound::{Door, Profile};
+use a2ad_inbound::{AgentSettings, Profile};
 
 use super::{call, error, house, house_with, result};
 use crate::common::{NOW, Server, Setup, mask, member, request};
@@ -71,7 +71,7 @@ async fn an_agent_that_does_not_stream_has_no_such_method() {
     for (profile, code) in
         [(Profile::agent_native(), -32601), (Profile::pinkfish(), -32601), (Profile::neutral(), -32004)]
     {
-        let server = house_with(&profile, |door| Door { streaming: false, ..door }).await;
+        let server = house_with(&profile, |settings| AgentSettings { streaming: false, ..settings }).await;
         let params = said("hi", "").replace(r#""role""#, r#""messageId":"m","role""#);
         for (method, params) in [("message/stream", params.as_str()), ("tasks/resubscribe", r#"{"id":"x"}"#)]
         {
@@ -98,14 +98,15 @@ async fn an_agent_that_does_not_stream_has_no_such_method() {
 
 #[tokio::test]
 async fn a_stranger_is_told_by_the_old_code() {
-    let server = house_with(&Profile::agent_native(), |door| Door { anonymous: false, ..door }).await;
+    let server =
+        house_with(&Profile::agent_native(), |settings| AgentSettings { anonymous: false, ..settings }).await;
     let refused = call(&server, "echo", "message/send", &said("hi", "")).await;
     assert_eq!(refused.status, 401);
     assert!(refused.header("www-authenticate").is_some());
     assert_eq!(error(&refused), r#"{"code":-32001,"message":"Authentication required"}"#);
     // So it is at the path of this house when the default agent is closed.
     let mut setup = Setup::default();
-    setup.doors.agents.insert("echo".into(), Door { anonymous: false, ..Door::default() });
+    setup.doors.agents.insert("echo".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
     let server = setup.open().await;
     for (path, code) in [(PATH, -32001), ("/", -32010), ("/_a2a/", -32010), ("/a2a/rpc", -32010)] {
         let refused = server.post(path, &request("message/send", &said("hi", ""))).await;

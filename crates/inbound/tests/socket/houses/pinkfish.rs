@@ -1,6 +1,6 @@
 //! Pinkfish: one synchronous method that answers with messages, conversations instead of tasks (S2).
 
-use a2ad_inbound::{Door, Profile};
+use a2ad_inbound::{AgentSettings, Profile};
 use protocol::model::{ApiKeyLocation, SecurityScheme};
 
 use super::{call, error, house, house_with, result};
@@ -196,17 +196,18 @@ async fn protocol_errors_are_200_strangers_403_and_missing_agents_404() {
         location: ApiKeyLocation::Header,
         name: "X-Api-Key".into(),
     };
-    let closed = house_with(&Profile::pinkfish(), |door| Door {
+    let closed = house_with(&Profile::pinkfish(), |settings| AgentSettings {
         anonymous: false,
         security: vec![("ApiKey".into(), key.clone())],
-        ..door
+        ..settings
     })
     .await;
     let refused = call(&closed, "echo", "message/send", &said("hi", "")).await;
     assert_eq!(refused.status, 403);
     assert_eq!(error(&refused), r#"{"code":-32010,"message":"Authentication required"}"#);
 
-    let disabled = house_with(&Profile::pinkfish(), |door| Door { enabled: false, ..door }).await;
+    let disabled =
+        house_with(&Profile::pinkfish(), |settings| AgentSettings { enabled: false, ..settings }).await;
     let refused = call(&disabled, "echo", "message/send", &said("hi", "")).await;
     assert_eq!(refused.status, 404);
     assert_eq!(error(&refused), r#"{"code":-32011,"message":"Agent is not enabled"}"#);
@@ -224,13 +225,13 @@ async fn the_card_names_the_endpoint_and_the_key() {
         name: "X-Api-Key".into(),
     };
     let mut setup = Setup::with(|doors| doors.default_agent = "demo".into());
-    let door = Door {
+    let settings = AgentSettings {
         profile: Profile::pinkfish(),
         anonymous: false,
         security: vec![("ApiKey".into(), key)],
-        ..Door::default()
+        ..AgentSettings::default()
     };
-    setup.doors.agents.insert("echo".into(), door);
+    setup.doors.agents.insert("echo".into(), settings);
     let server = setup.open().await;
     let head = "GET /a2a/echo/.well-known/agent-card.json HTTP/1.1\r\na2a-version: 0.3";
     let card = server.exchange(head, "").await;

@@ -1,6 +1,6 @@
 //! Refusals: the right status, the form of the generation, and the field at fault.
 
-use a2ad_inbound::Door;
+use a2ad_inbound::AgentSettings;
 use protocol::ErrorTable;
 
 use super::{Generation, INVALID, NO_PUSH, NOT_FOUND, UNSUPPORTED};
@@ -136,7 +136,7 @@ async fn a_body_that_is_none_is_refused() {
 #[tokio::test]
 async fn what_an_agent_does_not_do_is_refused() {
     let server = Setup::with(|doors| {
-        doors.agents.insert("echo".into(), Door { streaming: false, ..Door::default() });
+        doors.agents.insert("echo".into(), AgentSettings { streaming: false, ..AgentSettings::default() });
     });
     let server = server.open().await;
     for generation in Generation::BOTH {
@@ -166,8 +166,10 @@ async fn what_an_agent_does_not_do_is_refused() {
 #[tokio::test]
 async fn an_agent_that_is_not_here_does_nothing() {
     let server = Setup::with(|doors| {
-        doors.agents.insert("currency".into(), Door { enabled: false, ..Door::default() });
-        doors.agents.insert("approver".into(), Door { anonymous: false, ..Door::default() });
+        doors.agents.insert("currency".into(), AgentSettings { enabled: false, ..AgentSettings::default() });
+        doors
+            .agents
+            .insert("approver".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
     });
     let server = server.open().await;
     for generation in Generation::BOTH {

@@ -1,6 +1,6 @@
 //! Versions and media types.
 
-use a2ad_inbound::Spoken;
+use a2ad_inbound::AcceptedVersions;
 
 use super::Generation;
 use crate::common::{Answer, Server, Setup};
@@ -57,20 +57,22 @@ async fn a_path_has_its_version() {
 
 #[tokio::test]
 async fn a_version_may_be_asked_for_strictly_or_not_spoken() {
-    let all = Spoken::default();
-    let of = |spoken: Spoken| Setup::with(|doors| doors.spoken = spoken).open();
-    let strict = of(Spoken { lenient_version: false, ..all }).await;
+    let all = AcceptedVersions::default();
+    let of = |accepted_versions: AcceptedVersions| {
+        Setup::with(|doors| doors.accepted_versions = accepted_versions).open()
+    };
+    let strict = of(AcceptedVersions { lenient_version: false, ..all }).await;
     assert!(is_version_refusal(&get(&strict, "/tasks", "").await));
     assert_eq!(get(&strict, "/tasks", "\r\na2a-version: 1.0").await.status, 200);
     assert_eq!(get(&strict, "/v1/tasks", "").await.status, 200);
-    let without_v1 = of(Spoken { v1: false, ..all }).await;
+    let without_v1 = of(AcceptedVersions { v1: false, ..all }).await;
     for version in ["", "1.0", "0.3"] {
         assert!(is_version_refusal(
             &get(&without_v1, "/tasks", &format!("\r\na2a-version: {version}")).await
         ));
     }
     assert_eq!(get(&without_v1, "/v1/tasks", "").await.status, 200);
-    let without_v03 = of(Spoken { v03: false, ..all }).await;
+    let without_v03 = of(AcceptedVersions { v03: false, ..all }).await;
     let answer = get(&without_v03, "/v1/tasks", "").await;
     assert_eq!(
         (answer.status, answer.body.as_str()),

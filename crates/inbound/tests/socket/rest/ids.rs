@@ -72,7 +72,7 @@ async fn what_cannot_be_an_id_is_named() {
 #[tokio::test]
 async fn what_is_said_twice_is_the_same() {
     let server = crate::common::Setup::with(|doors| {
-        doors.agents.insert("echo".into(), a2ad_inbound::Door { push: true, ..Default::default() });
+        doors.agents.insert("echo".into(), a2ad_inbound::AgentSettings { push: true, ..Default::default() });
     });
     let server = server.open().await;
     let rest = server.rest(Generation::V1);

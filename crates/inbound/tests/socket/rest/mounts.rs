@@ -1,6 +1,6 @@
 //! Where the binding is found, beside everything else.
 
-use a2ad_inbound::{Door, ExtendedCard, Profile};
+use a2ad_inbound::{AgentSettings, ExtendedCard, Profile};
 
 use super::Generation;
 use crate::common::{Server, Setup, member, request};
@@ -77,7 +77,10 @@ async fn what_belongs_to_others_is_no_tenant() {
 #[tokio::test]
 async fn a_house_that_only_takes_sends_takes_them_here() {
     let server = Setup::with(|doors| {
-        doors.agents.insert("echo".into(), Door { profile: Profile::pinkfish(), ..Door::default() });
+        doors.agents.insert(
+            "echo".into(),
+            AgentSettings { profile: Profile::pinkfish(), ..AgentSettings::default() },
+        );
     });
     let server = server.open().await;
     for generation in Generation::BOTH {
@@ -98,8 +101,8 @@ async fn a_house_that_only_takes_sends_takes_them_here() {
 #[tokio::test]
 async fn the_extended_card_is_where_the_generation_has_it() {
     let server = Setup::with(|doors| {
-        let door = Door { extended_card: ExtendedCard::Open, ..Door::default() };
-        doors.agents.insert("echo".into(), door);
+        let settings = AgentSettings { extended_card: ExtendedCard::Open, ..AgentSettings::default() };
+        doors.agents.insert("echo".into(), settings);
     });
     let server = server.open().await;
     for at in ["", "/a2a/echo"] {

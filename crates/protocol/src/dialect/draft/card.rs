@@ -33,7 +33,7 @@ const DEFAULT_MODE: &str = "text";
 
 /// Whether the agent speaks the draft, or 0.2 or 0.3, anywhere; where it does not, it has no such card.
 pub fn offered(card: &AgentCard) -> bool {
-    spoken(card).is_some()
+    accepted_versions(card).is_some()
 }
 
 /// Reads a card.
@@ -60,14 +60,14 @@ pub fn encode(writer: &mut Writer, card: &AgentCard) {
 
 /// Writes a card as a house spells it.
 pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
-    let spoken = spoken(card);
-    let later = matches!(spoken, Some(Spoken::Later(_)));
+    let accepted_versions = accepted_versions(card);
+    let later = matches!(accepted_versions, Some(AcceptedVersions::Later(_)));
     let form = (later && !style.no_security).then_some(Form::OpenApi);
     writer.object(|writer| {
         v03::encode_name(writer, card);
-        match &spoken {
-            Some(Spoken::Later(reach)) => interfaces::encode(writer, reach, style),
-            Some(Spoken::Draft(interface)) => writer.text("url", &interface.url),
+        match &accepted_versions {
+            Some(AcceptedVersions::Later(reach)) => interfaces::encode(writer, reach, style),
+            Some(AcceptedVersions::Draft(interface)) => writer.text("url", &interface.url),
             None => {}
         }
         v03::encode_about(writer, card);
@@ -86,21 +86,21 @@ pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
 }
 
 /// Which generation's members the card shows.
-enum Spoken<'a> {
+enum AcceptedVersions<'a> {
     Later(Reach<'a>),
     Draft(&'a AgentInterface),
 }
 
 /// Readers of the draft know JSON-RPC alone, so an address that speaks it comes before any other.
-fn spoken(card: &AgentCard) -> Option<Spoken<'_>> {
+fn accepted_versions(card: &AgentCard) -> Option<AcceptedVersions<'_>> {
     let is_rpc = |interface: &&AgentInterface| interface.binding == DEFAULT_TRANSPORT;
     let later = || {
         let main = interfaces::speaking(card, Dialect::V03).find(is_rpc)?;
         let others = interfaces::speaking(card, Dialect::V03).filter(|other| !std::ptr::eq(*other, main));
-        Some(Spoken::Later(Reach { main, others: others.collect() }))
+        Some(AcceptedVersions::Later(Reach { main, others: others.collect() }))
     };
-    let draft = || interfaces::speaking(card, Dialect::Draft).find(is_rpc).map(Spoken::Draft);
-    later().or_else(draft).or_else(|| interfaces::reach(card).map(Spoken::Later))
+    let draft = || interfaces::speaking(card, Dialect::Draft).find(is_rpc).map(AcceptedVersions::Draft);
+    later().or_else(draft).or_else(|| interfaces::reach(card).map(AcceptedVersions::Later))
 }
 
 fn encode_capabilities(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {

@@ -25,10 +25,10 @@ pub(crate) struct Reach<'a> {
 
 /// The addresses where 0.2 or 0.3 is spoken. The first with a transport of that time is the preferred one.
 pub(crate) fn reach(card: &AgentCard) -> Option<Reach<'_>> {
-    let spoken: Vec<&AgentInterface> = speaking(card, Dialect::V03).collect();
+    let accepted_versions: Vec<&AgentInterface> = speaking(card, Dialect::V03).collect();
     let known = |interface: &&&AgentInterface| TRANSPORTS.contains(&interface.binding.as_str());
-    let main = *spoken.iter().find(known).or(spoken.first())?;
-    let others = spoken.into_iter().filter(|interface| !std::ptr::eq(*interface, main)).collect();
+    let main = *accepted_versions.iter().find(known).or(accepted_versions.first())?;
+    let others = accepted_versions.into_iter().filter(|interface| !std::ptr::eq(*interface, main)).collect();
     Some(Reach { main, others })
 }
 

@@ -12,7 +12,7 @@ use protocol::{
 
 use crate::{
     admit::ExtendedCard, auth, bindings::text, card::CardOptions, origin::Origins, profile::Profile,
-    ready::Ready, respond, version::Spoken,
+    ready::Ready, respond, version::AcceptedVersions,
 };
 
 /// What a call has in memory beside its body and its response.
@@ -26,9 +26,9 @@ pub struct Options {
     /// The largest body that is read.
     pub max_body_bytes: usize,
     /// How each agent is served; one that is not here is open and neutral.
-    pub agents: BTreeMap<String, Door>,
+    pub agents: BTreeMap<String, AgentSettings>,
     /// Which generations are spoken.
-    pub spoken: Spoken,
+    pub accepted_versions: AcceptedVersions,
     /// Which edition of the table of statuses REST and gRPC answer by.
     pub errors: ErrorTable,
     /// How cards are served.
@@ -48,7 +48,7 @@ impl Options {
             default_agent: default_agent.into(),
             max_body_bytes: 16 << 20,
             agents: BTreeMap::new(),
-            spoken: Spoken::default(),
+            accepted_versions: AcceptedVersions::default(),
             errors: ErrorTable::default(),
             card: CardOptions::default(),
             keep_alive: Duration::from_secs(15),
@@ -60,7 +60,7 @@ impl Options {
 
 /// How one agent is served.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct AgentSettings {
     /// The house style at the agent's own path, and of its card.
     pub profile: Profile,
     /// Whether it is served at all.
@@ -83,7 +83,7 @@ pub struct Door {
     pub security: Vec<(String, SecurityScheme)>,
 }
 
-impl Door {
+impl AgentSettings {
     /// The refusal of a caller without a credential. It says what to bring, where the card names it.
     pub(crate) fn wants_credential(&self, text: impl Into<String>) -> Error {
         let error = Error::new(ErrorKind::Unauthenticated, text);
@@ -105,7 +105,7 @@ impl Door {
     }
 }
 
-impl Default for Door {
+impl Default for AgentSettings {
     fn default() -> Self {
         Self {
             profile: Profile::neutral(),
@@ -123,15 +123,15 @@ impl Default for Door {
 }
 
 /// What every door needs.
-pub(crate) struct Doors {
+pub(crate) struct ServerState {
     pub(crate) engine: Engine,
     pub(crate) max_body_bytes: usize,
-    pub(crate) spoken: Spoken,
+    pub(crate) accepted_versions: AcceptedVersions,
     pub(crate) errors: ErrorTable,
     pub(crate) default_agent: String,
-    agents: BTreeMap<String, Door>,
-    unnamed: Door,
-    houses: Houses,
+    agents: BTreeMap<String, AgentSettings>,
+    unnamed: AgentSettings,
+    profiles: Profiles,
     pub(crate) card: CardOptions,
     pub(crate) keep_alive: Duration,
     pub(crate) origins: Origins,
@@ -141,7 +141,7 @@ pub(crate) struct Doors {
 }
 
 /// The house styles of paths that have one of their own.
-pub(crate) struct Houses {
+pub(crate) struct Profiles {
     pub(crate) neutral: Profile,
     pub(crate) fold: Profile,
     pub(crate) agent_native: Profile,
@@ -150,23 +150,23 @@ pub(crate) struct Houses {
 }
 
 /// Where a request came in: for whom, and in which style.
-pub(crate) struct Mount<'a> {
+pub(crate) struct Endpoint<'a> {
     pub(crate) agent: &'a str,
     pub(crate) profile: &'a Profile,
-    pub(crate) door: &'a Door,
+    pub(crate) settings: &'a AgentSettings,
 }
 
-impl Mount<'_> {
+impl Endpoint<'_> {
     /// Whether the agent takes calls, and from this caller.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if !self.door.enabled {
+        if !self.settings.enabled {
             let text = format!("the agent {:?} is not enabled here", self.agent);
             return Err(Error::new(ErrorKind::AgentDisabled, text));
         }
-        if !self.door.anonymous {
+        if !self.settings.anonymous {
             let text =
                 format!("the agent {:?} wants a credential, and none can be checked here yet", self.agent);
-            return Err(self.door.wants_credential(text));
+            return Err(self.settings.wants_credential(text));
         }
         Ok(())
     }
@@ -198,20 +198,20 @@ impl Mount<'_> {
             idempotency_key: idempotency_key.map(str::to_owned),
             resume,
             dialect,
-            manners: self.profile.manners,
+            task_policy: self.profile.task_policy,
             memory: Some(Arc::clone(memory)),
             ..Call::new(self.scope())
         })
     }
 }
 
-impl Doors {
+impl ServerState {
     pub(crate) fn new(engine: Engine, options: Options, ready: Ready) -> Self {
         let Options {
             default_agent,
             max_body_bytes,
             agents,
-            spoken,
+            accepted_versions,
             errors,
             card,
             keep_alive,
@@ -219,7 +219,7 @@ impl Doors {
             trusted_proxies,
         } = options;
         let since = engine.clock().now();
-        let houses = Houses {
+        let profiles = Profiles {
             neutral: Profile::neutral(),
             fold: Profile::fold(),
             agent_native: Profile::agent_native(),
@@ -229,12 +229,12 @@ impl Doors {
         Self {
             engine,
             max_body_bytes,
-            spoken,
+            accepted_versions,
             errors,
             default_agent,
             agents,
-            unnamed: Door::default(),
-            houses,
+            unnamed: AgentSettings::default(),
+            profiles,
             card,
             keep_alive,
             origins: Origins { public_url, trusted_proxies },
@@ -245,7 +245,7 @@ impl Doors {
 
     /// Where most calls of JSON-RPC go: the default agent at `/`, or an agent that is configured at its own path. The
     /// table has these too, and says what else is there.
-    pub(crate) fn called_at(&self, path: &str, headers: &HeaderMap) -> Option<Mount<'_>> {
+    pub(crate) fn called_at(&self, path: &str, headers: &HeaderMap) -> Option<Endpoint<'_>> {
         if path == "/" {
             return Some(self.root());
         }
@@ -259,27 +259,27 @@ impl Doors {
     }
 
     /// How an agent is served.
-    pub(crate) fn door(&self, agent: &str) -> &Door {
+    pub(crate) fn settings(&self, agent: &str) -> &AgentSettings {
         self.agents.get(agent).unwrap_or(&self.unnamed)
     }
 
     /// The default agent in the style of a path.
-    pub(crate) fn default(&self, profile: House) -> Mount<'_> {
+    pub(crate) fn default(&self, profile: ProfileOf) -> Endpoint<'_> {
         let agent = self.default_agent.as_str();
-        Mount { agent, profile: profile(&self.houses), door: self.door(agent) }
+        Endpoint { agent, profile: profile(&self.profiles), settings: self.settings(agent) }
     }
 
     /// The default agent as it is at `/`.
-    pub(crate) fn root(&self) -> Mount<'_> {
-        self.default(|houses| &houses.neutral)
+    pub(crate) fn root(&self) -> Endpoint<'_> {
+        self.default(|profiles| &profiles.neutral)
     }
 
     /// An agent at its own path.
-    pub(crate) fn own<'a>(&'a self, agent: &'a str) -> Mount<'a> {
-        let door = self.door(agent);
-        Mount { agent, profile: &door.profile, door }
+    pub(crate) fn own<'a>(&'a self, agent: &'a str) -> Endpoint<'a> {
+        let settings = self.settings(agent);
+        Endpoint { agent, profile: &settings.profile, settings }
     }
 }
 
 /// One of the house styles.
-pub(crate) type House = fn(&Houses) -> &Profile;
+pub(crate) type ProfileOf = fn(&Profiles) -> &Profile;

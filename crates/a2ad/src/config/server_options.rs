@@ -1,18 +1,18 @@
 //! Configured agents become doors.
 
-use inbound::{CardOptions, Door, Options, Profile, Spoken};
+use inbound::{AcceptedVersions, AgentSettings, CardOptions, Options, Profile};
 use protocol::model::{ApiKeyLocation, SecurityScheme};
 
 use super::{AgentConfig, AuthWay, Config, Generation, ProfileName};
 
 impl Config {
     /// How the configured agents are served.
-    pub(crate) fn doors(&self) -> Options {
+    pub(crate) fn server_options(&self) -> Options {
         let speaks = |generation| self.protocol.dialects.contains(&generation);
         Options {
             max_body_bytes: self.max_body_bytes,
-            agents: self.agents.iter().map(|agent| (agent.id.clone(), agent.door())).collect(),
-            spoken: Spoken {
+            agents: self.agents.iter().map(|agent| (agent.id.clone(), agent.settings())).collect(),
+            accepted_versions: AcceptedVersions {
                 draft: speaks(Generation::Draft),
                 v03: speaks(Generation::V03),
                 v1: speaks(Generation::V1),
@@ -33,9 +33,9 @@ impl Config {
 }
 
 impl AgentConfig {
-    fn door(&self) -> Door {
+    fn settings(&self) -> AgentSettings {
         let preset = self.profile.preset();
-        Door {
+        AgentSettings {
             profile: Profile { reply: self.reply.unwrap_or(preset.reply), ..preset },
             enabled: self.enabled,
             streaming: self.streaming,
