@@ -6,9 +6,10 @@
 mod agents;
 mod card;
 mod compose;
-mod connection;
+pub(crate) mod connection;
 mod credentials;
 mod directory;
+mod named;
 mod outcome;
 mod printer;
 mod reply;
@@ -75,7 +76,7 @@ Environment:
 enum Command {
     /// Start the server; also what a bare `a2ad` does.
     Serve(ServeFlags),
-    /// Say what a configuration file would run, or look a store over from end to end.
+    /// Show what a configuration file would run, or check the integrity of a store.
     Check(CheckFlags),
     /// Check a server against everything it is meant to do; without a URL, servers of its own.
     Selftest(selftest::Flags),
@@ -129,13 +130,13 @@ struct ExplainFlags {
 
 #[derive(Debug, Args)]
 struct CheckFlags {
-    /// Configuration file.
+    /// Configuration file [default: ./a2ad.toml if there is one; env: A2AD_CONFIG].
     #[arg(value_name = "FILE", conflicts_with = "store")]
     file: Option<PathBuf>,
-    /// Look over this database file instead; the server must be stopped [default: ./a2ad.db, env: A2AD_STORE].
+    /// Check the integrity of a database file instead; its server must be stopped [default: ./a2ad.db, env: A2AD_STORE].
     #[arg(long, value_name = "PATH")]
-    store: Option<PathBuf>,
-    /// Say it as JSON.
+    store: Option<Option<PathBuf>>,
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -163,6 +164,10 @@ pub fn run() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
+    if !matches!(typed.command, None | Some(Command::Serve(_))) {
+        // The server logs these.
+        warn(&warnings(&variables()));
+    }
     let result = match typed.command {
         Some(Command::Serve(flags)) => done(start(&flags)),
         Some(Command::Check(flags)) => check(&flags).map_err(Stop::from),
@@ -201,16 +206,27 @@ fn typed_wrong(error: &clap::Error) -> ExitCode {
     ExitCode::from(code::USAGE)
 }
 
+/// One sentence for each environment variable that has no effect.
+fn warnings(variables: &[(String, String)]) -> Vec<String> {
+    [config::unknown_variables(variables), logging::problems()].concat()
+}
+
+fn warn(warnings: &[String]) {
+    let screen = Screen::new();
+    warnings.iter().for_each(|warning| screen.say(&format!("a2ad: {warning}")));
+}
+
 fn start(flags: &ServeFlags) -> anyhow::Result<()> {
     let variables = variables();
     let file = ConfigFile::find(flags.config.as_deref(), &variables);
-    let warnings = config::unknown_variables(&variables);
+    let warnings = warnings(&variables);
     let config = config::load(config::Source {
         file: file.as_ref(),
         variables,
         listen: flags.listen.as_deref(),
         store: flags.store.as_deref(),
-    })?;
+    });
+    let config = config.inspect_err(|_| warn(&warnings))?;
     let settings = settings(&config, file.map(|file| file.path));
     // Dropped last, however this ends: what is still queued is written then.
     let _log = logging::start_with(&warnings);
@@ -224,15 +240,14 @@ fn start(flags: &ServeFlags) -> anyhow::Result<()> {
 }
 
 fn check(flags: &CheckFlags) -> anyhow::Result<u8> {
-    let Some(file) = flags.file.as_deref() else {
-        let named = flags.store.clone().or_else(|| std::env::var_os("A2AD_STORE").map(PathBuf::from));
+    if let Some(store) = &flags.store {
+        let named = store.clone().or_else(|| std::env::var_os("A2AD_STORE").map(PathBuf::from));
         let looked_over = check::look_over(named.unwrap_or(Settings::default().store))?;
         give(&if flags.json { looked_over.as_json() } else { looked_over.to_string() })?;
         return Ok(if looked_over.is_whole() { code::DONE } else { code::COULD_NOT });
-    };
-    let (file, variables) = (ConfigFile::named(file), variables());
-    let screen = Screen::new();
-    config::unknown_variables(&variables).iter().for_each(|warning| screen.say(&format!("a2ad: {warning}")));
+    }
+    let variables = variables();
+    let file = ConfigFile::find(flags.file.as_deref(), &variables).ok_or(NothingToCheck)?;
     let source = config::Source { file: Some(&file), variables, ..config::Source::default() };
     let config = config::load_unless(source, check::refused)?;
     let text = if flags.json { check::describe_as_json(&config) } else { check::describe(&config) };
@@ -248,6 +263,11 @@ fn explain_file(path: &Path) -> anyhow::Result<()> {
     };
     Ok(give(&explain::run(&text)?)?)
 }
+
+/// `check` without an argument where there is no configuration file.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no ./a2ad.toml to check; name a configuration file with FILE or a database with --store")]
+struct NothingToCheck;
 
 /// A file that was named on the command line and cannot be read.
 #[derive(Debug, thiserror::Error)]

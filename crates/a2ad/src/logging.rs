@@ -1,7 +1,8 @@
 //! The log: lines for a person on a terminal, JSON for everything else, on stderr.
 //!
-//! `A2AD_LOG` sets how much, in the syntax of `tracing-subscriber`'s `EnvFilter`: `debug`, `warn`, `a2ad::call=off`.
-//! The default is `info`, to which one line for each call belongs, of the target `a2ad::call`. No line holds a message
+//! `A2AD_LOG` sets how much: a level such as `debug` or `warn` for all targets, `TARGET=LEVEL` such as `a2ad::call=off`
+//! for one of them, both separated by commas. The level of all other targets is `info` unless it is given; to it belongs
+//! one line for each call, of the target `a2ad::call`. No line holds a message
 //! or a credential.
 //!
 //! A thread of its own writes, so that no call waits for stderr: a line at once after a quiet moment, and those that follow
@@ -47,13 +48,21 @@ pub struct Guard(Option<(Arc<Shared>, WorkerGuard)>);
 
 /// Starts to log as the program does. Does nothing if the process logs already.
 pub fn start() -> Guard {
-    start_with(&[])
+    start_with(&problems())
+}
+
+/// One sentence for each part of `A2AD_LOG` that cannot be used.
+pub(crate) fn problems() -> Vec<String> {
+    filter::parse(VARIABLE, &setting()).1
+}
+
+fn setting() -> String {
+    std::env::var(VARIABLE).unwrap_or_default()
 }
 
 /// The same, with warnings to begin with: they are logged whatever `A2AD_LOG` sets.
 pub(crate) fn start_with(warnings: &[String]) -> Guard {
-    let setting = std::env::var(VARIABLE).unwrap_or_default();
-    let (filter, problems) = filter::parse(VARIABLE, &setting);
+    let (filter, _) = filter::parse(VARIABLE, &setting());
     let shared = Arc::new(Shared::default());
     let output =
         Output { stderr: BufWriter::with_capacity(BUFFER_BYTES, io::stderr()), shared: Arc::clone(&shared) };
@@ -65,7 +74,7 @@ pub(crate) fn start_with(warnings: &[String]) -> Guard {
         return Guard(None);
     }
     tracing::dispatcher::with_default(&warner, || {
-        for warning in problems.iter().chain(warnings) {
+        for warning in warnings {
             tracing::warn!("{warning}");
         }
     });

@@ -3,19 +3,12 @@
 //! The process is found in `/proc` where there is one and it may be read; whether it is an a2ad, and whether it is ready,
 //! it is asked over HTTP. Both are bounded in time.
 
-use std::{
-    fs,
-    net::SocketAddr,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{fs, net::SocketAddr, path::PathBuf};
+
+use store::Process;
 
 use crate::probe::{self, Found};
 
-/// How long `/proc` is searched.
-const SEARCH_TIME: Duration = Duration::from_millis(500);
-/// The kernel counts the start of a process in these units per second, on every machine that Linux runs on today.
-const TICKS: u64 = 100;
 /// The state of a socket that listens.
 const LISTEN: &str = "0A";
 
@@ -49,33 +42,15 @@ async fn state(address: SocketAddr) -> Option<&'static str> {
     }
 }
 
-struct Process {
-    pid: u32,
-    name: String,
-    /// How long it has been running.
-    up: Option<Duration>,
-}
-
 /// The process that listens on a port.
 fn find(port: u16) -> Option<Process> {
-    let deadline = Instant::now() + SEARCH_TIME;
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|table| fs::read_to_string(table).ok());
-    let sockets: Vec<String> =
-        tables.flat_map(|table| inodes(&table, port)).map(|inode| format!("socket:[{inode}]")).collect();
-    if sockets.is_empty() {
-        return None;
-    }
-    for entry in fs::read_dir("/proc").ok()?.flatten() {
-        if Instant::now() > deadline {
-            return None;
-        }
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        if has_open(&entry.path(), &sockets, deadline) {
-            return Some(process(pid, &entry.path()));
-        }
-    }
-    None
+    let sockets: Vec<PathBuf> = tables
+        .flat_map(|table| inodes(&table, port))
+        .map(|inode| format!("socket:[{inode}]").into())
+        .collect();
+    if sockets.is_empty() { None } else { Process::with_open_file(&sockets) }
 }
 
 /// The sockets of a table of the kernel that listen on a port.
@@ -95,34 +70,6 @@ fn inodes(table: &str, port: u16) -> Vec<String> {
         .collect()
 }
 
-fn has_open(process: &Path, sockets: &[String], deadline: Instant) -> bool {
-    let Ok(files) = fs::read_dir(process.join("fd")) else { return false };
-    files.flatten().take_while(|_| Instant::now() <= deadline).any(|file| {
-        fs::read_link(file.path())
-            .is_ok_and(|target| sockets.iter().any(|socket| target == Path::new(socket)))
-    })
-}
-
-fn process(pid: u32, folder: &Path) -> Process {
-    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-    let name = read("comm").trim().to_owned();
-    let machine = fs::read_to_string("/proc/uptime").unwrap_or_default();
-    Process {
-        pid,
-        name: if name.is_empty() { "a process".into() } else { name },
-        up: age(&read("stat"), &machine),
-    }
-}
-
-/// The age of a process by its `stat` and the machine's `uptime`.
-fn age(stat: &str, uptime: &str) -> Option<Duration> {
-    // The name before may hold anything, also brackets.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let started: u64 = fields.split_whitespace().nth(19)?.parse().ok()?;
-    let up: f64 = uptime.split_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_secs_f64(up.max(0.0)).saturating_sub(Duration::from_millis(started * 1_000 / TICKS)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,8 +81,5 @@ mod tests {
                      1: 0100007F:1092 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 78 1 0 10 0\n   \
                      2: 0100007F:1093 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 79 1 0 10 0\n";
         assert_eq!(inodes(table, 4242), ["77"]);
-        let stat = "12 (a) b) S 1 12 12 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 5000 1 1";
-        assert_eq!(age(stat, "60.50 1.0"), Some(Duration::from_millis(10_500)));
-        assert_eq!((age("", "1"), age(stat, "")), (None, None));
     }
 }

@@ -40,7 +40,7 @@ use item::{Check, Checked, Item, Run, Seed, Step, Trouble, not_yet, test, wire, 
 pub use report::Report;
 use report::{Found, Verdict};
 
-use crate::address;
+use crate::{address, cli::connection};
 
 /// How many checks run at a time.
 const AT_A_TIME: usize = 8;
@@ -130,11 +130,20 @@ pub async fn examine(options: &Options) -> anyhow::Result<Report> {
 async fn fixture(options: &Options) -> anyhow::Result<Fixture> {
     match &options.url {
         Some(url) => {
-            let server = address::url(url).and_then(|url| Server::of(&url));
-            let server = server.ok_or_else(|| {
+            let full = address::url(url).unwrap_or_else(|| url.clone());
+            if full.starts_with("https://") {
+                let text = format!("{full}: the selftest connects without TLS; give an http:// address");
+                return Err(Usage(text).into());
+            }
+            let server = Server::of(&full).ok_or_else(|| {
                 Usage(format!("{url:?} is no origin such as http://127.0.0.1:4242 or 127.0.0.1:4242"))
             })?;
-            Fixture::of(server).await.with_context(|| format!("cannot ask {url}"))
+            let cause = connection::advice_before_calls(&full).await;
+            let checked = match cause {
+                Some(cause) => Err(anyhow::anyhow!(cause)),
+                None => Fixture::of(server).await,
+            };
+            checked.with_context(|| format!("cannot check {full}"))
         }
         None => {
             let own = || std::env::current_exe().context("cannot tell where this program is");

@@ -17,11 +17,11 @@ use crate::{banner::Banner, port_holder, server::Server};
 /// How long a graceful shutdown takes at most: the drain delay, then what is left of it for runs to finish.
 pub(crate) const GRACE: Duration = Duration::from_secs(25);
 
-/// How long answers may take to leave when the store has failed.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long responses may take to be sent when the store has failed or a second signal arrived.
+const LAST_RESPONSES: Duration = Duration::from_secs(1);
 
-/// How long further signals mean what the first one meant: a wrapper may pass on what the whole group has heard.
-const SAME_WISH: Duration = Duration::from_millis(250);
+/// Further signals within this time are duplicates: a wrapper may forward a signal that the process group got already.
+const SIGNAL_DEBOUNCE: Duration = Duration::from_millis(250);
 
 /// What a server needs to know.
 pub(crate) struct Settings {
@@ -159,48 +159,70 @@ pub(crate) async fn until_stopped(
     shutdown.cancel();
     if failed.is_some() {
         // Whoever waits for a commit has been told that there is none; give those answers a moment to leave.
-        let _ = tokio::time::timeout(LAST_WORDS, ended(&mut serving)).await;
+        let _ = tokio::time::timeout(LAST_RESPONSES, ended(&mut serving)).await;
     }
     failed.map_or(Ok(()), Err)
 }
 
 /// Shuts down: not ready for the drain delay, then no new work, then the end of runs, streams and connections. Requests
-/// and readiness checks are answered until the runs have ended. Gives why the store failed meanwhile, if it did.
+/// and readiness checks are answered until the runs have ended. Returns why the store failed meanwhile, if it did.
 async fn stop(
     server: &Server,
     serving: &mut (impl FusedFuture<Output = ()> + Unpin),
     shutdown: &CancellationToken,
     drain_delay: Duration,
 ) -> Option<ServeError> {
-    tracing::info!(
-        "stopping: no new work, runs under way have up to {} s to finish; a second signal or Ctrl-C stops at once",
-        GRACE.as_secs()
-    );
-    let drain = async {
-        tokio::time::sleep(drain_delay).await;
-        server.drain(GRACE.saturating_sub(drain_delay)).await;
-        shutdown.cancel();
-    };
-    let gracefully = async { tokio::join!(drain, ended(serving)) };
+    let gracefully = async { tokio::join!(drain(server, shutdown, drain_delay), ended(serving)) };
     tokio::select! {
-        _ = gracefully => return None,
+        _ = gracefully => {}
         failure = server.failed() => return Some(failure),
-        () = told_again() => {}
+        () = second_signal() => {
+            tracing::warn!("stopping at once: interrupted tasks continue at the next start");
+            shutdown.cancel();
+            let at_once = async { tokio::join!(server.drain(Duration::ZERO), ended(serving)) };
+            tokio::select! {
+                biased;
+                failure = server.failed() => return Some(failure),
+                _ = tokio::time::timeout(LAST_RESPONSES, at_once) => {}
+            }
+        }
     }
-    tracing::warn!("stopping at once: what is not finished is taken up at the next start");
+    report_end(server).await;
+    None
+}
+
+async fn drain(server: &Server, shutdown: &CancellationToken, drain_delay: Duration) {
+    let grace = GRACE.saturating_sub(drain_delay);
+    if !drain_delay.is_zero() {
+        tracing::info!(
+            "shutting down: not ready, new work is accepted for {} s more; a second signal or Ctrl-C stops at once",
+            drain_delay.as_secs_f64()
+        );
+        tokio::time::sleep(drain_delay).await;
+    }
+    tracing::info!(
+        "shutting down: no new work is accepted; running tasks have up to {} s to finish; a second signal or Ctrl-C \
+         stops at once",
+        grace.as_secs_f64()
+    );
+    server.drain(grace).await;
     shutdown.cancel();
-    let at_once = async { tokio::join!(server.drain(Duration::ZERO), ended(serving)) };
-    tokio::select! {
-        biased;
-        failure = server.failed() => Some(failure),
-        _ = tokio::time::timeout(LAST_WORDS, at_once) => None,
+}
+
+/// Logs what the shutdown leaves to the next start.
+async fn report_end(server: &Server) {
+    match server.count_unfinished().await {
+        Some(0) => tracing::info!("stopped; no task is left"),
+        Some(1) => tracing::info!("stopped; 1 task is left and continues at the next start"),
+        Some(tasks) => tracing::info!("stopped; {tasks} tasks are left and continue at the next start"),
+        None => tracing::info!("stopped"),
     }
 }
 
-/// Resolves when the process is told to stop again, and not only by an echo of the first time.
-async fn told_again() {
-    tokio::time::sleep(SAME_WISH).await;
-    // Made now, these hear nothing of what came before.
+/// Resolves when another stop signal arrives that is not a duplicate of the first.
+async fn second_signal() {
+    tokio::time::sleep(SIGNAL_DEBOUNCE).await;
+    // Made now, these receive nothing of what came before.
     Signals::new().next().await;
 }
 

@@ -126,6 +126,11 @@ impl Server {
         self.instance.record(state, address.map(|address| address.to_string()).as_deref());
     }
 
+    /// How many tasks have work left; `None` where the store cannot be read any more.
+    pub(crate) async fn count_unfinished(&self) -> Option<usize> {
+        self.engine.count_unfinished().await.ok()
+    }
+
     /// Says that no new work is wanted.
     pub(crate) fn withdraw(&self) {
         self.record(InstanceState::Draining, None);

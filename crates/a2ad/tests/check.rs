@@ -417,8 +417,8 @@ fn the_environment_counts_before_the_file() {
     }
     for (name, value, expected) in [
         ("A2AD_LIMITS__CONCURRENT", "many", "expected a whole number of 0 or more, not many"),
-        ("A2AD_LIMITS__CONCURENT", "3", "unknown key; did you mean concurrent?"),
-        ("A2AD_LIMIT__CONCURRENT", "3", "unknown key; did you mean limits?"),
+        ("A2AD_LIMITS__CONCURENT", "3", "unknown key; did you mean A2AD_LIMITS__CONCURRENT?"),
+        ("A2AD_LIMIT__CONCURRENT", "3", "unknown key; did you mean A2AD_LIMITS__CONCURRENT?"),
         ("A2AD_LISTEN", "here", "\"here\" is not an address with a port"),
         ("A2AD_PROTOCOL__DIALECTS", "0.4", "\"0.4\" is none of draft, 0.3, 1.0"),
         ("A2AD_LIMITS__CONCURRENT__MORE", "3", "concurrent is no table"),
@@ -453,8 +453,8 @@ fn a_store_is_looked_over_and_the_verdict_is_data() {
     assert_eq!(run(&["check", "--store", "b.db"]), expected);
     let expected = (0, r#"{"store":"b.db","whole":true,"findings":[]}"#.to_owned() + "\n", String::new());
     assert_eq!(run(&["check", "--store", "b.db", "--json"]), expected);
-    // Without a file it is the store that is checked, in either form.
-    let (code, given, said) = run(&["check", "--json"]);
+    // Without a path it is the default store.
+    let (code, given, said) = run(&["check", "--json", "--store"]);
     assert_eq!((code, given.as_str(), said.contains("a2ad.db")), (1, "", true), "{said}");
 
     let store = rusqlite::Connection::open(folder.path().join("b.db")).unwrap();

@@ -190,7 +190,7 @@ async fn every_verb_works_in_every_generation() {
         let held = run(&["send", "echo", "hold on", "--async"]).await;
         assert_eq!((held.code, held.given.as_str()), (0, ""), "{}", held.said);
         let got = run(&["tasks", "get", "echo", &held.task()]).await;
-        got.check(0, "", " working; see it with: a2ad tasks get echo ");
+        got.check(0, "", " working; follow it with: a2ad tasks watch echo ");
         run(&["tasks", "cancel", "echo", &held.task()]).await.check(0, "", " canceled\n");
         run(&["tasks", "cancel", "echo", &held.task()]).await.check(
             8,
@@ -272,7 +272,7 @@ async fn an_exit_code_says_what_became_of_it() {
         run(&[verb, "echo", "hold", "--timeout", "300ms"]).await.check(
             7,
             "",
-            "goes on; see it with: a2ad tasks get",
+            "goes on; follow it with: a2ad tasks watch",
         );
         run(&[verb, "h/a", "hi"]).await.check(2, "", "begin a URL with http://");
         run(&[verb, "echo"]).await.check(2, "", "there is nothing to say");
@@ -371,9 +371,9 @@ async fn whoever_leaves_is_told_which_task_goes_on() {
         assert_eq!(output.status.code(), Some(130), "{said}");
         let error = Json::parse(&said).unwrap();
         let id = member(&error, "error.message").split_whitespace().nth(2).unwrap().to_owned();
-        let command = format!("a2ad tasks get echo {id} --dialect {dialect}");
+        let command = format!("a2ad tasks watch echo {id} --dialect {dialect}");
         assert_eq!(member(&error, "error.message"), format!("the task {id} goes on"));
-        assert_eq!(member(&error, "error.hint"), format!("see it with: {command}"));
+        assert_eq!(member(&error, "error.hint"), format!("follow it with: {command}"));
         assert_eq!(member(&error, "error.exitCode"), "130");
         let id = id.as_str();
         assert!(first.contains(id), "{first}");

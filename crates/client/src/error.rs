@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use protocol::{ErrorKind, TaskState, Violation};
+use rustls::CertificateError;
 
 /// Why a call has no reply.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +118,11 @@ impl Error {
         }
     }
 
+    /// Whether the server's certificate is not trusted.
+    pub fn is_untrusted_certificate(&self) -> bool {
+        matches!(self, Self::Transport(error) if certificate_error(error.as_ref()).is_some())
+    }
+
     /// Whether the agent says that it does not do this kind of call.
     pub(crate) fn is_unsupported(&self) -> bool {
         matches!(self, Self::Protocol(error)
@@ -151,11 +157,47 @@ fn failed_connection(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// The innermost cause: the layers above it only say that sending did not work.
+/// The innermost cause; the layers above it only state that sending failed.
 fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
+    if let Some(problem) = certificate_error(error) {
+        return format!("its certificate is not trusted: {}", describe_certificate(problem));
     }
-    innermost.to_string()
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// An error and its causes, from the outside in.
+fn chain<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
+}
+
+/// What is wrong with the server's certificate, if that is the cause.
+fn certificate_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a CertificateError> {
+    chain(error).find_map(|cause| {
+        let mut cause = cause;
+        // An I/O error hides the error it was made from: its source is that error's source.
+        while let Some(inner) = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            cause = inner;
+        }
+        match cause.downcast_ref::<rustls::Error>() {
+            Some(rustls::Error::InvalidCertificate(problem)) => Some(problem),
+            _ => None,
+        }
+    })
+}
+
+fn describe_certificate(problem: &CertificateError) -> String {
+    match problem {
+        CertificateError::UnknownIssuer => "it is signed by an authority this machine does not know".into(),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".into(),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "it is not valid yet; check the clock of this machine".into()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another host name".into()
+        }
+        CertificateError::Revoked => "it has been revoked".into(),
+        other => other.to_string(),
+    }
 }

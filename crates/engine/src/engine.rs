@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId, error::in_short};
+use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId, Timestamp, error::in_short};
 
 use crate::{
     agents::{Agents, RegisteredAgent},
@@ -160,6 +160,13 @@ impl Engine {
         self.0.runner.drain();
         self.0.runner.finish(grace).await;
         self.0.feed.drain();
+    }
+
+    /// How many tasks have work that is queued or was interrupted. Counts up to 10,000.
+    pub async fn count_unfinished(&self) -> Result<usize, crate::Error> {
+        const MAX: usize = 10_000;
+        let due = self.0.store.due(Timestamp::from_millis(i64::MAX), MAX).await?;
+        Ok(due.tasks.len() + usize::from(due.suspect.is_some()))
     }
 }
 

@@ -5,6 +5,8 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod process;
 mod sqlite;
 
-pub use sqlite::{Holder, Instance, InstanceState, OpenError, Options, Sqlite, check, holder, up};
+pub use process::{Process, up};
+pub use sqlite::{Holder, Instance, InstanceState, OpenError, Options, Sqlite, check, holder};

@@ -37,7 +37,7 @@ use protocol::Timestamp;
 use tokio::sync::watch;
 
 pub use inspect::check;
-pub use instance::{Holder, Instance, InstanceState, holder, up};
+pub use instance::{Holder, Instance, InstanceState, holder};
 pub use open::{OpenError, Options};
 
 use self::{

@@ -25,6 +25,27 @@ pub(super) fn is_in_doubt(error: &Error) -> bool {
 
 /// What is likely wrong and what to do, where that can be found out.
 pub(super) async fn advice(target: &Target, error: &Error) -> Option<String> {
+    if error.is_untrusted_certificate() {
+        return Some(CERTIFICATE.to_owned());
+    }
+    let advice = advice_for(target, matches!(error, Error::Transport(_))).await;
+    // A server that refuses a call because it shuts down names the reason itself.
+    let refused = matches!(error, Error::Protocol(_));
+    advice.map(|advice| if refused && advice == DRAINING { RESTARTED.to_owned() } else { advice })
+}
+
+/// The same for a server that does not answer at all.
+pub(super) async fn advice_for_silence(target: &Target) -> Option<String> {
+    advice_for(target, true).await
+}
+
+/// What keeps a server from being called at all, if a request to its port shows that.
+pub(crate) async fn advice_before_calls(url: &str) -> Option<String> {
+    advice_for(&Target::Server(url.trim_end_matches('/').to_owned()), true).await
+}
+
+/// What a request to the server's port shows. `no_answer`: it did not answer the call in HTTP.
+async fn advice_for(target: &Target, no_answer: bool) -> Option<String> {
     let url = target.url();
     let (scheme, authority) = origin_of(&url)?;
     if !address::is_loopback(host_of(&url)) && has_proxy() {
@@ -38,7 +59,7 @@ pub(super) async fn advice(target: &Target, error: &Error) -> Option<String> {
         Found::Http { .. } => None,
         Found::Tls if !tls => Some(try_https(rest)),
         Found::Unreachable(kind) => Some(unreachable(target, kind)),
-        Found::Nothing if !tls && matches!(error, Error::Transport(_)) => Some(format!(
+        Found::Nothing if !tls && no_answer => Some(format!(
             "something listens there and does not answer http: it may expect https{rest}, or be shutting down"
         )),
         Found::Tls | Found::Nothing => None,
@@ -47,6 +68,11 @@ pub(super) async fn advice(target: &Target, error: &Error) -> Option<String> {
 
 const DRAINING: &str =
     "the server is shutting down (draining) and takes no new work: try again when it has been restarted";
+
+const RESTARTED: &str = "it takes new work when it has been restarted";
+
+const CERTIFICATE: &str = "use a certificate of an authority this machine trusts, or name a PEM file with the \
+                           authorities to trust in SSL_CERT_FILE";
 
 fn try_https(rest: &str) -> String {
     format!("that port expects TLS: try https{rest}")

@@ -35,6 +35,18 @@ pub(super) fn word(state: TaskState) -> &'static str {
     v03::task::state_name(state)
 }
 
+/// The names of the states a task can be filtered by.
+pub(super) const STATES: [&str; 8] = [
+    "submitted",
+    "working",
+    "input-required",
+    "auth-required",
+    "completed",
+    "canceled",
+    "failed",
+    "rejected",
+];
+
 /// A state as it is typed: its word, with `_` or `-`, or its name in 1.0.
 pub(super) fn parse_state(typed: &str) -> Result<TaskState, String> {
     let plain = typed.trim().to_ascii_lowercase().replace('_', "-");
@@ -60,7 +72,7 @@ fn next(session: &Session, task: &Task) -> Option<String> {
     let (text, verb, words): (_, _, &[&str]) = match task.status.state {
         TaskState::InputRequired => ("answer with", "reply", &["TEXT"]),
         TaskState::AuthRequired => ("go on with credentials", "reply", &["TEXT"]),
-        state if !state.is_terminal() => ("see it with", "tasks get", &[]),
+        state if !state.is_terminal() => ("follow it with", "tasks watch", &[]),
         _ => return None,
     };
     Some(format!("{text}: {}", session.command(verb, task.id.as_str(), words)))

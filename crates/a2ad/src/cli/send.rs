@@ -50,6 +50,7 @@ pub(super) async fn send(session: &Session, req: SendMessage, waiting: &WaitFlag
     let client = session.client().await?;
     look_for(&client, req.message.task_id.as_ref()).await?;
     session.note(req.message.task_id.as_ref());
+    session.sending();
     if waiting.no_wait {
         return match client.call(Operation::SendMessage(req)).await? {
             Reply::SentTask(task) => print_task(session, &task),

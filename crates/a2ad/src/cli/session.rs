@@ -15,6 +15,7 @@ use super::{
     connection,
     credentials::CredentialFlags,
     directory::Directory,
+    named::Named,
     screen::Screen,
     span,
     stop::{Given, Stop, code},
@@ -39,8 +40,8 @@ pub(super) struct ConnectionFlags {
     /// The server whose agents are meant by name [default: http://127.0.0.1:4242, env: A2AD_URL].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// What to speak, whatever the card prefers: draft, 0.3 or 1.0. An endpoint without a card needs it.
-    #[arg(long, value_name = "VERSION", value_parser = dialect)]
+    /// The version of A2A to use, whatever the card prefers. An endpoint without a card needs it.
+    #[arg(long, value_name = "VERSION", value_parser = Named { names: &DIALECTS, parse: dialect })]
     dialect: Option<Dialect>,
     /// How long to wait for an answer, or for the next event of a stream.
     #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = span::parse)]
@@ -61,6 +62,8 @@ pub(super) struct Session {
     pub(super) screen: Screen,
     /// The task at hand, once there is one.
     task: RefCell<Option<TaskId>>,
+    /// Whether a message was sent.
+    sent: Cell<bool>,
     /// When the agent was last heard.
     heard: Cell<Instant>,
 }
@@ -112,6 +115,7 @@ impl Session {
                 target,
                 screen: Screen::new(),
                 task: RefCell::default(),
+                sent: Cell::new(false),
                 heard: Cell::new(Instant::now()),
             });
             session.name_scheme();
@@ -119,7 +123,7 @@ impl Session {
                 biased;
                 done = verb(session.clone()) => done,
                 _ = tokio::signal::ctrl_c() => Err(session.interrupted()),
-                () = session.silence() => Err(session.timed_out()),
+                () = session.silence() => Err(session.timed_out().await),
             };
             match done {
                 Ok(code) => Ok(code),
@@ -206,6 +210,11 @@ impl Session {
         self.heard.set(Instant::now());
     }
 
+    /// A message is about to be sent: from now on the agent may be at work.
+    pub(super) fn sending(&self) {
+        self.sent.set(true);
+    }
+
     /// Notes the task at hand.
     pub(super) fn note(&self, task: Option<&TaskId>) {
         if let Some(task) = task {
@@ -258,10 +267,16 @@ impl Session {
         }
     }
 
-    fn timed_out(&self) -> Stop {
-        let mut stop = self.what_is_left(code::TIMEOUT);
-        stop.text = format!("no answer within {:?}; {}", self.flags.timeout, stop.text);
-        stop
+    async fn timed_out(&self) -> Stop {
+        let (url, timeout) = (self.target.url(), self.flags.timeout);
+        let origin = connection::origin_of(&url).map(|(scheme, authority)| format!("{scheme}://{authority}"));
+        let text = format!("no answer from {} within {timeout:?}", origin.unwrap_or(url));
+        if !self.sent.get() && self.task.borrow().is_none() {
+            let next = connection::advice_for_silence(&self.target).await;
+            return Stop { next, ..Stop::new(code::TIMEOUT, text) };
+        }
+        let stop = self.what_is_left(code::TIMEOUT);
+        Stop { text: format!("{text}; {}", stop.text), ..stop }
     }
 
     fn interrupted(&self) -> Stop {
@@ -271,8 +286,9 @@ impl Session {
     fn what_is_left(&self, code: u8) -> Stop {
         match &*self.task.borrow() {
             Some(task) => Stop::new(code, format!("the task {task} goes on"))
-                .with_next(format!("see it with: {}", self.command("tasks get", task.as_str(), &[]))),
-            None => Stop::new(code, "the agent may still be at work"),
+                .with_next(format!("follow it with: {}", self.command("tasks watch", task.as_str(), &[]))),
+            None if self.sent.get() => Stop::new(code, "the agent may still be at work"),
+            None => Stop::new(code, "interrupted before anything was sent"),
         }
     }
 }
@@ -288,6 +304,9 @@ impl ConnectionFlags {
         given.map(|(source, server)| target::server(source, &server)).transpose()
     }
 }
+
+/// The versions as they are offered; [`dialect`] accepts more spellings.
+const DIALECTS: [&str; 3] = ["draft", "0.3", "1.0"];
 
 /// A dialect as it is typed.
 fn word(dialect: Dialect) -> &'static str {

@@ -4,7 +4,7 @@ use client::Error;
 use http::StatusCode;
 use protocol::{ErrorKind, TaskState, json::write::Writer};
 
-use super::{Unreadable, Unwritten};
+use super::{NothingToCheck, Unreadable, Unwritten};
 use crate::{config, selftest, serve::ServeError};
 
 /// The exit codes of the client's verbs. `0` is done, `1` could not, `130` is Ctrl-C.
@@ -26,7 +26,7 @@ pub(super) mod code {
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0    done; the task is completed, is canceled as asked, or goes on without being waited for
-  1    the agent cannot be reached, or the output cannot be written
+  1    the agent cannot be reached or takes no calls now (503, 429), or the output cannot be written
   2    typed wrong
   3    the task failed, was rejected or canceled
   4    the task waits for input or credentials
@@ -112,7 +112,12 @@ impl From<anyhow::Error> for Stop {
             (Some(ServeError::NotLoopback(_)), _) | (_, Some(config::Error::Unreadable { .. })) => {
                 code::USAGE
             }
-            _ if error.is::<Unreadable>() || error.is::<selftest::Usage>() => code::USAGE,
+            _ if error.is::<Unreadable>()
+                || error.is::<NothingToCheck>()
+                || error.is::<selftest::Usage>() =>
+            {
+                code::USAGE
+            }
             _ => code::COULD_NOT,
         };
         // Nobody reads any more where the output was closed.

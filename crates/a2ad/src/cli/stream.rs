@@ -34,6 +34,7 @@ async fn stream(session: &Session, req: SendMessage) -> Result<u8, Stop> {
     let client = session.client().await?;
     look_for(&client, req.message.task_id.as_ref()).await?;
     session.note(req.message.task_id.as_ref());
+    session.sending();
     print(session, Follow::stream(&client, req).await?).await
 }
 

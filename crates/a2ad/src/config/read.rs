@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use super::{
     keys::{self, Keys},
     tree::{Entry, Item, Place, Table, Value},
+    variables::nearest_variable,
 };
 use crate::nearest::hint;
 
@@ -161,7 +162,12 @@ impl<'a> Section<'a> {
                 self.complain(key, place, text);
             } else if !keys.served.contains(&key.as_str()) {
                 let all = keys.served.iter().chain(keys.later).copied();
-                self.complain(key, place, format!("unknown key; {}", hint(key, all)));
+                let variable = match place {
+                    Place::Name(name) => nearest_variable(name),
+                    Place::Line(_) => None,
+                };
+                let hint = variable.map_or_else(|| hint(key, all), |near| format!("did you mean {near}?"));
+                self.complain(key, place, format!("unknown key; {hint}"));
             }
         }
         self

@@ -131,7 +131,17 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
     let max_body = section.get("max_body", size).unwrap_or(16 << 20);
     let needed = MemoryBudget::needed_for(max_body);
     if limits.memory < needed {
-        section.wrong("memory", format!("expected at least {needed} bytes, to read one body of max_body"));
+        let [memory, needed, body] = [limits.memory, needed, max_body].map(values::show_size);
+        if section.has("memory") {
+            let text = format!("expected at least {needed}, four times max_body ({body})");
+            section.wrong("memory", text);
+        } else {
+            let text = format!(
+                "limits.memory is {memory} and has to be at least {needed}, four times max_body; set it, or choose a \
+                 smaller max_body"
+            );
+            section.wrong("max_body", text);
+        }
     }
     (limits, usize::try_from(max_body).unwrap_or(usize::MAX))
 }

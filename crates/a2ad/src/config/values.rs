@@ -20,11 +20,18 @@ pub(super) fn duration(item: &Item) -> Read<Duration> {
     Ok(Duration::from_millis(millis))
 }
 
+const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
 /// A size such as `"64KiB"` or `"16MiB"`, in bytes.
 pub(super) fn size(item: &Item) -> Read<u64> {
-    const UNITS: [(&str, u64); 4] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
     let text = item.text()?;
-    measure(text, &UNITS).ok_or_else(|| format!("{text:?} is not a size; write 512B, 64KiB, 16MiB or 1GiB"))
+    measure(text, &SIZES).ok_or_else(|| format!("{text:?} is not a size; write 512B, 64KiB, 16MiB or 1GiB"))
+}
+
+/// A size as it is written in the file, in the largest unit that divides it.
+pub(super) fn show_size(bytes: u64) -> String {
+    let unit = SIZES.into_iter().find(|(_, factor)| bytes.is_multiple_of(*factor)).unwrap_or(("B", 1));
+    format!("{}{}", bytes / unit.1, unit.0)
 }
 
 /// A value that may not be nothing.
@@ -43,7 +50,11 @@ fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 /// An address to listen on.
 pub(super) fn address(item: &Item) -> Read<SocketAddr> {
     let text = item.text()?;
-    text.parse()
+    // The name is this machine by definition; others would have to be looked up.
+    let port = text.strip_prefix("localhost:");
+    let literal = port.map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    literal
+        .parse()
         .map_err(|_| format!("{text:?} is not an address with a port, such as 127.0.0.1:4242 or [::1]:4242"))
 }
 

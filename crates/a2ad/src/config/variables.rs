@@ -23,16 +23,27 @@ pub(crate) fn unknown(variables: &[(String, String)]) -> Vec<String> {
 }
 
 fn sentence(name: &str) -> String {
-    let of_keys: Vec<String> = keys::fixed_sections()
-        .flat_map(|(section, keys)| keys.served.iter().map(move |key| format!("A2AD_{section}__{key}")))
-        .map(|name| name.to_uppercase())
-        .collect();
-    let known = NAMES.into_iter().chain(of_keys.iter().map(String::as_str));
-    let hint = match nearest(name, known) {
+    let hint = match nearest_variable(name) {
         Some(nearest) => format!("did you mean {nearest}?"),
         None => format!("there are {} and A2AD_SECTION__KEY for a key of the file", NAMES.join(", ")),
     };
     format!("the environment variable {name} is unknown and has no effect; {hint}")
+}
+
+/// The nearest variable that has a meaning; `None` where none is near enough to be meant.
+pub(super) fn nearest_variable(name: &str) -> Option<String> {
+    let of_keys = keys::fixed_sections().flat_map(|(section, keys)| {
+        keys.served.iter().map(move |key| format!("{section}__{key}").to_uppercase())
+    });
+    let own = NAMES.into_iter().map(|name| without_prefix(name).to_owned());
+    let known: Vec<String> = own.chain(of_keys).collect();
+    // The prefix is common to all: it does not make two names alike.
+    let found = nearest(without_prefix(name), known.iter().map(String::as_str))?;
+    Some(format!("A2AD_{found}"))
+}
+
+fn without_prefix(name: &str) -> &str {
+    name.strip_prefix("A2AD_").unwrap_or(name)
 }
 
 #[cfg(test)]

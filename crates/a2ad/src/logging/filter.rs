@@ -9,8 +9,12 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// The filter, and one sentence for each part of the setting that cannot be used.
 pub(super) fn parse(variable: &str, setting: &str) -> (EnvFilter, Vec<String>) {
     let pieces = || setting.split(',').map(str::trim).filter(|piece| !piece.is_empty());
-    let usable: Vec<&str> = pieces().filter(|piece| wrong_level(piece).is_none()).collect();
-    let usable = if usable.is_empty() { DEFAULT.to_owned() } else { usable.join(",") };
+    let mut usable: Vec<&str> = pieces().filter(|piece| wrong_level(piece).is_none()).collect();
+    if !usable.iter().any(|piece| is_level(piece)) {
+        // Otherwise a filter for one target would disable all others.
+        usable.insert(0, DEFAULT);
+    }
+    let usable = usable.join(",");
     let mut problems: Vec<String> = pieces()
         .filter_map(wrong_level)
         .map(|level| {
@@ -38,9 +42,11 @@ fn wrong_level(piece: &str) -> Option<&str> {
         None if piece.contains("::") || piece.contains('[') => return None,
         None => piece,
     };
-    let known = LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level))
-        || matches!(level.as_bytes(), [b'0'..=b'5']);
-    (!known && !piece.contains('[')).then_some(level)
+    (!is_level(level) && !piece.contains('[')).then_some(level)
+}
+
+fn is_level(text: &str) -> bool {
+    LEVELS.iter().any(|known| known.eq_ignore_ascii_case(text)) || matches!(text.as_bytes(), [b'0'..=b'5'])
 }
 
 #[cfg(test)]

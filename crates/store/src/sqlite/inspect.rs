@@ -92,13 +92,14 @@ fn findings(connection: &Connection, check: &str) -> rusqlite::Result<Vec<String
 
 /// Looks a store over that no server has open. Gives what is wrong with it.
 pub fn check(path: &Path) -> Result<Vec<String>, OpenError> {
-    let unusable = |reason: String| OpenError::Unusable { path: path.to_owned(), reason };
     if !path.exists() {
-        return Err(unusable("there is no such file".into()));
+        let reason = "there is no such file".into();
+        return Err(OpenError::Unusable { path: path.to_owned(), reason });
     }
+    let failed = |error| OpenError::of_database(path, &error);
     let _lock = InstanceLock::acquire(path, InstanceState::Checking)?;
-    let connection = readers::connect(path).map_err(|error| unusable(error.to_string()))?;
-    findings(&connection, "PRAGMA integrity_check").map_err(|error| unusable(error.to_string()))
+    let connection = readers::connect(path).map_err(failed)?;
+    findings(&connection, "PRAGMA integrity_check").map_err(failed)
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! The instance lock: `<store>.lock` belongs to the process that has the store open and describes that process.
 //!
+//! The lock lies beside the database file itself, also where the store is named through a symbolic link, so that every
+//! name of the file leads to the same lock.
+//!
 //! The file stays when the process ends; what it holds counts only while somebody has the lock. Writing it is best
 //! effort: a store whose lock cannot be described is served all the same.
 
@@ -21,7 +24,10 @@ use protocol::{
     },
 };
 
-use crate::OpenError;
+use crate::{
+    OpenError,
+    process::{self, Process, up},
+};
 
 /// No description is larger.
 const MAX_BYTES: u64 = 4_096;
@@ -77,18 +83,6 @@ impl fmt::Display for Holder {
     }
 }
 
-/// A span of time in its two largest units.
-pub fn up(span: Duration) -> String {
-    let seconds = span.as_secs();
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes} min {} s", seconds % 60),
-        (0, _, _) => format!("{hours} h {minutes} min"),
-        _ => format!("{days} d {hours} h"),
-    }
-}
-
 /// The process that has the store at this path open, by what it wrote; `None` where there is none or nothing is known.
 pub fn holder(path: &Path) -> Option<Holder> {
     let holder = read(&File::open(lock_path(path)).ok()?)?;
@@ -130,13 +124,12 @@ impl InstanceLock {
         let unusable =
             |error: std::io::Error| OpenError::Unusable { path: path.to_owned(), reason: error.to_string() };
         let mut options = File::options();
-        let file = options.create(true).truncate(false).read(true).write(true).open(lock_path(path));
+        let lock_file = lock_path(path);
+        let file = options.create(true).truncate(false).read(true).write(true).open(&lock_file);
         let file = file.map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(OpenError::InUse { path: path.to_owned(), holder: read(&file).map(Box::new) });
-            }
+            Err(TryLockError::WouldBlock) => return Err(in_use(path, &file, lock_file)),
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
         let lock = Self {
@@ -175,10 +168,43 @@ impl Drop for InstanceLock {
     }
 }
 
+/// The error for a lock that another process holds: an a2ad that described itself, or any other program.
+fn in_use(path: &Path, file: &File, lock_file: PathBuf) -> OpenError {
+    // The description may be that of an earlier process that was killed.
+    let holds = |holder: &Holder| process::has_file_open(holder.pid, &lock_file).unwrap_or(true);
+    match read(file).filter(holds) {
+        Some(holder) => OpenError::InUse { path: path.to_owned(), holder: Box::new(holder) },
+        None => OpenError::Locked {
+            path: path.to_owned(),
+            process: Process::with_open_file(&[lock_file]).map(Box::new),
+        },
+    }
+}
+
 fn lock_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
+    let mut name = real_path(path).into_os_string();
     name.push(".lock");
     name.into()
+}
+
+/// The path of a file that may not exist yet, without symbolic links.
+pub(super) fn real_path(path: &Path) -> PathBuf {
+    /// As many links as the kernel follows.
+    const MAX_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        if let Ok(real) = path.canonicalize() {
+            return real;
+        }
+        // A link to a file that does not exist yet: the database creates that file.
+        let Ok(target) = path.read_link() else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path,
+    }
 }
 
 fn read(file: &File) -> Option<Holder> {
@@ -204,15 +230,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_has_two_units() {
-        for (seconds, expected) in
-            [(0, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3_660, "1 h 1 min"), (90_000, "1 d 1 h")]
-        {
-            assert_eq!(up(Duration::from_secs(seconds)), expected);
-        }
-    }
-
-    #[test]
     fn the_lock_describes_its_process_while_it_is_held() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
@@ -220,7 +237,7 @@ mod tests {
         let lock = Arc::new(InstanceLock::acquire(&path, InstanceState::Starting).unwrap());
         let instance = Instance::of(&lock);
         instance.record(InstanceState::Serving, Some("127.0.0.1:4242"));
-        let Err(OpenError::InUse { holder: Some(found), .. }) =
+        let Err(OpenError::InUse { holder: found, .. }) =
             InstanceLock::acquire(&path, InstanceState::Starting)
         else {
             panic!("it is held")

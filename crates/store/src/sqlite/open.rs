@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::{Clock, Feed, ids::Ids};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params};
 use tokio::sync::watch;
 
 use super::{
@@ -14,13 +14,14 @@ use super::{
     changes::Books,
     counts::Counts,
     inspect::Inspector,
-    instance::{Holder, InstanceLock, InstanceState},
+    instance::{Holder, InstanceLock, InstanceState, real_path},
     keys::Keys,
     migrations,
     readers::{self, Readers},
     scopes::Scopes,
     writer::Writer,
 };
+use crate::process::Process;
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -43,13 +44,21 @@ impl Options {
 /// Why a store cannot be opened. Each is one sentence for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it.
-    #[error("the store {} is in use by another a2ad{}; stop that one or choose another file with --store", path.display(), described(holder.as_deref()))]
+    /// Another a2ad has it open.
+    #[error("the store {} is in use by another a2ad ({holder}); stop that one or choose another file with --store", path.display())]
     InUse {
         /// The file.
         path: PathBuf,
+        /// That process.
+        holder: Box<Holder>,
+    },
+    /// A program that is not a2ad, or did not describe itself, has locked it.
+    #[error("the store {} is locked by {}; stop that process or choose another file with --store", path.display(), described(process.as_deref()))]
+    Locked {
+        /// The file.
+        path: PathBuf,
         /// That process, where it is known.
-        holder: Option<Box<Holder>>,
+        process: Option<Box<Process>>,
     },
     /// A later version wrote it.
     #[error("the store {} has schema {found}, this a2ad knows {known}; use the newer a2ad that wrote it", path.display())]
@@ -71,8 +80,21 @@ pub enum OpenError {
     },
 }
 
-fn described(holder: Option<&Holder>) -> String {
-    holder.map(|holder| format!(" ({holder})")).unwrap_or_default()
+fn described(process: Option<&Process>) -> String {
+    process.map_or_else(|| "another program".to_owned(), Process::to_string)
+}
+
+impl OpenError {
+    /// The error of the database, for the operator.
+    pub(super) fn of_database(path: &Path, error: &rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        let code = error.sqlite_error_code();
+        if matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
+            let process = Process::with_open_file(&[real_path(&path)]).map(Box::new);
+            return Self::Locked { path, process };
+        }
+        Self::Unusable { path, reason: error.to_string() }
+    }
 }
 
 impl Sqlite {
@@ -80,8 +102,7 @@ impl Sqlite {
     pub fn open(options: &Options, feed: Feed, clock: &Clock) -> Result<Self, OpenError> {
         let path = &options.path;
         let lock = Arc::new(InstanceLock::acquire(path, InstanceState::Starting)?);
-        let unusable =
-            |error: rusqlite::Error| OpenError::Unusable { path: path.clone(), reason: error.to_string() };
+        let unusable = |error: rusqlite::Error| OpenError::of_database(path, &error);
         let mut connection = connect(path, options.sync).map_err(unusable)?;
         migrations::run(&mut connection).map_err(|failure| match failure {
             migrations::Failure::Newer { found, known } => {

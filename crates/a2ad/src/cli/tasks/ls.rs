@@ -5,6 +5,7 @@ use client::Client;
 use protocol::{ListTasks, Operation, Reply, Task, TaskPage, TaskState};
 
 use crate::cli::{
+    named::Named,
     outcome,
     send::print_reply,
     session::{Session, SessionFlags},
@@ -19,7 +20,7 @@ pub(in crate::cli) struct LsFlags {
     #[command(flatten)]
     session: SessionFlags,
     /// Only tasks in this state, such as working or input-required.
-    #[arg(long, value_name = "STATE", value_parser = outcome::parse_state)]
+    #[arg(long, value_name = "STATE", value_parser = Named { names: &outcome::STATES, parse: outcome::parse_state })]
     status: Option<TaskState>,
     /// Only tasks of this conversation.
     #[arg(long, value_name = "ID")]

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
 
+mod diagnostics;
+
 use std::{net::TcpListener, path::Path, process::Stdio, time::Duration};
 
 use protocol::{
@@ -12,7 +14,7 @@ use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::{Child, Command},
-    task::JoinSet,
+    task::{JoinHandle, JoinSet},
 };
 
 /// How long anything may take before a test gives it up.
@@ -38,7 +40,8 @@ struct Server {
     folder: TempDir,
     child: Child,
     address: String,
-    _reader: JoinSet<()>,
+    /// Its log after the line with its address.
+    log: JoinHandle<String>,
 }
 
 impl Server {
@@ -47,7 +50,12 @@ impl Server {
     }
 
     async fn start_at(folder: TempDir, address: &str) -> Self {
-        let mut child = a2ad(folder.path(), &["serve", "--listen", address]).spawn().unwrap();
+        Self::start_with(folder, address, &[]).await
+    }
+
+    async fn start_with(folder: TempDir, address: &str, variables: &[(&str, &str)]) -> Self {
+        let mut command = a2ad(folder.path(), &["serve", "--listen", address]);
+        let mut child = command.envs(variables.iter().copied()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = loop {
             let line = within(lines.next_line()).await.unwrap().expect("it logs where it serves");
@@ -55,9 +63,25 @@ impl Server {
                 break rest[..rest.find('"').unwrap()].to_owned();
             }
         };
-        let mut reader = JoinSet::new();
-        reader.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Self { folder, child, address, _reader: reader }
+        let log = tokio::spawn(async move {
+            let mut log = String::new();
+            while let Ok(Some(line)) = lines.next_line().await {
+                log += &line;
+                log.push('\n');
+            }
+            log
+        });
+        Self { folder, child, address, log }
+    }
+
+    async fn terminate(&self) {
+        let signal = Command::new("kill").args(["-TERM", &self.pid()]).status();
+        assert!(within(signal).await.unwrap().success());
+    }
+
+    /// Its log up to its end.
+    async fn log(self) -> String {
+        within(self.log).await.unwrap()
     }
 
     async fn kill_and_restart(mut self) -> Self {
@@ -214,7 +238,7 @@ async fn watch_follows_a_task_across_restarts_and_exits_by_its_state() {
     }
     let held = server.run(&["send", "echo", "hold on", "--async"]).await;
     let watch = ["tasks", "watch", "echo", &held.task(), "--timeout", "300ms"];
-    server.run(&watch).await.fails(7, &["goes on; see it with: a2ad tasks get echo "]);
+    server.run(&watch).await.fails(7, &["goes on; follow it with: a2ad tasks watch echo "]);
     let json = server.run(&["tasks", "watch", "echo", &held.task(), "--timeout", "300ms", "--json"]).await;
     assert!(json.out.starts_with(r#"{"task":{"id":""#), "{}", json.out);
 }
@@ -400,8 +424,7 @@ async fn a_server_that_drains_is_named_where_it_is_missed() {
     let server = Server::start().await;
     let held = server.run(&["send", "echo", "hold on", "--async"]).await;
     assert_eq!(held.code, 0, "{}", held.err);
-    let signal = Command::new("kill").args(["-TERM", &server.pid()]).status();
-    assert!(within(signal).await.unwrap().success());
+    server.terminate().await;
     // It takes no new work while the run has its time to finish.
     let missed = within(async {
         loop {
@@ -412,7 +435,7 @@ async fn a_server_that_drains_is_named_where_it_is_missed() {
         }
     })
     .await;
-    missed.fails(1, &["the server is shutting down (draining)", "try again when it has been restarted"]);
+    missed.fails(1, &["the server is shutting down; ", "it takes new work when it has been restarted"]);
     // So it is where its store is wanted.
     let second = finish(a2ad(server.folder.path(), &["serve", "--listen", "127.0.0.1:0"])).await;
     let holder = format!("in use by another a2ad (PID {}, draining at {}, up ", server.pid(), server.address);

@@ -1,0 +1,295 @@
+//! What the program reports when something is in its way: locks, certificates, silent peers, variables, limits.
+
+use std::{fs::File, path::Path, sync::Arc};
+
+use rcgen::CertifiedKey;
+use rusqlite::Connection;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
+    net::TcpListener,
+    task::JoinSet,
+};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{ServerConfig, pki_types::PrivateKeyDer},
+};
+
+use super::{Server, a2ad, finish, member, within};
+
+const ANY: &str = "127.0.0.1:0";
+
+async fn serve(folder: &Path, more: &[&str]) -> super::Ran {
+    finish(a2ad(folder, &[&["serve", "--listen", ANY], more].concat())).await
+}
+
+/// How another process of this test is described.
+fn own_process() -> String {
+    if cfg!(target_os = "linux") { format!("(PID {}, up ", std::process::id()) } else { String::new() }
+}
+
+#[tokio::test]
+async fn a_store_held_by_another_program_names_its_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = File::create(folder.path().join("a2ad.db.lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = serve(folder.path(), &[]).await;
+    refused.fails(1, &["the store a2ad.db is locked by ", &own_process(), "stop that process", "--store"]);
+    assert!(!refused.err.contains("another a2ad"), "{}", refused.err);
+    // What an a2ad that was killed wrote is not taken for the process that has the lock now.
+    let dead = r#"{"pid":1,"state":"serving","startedAt":"2026-01-01T00:00:00.000Z"}"#;
+    std::fs::write(folder.path().join("a2ad.db.lock"), dead).unwrap();
+    let refused = serve(folder.path(), &[]).await;
+    refused.fails(1, &["is locked by ", &own_process()]);
+    drop(lock);
+    // The database itself, locked by a program that knows nothing of the lock file.
+    let database = Connection::open(folder.path().join("a2ad.db")).unwrap();
+    database.execute_batch("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE").unwrap();
+    let refused = serve(folder.path(), &[]).await;
+    refused.fails(1, &["the store a2ad.db is locked by ", &own_process(), "--store"]);
+    assert!(!refused.err.contains("database is locked"), "{}", refused.err);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_store_has_one_lock_under_all_its_names() {
+    let server = Server::start().await;
+    let other = tempfile::tempdir().unwrap();
+    let link = other.path().join("link.db");
+    std::os::unix::fs::symlink(server.folder.path().join("a2ad.db"), &link).unwrap();
+    let holder = format!("is in use by another a2ad (PID {}, ", server.pid());
+    serve(other.path(), &["--store", "link.db"]).await.fails(1, &["link.db", &holder]);
+    // So it is where the link was there before the database.
+    let (first, second) = (other.path().join("first.db"), other.path().join("folder"));
+    std::fs::create_dir(&second).unwrap();
+    std::os::unix::fs::symlink("folder/real.db", &first).unwrap();
+    let mut child = a2ad(other.path(), &["serve", "--listen", ANY, "--store", "first.db"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    within(async { while !lines.next_line().await.unwrap().unwrap().contains(r#""url":"#) {} }).await;
+    serve(&second, &["--store", "real.db"]).await.fails(1, &["real.db is in use by another a2ad (PID "]);
+    within(child.kill()).await.unwrap();
+}
+
+#[tokio::test]
+async fn selftest_names_why_a_server_cannot_be_checked() {
+    let server = Server::start().await;
+    let selftest = async |url: &str| server.run(&["selftest", "--url", url]).await;
+    let address = &server.address;
+    selftest(&format!("https://{address}")).await.fails(2, &["http://", "without TLS"]);
+    let free = std::net::TcpListener::bind(ANY).unwrap().local_addr().unwrap().to_string();
+    let start = format!("nothing listens there; start a server with: a2ad serve --listen {free}\n");
+    selftest(&free).await.fails(1, &[&format!("cannot check http://{free}: "), &start]);
+    let tls = tls_server().await;
+    selftest(&tls.address).await.fails(1, &["that port expects TLS"]);
+    // A server that is shutting down: one sentence, not a list of failures.
+    server.run(&["send", "echo", "hold on", "--async"]).await;
+    server.terminate().await;
+    let draining = within(async {
+        loop {
+            let checked = selftest(address).await;
+            if checked.err.contains("draining") {
+                return checked;
+            }
+        }
+    })
+    .await;
+    draining.fails(1, &["the server is shutting down (draining)"]);
+    assert_eq!((draining.err.lines().count(), draining.out.as_str()), (1, ""), "{}", draining.err);
+}
+
+#[tokio::test]
+async fn a_peer_that_never_answers_is_named() {
+    let listener = TcpListener::bind(ANY).await.unwrap();
+    let silent = listener.local_addr().unwrap().to_string();
+    let mut accepting = JoinSet::new();
+    accepting.spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            open.push(stream);
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    for verb in [&["card"][..], &["send"]] {
+        let text = if verb == ["send"] { &["hi"][..] } else { &[] };
+        let arguments = [verb, &[silent.as_str()], text, &["--timeout", "1s"]].concat();
+        let ran = finish(a2ad(folder.path(), &arguments)).await;
+        ran.fails(7, &[&format!("no answer from http://{silent} within 1s"), "does not answer http"]);
+        assert!(!ran.err.contains("at work"), "{}", ran.err);
+    }
+}
+
+/// A server with a certificate that nobody trusts.
+struct TlsServer {
+    address: String,
+    _serving: JoinSet<()>,
+}
+
+async fn tls_server() -> TlsServer {
+    let CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder().with_no_client_auth();
+    let config = config.with_single_cert(vec![cert.der().clone()], key).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind(ANY).await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        let mut open = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            open.spawn(async move {
+                if let Ok(mut stream) = acceptor.accept(stream).await {
+                    let _ = stream.read(&mut [0; 1_024]).await;
+                }
+            });
+        }
+    });
+    TlsServer { address, _serving: serving }
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_trusted_is_explained() {
+    let server = tls_server().await;
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("https://{}/a2a/echo", server.address);
+    let ran = finish(a2ad(folder.path(), &["card", &url])).await;
+    let address = format!("cannot connect to https://{}: ", server.address);
+    let problem = "its certificate is not trusted: it is signed by an authority this machine does not know";
+    ran.fails(1, &[&address, problem, "SSL_CERT_FILE"]);
+    assert!(!ran.err.contains("UnknownIssuer"), "{}", ran.err);
+    let error = finish(a2ad(folder.path(), &["card", &url, "--json"])).await.error();
+    assert!(member(&error, "error.hint").contains("SSL_CERT_FILE"), "{error:?}");
+}
+
+#[tokio::test]
+async fn variables_without_a_meaning_are_reported_by_every_verb() {
+    let server = Server::start().await;
+    for arguments in [&["agents"][..], &["check", "a2ad.toml"], &["card", "echo"]] {
+        std::fs::write(server.folder.path().join("a2ad.toml"), "").unwrap();
+        let mut command = server.client(arguments);
+        command.env("A2AD_LOG", "inf").env("A2AD_FOO", "1");
+        let ran = finish(command).await;
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        for words in ["A2AD_LOG: \"inf\" is not a log level; did you mean info?", "A2AD_FOO is unknown"] {
+            assert!(ran.err.contains(words), "{arguments:?}: {words:?} is not in {:?}", ran.err);
+        }
+        assert!(!ran.err.contains("did you mean A2AD_"), "far-fetched: {}", ran.err);
+    }
+}
+
+#[tokio::test]
+async fn a_misspelt_section_names_the_nearest_variable_beside_other_warnings() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a2ad.toml"), "").unwrap();
+    let mut command = a2ad(folder.path(), &["check", "a2ad.toml"]);
+    command.env("A2AD_SERVR__LISTEN", "127.0.0.1:1").env("A2AD_LISTN", "127.0.0.1:1");
+    let ran = finish(command).await;
+    ran.fails(2, &["A2AD_SERVR__LISTEN: ", "did you mean A2AD_SERVER__LISTEN?", "did you mean A2AD_LISTEN?"]);
+    let mut command = a2ad(folder.path(), &["serve"]);
+    command.env("A2AD_SERVER__LISEN", "127.0.0.1:1").env("A2AD_LISTN", "127.0.0.1:1");
+    let ran = finish(command).await;
+    ran.fails(2, &["did you mean A2AD_SERVER__LISTEN?", "did you mean A2AD_LISTEN?"]);
+}
+
+#[tokio::test]
+async fn a_log_target_without_a_level_silences_nothing_else() {
+    for setting in ["a2ad::call", "a2ad::call=off"] {
+        let server = Server::start_with(tempfile::tempdir().unwrap(), ANY, &[("A2AD_LOG", setting)]).await;
+        server.run(&["send", "echo", "hi"]).await.succeeds("hi\n");
+        server.terminate().await;
+        let log = server.log().await;
+        assert!(log.contains("shutting down"), "{setting}: {log}");
+        assert_eq!(log.contains(r#""target":"a2ad::call""#), setting == "a2ad::call", "{log}");
+    }
+}
+
+#[tokio::test]
+async fn the_log_follows_a_shutdown_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "[server]\ndrain_delay = \"2s\"\n[skills.echo]\nbuiltin = \"echo\"\n[agents.echo]\n";
+    std::fs::write(folder.path().join("a2ad.toml"), config).unwrap();
+    let server = Server::start_at(folder, ANY).await;
+    server.run(&["send", "echo", "hold on", "--async"]).await;
+    server.terminate().await;
+    // Work is still accepted during the delay.
+    server.run(&["send", "echo", "hi"]).await.succeeds("hi\n");
+    let refused = within(async {
+        loop {
+            let sent = server.run(&["send", "echo", "hi"]).await;
+            if sent.code != 0 {
+                return sent;
+            }
+        }
+    })
+    .await;
+    refused.fails(1, &["the server is shutting down"]);
+    assert_eq!(refused.err.matches("shutting down").count(), 1, "{}", refused.err);
+    server.terminate().await;
+    let log = server.log().await;
+    let steps = [
+        "shutting down: not ready, new work is accepted for 2 s more",
+        "no new work is accepted; running tasks have up to 23 s to finish",
+        "a second signal",
+        "stopped; 1 task is left and continues at the next start",
+    ];
+    let mut rest = log.as_str();
+    for step in steps {
+        let at = rest.find(step).unwrap_or_else(|| panic!("{step:?} is not in {rest:?}"));
+        rest = &rest[at..];
+    }
+    // With nothing under way, nothing is left.
+    let server = Server::start().await;
+    server.terminate().await;
+    let log = server.log().await;
+    assert!(log.contains("stopped; no task is left") && !log.contains("accepted for"), "{log}");
+}
+
+#[tokio::test]
+async fn memory_that_is_too_small_names_the_key_to_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = async |text: &str| {
+        std::fs::write(folder.path().join("a2ad.toml"), text).unwrap();
+        finish(a2ad(folder.path(), &["check"])).await
+    };
+    let needed = "limits.memory is 1GiB and has to be at least 1200MiB, four times max_body";
+    check("[limits]\nmax_body = \"300MiB\"\n").await.fails(2, &["a2ad.toml:2: limits.max_body: ", needed]);
+    let needed = "expected at least 64MiB, four times max_body (16MiB)";
+    check("[limits]\nmemory = \"63MiB\"\n").await.fails(2, &["a2ad.toml:2: limits.memory: ", needed]);
+    // Without a name, the file that `serve` would use is checked; without any, nothing is.
+    check("").await.succeeds(&finish(a2ad(folder.path(), &["check", "a2ad.toml"])).await.out);
+    let empty = tempfile::tempdir().unwrap();
+    finish(a2ad(empty.path(), &["check"])).await.fails(2, &["FILE", "--store"]);
+}
+
+#[tokio::test]
+async fn completions_know_the_values_of_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = finish(a2ad(folder.path(), &["completions", "bash"])).await.out;
+    for values in ["draft 0.3 1.0", "submitted working input-required"] {
+        assert!(script.contains(values), "{values}");
+    }
+    // What was accepted before is accepted still.
+    let server = Server::start().await;
+    for dialect in ["0.1", "v0.3", "1", "1.0.1", "DRAFT"] {
+        server.run(&["send", "echo", "hi", "--dialect", dialect]).await.succeeds("hi\n");
+    }
+    for state in ["TASK_STATE_WORKING", "cancelled", "input_required"] {
+        server.run(&["tasks", "ls", "echo", "--status", state]).await.succeeds("");
+    }
+}
+
+#[tokio::test]
+async fn a_task_at_work_can_be_watched() {
+    let server = Server::start().await;
+    let sent = server.run(&["send", "echo", "hold on", "--async"]).await;
+    let watch = format!("; follow it with: a2ad tasks watch echo {}\n", sent.task());
+    assert!(sent.err.ends_with(&watch), "{}", sent.err);
+    let got = server.run(&["tasks", "get", "echo", &sent.task()]).await;
+    assert!(got.err.ends_with(&watch), "{}", got.err);
+}
+
+#[tokio::test]
+async fn localhost_is_an_address_to_listen_on() {
+    let server = Server::start_at(tempfile::tempdir().unwrap(), "localhost:0").await;
+    server.run(&["send", "echo", "hi"]).await.succeeds("hi\n");
+}
