@@ -444,7 +444,7 @@ async fn the_last_calls_are_told_before_the_program_ends_unless_nobody_wants_to_
         }
         let rest = program.stop().await;
         assert!(rest.iter().all(|line| Json::parse(line).is_ok()), "{rest:?}");
-        assert!(rest.iter().any(|line| line.contains("stopping")), "{rest:?}");
+        assert!(rest.iter().any(|line| line.contains("stopped; no task is left")), "{rest:?}");
         assert_eq!(rest.iter().filter(|line| line.contains("a2ad::call")).count(), told, "{rest:?}");
     }
 }

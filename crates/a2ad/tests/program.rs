@@ -283,10 +283,10 @@ async fn told_twice_it_stops_at_once_and_loses_nothing() {
         let tell = || Command::new("kill").args([signal, &process]).status();
         assert!(tell().await.unwrap().success());
         program
-            .says("stopping: no new work, runs under way have up to 25 s to finish; a second signal")
+            .says("shutting down: no new work is accepted; running tasks have up to 25 s to finish; a second signal")
             .await;
         // Right after the first it would mean the same, so it is told until it stops.
-        let at_once = "stopping at once: what is not finished is taken up at the next start";
+        let at_once = "stopping at once: interrupted tasks continue at the next start";
         let pause = Duration::from_millis(100);
         within(async {
             while tokio::time::timeout(pause, program.says(at_once)).await.is_err() {
@@ -432,7 +432,7 @@ async fn an_address_that_will_not_do() {
         stops_with(a2ad(folder.path(), &["--listen", open]), 2, &[open, "let anybody in", "127.0.0.1:"])
             .await;
     }
-    for wrong in ["here", "127.0.0.1", "localhost:4242", "127.0.0.1:99999"] {
+    for wrong in ["here", "127.0.0.1", "localhost:x", "127.0.0.1:99999"] {
         let words = [wrong, "is not an address with a port", "127.0.0.1:4242"];
         stops_with(a2ad(folder.path(), &["--listen", wrong]), 2, &words).await;
     }

@@ -137,7 +137,7 @@ async fn a_server_at_a_url_is_taken_as_it_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_url_that_is_no_server_is_an_error() {
-    for (url, word) in [("https://127.0.0.1:1", "no origin"), ("http://127.0.0.1:1", "cannot ask")] {
+    for (url, word) in [("https://127.0.0.1:1", "without TLS"), ("http://127.0.0.1:1", "cannot check")] {
         let options = Options { url: Some(url.into()), ..Options::default() };
         let error = examine(&options).await.unwrap_err();
         assert!(error.to_string().contains(word), "{error}");

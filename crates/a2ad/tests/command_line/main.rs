@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::{Child, Command},
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
 };
 
 /// How long anything may take before a test gives it up.
@@ -41,7 +41,7 @@ struct Server {
     child: Child,
     address: String,
     /// Its log after the line with its address.
-    log: JoinHandle<String>,
+    log: JoinSet<String>,
 }
 
 impl Server {
@@ -63,7 +63,8 @@ impl Server {
                 break rest[..rest.find('"').unwrap()].to_owned();
             }
         };
-        let log = tokio::spawn(async move {
+        let mut reader = JoinSet::new();
+        reader.spawn(async move {
             let mut log = String::new();
             while let Ok(Some(line)) = lines.next_line().await {
                 log += &line;
@@ -71,7 +72,7 @@ impl Server {
             }
             log
         });
-        Self { folder, child, address, log }
+        Self { folder, child, address, log: reader }
     }
 
     async fn terminate(&self) {
@@ -80,8 +81,8 @@ impl Server {
     }
 
     /// Its log up to its end.
-    async fn log(self) -> String {
-        within(self.log).await.unwrap()
+    async fn log(mut self) -> String {
+        within(self.log.join_next()).await.unwrap().unwrap()
     }
 
     async fn kill_and_restart(mut self) -> Self {
