@@ -1,15 +1,15 @@
-//! Command-line arguments of the bench's programs: `--name value` pairs after at most one leading word.
+//! Command-line arguments of the benchmark programs: `--name value` pairs after at most one subcommand.
 //!
-//! Every argument must be taken by somebody: a flag that is left over is an error, never ignored.
+//! Every argument must be consumed: one that is left over is an error, never ignored.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 
-/// The arguments of one program, handed out one by one.
+/// The arguments of one program that are not consumed yet.
 pub struct Args {
-    word: Option<String>,
+    subcommand: Option<String>,
     flags: BTreeMap<String, String>,
 }
 
@@ -19,10 +19,10 @@ impl Args {
         Self::new(std::env::args().skip(1))
     }
 
-    /// Splits `arguments` into the leading word and the flags.
+    /// Splits `arguments` into the subcommand and the flags.
     pub fn new(arguments: impl Iterator<Item = String>) -> Result<Self> {
         let mut arguments = arguments.peekable();
-        let word = arguments.next_if(|first| !first.starts_with("--"));
+        let subcommand = arguments.next_if(|first| !first.starts_with("--"));
         let mut flags = BTreeMap::new();
         while let Some(name) = arguments.next() {
             if !name.starts_with("--") {
@@ -31,15 +31,15 @@ impl Args {
             let value = arguments.next().with_context(|| format!("{name} needs a value"))?;
             flags.insert(name, value);
         }
-        Ok(Self { word, flags })
+        Ok(Self { subcommand, flags })
     }
 
-    /// Takes the leading word.
-    pub fn word(&mut self) -> Option<String> {
-        self.word.take()
+    /// Consumes the subcommand.
+    pub fn subcommand(&mut self) -> Option<String> {
+        self.subcommand.take()
     }
 
-    /// Takes a flag that may be absent.
+    /// Consumes a flag that may be absent.
     pub fn optional<T>(&mut self, name: &str) -> Result<Option<T>>
     where
         T: FromStr,
@@ -49,7 +49,7 @@ impl Args {
         value.parse().map(Some).with_context(|| format!("{name} cannot be `{value}`"))
     }
 
-    /// Takes a flag that must be there.
+    /// Consumes a flag that must be present.
     pub fn required<T>(&mut self, name: &str) -> Result<T>
     where
         T: FromStr,
@@ -58,9 +58,9 @@ impl Args {
         self.optional(name)?.with_context(|| format!("{name} is missing"))
     }
 
-    /// Refuses whatever nobody took.
+    /// Rejects arguments that were not consumed.
     pub fn finish(self) -> Result<()> {
-        match self.word.as_ref().or(self.flags.keys().next()) {
+        match self.subcommand.as_ref().or(self.flags.keys().next()) {
             Some(left) => bail!("unknown argument `{left}`"),
             None => Ok(()),
         }
@@ -76,16 +76,16 @@ mod tests {
     }
 
     #[test]
-    fn words_and_flags_are_taken_once() {
+    fn subcommand_and_flags_are_consumed_once() {
         let mut args = args("send --connections 64").unwrap();
-        assert_eq!(args.word().as_deref(), Some("send"));
+        assert_eq!(args.subcommand().as_deref(), Some("send"));
         assert_eq!(args.required::<usize>("--connections").unwrap(), 64);
         assert_eq!(args.optional::<usize>("--connections").unwrap(), None);
         args.finish().unwrap();
     }
 
     #[test]
-    fn nothing_is_ignored() {
+    fn unknown_arguments_are_rejected() {
         assert!(args("--connections").is_err());
         assert!(args("send 64").is_err());
         assert!(args("--typo 1").unwrap().finish().is_err());

@@ -1,6 +1,6 @@
-//! The bare server: axum, the body as a `serde_json::Value`, an echo, nothing kept.
+//! The bare server: axum, the body as a `serde_json::Value`, an echo, no storage.
 //!
-//! It is the ceiling of what this HTTP stack can answer and does only what no server can leave out.
+//! It is the upper bound of what this HTTP stack can serve and does only what no server can omit.
 
 use std::convert::Infallible;
 
@@ -19,19 +19,19 @@ use crate::echo::Echo;
 
 /// The one route of the bare server.
 pub fn router() -> Router {
-    Router::new().route("/", post(answer))
+    Router::new().route("/", post(handle))
 }
 
 /// Serves `router` until the process ends, with `TCP_NODELAY` on every connection.
 pub async fn serve(listener: TcpListener, router: Router) -> Result<()> {
     let listener = listener.tap_io(|stream| {
-        // A connection that is already gone fails here and again, visibly, on its first read.
+        // A connection that is already closed fails here and again, visibly, on its first read.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, router).await.context("the listener failed")
 }
 
-async fn answer(body: Bytes) -> Response {
+async fn handle(body: Bytes) -> Response {
     let Ok(request) = serde_json::from_slice::<Value>(&body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
@@ -39,7 +39,9 @@ async fn answer(body: Bytes) -> Response {
         return StatusCode::BAD_REQUEST.into_response();
     };
     match request["method"].as_str() {
-        Some("SendMessage") => ([(header::CONTENT_TYPE, "application/json")], echo.answer()).into_response(),
+        Some("SendMessage") => {
+            ([(header::CONTENT_TYPE, "application/json")], echo.response()).into_response()
+        }
         Some("SendStreamingMessage") => stream(&echo),
         _ => StatusCode::NOT_FOUND.into_response(),
     }

@@ -1,9 +1,9 @@
-//! One HTTP/1.1 keep-alive connection, reading just enough of the protocol to find the end of an answer.
+//! One HTTP/1.1 keep-alive connection, parsing just enough of the protocol to find the end of a response.
 //!
-//! The loader shares the machine with the server it measures, so this is plain bytes over a socket: the
-//! request comes finished, the answer's head is scanned for its status and its framing, and buffers are used
-//! again from call to call. An answer is read whole, or, where it is a stream that lasts, chunk by chunk.
-//! There is no pipelining and no redirect; anything unexpected is an error.
+//! The load generator shares the machine with the server it measures, so this is plain bytes over a socket: requests
+//! are already encoded, the response head is scanned for its status and its framing, and buffers are reused. A
+//! response is read completely, or, if it is a long-lived stream, chunk by chunk. There is no pipelining and no
+//! redirect; anything unexpected is an error.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,23 +13,23 @@ use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// An open connection and the answer it last read.
+/// An open connection and the last response.
 pub struct Connection {
     stream: TcpStream,
-    /// Bytes of the current answer as they came.
+    /// Bytes of the current response as received.
     received: Vec<u8>,
-    /// The current answer's body once its chunks are joined.
+    /// Body of the current response after its chunks are joined.
     joined: Vec<u8>,
 }
 
-/// An answer that goes on. It owns the connection, which ends with it.
+/// The body of a streaming response. It owns the connection, which is closed with it.
 pub struct Body {
     connection: Connection,
-    /// Where in what was received the next chunk begins.
+    /// Offset in the received bytes where the next chunk begins.
     at: usize,
 }
 
-/// An answer, borrowed from its connection until the next exchange.
+/// A response, borrowed from its connection until the next exchange.
 pub struct Response<'a> {
     /// The HTTP status.
     pub status: u16,
@@ -45,8 +45,8 @@ impl Connection {
         Ok(Self { stream, received: Vec::with_capacity(16 * 1024), joined: Vec::new() })
     }
 
-    /// Sends `request` and reads its answer to the end. After an error, or if dropped half-way, the
-    /// connection must not be used again.
+    /// Sends `request` and reads the complete response. After an error, or if this future is dropped, the connection
+    /// must not be used again.
     pub async fn exchange(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
         self.received.clear();
         self.stream.write_all(request).await?;
@@ -66,14 +66,14 @@ impl Connection {
         Ok(Response { status: head.status, body })
     }
 
-    /// Sends `request` and returns its answer as soon as it begins, which has to be a good one in chunks.
+    /// Sends `request` and returns as soon as the response begins, which has to be status 200 with chunked encoding.
     pub async fn stream(mut self, request: &[u8]) -> io::Result<Body> {
         self.received.clear();
         self.stream.write_all(request).await?;
         let at = self.read_past(b"\r\n\r\n", 0).await?;
         match Head::decode(&self.received[..at])? {
             Head { status: 200, framing: Framing::Chunked } => Ok(Body { connection: self, at }),
-            _ => Err(malformed("the answer is not a stream")),
+            _ => Err(malformed("the response is not a stream")),
         }
     }
 
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// Reads until `mark` is found at or after `from`; returns the place behind it.
+    /// Reads until `mark` is found at or after `from`; returns the offset after it.
     async fn read_past(&mut self, mark: &[u8], from: usize) -> io::Result<usize> {
         loop {
             let unread = self.received.get(from..).unwrap_or_default();
@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Reads until at least `length` bytes are there.
+    /// Reads until at least `length` bytes are received.
     async fn read_to(&mut self, length: usize) -> io::Result<()> {
         while self.received.len() < length {
             self.read_more().await?;
@@ -121,19 +121,18 @@ impl Connection {
         if self.received.len() == length {
             Ok(())
         } else {
-            Err(malformed("bytes after the end of the answer"))
+            Err(malformed("bytes after the end of the response"))
         }
     }
 }
 
 impl Body {
-    /// Waits for the next chunks and adds what is in them to `into`; `false` at the proper end. If dropped
-    /// half-way, nothing is lost.
+    /// Waits for the next chunks and appends their data to `into`; `false` at the regular end. Cancellation safe.
     pub async fn read(&mut self, into: &mut Vec<u8>) -> io::Result<bool> {
         let before = into.len();
         loop {
             match self.chunk()? {
-                // The last chunk is left where it is, to be found again by whoever asks after the end.
+                // The last chunk is not consumed, so that further calls find the end again.
                 Some((data, _)) if data.is_empty() => return Ok(into.len() > before),
                 Some((data, after)) => {
                     into.extend_from_slice(&self.connection.received[data]);
@@ -149,7 +148,7 @@ impl Body {
         }
     }
 
-    /// Where the data of the next chunk is and where the chunk ends, if it is here as a whole.
+    /// The range of the next chunk's data and the offset after the chunk, if it is completely received.
     fn chunk(&self) -> io::Result<Option<(Range<usize>, usize)>> {
         let unread = &self.connection.received[self.at..];
         let Some(line) = memmem::find(unread, b"\r\n") else { return Ok(None) };
@@ -171,14 +170,16 @@ enum Framing {
 
 impl Head {
     fn decode(head: &[u8]) -> io::Result<Self> {
-        let head = std::str::from_utf8(head).map_err(|_| malformed("the head is not text"))?;
+        let head = std::str::from_utf8(head).map_err(|_| malformed("the response head is not UTF-8"))?;
         let mut lines = head.split("\r\n");
         let status = lines
             .next()
             .and_then(|line| line.strip_prefix("HTTP/1.1 "))
             .and_then(|rest| rest.get(..3)?.parse().ok())
             .ok_or_else(|| malformed("no HTTP/1.1 status line"))?;
-        let framing = lines.find_map(framing).ok_or_else(|| malformed("neither a length nor chunks"))?;
+        let framing = lines
+            .find_map(framing)
+            .ok_or_else(|| malformed("neither Content-Length nor chunked encoding"))?;
         Ok(Self { status, framing })
     }
 }
@@ -195,7 +196,7 @@ fn framing(line: &str) -> Option<Framing> {
 }
 
 fn chunk_size(line: &[u8]) -> io::Result<usize> {
-    let digits = std::str::from_utf8(line).map_err(|_| malformed("a chunk size is not text"))?;
+    let digits = std::str::from_utf8(line).map_err(|_| malformed("a chunk size is not UTF-8"))?;
     usize::from_str_radix(digits, 16).map_err(|_| malformed("a chunk size is not a number"))
 }
 
@@ -210,15 +211,15 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio::task::JoinHandle;
 
-    /// A server that sends `answer` in `pieces` writes to the first who asks, and then closes.
-    async fn serve(answer: &'static str, pieces: usize) -> (SocketAddr, JoinHandle<()>) {
+    /// A server that sends `response` in `pieces` writes to the first client, then closes.
+    async fn serve(response: &'static str, pieces: usize) -> (SocketAddr, JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.set_nodelay(true).unwrap();
             stream.read_exact(&mut [0; 4]).await.unwrap();
-            for piece in answer.as_bytes().chunks(answer.len().div_ceil(pieces)) {
+            for piece in response.as_bytes().chunks(response.len().div_ceil(pieces)) {
                 stream.write_all(piece).await.unwrap();
                 tokio::task::yield_now().await;
             }
@@ -226,9 +227,9 @@ mod tests {
         (address, server)
     }
 
-    /// What a connection makes of an answer.
-    async fn check(answer: &'static str, pieces: usize) -> io::Result<(u16, String)> {
-        let (address, server) = serve(answer, pieces).await;
+    /// Status and body that a connection reads from a response.
+    async fn check(response: &'static str, pieces: usize) -> io::Result<(u16, String)> {
+        let (address, server) = serve(response, pieces).await;
         let mut connection = Connection::open(address).await?;
         let response = connection.exchange(b"ping").await;
         let read = response.map(|res| (res.status, String::from_utf8(res.body.to_vec()).unwrap()));
@@ -240,18 +241,19 @@ mod tests {
     async fn bodies_are_read_however_they_arrive() {
         let fixed = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
         let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
-        for answer in [fixed, chunked] {
-            for pieces in [1, 2, 7, answer.len()] {
-                assert_eq!(check(answer, pieces).await.unwrap(), (200, "hello".to_owned()));
+        for response in [fixed, chunked] {
+            for pieces in [1, 2, 7, response.len()] {
+                assert_eq!(check(response, pieces).await.unwrap(), (200, "hello".to_owned()));
             }
         }
     }
 
     #[tokio::test]
-    async fn a_stream_is_read_chunk_by_chunk_to_its_end() {
-        let answer = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
-        for pieces in [1, 2, 7, answer.len()] {
-            let (address, server) = serve(answer, pieces).await;
+    async fn stream_is_read_chunk_by_chunk_to_its_end() {
+        let response =
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
+        for pieces in [1, 2, 7, response.len()] {
+            let (address, server) = serve(response, pieces).await;
             let connection = Connection::open(address).await.unwrap();
             let mut body = connection.stream(b"ping").await.unwrap();
             let mut read = Vec::new();
@@ -260,27 +262,27 @@ mod tests {
             assert_eq!(read, b"hello");
             server.await.unwrap();
         }
-        for answer in [&answer[..answer.len() - 5], "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"] {
-            let (address, _server) = serve(answer, 1).await;
+        for response in [&response[..response.len() - 5], "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"] {
+            let (address, _server) = serve(response, 1).await;
             let connection = Connection::open(address).await.unwrap();
             let read = async {
                 let mut body = connection.stream(b"ping").await?;
                 while body.read(&mut Vec::new()).await? {}
                 Ok::<_, io::Error>(())
             };
-            assert!(read.await.is_err(), "{answer}");
+            assert!(read.await.is_err(), "{response}");
         }
     }
 
     #[tokio::test]
-    async fn the_status_is_reported() {
+    async fn status_is_reported() {
         let refused = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
         assert_eq!(check(refused, 1).await.unwrap(), (503, String::new()));
     }
 
     #[tokio::test]
-    async fn broken_answers_are_errors() {
-        for answer in [
+    async fn malformed_responses_are_errors() {
+        for response in [
             "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nhello",
             "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nhello",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n",
@@ -288,7 +290,7 @@ mod tests {
             "HTTP/1.1 200 OK\r\n\r\n",
             "SSH-2.0\r\n\r\n",
         ] {
-            assert!(check(answer, 1).await.is_err(), "{answer}");
+            assert!(check(response, 1).await.is_err(), "{response}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The echo answer of the bare servers, as A2A 1.0 writes it: a completed task with one artifact, or the
-//! four events that lead there.
+//! The echo response of the bare servers in A2A 1.0: a completed task with one artifact, or the four events of a
+//! stream.
 //!
-//! Only the shape and the size matter here, so ids come from a counter and the timestamp stands still;
-//! nothing is kept and nothing but the text is looked at.
+//! Only the shape and the size matter here, so ids come from a counter and the timestamp is constant; nothing is
+//! stored and only the text is read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,8 +36,8 @@ impl<'a> Echo<'a> {
         })
     }
 
-    /// The completed task, as a blocking send answers it.
-    pub fn answer(&self) -> Vec<u8> {
+    /// The completed task, as in the response to a blocking send.
+    pub fn response(&self) -> Vec<u8> {
         self.encode(Event::Task(Task {
             id: &self.task_id,
             context_id: &self.context_id,
@@ -47,7 +47,7 @@ impl<'a> Echo<'a> {
         }))
     }
 
-    /// The task, its work, its artifact and its end, as a stream delivers them.
+    /// The task, its working status, its artifact and its final status, as in a stream.
     pub fn events(&self) -> [Vec<u8>; 4] {
         let submitted = Event::Task(Task {
             id: &self.task_id,
@@ -62,11 +62,16 @@ impl<'a> Echo<'a> {
             artifact: self.artifact(),
             last_chunk: true,
         });
-        [submitted, self.reached("TASK_STATE_WORKING"), artifact, self.reached("TASK_STATE_COMPLETED")]
-            .map(|event| self.encode(event))
+        [
+            submitted,
+            self.status_update("TASK_STATE_WORKING"),
+            artifact,
+            self.status_update("TASK_STATE_COMPLETED"),
+        ]
+        .map(|event| self.encode(event))
     }
 
-    fn reached(&self, state: &'static str) -> Event<'_> {
+    fn status_update(&self, state: &'static str) -> Event<'_> {
         Event::StatusUpdate(StatusUpdate {
             task_id: &self.task_id,
             context_id: &self.context_id,
@@ -79,8 +84,8 @@ impl<'a> Echo<'a> {
     }
 
     fn encode(&self, event: Event<'_>) -> Vec<u8> {
-        let answer = Answer { jsonrpc: "2.0", id: self.id, result: event };
-        serde_json::to_vec(&answer).expect("a struct of strings has no value that JSON cannot write")
+        let response = JsonRpcResponse { jsonrpc: "2.0", id: self.id, result: event };
+        serde_json::to_vec(&response).expect("a struct of strings can be serialized as JSON")
     }
 }
 
@@ -89,7 +94,7 @@ fn status(state: &'static str) -> Status {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct JsonRpcResponse<'a> {
     jsonrpc: &'static str,
     id: &'a Value,
     result: Event<'a>,

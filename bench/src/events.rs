@@ -1,4 +1,4 @@
-//! The server-sent events of one answer, one after the other, as bytes.
+//! Parses the server-sent events of one response.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ use crate::client::Body;
 pub struct Events {
     body: Body,
     unread: Vec<u8>,
-    /// Where in `unread` the next event begins.
+    /// Offset in `unread` where the next event begins.
     at: usize,
 }
 
-/// One event.
+/// One server-sent event.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// Its number, if it has one.
+    /// The event id, if it has one; all servers here use sequence numbers.
     pub id: Option<u64>,
-    /// Its data, on one line as every server here writes it.
+    /// The data, on one line as every server here writes it.
     pub data: &'a [u8],
 }
 
@@ -30,7 +30,7 @@ impl Events {
         Self { body, unread: Vec::new(), at: 0 }
     }
 
-    /// The next event; `None` at the end of the stream. If dropped half-way, nothing is lost.
+    /// The next event; `None` at the end of the stream. Cancellation safe.
     pub async fn next(&mut self) -> Result<Option<Event<'_>>> {
         let block = loop {
             match self.block() {
@@ -54,7 +54,7 @@ impl Events {
         decode(&self.unread[block]).map(Some)
     }
 
-    /// Where the next block is, if it is here as a whole.
+    /// The range of the next event, if it is completely received.
     fn block(&self) -> Option<Range<usize>> {
         memmem::find(&self.unread[self.at..], b"\n\n").map(|length| self.at..self.at + length)
     }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn number_and_data_are_found() {
+    fn id_and_data_are_parsed() {
         assert_eq!(decode(b"id: 7\ndata: {}").unwrap(), Event { id: Some(7), data: b"{}" });
         assert_eq!(decode(b"data: {}").unwrap().id, None);
         assert!(decode(b"id: x\ndata: {}").is_err());

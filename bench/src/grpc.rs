@@ -1,4 +1,4 @@
-//! `SendMessage` of `lf.a2a.v1.A2AService` as bytes: the protobuf of its request, and a look into that of its answer.
+//! `SendMessage` of `lf.a2a.v1.A2AService` as bytes: encodes the protobuf request and checks the response.
 
 use anyhow::{Context, Result, ensure};
 
@@ -7,7 +7,7 @@ pub const SEND_MESSAGE: &str = "/lf.a2a.v1.A2AService/SendMessage";
 
 const ROLE_USER: u8 = 1;
 const TASK_STATE_COMPLETED: u64 = 3;
-/// What stands before each message: whether it is compressed, and how long it is.
+/// Bytes before each gRPC message: the compression flag and the length.
 const PREFIX: usize = 5;
 
 /// A request to `tenant` with the prefix of a gRPC message.
@@ -26,17 +26,20 @@ pub fn send_message(tenant: &str, message_id: &str, text: &str) -> Vec<u8> {
     request
 }
 
-/// Refuses an answer that is not a completed task with `text` in an artifact.
-pub fn expect_echo(answer: &[u8], text: &str) -> Result<()> {
-    let (prefix, answer) = answer.split_at_checked(PREFIX).context("the answer has no message")?;
+/// Rejects a response that is not a completed task with `text` in an artifact.
+pub fn expect_echo(response: &[u8], text: &str) -> Result<()> {
+    let (prefix, response) = response.split_at_checked(PREFIX).context("the response has no message")?;
     let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]);
-    ensure!(prefix[0] == 0 && length as usize == answer.len(), "the answer is not one plain message");
-    let task = bytes(answer, 1).context("the answer has no task")?;
+    ensure!(
+        prefix[0] == 0 && length as usize == response.len(),
+        "the response is not one uncompressed message"
+    );
+    let task = bytes(response, 1).context("the response has no task")?;
     let state = bytes(task, 3).and_then(|status| number(status, 1));
     ensure!(state == Some(TASK_STATE_COMPLETED), "the task is not completed but in state {state:?}");
     let part = bytes(task, 4).and_then(|artifact| bytes(artifact, 4));
     let echo = part.and_then(|part| bytes(part, 1));
-    ensure!(echo == Some(text.as_bytes()), "the artifact does not have the text");
+    ensure!(echo == Some(text.as_bytes()), "the artifact does not contain the text");
     Ok(())
 }
 
@@ -51,7 +54,7 @@ fn push_field(into: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     into.extend_from_slice(bytes);
 }
 
-/// The first field of this number if it is bytes.
+/// The first field with this number, if it is length-delimited.
 fn bytes(message: &[u8], number: u64) -> Option<&[u8]> {
     Fields(message).find(|field| field.0 == number).and_then(|field| match field.1 {
         Value::Bytes(bytes) => Some(bytes),
@@ -59,7 +62,7 @@ fn bytes(message: &[u8], number: u64) -> Option<&[u8]> {
     })
 }
 
-/// The first field of this number if it is a number.
+/// The first field with this number, if it is a varint.
 fn number(message: &[u8], number: u64) -> Option<u64> {
     Fields(message).find(|field| field.0 == number).and_then(|field| match field.1 {
         Value::Bytes(_) => None,
@@ -72,7 +75,7 @@ enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What is left of a message. It ends early where the rest cannot be read: then what is looked for is not found.
+/// The unread rest of a message. Iteration ends where the rest cannot be parsed: then the field is not found.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
@@ -113,8 +116,8 @@ impl Fields<'_> {
 pub(crate) mod tests {
     use super::*;
 
-    /// An answer with a task in `state` and `text` in its artifact.
-    pub(crate) fn answer(state: u8, text: &str) -> Vec<u8> {
+    /// A response with a task in `state` and `text` in its artifact.
+    pub(crate) fn response(state: u8, text: &str) -> Vec<u8> {
         let [mut part, mut artifact, mut task] = [(); 3].map(|()| Vec::new());
         push_field(&mut part, 1, text.as_bytes());
         push_field(&mut artifact, 1, b"echo-result");
@@ -122,15 +125,15 @@ pub(crate) mod tests {
         push_field(&mut task, 1, b"task_a");
         push_field(&mut task, 3, &[1 << 3, state]);
         push_field(&mut task, 4, &artifact);
-        let mut answer = vec![0; PREFIX];
-        push_field(&mut answer, 1, &task);
-        let length = (answer.len() - PREFIX) as u32;
-        answer[1..PREFIX].copy_from_slice(&length.to_be_bytes());
-        answer
+        let mut response = vec![0; PREFIX];
+        push_field(&mut response, 1, &task);
+        let length = (response.len() - PREFIX) as u32;
+        response[1..PREFIX].copy_from_slice(&length.to_be_bytes());
+        response
     }
 
     #[test]
-    fn a_request_has_every_field_in_its_place() {
+    fn request_has_every_field() {
         let text = "lorem".repeat(40);
         let request = send_message("default/echo", "an-id", &text);
         assert_eq!(request[..PREFIX], [0, 0, 0, 0, (request.len() - PREFIX) as u8]);
@@ -143,11 +146,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_a_completed_task_with_the_text_will_do() {
+    fn only_a_completed_task_with_the_text_is_accepted() {
         let text = "lorem".repeat(40);
-        let good = answer(3, &text);
+        let good = response(3, &text);
         expect_echo(&good, &text).unwrap();
-        for bad in [answer(2, &text), answer(3, "ipsum"), good[..good.len() - 1].to_vec(), Vec::new()] {
+        for bad in [response(2, &text), response(3, "ipsum"), good[..good.len() - 1].to_vec(), Vec::new()] {
             assert!(expect_echo(&bad, &text).is_err());
         }
     }

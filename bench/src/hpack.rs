@@ -1,30 +1,32 @@
-//! As much of HPACK (RFC 7541) as a load needs: one request's header fields, and in answers the two that matter.
+//! The part of HPACK (RFC 7541) that the load generator needs: the header fields of one request, and of responses the
+//! two fields that are checked.
 //!
-//! The same request goes out again and again, so its header block is written in full once, entering every field
-//! into the server's table, and is a few indexes ever after, as with any other client.
-//! Of an answer only `:status` and `grpc-status` are looked at. A string coded with Huffman's code is compared in
-//! that code, which has one form only, so none is ever decoded; and since an index counts from the newest entry,
-//! it does not matter when the oldest go.
+//! The same request is sent repeatedly, so its header block is written in full once, which adds every field to the
+//! server's dynamic table, and consists of a few indexes afterwards, as with any other client. Of a response only
+//! `:status` and `grpc-status` are evaluated. A Huffman-coded string is compared in its coded form, which is unique,
+//! so none is ever decoded; and since an index counts from the newest entry, it does not matter when the oldest are
+//! evicted.
 
 use std::collections::VecDeque;
 
-/// The fields that the static table has; what follows them is ours or the server's.
+/// Size of the static table; higher indexes refer to the dynamic table.
 const STATIC_FIELDS: usize = 61;
-/// An entry counts 32 bytes more than its strings, so the table of 4,096 bytes that nobody changes has no more.
+/// An entry counts 32 bytes more than its strings, so the table with its default size of 4,096 bytes has at most this
+/// many.
 const MAX_ENTRIES: usize = 4096 / 32;
 const GRPC_STATUS: &[u8] = b"grpc-status";
 const GRPC_STATUS_HUFFMAN: &[u8] = &[0x9a, 0xca, 0xc8, 0xb2, 0x12, 0x34, 0xda, 0x8f];
 
-/// Header blocks of a request that is made over and over.
+/// Header blocks of a request that is sent repeatedly.
 pub struct Request {
-    /// The first time.
+    /// Header block of the first request.
     pub first: Vec<u8>,
-    /// Every other time.
+    /// Header block of every later request.
     pub again: Vec<u8>,
 }
 
 impl Request {
-    /// A `POST` without TLS. No string may be longer than 126 bytes, which then has its length in one byte.
+    /// A `POST` without TLS. No string may be longer than 126 bytes, so that its length fits into one byte.
     pub fn post(path: &str, authority: &str, others: &[(&str, &str)]) -> Self {
         const POST: u8 = 0x83;
         const HTTP: u8 = 0x86;
@@ -40,35 +42,35 @@ impl Request {
             push_string(&mut first, name);
             push_string(&mut first, value);
         }
-        let entered = others.len() + 2;
-        again.extend((1..=entered).rev().map(|age| 0x80 | (STATIC_FIELDS + age) as u8));
+        let added = others.len() + 2;
+        again.extend((1..=added).rev().map(|age| 0x80 | (STATIC_FIELDS + age) as u8));
         Self { first, again }
     }
 }
 
 fn push_string(into: &mut Vec<u8>, text: &str) {
-    assert!(text.len() < 0x7f, "a header of the load is longer than its length field");
+    assert!(text.len() < 0x7f, "a header string is too long for a one-byte length");
     into.push(text.len() as u8);
     into.extend_from_slice(text.as_bytes());
 }
 
-/// What the header blocks of one connection have entered so far.
+/// The dynamic table of one connection.
 #[derive(Default)]
 pub struct Table {
-    /// The newest first.
+    /// Newest first.
     entries: VecDeque<Field>,
 }
 
-/// What a block says, as far as it matters.
+/// The checked fields of a header block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// `:status` is 200.
-    pub good: bool,
+    pub ok: bool,
     /// `grpc-status`.
     pub grpc_status: Option<u8>,
 }
 
-/// A header field, as far as it matters.
+/// A header field, reduced to what is checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     /// `:status: 200`.
@@ -78,10 +80,10 @@ enum Field {
 }
 
 impl Table {
-    /// Reads a block; every block has to be read, and in the order they came. `None` if it is malformed.
+    /// Decodes a block; all blocks of a connection have to be decoded, in order. `None` if it is malformed.
     pub fn read(&mut self, block: &[u8]) -> Option<Block> {
         let mut rest = block;
-        let mut said = Block::default();
+        let mut result = Block::default();
         while let Some(&first) = rest.first() {
             let field = match first {
                 0x80.. => self.field(number(&mut rest, 7)?)?,
@@ -91,7 +93,7 @@ impl Table {
                     self.entries.truncate(MAX_ENTRIES);
                     field
                 }
-                // The table gets another size, which changes no index.
+                // A table size update, which changes no index.
                 0x20.. => {
                     number(&mut rest, 5)?;
                     continue;
@@ -99,15 +101,15 @@ impl Table {
                 _ => self.literal(&mut rest, 4)?,
             };
             match field {
-                Field::Good => said.good = true,
-                Field::GrpcStatus(status) => said.grpc_status = Some(status),
+                Field::Good => result.ok = true,
+                Field::GrpcStatus(status) => result.grpc_status = Some(status),
                 Field::Other => {}
             }
         }
-        Some(said)
+        Some(result)
     }
 
-    /// A field whose value is spelled out, and its name too where its index is 0.
+    /// A field with a literal value, and a literal name where its index is 0.
     fn literal(&self, rest: &mut &[u8], index_bits: u32) -> Option<Field> {
         let is_status = match number(rest, index_bits)? {
             0 => matches!(string(rest)?, (false, GRPC_STATUS) | (true, GRPC_STATUS_HUFFMAN)),
@@ -128,7 +130,7 @@ impl Table {
     }
 }
 
-/// A number that begins in the last `bits` of a byte.
+/// An integer whose prefix is the last `bits` of a byte.
 fn number(rest: &mut &[u8], bits: u32) -> Option<usize> {
     let mask = (1_usize << bits) - 1;
     let mut number = usize::from(take(rest)?) & mask;
@@ -145,7 +147,7 @@ fn number(rest: &mut &[u8], bits: u32) -> Option<usize> {
     None
 }
 
-/// A string, and whether it is in Huffman's code.
+/// A string, and whether it is Huffman-coded.
 fn string<'a>(rest: &mut &'a [u8]) -> Option<(bool, &'a [u8])> {
     let huffman = rest.first()? & 0x80 != 0;
     let length = number(rest, 7)?;
@@ -187,30 +189,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_found_however_it_is_written() {
-        let entered = [&[0x40, 11], GRPC_STATUS, &[1, b'0']].concat();
+    fn status_is_found_in_every_encoding() {
+        let added = [&[0x40, 11], GRPC_STATUS, &[1, b'0']].concat();
         let in_huffman = [&[0x40, 0x88], GRPC_STATUS_HUFFMAN, &[0x81, 0x07]].concat();
-        for block in [entered, in_huffman] {
+        for block in [added, in_huffman] {
             let mut table = Table::default();
-            let ok = Some(Block { good: false, grpc_status: Some(0) });
+            let ok = Some(Block { ok: false, grpc_status: Some(0) });
             assert_eq!(table.read(&block), ok);
             assert_eq!(table.read(&[0x80 | 62]), ok, "the entry by its index");
             assert_eq!(table.read(&[0x0f, 62 - 15, 2, b'1', b'3']).unwrap().grpc_status, Some(13));
             assert_eq!(table.read(&[0x40, 1, b'x', 1, b'y']), Some(Block::default()));
             assert_eq!(table.read(&[0x80 | 63]), ok, "a newer entry comes before it");
         }
-        assert_eq!(Table::default().read(&[0x88]), Some(Block { good: true, grpc_status: None }));
+        assert_eq!(Table::default().read(&[0x88]), Some(Block { ok: true, grpc_status: None }));
     }
 
     #[test]
-    fn digits_are_coded_as_the_rfc_has_it() {
-        // RFC 7541 C.6.1 has 302 as 64 02, and appendix B each digit.
+    fn digits_are_coded_as_in_the_rfc() {
+        // RFC 7541 C.6.1 encodes 302 as 64 02; appendix B has each digit.
         assert_eq!(digits_in_huffman("302"), [0x64, 0x02]);
         assert_eq!(digits_in_huffman("16"), [0b0000_1011, 0b1001_1111][..].to_vec());
     }
 
     #[test]
-    fn a_broken_block_is_refused() {
+    fn malformed_block_is_rejected() {
         for block in [&[0x80][..], &[0x80 | 62], &[0x40, 5, b'x'], &[0xff, 0xff, 0xff, 0xff], &[0x40]] {
             assert_eq!(Table::default().read(block), None, "{block:x?}");
         }

@@ -1,8 +1,8 @@
 //! One HTTP/2 connection with prior knowledge, making one unary gRPC call after the other.
 //!
-//! The counterpart of `client` and as plain, so that what is compared are the server's bindings and not two ways to
-//! write a client: a call is one write of two frames, and what comes back is read frame by frame. Whatever a server
-//! is free to do but has no reason to do here (pad, split headers) is an error, not a feature.
+//! The counterpart of `client` and equally minimal, so that the comparison is between the server's bindings and not
+//! between two clients: a call is one write of two frames, and the response is read frame by frame. Optional features
+//! that a server has no reason to use here (padding, split headers) are an error.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,9 +14,9 @@ use crate::hpack::{Request, Table};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FRAME_HEAD: usize = 9;
-/// What no peer sends more of who was not told that it may.
+/// The default maximum frame size, which this client does not raise.
 const MAX_FRAME: usize = 16 * 1024;
-/// What a peer may send before it is told otherwise, on a connection and on each stream.
+/// The default flow-control window of a connection and of each stream.
 const FIRST_WINDOW: u32 = 65_535;
 const MAX_WINDOW: u32 = (1 << 31) - 1;
 
@@ -28,9 +28,9 @@ const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 
-/// Of `SETTINGS` and `PING`.
+/// Flag of `SETTINGS` and `PING`.
 const ACK: u8 = 1;
-/// Of `DATA` and `HEADERS`.
+/// Flag of `DATA` and `HEADERS`.
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const PADDED: u8 = 8;
@@ -39,23 +39,23 @@ const PRIORITY: u8 = 0x20;
 const HEADER_TABLE_SIZE: u16 = 1;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// An open connection and the answer it last read.
+/// An open connection and the last response.
 pub struct Connection {
     stream: TcpStream,
     headers: Request,
-    /// What goes out next.
+    /// Bytes to send next.
     sending: Vec<u8>,
-    /// Bytes as they came, and where the first unread frame begins.
+    /// Received bytes, and the offset of the first unread frame.
     received: Vec<u8>,
     at: usize,
     table: Table,
-    /// The current call.
+    /// Stream id of the current call.
     call: u32,
-    /// How much may be sent, on this connection and on a new stream.
-    credit: u32,
-    stream_credit: u32,
-    /// How much was received that the server has not been given credit for.
-    owed: u32,
+    /// Flow-control windows for sending, of this connection and of a new stream.
+    window: u32,
+    stream_window: u32,
+    /// Received bytes for which no WINDOW_UPDATE was sent yet.
+    unacknowledged: u32,
     body: Vec<u8>,
 }
 
@@ -63,7 +63,7 @@ struct Frame {
     kind: u8,
     flags: u8,
     stream: u32,
-    /// Where in what was received its payload is.
+    /// Offsets of the payload in the received bytes.
     start: usize,
     end: usize,
 }
@@ -82,53 +82,53 @@ impl Connection {
             at: 0,
             table: Table::default(),
             call: 0,
-            credit: FIRST_WINDOW,
-            stream_credit: FIRST_WINDOW,
-            owed: MAX_WINDOW - FIRST_WINDOW,
+            window: FIRST_WINDOW,
+            stream_window: FIRST_WINDOW,
+            unacknowledged: MAX_WINDOW - FIRST_WINDOW,
             body: Vec::new(),
         };
         push_frame(&mut connection.sending, SETTINGS, 0, 0, &setting(INITIAL_WINDOW_SIZE, MAX_WINDOW));
-        connection.give_credit();
+        connection.send_window_update();
         connection.send().await?;
         let settings = connection.next_frame().await?;
         if settings.kind != SETTINGS || settings.flags & ACK != 0 {
-            return Err(malformed("the server does not begin with its settings"));
+            return Err(malformed("the server does not start with SETTINGS"));
         }
-        connection.housekeeping(&settings).await?;
+        connection.handle_control_frame(&settings).await?;
         Ok(connection)
     }
 
-    /// Makes a call with `message` and returns the body of its answer, whose `grpc-status` has to be 0. After an
-    /// error, or if dropped half-way, the connection must not be used again.
+    /// Makes a call with `message` and returns the response body; its `grpc-status` has to be 0. After an error, or
+    /// if this future is dropped, the connection must not be used again.
     pub async fn exchange(&mut self, message: &[u8]) -> io::Result<&[u8]> {
         let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
-        if length > self.stream_credit {
-            return Err(malformed("the server does not take a message of this size at once"));
+        if length > self.stream_window {
+            return Err(malformed("the message is larger than the server's stream window"));
         }
-        while length > self.credit {
+        while length > self.window {
             let frame = self.next_frame().await?;
-            self.housekeeping(&frame).await?;
+            self.handle_control_frame(&frame).await?;
         }
-        self.credit -= length;
+        self.window -= length;
         let block = if self.call == 0 { &self.headers.first } else { &self.headers.again };
-        // Calls of a client have odd numbers.
+        // Streams opened by a client have odd ids.
         self.call = if self.call == 0 { 1 } else { self.call + 2 };
         push_frame(&mut self.sending, HEADERS, END_HEADERS, self.call, block);
         push_frame(&mut self.sending, DATA, END_STREAM, self.call, message);
-        if self.owed > MAX_WINDOW / 2 {
-            self.give_credit();
+        if self.unacknowledged > MAX_WINDOW / 2 {
+            self.send_window_update();
         }
         self.send().await?;
         self.body.clear();
-        while !self.read_answer().await? {}
+        while !self.read_response_frame().await? {}
         Ok(&self.body)
     }
 
-    /// Reads one frame; `true` if it was the last of a good answer.
-    async fn read_answer(&mut self) -> io::Result<bool> {
+    /// Reads one frame; `true` if it was the last of a successful response.
+    async fn read_response_frame(&mut self) -> io::Result<bool> {
         let frame = self.next_frame().await?;
         if frame.stream != self.call {
-            self.housekeeping(&frame).await?;
+            self.handle_control_frame(&frame).await?;
             return Ok(false);
         }
         let payload = &self.received[frame.start..frame.end];
@@ -136,34 +136,34 @@ impl Connection {
         match frame.kind {
             DATA if frame.flags & PADDED == 0 => {
                 self.body.extend_from_slice(payload);
-                self.owed += payload.len() as u32;
-                if ends { Err(malformed("the answer ends without a grpc-status")) } else { Ok(false) }
+                self.unacknowledged += payload.len() as u32;
+                if ends { Err(malformed("the response ends without a grpc-status")) } else { Ok(false) }
             }
             HEADERS if frame.flags & (END_HEADERS | PADDED | PRIORITY) == END_HEADERS => {
                 let block =
-                    self.table.read(payload).ok_or_else(|| malformed("a header block cannot be read"))?;
+                    self.table.read(payload).ok_or_else(|| malformed("a header block cannot be decoded"))?;
                 match (block.grpc_status, ends) {
                     (Some(0), true) => Ok(true),
                     (Some(status), true) => Err(io::Error::other(format!("grpc-status {status}"))),
-                    (None, false) if block.good => Ok(false),
-                    _ => Err(malformed("the answer is neither 200 nor has it a grpc-status")),
+                    (None, false) if block.ok => Ok(false),
+                    _ => Err(malformed("the response has neither status 200 nor a grpc-status")),
                 }
             }
             WINDOW_UPDATE => Ok(false),
             RST_STREAM => Err(io::ErrorKind::ConnectionReset.into()),
-            _ => Err(malformed("a frame that no answer needs")),
+            _ => Err(malformed("unexpected frame in a response")),
         }
     }
 
-    /// Takes in a frame that has nothing to do with the current call.
-    async fn housekeeping(&mut self, frame: &Frame) -> io::Result<()> {
+    /// Handles a frame that does not belong to the current call.
+    async fn handle_control_frame(&mut self, frame: &Frame) -> io::Result<()> {
         let payload = &self.received[frame.start..frame.end];
         match (frame.kind, frame.flags & ACK) {
             (SETTINGS, 0) => {
                 for setting in payload.chunks_exact(6) {
                     let value = u32_at(setting, 2);
                     match u16::from_be_bytes([setting[0], setting[1]]) {
-                        INITIAL_WINDOW_SIZE => self.stream_credit = value,
+                        INITIAL_WINDOW_SIZE => self.stream_window = value,
                         HEADER_TABLE_SIZE if value < 4096 => {
                             return Err(malformed("the server's header table is too small"));
                         }
@@ -179,16 +179,16 @@ impl Connection {
                 self.send().await
             }
             (WINDOW_UPDATE, _) if frame.stream == 0 && payload.len() == 4 => {
-                self.credit = self.credit.saturating_add(u32_at(payload, 0));
+                self.window = self.window.saturating_add(u32_at(payload, 0));
                 Ok(())
             }
             (GOAWAY, _) => Err(io::ErrorKind::ConnectionAborted.into()),
-            (HEADERS | DATA, _) => Err(malformed("an answer to another call")),
+            (HEADERS | DATA, _) => Err(malformed("a response to another call")),
             _ => Ok(()),
         }
     }
 
-    /// Reads on until a frame is whole.
+    /// Reads until a frame is complete.
     async fn next_frame(&mut self) -> io::Result<Frame> {
         if self.at == self.received.len() {
             self.received.clear();
@@ -199,7 +199,7 @@ impl Connection {
             if let Some(head) = unread.get(..FRAME_HEAD) {
                 let length = u32_at(head, 0) as usize >> 8;
                 if length > MAX_FRAME {
-                    return Err(malformed("this is not HTTP/2"));
+                    return Err(malformed("the frame is too large or this is not HTTP/2"));
                 }
                 if unread.len() >= FRAME_HEAD + length {
                     let start = self.at + FRAME_HEAD;
@@ -220,9 +220,9 @@ impl Connection {
         Ok(())
     }
 
-    fn give_credit(&mut self) {
-        push_frame(&mut self.sending, WINDOW_UPDATE, 0, 0, &self.owed.to_be_bytes());
-        self.owed = 0;
+    fn send_window_update(&mut self) {
+        push_frame(&mut self.sending, WINDOW_UPDATE, 0, 0, &self.unacknowledged.to_be_bytes());
+        self.unacknowledged = 0;
     }
 }
 
@@ -256,7 +256,7 @@ mod tests {
     use h2::server::Builder;
     use tokio::net::TcpListener;
 
-    /// A server of somebody else's making that sends messages back, with this `grpc-status` if any.
+    /// An echo server based on another HTTP/2 implementation, with this `grpc-status` if any.
     async fn serve(status: Option<&'static str>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -276,14 +276,14 @@ mod tests {
                     let mut body = request.into_body();
                     let message = body.data().await.unwrap().unwrap();
                     body.flow_control().release_capacity(message.len()).unwrap();
-                    let answer =
+                    let response =
                         Response::builder().header("content-type", "application/grpc").body(()).unwrap();
-                    let mut answer = respond.send_response(answer, false).unwrap();
-                    answer.send_data(message, status.is_none()).unwrap();
+                    let mut response = respond.send_response(response, false).unwrap();
+                    response.send_data(message, status.is_none()).unwrap();
                     if let Some(status) = status {
                         let fields = [("grpc-status", status)]
                             .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
-                        answer.send_trailers(HeaderMap::from_iter(fields)).unwrap();
+                        response.send_trailers(HeaderMap::from_iter(fields)).unwrap();
                     }
                 });
             }
@@ -294,7 +294,7 @@ mod tests {
     #[tokio::test]
     async fn calls_follow_each_other_on_one_connection() {
         let mut connection = Connection::open(serve(Some("0")).await, "/echo").await.unwrap();
-        // More than the server takes before it has to give credit again.
+        // More than the server's window, so that it has to send WINDOW_UPDATE.
         for n in 0..500_u32 {
             let message = n.to_be_bytes().repeat(100);
             assert_eq!(connection.exchange(&message).await.unwrap(), message);
@@ -302,24 +302,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_status_0_will_do() {
-        for (status, said) in
+    async fn only_status_0_is_accepted() {
+        for (status, expected) in
             [(Some("5"), "grpc-status 5"), (Some("14"), "grpc-status 14"), (None, "without")]
         {
             let mut connection = Connection::open(serve(status).await, "/echo").await.unwrap();
             let error = connection.exchange(b"ping").await.unwrap_err().to_string();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 
     #[tokio::test]
-    async fn a_server_without_http_2_is_an_error() {
+    async fn server_without_http_2_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
-            // Stays open until the other end has had enough.
+            // Stays open until the client closes.
             let _ = stream.read_to_end(&mut Vec::new()).await;
         });
         assert!(Connection::open(address, "/echo").await.is_err());

@@ -1,7 +1,7 @@
-//! Streams on which nothing happens: many subscriptions to one task that waits to be cancelled.
+//! Idle streams: many subscriptions to one task that waits to be cancelled.
 //!
-//! Whoever measures what they cost the server is told when all are open, has the given time to look, and is
-//! told at the end how many were still open then.
+//! The measuring process is informed when all streams are open, has the given time to measure the server, and gets
+//! the number of streams that were still open at the end.
 
 use std::io;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use tokio::time::{sleep, timeout};
 
 use crate::client::Connection;
 use crate::events::Events;
-use crate::request::Door;
+use crate::request::AgentEndpoint;
 
-/// How many are opened at a time.
+/// Streams opened concurrently.
 const AT_A_TIME: usize = 64;
-/// How long one may take to open.
+/// Timeout for opening one stream.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
 
-/// Subscriptions to a task that does nothing.
+/// Subscriptions to a task without events.
 pub struct Idle {
-    /// The echo agent.
-    pub door: Door,
-    /// How many.
+    /// Endpoint of the echo agent.
+    pub endpoint: AgentEndpoint,
+    /// Number of streams.
     pub streams: usize,
-    /// For how long.
+    /// How long they are held open.
     pub time: Duration,
 }
 
 impl Idle {
-    /// Opens the streams, says so with one line of JSON, holds them, and returns how many were never cut.
+    /// Opens the streams, reports that as one line of JSON, holds them, and returns how many were never closed.
     pub fn run(&self, out: &mut impl io::Write) -> Result<usize> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(self.hold(out))
     }
 
     async fn hold(&self, out: &mut impl io::Write) -> Result<usize> {
-        let task = self.door.start_task("hold").await.context("cannot start a task that waits")?;
+        let task = self.endpoint.start_task("hold").await.context("cannot start the waiting task")?;
         let opening = stream::iter(0..self.streams).map(|_| self.open(&task));
         let mut streams: Vec<Events> = opening.buffer_unordered(AT_A_TIME).try_collect().await?;
         writeln!(out, "{}", serde_json::json!({ "open": streams.len() }))?;
@@ -45,21 +45,21 @@ impl Idle {
         sleep(self.time).await;
         let mut kept = 0;
         for stream in &mut streams {
-            // Comments may have come meanwhile, an event or the end may not.
+            // Comments may have arrived meanwhile, but no event and no end.
             kept += usize::from(timeout(Duration::ZERO, stream.next()).await.is_err());
         }
-        self.door.cancel_task(&task).await.context("cannot cancel the task")?;
+        self.endpoint.cancel_task(&task).await.context("cannot cancel the task")?;
         Ok(kept)
     }
 
-    /// One subscription, read up to the task it begins with.
+    /// Opens one subscription and reads its first event.
     async fn open(&self, task: &str) -> Result<Events> {
         let open = async {
-            let connection = Connection::open(self.door.address).await?;
-            let mut events = Events::of(connection.stream(&self.door.subscription(task, None)).await?);
-            ensure!(events.next().await?.is_some(), "the stream has no beginning");
+            let connection = Connection::open(self.endpoint.address).await?;
+            let mut events = Events::of(connection.stream(&self.endpoint.subscription(task, None)).await?);
+            ensure!(events.next().await?.is_some(), "the stream has no first event");
             Ok(events)
         };
-        timeout(OPEN_LIMIT, open).await.context("a stream does not open")?
+        timeout(OPEN_LIMIT, open).await.context("opening a stream timed out")?
     }
 }

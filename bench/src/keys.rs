@@ -1,9 +1,9 @@
-//! What it costs to know every idempotency key: ways to keep them, each beside the same task rows.
+//! The cost of storing idempotency keys: several index designs, each beside the same task rows.
 //!
-//! A row is a small task found by number and a segment of its log, committed in batches with the settings of
-//! the program's store (WAL, `synchronous=FULL`); only the keys are kept differently. Each way has a database
-//! of its own, and the ways take turns in small pieces, so that whatever the machine does meanwhile meets all
-//! of them. Checkpoints happen within the commits that make them due and so are paid by whoever causes them.
+//! A row is a small task found by number and a segment of its log, committed in batches with the settings of a2ad's
+//! store (WAL, `synchronous=FULL`); only the keys are stored differently. Each design has its own database, and the
+//! designs alternate in small pieces, so that other load on the machine affects all of them. Checkpoints run inside
+//! the commits that make them due, so that each design pays for its own.
 
 mod hours;
 mod runs;
@@ -17,37 +17,37 @@ use anyhow::{Context, Result, ensure};
 use rusqlite::{Connection, params};
 
 use self::hours::Hours;
-use self::runs::Runs;
+use self::runs::SortedRuns;
 use self::tree::Tree;
 
-/// A digest.
+/// A digest of the message id.
 type Key = [u8; 16];
 
-/// How many rows one commit takes.
+/// Rows per commit.
 const BATCH: usize = 64;
 const TASK_BYTES: usize = 120;
 const SEGMENT_BYTES: usize = 1_200;
-/// How many keys are looked for at the end.
+/// Keys that are looked up at the end.
 const PROBES: u64 = 10_000;
 
-/// A way to keep keys.
+/// A way to store keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// Not at all.
+    /// No keys, as the baseline.
     None,
     /// A unique index on the task rows.
     Tree,
-    /// A table an hour, looked up in all of them.
+    /// One table per hour; a lookup searches all of them.
     Hours {
-        /// How many rows an hour has.
+        /// Rows per hour.
         rows: u64,
     },
-    /// Sorted runs with filters, as the program does it.
+    /// Sorted runs with Bloom filters, as in a2ad's store.
     Runs,
 }
 
 impl Design {
-    /// What it is called.
+    /// Name in the printed table.
     pub fn name(self) -> String {
         match self {
             Self::None => "no keys".to_owned(),
@@ -59,40 +59,40 @@ impl Design {
 
     fn index(self) -> Box<dyn Index> {
         match self {
-            Self::None => Box::new(Nothing),
+            Self::None => Box::new(NoIndex),
             Self::Tree => Box::new(Tree),
             Self::Hours { rows } => Box::new(Hours::new(rows)),
-            Self::Runs => Box::new(Runs::default()),
+            Self::Runs => Box::new(SortedRuns::default()),
         }
     }
 }
 
-/// The keys of one database.
+/// The key index of one database.
 trait Index {
-    /// Makes its tables.
+    /// Creates its tables.
     fn prepare(&self, connection: &Connection) -> rusqlite::Result<()>;
 
-    /// Takes a key for row `n`, inside the row's transaction; `false` if another row has it.
-    fn claim(&mut self, connection: &Connection, key: &Key, n: i64) -> rusqlite::Result<bool>;
+    /// Inserts the key of row `n`, inside the row's transaction; `false` if another row has it.
+    fn insert(&mut self, connection: &Connection, key: &Key, n: i64) -> rusqlite::Result<bool>;
 
     /// The row that has the key.
     fn find(&self, connection: &Connection, key: &Key) -> rusqlite::Result<Option<i64>>;
 
-    /// What is to be done once in each transaction.
+    /// Called once in each transaction.
     fn maintain(&mut self, _connection: &Connection) -> rusqlite::Result<()> {
         Ok(())
     }
 }
 
-/// Keeps no keys.
-struct Nothing;
+/// Stores no keys.
+struct NoIndex;
 
-impl Index for Nothing {
+impl Index for NoIndex {
     fn prepare(&self, _connection: &Connection) -> rusqlite::Result<()> {
         Ok(())
     }
 
-    fn claim(&mut self, _connection: &Connection, _key: &Key, _n: i64) -> rusqlite::Result<bool> {
+    fn insert(&mut self, _connection: &Connection, _key: &Key, _n: i64) -> rusqlite::Result<bool> {
         Ok(true)
     }
 
@@ -101,7 +101,7 @@ impl Index for Nothing {
     }
 }
 
-/// A design at work.
+/// A design with its database and its measurements.
 pub struct Trial {
     design: Design,
     connection: Connection,
@@ -112,18 +112,18 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Opens a new database in `folder`.
+    /// Creates a new database in `folder`.
     pub fn open(design: Design, folder: &Path, name: &str) -> Result<Self> {
         let path = folder.join(format!("{name}.db"));
-        ensure!(!path.exists(), "{} is there already", path.display());
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        ensure!(!path.exists(), "{} already exists", path.display());
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let connection = Connection::open(&path)?;
         for (pragma, value) in
             [("auto_vacuum", "INCREMENTAL"), ("journal_mode", "WAL"), ("synchronous", "FULL")]
         {
             connection.pragma_update(None, pragma, value)?;
         }
-        // A checkpoint for every 8 MiB.
+        // A checkpoint every 8 MiB.
         connection.pragma_update(None, "wal_autocheckpoint", 2_048)?;
         connection.pragma_update(None, "cache_size", -8_192)?;
         connection.set_prepared_statement_cache_capacity(64);
@@ -136,12 +136,12 @@ impl Trial {
         Ok(Self { design, connection, index, rows: 0, pieces: Vec::new() })
     }
 
-    /// Which design it is.
+    /// The design under test.
     pub fn design(&self) -> Design {
         self.design
     }
 
-    /// Adds so many rows and notes how long that took.
+    /// Adds this many rows and records how long that took.
     pub fn add_piece(&mut self, rows: u64) -> Result<()> {
         let began = Instant::now();
         let end = self.rows + rows;
@@ -160,7 +160,10 @@ impl Trial {
     fn add(&mut self) -> Result<()> {
         self.rows += 1;
         let (n, key) = (self.rows.cast_signed(), key(self.rows));
-        ensure!(self.index.claim(&self.connection, &key, n)?, "row {n} is taken for an earlier one");
+        ensure!(
+            self.index.insert(&self.connection, &key, n)?,
+            "the key of row {n} was found for an earlier row"
+        );
         let mut task =
             self.connection.prepare_cached("INSERT INTO tasks (n, key, body) VALUES (?1, ?2, ?3)")?;
         task.execute(params![n, key, [b't'; TASK_BYTES]])?;
@@ -170,7 +173,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Rows a second in the first and in the last `pieces` of them, each of so many rows.
+    /// Rows per second in the first and in the last `pieces` pieces, each of `rows` rows.
     pub fn rates(&self, pieces: usize, rows: u64) -> [f64; 2] {
         let rate = |times: &[Duration]| {
             rows as f64 * times.len() as f64 / times.iter().sum::<Duration>().as_secs_f64()
@@ -179,7 +182,7 @@ impl Trial {
         [rate(&self.pieces[..pieces]), rate(&self.pieces[self.pieces.len() - pieces..])]
     }
 
-    /// Looks for keys that are there and for as many that are not; how long one that is there took.
+    /// Looks up existing keys and as many unknown ones; returns the average time for an existing one.
     pub fn probe(&self) -> Result<Option<Duration>> {
         if self.design == Design::None {
             return Ok(None);
@@ -187,21 +190,18 @@ impl Trial {
         let mut took = Duration::ZERO;
         for _ in 0..PROBES {
             let row = fastrand::u64(1..=self.rows);
-            let (there, elsewhere) = (key(row), key(row + (1 << 40)));
+            let (there, unknown) = (key(row), key(row + (1 << 40)));
             let began = Instant::now();
             let found = self.index.find(&self.connection, &there)?;
             took += began.elapsed();
-            ensure!(found == Some(row.cast_signed()), "the key of row {row} leads to {found:?}");
-            ensure!(
-                self.index.find(&self.connection, &elsewhere)?.is_none(),
-                "a key leads to a row not its own"
-            );
+            ensure!(found == Some(row.cast_signed()), "the key of row {row} was found for {found:?}");
+            ensure!(self.index.find(&self.connection, &unknown)?.is_none(), "an unknown key was found");
         }
         Ok(Some(took / u32::try_from(PROBES)?))
     }
 }
 
-/// The key of a row: as evenly spread as a digest, and the same whenever it is asked for.
+/// The key of a row: as evenly distributed as a digest, and reproducible.
 fn key(row: u64) -> Key {
     let mut rng = fastrand::Rng::with_seed(row);
     rng.u128(..).to_be_bytes()
@@ -221,8 +221,8 @@ mod tests {
             trial.connection.pragma_update(None, "synchronous", "OFF").unwrap();
             trial.add_piece(40_000).unwrap();
             assert!(trial.probe().unwrap().is_some());
-            let taken = trial.index.claim(&trial.connection, &key(7), 50_000);
-            // The tree itself refuses the row.
+            let taken = trial.index.insert(&trial.connection, &key(7), 50_000);
+            // The unique index itself rejects the row.
             assert!(design == Design::Tree || !taken.unwrap(), "{design:?}");
         }
         fs::remove_dir_all(folder).unwrap();

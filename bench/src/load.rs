@@ -1,7 +1,7 @@
 //! One measurement: many keep-alive connections, each making one call after the other.
 //!
-//! Connections are shared out among a few threads with a runtime each, so that no call hops threads on the
-//! loader's side. All are open before the clock starts; a call that has begun is finished and counted.
+//! Connections are divided among a few threads with one runtime each, so that no call moves between threads on the
+//! load generator's side. All are open before the clock starts; a call that has begun is finished and counted.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,28 +15,28 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::call::{Calls, Mode};
-use crate::line::Line;
+use crate::connection::LoadConnection;
 use crate::report::{Report, Tally};
-use crate::request::Door;
+use crate::request::AgentEndpoint;
 
-/// How long one call may take before it is given up as an error.
+/// Timeout of one call, after which it counts as an error.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// What to call, from how many connections, for how long.
 pub struct Load {
-    /// The call.
+    /// The call to make.
     pub mode: Mode,
-    /// The agent.
-    pub door: Door,
-    /// How many connections call at the same time.
+    /// Endpoint of the agent.
+    pub endpoint: AgentEndpoint,
+    /// Connections that call concurrently.
     pub connections: usize,
-    /// How many threads they are shared out to.
+    /// Number of threads that share the connections.
     pub threads: usize,
     /// When to stop.
     pub until: Until,
-    /// The tasks to ask for.
+    /// The tasks, or times, to request.
     pub known: Arc<[String]>,
-    /// Of each how many tasks a connection makes it keeps the id of one.
+    /// A connection keeps every how many of the ids of the tasks it creates; `None` keeps none.
     pub keep_every: Option<usize>,
 }
 
@@ -65,13 +65,13 @@ impl Load {
                 .collect();
             let shares = shares.into_iter().map(|share| match share.join() {
                 Ok(tally) => tally,
-                Err(_) => Err(anyhow!("a thread of the load panicked")),
+                Err(_) => Err(anyhow!("a load thread panicked")),
             });
             Ok(Report::of(shares.collect::<Result<Vec<_>>>()?))
         })
     }
 
-    /// Runs `connections` of them on this thread; returns what they did and how long it took.
+    /// Runs `connections` of them on this thread; returns their results and how long it took.
     fn run_share(
         &self,
         connections: usize,
@@ -79,7 +79,7 @@ impl Load {
         budget: &Arc<AtomicU64>,
     ) -> Result<(Tally, Duration)> {
         let opened = self.open(connections);
-        // Also with nothing opened, or the other threads would wait for ever.
+        // Also if opening failed, or the other threads would wait forever.
         start.wait();
         let (runtime, opened) = opened?;
         let started = Instant::now();
@@ -87,12 +87,17 @@ impl Load {
             Until::Elapsed(time) => Some(started + time),
             Until::Calls(_) => None,
         };
-        let callers = opened.into_iter().map(|line| {
+        let callers = opened.into_iter().map(|connection| {
             Ok(Caller {
-                line,
+                connection,
                 mode: self.mode,
-                calls: Calls::new(self.mode, self.door.clone(), Arc::clone(&self.known), self.keep_every)?,
-                door: self.door.clone(),
+                calls: Calls::new(
+                    self.mode,
+                    self.endpoint.clone(),
+                    Arc::clone(&self.known),
+                    self.keep_every,
+                )?,
+                endpoint: self.endpoint.clone(),
                 deadline,
                 budget: Arc::clone(budget),
             })
@@ -105,22 +110,22 @@ impl Load {
     }
 
     /// A runtime for this thread, and its connections.
-    fn open(&self, connections: usize) -> Result<(Runtime, Vec<Line>)> {
+    fn open(&self, connections: usize) -> Result<(Runtime, Vec<LoadConnection>)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let open = || runtime.block_on(Line::open(self.mode, self.door.address));
+        let open = || runtime.block_on(LoadConnection::open(self.mode, self.endpoint.address));
         let opened = std::iter::repeat_with(open).take(connections).collect::<io::Result<_>>();
         Ok((runtime, opened.context("cannot connect to the server")?))
     }
 }
 
-/// One connection at work.
+/// One connection and its calls.
 struct Caller {
-    line: Line,
+    connection: LoadConnection,
     mode: Mode,
     calls: Calls,
-    door: Door,
+    endpoint: AgentEndpoint,
     deadline: Option<Instant>,
-    /// Calls left to all callers together.
+    /// Remaining calls of all callers together.
     budget: Arc<AtomicU64>,
 }
 
@@ -132,19 +137,20 @@ impl Caller {
             let outcome = self.call().await;
             let ended = Instant::now();
             match outcome {
-                Ok(()) => tally.answered(ended - began),
+                Ok(()) => tally.succeeded(ended - began),
                 Err(error) => {
                     tally.failed(error);
-                    // What is left of the failed exchange must not be taken for the next answer.
-                    match Line::open(self.mode, self.door.address).await {
-                        Ok(line) => self.line = line,
+                    // A new connection, because the rest of a failed exchange could be mistaken for the next
+                    // response.
+                    match LoadConnection::open(self.mode, self.endpoint.address).await {
+                        Ok(connection) => self.connection = connection,
                         Err(_) => break,
                     }
                 }
             }
             began = Instant::now();
         }
-        tally.kept(self.calls.into_kept())
+        tally.with_kept(self.calls.into_kept())
     }
 
     fn may_call(&self, now: Instant) -> bool {
@@ -158,9 +164,9 @@ impl Caller {
     }
 
     async fn call(&mut self) -> Result<()> {
-        let exchange = self.line.exchange(self.calls.fresh());
-        let response = timeout(CALL_LIMIT, exchange).await.context("no answer in time")??;
-        self.calls.heard(&response)
+        let exchange = self.connection.exchange(self.calls.next_request());
+        let response = timeout(CALL_LIMIT, exchange).await.context("the call timed out")??;
+        self.calls.check_response(&response)
     }
 }
 
@@ -177,7 +183,7 @@ mod tests {
     fn load(mode: Mode, address: SocketAddr, calls: u64) -> Load {
         Load {
             mode,
-            door: Door { address, path: "/".into() },
+            endpoint: AgentEndpoint { address, path: "/".into() },
             connections: 3,
             threads: 2,
             until: Until::Calls(calls),
@@ -187,20 +193,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_call_of_the_budget_is_made_and_answered() {
+    async fn every_call_of_the_budget_is_made_and_succeeds() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(bare::serve(listener, bare::router()));
         for mode in [Mode::Send, Mode::Stream] {
             let load = load(mode, address, 100);
             let report = tokio::task::spawn_blocking(move || load.run()).await.unwrap().unwrap();
-            assert!(report.line().contains("\"calls\":100,"), "{}", report.line());
+            assert!(report.to_json().contains("\"calls\":100,"), "{}", report.to_json());
             assert!(report.first_error.is_none(), "{:?}", report.first_error);
         }
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_an_error() {
+    fn unreachable_server_is_an_error() {
         let address = "127.0.0.1:1".parse().unwrap();
         assert!(load(Mode::Send, address, 1).run().is_err());
     }

@@ -1,11 +1,11 @@
-//! What a load found: a tally per connection, joined into one report, printed as one line of JSON.
+//! The results of a load: one tally per connection, merged into one report, printed as one line of JSON.
 //!
-//! Every latency is kept, so that percentiles are exact. Failed calls are counted apart and have no part in
+//! Every latency is stored, so that percentiles are exact. Failed calls are counted separately and do not affect
 //! rates and latencies.
 
 use std::time::Duration;
 
-/// What one connection, or several together, did.
+/// Results of one connection, or of several merged.
 #[derive(Default)]
 pub struct Tally {
     latencies: Vec<Duration>,
@@ -15,23 +15,23 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a call that was answered as it should be.
-    pub fn answered(&mut self, latency: Duration) {
+    /// Counts a successful call.
+    pub fn succeeded(&mut self, latency: Duration) {
         self.latencies.push(latency);
     }
 
-    /// Counts a call that was not.
+    /// Counts a failed call.
     pub fn failed(&mut self, error: anyhow::Error) {
         self.errors += 1;
         self.first_error.get_or_insert(error);
     }
 
-    /// The same with ids of tasks it made.
-    pub fn kept(self, kept: Vec<String>) -> Self {
+    /// Adds the kept task ids.
+    pub fn with_kept(self, kept: Vec<String>) -> Self {
         Self { kept, ..self }
     }
 
-    /// Both together.
+    /// Merges two tallies.
     pub fn join(mut self, mut other: Self) -> Self {
         self.latencies.append(&mut other.latencies);
         self.kept.append(&mut other.kept);
@@ -41,21 +41,21 @@ impl Tally {
     }
 }
 
-/// The outcome of a whole load.
+/// The result of a whole load.
 pub struct Report {
-    /// Latencies of the answered calls, ascending.
+    /// Latencies of the successful calls, ascending.
     latencies: Vec<Duration>,
     elapsed: Duration,
-    /// How many calls failed.
+    /// Number of failed calls.
     pub errors: u64,
-    /// Why the first of them did.
+    /// The cause of the first failure.
     pub first_error: Option<anyhow::Error>,
-    /// Ids of tasks that were made.
+    /// Ids of created tasks.
     pub kept: Vec<String>,
 }
 
 impl Report {
-    /// Joins the shares of all threads; the slowest of them says how long it took.
+    /// Merges the shares of all threads; the elapsed time is that of the slowest.
     pub fn of(shares: Vec<(Tally, Duration)>) -> Self {
         let elapsed = shares.iter().map(|(_, elapsed)| *elapsed).max().unwrap_or_default();
         let tally = shares.into_iter().map(|(tally, _)| tally).fold(Tally::default(), Tally::join);
@@ -65,7 +65,7 @@ impl Report {
     }
 
     /// The report as one JSON object of numbers.
-    pub fn line(&self) -> String {
+    pub fn to_json(&self) -> String {
         let calls = self.latencies.len();
         let seconds = self.elapsed.as_secs_f64();
         serde_json::json!({
@@ -80,14 +80,14 @@ impl Report {
         .to_string()
     }
 
-    /// The latency within which `percent` of the calls were answered, in milliseconds; 0 if none was.
+    /// The latency within which `percent` of the calls succeeded, in milliseconds; 0 if none did.
     fn percentile(&self, percent: usize) -> f64 {
         let rank = (self.latencies.len() * percent).div_ceil(100).max(1);
         self.latencies.get(rank - 1).map_or(0.0, |latency| rounded(latency.as_secs_f64() * 1e3))
     }
 }
 
-/// A number to three decimals.
+/// Rounds to three decimals.
 pub fn rounded(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
@@ -98,7 +98,7 @@ mod tests {
 
     fn tally(millis: impl Iterator<Item = u64>) -> Tally {
         let mut tally = Tally::default();
-        millis.for_each(|ms| tally.answered(Duration::from_millis(ms)));
+        millis.for_each(|ms| tally.succeeded(Duration::from_millis(ms)));
         tally
     }
 
@@ -106,20 +106,20 @@ mod tests {
     fn shares_are_joined_into_exact_percentiles() {
         let slow = (tally(51..=100), Duration::from_secs(2));
         let mut quick = (tally(1..=50), Duration::from_secs(1));
-        quick.0.failed(anyhow::anyhow!("refused"));
+        quick.0.failed(anyhow::anyhow!("rejected"));
         let report = Report::of(vec![slow, quick]);
-        let line: serde_json::Value = serde_json::from_str(&report.line()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
         let expected = serde_json::json!({
             "calls": 100, "seconds": 2.0, "calls_per_s": 50.0,
             "p50_ms": 50.0, "p99_ms": 99.0, "max_ms": 100.0, "errors": 1,
         });
-        assert_eq!(line, expected);
+        assert_eq!(json, expected);
     }
 
     #[test]
-    fn a_load_without_answers_reports_zeros() {
+    fn load_without_responses_reports_zeros() {
         let report = Report::of(vec![(Tally::default(), Duration::from_secs(1))]);
-        let line: serde_json::Value = serde_json::from_str(&report.line()).unwrap();
-        assert_eq!((line["calls"].as_u64(), line["p99_ms"].as_f64()), (Some(0), Some(0.0)));
+        let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+        assert_eq!((json["calls"].as_u64(), json["p99_ms"].as_f64()), (Some(0), Some(0.0)));
     }
 }

@@ -1,7 +1,7 @@
-//! Requests as bytes, and a few words found in the answers.
+//! Encodes requests as bytes, and extracts a few values from responses.
 //!
-//! An answer is searched, not parsed: the loader shares the machine with the server it measures. What is
-//! looked for are names and values that A2A 1.0 writes in one way only.
+//! A response is searched, not parsed: the load generator shares the machine with the server it measures. It searches
+//! for names and values that A2A 1.0 encodes in one way only.
 
 use std::net::SocketAddr;
 
@@ -10,24 +10,24 @@ use memchr::memmem;
 
 use crate::client::{Connection, Response};
 
-/// An agent of a server.
+/// The endpoint of an agent.
 #[derive(Clone)]
-pub struct Door {
-    /// The server.
+pub struct AgentEndpoint {
+    /// Socket address of the server.
     pub address: SocketAddr,
-    /// Where the agent is: its path, or for gRPC its tenant.
+    /// URL path of the agent, or for gRPC its tenant.
     pub path: String,
 }
 
-impl Door {
-    /// A JSON-RPC call of `method`; `headers` are whole lines, each with its line end.
+impl AgentEndpoint {
+    /// A JSON-RPC call of `method`; `headers` are complete lines, each with its line end.
     pub fn request(&self, headers: &str, method: &str, params: &str) -> Vec<u8> {
         let mut request = Vec::new();
         self.write_request(&mut request, headers, method, params);
         request
     }
 
-    /// The same in place of what `into` held.
+    /// The same, replacing the content of `into`.
     pub fn write_request(&self, into: &mut Vec<u8>, headers: &str, method: &str, params: &str) {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         into.clear();
@@ -47,7 +47,7 @@ impl Door {
         )
     }
 
-    /// Starts a task with `text` and returns its id at once.
+    /// Starts a task with `text` and returns its id without waiting for its end.
     pub async fn start_task(&self, text: &str) -> Result<String> {
         let id = uuid::Builder::from_random_bytes(fastrand::u128(..).to_ne_bytes()).into_uuid();
         let params = format!(
@@ -55,18 +55,18 @@ impl Door {
         );
         let mut connection = Connection::open(self.address).await?;
         let response = connection.exchange(&self.request("", "SendMessage", &params)).await?;
-        refuse_failure(&response)?;
+        check_success(&response)?;
         task_id(response.body).with_context(|| format!("no task: {}", excerpt(response.body)))
     }
 
-    /// The times of the last statuses of some tasks.
+    /// The timestamps of the current statuses of some tasks.
     pub async fn status_times(&self, tasks: &[String]) -> Result<Vec<String>> {
         let mut connection = Connection::open(self.address).await?;
         let mut times = Vec::with_capacity(tasks.len());
         for task in tasks {
             let request = self.request("", "GetTask", &format!(r#"{{"id":"{task}"}}"#));
             let response = connection.exchange(&request).await?;
-            refuse_failure(&response)?;
+            check_success(&response)?;
             let time = string_after(response.body, b"\"timestamp\":\"");
             times.push(time.with_context(|| format!("no time: {}", excerpt(response.body)))?);
         }
@@ -77,36 +77,36 @@ impl Door {
     pub async fn cancel_task(&self, task: &str) -> Result<()> {
         let mut connection = Connection::open(self.address).await?;
         let params = format!(r#"{{"id":"{task}"}}"#);
-        refuse_failure(&connection.exchange(&self.request("", "CancelTask", &params)).await?)
+        check_success(&connection.exchange(&self.request("", "CancelTask", &params)).await?)
     }
 
-    /// The request for a task's stream: with `after`, of the events behind that number.
+    /// The request for a task's stream: with `after`, of the events after that sequence number.
     pub fn subscription(&self, task: &str, after: Option<u64>) -> Vec<u8> {
         let header = after.map(|number| format!("Last-Event-ID: {number}\r\n")).unwrap_or_default();
         self.request(&header, "SubscribeToTask", &format!(r#"{{"id":"{task}"}}"#))
     }
 }
 
-/// Refuses an answer that is not a result.
-pub fn refuse_failure(response: &Response<'_>) -> Result<()> {
+/// Rejects a response that is not a result.
+pub fn check_success(response: &Response<'_>) -> Result<()> {
     let result = response.status == 200 && memmem::find(response.body, b"\"result\":").is_some();
     ensure!(result, "status {}: {}", response.status, excerpt(response.body));
     Ok(())
 }
 
-/// The id of the task that a send was answered with.
+/// The id of the task in the response to a send.
 pub fn task_id(body: &[u8]) -> Option<String> {
     string_after(body, b"\"task\":{\"id\":\"").filter(|id| !id.is_empty())
 }
 
-/// The text from behind `mark` to the next quotation mark; nothing that is asked for has one inside.
+/// The text from `mark` to the next quotation mark; none of the requested values contains one.
 pub fn string_after(body: &[u8], mark: &[u8]) -> Option<String> {
     let rest = &body[memmem::find(body, mark)? + mark.len()..];
     let text = &rest[..memchr::memchr(b'"', rest)?];
     std::str::from_utf8(text).ok().map(str::to_owned)
 }
 
-/// The beginning of an answer, for a message to a person.
+/// The beginning of a response, for an error message.
 pub fn excerpt(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
 }
@@ -116,9 +116,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_says_how_long_it_is() {
-        let door = Door { address: "127.0.0.1:80".parse().unwrap(), path: "/a2a/echo".into() };
-        let request = String::from_utf8(door.subscription("task_1", Some(7))).unwrap();
+    fn request_has_its_content_length() {
+        let endpoint = AgentEndpoint { address: "127.0.0.1:80".parse().unwrap(), path: "/a2a/echo".into() };
+        let request = String::from_utf8(endpoint.subscription("task_1", Some(7))).unwrap();
         let (head, body) = request.split_once("\r\n\r\n").unwrap();
         assert!(
             head.contains(&format!("Content-Length: {}", body.len())) && head.contains("Last-Event-ID: 7")
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_task_of_an_answer_is_found() {
+    fn task_id_of_a_response_is_found() {
         let body = br#"{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"task_a","contextId":"ctx_b"}}}"#;
         assert_eq!(task_id(body).as_deref(), Some("task_a"));
         assert_eq!(task_id(br#"{"id":1,"error":{}}"#), None);

@@ -1,8 +1,8 @@
-//! A log that many calls share: one thread appends what is queued and syncs it once for all of them.
+//! A log shared by many calls: one thread appends what is queued and syncs once for all of it (group commit).
 //!
-//! The thread never waits for company. It takes what is there, writes, calls `fdatasync`, answers all, and
-//! looks again; whatever came meanwhile is the next batch. A failed write or sync ends the process, since
-//! nothing after it could be promised.
+//! The thread never waits for more records. It takes what is queued, writes, calls `fdatasync`, notifies all callers,
+//! and continues; records queued meanwhile are the next batch. A failed write or sync ends the process, since no
+//! later record could be guaranteed.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,10 +13,10 @@ use std::thread;
 use anyhow::{Context, Result};
 use tokio::sync::oneshot;
 
-/// What one call writes, in bytes: about a task row and its events.
+/// Bytes written per call: about a task row and its events.
 const RECORD_BYTES: usize = 1600;
 
-/// The door to the log's thread; it ends when the last of these is dropped.
+/// Handle on the log thread, which ends when the last handle is dropped.
 #[derive(Clone)]
 pub struct SyncLog {
     queue: mpsc::Sender<oneshot::Sender<()>>,
@@ -35,8 +35,8 @@ impl SyncLog {
     /// Returns once a record of this call is on disk.
     pub async fn append(&self) {
         let (done, synced) = oneshot::channel();
-        self.queue.send(done).expect("the log's thread lives as long as its queue");
-        synced.await.expect("the log's thread answers every call it took");
+        self.queue.send(done).expect("the log thread lives as long as its queue");
+        synced.await.expect("the log thread notifies every caller");
     }
 }
 
@@ -46,11 +46,11 @@ fn write(mut file: File, waiting: mpsc::Receiver<oneshot::Sender<()>>) {
         let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter()).collect();
         records.resize(batch.len() * RECORD_BYTES, b'r');
         if let Err(error) = file.write_all(&records).and_then(|()| file.sync_data()) {
-            eprintln!("the log cannot be written: {error}");
+            eprintln!("cannot write the log: {error}");
             std::process::exit(1);
         }
         for done in batch {
-            // A call whose client went away no longer listens.
+            // The client of this call may have disconnected.
             let _ = done.send(());
         }
     }

@@ -1,40 +1,40 @@
-//! Feeds the decoders and the task rules with damaged input: no panic, no hang, no broken property.
+//! Fuzzes the decoders and the task state machine with mutated input: no panic, no hang, no violated property.
 //!
-//! A [`Target`] is a function over bytes that panics when something is wrong. [`mutate`] makes its inputs from
-//! a corpus and a seed; [`run`] feeds them on all cores and collects what goes wrong. Both run on the stable
+//! A [`Target`] is a function over bytes that panics when a property does not hold. [`mutate`] derives its inputs
+//! from a corpus and a seed; [`run`] executes them on all cores and collects findings. Both run on the stable
 //! toolchain; a coverage-guided fuzzer can call the same targets.
 //!
 //! To add a target: one file in `targets/` with `pub(crate) const TARGET: Target`, one line in [`targets()`]. A
-//! decoder reads the input as it comes and checks that what it accepts survives encoding (`targets/card.rs`).
-//! A state machine reads the input as a script, one byte per event with the byte choosing among the events
-//! there are, and checks its invariants after each; its corpus is a few scripts of ordinary lives, its
+//! decoder target parses the input as it is and checks that what it accepts survives a round trip through the encoder
+//! (`targets/card.rs`). A state machine target reads the input as a script, one byte per event with the byte choosing
+//! among the possible events, and checks its invariants after each; its corpus is a few typical scripts, its
 //! dictionary is empty, and byte edits and splices then reorder, repeat and drop events.
 //!
-//! An input that aborts the process (a stack overflow, say) cannot be caught. Inputs depend only on the
+//! An input that aborts the process (a stack overflow, for example) cannot be caught. Inputs depend only on the
 //! target, the seed and their number, so the same seed with a smaller `--inputs` narrows it down.
 
 pub mod mutate;
 pub mod run;
 mod targets;
 
-/// One thing to be fuzzed.
+/// One fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its row in the test matrix.
+    /// Id on the command line, such as `F-json`; prefix of the names of saved crashers.
     pub id: &'static str,
-    /// What is fed, for people.
+    /// One-line description: what is fuzzed and which property is checked.
     pub name: &'static str,
-    /// Takes one input; panics when a property does not hold.
+    /// Runs one input; panics when a property does not hold.
     pub run: fn(&[u8]),
-    /// Inputs to begin with: good ones, and bad ones worth remembering.
+    /// Seed inputs: valid ones, and invalid ones that cover known edge cases.
     pub corpus: fn() -> Vec<Vec<u8>>,
-    /// Words that mean something to the target.
+    /// Tokens that are meaningful to the target.
     pub dictionary: &'static [&'static str],
-    /// How many inputs one run takes on every change.
+    /// Default number of inputs, used on every change.
     pub inputs: u64,
 }
 
-/// Every target.
+/// All targets, in the order in which they run.
 pub fn targets() -> &'static [Target] {
     &[
         targets::json::TARGET,

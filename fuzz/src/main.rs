@@ -1,7 +1,7 @@
-//! `a2ad-fuzz [ID] [--inputs N] [--seed S]`: feeds one target or all of them, prints a line for each, and fails on
-//! any finding.
+//! `a2ad-fuzz [ID] [--inputs N] [--seed S]`: fuzzes one target or all of them, prints one line for each, and exits
+//! with an error if there is any finding.
 
-#![allow(clippy::print_stdout, reason = "the lines are what the program is for")]
+#![allow(clippy::print_stdout, reason = "the report is the output of this program")]
 
 use std::{fmt::Write as _, fs, path::Path};
 
@@ -13,20 +13,20 @@ use a2ad_fuzz::{
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 
-/// Where inputs that went wrong are kept, and found again by the next run.
+/// Directory of inputs that caused a finding; later runs try them first.
 const CRASHERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crashers");
-/// How much memory the whole program may ever have held.
+/// Limit of the peak memory of the whole process.
 const MAX_MEMORY_MIB: u64 = 512;
 
-/// Feeds decoders and task rules with damaged input.
+/// Fuzz the decoders and the task state machine with mutated input.
 #[derive(Parser)]
 struct Args {
-    /// The target to feed, such as F-json; all of them when left out.
+    /// Target to fuzz, such as F-json [default: all targets].
     id: Option<String>,
-    /// How many inputs each target gets; what the test matrix says when left out.
+    /// Number of inputs for each target [default: set per target].
     #[arg(long)]
     inputs: Option<u64>,
-    /// Decides the inputs; the same seed makes the same ones.
+    /// Seed of the inputs; the same seed gives the same inputs.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -48,7 +48,7 @@ fn chosen(id: Option<&str>) -> Result<Vec<&'static Target>> {
     if chosen.is_empty() {
         let known: Vec<_> =
             targets().iter().map(|target| format!("  {}  {}", target.id, target.name)).collect();
-        bail!("no such target; there are\n{}", known.join("\n"));
+        bail!("unknown target; known targets:\n{}", known.join("\n"));
     }
     Ok(chosen)
 }
@@ -74,9 +74,9 @@ fn passes(target: &Target, inputs: u64, seed: u64) -> Result<bool> {
 
 fn report(id: &str, finding: &Finding) -> Result<()> {
     let name = format!("{id}-{:016x}", hash(&finding.input));
-    fs::create_dir_all(CRASHERS).context("cannot make the folder for crashers")?;
+    fs::create_dir_all(CRASHERS).context("cannot create the directory for crashers")?;
     fs::write(Path::new(CRASHERS).join(&name), &finding.input).context("cannot save the input")?;
-    println!("  {:?} at {}: {}", finding.kind, finding.place, finding.problem);
+    println!("  {:?} at {}: {}", finding.kind, finding.location, finding.problem);
     println!("  saved as fuzz/crashers/{name}: {}", hex(&finding.input));
     Ok(())
 }
@@ -102,7 +102,7 @@ fn hash(input: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The input for copying out of a log, cut where the saved file serves better.
+/// The input as hexadecimal digits to copy from a log, truncated where the saved file is more useful.
 fn hex(input: &[u8]) -> String {
     let shown = &input[..input.len().min(2_048)];
     let mut text = String::with_capacity(2 * shown.len());
@@ -110,12 +110,12 @@ fn hex(input: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
     }
     if shown.len() < input.len() {
-        let _ = write!(text, "… ({} bytes in all)", input.len());
+        let _ = write!(text, "… ({} bytes in total)", input.len());
     }
     text
 }
 
-/// The most memory this process ever held, where the system says so.
+/// Peak memory of this process, where the system reports it.
 fn peak_memory_mib() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

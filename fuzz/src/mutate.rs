@@ -1,16 +1,16 @@
-//! Makes inputs: the corpus as it is, then pieces of it edited, spliced and salted with words that mean
-//! something.
+//! Generates inputs: first the corpus unchanged, then corpus entries edited, spliced and mixed with dictionary
+//! tokens.
 //!
-//! An input depends on the corpus, the dictionary, the seed and its own number, on nothing else; so a run can
-//! be repeated, and its work shared among threads in any way. Edits work at three levels. Byte edits reach
-//! what no grammar thinks of. Token edits move words, quoted strings and signs as wholes. Value edits know
-//! where a bracketed value ends and keep JSON well-formed, so that many inputs get past the first parser.
+//! An input depends only on the corpus, the dictionary, the seed and its own number; so a run can be repeated, and
+//! its work distributed among threads in any way. Edits work at three levels. Byte edits produce input that no
+//! grammar would. Token edits move identifiers, quoted strings and punctuation as a whole. Value edits find where a
+//! bracketed value ends and keep JSON well-formed, so that many inputs get past the first parser.
 
 use std::ops::Range;
 
 use fastrand::Rng;
 
-/// Inputs made by editing stay below this length; longer corpus entries are fed as they are only.
+/// Edited inputs stay below this length in bytes; longer corpus entries are only used unchanged.
 const MAX_LENGTH: usize = 16 * 1024;
 
 /// Values that have broken decoders before.
@@ -24,26 +24,26 @@ const VALUES: &[&str] = &[
 /// Turns a number into an input.
 pub struct Mutator {
     corpus: Vec<Vec<u8>>,
-    /// The numbers of the corpus entries short enough to be edited.
+    /// Indexes of the corpus entries short enough to be edited.
     editable: Vec<usize>,
     dictionary: &'static [&'static str],
     seed: u64,
 }
 
 impl Mutator {
-    /// A mutator over a corpus.
+    /// Creates a mutator over a corpus.
     pub fn new(corpus: Vec<Vec<u8>>, dictionary: &'static [&'static str], seed: u64) -> Self {
         let editable = (0..corpus.len()).filter(|at| corpus[*at].len() <= MAX_LENGTH / 2).collect();
         Self { corpus, editable, dictionary, seed }
     }
 
-    /// The input of this number. The first ones are the corpus itself.
+    /// The input with this number. The first ones are the corpus itself.
     pub fn input(&self, number: u64) -> Vec<u8> {
         if let Some(entry) = usize::try_from(number).ok().and_then(|at| self.corpus.get(at)) {
             return entry.clone();
         }
         let mut rng = Rng::with_seed(mix(self.seed ^ mix(number)));
-        // Of two entries the longer one: it has more places where a single edit leaves the rest intact.
+        // Of two entries the longer one: it has more positions where a single edit leaves the rest intact.
         let (one, other) = (self.entry(&mut rng), self.entry(&mut rng));
         let mut input = if one.len() > other.len() { one.to_vec() } else { other.to_vec() };
         let edits = if rng.bool() { &EDITS[..VALUE_EDITS] } else { &EDITS[..] };
@@ -60,13 +60,13 @@ impl Mutator {
         rng.choice(&self.editable).map_or(&[], |at| &self.corpus[*at])
     }
 
-    fn word(&self, rng: &mut Rng) -> &'static str {
-        let words = if rng.u8(..4) == 0 { VALUES } else { self.dictionary };
-        rng.choice(words).unwrap_or(&"")
+    fn token(&self, rng: &mut Rng) -> &'static str {
+        let tokens = if rng.u8(..4) == 0 { VALUES } else { self.dictionary };
+        rng.choice(tokens).unwrap_or(&"")
     }
 }
 
-/// Spreads neighbouring numbers over the whole range (the finalizer of SplitMix64).
+/// Distributes consecutive numbers over the whole range (the finalizer of SplitMix64).
 fn mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -86,7 +86,7 @@ const EDITS: [Edit; 17] = [
     replace_token,
     remove_token,
     swap_tokens,
-    insert_word,
+    insert_token,
     splice,
     flip_bit,
     set_byte,
@@ -95,26 +95,26 @@ const EDITS: [Edit; 17] = [
     repeat_bytes,
     truncate,
 ];
-/// How many of the edits, from the first, keep JSON well-formed. Half of the inputs see no others.
+/// The first of the edits, so many, keep JSON well-formed. Half of the inputs use only these.
 const VALUE_EDITS: usize = 6;
 
-#[expect(clippy::ptr_arg, reason = "an edit is handed a vector, because others change its length")]
+#[expect(clippy::ptr_arg, reason = "all edits have one signature, and some change the length")]
 fn flip_bit(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
-    if let Some(at) = place(rng, input.len()) {
+    if let Some(at) = position(rng, input.len()) {
         input[at] ^= 1 << rng.u8(..8);
     }
 }
 
-#[expect(clippy::ptr_arg, reason = "an edit is handed a vector, because others change its length")]
+#[expect(clippy::ptr_arg, reason = "all edits have one signature, and some change the length")]
 fn set_byte(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
-    if let Some(at) = place(rng, input.len()) {
+    if let Some(at) = position(rng, input.len()) {
         input[at] = rng.u8(..);
     }
 }
 
 fn insert_bytes(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     let bytes: Vec<u8> = (0..rng.usize(1..=4)).map(|_| rng.u8(..)).collect();
-    put(input, rng.usize(..=input.len()), &bytes);
+    insert(input, rng.usize(..=input.len()), &bytes);
 }
 
 fn remove_bytes(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
@@ -124,31 +124,31 @@ fn remove_bytes(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
 fn repeat_bytes(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     let span = span(rng, input.len());
     let copies = input[span.clone()].repeat(rng.usize(1..=8));
-    put(input, span.end, &copies);
+    insert(input, span.end, &copies);
 }
 
 fn truncate(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     input.truncate(rng.usize(..=input.len()));
 }
 
-/// The head of this input and the tail of another.
+/// Joins the head of this input and the tail of another.
 fn splice(mutator: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     let other = mutator.entry(rng);
     input.truncate(rng.usize(..=input.len()));
     input.extend_from_slice(&other[rng.usize(..=other.len())..]);
 }
 
-fn insert_word(mutator: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
-    let word = mutator.word(rng);
-    put(input, rng.usize(..=input.len()), word.as_bytes());
+fn insert_token(mutator: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
+    let token = mutator.token(rng);
+    insert(input, rng.usize(..=input.len()), token.as_bytes());
 }
 
 fn replace_token(mutator: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
-    if let Some(token) = rng.choice(tokens(input)) {
-        let word = mutator.word(rng);
-        let quoted = input[token.start] == b'"' && !word.starts_with('"');
-        let word = if quoted { format!("\"{word}\"") } else { word.to_owned() };
-        input.splice(token, word.into_bytes());
+    if let Some(old) = rng.choice(tokens(input)) {
+        let new = mutator.token(rng);
+        let quoted = input[old.start] == b'"' && !new.starts_with('"');
+        let new = if quoted { format!("\"{new}\"") } else { new.to_owned() };
+        input.splice(old, new.into_bytes());
     }
 }
 
@@ -169,12 +169,12 @@ fn swap_tokens(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     }
 }
 
-/// Gives a member of an object another name from the dictionary.
+/// Renames a member of an object to a name from the dictionary.
 fn rename(mutator: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     let tokens = tokens(input);
     let names = (0..tokens.len()).filter(|at| is_name(input, &tokens, *at));
-    if let (Some(at), Some(word)) = (rng.choice(names.collect::<Vec<_>>()), rng.choice(mutator.dictionary)) {
-        input.splice(tokens[at].clone(), format!("\"{word}\"").into_bytes());
+    if let (Some(at), Some(token)) = (rng.choice(names.collect::<Vec<_>>()), rng.choice(mutator.dictionary)) {
+        input.splice(tokens[at].clone(), format!("\"{token}\"").into_bytes());
     }
 }
 
@@ -184,13 +184,13 @@ fn replace_value(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     }
 }
 
-/// Puts a value of another input in the place of one of this, of the same kind where there is one.
+/// Replaces a value by one of another input, of the same type if possible.
 fn borrow_value(mutator: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     let other = mutator.entry(rng);
     let Some(value) = rng.choice(values(input)) else { return };
-    let (alike, strange): (Vec<_>, Vec<_>) =
+    let (alike, different): (Vec<_>, Vec<_>) =
         values(other).into_iter().partition(|new| kind(other[new.start]) == kind(input[value.start]));
-    if let Some(new) = rng.choice(alike).or_else(|| rng.choice(strange)) {
+    if let Some(new) = rng.choice(alike).or_else(|| rng.choice(different)) {
         input.splice(value, other[new].iter().copied());
     }
 }
@@ -199,20 +199,20 @@ fn wrap_value(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     let depth = [1, 1, 2, 28, 29, 30, 31, 64, 65, 129, 2_000][rng.usize(..11)];
     let (open, close) = if rng.bool() { ("[", "]") } else { ("{\"a\":", "}") };
     if let Some(value) = rng.choice(values(input)) {
-        put(input, value.end, close.repeat(depth).as_bytes());
-        put(input, value.start, open.repeat(depth).as_bytes());
+        insert(input, value.end, close.repeat(depth).as_bytes());
+        insert(input, value.start, open.repeat(depth).as_bytes());
     }
 }
 
-/// Lets a value, or a member with its name, stand twice or more.
+/// Repeats a value, or a member with its name, once or more.
 fn repeat_value(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     if let Some(member) = rng.choice(members(input)) {
         let copies = [b",", &input[member.clone()]].concat().repeat(rng.usize(1..=3));
-        put(input, member.end, &copies);
+        insert(input, member.end, &copies);
     }
 }
 
-/// Drops a value, or a member with its name, and the comma beside it.
+/// Removes a value, or a member with its name, and the adjacent comma.
 fn remove_value(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     if let Some(mut member) = rng.choice(members(input)) {
         if input.get(member.end) == Some(&b',') {
@@ -224,29 +224,29 @@ fn remove_value(_: &Mutator, rng: &mut Rng, input: &mut Vec<u8>) {
     }
 }
 
-fn place(rng: &mut Rng, length: usize) -> Option<usize> {
+fn position(rng: &mut Rng, length: usize) -> Option<usize> {
     (length > 0).then(|| rng.usize(..length))
 }
 
-/// A stretch of bytes, mostly a short one.
+/// A range of bytes, usually a short one.
 fn span(rng: &mut Rng, length: usize) -> Range<usize> {
     let start = rng.usize(..=length);
     let longest = if rng.u8(..4) == 0 { length } else { 8 };
     start..start + rng.usize(..=longest.min(length - start))
 }
 
-fn put(input: &mut Vec<u8>, at: usize, bytes: &[u8]) {
+fn insert(input: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     input.splice(at..at, bytes.iter().copied());
 }
 
-/// Quoted strings, words and single signs; white space stands between them.
+/// Ranges of quoted strings, identifiers or numbers, and single punctuation characters, without white space.
 fn tokens(text: &[u8]) -> Vec<Range<usize>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while at < text.len() {
         let length = match text[at] {
             b'"' => quoted_length(&text[at..]),
-            byte if is_word(byte) => text[at..].iter().take_while(|byte| is_word(**byte)).count(),
+            byte if is_word_byte(byte) => text[at..].iter().take_while(|byte| is_word_byte(**byte)).count(),
             _ => 1,
         };
         if !text[at].is_ascii_whitespace() {
@@ -257,7 +257,7 @@ fn tokens(text: &[u8]) -> Vec<Range<usize>> {
     tokens
 }
 
-fn is_word(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'.') || byte >= 0x80
 }
 
@@ -277,7 +277,7 @@ fn is_name(text: &[u8], tokens: &[Range<usize>], at: usize) -> bool {
     tokens.get(at + 1).is_some_and(|next| text[next.start] == b':')
 }
 
-/// What a value that begins with this byte is, as far as JSON can tell.
+/// The JSON type of a value that begins with this byte.
 fn kind(first: u8) -> u8 {
     match first {
         b'-' | b'0'..=b'9' => b'0',
@@ -286,7 +286,7 @@ fn kind(first: u8) -> u8 {
     }
 }
 
-/// Where values stand, brackets included.
+/// Ranges of values, brackets included.
 fn values(text: &[u8]) -> Vec<Range<usize>> {
     let tokens = tokens(text);
     let starts = |at: &usize| {
@@ -296,7 +296,7 @@ fn values(text: &[u8]) -> Vec<Range<usize>> {
     (0..tokens.len()).filter(starts).map(|at| tokens[at].start..ends[at]).collect()
 }
 
-/// Where values stand that have siblings: elements alone, members of objects together with their names.
+/// Ranges of values that have siblings: array elements alone, members of objects together with their names.
 fn members(text: &[u8]) -> Vec<Range<usize>> {
     let tokens = tokens(text);
     let ends = ends(text, &tokens);
@@ -311,8 +311,7 @@ fn members(text: &[u8]) -> Vec<Range<usize>> {
     members
 }
 
-/// For each token, where the value ends that begins with it: after the bracket that closes it, or after the
-/// token itself.
+/// For each token, where the value that begins with it ends: after its closing bracket, or after the token itself.
 fn ends(text: &[u8], tokens: &[Range<usize>]) -> Vec<usize> {
     let mut ends: Vec<usize> = tokens.iter().map(|token| token.end).collect();
     let mut open = Vec::new();
@@ -343,17 +342,17 @@ mod tests {
     }
 
     #[test]
-    fn an_input_depends_on_its_seed_and_number_only() {
-        let (mutator, twin, stranger) = (mutator(1), mutator(1), mutator(2));
+    fn input_depends_only_on_seed_and_number() {
+        let (mutator, twin, other_seed) = (mutator(1), mutator(1), mutator(2));
         let backwards: Vec<_> = (0..500).rev().map(|number| twin.input(number)).collect();
         let forwards: Vec<_> = (0..500).map(|number| mutator.input(number)).collect();
         assert!(forwards.iter().eq(backwards.iter().rev()));
-        let differing = (0..500).filter(|number| stranger.input(*number) != mutator.input(*number)).count();
+        let differing = (0..500).filter(|number| other_seed.input(*number) != mutator.input(*number)).count();
         assert!(differing > 300, "{differing}");
     }
 
     #[test]
-    fn the_corpus_comes_first_and_unchanged() {
+    fn corpus_is_first_and_unchanged() {
         let mutator = mutator(1);
         assert_eq!(mutator.input(2), b"plain words, no JSON");
         assert_eq!(mutator.input(3), b"\"open");
@@ -375,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn every_edit_takes_every_input() {
+    fn every_edit_accepts_every_input() {
         let mutator = mutator(1);
         let mut rng = Rng::with_seed(1);
         for start in ["", "\"", "{", "]", "\\", "\"\\", "{\"a\":", "a,b", "[[[", "é{\"é\":\"é"] {

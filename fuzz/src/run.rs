@@ -1,9 +1,8 @@
-//! Feeds one target on all cores and collects what goes wrong.
+//! Runs one target on all cores and collects findings.
 //!
-//! A panic is caught where it happens. An input over the time limit is fed again, because a busy machine can
-//! stop any thread for a while, and is a hang when it is slow twice. A thread cannot be stopped from outside: an
-//! input that does not come back at all is reported by the watching thread and its worker is left behind, so
-//! the program should end soon after.
+//! A panic is caught where it happens. An input over the time limit is run again, because a busy machine can delay
+//! any thread, and counts as a hang when it is slow twice. A thread cannot be stopped from outside: an input that
+//! never returns is reported by the main thread and its worker is leaked, so the process should exit soon after.
 
 use std::{
     cell::RefCell,
@@ -20,62 +19,62 @@ use std::{
 
 use crate::{Target, mutate::Mutator};
 
-/// How many inputs a worker takes at a time.
+/// Inputs a worker takes at a time.
 const BATCH: u64 = 256;
 
-/// What is to be fed, how much of it, and how long one input may take.
+/// What to fuzz, how many inputs, and how long one input may take.
 pub struct Plan {
-    /// What takes the inputs.
+    /// The target that runs the inputs.
     pub target: Target,
-    /// How many inputs are made, the corpus included.
+    /// Number of generated inputs, the corpus included.
     pub inputs: u64,
-    /// Decides the inputs.
+    /// Seed of the generated inputs.
     pub seed: u64,
-    /// Inputs that once went wrong, fed first.
+    /// Inputs of earlier findings, run first and in addition to `inputs`.
     pub known: Vec<Vec<u8>>,
-    /// An input that takes longer, twice, is a hang.
+    /// An input that takes longer than this, twice, is a hang.
     pub slow: Duration,
-    /// An input that takes longer will not come back.
-    pub lost: Duration,
+    /// An input that takes longer than this is considered never to return.
+    pub timeout: Duration,
 }
 
 impl Plan {
-    /// A plan with the limits of the test matrix.
+    /// A plan with the default limits: one second for a slow input, ten for one that never returns.
     pub fn new(target: Target, inputs: u64, seed: u64) -> Self {
-        let (slow, lost) = (Duration::from_secs(1), Duration::from_secs(10));
-        Self { target, inputs, seed, known: Vec::new(), slow, lost }
+        let (slow, timeout) = (Duration::from_secs(1), Duration::from_secs(10));
+        Self { target, inputs, seed, known: Vec::new(), slow, timeout }
     }
 }
 
-/// What came of it.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How many inputs were handed out.
+    /// Inputs that were handed to workers.
     pub inputs: u64,
     /// How many of them panicked.
     pub panics: u64,
     /// How many of them hung.
     pub hangs: u64,
-    /// How long it took.
+    /// Wall-clock time of the run.
     pub elapsed: Duration,
-    /// The shortest input for each place that went wrong.
+    /// The shortest input for each location of a finding.
     pub findings: Vec<Finding>,
 }
 
-/// An input that went wrong.
+/// An input that caused a failure.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What went wrong.
+    /// Panic or hang.
     pub kind: FindingKind,
-    /// The file and line of a panic; the same place is reported once.
-    pub place: String,
-    /// What the panic said.
+    /// File and line of a panic; findings are deduplicated by it.
+    pub location: String,
+    /// The panic message, or how long the hang took.
     pub problem: String,
-    /// What was fed.
+    /// The input that caused it.
     pub input: Vec<u8>,
 }
 
-/// The ways an input can go wrong.
+/// The ways an input can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingKind {
     /// The target panicked.
@@ -84,54 +83,54 @@ pub enum FindingKind {
     Hang,
 }
 
-/// Feeds the target as planned.
+/// Runs the plan to its end, or until an input does not return.
 pub fn run(plan: Plan) -> Outcome {
-    catch_panics_of_workers();
+    record_worker_panics();
     let started = Instant::now();
     let workers = thread::available_parallelism().map_or(1, usize::from);
-    let feed = Arc::new(Feed::new(plan));
-    let seats: Vec<Arc<Seat>> = (0..workers).map(|_| Arc::default()).collect();
-    let (reports, inbox) = mpsc::channel();
-    for seat in &seats {
-        let (feed, seat, reports) = (Arc::clone(&feed), Arc::clone(seat), reports.clone());
-        thread::spawn(move || work(&feed, &seat, &reports));
+    let queue = Arc::new(InputQueue::new(plan));
+    let slots: Vec<Arc<WorkerSlot>> = (0..workers).map(|_| Arc::default()).collect();
+    let (reports, findings) = mpsc::channel();
+    for slot in &slots {
+        let (queue, slot, reports) = (Arc::clone(&queue), Arc::clone(slot), reports.clone());
+        thread::spawn(move || work(&queue, &slot, &reports));
     }
     drop(reports);
 
-    let mut tally = Tally::default();
+    let mut totals = Totals::default();
     loop {
-        match inbox.recv_timeout(feed.plan.lost / 10) {
-            Ok(finding) => tally.add(finding),
-            // Every worker has hung up: the work is done.
+        match findings.recv_timeout(queue.plan.timeout / 10) {
+            Ok(finding) => totals.add(finding),
+            // Every worker has finished.
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
-                let lost = seats.iter().find_map(|seat| seat.lost(feed.plan.lost));
-                if let Some(number) = lost {
-                    feed.close();
-                    tally.add(hang(feed.input(number), feed.plan.lost));
+                let overdue = slots.iter().find_map(|slot| slot.overdue(queue.plan.timeout));
+                if let Some(number) = overdue {
+                    queue.close();
+                    totals.add(hang(queue.input(number), queue.plan.timeout));
                     break;
                 }
             }
         }
     }
     Outcome {
-        inputs: feed.handed_out(),
-        panics: tally.panics,
-        hangs: tally.hangs,
+        inputs: queue.handed_out(),
+        panics: totals.panics,
+        hangs: totals.hangs,
         elapsed: started.elapsed(),
-        findings: tally.shortest.into_values().collect(),
+        findings: totals.shortest.into_values().collect(),
     }
 }
 
-/// The numbered inputs and the next number to be taken.
-struct Feed {
+/// The numbered inputs and the next number to take.
+struct InputQueue {
     plan: Plan,
     mutator: Mutator,
     next: AtomicU64,
     end: u64,
 }
 
-impl Feed {
+impl InputQueue {
     fn new(plan: Plan) -> Self {
         let mutator = Mutator::new((plan.target.corpus)(), plan.target.dictionary, plan.seed);
         let end = plan.inputs + plan.known.len() as u64;
@@ -146,7 +145,7 @@ impl Feed {
         }
     }
 
-    /// The next numbers, empty at the end.
+    /// The next batch of numbers, empty at the end.
     fn take(&self) -> std::ops::Range<u64> {
         let from = self.next.fetch_add(BATCH, Ordering::Relaxed).min(self.end);
         from..(from + BATCH).min(self.end)
@@ -161,55 +160,57 @@ impl Feed {
     }
 }
 
-/// Where a worker notes which input it is busy with, and since when.
+/// Which input a worker is running, and since when.
 #[derive(Default)]
-struct Seat(Mutex<Option<(u64, Instant)>>);
+struct WorkerSlot(Mutex<Option<(u64, Instant)>>);
 
-impl Seat {
-    fn note(&self, busy: Option<(u64, Instant)>) {
+impl WorkerSlot {
+    fn set(&self, busy: Option<(u64, Instant)>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = busy;
     }
 
-    /// The input that has been under way for longer than this.
-    fn lost(&self, limit: Duration) -> Option<u64> {
+    /// The input that has been running for longer than this.
+    fn overdue(&self, limit: Duration) -> Option<u64> {
         let busy = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         busy.filter(|(_, since)| since.elapsed() > limit).map(|(number, _)| number)
     }
 }
 
-fn work(feed: &Feed, seat: &Seat, reports: &Sender<Finding>) {
+fn work(queue: &InputQueue, slot: &WorkerSlot, reports: &Sender<Finding>) {
     PANIC.with_borrow_mut(|panic| *panic = Some(Panic::default()));
     loop {
-        let numbers = feed.take();
+        let numbers = queue.take();
         if numbers.is_empty() {
-            seat.note(None);
+            slot.set(None);
             return;
         }
         for number in numbers {
-            let input = feed.input(number);
-            seat.note(Some((number, Instant::now())));
-            if let Some(finding) = judge(feed, input) {
-                // Nobody listens any more once an input is lost.
+            let input = queue.input(number);
+            slot.set(Some((number, Instant::now())));
+            if let Some(finding) = run_input(queue, input) {
+                // The receiver is gone once an input did not return.
                 let _ = reports.send(finding);
             }
         }
     }
 }
 
-/// Feeds one input and says what is wrong with what happened.
-fn judge(feed: &Feed, input: Vec<u8>) -> Option<Finding> {
-    let slow = |elapsed: &Duration| *elapsed > feed.plan.slow;
-    match time(feed.plan.target, &input).map(|elapsed| Some(elapsed).filter(slow)) {
-        Err(Panic { place, problem }) => Some(Finding { kind: FindingKind::Panic, place, problem, input }),
+/// Runs one input and reports a panic or a hang.
+fn run_input(queue: &InputQueue, input: Vec<u8>) -> Option<Finding> {
+    let slow = |elapsed: &Duration| *elapsed > queue.plan.slow;
+    match run_timed(queue.plan.target, &input).map(|elapsed| Some(elapsed).filter(slow)) {
+        Err(Panic { location, problem }) => {
+            Some(Finding { kind: FindingKind::Panic, location, problem, input })
+        }
         Ok(None) => None,
         Ok(Some(_)) => {
-            let again = time(feed.plan.target, &input).ok().filter(slow)?;
+            let again = run_timed(queue.plan.target, &input).ok().filter(slow)?;
             Some(hang(input, again))
         }
     }
 }
 
-fn time(target: Target, input: &[u8]) -> Result<Duration, Panic> {
+fn run_timed(target: Target, input: &[u8]) -> Result<Duration, Panic> {
     let started = Instant::now();
     match panic::catch_unwind(|| (target.run)(input)) {
         Ok(()) => Ok(started.elapsed()),
@@ -219,53 +220,53 @@ fn time(target: Target, input: &[u8]) -> Result<Duration, Panic> {
 
 fn hang(input: Vec<u8>, elapsed: Duration) -> Finding {
     let problem = format!("took more than {} ms", elapsed.as_millis());
-    Finding { kind: FindingKind::Hang, place: "hang".to_owned(), problem, input }
+    Finding { kind: FindingKind::Hang, location: "hang".to_owned(), problem, input }
 }
 
 #[derive(Default)]
-struct Tally {
+struct Totals {
     panics: u64,
     hangs: u64,
     shortest: HashMap<String, Finding>,
 }
 
-impl Tally {
+impl Totals {
     fn add(&mut self, finding: Finding) {
         match finding.kind {
             FindingKind::Panic => self.panics += 1,
             FindingKind::Hang => self.hangs += 1,
         }
         let shorter = |known: &Finding| finding.input.len() < known.input.len();
-        if self.shortest.get(&finding.place).is_none_or(shorter) {
-            self.shortest.insert(finding.place.clone(), finding);
+        if self.shortest.get(&finding.location).is_none_or(shorter) {
+            self.shortest.insert(finding.location.clone(), finding);
         }
     }
 }
 
 #[derive(Default)]
 struct Panic {
-    place: String,
+    location: String,
     problem: String,
 }
 
 thread_local! {
-    /// What the panic just caught on this thread said; `None` on threads that are not workers.
+    /// Location and message of the last panic on this worker thread; `None` on other threads.
     static PANIC: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
-/// Lets a worker's panic be noted instead of printed. Other threads panic as before.
-fn catch_panics_of_workers() {
+/// Records the panics of worker threads instead of printing them. Other threads panic as before.
+fn record_worker_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let print = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            let noted = PANIC.with_borrow_mut(|panic| {
+            let recorded = PANIC.with_borrow_mut(|panic| {
                 panic.as_mut().map(|panic| {
-                    panic.place = info.location().map(ToString::to_string).unwrap_or_default();
-                    panic.problem = info.payload_as_str().unwrap_or("a panic without a text").to_owned();
+                    panic.location = info.location().map(ToString::to_string).unwrap_or_default();
+                    panic.problem = info.payload_as_str().unwrap_or("panic without a message").to_owned();
                 })
             });
-            if noted.is_none() {
+            if recorded.is_none() {
                 print(info);
             }
         }));
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_that_panics_is_reported_once_with_its_shortest_input() {
+    fn each_panic_location_is_reported_once_with_its_shortest_input() {
         let outcome = run(Plan::new(
             target(|input| {
                 assert!(!input.starts_with(b"bang"), "loud {}", input.len());
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_input_is_a_hang() {
+    fn slow_input_is_a_hang() {
         let slow = |input: &[u8]| {
             let started = Instant::now();
             while input == b"some words" && started.elapsed() < Duration::from_millis(100) {}
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_never_comes_back_ends_the_run() {
+    fn input_that_never_returns_ends_the_run() {
         let stuck = |input: &[u8]| {
             if input == b"known" {
                 loop {
@@ -319,9 +320,9 @@ mod tests {
                 }
             }
         };
-        let lost = Duration::from_millis(200);
+        let timeout = Duration::from_millis(200);
         let known = vec![b"known".to_vec()];
-        let outcome = run(Plan { known, lost, ..Plan::new(target(stuck), 1_000, 1) });
+        let outcome = run(Plan { known, timeout, ..Plan::new(target(stuck), 1_000, 1) });
         assert_eq!((outcome.panics, outcome.hangs), (0, 1));
         assert_eq!(outcome.findings[0].input, b"known");
     }

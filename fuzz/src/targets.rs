@@ -1,4 +1,4 @@
-//! What is fuzzed: one file per row of the test matrix.
+//! The fuzz targets, one file each.
 
 pub(crate) mod card;
 pub(crate) mod cursor;

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{run, server};
 
-/// Runs every check; the first that fails ends it.
+/// Runs every check; the first failure ends the run.
 pub(crate) fn run(_: Vec<String>) -> Result<()> {
     run::cargo(&["fmt", "--all", "--check"])?;
     run::cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"])?;
@@ -14,18 +14,18 @@ pub(crate) fn run(_: Vec<String>) -> Result<()> {
     licences()
 }
 
-/// Every public item has its sentence, and every link in one leads somewhere.
+/// Fails on missing documentation of public items and on broken links in it.
 fn document() -> Result<()> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(server::workspace()).env("RUSTDOCFLAGS", "--deny warnings");
-    run::aloud(command.args(["doc", "--quiet", "--workspace", "--no-deps", "--exclude", "xtask"]))
+    run::run_command(command.args(["doc", "--quiet", "--workspace", "--no-deps", "--exclude", "xtask"]))
 }
 
 fn licences() -> Result<()> {
     let installed =
         Command::new("cargo").args(["deny", "--version"]).output().is_ok_and(|out| out.status.success());
     if !installed {
-        eprintln!("cargo-deny is not installed; licences and sources were not looked at");
+        eprintln!("cargo-deny is not installed; licences and sources are not checked");
         return Ok(());
     }
     run::cargo(&["deny", "--all-features", "check", "licenses", "bans", "sources"])

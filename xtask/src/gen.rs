@@ -1,7 +1,7 @@
-//! `cargo xtask gen`: the Rust of the protobuf files, and their descriptors for reflection.
+//! `cargo xtask gen`: generates Rust code from the protobuf files, and their descriptors for gRPC reflection.
 //!
-//! The output is committed, so that building needs neither a protobuf compiler nor a build script. `gen --check`, and
-//! the test below with every run of the tests, says when it is stale.
+//! The output is committed, so that building needs neither a protobuf compiler nor a build script. `gen --check`
+//! fails when the output is stale; the test below runs that check with every test run.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -11,7 +11,7 @@ use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, Fi
 
 use crate::server;
 
-/// A protobuf file, its package, and the Rust made of it.
+/// A protobuf file, its package, and the name of the Rust file generated from it.
 struct Source {
     file: &'static str,
     package: &'static str,
@@ -24,10 +24,10 @@ const DESCRIPTORS: &str = "descriptors.bin";
 const HEAD: &str =
     "// Made by `cargo xtask gen` from the files in `crates/protocol/proto`; not to be edited.\n";
 
-/// Values of any shape stay as they are on the wire until somebody looks who knows where they stand.
+/// Values of arbitrary JSON shape stay encoded until code that knows their position in the request decodes them.
 const PACKED: &str = "crate::grpc::packed::Packed";
 
-/// Messages of 0.3 and what 1.0 calls them, where the numbers are the same: one Rust type for both.
+/// Messages of 0.3 and their names in 1.0, where field numbers and types are the same: both use one Rust type.
 const SHARED: [(&str, &str); 17] = [
     ("AgentProvider", "AgentProvider"),
     ("AgentExtension", "AgentExtension"),
@@ -48,7 +48,7 @@ const SHARED: [(&str, &str); 17] = [
     ("PasswordOAuthFlow", "PasswordOAuthFlow"),
 ];
 
-/// Writes what is stale; with `--check`, only says so.
+/// Writes the stale files; with `--check`, only reports them.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     match args {
         [] => {
@@ -67,10 +67,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
 }
 
-/// The files that are not what they should be, and what they should be.
+/// The stale files, each with the content it should have.
 fn stale() -> Result<Vec<(PathBuf, Vec<u8>)>> {
-    let place = server::workspace().join("crates/protocol/src/grpc/generated");
-    let files = generate()?.into_iter().map(|(name, content)| (place.join(name), content));
+    let dir = server::workspace().join("crates/protocol/src/grpc/generated");
+    let files = generate()?.into_iter().map(|(name, content)| (dir.join(name), content));
     Ok(files.filter(|(path, content)| fs::read(path).ok().as_ref() != Some(content)).collect())
 }
 
@@ -86,9 +86,9 @@ fn generate() -> Result<Vec<(&'static str, Vec<u8>)>> {
 
 fn rust(set: &FileDescriptorSet) -> Result<[String; 2]> {
     let mut config = Config::new();
-    // Maps in the order of their keys: the same card is the same bytes every time.
+    // Maps are sorted by key, so that one card always encodes to the same bytes.
     config.btree_map(["."]);
-    // A message that cannot be read is named.
+    // Decode errors name the message that could not be decoded.
     config.enable_type_names();
     for value in [".google.protobuf.Struct", ".google.protobuf.Value"] {
         config.extern_path(value, PACKED);
@@ -102,7 +102,7 @@ fn rust(set: &FileDescriptorSet) -> Result<[String; 2]> {
     let mut code = config.generate(files.collect())?;
     let mut code = |source: &Source| -> Result<String> {
         let code = code.remove(&Module::from_protobuf_package_name(source.package));
-        Ok(format!("{HEAD}{}", code.with_context(|| format!("nothing was made of {}", source.file))?))
+        Ok(format!("{HEAD}{}", code.with_context(|| format!("no code was generated from {}", source.file))?))
     };
     Ok([code(&V1)?, code(&V03)?])
 }
@@ -112,7 +112,7 @@ fn file<'a>(set: &'a FileDescriptorSet, source: &Source) -> Result<&'a FileDescr
     file.with_context(|| format!("{} was not compiled", source.file))
 }
 
-/// Whoever shares a message must read its every field as the other would.
+/// Fails if a shared message has a field in 0.3 that differs from the one in 1.0.
 fn check_shared(set: &FileDescriptorSet) -> Result<()> {
     let find = |source, name: &str| -> Result<_> {
         let message = file(set, source)?.message_type.iter().find(|message| message.name() == name);
@@ -126,7 +126,7 @@ fn check_shared(set: &FileDescriptorSet) -> Result<()> {
     Ok(())
 }
 
-/// What the wire knows of a message's fields: numbers and types, not names.
+/// The parts of a message's fields that matter on the wire: numbers and types, not names.
 fn fields(message: &DescriptorProto) -> BTreeSet<String> {
     let entries = message.nested_type.iter();
     let entries = entries.flat_map(|entry| {
@@ -136,7 +136,7 @@ fn fields(message: &DescriptorProto) -> BTreeSet<String> {
 }
 
 fn shape(field: &FieldDescriptorProto) -> String {
-    // Past the package, and past the message for the entries of a map.
+    // The last path segment: without the package, and for map entries without the enclosing message.
     let name = field.type_name().rsplit('.').next().unwrap_or_default();
     let kind = SHARED.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new);
     let alone = field.oneof_index.is_none();

@@ -1,8 +1,8 @@
-//! A small HTTP/1.1 client for the harness: one keep-alive connection, JSON requests, whole answers and
+//! A small HTTP/1.1 client for the tests: one keep-alive connection, JSON requests, complete responses and
 //! server-sent events.
 //!
-//! It is our own because the oracle must tell apart two things that general clients blur: a connection that was
-//! cut before the answer was whole ([`Error::Cut`], which acknowledges nothing) and an answer that is not HTTP
+//! It exists because a checker must distinguish two cases that general clients do not: a connection lost before the
+//! response was complete ([`Error::Cut`], which acknowledges nothing) and a response that is not HTTP
 //! ([`Error::Malformed`], which is a finding). Deliberately not here: TLS, redirects, compression, proxies,
 //! pipelining, retries, and time limits, which belong to the caller.
 
@@ -16,36 +16,36 @@ use tokio::net::TcpStream;
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
 
-/// One connection to the server. It takes one request after another; after an error it is of no further use.
+/// One connection to the server, for consecutive requests; after an error it must not be used again.
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     address: SocketAddr,
 }
 
-/// A whole answer.
-pub(crate) struct Answer {
+/// A complete response.
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Headers,
     pub(crate) body: Vec<u8>,
 }
 
-/// The header lines of an answer, as they came.
+/// The header lines of a response, unchanged.
 pub(crate) struct Headers(Vec<String>);
 
-/// What a request for a stream was answered with.
-pub(crate) enum Reply {
+/// The response to a request for a stream.
+pub(crate) enum StreamResponse {
     Events(Events),
-    Answer(Answer),
+    Response(Response),
 }
 
-/// One server-sent event: its own `id:` line, if it had one, and its data.
+/// One server-sent event: its `id:` line, if any, and its data.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) id: Option<String>,
     pub(crate) data: String,
 }
 
-/// The events of one answer, in order. It owns the connection, which ends with it.
+/// The events of one response, in order. Owns the connection, which is closed with it.
 pub(crate) struct Events {
     pub(crate) headers: Headers,
     connection: Connection,
@@ -55,9 +55,9 @@ pub(crate) struct Events {
 
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// The other side went away: nothing is known about the request.
+    /// The connection was lost; whether the request took effect is unknown.
     Cut(io::Error),
-    /// The other side is there, and what it says is not HTTP.
+    /// The server sent something that is not HTTP.
     Malformed(String),
 }
 
@@ -68,9 +68,9 @@ impl Connection {
         Ok(Self { stream: BufReader::new(stream), address })
     }
 
-    pub(crate) async fn get(&mut self, path: &str) -> Result<Answer, Error> {
+    pub(crate) async fn get(&mut self, path: &str) -> Result<Response, Error> {
         self.send("GET", path, &[], &[]).await?;
-        self.answer().await
+        self.response().await
     }
 
     pub(crate) async fn post_json(
@@ -78,42 +78,47 @@ impl Connection {
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Result<Answer, Error> {
+    ) -> Result<Response, Error> {
         self.send("POST", path, headers, body).await?;
-        self.answer().await
+        self.response().await
     }
 
-    /// Any request, with these headers and none of its own but those that frame it.
+    /// Any request, with the given headers and otherwise only those needed for framing.
     pub(crate) async fn exchange(
         &mut self,
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Result<Answer, Error> {
+    ) -> Result<Response, Error> {
         self.write(method, path, headers, body).await?;
-        self.answer().await
+        self.response().await
     }
 
-    /// Posts and reads the answer as events, or whole when the server does not answer with a stream.
+    /// Posts and returns the response as events, or complete when the server does not respond with a stream.
     pub(crate) async fn post_json_for_events(
         mut self,
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Result<Reply, Error> {
+    ) -> Result<StreamResponse, Error> {
         self.send("POST", path, headers, body).await?;
         let head = self.read_head().await?;
         if head.event_stream {
             let Head { headers, framing, .. } = head;
-            return Ok(Reply::Events(Events { headers, connection: self, framing, unread: Vec::new() }));
+            return Ok(StreamResponse::Events(Events {
+                headers,
+                connection: self,
+                framing,
+                unread: Vec::new(),
+            }));
         }
         let body = self.read_body(head.framing).await?;
-        Ok(Reply::Answer(Answer { status: head.status, headers: head.headers, body }))
+        Ok(StreamResponse::Response(Response { status: head.status, headers: head.headers, body }))
     }
 
-    /// Posts, reads at most that much of the answer and resets the connection: a client that is gone in the
-    /// middle of a reply.
+    /// Posts, reads at most `after_bytes` of the response and resets the connection, like a client that disappears
+    /// in the middle of a response.
     pub(crate) async fn post_json_and_reset(
         mut self,
         path: &str,
@@ -165,10 +170,10 @@ impl Connection {
         Ok(self.stream.get_mut().write_all(&bytes).await?)
     }
 
-    async fn answer(&mut self) -> Result<Answer, Error> {
+    async fn response(&mut self) -> Result<Response, Error> {
         let head = self.read_head().await?;
         let body = self.read_body(head.framing).await?;
-        Ok(Answer { status: head.status, headers: head.headers, body })
+        Ok(Response { status: head.status, headers: head.headers, body })
     }
 
     async fn read_head(&mut self) -> Result<Head, Error> {
@@ -185,17 +190,17 @@ impl Connection {
 
     async fn read_body(&mut self, mut framing: Framing) -> Result<Vec<u8>, Error> {
         let mut body = Vec::new();
-        while let Some(bytes) = self.read_piece(&mut framing).await? {
+        while let Some(bytes) = self.read_body_bytes(&mut framing).await? {
             body.extend_from_slice(&bytes);
             if body.len() as u64 > MAX_BODY_BYTES {
-                return Err(malformed("a body without end"));
+                return Err(malformed("the body is too long"));
             }
         }
         Ok(body)
     }
 
-    /// The next bytes of a body as they come, or `None` at its proper end.
-    async fn read_piece(&mut self, framing: &mut Framing) -> Result<Option<Vec<u8>>, Error> {
+    /// The next available bytes of a body, or `None` at its end.
+    async fn read_body_bytes(&mut self, framing: &mut Framing) -> Result<Option<Vec<u8>>, Error> {
         match *framing {
             Framing::Length(0) => Ok(None),
             Framing::Length(left) => {
@@ -215,7 +220,7 @@ impl Connection {
     async fn read_chunk(&mut self, framing: &mut Framing) -> Result<Option<Vec<u8>>, Error> {
         let line = self.read_line().await?;
         let digits = line.split(';').next().unwrap_or_default().trim();
-        let size = u64::from_str_radix(digits, 16).map_err(|_| malformed("a chunk without a size"))?;
+        let size = u64::from_str_radix(digits, 16).map_err(|_| malformed("a chunk has no size"))?;
         if size == 0 {
             while !self.read_line().await?.is_empty() {}
             *framing = Framing::Length(0);
@@ -223,14 +228,14 @@ impl Connection {
         }
         let bytes = self.read_exactly(size).await?;
         if !self.read_line().await?.is_empty() {
-            return Err(malformed("a chunk longer than its size"));
+            return Err(malformed("a chunk is longer than its size"));
         }
         Ok(Some(bytes))
     }
 
     async fn read_exactly(&mut self, length: u64) -> Result<Vec<u8>, Error> {
         if length > MAX_BODY_BYTES {
-            return Err(malformed("a body beyond all measure"));
+            return Err(malformed("the declared body length is too large"));
         }
         let mut bytes = vec![0; usize::try_from(length).expect("bounded just above")];
         self.stream.read_exact(&mut bytes).await?;
@@ -242,7 +247,7 @@ impl Connection {
         (&mut self.stream).take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes).await?;
         if bytes.pop() != Some(b'\n') {
             return Err(if bytes.len() as u64 >= MAX_LINE_BYTES - 1 {
-                malformed("a line without end")
+                malformed("a line is too long")
             } else {
                 Error::Cut(io::ErrorKind::UnexpectedEof.into())
             });
@@ -250,12 +255,12 @@ impl Connection {
         if bytes.last() == Some(&b'\r') {
             bytes.pop();
         }
-        String::from_utf8(bytes).map_err(|_| malformed("a line that is not text"))
+        String::from_utf8(bytes).map_err(|_| malformed("a line is not UTF-8"))
     }
 }
 
 impl Headers {
-    /// The value of a header, whatever the case of its name; the first one, when it came twice.
+    /// The value of a header by case-insensitive name; the first one, if it occurs twice.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let mut pairs = self.0.iter().filter_map(|line| line.split_once(':'));
         pairs.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
@@ -263,7 +268,7 @@ impl Headers {
 }
 
 impl Events {
-    /// The next event, or `None` when the server has ended the stream in good order.
+    /// The next event, or `None` when the server has ended the stream properly.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, Error> {
         loop {
             while let Some(block) = self.take_block() {
@@ -271,12 +276,12 @@ impl Events {
                     return Ok(Some(event));
                 }
             }
-            match self.connection.read_piece(&mut self.framing).await? {
+            match self.connection.read_body_bytes(&mut self.framing).await? {
                 Some(bytes) => self.unread.extend_from_slice(&bytes),
                 None => return Ok(None),
             }
             if self.unread.len() as u64 > MAX_BODY_BYTES {
-                return Err(malformed("an event without end"));
+                return Err(malformed("an event is too long"));
             }
         }
     }
@@ -291,8 +296,8 @@ impl Events {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cut(cause) => write!(f, "the connection was cut: {cause}"),
-            Self::Malformed(what) => write!(f, "the answer is not HTTP: {what}"),
+            Self::Cut(cause) => write!(f, "the connection was lost: {cause}"),
+            Self::Malformed(what) => write!(f, "the response is not HTTP: {what}"),
         }
     }
 }
@@ -305,7 +310,7 @@ impl From<io::Error> for Error {
     }
 }
 
-/// How the end of a body is told.
+/// How the end of a body is determined.
 #[derive(Clone, Copy)]
 enum Framing {
     Length(u64),
@@ -347,10 +352,10 @@ impl Head {
     }
 }
 
-/// A block without data (a comment, a `retry:`) is no event. Lines end with LF here; the server under test
+/// A block without data (a comment, a `retry:`) is not an event. Lines must end with LF: the server under test
 /// writes no CR, and one that did would be reported as data that is not JSON.
 fn parse_event(block: &[u8]) -> Result<Option<Event>, Error> {
-    let text = std::str::from_utf8(block).map_err(|_| malformed("an event that is not text"))?;
+    let text = std::str::from_utf8(block).map_err(|_| malformed("an event is not UTF-8"))?;
     let mut id = None;
     let mut data: Option<String> = None;
     for line in text.lines() {
@@ -378,7 +383,7 @@ mod tests {
     use super::*;
     use tokio::net::TcpListener;
 
-    /// Serves the given bytes to one connection, whatever it asks, and then closes it.
+    /// Serves the given bytes to one connection, whatever the request, and closes it.
     async fn serve_once(bytes: &'static [u8]) -> (SocketAddr, tokio::task::JoinSet<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -392,7 +397,7 @@ mod tests {
         (address, server)
     }
 
-    async fn post(bytes: &'static [u8]) -> Result<Answer, Error> {
+    async fn post(bytes: &'static [u8]) -> Result<Response, Error> {
         let (address, _server) = serve_once(bytes).await;
         Connection::open(address).await?.post_json("/", &[], b"{}").await
     }
@@ -400,7 +405,8 @@ mod tests {
     async fn events(bytes: &'static [u8]) -> (Vec<Event>, Result<(), Error>) {
         let (address, _server) = serve_once(bytes).await;
         let connection = Connection::open(address).await.unwrap();
-        let Reply::Events(mut events) = connection.post_json_for_events("/", &[], b"{}").await.unwrap()
+        let StreamResponse::Events(mut events) =
+            connection.post_json_for_events("/", &[], b"{}").await.unwrap()
         else {
             panic!("not a stream")
         };
@@ -427,13 +433,13 @@ mod tests {
 
     #[tokio::test]
     async fn headers_are_found_by_name_in_any_case() {
-        let answer = post(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-One:  a:b \r\n\r\n").await.unwrap();
-        assert_eq!(answer.headers.get("x-one"), Some("a:b"));
-        assert_eq!(answer.headers.get("x-two"), None);
+        let response = post(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-One:  a:b \r\n\r\n").await.unwrap();
+        assert_eq!(response.headers.get("x-one"), Some("a:b"));
+        assert_eq!(response.headers.get("x-two"), None);
     }
 
     #[tokio::test]
-    async fn an_answer_cut_short_is_a_cut_wherever_it_ends() {
+    async fn truncated_response_is_a_lost_connection() {
         let whole: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n0\r\n\r\n";
         for length in 0..whole.len() {
             let result = post(&whole[..length]).await;
@@ -442,7 +448,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_http_is_no_cut() {
+    async fn non_http_bytes_are_malformed() {
         assert!(matches!(post(b"SSH-2.0-none\r\n").await, Err(Error::Malformed(_))));
     }
 
@@ -462,7 +468,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_without_its_last_chunk_is_a_cut() {
+    async fn stream_without_last_chunk_is_a_lost_connection() {
         let (seen, end) = events(
             b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n\
               9\r\ndata: x\n\n\r\n",

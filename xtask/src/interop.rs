@@ -1,11 +1,13 @@
-//! The program under test beside clients and servers nobody here wrote: the SDKs of every generation, each at a
-//! pinned version.
+//! Tests against other A2A implementations: the SDKs of every protocol generation, each at a pinned version.
 //!
-//! The tests themselves lie under `tests/interop`: those of our server are written in the client's language, one
-//! folder a suite; those of our client are in `servers`, with an agent for each SDK. Here is what they need around
-//! them: an environment that is made once and kept, a server, and a time limit. Deliberately not here: any knowledge
-//! of the protocol.
-#![allow(clippy::print_stderr, reason = "talk to stderr; the client's own report goes to stdout as it is")]
+//! The tests are in `tests/interop`: those of our server are written in the client's language, one folder for each
+//! suite; those of our client are in `servers`, with one sample agent for each SDK. This module provides what they
+//! need: an environment that is installed once and kept, a server, and a time limit. Deliberately not here: any
+//! knowledge of the protocol.
+#![allow(
+    clippy::print_stderr,
+    reason = "messages to stderr; the client's own report goes to stdout unchanged"
+)]
 
 mod javascript;
 pub(crate) mod python;
@@ -24,29 +26,28 @@ use self::python::Release;
 use self::servers::Sample;
 use crate::server::{self, Launch, Server};
 
-/// The configuration of the server under test.
+/// The configuration file of the server under test.
 const CONFIG: &str = "server.toml";
 
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 const TEST_LIMIT: Duration = Duration::from_secs(180);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
-/// One run of tests.
 struct Suite {
     name: &'static str,
-    /// Who is tested with, for a person.
+    /// The other implementation, as printed.
     peer: &'static str,
     side: Side,
 }
 
-/// What the peer is.
+/// The role of the other implementation.
 #[derive(Clone, Copy)]
 enum Side {
-    /// A client of our server; its tests are in the folder of the suite's name.
+    /// A client of our server; its tests are in the folder named like the suite.
     Client(Language),
     /// A client of our server; its tests are in the folder `streams`, which all releases of the Python SDK share.
     Streams(Release),
-    /// A server for our client.
+    /// A server that our client calls.
     Server(Sample),
 }
 
@@ -95,17 +96,17 @@ const fn agent(name: &'static str, peer: &'static str, sample: Sample) -> Suite 
     Suite { name, peer, side: Side::Server(sample) }
 }
 
-/// Runs every suite, or the one that is named first; what follows its name goes to its test runner.
+/// Runs every suite, or only the one named by the first argument; further arguments go to its test runner.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let suites = chosen(args.first())?;
     let options = args.get(1..).unwrap_or_default();
     let program = server::build()?;
-    let place = server::target()?.join("interop");
-    fs::create_dir_all(&place).context("cannot make a place for the clients")?;
+    let dir = server::target()?.join("interop");
+    fs::create_dir_all(&dir).context("cannot create the directory of the clients")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     for suite in suites {
         let started = Instant::now();
-        runtime.block_on(test(suite, &program, &place, options))?;
+        runtime.block_on(test(suite, &program, &dir, options))?;
         eprintln!("{}: passed in {} s", suite.peer, started.elapsed().as_secs());
     }
     Ok(())
@@ -118,17 +119,17 @@ fn chosen(name: Option<&String>) -> Result<Vec<&'static Suite>> {
     Ok(vec![suite.with_context(|| format!("no suite is named {name}; there are {}", names()))?])
 }
 
-async fn test(suite: &Suite, program: &Path, place: &Path, options: &[String]) -> Result<()> {
+async fn test(suite: &Suite, program: &Path, dir: &Path, options: &[String]) -> Result<()> {
     let command = match suite.side {
-        Side::Client(language) => client_tests(suite, language, place).await?,
-        Side::Streams(release) => python::tests_of_release(&file("streams"), release, place).await?,
-        Side::Server(sample) => return servers::test(sample, program, place, options).await,
+        Side::Client(language) => client_tests(suite, language, dir).await?,
+        Side::Streams(release) => python::tests_of_release(&file("streams"), release, dir).await?,
+        Side::Server(sample) => return servers::test(sample, program, dir, options).await,
     };
-    test_server(suite, command, program, place, options).await
+    test_server(suite, command, program, dir, options).await
 }
 
-async fn client_tests(suite: &Suite, language: Language, place: &Path) -> Result<Command> {
-    let (tests, environment) = (file(suite.name), place.join(suite.name));
+async fn client_tests(suite: &Suite, language: Language, dir: &Path) -> Result<Command> {
+    let (tests, environment) = (file(suite.name), dir.join(suite.name));
     match language {
         Language::Python => python::tests(&tests, &environment).await,
         Language::JavaScript => javascript::tests(&tests, &environment).await,
@@ -141,17 +142,17 @@ async fn test_server(
     suite: &Suite,
     mut command: Command,
     program: &Path,
-    place: &Path,
+    dir: &Path,
     options: &[String],
 ) -> Result<()> {
-    let store = fresh_store(place, suite.name)?;
-    let server = Server::start_by(&launch(&store)?, program, &store).await?;
+    let store = fresh_store(dir, suite.name)?;
+    let server = Server::start_with(&launch(&store)?, program, &store).await?;
     command
         .args(options)
         .env("A2AD_URL", format!("http://{}", server.address))
         .env("A2AD_PROGRAM", program)
         .env("A2AD_CONFIG", file(CONFIG));
-    // The server is on this machine: no proxy leads there.
+    // The server is on loopback, which a proxy cannot reach.
     for name in ["NO_PROXY", "no_proxy"] {
         command.env(name, server.address.ip().to_string());
     }
@@ -162,24 +163,24 @@ async fn test_server(
     let stopped = server.terminate(STOP_LIMIT).await;
     tested?;
     let status = stopped?;
-    ensure!(status.success(), "the server answered SIGTERM with {status}");
+    ensure!(status.success(), "the server exited with {status} on SIGTERM");
     Ok(())
 }
 
-/// The server's agents are the same for every client.
+/// All clients are tested against the same agents.
 fn launch(store: &Path) -> Result<Launch> {
     let config = fs::read_to_string(file(CONFIG))?;
     Launch::with_config(store, &config)
 }
 
-/// What lies beside the tests of every language.
+/// A file shared by the suites of all languages.
 fn file(name: &str) -> PathBuf {
     server::workspace().join("tests/interop").join(name)
 }
 
-/// A store no earlier run has written to.
-fn fresh_store(place: &Path, suite: &str) -> Result<PathBuf> {
-    let store = place.join("store").join(suite);
+/// An empty store directory.
+fn fresh_store(dir: &Path, suite: &str) -> Result<PathBuf> {
+    let store = dir.join("store").join(suite);
     if store.exists() {
         fs::remove_dir_all(&store).context("cannot clear the store of an earlier run")?;
     }
@@ -187,17 +188,17 @@ fn fresh_store(place: &Path, suite: &str) -> Result<PathBuf> {
     Ok(store.join("a2ad.db"))
 }
 
-/// Whether what was made before is still what is wanted. The stamp is written last, so a half-made environment is
-/// never taken for a whole one.
-fn is_made(environment: &Path, wanted: &str) -> bool {
+/// Whether the installed environment matches `wanted`. The stamp is written last, so that a partly installed
+/// environment never matches.
+fn is_installed(environment: &Path, wanted: &str) -> bool {
     fs::read_to_string(environment.join("stamp")).is_ok_and(|made| made == wanted)
 }
 
-fn set_made(environment: &Path, wanted: &str) -> Result<()> {
-    fs::write(environment.join("stamp"), wanted).context("cannot remember that an environment is made")
+fn mark_installed(environment: &Path, wanted: &str) -> Result<()> {
+    fs::write(environment.join("stamp"), wanted).context("cannot write the stamp of the environment")
 }
 
-/// Runs a command to its end, within a limit; a command dropped at the limit is killed.
+/// Runs a command with a time limit; at the limit it is killed.
 async fn finish(mut command: Command, limit: Duration, what: &str) -> Result<()> {
     let running = command.kill_on_drop(true).status();
     match timeout(limit, running).await {
@@ -210,7 +211,7 @@ async fn finish(mut command: Command, limit: Duration, what: &str) -> Result<()>
     }
 }
 
-/// The first line a program says about its version; none when there is no such program.
+/// The first line of a program's `--version` output; `None` if it cannot be run.
 async fn version(program: &str) -> Option<String> {
     let output = Command::new(program).arg("--version").output().await.ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();

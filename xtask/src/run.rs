@@ -1,18 +1,18 @@
-//! Running other programs, aloud.
+//! Runs other programs and prints their command lines.
 
 use std::{ffi::OsStr, process::Command};
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Runs cargo in the workspace; an error when it fails.
+/// Runs cargo in the workspace; an error if it exits with a failure.
 pub(crate) fn cargo<S: AsRef<OsStr>>(args: &[S]) -> Result<()> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(crate::server::workspace()).args(args);
-    aloud(&mut command)
+    run_command(&mut command)
 }
 
-/// Runs a command; an error when it fails.
-pub(crate) fn aloud(command: &mut Command) -> Result<()> {
+/// Prints and runs a command; an error if it exits with a failure.
+pub(crate) fn run_command(command: &mut Command) -> Result<()> {
     eprintln!("+ {}", line(command));
     let status = command.status().with_context(|| format!("{} could not be started", line(command)))?;
     ensure!(status.success(), "{} failed ({status})", line(command));
@@ -21,6 +21,6 @@ pub(crate) fn aloud(command: &mut Command) -> Result<()> {
 
 fn line(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program()).file_name().unwrap_or_default();
-    let words = std::iter::once(program).chain(command.get_args());
-    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    let arguments = std::iter::once(program).chain(command.get_args());
+    arguments.map(|argument| argument.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }

@@ -1,8 +1,8 @@
-//! The program under test as a process: built, started on a free loopback port with a store of its own, stopped
-//! by SIGKILL or SIGTERM.
+//! The program under test as a process: built, started on a free loopback port with its own store, stopped by
+//! SIGKILL or SIGTERM.
 //!
 //! Only the process started here is ever signalled, by its own id while it is still our unreaped child.
-//! Deliberately not here: what the program is asked, and what its answers mean.
+//! Deliberately not here: the requests sent to it, and what its responses mean.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -24,28 +24,28 @@ const READY_POLL: Duration = Duration::from_millis(5);
 pub(crate) struct Server {
     child: Child,
     log: PathBuf,
-    /// How much earlier processes had written into the log.
+    /// Length of the log when this process was started; earlier processes may have written to it.
     log_start: usize,
     pub(crate) address: SocketAddr,
-    /// From the start of the process to the first `/readyz` that said so.
+    /// From the start of the process to the first successful `/readyz`.
     pub(crate) ready_after: Duration,
 }
 
-/// What is unusual about a start.
+/// Optional differences from the standard start.
 #[derive(Default)]
 pub(crate) struct Launch {
-    /// Words before the program: another one that becomes it, as `strace -D` does.
+    /// Arguments before the program: a wrapper that executes it, such as `strace -D`.
     pub(crate) wrapper: Vec<OsString>,
-    /// Words behind those that every start has.
+    /// Arguments after the standard ones.
     pub(crate) arguments: Vec<OsString>,
-    /// Variables of its environment.
+    /// Environment variables.
     pub(crate) variables: Vec<(OsString, OsString)>,
-    /// Where the program's output goes, when not into a file beside the store.
+    /// File for the program's output, if not next to the store.
     pub(crate) log: Option<PathBuf>,
 }
 
 impl Launch {
-    /// A start with a configuration, which is written to a file beside the store.
+    /// A start with a configuration file, which is written next to the store.
     pub(crate) fn with_config(store: &Path, text: &str) -> Result<Self> {
         let config = store.with_extension("toml");
         fs::write(&config, text).context("cannot write a configuration")?;
@@ -54,13 +54,13 @@ impl Launch {
 }
 
 impl Server {
-    /// Starts `program` on `store` and returns once it is ready. Its output goes to a file beside the store.
+    /// Starts `program` on `store` and returns once it is ready. Its output goes to a file next to the store.
     pub(crate) async fn start(program: &Path, store: &Path) -> Result<Self> {
-        Self::start_by(&Launch::default(), program, store).await
+        Self::start_with(&Launch::default(), program, store).await
     }
 
-    /// Starts `program` on `store` in an unusual way and returns once it is ready.
-    pub(crate) async fn start_by(launch: &Launch, program: &Path, store: &Path) -> Result<Self> {
+    /// Starts `program` on `store` as `launch` describes and returns once it is ready.
+    pub(crate) async fn start_with(launch: &Launch, program: &Path, store: &Path) -> Result<Self> {
         let started = Instant::now();
         let mut server = Self::spawn(launch, program, store)?;
         if let Some(status) = server.ended_before_ready().await? {
@@ -70,16 +70,16 @@ impl Server {
         Ok(server)
     }
 
-    /// Starts `program` on `store` and does not wait for it.
+    /// Starts `program` on `store` and does not wait until it is ready.
     pub(crate) fn spawn(launch: &Launch, program: &Path, store: &Path) -> Result<Self> {
         let address = free_address()?;
         let log = launch.log.clone().unwrap_or_else(|| store.with_extension("log"));
         let output = File::options().create(true).append(true).open(&log)?;
         let log_start = usize::try_from(output.metadata()?.len())?;
-        let mut words = launch.wrapper.iter().map(OsString::as_os_str).chain([program.as_os_str()]);
-        let mut command = Command::new(words.next().expect("the program is the last word"));
+        let mut arguments = launch.wrapper.iter().map(OsString::as_os_str).chain([program.as_os_str()]);
+        let mut command = Command::new(arguments.next().expect("the program is the last argument"));
         command
-            .args(words)
+            .args(arguments)
             .arg("serve")
             .args(["--listen", &address.to_string()])
             .arg("--store")
@@ -89,7 +89,7 @@ impl Server {
             .stdout(output.try_clone()?)
             .stderr(output)
             .kill_on_drop(true);
-        for name in own_settings() {
+        for name in a2ad_variables() {
             command.env_remove(name);
         }
         command.envs(launch.variables.iter().map(|(name, value)| (name, value)));
@@ -97,7 +97,7 @@ impl Server {
         Ok(Self { child, log, log_start, address, ready_after: Duration::ZERO })
     }
 
-    /// Waits until the program is ready; the exit status, if it ends before.
+    /// Waits until the program is ready; returns the exit status if it ends before.
     pub(crate) async fn ended_before_ready(&mut self) -> Result<Option<ExitStatus>> {
         match timeout(READY_LIMIT, self.wait_ready()).await {
             Ok(ended) => ended,
@@ -105,7 +105,7 @@ impl Server {
         }
     }
 
-    /// The id of the process, while it runs.
+    /// The process id, while the process runs.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.id()
     }
@@ -123,12 +123,12 @@ impl Server {
         Ok(self.child.try_wait()?)
     }
 
-    /// SIGKILL: nothing in the program gets to run again.
+    /// Sends SIGKILL: no code of the program runs after it.
     pub(crate) async fn kill(mut self) -> Result<()> {
         Ok(self.child.kill().await?)
     }
 
-    /// SIGTERM, and the exit status if it ends within `limit`.
+    /// Sends SIGTERM; returns the exit status if the program ends within `limit`.
     pub(crate) async fn terminate(mut self, limit: Duration) -> Result<ExitStatus> {
         let id = self.child.id().context("the server has already ended")?;
         let sent = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &id.to_string()]).status().await?;
@@ -139,15 +139,15 @@ impl Server {
             .context("cannot wait for the server")
     }
 
-    /// What this process has written.
+    /// What this process has written to the log.
     pub(crate) fn log(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(bytes.get(self.log_start..).unwrap_or_default()).into_owned()
     }
 
-    /// The end of what the program has written, for a message to a person.
+    /// The end of the log, for messages to the user.
     pub(crate) fn log_tail(&self) -> String {
-        last_words(&self.log())
+        last_lines(&self.log())
     }
 
     async fn wait_ready(&mut self) -> Result<Option<ExitStatus>> {
@@ -163,26 +163,26 @@ impl Server {
     }
 }
 
-/// The end of what a server has written, without a line for each call.
-pub(crate) fn last_words(log: &str) -> String {
+/// The last lines of a log, without the lines for each call.
+pub(crate) fn last_lines(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.contains(r#""target":"a2ad::call""#)).collect();
     lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
-/// Builds the program with the test profile and returns its path. Cargo itself says where it lies, so every
-/// setting that moves the target directory is honoured.
+/// Builds the program with the test profile and returns its path as reported by cargo, so that every setting that
+/// moves the target directory is honoured.
 pub(crate) fn build() -> Result<PathBuf> {
     cargo_build(&[])
 }
 
-/// Builds the program with a fault compiled in and puts it apart from the usual one. Only what knows the fault is
-/// compiled again.
+/// Builds the program with a fault compiled in (a cargo feature) and copies it to a separate directory. Only crates
+/// with that feature are compiled again.
 pub(crate) fn build_with(fault: &str) -> Result<PathBuf> {
     let built = cargo_build(&["--features", fault])?;
     let apart = target()?.join("faults");
-    fs::create_dir_all(&apart).context("cannot make a place for the program")?;
+    fs::create_dir_all(&apart).context("cannot create the directory of the program")?;
     let program = apart.join(format!("a2ad-{fault}"));
-    fs::copy(&built, &program).context("cannot put the program apart")?;
+    fs::copy(&built, &program).context("cannot copy the program")?;
     Ok(program)
 }
 
@@ -196,19 +196,18 @@ fn cargo_build(options: &[&str]) -> Result<PathBuf> {
         "--message-format=json-render-diagnostics",
     ]);
     let output = command.args(options).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
-    ensure!(output.status.success(), "a2ad does not build");
+    ensure!(output.status.success(), "a2ad could not be built");
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .find_map(executable)
         .context("cargo built no program named a2ad")
 }
 
-/// The root of the sources.
 pub(crate) fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory of the workspace")
 }
 
-/// Where build products and test leavings go.
+/// The directory for build products and files of tests.
 pub(crate) fn target() -> Result<PathBuf> {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(path) => Ok(std::path::absolute(PathBuf::from(path))?),
@@ -216,7 +215,7 @@ pub(crate) fn target() -> Result<PathBuf> {
     }
 }
 
-#[expect(clippy::disallowed_types, reason = "cargo's messages are looked into once; no numbers matter")]
+#[expect(clippy::disallowed_types, reason = "cargo's messages are parsed once; no numbers matter")]
 fn executable(line: &str) -> Option<PathBuf> {
     let message: serde_json::Value = serde_json::from_str(line).ok()?;
     if message["reason"] != "compiler-artifact" || message["target"]["name"] != "a2ad" {
@@ -225,8 +224,8 @@ fn executable(line: &str) -> Option<PathBuf> {
     message["executable"].as_str().map(PathBuf::from)
 }
 
-/// A developer's own settings must not reach the program under test.
-fn own_settings() -> Vec<OsString> {
+/// `A2AD_` variables of the developer's environment, which must not reach the program under test.
+fn a2ad_variables() -> Vec<OsString> {
     std::env::vars_os()
         .map(|(name, _)| name)
         .filter(|name| name.to_string_lossy().starts_with("A2AD_"))
@@ -239,7 +238,7 @@ fn free_address() -> Result<SocketAddr> {
 
 async fn is_ready(address: SocketAddr) -> bool {
     match Connection::open(address).await {
-        Ok(mut connection) => connection.get("/readyz").await.is_ok_and(|answer| answer.status == 200),
+        Ok(mut connection) => connection.get("/readyz").await.is_ok_and(|response| response.status == 200),
         Err(_) => false,
     }
 }

@@ -1,31 +1,31 @@
-//! `cargo xtask verify <id>`: proves one row of the test matrix against the real program and says so in one line
-//! of JSON.
+//! `cargo xtask verify NAME`: runs one proof against the real program and prints the result as one line of JSON.
 //!
-//! Each row is one file that reads its own options, prints its seed and figures, and fails on any violation.
-//! Deliberately not here: tests that need no process of their own; those are `cargo xtask test`.
+//! Each proof is one module of the same name. It parses its own options, which set its size, prints its seed and
+//! figures, and fails on any violation. `docs/test-matrix.md` lists all proofs. Deliberately not here: tests that start
+//! no process; those run in `cargo xtask test` only.
 #![allow(
     clippy::disallowed_types,
-    reason = "the harness looks into answers freely; it keeps no exact numbers"
+    reason = "the test driver inspects responses as JSON values; it needs no exact numbers"
 )]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "data to stdout, talk to stderr")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "data to stdout, messages to stderr")]
 
-mod bombs;
-mod extras;
-mod faults;
+mod cancel_races;
+mod disk_faults;
+mod duplicate_sends;
+mod extra_options;
 mod fill;
-mod kill;
+mod kill_under_load;
 mod lists;
-mod malformed;
-mod model;
-mod poison;
-mod races;
+mod malformed_requests;
+mod poison_tasks;
 mod random;
-mod recovery;
-mod resume;
-mod retention;
+mod recovery_time;
+mod reference_model;
+mod request_bombs;
+mod retention_under_load;
 mod rpc;
 mod slow_readers;
-mod storm;
+mod stream_resume;
 mod tck;
 mod trial;
 mod view;
@@ -33,111 +33,113 @@ mod writer;
 
 use anyhow::{Result, bail};
 
-/// One row of the matrix that can be run.
-struct Row {
-    id: &'static str,
+/// One proof and how it is run.
+struct Proof {
+    name: &'static str,
     proves: &'static str,
     options: &'static str,
     run: fn(&[String]) -> Result<()>,
 }
 
-const ROWS: &[Row] = &[
-    Row {
-        id: "T-R1",
-        proves: "kill -9 under load loses nothing, doubles nothing and leaves no gap",
-        options: kill::OPTIONS,
-        run: kill::run,
+const PROOFS: &[Proof] = &[
+    Proof {
+        name: "kill_under_load",
+        proves: "SIGKILL under load loses no acknowledged task, duplicates nothing and leaves no gap in streams",
+        options: kill_under_load::OPTIONS,
+        run: kill_under_load::run,
     },
-    Row {
-        id: "T-R7",
-        proves: "a disk that fails, fills up or turns read-only stops the server, and nothing acknowledged is lost",
-        options: faults::OPTIONS,
-        run: faults::run,
+    Proof {
+        name: "disk_faults",
+        proves: "a disk that fails, is full or becomes read-only stops the server, and nothing acknowledged is lost",
+        options: disk_faults::OPTIONS,
+        run: disk_faults::run,
     },
-    Row {
-        id: "T-R8",
-        proves: "a store full of tasks is served again soon after kill -9, and what was at work ends soon",
-        options: recovery::OPTIONS,
-        run: recovery::run,
+    Proof {
+        name: "recovery_time",
+        proves: "after SIGKILL a server with a full store is ready within 2 s, and interrupted tasks end within 5 s",
+        options: recovery_time::OPTIONS,
+        run: recovery_time::run,
     },
-    Row {
-        id: "T-R9",
-        proves: "a key sent many times at once makes one task, whatever is cut off",
-        options: storm::OPTIONS,
-        run: storm::run,
+    Proof {
+        name: "duplicate_sends",
+        proves: "an idempotency key sent many times concurrently creates one task, also when connections are reset",
+        options: duplicate_sends::OPTIONS,
+        run: duplicate_sends::run,
     },
-    Row {
-        id: "T-R10",
-        proves: "a cancel and an end that meet leave one ending, and everybody is told the same",
-        options: races::OPTIONS,
-        run: races::run,
+    Proof {
+        name: "cancel_races",
+        proves: "when cancel and completion race, a task has one terminal state and all clients see the same one",
+        options: cancel_races::OPTIONS,
+        run: cancel_races::run,
     },
-    Row {
-        id: "T-R11",
-        proves: "a stream that is cut and resumed misses nothing and repeats nothing, also across kill -9",
-        options: resume::OPTIONS,
-        run: resume::run,
+    Proof {
+        name: "stream_resume",
+        proves: "a stream that is cut and resumed misses and repeats no event, also across SIGKILL",
+        options: stream_resume::OPTIONS,
+        run: stream_resume::run,
     },
-    Row {
-        id: "T-R14",
-        proves: "a task that kills the process is given up, and every other task ends well",
-        options: poison::OPTIONS,
-        run: poison::run,
+    Proof {
+        name: "poison_tasks",
+        proves: "a task that crashes the process fails after 3 crashes, and every other task completes",
+        options: poison_tasks::OPTIONS,
+        run: poison_tasks::run,
     },
-    Row {
-        id: "T-R16",
-        proves: "tasks expire under load: gone, nothing else touched, no growth, live calls hardly slower",
-        options: retention::OPTIONS,
-        run: retention::run,
+    Proof {
+        name: "retention_under_load",
+        proves: "expired tasks are purged under load: open tasks stay, files do not grow, latency stays within 2x",
+        options: retention_under_load::OPTIONS,
+        run: retention_under_load::run,
     },
-    Row {
-        id: "T-R20",
-        proves: "random calls are answered as a reference of a few hundred lines says",
-        options: model::OPTIONS,
-        run: model::run,
+    Proof {
+        name: "reference_model",
+        proves: "random calls are answered as a reference model predicts",
+        options: reference_model::OPTIONS,
+        run: reference_model::run,
     },
-    Row {
-        id: "T-D4",
-        proves: "a request that is cheap to send and dear to read is refused soon and in little memory",
-        options: bombs::OPTIONS,
-        run: bombs::run,
+    Proof {
+        name: "request_bombs",
+        proves: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
+        options: request_bombs::OPTIONS,
+        run: request_bombs::run,
     },
-    Row {
-        id: "slow-readers",
-        proves: "clients that read too slowly are cut off, memory stays bounded, everybody else is served as before",
+    Proof {
+        name: "slow_readers",
+        proves: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",
         options: slow_readers::OPTIONS,
         run: slow_readers::run,
     },
-    Row {
-        id: "T-S8",
-        proves: "a malformed request is refused by the name of what is wrong, by every operation of every generation and binding",
-        options: malformed::OPTIONS,
-        run: malformed::run,
+    Proof {
+        name: "malformed_requests",
+        proves: "every operation of every protocol generation and binding refuses malformed requests and names the faulty field",
+        options: malformed_requests::OPTIONS,
+        run: malformed_requests::run,
     },
-    Row {
-        id: "tck",
-        proves: "the community's conformance kit passes, each test in at least one mode",
+    Proof {
+        name: "tck",
+        proves: "the official conformance kit passes, each test in at least one mode",
         options: tck::OPTIONS,
         run: tck::run,
     },
 ];
 
-/// Runs the row named by the first argument with the rest as its options.
+/// Runs the proof named by the first argument with the rest as its options.
 pub(crate) fn run(args: Vec<String>) -> Result<()> {
     let mut args = args.into_iter();
-    let Some(id) = args.next() else {
-        bail!("say which row to verify\n{}", table());
+    let Some(name) = args.next() else {
+        bail!("name the proof to run\n{}", table());
     };
     let options: Vec<String> = args.collect();
-    match ROWS.iter().find(|row| row.id == id) {
-        Some(row) => (row.run)(&options),
-        None => bail!("no row {id} can be verified\n{}", table()),
+    match PROOFS.iter().find(|proof| proof.name == name) {
+        Some(proof) => (proof.run)(&options),
+        None => bail!("there is no proof {name}\n{}", table()),
     }
 }
 
 fn table() -> String {
-    let line = |row: &Row| format!("  cargo xtask verify {} {}\n      {}\n", row.id, row.options, row.proves);
-    ROWS.iter().map(line).collect()
+    let line = |proof: &Proof| {
+        format!("  cargo xtask verify {} {}\n      {}\n", proof.name, proof.options, proof.proves)
+    };
+    PROOFS.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -145,8 +147,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_row_names_those_there_are() {
-        let error = run(vec!["T-X9".to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("T-X9") && error.contains("T-R1"), "{error}");
+    fn unknown_name_lists_the_known_proofs() {
+        let error = run(vec!["no_such_proof".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("no_such_proof") && error.contains("kill_under_load"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! `bare-axum --listen ADDR`: the bare server, which keeps nothing.
+//! `bare-axum --listen ADDR`: the bare server, without storage.
 
 use a2ad_bench::args::Args;
 use a2ad_bench::bare;

@@ -1,6 +1,6 @@
-//! `bare-durable --listen ADDR --dir DIR`: the bare server with a shared `fdatasync` before every answer.
+//! `bare-durable --listen ADDR --dir DIR`: the bare server with a shared `fdatasync` before every response.
 //!
-//! It is the ceiling for a durable server on this stack and this disk.
+//! It is the upper bound for a durable server on this stack and this disk.
 
 use std::path::PathBuf;
 

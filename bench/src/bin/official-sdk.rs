@@ -1,7 +1,7 @@
 //! `official-sdk --listen ADDR`: an echo agent on the official Rust SDK with its in-memory task store.
 //!
-//! Put together as the SDK's own example does it: its default handler, its JSON-RPC router, `axum::serve`.
-//! So it runs without `TCP_NODELAY`, which the SDK leaves to the caller and its example does not set.
+//! Assembled as in the SDK's example: its default handler, its JSON-RPC router, `axum::serve`. So it runs without
+//! `TCP_NODELAY`, which the SDK leaves to the caller and its example does not set.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ async fn main() -> anyhow::Result<()> {
     axum::serve(listener, router).await.context("the listener failed")
 }
 
-/// Says that it works, hands back the text as one artifact, and is done.
+/// Reports working, returns the text as one artifact, and completes.
 struct Echo;
 
 impl AgentExecutor for Echo {
@@ -48,17 +48,18 @@ impl AgentExecutor for Echo {
             last_chunk: Some(true),
             metadata: None,
         });
-        let events = [reached(&turn, TaskState::Working), artifact, reached(&turn, TaskState::Completed)];
+        let events =
+            [status_update(&turn, TaskState::Working), artifact, status_update(&turn, TaskState::Completed)];
         Box::pin(stream::iter(events.map(Ok)))
     }
 
     fn cancel(&self, turn: ExecutorContext) -> BoxStream<'static, Result<StreamResponse, A2AError>> {
-        Box::pin(stream::iter([Ok(reached(&turn, TaskState::Canceled))]))
+        Box::pin(stream::iter([Ok(status_update(&turn, TaskState::Canceled))]))
     }
 }
 
 /// A status without a timestamp: the SDK fills it in.
-fn reached(turn: &ExecutorContext, state: TaskState) -> StreamResponse {
+fn status_update(turn: &ExecutorContext, state: TaskState) -> StreamResponse {
     StreamResponse::StatusUpdate(TaskStatusUpdateEvent {
         task_id: turn.task_id.clone(),
         context_id: turn.context_id.clone(),

@@ -1,5 +1,5 @@
-//! Keys in a table for every hour: the newest is small enough to stay in memory, the others are only read.
-//! None of them is ever dropped here, as within a day of retention.
+//! Keys in one table per hour: the newest is small enough to stay in memory, the others are only read. No table is
+//! dropped here, as within one day of retention.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -7,32 +7,32 @@ use super::{Index, Key};
 
 pub(super) struct Hours {
     rows: u64,
-    /// How many keys the newest hour has.
-    young: u64,
+    /// Keys in the newest hour.
+    newest_rows: u64,
     hours: u64,
 }
 
 impl Hours {
     pub(super) fn new(rows: u64) -> Self {
-        Self { rows, young: 0, hours: 1 }
+        Self { rows, newest_rows: 0, hours: 1 }
     }
 }
 
 impl Index for Hours {
     fn prepare(&self, connection: &Connection) -> rusqlite::Result<()> {
-        make(connection, 1)
+        create(connection, 1)
     }
 
-    fn claim(&mut self, connection: &Connection, key: &Key, n: i64) -> rusqlite::Result<bool> {
+    fn insert(&mut self, connection: &Connection, key: &Key, n: i64) -> rusqlite::Result<bool> {
         if self.find(connection, key)?.is_some() {
             return Ok(false);
         }
-        if self.young == self.rows {
+        if self.newest_rows == self.rows {
             self.hours += 1;
-            self.young = 0;
-            make(connection, self.hours)?;
+            self.newest_rows = 0;
+            create(connection, self.hours)?;
         }
-        self.young += 1;
+        self.newest_rows += 1;
         let insert = format!("INSERT INTO keys_{} (key, n) VALUES (?1, ?2)", self.hours);
         connection.prepare_cached(&insert)?.execute(params![key, n])?;
         Ok(true)
@@ -51,7 +51,7 @@ impl Index for Hours {
     }
 }
 
-fn make(connection: &Connection, hour: u64) -> rusqlite::Result<()> {
+fn create(connection: &Connection, hour: u64) -> rusqlite::Result<()> {
     connection.execute_batch(&format!(
         "CREATE TABLE keys_{hour} (key BLOB PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID"
     ))

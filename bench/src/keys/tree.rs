@@ -1,4 +1,4 @@
-//! Keys in a unique index on the task rows. The row itself claims its key: a second one is refused.
+//! Keys in a unique index on the task rows. The row itself inserts its key: a second row is rejected.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -11,7 +11,7 @@ impl Index for Tree {
         connection.execute_batch("CREATE UNIQUE INDEX tasks_key ON tasks (key)")
     }
 
-    fn claim(&mut self, _connection: &Connection, _key: &Key, _n: i64) -> rusqlite::Result<bool> {
+    fn insert(&mut self, _connection: &Connection, _key: &Key, _n: i64) -> rusqlite::Result<bool> {
         Ok(true)
     }
 

@@ -1,9 +1,9 @@
-//! An agent of one's own, served by itself: `cargo run --example agent`, then
+//! A custom agent with its own server: `cargo run --example agent`, then
 //! `curl -s localhost:4243/a2a/shout -H 'Content-Type: text/plain' -d hello`
 
 use a2ad::{Agent, Artifact, BoxFuture, Card, Outcome, Part, ServeError, Server, Turn, Updates};
 
-/// Says it louder.
+/// Returns the text in upper case.
 pub(crate) struct Shout;
 
 impl Agent for Shout {
@@ -22,6 +22,9 @@ impl Agent for Shout {
 #[tokio::main]
 async fn main() -> Result<(), ServeError> {
     let _log = a2ad::logging::start();
-    let card = Card::new("shout").name("Shout").description("Says it louder").skill("shout", "Shouts a text");
+    let card = Card::new("shout")
+        .name("Shout")
+        .description("Returns text in upper case")
+        .skill("shout", "Converts a text to upper case");
     Server::builder().agent(card, Shout).store("shout.db").serve(([127, 0, 0, 1], 4243).into()).await
 }

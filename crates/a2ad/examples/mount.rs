@@ -1,4 +1,4 @@
-//! Agents mounted into an app that has routes of its own: `cargo run --example mount`, then
+//! Agents mounted into an app that has its own routes: `cargo run --example mount`, then
 //! `curl -s localhost:4244/hello` and `curl -s localhost:4244/a2a/echo -H 'Content-Type: text/plain' -d hello`
 
 use std::{error::Error, time::Duration};
@@ -6,21 +6,21 @@ use std::{error::Error, time::Duration};
 use a2ad::{Server, agents::Echo};
 use axum::{Router, routing::get};
 
-/// The app: what it has no route for is the agents', their cards and their calls.
+/// The app: requests that match none of its routes go to the agents.
 pub(crate) fn app(server: &Server) -> Router {
     Router::new().route("/hello", get(|| async { "hello from the app" })).fallback_service(server.router())
 }
 
 #[tokio::main]
-#[allow(clippy::disallowed_methods, reason = "the app is somebody else's, served the way axum shows")]
+#[allow(clippy::disallowed_methods, reason = "stands for a user's app, which is served with axum::serve")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let server = Server::builder().agent("echo", Echo).store("mounted.db").build()?;
     let app = app(&server);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:4244").await?;
-    let told_to_stop = async move {
+    let shutdown = async move {
         let _ = tokio::signal::ctrl_c().await;
         server.drain(Duration::from_secs(10)).await;
     };
-    axum::serve(listener, app).with_graceful_shutdown(told_to_stop).await?;
+    axum::serve(listener, app).with_graceful_shutdown(shutdown).await?;
     Ok(())
 }

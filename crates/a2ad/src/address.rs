@@ -1,9 +1,9 @@
-//! Addresses as people type them: a URL, or a host and port without a scheme.
+//! Parses addresses as users type them: a URL, or host and port without a scheme.
 
 use std::net::IpAddr;
 
-/// The URL of what was typed: itself, or `host:port` with a scheme before it, `http` for this machine and for port 80,
-/// else `https`. `None` where it is neither.
+/// Returns the URL for `typed`: a URL unchanged; `host:port` with `http` for loopback and port 80, else `https`.
+/// `None` if it is neither.
 pub(crate) fn url(typed: &str) -> Option<String> {
     if typed.contains("://") {
         return Some(typed.to_owned());
@@ -18,7 +18,7 @@ pub(crate) fn url(typed: &str) -> Option<String> {
     Some(format!("{scheme}://{typed}"))
 }
 
-/// Whether a host is this machine.
+/// Whether a host is `localhost` or a loopback address.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host.eq_ignore_ascii_case("localhost")
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_and_port_are_a_url_without_its_scheme() {
+    fn host_and_port_get_a_scheme() {
         for (typed, expected) in [
             ("https://h/a", "https://h/a"),
             ("localhost:4242", "http://localhost:4242"),

@@ -1,7 +1,7 @@
-//! The first thing a start says: what runs, where, for whom, where its data lies, and what to try.
+//! The startup message: URL, agents, callers, database file and an example command.
 //!
-//! A person at a terminal gets a few lines of text. Anything else gets the same facts as one line of the log, so that
-//! every line of it is JSON.
+//! On a terminal it is text. Otherwise it is one log line with the same fields, so that every line on stderr is
+//! JSON.
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -11,54 +11,57 @@ use std::{
 };
 
 use engine::{AgentInfo, Agents};
-use inbound::{AcceptedVersions, Options};
+use inbound::{AcceptedVersions, ServerOptions};
 
-/// Who callers without a credential are.
+/// What callers without a credential may do.
 const CALLERS: &str =
     "anonymous; everybody who can reach this address is the same caller and sees the same tasks";
 
-/// The same where no agent lets them in.
-const NOBODY: &str = "nobody is let in: every agent wants credentials, and none can be checked yet";
+/// The same where no agent accepts anonymous callers.
+const NO_CALLERS: &str = "none: every agent requires credentials, and this version cannot check any";
 
-/// Said of an agent that lets nobody in.
-const CLOSED: &str = " (refuses everybody: no credentials can be checked yet)";
+/// Appended to an agent that accepts no caller.
+const CLOSED: &str = " (refuses every call: this version cannot check credentials)";
 
-/// What a start has to say.
+/// What the startup message is made of.
 #[derive(Clone, Copy)]
 pub(crate) struct Banner<'a> {
-    /// Where it listens.
+    /// The bound address.
     pub(crate) address: SocketAddr,
     pub(crate) agents: &'a Agents,
-    /// How they are served.
-    pub(crate) server_options: &'a Options,
+    /// Settings of the agents, and the accepted versions.
+    pub(crate) server_options: &'a ServerOptions,
     /// The database file.
     pub(crate) store: &'a Path,
-    /// The configuration file; none for the demo and for a library's server.
+    /// The configuration file; `None` for the demo and for a server built with the library.
     pub(crate) config: Option<&'a Path>,
 }
 
 impl Banner<'_> {
-    /// Says it: to a person as text, otherwise to the log.
+    /// Writes text to a terminal, else one log line.
     pub(crate) fn show(&self) {
         let mut stderr = std::io::stderr();
         if stderr.is_terminal() {
-            // In one piece, so that no line of the log gets between.
+            // In one write, so that no log line is interleaved.
             let _ = stderr.write_all(self.to_string().as_bytes());
             return;
         }
         let ids = |open: bool| -> Vec<&str> {
-            self.served().filter(|agent| self.lets_in(agent) == open).map(|agent| agent.id.as_str()).collect()
+            self.served()
+                .filter(|agent| self.accepts_anonymous(agent) == open)
+                .map(|agent| agent.id.as_str())
+                .collect()
         };
         let closed = ids(false);
         tracing::info!(
             url = self.url(),
             agents = ids(true).join(", "),
-            // Those that let nobody in are named apart, if there are any.
+            // Agents that accept no caller.
             closed_agents = (!closed.is_empty()).then(|| closed.join(", ")),
             default_agent = self.server_options.default_agent,
             generations = self.generations().join(", "),
-            store = %whole(self.store).display(),
-            config = self.config.map(|file| whole(file).display().to_string()),
+            store = %absolute(self.store).display(),
+            config = self.config.map(|file| absolute(file).display().to_string()),
             callers = self.callers(),
             try_it = self.command(),
             version = env!("CARGO_PKG_VERSION"),
@@ -66,7 +69,7 @@ impl Banner<'_> {
         );
     }
 
-    /// The agents that are served.
+    /// The enabled agents.
     fn served(&self) -> impl Iterator<Item = &AgentInfo> {
         let enabled = |agent: &&AgentInfo| {
             self.server_options.agents.get(&agent.id).is_none_or(|settings| settings.enabled)
@@ -74,42 +77,42 @@ impl Banner<'_> {
         self.agents.iter().map(|registered| registered.info()).filter(enabled)
     }
 
-    /// Whether an agent lets anybody in.
-    fn lets_in(&self, agent: &AgentInfo) -> bool {
+    /// Whether an agent accepts anonymous callers; no other credential can be checked yet.
+    fn accepts_anonymous(&self, agent: &AgentInfo) -> bool {
         self.server_options.agents.get(&agent.id).is_none_or(|settings| settings.anonymous)
     }
 
     fn callers(&self) -> &'static str {
-        if self.served().any(|agent| self.lets_in(agent)) { CALLERS } else { NOBODY }
+        if self.served().any(|agent| self.accepts_anonymous(agent)) { CALLERS } else { NO_CALLERS }
     }
 
     fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The generations as people call them, newest first.
+    /// The labels of the accepted generations, newest first.
     fn generations(&self) -> Vec<&'static str> {
         let AcceptedVersions { draft, v03, v1, .. } = self.server_options.accepted_versions;
-        let all = [(v1, "1.0"), (v03, "0.3"), (v03, "0.2"), (draft, "0.1")];
+        let all = [(v1, "1.0"), (v03, "0.3"), (draft, "draft")];
         all.into_iter().filter(|row| row.0).map(|row| row.1).collect()
     }
 
-    /// One command that shows it at work, if there is an agent that would answer it.
+    /// A command that calls an agent; `None` if no agent accepts anonymous callers.
     fn command(&self) -> Option<String> {
-        let open = || self.served().filter(|agent| self.lets_in(agent));
+        let open = || self.served().filter(|agent| self.accepts_anonymous(agent));
         let agent =
             open().find(|agent| agent.id == self.server_options.default_agent).or_else(|| open().next())?;
-        let say = agent.skills.iter().find_map(|skill| skill.examples.first());
-        let say = say.map_or("hello", String::as_str);
-        // A quote inside quotes, as shells want it.
-        let say = say.replace('\'', r"'\''");
+        let example = agent.skills.iter().find_map(|skill| skill.examples.first());
+        let example = example.map_or("hello", String::as_str);
+        // Escaped for a single-quoted shell string.
+        let example = example.replace('\'', r"'\''");
         let (url, agent) = (self.url(), &agent.id);
-        Some(format!("curl -s {url}/a2a/{agent} -H 'Content-Type: text/plain' -d '{say}'"))
+        Some(format!("curl -s {url}/a2a/{agent} -H 'Content-Type: text/plain' -d '{example}'"))
     }
 }
 
-/// A path from the root.
-fn whole(path: &Path) -> PathBuf {
+/// The absolute path, or the path itself if the working directory is unknown.
+fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -121,12 +124,12 @@ impl Display for Banner<'_> {
         for agent in self.served() {
             let id = &agent.id;
             let at = if *id == self.server_options.default_agent { ", also at /" } else { "" };
-            let closed = if self.lets_in(agent) { "" } else { CLOSED };
+            let closed = if self.accepts_anonymous(agent) { "" } else { CLOSED };
             writeln!(out, "  {id:width$}  /a2a/{id}{at}: {}{closed}", agent.description)?;
         }
-        writeln!(out, "\n  data     {}", whole(self.store).display())?;
+        writeln!(out, "\n  data     {}", absolute(self.store).display())?;
         if let Some(file) = self.config {
-            writeln!(out, "  config   {}", whole(file).display())?;
+            writeln!(out, "  config   {}", absolute(file).display())?;
         }
         writeln!(out, "  callers  {}", self.callers())?;
         writeln!(out, "  page     {url}/\n")?;
@@ -146,13 +149,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_tells_what_runs_where_and_what_to_try() {
+    fn the_text_shows_the_address_the_agents_and_an_example() {
         let mut info = agents::info("echo").unwrap();
         info.skills[0].examples[0] = "it's me".into();
         let agents = Agents::new([RegisteredAgent::new(info, agents::builtin("echo").unwrap())]);
-        let server_options = Options {
+        let server_options = ServerOptions {
             accepted_versions: AcceptedVersions { draft: false, ..AcceptedVersions::default() },
-            ..Options::new("echo")
+            ..ServerOptions::new("echo")
         };
         let banner = Banner {
             address: SocketAddr::from(([127, 0, 0, 1], 4242)),
@@ -167,13 +170,13 @@ mod tests {
         let mut closed = server_options.clone();
         closed.agents.insert("echo".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
         let text = Banner { server_options: &closed, ..banner }.to_string();
-        assert!(text.contains("  callers  nobody is let in: "), "{text}");
+        assert!(text.contains("  callers  none: every agent "), "{text}");
         assert!(text.ends_with("  page     http://127.0.0.1:4242/\n\n"), "{text}");
         assert_eq!(
             banner.to_string(),
             format!(
                 r"
-a2ad {version} serves A2A 1.0, 0.3, 0.2 at http://127.0.0.1:4242
+a2ad {version} serves A2A 1.0, 0.3 at http://127.0.0.1:4242
 
   echo  /a2a/echo, also at /: Gives back what it is given
 

@@ -1,4 +1,4 @@
-//! `a2ad check`: says what a configuration would run, or looks a store over.
+//! `a2ad check`: shows what a configuration would run, or checks the integrity of a store.
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -10,18 +10,18 @@ use protocol::json::write::Writer;
 
 use crate::{
     config::{
-        AgentConfig, AuthWay, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation,
-        ProfileName, REPLY_NAMES,
+        AgentConfig, AuthMethod, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES,
+        Generation, ProfileName, REPLY_NAMES,
     },
     serve::ServeError,
 };
 
-/// Why a server would not start that is to listen here.
-pub(crate) fn refused(address: SocketAddr) -> Option<String> {
+/// The reason why a server would refuse to listen on this address.
+pub(crate) fn check_listen(address: SocketAddr) -> Option<String> {
     (!address.ip().is_loopback()).then(|| ServeError::NotLoopback(address).to_string())
 }
 
-/// What a configuration would run, for people.
+/// What a configuration would run, as text.
 pub(crate) fn describe(config: &Config) -> String {
     let dialects: Vec<&str> =
         config.protocol.dialects.iter().map(|one| name(&Generation::NAMES, *one)).collect();
@@ -32,16 +32,16 @@ pub(crate) fn describe(config: &Config) -> String {
         dialects.join(", ")
     );
     for agent in &config.agents {
-        let registered = agent.host();
-        let name_and_place = format!("{} at /a2a/{}", registered.info().name, agent.id);
+        let registered = agent.registered();
+        let name_and_path = format!("{} at /a2a/{}", registered.info().name, agent.id);
         if !agent.enabled {
-            out += &format!("agent     {name_and_place}, disabled: not served\n");
+            out += &format!("agent     {name_and_path}, disabled: not served\n");
             continue;
         }
         let at_root = if agent.id == config.server.default_agent { ", also at /" } else { "" };
-        out += &format!("agent     {name_and_place}{at_root}\n");
+        out += &format!("agent     {name_and_path}{at_root}\n");
         out +=
-            &format!("  style   {}\n  auth    {}\n", name(&ProfileName::NAMES, agent.profile), auth(agent));
+            &format!("  profile {}\n  auth    {}\n", name(&ProfileName::NAMES, agent.profile), auth(agent));
         for skill in registered.info().skills.iter() {
             out += &format!("  skill   {}: {}\n", skill.id, skill.description);
         }
@@ -49,15 +49,15 @@ pub(crate) fn describe(config: &Config) -> String {
     out
 }
 
-/// Who is let in.
+/// The accepted authentication methods.
 fn auth(agent: &AgentConfig) -> String {
-    let ways: Vec<&str> = agent.auth.iter().map(|way| name(&AuthWay::NAMES, *way)).collect();
-    let closed = if agent.auth.contains(&AuthWay::Anonymous) { "" } else { CLOSED };
-    format!("{}{closed}", ways.join(", "))
+    let methods: Vec<&str> = agent.auth.iter().map(|method| name(&AuthMethod::NAMES, *method)).collect();
+    let closed = if agent.auth.contains(&AuthMethod::Anonymous) { "" } else { CLOSED };
+    format!("{}{closed}", methods.join(", "))
 }
 
-/// Said of an agent that lets nobody in.
-const CLOSED: &str = ": refuses everybody, no credentials can be checked yet";
+/// Appended to an agent that accepts no caller.
+const CLOSED: &str = ": refuses every call, this version cannot check credentials";
 
 /// What a configuration would run, as one JSON object.
 pub(crate) fn describe_as_json(config: &Config) -> String {
@@ -87,9 +87,9 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("lenient_version").boolean(protocol.lenient_version);
         });
         out.key("limits").object(|out| {
-            out.key("max_body_bytes").int(whole(*max_body_bytes as u64));
-            out.key("max_task_bytes").int(whole(limits.max_task));
-            out.key("concurrent").int(whole(limits.concurrent as u64));
+            out.key("max_body_bytes").int(to_i64(*max_body_bytes as u64));
+            out.key("max_task_bytes").int(to_i64(limits.max_task));
+            out.key("concurrent").int(to_i64(limits.concurrent as u64));
             out.key("run_time_ms").int(millis(limits.run_time));
             out.key("wait_ms").int(millis(limits.wait.unwrap_or_default()));
         });
@@ -99,7 +99,7 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
 }
 
 fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
-    let registered = agent.host();
+    let registered = agent.registered();
     let info = registered.info();
     out.text("id", &agent.id);
     out.text("name", &info.name);
@@ -134,18 +134,18 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
     out.key("check_media_types").boolean(agent.check_media_types);
     out.text("profile", name(&ProfileName::NAMES, agent.profile));
     out.maybe_text("reply", agent.reply.map(|reply| name(&REPLY_NAMES, reply)));
-    out.key("auth").array(&agent.auth, |out, way| out.string(name(&AuthWay::NAMES, *way)));
+    out.key("auth").array(&agent.auth, |out, method| out.string(name(&AuthMethod::NAMES, *method)));
     out.text("dedupe", name(&DEDUPE_NAMES, agent.dedupe));
     out.key("retention").object(|out| retention(out, agent.retention));
 }
 
 fn retention(out: &mut Writer, kept: engine::Retention) {
     out.key("max_age_ms").int(millis(kept.max_age));
-    out.key("max_tasks").int(whole(kept.max_tasks.unwrap_or(0)));
+    out.key("max_tasks").int(to_i64(kept.max_tasks.unwrap_or(0)));
     out.key("keys_ms").int(millis(kept.keys));
 }
 
-/// The word for a value, from the same list it is read by.
+/// The configured name of a value, from the table that parses it.
 fn name<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
     names.iter().find(|name| name.1 == value).map_or("", |name| name.0)
 }
@@ -154,24 +154,24 @@ fn millis(span: std::time::Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn whole(number: u64) -> i64 {
+fn to_i64(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// What was found in a store.
-pub(crate) struct LookedOver {
+/// The result of a store's integrity check.
+pub(crate) struct IntegrityReport {
     path: PathBuf,
-    /// One line for each thing that is wrong.
+    /// One line for each problem.
     findings: Vec<String>,
 }
 
-/// Looks a store over from end to end.
-pub(crate) fn look_over(path: PathBuf) -> anyhow::Result<LookedOver> {
-    Ok(LookedOver { findings: store::check(&path)?, path })
+/// Checks the whole store; its server must be stopped.
+pub(crate) fn check_integrity(path: PathBuf) -> anyhow::Result<IntegrityReport> {
+    Ok(IntegrityReport { findings: store::check(&path)?, path })
 }
 
-impl LookedOver {
-    pub(crate) fn is_whole(&self) -> bool {
+impl IntegrityReport {
+    pub(crate) fn is_intact(&self) -> bool {
         self.findings.is_empty()
     }
 
@@ -179,18 +179,18 @@ impl LookedOver {
         let mut writer = Writer::new();
         writer.object(|out| {
             out.text("store", &self.path.display().to_string());
-            out.key("whole").boolean(self.is_whole());
+            out.key("whole").boolean(self.is_intact());
             out.key("findings").array(&self.findings, |out, finding| out.string(finding));
         });
         String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only")
     }
 }
 
-impl Display for LookedOver {
+impl Display for IntegrityReport {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
-        if self.is_whole() {
-            return write!(out, "the store {path} is whole");
+        if self.is_intact() {
+            return write!(out, "the store {path} is intact");
         }
         write!(out, "the store {path} is damaged; restore a backup:\n{}", self.findings.join("\n"))
     }

@@ -1,14 +1,14 @@
-//! The configuration: what the file, the environment and the flags say, and a default for all they leave open.
+//! The configuration: the file, the environment and the flags, with a default for everything else.
 //!
-//! A flag counts before the environment, and that before the file. Everything that is wrong is found at once and
-//! named with its file, line and key. What a later version will serve is known by name and refused until then, so
-//! that nothing is believed to hold that does not.
+//! Precedence: flags, then the environment, then the file. All problems are reported together, each with its file,
+//! line and key. Keys reserved for later versions are rejected, so that nobody relies on a setting that has no
+//! effect.
 
 mod agents;
 mod extensions;
-mod host;
 mod keys;
 mod read;
+mod registration;
 mod sections;
 mod server_options;
 mod tree;
@@ -29,10 +29,10 @@ pub(crate) use agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 
 use read::{Problems, Section};
-use tree::Place;
+use tree::Location;
 pub(crate) use variables::unknown as unknown_variables;
 
-/// What a server is to do.
+/// The complete configuration of a server.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) server: ServerConfig,
@@ -40,7 +40,7 @@ pub(crate) struct Config {
     pub(crate) card: CardConfig,
     pub(crate) protocol: ProtocolConfig,
     pub(crate) limits: Limits,
-    /// The largest body that is read.
+    /// The largest accepted request body.
     pub(crate) max_body_bytes: usize,
     /// At least one; ids are unique.
     pub(crate) agents: Vec<AgentConfig>,
@@ -52,13 +52,13 @@ pub(crate) struct ServerConfig {
     pub(crate) listen: SocketAddr,
     /// Scheme and host as clients see them, without a slash at the end.
     pub(crate) public_url: Option<String>,
-    /// Whose `Forwarded` headers count.
+    /// The proxies whose `Forwarded` and `X-Forwarded-*` headers are trusted.
     pub(crate) trusted_proxies: Vec<IpNet>,
-    /// The agent at `/`; it is one of the agents and enabled.
+    /// The agent at `/`; one of the enabled agents.
     pub(crate) default_agent: String,
-    /// How long an event stream is quiet before it sends a comment.
+    /// Interval of the comments that keep an idle event stream open.
     pub(crate) keep_alive: Duration,
-    /// For how long the server is not ready before it shuts down; `None` depends on where it listens.
+    /// How long `/readyz` fails before the shutdown begins; `None`: 0 s on loopback, else 5 s.
     pub(crate) drain_delay: Option<Duration>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct ServerConfig {
 #[derive(Debug)]
 pub(crate) struct StoreConfig {
     pub(crate) url: PathBuf,
-    /// For agents that say nothing of their own.
+    /// The default for agents without their own.
     pub(crate) retention: Retention,
 }
 
@@ -74,24 +74,23 @@ pub(crate) struct StoreConfig {
 #[derive(Debug)]
 pub(crate) struct CardConfig {
     pub(crate) style: CardShape,
-    /// How long clients may keep a card.
+    /// The `max-age` of cards.
     pub(crate) max_age: Duration,
-    /// Whether 0.3's gRPC address has a scheme.
+    /// Whether the gRPC address on a 0.3 card has a scheme.
     pub(crate) grpc_scheme: bool,
 }
 
 /// `[protocol]`
 #[derive(Debug)]
 pub(crate) struct ProtocolConfig {
-    /// Which generations are spoken; at least one, none twice.
+    /// The accepted generations; at least one, no duplicates.
     pub(crate) dialects: Vec<Generation>,
-    /// Whose table of statuses answers errors outside JSON-RPC.
+    /// The table of HTTP and gRPC statuses for errors.
     pub(crate) errors: ErrorTable,
-    /// A method of 1.0 without `A2A-Version` is served.
+    /// Whether a 1.0 method without an `A2A-Version` header is accepted.
     pub(crate) lenient_version: bool,
 }
 
-/// A generation of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
     Draft,
@@ -112,16 +111,16 @@ pub(crate) struct AgentConfig {
     pub(crate) streaming: bool,
     pub(crate) push: bool,
     pub(crate) extended_card: ExtendedCard,
-    /// The skills that only the extended card shows.
+    /// Skills that only the extended card shows.
     pub(crate) extended_skills: Vec<String>,
     pub(crate) extensions: Vec<AgentExtension>,
-    /// Whether a part of a media type that the card does not name is refused.
+    /// Whether a part whose media type is not on the card is rejected.
     pub(crate) check_media_types: bool,
     pub(crate) profile: ProfileName,
-    /// `None` is as the profile has it.
+    /// `None`: the profile's default.
     pub(crate) reply: Option<ReplyForm>,
-    /// Any of them lets a caller in.
-    pub(crate) auth: Vec<AuthWay>,
+    /// The accepted authentication methods; any one suffices.
+    pub(crate) auth: Vec<AuthMethod>,
     pub(crate) dedupe: Dedupe,
     pub(crate) retention: Retention,
 }
@@ -132,13 +131,13 @@ pub(crate) struct SkillConfig {
     pub(crate) id: String,
     /// The name of the built-in agent behind it.
     pub(crate) builtin: &'static str,
-    /// `None` is as the agent behind it has it.
+    /// This and the next two: `None` keeps the built-in agent's value.
     pub(crate) description: Option<String>,
     pub(crate) tags: Option<Vec<String>>,
     pub(crate) examples: Option<Vec<String>>,
 }
 
-/// The house style of an agent.
+/// The name of an agent's compatibility profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ProfileName {
     #[default]
@@ -149,9 +148,9 @@ pub(crate) enum ProfileName {
     Agentos,
 }
 
-/// A way to be known to an agent.
+/// A way to authenticate to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AuthWay {
+pub(crate) enum AuthMethod {
     Anonymous,
     ApiKey,
     Jwt,
@@ -160,11 +159,11 @@ pub(crate) enum AuthWay {
     Mtls,
 }
 
-/// Where a configuration comes from.
+/// The inputs of a configuration.
 #[derive(Default)]
 pub(crate) struct Source<'a> {
     pub(crate) file: Option<&'a ConfigFile>,
-    /// The environment; what does not begin with `A2AD_` is passed over.
+    /// The environment; variables without the prefix `A2AD_` are ignored.
     pub(crate) variables: Vec<(String, String)>,
     /// `--listen`
     pub(crate) listen: Option<&'a str>,
@@ -176,17 +175,17 @@ pub(crate) struct Source<'a> {
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
     pub(crate) path: PathBuf,
-    /// For errors; empty where the file was named on the command line.
+    /// For error messages; empty if the file was given on the command line.
     origin: &'static str,
 }
 
 impl ConfigFile {
-    /// A file that was named on the command line.
+    /// A file given on the command line.
     pub(crate) fn named(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), origin: "" }
     }
 
-    /// The file to use: the named one, else that of `A2AD_CONFIG`, else `./a2ad.toml` if it exists.
+    /// The file to use: `named`, else that of `A2AD_CONFIG`, else `./a2ad.toml` if it exists.
     pub(crate) fn find(named: Option<&Path>, variables: &[(String, String)]) -> Option<Self> {
         if let Some(path) = named {
             return Some(Self::named(path));
@@ -195,50 +194,52 @@ impl ConfigFile {
         if let Some((_, path)) = variable {
             return Some(Self { path: path.into(), origin: " (named by A2AD_CONFIG)" });
         }
-        let usual = PathBuf::from("a2ad.toml");
-        usual.exists().then_some(Self { path: usual, origin: " (found in the current directory)" })
+        let default_path = PathBuf::from("a2ad.toml");
+        default_path
+            .exists()
+            .then_some(Self { path: default_path, origin: " (found in the current directory)" })
     }
 }
 
-/// Why there is no configuration.
+/// Why a configuration cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The file cannot be had.
+    /// The file cannot be read.
     #[error("the configuration file {file}{origin} cannot be read: {reason}")]
     Unreadable { file: String, origin: &'static str, reason: std::io::Error },
-    /// What was configured is wrong; one line for each problem, naming its place.
+    /// The configuration is invalid; one line for each problem, with its location.
     #[error("{}", .0.join("\n"))]
-    Wrong(Vec<String>),
+    Invalid(Vec<String>),
 }
 
-/// Reads everything and decides every default.
+/// Parses and validates everything and applies the defaults.
 pub(crate) fn load(source: Source<'_>) -> Result<Config, Error> {
-    load_unless(source, |_| None)
+    load_checked(source, |_| None)
 }
 
-/// The same, but where it is to listen may be refused.
-pub(crate) fn load_unless(
+/// The same; `check_listen` may reject the listen address with an error text.
+pub(crate) fn load_checked(
     source: Source<'_>,
-    refused: impl FnOnce(SocketAddr) -> Option<String>,
+    check_listen: impl FnOnce(SocketAddr) -> Option<String>,
 ) -> Result<Config, Error> {
     let file = source.file.map(|file| file.path.display().to_string());
     let text = source.file.map(read_file).transpose()?;
     let problems = Problems::default();
     let mut tree = tree::parse(text.as_deref().unwrap_or_default(), &problems);
     if !problems.is_empty() {
-        // What could be made of a text that is no TOML is anybody's guess.
-        return Err(Error::Wrong(problems.into_lines(file.as_deref())));
+        // The rest of an invalid file cannot be interpreted.
+        return Err(Error::Invalid(problems.into_lines(file.as_deref())));
     }
-    for (path, place, value) in overrides(source) {
-        tree.set(&path, place, value, &problems);
+    for (path, location, value) in overrides(source) {
+        tree.set(&path, location, value, &problems);
     }
     let root = Section::root(&tree, &problems);
     let config = read_all(&root);
-    if let Some(text) = refused(config.server.listen) {
-        root.open("server").wrong("listen", text);
+    if let Some(text) = check_listen(config.server.listen) {
+        root.open("server").report("listen", text);
     }
     let lines = problems.into_lines(file.as_deref());
-    if lines.is_empty() { Ok(config) } else { Err(Error::Wrong(lines)) }
+    if lines.is_empty() { Ok(config) } else { Err(Error::Invalid(lines)) }
 }
 
 fn read_file(file: &ConfigFile) -> Result<String, Error> {
@@ -250,24 +251,27 @@ fn read_file(file: &ConfigFile) -> Result<String, Error> {
     })
 }
 
-/// What the environment and the flags say, the last word last: `A2AD_SECTION__KEY` sets one key of the file.
-fn overrides(source: Source<'_>) -> Vec<(Vec<String>, Place, String)> {
+/// The keys set by the environment and the flags, in ascending precedence: `A2AD_SECTION__KEY` sets one key of the
+/// file.
+fn overrides(source: Source<'_>) -> Vec<(Vec<String>, Location, String)> {
     let mut long = Vec::new();
     let mut short = Vec::new();
     for (name, value) in source.variables {
         let Some(key) = name.strip_prefix("A2AD_") else { continue };
         match key {
-            "LISTEN" => short.push((["server", "listen"].map(String::from).into(), Place::Name(name), value)),
-            "STORE" => short.push((["store", "url"].map(String::from).into(), Place::Name(name), value)),
+            "LISTEN" => {
+                short.push((["server", "listen"].map(String::from).into(), Location::Name(name), value))
+            }
+            "STORE" => short.push((["store", "url"].map(String::from).into(), Location::Name(name), value)),
             key if key.contains("__") => {
                 let path = key.split("__").map(str::to_lowercase).collect();
-                long.push((path, Place::Name(name), value));
+                long.push((path, Location::Name(name), value));
             }
             _ => {}
         }
     }
     let flag = |path: [&str; 2], name: &str, value: Option<&str>| {
-        value.map(|value| (path.map(String::from).into(), Place::Name(name.into()), value.to_owned()))
+        value.map(|value| (path.map(String::from).into(), Location::Name(name.into()), value.to_owned()))
     };
     let flags = [
         flag(["server", "listen"], "--listen", source.listen),

@@ -1,15 +1,15 @@
-//! `a2ad explain`: one thing of the protocol, shown in the words of every dialect.
+//! `a2ad explain`: shows a protocol document in every dialect.
 //!
-//! What is given is recognised by its members, read into the model and written in each dialect. What was written is
-//! read again, and the two models are compared: so the notes tell what the codecs do, not what they are thought to do.
-//! Pure: text in, text out.
+//! The document is recognised by its members, decoded into the model and encoded in each dialect. Each encoded document
+//! is decoded again, and the two models are compared, so the notes describe the actual behaviour of the codecs.
+//! The module does no I/O: it takes text and returns text.
 
+mod documents;
 mod forms;
-mod gone;
 mod leaves;
 mod notes;
-mod pasted;
 mod recognise;
+mod unmodelled;
 
 use std::fmt::Write as _;
 
@@ -18,13 +18,13 @@ use serde_json::value::RawValue;
 
 use self::recognise::{Recognised, recognise};
 
-/// Why something cannot be explained, in one sentence that names the field at fault.
+/// Why an input cannot be explained, in one line that names the invalid field.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
 
-/// Shows a message, task, event, request, answer, error or card in every dialect, with what is translated, carried,
-/// defaulted or lost on the way. Of a stream, or of lines of JSON, each is shown.
+/// Shows a message, task, event, request, response, error or card in every dialect, with the members that are
+/// translated, carried in metadata, defaulted or lost. For an event stream or lines of JSON, every document is shown.
 ///
 /// ```
 /// let shown = a2ad::explain(r#"{"role":"user","parts":[{"type":"text","text":"hello"}]}"#)?;
@@ -33,37 +33,37 @@ pub struct Error(String);
 /// # Ok::<(), a2ad::explain::Error>(())
 /// ```
 pub fn run(input: &str) -> Result<String, Error> {
-    let documents = pasted::documents(input);
+    let documents = documents::split(input);
     if let [one] = documents.as_slice() {
-        return explain(one);
+        return explain_document(one);
     }
     let (mut out, count) = (String::new(), documents.len());
     for (document, number) in documents.iter().zip(1..) {
-        let shown = explain(document).map_err(|Error(text)| Error(format!("{number} of {count}: {text}")))?;
+        let shown = explain_document(document)
+            .map_err(|Error(text)| Error(format!("{number} of {count}: {text}")))?;
         let _ = writeln!(out, "{}══ {number} of {count}: {shown}", if number > 1 { "\n" } else { "" });
     }
     Ok(out)
 }
 
-/// Shows one document.
-fn explain(text: &str) -> Result<String, Error> {
+fn explain_document(text: &str) -> Result<String, Error> {
     let raw = Raw::parse_text(text).map_err(|fault| {
-        let why = why_not_json(text).unwrap_or_else(|| fault.to_string());
+        let why = json_syntax_error(text).unwrap_or_else(|| fault.to_string());
         Error(format!("the input is not JSON: {why}"))
     })?;
     let recognised = recognise(raw)?;
-    let Recognised { dialect: source, what, given, .. } = &recognised;
-    let mut out = format!("{what} of {} ({})\n", source.name(), about(*source));
+    let Recognised { dialect: source, what, input, .. } = &recognised;
+    let mut out = format!("{what} of {} ({})\n", source.name(), description(*source));
     for dialect in Dialect::ALL {
-        let _ = write!(out, "\n── {} ({})", dialect.name(), about(dialect));
-        let written = match forms::write(dialect, &recognised.thing) {
+        let _ = write!(out, "\n── {} ({})", dialect.name(), description(dialect));
+        let written = match forms::encode(dialect, &recognised.value) {
             Ok(written) => written,
             Err(reason) => {
                 let _ = writeln!(out, "\n  lost        all of it: {reason}");
                 continue;
             }
         };
-        if let Some(title) = forms::title(dialect, &recognised.thing) {
+        if let Some(title) = forms::title(dialect, &recognised.value) {
             let _ = write!(out, ": {title}");
         }
         out.push('\n');
@@ -71,20 +71,21 @@ fn explain(text: &str) -> Result<String, Error> {
             out.push_str(&leaves::pretty(document));
             out.push('\n');
         }
-        for note in notes::of(&recognised, *given, dialect, &written) {
+        for note in notes::of(&recognised, *input, dialect, &written) {
             let _ = writeln!(out, "  {note}");
         }
     }
     Ok(out)
 }
 
-/// Why a text is not JSON. Our own reader knows the place only; who has written it by hand is told what is missing.
-pub(crate) fn why_not_json(text: &str) -> Option<String> {
+/// The syntax error of a text that is not JSON. serde_json is used because its message names what is missing, while
+/// the protocol crate's reader reports only the position.
+pub(crate) fn json_syntax_error(text: &str) -> Option<String> {
     serde_json::from_str::<&RawValue>(text).err().map(|error| error.to_string())
 }
 
-/// What a dialect is called elsewhere.
-fn about(dialect: Dialect) -> &'static str {
+/// The A2A versions and bindings that use a dialect.
+fn description(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Draft => "A2A 0.1 over JSON-RPC",
         Dialect::V03 => "A2A 0.2 and 0.3 over JSON-RPC",

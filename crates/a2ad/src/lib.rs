@@ -1,4 +1,4 @@
-//! a2ad as a library: agents of your own, served in every generation of A2A with tasks that survive a crash.
+//! a2ad as a library: serves your own agents in every generation of A2A, with durable tasks.
 //!
 //! ```no_run
 //! use a2ad::{Agent, Artifact, BoxFuture, Outcome, Part, Server, Turn, Updates};
@@ -20,15 +20,15 @@
 //! # }
 //! ```
 //!
-//! - [`Agent`] is what does the work: it takes a [`Turn`] and says [`Updates`] until its [`Outcome`].
-//! - [`Server::builder`] takes agents and gives an axum [`Router`] to mount into any app, or serves by itself.
-//! - [`call_agent`] asks an agent elsewhere one question; [`Client`] and [`Follow`] do the rest, and [`text`] reads what
-//!   comes of it.
-//! - [`explain()`] shows what one generation says in the words of the others.
+//! - [`Agent`] does the work: it takes a [`Turn`] and sends [`Updates`] until it returns its [`Outcome`].
+//! - [`Server::builder`] registers agents and returns an axum [`Router`] to mount into any app, or serves by itself.
+//! - [`call_agent`] sends one message to a remote agent; [`Client`] and [`Follow`] cover the other operations, and
+//!   [`text`] extracts the text of a result.
+//! - [`explain()`] converts a document of one generation to all others.
 //!
-//! Whatever these take or give has a name here, also where it comes from another crate.
+//! Every type that these functions take or return is re-exported here, also where it comes from another crate.
 //!
-//! The binary of the same name is this library with a configuration file and a command line.
+//! The binary of the same name adds a configuration file and a command line.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -46,11 +46,11 @@ pub mod selftest;
 mod serve;
 mod server;
 
-/// All that the binary does.
+/// The binary's entry point.
 #[doc(hidden)]
 pub use cli::run as main;
 
-// What an agent is made of.
+// The types an agent implements and uses.
 pub use bytes::Bytes;
 pub use engine::{
     Agent, Conversation, Dedupe, Error as EngineError, ExecutionPolicy, Limits, OnCrash, Outcome, Retention,
@@ -64,11 +64,11 @@ pub use protocol::{
 pub use tokio::time::Instant;
 pub use tokio_util::sync::CancellationToken;
 
-// The agents that come along, and how they present themselves.
+// The built-in agents and how an agent is described.
 pub use engine::{AgentInfo, RegisteredAgent};
 pub use outbound::agents;
 
-// What serves it.
+// The server.
 pub use axum::Router;
 pub use inbound::{
     AcceptedVersions, AuthForm, CardForm, CardShape, ExtendedCard, FailedReply, Profile, ReplyForm,
@@ -77,18 +77,18 @@ pub use serve::ServeError;
 pub use server::{Builder, Card, Server};
 pub use store::OpenError;
 
-// The knobs of a profile.
+// The settings of a compatibility profile.
 pub use engine::TaskPolicy;
 pub use protocol::{
     Dialect, ErrorKind, ErrorTable,
     dialect::{CardStyle, Leniency, Style},
-    error::{Grpc as GrpcStatus, Row as ErrorRow},
+    error::{ErrorRow, GrpcStatus},
 };
 
-// What calls others, and what the two speak of.
+// The client, and the operations it shares with the server.
 pub use client::{
-    Client, Error as ClientError, EventStream, Follow, FollowEvent, FoundCard, Options as ClientOptions,
-    call_agent, find_card, text,
+    Client, ClientOptions, Error as ClientError, EventStream, Follow, FollowEvent, FoundCard, call_agent,
+    find_card, text,
 };
 pub use explain::run as explain;
 pub use http::{HeaderMap, StatusCode};
@@ -99,7 +99,7 @@ pub use protocol::{
     model::{ArtifactUpdate, PushAuth, Secret, StatusUpdate},
 };
 
-// What a card is made of.
+// The parts of an agent card.
 pub use protocol::{
     AgentCard,
     model::{

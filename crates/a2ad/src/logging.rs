@@ -1,13 +1,12 @@
-//! The log: lines for a person on a terminal, JSON for everything else, on stderr.
+//! Logging to stderr: text on a terminal, JSON otherwise.
 //!
-//! `A2AD_LOG` sets how much: a level such as `debug` or `warn` for all targets, `TARGET=LEVEL` such as `a2ad::call=off`
-//! for one of them, both separated by commas. The level of all other targets is `info` unless it is given; to it belongs
-//! one line for each call, of the target `a2ad::call`. No line holds a message
-//! or a credential.
+//! `A2AD_LOG` sets the filter: a level such as `debug` or `warn` for all targets, `TARGET=LEVEL` such as
+//! `a2ad::call=off` for one target, separated by commas. The default level is `info`, which includes one line per
+//! call with the target `a2ad::call`. No line contains the content of a message or a credential.
 //!
-//! A thread of its own writes, so that no call waits for stderr: a line at once after a quiet moment, and those that follow
-//! together a few milliseconds later. Its queue is bounded: where stderr is not read, lines
-//! are dropped and counted, and the count is logged as soon as lines can be written again.
+//! A separate thread writes, so that no call waits for stderr: the first line after an idle period at once, the
+//! following ones in batches every few milliseconds. Its queue is bounded: if stderr is not read, lines are dropped
+//! and counted, and the count is logged when lines can be written again.
 
 mod filter;
 mod json;
@@ -31,27 +30,28 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use self::json::Json;
+use self::json::JsonFormat;
 
-/// The variable that sets how much is logged.
+/// The environment variable with the filter.
 const VARIABLE: &str = "A2AD_LOG";
-/// How many lines may wait to be written; about 3 MiB.
+/// The most lines that wait to be written; about 3 MiB.
 const QUEUED_LINES: usize = 8_192;
-/// How much is written at a time while lines are queued.
+/// The size of the write buffer.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// How long lines gather after some were written. To wake the thread for each line took an eighth of the calls per second.
-const PAUSE: Duration = Duration::from_millis(10);
+/// How long lines are batched after a write. Waking the thread for each line reduced the calls per second by an
+/// eighth.
+const BATCH_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Keeps the log's thread running; dropping it writes the lines that are still queued. Hold it until the process ends.
+/// Owns the logging thread; dropping it writes the queued lines. Keep it until the process ends.
 #[must_use = "lines that are still queued are written when this is dropped"]
 pub struct Guard(Option<(Arc<Shared>, WorkerGuard)>);
 
-/// Starts to log as the program does. Does nothing if the process logs already.
+/// Starts logging as the `a2ad` program does. Does nothing if a global subscriber is already set.
 pub fn start() -> Guard {
     start_with(&problems())
 }
 
-/// One sentence for each part of `A2AD_LOG` that cannot be used.
+/// One message for each part of `A2AD_LOG` that cannot be used.
 pub(crate) fn problems() -> Vec<String> {
     filter::parse(VARIABLE, &setting()).1
 }
@@ -60,12 +60,14 @@ fn setting() -> String {
     std::env::var(VARIABLE).unwrap_or_default()
 }
 
-/// The same, with warnings to begin with: they are logged whatever `A2AD_LOG` sets.
+/// The same, and logs these warnings regardless of the filter.
 pub(crate) fn start_with(warnings: &[String]) -> Guard {
     let (filter, _) = filter::parse(VARIABLE, &setting());
     let shared = Arc::new(Shared::default());
-    let output =
-        Output { stderr: BufWriter::with_capacity(BUFFER_BYTES, io::stderr()), shared: Arc::clone(&shared) };
+    let output = LogWriter {
+        stderr: BufWriter::with_capacity(BUFFER_BYTES, io::stderr()),
+        shared: Arc::clone(&shared),
+    };
     let queue = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(QUEUED_LINES);
     let (writer, worker) = queue.thread_name("a2ad-log").finish(output);
     let _ = shared.dropped.set(writer.error_counter());
@@ -96,23 +98,23 @@ fn subscriber(filter: EnvFilter, writer: NonBlocking) -> Dispatch {
     if io::stderr().is_terminal() {
         builder.compact().with_target(false).with_timer(TimeOfDay(Clock::system())).finish().into()
     } else {
-        builder.event_format(Json(Clock::system())).finish().into()
+        builder.event_format(JsonFormat(Clock::system())).finish().into()
     }
 }
 
-/// What the thread and its guard share.
+/// The state shared by the thread and its guard.
 #[derive(Default)]
 struct Shared {
-    /// The lines that found the queue full.
+    /// Counts the lines that were dropped because the queue was full.
     dropped: OnceLock<ErrorCounter>,
     reported: AtomicUsize,
-    /// The process is about to end.
+    /// Set when the guard is dropped: ends a running pause.
     closing: Mutex<bool>,
     closed: Condvar,
 }
 
 impl Shared {
-    /// Logs how many lines were dropped, if there are more than at the last report.
+    /// Logs the number of dropped lines if it has grown since the last report.
     fn report_dropped(&self) {
         let count = self.dropped.get().map_or(0, ErrorCounter::dropped_lines);
         if self.reported.swap(count, Ordering::Relaxed) < count {
@@ -120,10 +122,10 @@ impl Shared {
         }
     }
 
-    /// Lets lines gather, unless the process is about to end.
-    fn pause(&self) {
+    /// Waits for further lines to batch, unless the guard is dropped.
+    fn wait_for_batch(&self) {
         let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.closed.wait_timeout_while(closing, PAUSE, |closing| !*closing));
+        drop(self.closed.wait_timeout_while(closing, BATCH_INTERVAL, |closing| !*closing));
     }
 
     fn close(&self) {
@@ -132,13 +134,13 @@ impl Shared {
     }
 }
 
-/// Where the thread writes. It flushes whenever its queue is empty.
-struct Output {
+/// The thread's writer. `flush` is called whenever the queue is empty.
+struct LogWriter {
     stderr: BufWriter<Stderr>,
     shared: Arc<Shared>,
 }
 
-impl Write for Output {
+impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stderr.write(bytes)
     }
@@ -146,12 +148,12 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.stderr.flush()?;
         self.shared.report_dropped();
-        self.shared.pause();
+        self.shared.wait_for_batch();
         Ok(())
     }
 }
 
-/// Hours, minutes and seconds in UTC: a person knows the day.
+/// Hours, minutes and seconds in UTC, for people.
 struct TimeOfDay(Clock);
 
 impl FormatTime for TimeOfDay {

@@ -1,10 +1,10 @@
-//! What was probably meant by an unknown name.
+//! Suggestions for unknown names.
 
-/// A hint for an unknown name: the nearest known one, or all of them.
+/// The nearest known name, or all of them.
 pub(crate) fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     match protocol::nearest(name, known.clone()) {
         Some(nearest) => format!("did you mean {nearest}?"),
-        None => format!("there are {}", known.collect::<Vec<_>>().join(", ")),
+        None => format!("expected one of {}", known.collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -13,9 +13,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hint_is_the_nearest_name_or_all_of_them() {
+    fn a_hint_is_the_nearest_name_or_all_names() {
         let known = ["listen", "public_url"];
         assert_eq!(hint("lisen", known.into_iter()), "did you mean listen?");
-        assert_eq!(hint("colour", known.into_iter()), "there are listen, public_url");
+        assert_eq!(hint("colour", known.into_iter()), "expected one of listen, public_url");
     }
 }

@@ -1,18 +1,18 @@
-//! Which process has a port that cannot be had: its name, process id, state and age, as far as they can be found.
+//! Finds the process that holds a port: its name, PID, state and age, as far as they can be determined.
 //!
-//! The process is found in `/proc` where there is one and it may be read; whether it is an a2ad, and whether it is ready,
-//! it is asked over HTTP. Both are bounded in time.
+//! The process is looked up in `/proc` where that exists and is readable. Whether it is an a2ad server, and its
+//! readiness, are determined over HTTP. Both are bounded in time.
 
 use std::{fs, net::SocketAddr, path::PathBuf};
 
 use store::Process;
 
-use crate::probe::{self, Found};
+use crate::probe::{self, ProbeResult};
 
-/// The state of a socket that listens.
+/// The state code of a listening socket in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 
-/// The process in words, such as `a2ad (PID 12, serving, up 5 min)`; `None` where nothing is known of it.
+/// A description such as `a2ad (PID 12, serving, up 5 min)`; `None` if nothing is known.
 pub(crate) async fn describe(address: SocketAddr) -> Option<String> {
     let search = tokio::task::spawn_blocking(move || find(address.port()));
     let (process, state) = tokio::join!(search, state(address));
@@ -28,16 +28,16 @@ pub(crate) async fn describe(address: SocketAddr) -> Option<String> {
     Some(format!("{name} ({})", facts.join(", ")))
 }
 
-/// What an a2ad at this address is doing; `None` where none answers.
+/// The state of an a2ad server at this address; `None` if none answers.
 async fn state(address: SocketAddr) -> Option<&'static str> {
     let authority = address.to_string();
     match probe::get(&authority, "/").await {
-        Found::Http { body, .. } if body.contains(r#""name":"a2ad""#) => {}
+        ProbeResult::Http { body, .. } if body.contains(r#""name":"a2ad""#) => {}
         _ => return None,
     }
     match probe::get(&authority, "/readyz").await {
-        Found::Http { status: 200, .. } => Some("serving"),
-        Found::Http { status: 503, .. } => Some("draining"),
+        ProbeResult::Http { status: 200, .. } => Some("serving"),
+        ProbeResult::Http { status: 503, .. } => Some("draining"),
         _ => Some("not answering"),
     }
 }
@@ -53,7 +53,7 @@ fn find(port: u16) -> Option<Process> {
     if sockets.is_empty() { None } else { Process::with_open_file(&sockets) }
 }
 
-/// The sockets of a table of the kernel that listen on a port.
+/// The inodes of the sockets in a `/proc/net/tcp` table that listen on a port.
 fn inodes(table: &str, port: u16) -> Vec<String> {
     let listens = |line: &'_ str| -> bool {
         let mut fields = line.split_whitespace().skip(1);
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_of_the_kernel_are_read() {
+    fn listening_sockets_are_found_in_the_kernel_table() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
                      0: 0100007F:1092 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 77 1 0 10 0\n   \
                      1: 0100007F:1092 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000        0 78 1 0 10 0\n   \

@@ -1,4 +1,4 @@
-//! A look at a port: what answers there. For errors that name a likely cause, not for calls.
+//! Probes what answers at a port, to name the likely cause in an error message. Not used for calls.
 
 use std::{io, time::Duration};
 
@@ -7,34 +7,34 @@ use tokio::{
     net::TcpStream,
 };
 
-/// How long the look may take.
+/// The limit for the connection, and again for the response.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// How much of an answer is read.
+/// The most bytes of a response that are read.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// What was found at a port.
+/// The result of a probe.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// An answer in HTTP/1.1, without TLS.
+pub(crate) enum ProbeResult {
+    /// An HTTP/1.1 response without TLS.
     Http { status: u16, body: String },
-    /// An alert of TLS: the port expects TLS.
+    /// A TLS alert: the port expects TLS.
     Tls,
-    /// Connections are accepted, and nothing that is known comes back.
-    Nothing,
-    /// No connection, for this reason.
+    /// The connection was accepted, but no known response arrived.
+    Unknown,
+    /// The connection failed.
     Unreachable(io::ErrorKind),
 }
 
-/// Gets a path in plain HTTP. `authority` is host and port.
-pub(crate) async fn get(authority: &str, path: &str) -> Found {
+/// Requests a path in plain HTTP. `authority` is host and port.
+pub(crate) async fn get(authority: &str, path: &str) -> ProbeResult {
     let connected = tokio::time::timeout(TIMEOUT, TcpStream::connect(authority)).await;
     let stream = match connected {
         Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return Found::Unreachable(error.kind()),
-        Err(_) => return Found::Unreachable(io::ErrorKind::TimedOut),
+        Ok(Err(error)) => return ProbeResult::Unreachable(error.kind()),
+        Err(_) => return ProbeResult::Unreachable(io::ErrorKind::TimedOut),
     };
     let answer = tokio::time::timeout(TIMEOUT, exchange(stream, authority, path)).await;
-    answer.map_or(Found::Nothing, |bytes| read(&bytes))
+    answer.map_or(ProbeResult::Unknown, |bytes| read(&bytes))
 }
 
 async fn exchange(mut stream: TcpStream, authority: &str, path: &str) -> Vec<u8> {
@@ -43,25 +43,25 @@ async fn exchange(mut stream: TcpStream, authority: &str, path: &str) -> Vec<u8>
     );
     let mut bytes = Vec::new();
     if stream.write_all(request.as_bytes()).await.is_ok() {
-        // What came before an error counts.
+        // Bytes received before an error are used.
         let _ = stream.take(MAX_BYTES).read_to_end(&mut bytes).await;
     }
     bytes
 }
 
-fn read(bytes: &[u8]) -> Found {
+fn read(bytes: &[u8]) -> ProbeResult {
     const ALERT: [u8; 2] = [0x15, 0x03];
     if bytes.starts_with(&ALERT) {
-        return Found::Tls;
+        return ProbeResult::Tls;
     }
     let text = String::from_utf8_lossy(bytes);
     let status = text.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse().ok());
     match status {
         Some(status) => {
             let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
-            Found::Http { status, body }
+            ProbeResult::Http { status, body }
         }
-        None => Found::Nothing,
+        None => ProbeResult::Unknown,
     }
 }
 
@@ -70,12 +70,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_http_or_tls_or_nothing() {
-        let http = Found::Http { status: 503, body: "{}".into() };
+    fn responses_are_classified_as_http_tls_or_unknown() {
+        let http = ProbeResult::Http { status: 503, body: "{}".into() };
         assert_eq!(read(b"HTTP/1.1 503 Service Unavailable\r\na: b\r\n\r\n{}"), http);
-        assert_eq!(read(b"\x15\x03\x01\x00\x02\x02\x46"), Found::Tls);
+        assert_eq!(read(b"\x15\x03\x01\x00\x02\x02\x46"), ProbeResult::Tls);
         for bytes in [&b""[..], b"SSH-2.0", b"HTTP/1.1", b"HTTP/1.1 abc\r\n"] {
-            assert_eq!(read(bytes), Found::Nothing);
+            assert_eq!(read(bytes), ProbeResult::Unknown);
         }
     }
 }

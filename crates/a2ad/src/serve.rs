@@ -1,10 +1,10 @@
-//! The server as a process: an address, signals, and the order in which things stop.
+//! The server as a process: listen address, signals, and the order of the shutdown.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use engine::{Agents, Limits};
 use futures_util::future::{FusedFuture, FutureExt as _};
-use inbound::{Options, listen};
+use inbound::{ServerOptions, listen};
 use store::InstanceState;
 use tokio::{
     net::TcpListener,
@@ -14,30 +14,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{banner::Banner, port_holder, server::Server};
 
-/// How long a graceful shutdown takes at most: the drain delay, then what is left of it for runs to finish.
-pub(crate) const GRACE: Duration = Duration::from_secs(25);
+/// The time limit of a graceful shutdown: the drain delay, then the rest for runs to finish.
+pub(crate) const SHUTDOWN_LIMIT: Duration = Duration::from_secs(25);
 
-/// How long responses may take to be sent when the store has failed or a second signal arrived.
+/// How long responses may take to be sent after the store has failed or a second signal arrived.
 const LAST_RESPONSES: Duration = Duration::from_secs(1);
 
 /// Further signals within this time are duplicates: a wrapper may forward a signal that the process group got already.
 const SIGNAL_DEBOUNCE: Duration = Duration::from_millis(250);
 
-/// What a server needs to know.
+/// The settings of a server process.
 pub(crate) struct Settings {
-    /// The configuration file it comes from; none for the demo.
+    /// The configuration file; `None` for the demo.
     pub(crate) config: Option<PathBuf>,
-    /// Where it listens.
     pub(crate) listen: SocketAddr,
-    /// Where it keeps its tasks.
+    /// The database file.
     pub(crate) store: PathBuf,
-    /// What it runs.
     pub(crate) agents: Agents,
-    /// How much may run at a time, and how long.
     pub(crate) limits: Limits,
-    /// How it is served.
-    pub(crate) server_options: Options,
-    /// For how long it is not ready before it shuts down; `None` depends on where it listens.
+    pub(crate) server_options: ServerOptions,
+    /// How long `/readyz` fails before the shutdown begins; `None`: see [`default_drain_delay`].
     pub(crate) drain_delay: Option<Duration>,
 }
 
@@ -49,52 +45,53 @@ impl Default for Settings {
             store: "a2ad.db".into(),
             agents: Agents::new(outbound::agents::demo()),
             limits: Limits::default(),
-            server_options: Options::new(outbound::agents::DEMO[0]),
+            server_options: ServerOptions::new(outbound::agents::DEMO[0]),
             drain_delay: None,
         }
     }
 }
 
-/// Why a server does not run, in one sentence for its operator.
+/// Why a server does not start or had to stop. The message is for its operator.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Nobody may be let in from outside yet.
-    #[error("listening on {0} would let anybody in: no credentials can be checked yet; use a loopback address such as 127.0.0.1:{port}", port = .0.port())]
+    /// The address is not a loopback address. This version cannot check credentials, so other addresses are
+    /// refused.
+    #[error("listening on {0} would accept calls from anyone: this version cannot check credentials; use a loopback address such as 127.0.0.1:{port}", port = .0.port())]
     NotLoopback(SocketAddr),
-    /// The address cannot be had.
+    /// The address cannot be bound.
     #[error("cannot listen on {address}: {reason}{}; choose another address with --listen", held_by(holder.as_deref()))]
     Listen {
-        /// The address.
+        /// The requested address.
         address: SocketAddr,
-        /// Why.
+        /// The error of the operating system.
         reason: std::io::Error,
-        /// The process that has the address, as far as it is known.
+        /// The process that holds the address, if it is known.
         holder: Option<String>,
     },
     /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] store::OpenError),
-    /// The store has stopped writing.
+    /// The store can no longer write.
     #[error(
         "the store cannot write any more: {0}; every acknowledged task is safe, check the disk and start again"
     )]
     StoreFailed(String),
-    /// No folder can be had for a store without a path.
-    #[error("no temporary folder for the store: {0}; name a file with Builder::store")]
+    /// No temporary directory could be created for a store without a path.
+    #[error("cannot create a temporary directory for the store: {0}; set a file with Builder::store")]
     TemporaryStore(std::io::Error),
-    /// There is nothing to serve.
+    /// No agent was registered.
     #[error("there is no agent to serve; add one with Builder::agent")]
     NoAgent,
-    /// An agent cannot be served under its id.
-    #[error("the agent {id:?} {problem}")]
+    /// An agent id is invalid, duplicate, reserved or unknown.
+    #[error("agent id {id:?} {problem}")]
     Agent {
-        /// The id.
+        /// The rejected id.
         id: String,
-        /// What is wrong with it.
+        /// What is wrong with it, as the end of a sentence.
         problem: &'static str,
     },
-    /// There is nobody to do the work.
-    #[error("a server is built inside a tokio runtime, which does its work")]
+    /// The server was built outside a tokio runtime.
+    #[error("no tokio runtime is running: build the server inside one")]
     NoRuntime,
 }
 
@@ -102,10 +99,10 @@ fn held_by(holder: Option<&str>) -> String {
     holder.map(|holder| format!(", held by {holder}")).unwrap_or_default()
 }
 
-/// Serves what is configured until the process is told to stop, then stops in good order.
+/// Serves the configured agents until a signal arrives, then shuts down gracefully.
 pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let Settings { config, listen: address, store, agents, limits, server_options, drain_delay } = settings;
-    // The port first: a second start by mistake fails before it touches the store.
+    // Bound first: a second instance started by mistake fails before it opens the store.
     let listener = bind(address).await?;
     let signals = Signals::new();
     let server = Server::open(&store, agents.clone(), limits, server_options.clone())?;
@@ -113,10 +110,10 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     let config = config.as_deref();
     Banner { address, agents: &agents, server_options: &server_options, store: &store, config }.show();
     let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(address));
-    until_stopped(server, listener, signals, drain_delay).await
+    serve_until_stopped(server, listener, signals, drain_delay).await
 }
 
-/// Takes the address, if callers may be let in there.
+/// Binds the address; only loopback addresses are allowed.
 pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     if !address.ip().is_loopback() {
         return Err(ServeError::NotLoopback(address));
@@ -124,20 +121,20 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError>
     match TcpListener::bind(address).await {
         Ok(listener) => Ok(listener),
         Err(reason) => {
-            let taken = reason.kind() == std::io::ErrorKind::AddrInUse;
-            let holder = if taken { port_holder::describe(address).await } else { None };
+            let in_use = reason.kind() == std::io::ErrorKind::AddrInUse;
+            let holder = if in_use { port_holder::describe(address).await } else { None };
             Err(ServeError::Listen { address, reason, holder })
         }
     }
 }
 
-/// Load balancers need a moment to see that a server is not ready; on loopback there are none.
+/// Load balancers need time to notice that a server is not ready; on loopback there are none.
 pub(crate) fn default_drain_delay(address: SocketAddr) -> Duration {
     if address.ip().is_loopback() { Duration::ZERO } else { Duration::from_secs(5) }
 }
 
-/// Serves until a signal asks it to stop, then shuts down gracefully; a second signal forces it.
-pub(crate) async fn until_stopped(
+/// Serves until a signal arrives, then shuts down gracefully; a second signal forces the exit.
+pub(crate) async fn serve_until_stopped(
     server: Server,
     listener: TcpListener,
     mut signals: Signals,
@@ -152,21 +149,22 @@ pub(crate) async fn until_stopped(
         () = signals.next() => None,
         failure = server.failed() => Some(failure),
     };
-    server.withdraw();
+    server.set_not_ready();
     if failed.is_none() {
-        failed = stop(&server, &mut serving, &shutdown, drain_delay).await;
+        failed = shut_down(&server, &mut serving, &shutdown, drain_delay).await;
     }
     shutdown.cancel();
     if failed.is_some() {
-        // Whoever waits for a commit has been told that there is none; give those answers a moment to leave.
+        // Requests that waited for a commit now fail; allow time to send those responses.
         let _ = tokio::time::timeout(LAST_RESPONSES, ended(&mut serving)).await;
     }
     failed.map_or(Ok(()), Err)
 }
 
-/// Shuts down: not ready for the drain delay, then no new work, then the end of runs, streams and connections. Requests
-/// and readiness checks are answered until the runs have ended. Returns why the store failed meanwhile, if it did.
-async fn stop(
+/// The graceful shutdown: not ready during the drain delay, then no new work, then runs, streams and connections
+/// end. Requests and readiness checks are answered until the runs have ended. Returns the error if the store fails
+/// meanwhile.
+async fn shut_down(
     server: &Server,
     serving: &mut (impl FusedFuture<Output = ()> + Unpin),
     shutdown: &CancellationToken,
@@ -192,7 +190,7 @@ async fn stop(
 }
 
 async fn drain(server: &Server, shutdown: &CancellationToken, drain_delay: Duration) {
-    let grace = GRACE.saturating_sub(drain_delay);
+    let grace = SHUTDOWN_LIMIT.saturating_sub(drain_delay);
     if !drain_delay.is_zero() {
         tracing::info!(
             "shutting down: not ready, new work is accepted for {} s more; a second signal or Ctrl-C stops at once",
@@ -209,7 +207,7 @@ async fn drain(server: &Server, shutdown: &CancellationToken, drain_delay: Durat
     shutdown.cancel();
 }
 
-/// Logs what the shutdown leaves to the next start.
+/// Logs how many tasks the next start will continue.
 async fn report_end(server: &Server) {
     match server.count_unfinished().await {
         Some(0) => tracing::info!("stopped; no task is left"),
@@ -219,34 +217,34 @@ async fn report_end(server: &Server) {
     }
 }
 
-/// Resolves when another stop signal arrives that is not a duplicate of the first.
+/// Resolves at the next stop signal that is not a duplicate of the first.
 async fn second_signal() {
     tokio::time::sleep(SIGNAL_DEBOUNCE).await;
-    // Made now, these receive nothing of what came before.
+    // Created now, these do not receive earlier signals.
     Signals::new().next().await;
 }
 
-/// Resolves when it is over, also if it was over before.
+/// Waits for the server to end; returns at once if it has ended already.
 async fn ended(serving: &mut (impl FusedFuture<Output = ()> + Unpin)) {
     if !serving.is_terminated() {
         serving.await;
     }
 }
 
-/// SIGTERM and SIGINT, which ask the process to stop; from the moment this is made, neither kills it.
+/// SIGTERM and SIGINT. From the moment this is created, neither kills the process.
 pub(crate) struct Signals(Option<[Signal; 2]>);
 
 impl Signals {
     pub(crate) fn new() -> Self {
-        let heard = signal(SignalKind::terminate())
+        let streams = signal(SignalKind::terminate())
             .and_then(|terminate| Ok([terminate, signal(SignalKind::interrupt())?]));
-        if let Err(error) = &heard {
-            tracing::warn!(%error, "SIGTERM and SIGINT cannot be heard");
+        if let Err(error) = &streams {
+            tracing::warn!(%error, "cannot handle SIGTERM and SIGINT");
         }
-        Self(heard.ok())
+        Self(streams.ok())
     }
 
-    /// Resolves when either is heard.
+    /// Resolves when either arrives.
     async fn next(&mut self) {
         match &mut self.0 {
             Some([terminate, interrupt]) => tokio::select! {

@@ -1,7 +1,7 @@
-//! The server as a library: agents and doors, put together by a builder, mounted or served.
+//! The server as a library: a builder registers agents; the server is mounted into an app or serves by itself.
 //!
-//! A server that is mounted has no signals, no address and no say over the process: whoever mounts it drains it
-//! with [`Server::drain`] and listens to [`Server::failed`]. Served by itself it does both.
+//! A mounted server handles no signals and does not listen: its owner calls [`Server::drain`] and watches
+//! [`Server::failed`]. A server started with [`Builder::serve`] does both itself.
 
 mod card;
 
@@ -15,7 +15,7 @@ use std::{
 
 use axum::{Extension, Router};
 use engine::{Agent, Agents, Clock, Engine, Feed, Limits, RegisteredAgent};
-use inbound::{AcceptedVersions, AgentSettings, CardShape, Front, Options, Profile, Ready};
+use inbound::{AcceptedVersions, AgentSettings, CardShape, Front, Profile, Ready, ServerOptions};
 use protocol::ErrorTable;
 use store::{Instance, InstanceState, Sqlite};
 use tempfile::TempDir;
@@ -27,24 +27,24 @@ use crate::{
 
 pub use card::Card;
 
-/// Agents that are being served. Cheap to clone; every clone is the same server.
+/// A running server. Cheap to clone; every clone is the same server.
 #[derive(Clone)]
 pub struct Server {
     engine: Engine,
     ready: Ready,
     front: Front,
-    /// Describes this process to others that want the same store.
+    /// Describes this process to others that try to open the same store.
     instance: Instance,
-    /// Where the store is when nobody said where; gone with the last who needs it.
-    folder: Option<Arc<TempDir>>,
+    /// The temporary directory of a store without a path; deleted when its last owner is dropped.
+    temp_dir: Option<Arc<TempDir>>,
 }
 
 impl Server {
-    /// A server without agents.
+    /// Starts without agents.
     pub fn builder() -> Builder {
         Builder {
             registered: Vec::new(),
-            server_options: BTreeMap::new(),
+            agent_settings: BTreeMap::new(),
             profiles: BTreeMap::new(),
             accepted_versions: AcceptedVersions::default(),
             errors: ErrorTable::default(),
@@ -57,7 +57,7 @@ impl Server {
         }
     }
 
-    /// Everything the server answers. Paths that the app keeps to itself stay the app's when this is its fallback:
+    /// A router for all of the server's paths. As a fallback it leaves the app's own routes to the app:
     ///
     /// ```no_run
     /// # use axum::{Router, routing::get};
@@ -66,30 +66,31 @@ impl Server {
     /// # }
     /// ```
     ///
-    /// It can be nested below a path too; then [`Builder::public_url`] must end with that path, so that cards point to
-    /// where calls go, and the card of the host itself stays the app's business.
+    /// It can also be nested below a path; then [`Builder::public_url`] must end with that path, so that cards
+    /// contain the correct URLs, and the app has to serve the card at the root of the host itself.
     pub fn router(&self) -> Router {
         let router = self.front.router();
-        match &self.folder {
-            Some(folder) => router.layer(Extension(Arc::clone(folder))),
+        match &self.temp_dir {
+            Some(temp_dir) => router.layer(Extension(Arc::clone(temp_dir))),
             None => router,
         }
     }
 
-    /// Shuts down gracefully: new messages are refused as unavailable, runs may finish within `grace`, then streams end.
-    /// Reads and readiness checks are answered meanwhile. What is left is resumed when the store is opened again.
+    /// Shuts down gracefully: new messages are rejected as unavailable, runs may finish within `grace`, then
+    /// streams end. Reads and readiness checks are answered meanwhile. Unfinished tasks are resumed when the store
+    /// is opened again.
     pub async fn drain(&self, grace: Duration) {
-        self.withdraw();
+        self.set_not_ready();
         self.engine.drain(grace).await;
-        self.ready.leave();
+        self.ready.close();
     }
 
-    /// Resolves when the store can no longer write; every call is refused from then on, and only a new process helps.
-    /// While it waits, `/readyz` says no as soon as the store is found to be damaged.
+    /// Resolves when the store can no longer write; from then on every call is rejected until the process is
+    /// restarted. While this is awaited, `/readyz` fails as soon as the store is found to be damaged.
     pub async fn failed(&self) -> ServeError {
         let not_ready = async {
             let finding = self.engine.damaged().await;
-            self.ready.withdraw();
+            self.ready.set_not_ready();
             tracing::error!(finding, "not ready: the store is damaged");
             std::future::pending().await
         };
@@ -99,51 +100,51 @@ impl Server {
         }
     }
 
-    /// Opens a store and starts what belongs to it.
+    /// Opens the store and starts the engine.
     pub(crate) fn open(
         path: &Path,
         agents: Agents,
         limits: Limits,
-        server_options: Options,
+        server_options: ServerOptions,
     ) -> Result<Self, ServeError> {
         let (feed, clock) = (Feed::default(), Clock::system());
-        let store = Sqlite::open(&store::Options::at(path), feed.clone(), &clock)?;
+        let store = Sqlite::open(&store::SqliteOptions::at(path), feed.clone(), &clock)?;
         let instance = store.instance();
         instance.record(InstanceState::Serving, None);
         let engine = Engine::start(Arc::new(store), feed, agents, clock, limits);
         let ready = Ready::default();
         let front = Front::new(engine.clone(), server_options, ready.clone());
-        Ok(Self { engine, ready, front, instance, folder: None })
+        Ok(Self { engine, ready, front, instance, temp_dir: None })
     }
 
-    /// The same as [`router`](Self::router), for connections of our own.
+    /// The same as [`router`](Self::router), for the program's own listener.
     pub(crate) fn front(&self) -> Front {
         self.front.clone()
     }
 
-    /// Records what this process is doing, for others that want the same store.
+    /// Records the state of this process for others that try to open the same store.
     pub(crate) fn record(&self, state: InstanceState, address: Option<SocketAddr>) {
         self.instance.record(state, address.map(|address| address.to_string()).as_deref());
     }
 
-    /// How many tasks have work left; `None` where the store cannot be read any more.
+    /// The number of tasks with unfinished work; `None` if the store cannot be read.
     pub(crate) async fn count_unfinished(&self) -> Option<usize> {
         self.engine.count_unfinished().await.ok()
     }
 
-    /// Says that no new work is wanted.
-    pub(crate) fn withdraw(&self) {
+    /// Makes `/readyz` fail and records that this process is draining.
+    pub(crate) fn set_not_ready(&self) {
         self.record(InstanceState::Draining, None);
-        self.ready.withdraw();
+        self.ready.set_not_ready();
     }
 }
 
-/// Puts a [`Server`] together.
+/// Configures a [`Server`].
 #[must_use = "a builder does nothing until it is built or served"]
 pub struct Builder {
     registered: Vec<RegisteredAgent>,
-    /// As the cards of the agents say.
-    server_options: BTreeMap<String, AgentSettings>,
+    /// By agent id, from the agents' cards.
+    agent_settings: BTreeMap<String, AgentSettings>,
     profiles: BTreeMap<String, Profile>,
     accepted_versions: AcceptedVersions,
     errors: ErrorTable,
@@ -156,7 +157,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Adds an agent: at `/a2a/{id}`, and at `/` too if it is the first. A bare id makes a card of that name.
+    /// Adds an agent at `/a2a/{id}`; the first one is also at `/`. A string is the id of an otherwise empty card.
     ///
     /// ```
     /// # use a2ad::{Card, Server, agents::Echo};
@@ -165,84 +166,85 @@ impl Builder {
     ///     .agent(Card::new("parrot").name("Parrot").description("Repeats it").skill("repeat", "Repeats a text"), Echo);
     /// ```
     pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
-        let Card { profile, settings, dedupe, retention } = card.into();
-        self.server_options.insert(profile.id.clone(), settings);
+        let Card { info, settings, dedupe, retention } = card.into();
+        self.agent_settings.insert(info.id.clone(), settings);
         let registered =
-            RegisteredAgent::new(profile, Arc::new(agent)).with_dedupe(dedupe).with_retention(retention);
+            RegisteredAgent::new(info, Arc::new(agent)).with_dedupe(dedupe).with_retention(retention);
         self.registered.push(registered);
         self
     }
 
-    /// The agent at `/` and at the card of the host; the first one unless this says otherwise.
+    /// The agent at `/` and at the card of the host; default: the first agent.
     pub fn default_agent(mut self, id: impl Into<String>) -> Self {
         self.default_agent = Some(id.into());
         self
     }
 
-    /// The database file, made when absent. Without one, tasks live in a temporary folder and go with the server.
+    /// The database file, created if absent. Without one, tasks are kept in a temporary directory that is deleted
+    /// with the server.
     pub fn store(mut self, path: impl Into<PathBuf>) -> Self {
         self.store = Some(path.into());
         self
     }
 
-    /// The house style of an agent at its own path and on its card.
+    /// The compatibility profile of an agent, at its own path and on its card.
     pub fn profile(mut self, agent: impl Into<String>, profile: Profile) -> Self {
         self.profiles.insert(agent.into(), profile);
         self
     }
 
-    /// Which generations are spoken, and whether a method of 1.0 has to name its version; all of them, and no.
+    /// Which generations are accepted, and whether a 1.0 method must name its version. Default: all generations,
+    /// and no.
     pub fn accepted_versions(mut self, accepted_versions: AcceptedVersions) -> Self {
         self.accepted_versions = accepted_versions;
         self
     }
 
-    /// Whose table of statuses REST and gRPC answer errors by; that of A2A 1.0.1 unless this says otherwise.
+    /// The table of HTTP and gRPC statuses for errors; default: that of A2A 1.0.1.
     pub fn errors(mut self, errors: ErrorTable) -> Self {
         self.errors = errors;
         self
     }
 
-    /// What is at `agent-card.json` where the reader does not name a version; one card for all of them unless this
-    /// says otherwise.
+    /// The form of `agent-card.json` when the request names no version; default: one card for all versions.
     pub fn card_shape(mut self, shape: CardShape) -> Self {
         self.card_shape = shape;
         self
     }
 
-    /// How much may run at a time, and how long.
+    /// The limits of runs, tasks and memory.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The largest body that is read; 16 MiB unless this says otherwise.
+    /// The largest accepted request body; default: 16 MiB.
     pub fn max_body_bytes(mut self, bytes: usize) -> Self {
         self.max_body_bytes = Some(bytes);
         self
     }
 
-    /// Scheme, host and path under which clients reach the router, such as `https://example.com/agents`; without it,
-    /// cards point to the host the client asked.
+    /// The base URL under which clients reach the router, such as `https://example.com/agents`. Default: the host
+    /// of each request.
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.public_url = Some(url.into().trim_end_matches('/').to_owned());
         self
     }
 
-    /// The server, running. Has to be called inside a tokio runtime, whose tasks do the work.
+    /// Starts the server. Must be called inside a tokio runtime, which runs its tasks.
     pub fn build(self) -> Result<Server, ServeError> {
         Ok(self.start()?.0)
     }
 
-    /// Serves at this address until the process is told to stop, then stops in good order; told again, at once. Port 0
-    /// is one that is free.
+    /// Serves at this address until a stop signal arrives, then shuts down gracefully; a second signal stops at
+    /// once. Port 0 selects a free port.
     ///
-    /// It begins by saying what runs where and what to try: to a person as text on stderr, otherwise as one line of
-    /// the log, if there is one ([`logging::start`](crate::logging::start)).
+    /// At the start it writes its address, agents and an example command: as text if stderr is a terminal,
+    /// otherwise as one log line if logging was started ([`logging::start`](crate::logging::start)).
     ///
     /// # Errors
     ///
-    /// See [`ServeError`]. No credential can be checked yet, so the address has to be a loopback one.
+    /// See [`ServeError`]. This version cannot check credentials, so the address must be a loopback address.
     pub async fn serve(self, address: SocketAddr) -> Result<(), ServeError> {
         let listener = serve::bind(address).await?;
         let signals = serve::Signals::new();
@@ -250,7 +252,7 @@ impl Builder {
         let (server, Started { agents, server_options, store }) = self.start()?;
         Banner { address, agents: &agents, server_options: &server_options, store: &store, config: None }
             .show();
-        serve::until_stopped(server, listener, signals, serve::default_drain_delay(address)).await
+        serve::serve_until_stopped(server, listener, signals, serve::default_drain_delay(address)).await
     }
 
     fn start(self) -> Result<(Server, Started), ServeError> {
@@ -258,30 +260,30 @@ impl Builder {
             return Err(ServeError::NoRuntime);
         }
         let server_options = self.server_options()?;
-        let (store, folder) = self.place()?;
+        let (store, temp_dir) = self.store_path()?;
         let agents = Agents::new(self.registered);
         let mut server = Server::open(&store, agents.clone(), self.limits, server_options.clone())?;
-        // The folder goes when nobody can be answered any more.
-        server.folder = folder.map(Arc::new);
+        // The directory is deleted when the last router or server is dropped.
+        server.temp_dir = temp_dir.map(Arc::new);
         Ok((server, Started { agents, server_options, store }))
     }
 
-    fn server_options(&self) -> Result<Options, ServeError> {
+    fn server_options(&self) -> Result<ServerOptions, ServeError> {
         let ids = || self.registered.iter().map(|registered| registered.info().id.as_str());
-        for (place, id) in ids().enumerate() {
+        for (index, id) in ids().enumerate() {
             check_id(id)?;
-            if ids().take(place).any(|earlier| earlier == id) {
-                return Err(ServeError::Agent { id: id.into(), problem: "is there twice" });
+            if ids().take(index).any(|earlier| earlier == id) {
+                return Err(ServeError::Agent { id: id.into(), problem: "is used twice" });
             }
         }
         for id in self.default_agent.iter().chain(self.profiles.keys()) {
             if !ids().any(|known| known == id) {
-                return Err(ServeError::Agent { id: id.clone(), problem: "is not among the agents" });
+                return Err(ServeError::Agent { id: id.clone(), problem: "is not registered" });
             }
         }
         let first = ids().next().ok_or(ServeError::NoAgent)?;
-        let mut server_options = Options::new(self.default_agent.as_deref().unwrap_or(first));
-        server_options.agents = self.server_options.clone();
+        let mut server_options = ServerOptions::new(self.default_agent.as_deref().unwrap_or(first));
+        server_options.agents = self.agent_settings.clone();
         for (id, profile) in &self.profiles {
             server_options.agents.entry(id.clone()).or_default().profile = profile.clone();
         }
@@ -293,32 +295,32 @@ impl Builder {
         Ok(server_options)
     }
 
-    /// Where the store is, and the folder that has to last as long as it.
-    fn place(&self) -> Result<(PathBuf, Option<TempDir>), ServeError> {
+    /// The path of the store, and its temporary directory if it has one.
+    fn store_path(&self) -> Result<(PathBuf, Option<TempDir>), ServeError> {
         if let Some(path) = &self.store {
             return Ok((path.clone(), None));
         }
-        let folder =
+        let temp_dir =
             tempfile::Builder::new().prefix("a2ad-").tempdir().map_err(ServeError::TemporaryStore)?;
-        Ok((folder.path().join("a2ad.db"), Some(folder)))
+        Ok((temp_dir.path().join("a2ad.db"), Some(temp_dir)))
     }
 }
 
 /// What a server was started with.
 struct Started {
     agents: Agents,
-    server_options: Options,
+    server_options: ServerOptions,
     /// The database file.
     store: PathBuf,
 }
 
-/// Ids stand in paths, so they are plain words, and none that means something else there.
+/// Ids are used in URL paths, so their characters are restricted and the server's own path names are reserved.
 fn check_id(id: &str) -> Result<(), ServeError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let problem = if id.is_empty() || id.len() > 64 || !id.bytes().all(plain) {
-        "is not made of 1 to 64 letters, digits, '-', '_', '.' or '~'"
-    } else if inbound::is_own_path(id) {
-        "is a path of its own below /a2a"
+        "must be 1 to 64 letters, digits, '-', '_', '.' or '~'"
+    } else if inbound::is_reserved_agent_id(id) {
+        "is reserved: the server uses this path below /a2a"
     } else {
         return Ok(());
     };

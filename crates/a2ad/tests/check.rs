@@ -1,6 +1,6 @@
-//! Configuration from outside: what `a2ad check` says of good files and of wrong ones, and that the good ones run.
+//! `a2ad check` on valid and invalid configuration files and stores, and servers started from a file.
 
-#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -12,7 +12,7 @@ use std::{
 use client::Client;
 use protocol::{Message, Operation, Part, Reply, Role, SendMessage, TaskState};
 
-/// The program in this folder, hearing nothing of the environment the tests run in.
+/// Runs the program in this directory without the `A2AD_` variables of the test's environment.
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
     command.current_dir(folder).args(arguments).stdin(Stdio::null());
@@ -22,7 +22,7 @@ fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Checks a file with this text; gives the exit code, what was given and what was said.
+/// Checks a file with this text; returns the exit code, stdout and stderr.
 fn check(text: &str, variables: &[(&str, &str)], more: &[&str]) -> (i32, String, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.toml"), text).unwrap();
@@ -39,7 +39,7 @@ fn read(output: &Output) -> (i32, String, String) {
 const SKILL: &str = "[skills.hello]\nbuiltin = \"echo\"\n";
 
 #[test]
-fn a_good_file_is_told_back() {
+fn a_valid_file_is_shown_as_json() {
     let text = r#"
         [server]
         listen = ["[::1]:1"]
@@ -64,7 +64,7 @@ fn a_good_file_is_told_back() {
         wait = "30s"
         [skills.hello]
         builtin = "echo"
-        description = "Says it again"
+        description = "Repeats it"
         tags = ["t"]
         examples = ["e"]
         [skills.fx]
@@ -89,11 +89,11 @@ fn a_good_file_is_told_back() {
         enabled = false
         [[agents.spare.extensions]]
         uri = "https://example.com/may"
-        description = "Says where"
+        description = "Adds a location"
         params = { unit = "km", list = [1, 2.5, true, { deep = "x" }] }
     "#;
-    let (code, given, said) = check(text, &[], &["--json"]);
-    assert_eq!((code, said.as_str()), (0, ""));
+    let (code, stdout, stderr) = check(text, &[], &["--json"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
     let expected = concat!(
         r#"{"server":{"listen":"[::1]:1","public_url":"https://agents.example.com","#,
         r#""trusted_proxies":["10.0.0.0/8","::1/128"],"default_agent":"research"},"#,
@@ -103,75 +103,76 @@ fn a_good_file_is_told_back() {
         r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"concurrent":3,"run_time_ms":600000,"wait_ms":30000},"#,
         r#""agents":[{"id":"research","name":"Research","description":"Finds things","#,
         r#""skills":[{"id":"fx","description":"Converts amounts between currencies, at bundled rates of April 2025"},"#,
-        r#"{"id":"hello","description":"Says it again"}],"#,
+        r#"{"id":"hello","description":"Repeats it"}],"#,
         r#""backends":[{"skill":"fx","builtin":"currency"},{"skill":"hello","builtin":"echo"}],"#,
         r#""enabled":true,"streaming":false,"push":false,"extended_card":"protected","extended_skills":["hello"],"#,
         r#""extensions":[{"uri":"urn:example:must","required":true}],"check_media_types":false,"#,
         r#""profile":"agent-native","reply":"message","#,
         r#""auth":["anonymous","jwt"],"dedupe":"always","retention":{"max_age_ms":2000,"max_tasks":0,"keys_ms":3600000}},"#,
         r#"{"id":"spare","name":"Echo","description":"Gives back what it is given","#,
-        r#""skills":[{"id":"hello","description":"Says it again"}],"backends":[{"skill":"hello","builtin":"echo"}],"#,
+        r#""skills":[{"id":"hello","description":"Repeats it"}],"backends":[{"skill":"hello","builtin":"echo"}],"#,
         r#""enabled":false,"streaming":true,"push":false,"extended_card":"off","extended_skills":[],"#,
-        r#""extensions":[{"uri":"https://example.com/may","description":"Says where","required":false,"#,
+        r#""extensions":[{"uri":"https://example.com/may","description":"Adds a location","required":false,"#,
         r#""params":{"unit":"km","list":[1,2.5,true,{"deep":"x"}]}}],"check_media_types":true,"#,
         r#""profile":"neutral","auth":["anonymous"],"#,
         r#""dedupe":"auto","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}}]}"#,
     );
-    assert_eq!(given.trim_end(), expected);
+    assert_eq!(stdout.trim_end(), expected);
 }
 
 #[test]
-fn what_would_run_is_said_in_words() {
-    let (code, given, said) = check(SKILL, &[], &[]);
-    assert_eq!((code, said.as_str()), (0, ""));
+fn a_valid_file_is_shown_as_text() {
+    let (code, stdout, stderr) = check(SKILL, &[], &[]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
     let expected = "listen    127.0.0.1:4242\nstore     a2ad.db\ndialects  draft, 0.3, 1.0\n\
-                    agent     Echo at /a2a/main, also at /\n  style   neutral\n  auth    anonymous\n  \
+                    agent     Echo at /a2a/main, also at /\n  profile neutral\n  auth    anonymous\n  \
                     skill   hello: Gives back what it is given\n";
-    assert_eq!(given, expected);
-    // What nobody can call is marked.
+    assert_eq!(stdout, expected);
+    // Agents that accept no call are marked.
     let shut = "[server]\ndefault_agent = \"shut\"\n[agents.off]\nenabled = false\n\
                 [agents.shut]\nprofile = \"fold\"\nauth = [\"jwt\", \"mtls\"]\n";
-    let (_, given, _) = check(&format!("{SKILL}{shut}"), &[], &[]);
+    let (_, stdout, _) = check(&format!("{SKILL}{shut}"), &[], &[]);
     let expected = "agent     Echo at /a2a/off, disabled: not served\nagent     Echo at /a2a/shut, also at /\n  \
-                    style   fold\n  auth    jwt, mtls: refuses everybody, no credentials can be checked yet\n";
-    assert!(given.contains(expected), "{given}");
-    // A built-in agent with several skills has its main one under the configured id, and the others as they are;
-    // one that only has others' skills keeps their ids.
-    let (_, given, _) =
+                    profile fold\n  auth    jwt, mtls: refuses every call, this version cannot check credentials\n";
+    assert!(stdout.contains(expected), "{stdout}");
+    // A built-in agent with several skills has its main one under the configured id and the others unchanged; one
+    // without a main skill keeps the ids of its skills.
+    let (_, stdout, _) =
         check("[skills.sign-off]\nbuiltin = \"approver\"\ndescription = \"Asks\"\n", &[], &[]);
-    assert!(given.contains("  skill   sign-off: Asks\n  skill   approver-auth: "), "{given}");
-    let (_, given, _) = check("[skills.all]\nbuiltin = \"demo\"\n", &[], &[]);
-    assert!(given.contains("  skill   currency: ") && !given.contains("skill   all"), "{given}");
-    let (_, given, _) = check("[skills.all]\nbuiltin = \"demo\"\n[skills.b]\nbuiltin = \"echo\"\n", &[], &[]);
-    assert!(given.contains("  skill   all: Shows what a2ad does"), "{given}");
-    // Neither skills nor agents: the demo.
-    let (code, given, _) = check("[limits]\nconcurrent = 3\n", &[], &[]);
+    assert!(stdout.contains("  skill   sign-off: Asks\n  skill   approver-auth: "), "{stdout}");
+    let (_, stdout, _) = check("[skills.all]\nbuiltin = \"demo\"\n", &[], &[]);
+    assert!(stdout.contains("  skill   currency: ") && !stdout.contains("skill   all"), "{stdout}");
+    let (_, stdout, _) =
+        check("[skills.all]\nbuiltin = \"demo\"\n[skills.b]\nbuiltin = \"echo\"\n", &[], &[]);
+    assert!(stdout.contains("  skill   all: Shows what a2ad does"), "{stdout}");
+    // A file with neither skills nor agents runs the demo.
+    let (code, stdout, _) = check("[limits]\nconcurrent = 3\n", &[], &[]);
     assert_eq!(code, 0);
     for line in [
         "agent     Demo at /a2a/demo, also at /",
         "agent     Approver at /a2a/approver",
         "  skill   slow-writer: ",
     ] {
-        assert!(given.contains(line), "{line:?} is not in {given}");
+        assert!(stdout.contains(line), "{line:?} is not in {stdout}");
     }
 }
 
 #[test]
-fn every_mistake_is_named_with_its_line_and_key() {
-    // What stands in the file, and what is said after `a.toml:`.
+fn every_problem_is_reported_with_line_and_key() {
+    // The text of the file, and the error after `a.toml:`.
     let cases = [
         ("[serve]\n", "1: serve: unknown key; did you mean server?"),
-        ("colour = 1\n", "1: colour: unknown key; there are server, store,"),
+        ("colour = 1\n", "1: colour: unknown key; expected one of server, store,"),
         ("[server]\nlissten = \"x\"\n", "2: server.lissten: unknown key; did you mean listen?"),
         ("[server]\nlisten = \"here\"\n", "2: server.listen: \"here\" is not an address with a port"),
-        ("[server]\nlisten = 4242\n", "2: server.listen: expected a text in quotes, not a number"),
+        ("[server]\nlisten = 4242\n", "2: server.listen: expected a quoted string, not a number"),
         (
             "[server]\nlisten = [\"127.0.0.1:1\", \"127.0.0.1:2\"]\n",
             "2: server.listen: this version of a2ad listens on exactly one",
         ),
         (
             "[server]\nlisten = \"0.0.0.0:4242\"\n",
-            "2: server.listen: listening on 0.0.0.0:4242 would let anybody in",
+            "2: server.listen: listening on 0.0.0.0:4242 would accept calls from anyone",
         ),
         (
             "[server]\npublic_url = \"agents.example.com\"\n",
@@ -184,9 +185,9 @@ fn every_mistake_is_named_with_its_line_and_key() {
         ),
         (
             "[server]\ntrusted_proxies = \"10.0.0.0/8\"\n",
-            "2: server.trusted_proxies: expected a list, not a text",
+            "2: server.trusted_proxies: expected a list, not a string",
         ),
-        ("[server]\nmode = \"prod\"\n", "2: server.mode: a2ad 0.1.0 does not serve this key yet"),
+        ("[server]\nmode = \"prod\"\n", "2: server.mode: a2ad 0.1.0 does not support this key yet"),
         (
             "[server]\ndefault_agent = \"ecko\"\n",
             "2: server.default_agent: no agent \"ecko\" is enabled; did you mean echo?",
@@ -194,12 +195,12 @@ fn every_mistake_is_named_with_its_line_and_key() {
         ("server = 3\n", "1: server: expected a table, not a number"),
         (
             "[store]\nurl = \"postgres://host/db\"\n",
-            "2: store.url: \"postgres://host/db\": this version of a2ad keeps its tasks in a file",
+            "2: store.url: \"postgres://host/db\": this version of a2ad stores its tasks in a file",
         ),
         ("[store]\nurl = \"\"\n", "2: store.url: expected the path of a file"),
         (
             "[store]\nretention = { max_age = 5 }\n",
-            "2: store.retention.max_age: expected a text in quotes, not a number",
+            "2: store.retention.max_age: expected a quoted string, not a number",
         ),
         (
             "[store.retention]\nmax_task = 5\n",
@@ -209,22 +210,22 @@ fn every_mistake_is_named_with_its_line_and_key() {
             "[store.retention]\nmax_tasks = -1\n",
             "2: store.retention.max_tasks: expected a whole number of 0 or more, not -1",
         ),
-        ("[card]\nstyle = \"v2\"\n", "2: card.style: \"v2\" is none of merged, v1, v03"),
-        ("[card]\nsign = true\n", "2: card.sign: a2ad 0.1.0 does not serve this key yet"),
+        ("[card]\nstyle = \"v2\"\n", "2: card.style: \"v2\" is not one of merged, v1, v03"),
+        ("[card]\nsign = true\n", "2: card.sign: a2ad 0.1.0 does not support this key yet"),
         ("[protocol]\ndialects = []\n", "2: protocol.dialects: expected at least one of draft, 0.3, 1.0"),
         (
             "[protocol]\ndialects = [\"1.0\", \"2.0\"]\n",
-            "2: protocol.dialects: \"2.0\" is none of draft, 0.3, 1.0",
+            "2: protocol.dialects: \"2.0\" is not one of draft, 0.3, 1.0",
         ),
         (
             "[protocol]\nerrors = 1.0\n",
-            "2: protocol.errors: expected a text in quotes, not a number with a point",
+            "2: protocol.errors: expected a quoted string, not a floating-point number",
         ),
         (
             "[protocol]\nlenient_version = \"yes\"\n",
-            "2: protocol.lenient_version: expected true or false, not a text",
+            "2: protocol.lenient_version: expected true or false, not a string",
         ),
-        ("[limits]\nwait = 5\n", "2: limits.wait: expected a text in quotes, not a number"),
+        ("[limits]\nwait = 5\n", "2: limits.wait: expected a quoted string, not a number"),
         ("[limits]\nconcurent = 3\n", "2: limits.concurent: unknown key; did you mean concurrent?"),
         ("[limits]\nconcurrent = 0\n", "2: limits.concurrent: expected more than 0"),
         (
@@ -237,19 +238,22 @@ fn every_mistake_is_named_with_its_line_and_key() {
         ),
         (
             "[limits]\nrate = { per_key = \"1/min\" }\n",
-            "2: limits.rate: a2ad 0.1.0 does not serve this key yet",
+            "2: limits.rate: a2ad 0.1.0 does not support this key yet",
         ),
-        ("[auth]\nsecret_env = \"X\"\n", "1: auth: a2ad 0.1.0 does not serve this key yet"),
-        ("[mcp.clock]\ncommand = [\"x\"]\n", "1: mcp: a2ad 0.1.0 does not serve this key yet"),
+        ("[auth]\nsecret_env = \"X\"\n", "1: auth: a2ad 0.1.0 does not support this key yet"),
+        ("[mcp.clock]\ncommand = [\"x\"]\n", "1: mcp: a2ad 0.1.0 does not support this key yet"),
         (
             "[skills.a]\nbuiltin = \"ecko\"\n",
-            "2: skills.a.builtin: \"ecko\" is none of adder, approver, clerk, currency, demo, echo",
+            "2: skills.a.builtin: \"ecko\" is not one of adder, approver, clerk, currency, demo, echo",
         ),
-        ("[skills.a]\ndescription = \"x\"\n", "1: skills.a.builtin: expected what does the work"),
-        ("[skills.a]\nhttp = { url = \"x\" }\n", "2: skills.a.http: a2ad 0.1.0 does not serve this key yet"),
+        ("[skills.a]\ndescription = \"x\"\n", "1: skills.a.builtin: expected the agent that does the work"),
+        (
+            "[skills.a]\nhttp = { url = \"x\" }\n",
+            "2: skills.a.http: a2ad 0.1.0 does not support this key yet",
+        ),
         (
             "[skills.a]\nbuiltin = \"echo\"\ntags = [1]\n",
-            "3: skills.a.tags: expected a text in quotes, not a number",
+            "3: skills.a.tags: expected a quoted string, not a number",
         ),
         ("[skills.\"a b\"]\nbuiltin = \"echo\"\n", "1: skills.a b: expected a name of 1 to 64 letters"),
         ("[skills]\n", "1: skills: expected at least one skill"),
@@ -257,40 +261,46 @@ fn every_mistake_is_named_with_its_line_and_key() {
         ("[agents.a]\n", "1: agents.a.skills: expected at least one skill"),
         (
             "[agents.a]\nskills = [\"x\"]\n",
-            "2: agents.a.skills: there is no skill \"x\"; [skills.x] with a builtin makes it",
+            "2: agents.a.skills: there is no skill \"x\"; define it as [skills.x] with a builtin",
         ),
     ];
     for (text, expected) in cases {
-        let (code, given, said) = check(text, &[], &[]);
-        assert_eq!((code, given.as_str()), (2, ""), "{text}");
-        assert!(said.lines().any(|line| line.starts_with(&format!("a.toml:{expected}"))), "{text}: {said}");
+        let (code, stdout, stderr) = check(text, &[], &[]);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{text}");
+        assert!(
+            stderr.lines().any(|line| line.starts_with(&format!("a.toml:{expected}"))),
+            "{text}: {stderr}"
+        );
     }
-    // The same behind a skill that is there.
+    // The same after a valid skill.
     let cases = [
         (
             "[agents.a]\nskills = [\"helo\"]\n",
             "4: agents.a.skills: there is no skill \"helo\"; did you mean hello?",
         ),
         ("[agents.a]\nskills = []\n", "4: agents.a.skills: expected at least one skill"),
-        ("[agents.a]\nskills = [\"hello\", \"hello\"]\n", "4: agents.a.skills: \"hello\" is there already"),
+        ("[agents.a]\nskills = [\"hello\", \"hello\"]\n", "4: agents.a.skills: \"hello\" is listed twice"),
         (
             "[agents.a]\nskills = [\"mcp:clock/*\"]\n",
-            "4: agents.a.skills: \"mcp:clock/*\": this version of a2ad does not serve",
+            "4: agents.a.skills: \"mcp:clock/*\": this version of a2ad does not support",
         ),
-        ("[agents.a]\nskills = \"hello\"\n", "4: agents.a.skills: expected a list, not a text"),
+        ("[agents.a]\nskills = \"hello\"\n", "4: agents.a.skills: expected a list, not a string"),
         ("[agents.a]\nskils = []\n", "4: agents.a.skils: unknown key; did you mean skills?"),
         (
             "[agents.a]\nprofile = \"folk\"\n",
-            "4: agents.a.profile: \"folk\" is none of neutral, fold, pinkfish, agent-native, agentos",
+            "4: agents.a.profile: \"folk\" is not one of neutral, fold, pinkfish, agent-native, agentos",
         ),
-        ("[agents.a]\npush = true\n", "4: agents.a.push: this version of a2ad does not push yet"),
+        (
+            "[agents.a]\npush = true\n",
+            "4: agents.a.push: this version of a2ad does not send push notifications yet",
+        ),
         (
             "[agents.a]\nextended_card = \"on\"\n",
-            "4: agents.a.extended_card: \"on\" is none of off, open, protected, missing",
+            "4: agents.a.extended_card: \"on\" is not one of off, open, protected, missing",
         ),
         (
             "[agents.a]\nprofile = \"pinkfish\"\nextended_card = \"open\"\n",
-            "5: agents.a.extended_card: this profile serves sends and nothing else",
+            "5: agents.a.extended_card: this profile serves only sends",
         ),
         (
             "[agents.a]\nextended_card = \"open\"\nextended_skills = [\"helo\"]\n",
@@ -302,12 +312,12 @@ fn every_mistake_is_named_with_its_line_and_key() {
         ),
         (
             "[agents.a]\nextensions = \"urn:x\"\n",
-            "4: agents.a.extensions: expected a list of tables, not a text",
+            "4: agents.a.extensions: expected a list of tables, not a string",
         ),
-        ("[agents.a]\nextensions = [\"urn:x\"]\n", "4: agents.a.extensions: expected a table, not a text"),
+        ("[agents.a]\nextensions = [\"urn:x\"]\n", "4: agents.a.extensions: expected a table, not a string"),
         (
             "[agents.a]\nextensions = [{ uri = \"urn:x\" },\n{ required = true }]\n",
-            "5: agents.a.extensions[1].uri: expected the URI that names the extension",
+            "5: agents.a.extensions[1].uri: expected the URI of the extension",
         ),
         (
             "[agents.a]\nextensions = [{ uri = \"urn:x, urn:y\" }]\n",
@@ -315,11 +325,11 @@ fn every_mistake_is_named_with_its_line_and_key() {
         ),
         (
             "[[agents.a.extensions]]\nuri = \"urn:x\"\n[[agents.a.extensions]]\nuri = \"urn:x\"\n",
-            "6: agents.a.extensions[1].uri: \"urn:x\" is there already",
+            "6: agents.a.extensions[1].uri: \"urn:x\" is listed twice",
         ),
         (
             "[agents.a]\nextensions = [{ uri = \"urn:x\", must = true }]\n",
-            "4: agents.a.extensions[0].must: unknown key; there are uri, description, required, params",
+            "4: agents.a.extensions[0].must: unknown key; expected one of uri, description, required, params",
         ),
         (
             "[agents.a]\nextensions = [{ uri = \"urn:x\", required = 1 }]\n",
@@ -327,68 +337,68 @@ fn every_mistake_is_named_with_its_line_and_key() {
         ),
         (
             "[agents.a]\nextensions = [{ uri = \"urn:x\", params = { on = 2026-01-02 } }]\n",
-            "4: agents.a.extensions[0].params: a date has no place in JSON",
+            "4: agents.a.extensions[0].params: a date cannot be written as JSON",
         ),
         (
             "[agents.a]\ncheck_media_types = \"no\"\n",
-            "4: agents.a.check_media_types: expected true or false, not a text",
+            "4: agents.a.check_media_types: expected true or false, not a string",
         ),
-        ("[agents.a]\nreply = \"both\"\n", "4: agents.a.reply: \"both\" is none of task, message"),
-        ("[agents.a]\nauth = []\n", "4: agents.a.auth: expected at least one way in"),
+        ("[agents.a]\nreply = \"both\"\n", "4: agents.a.reply: \"both\" is not one of task, message"),
+        ("[agents.a]\nauth = []\n", "4: agents.a.auth: expected at least one authentication method"),
         (
             "[agents.a]\nauth = [\"password\"]\n",
-            "4: agents.a.auth: \"password\" is none of anonymous, api-key",
+            "4: agents.a.auth: \"password\" is not one of anonymous, api-key",
         ),
-        ("[agents.a]\ndedupe = true\n", "4: agents.a.dedupe: expected a text in quotes, not true or false"),
+        ("[agents.a]\ndedupe = true\n", "4: agents.a.dedupe: expected a quoted string, not a boolean"),
         (
             "[agents.a]\nretention = { max_age = \"1y\" }\n",
             "4: agents.a.retention.max_age: \"1y\" is not a duration",
         ),
-        ("[agents.a]\napprove = \"ask\"\n", "4: agents.a.approve: a2ad 0.1.0 does not serve this key yet"),
-        ("[agents.tasks]\n", "3: agents.tasks: \"tasks\" is a path of its own below /a2a"),
-        ("[agents.\".well-known\"]\n", "3: agents..well-known: \".well-known\" is a path of its own"),
+        ("[agents.a]\napprove = \"ask\"\n", "4: agents.a.approve: a2ad 0.1.0 does not support this key yet"),
+        ("[agents.tasks]\n", "3: agents.tasks: \"tasks\" is reserved: the server uses this path below /a2a"),
+        ("[agents.\".well-known\"]\n", "3: agents..well-known: \".well-known\" is reserved"),
         ("[agents.\"a/b\"]\n", "3: agents.a/b: expected a name of 1 to 64 letters"),
         (
             "[agents.a]\n[agents.b]\n",
-            "1: server.default_agent: say which agent is at /, one of those enabled: a, b",
+            "1: server.default_agent: name the agent at /, one of the enabled ones: a, b",
         ),
         (
             "[agents.a]\n[agents.b]\nenabled = false\n[server]\ndefault_agent = \"b\"\n",
             "7: server.default_agent: no agent \"b\" is enabled",
         ),
     ];
-    // A skill that is wrong is one mistake, not two.
+    // An invalid skill is reported once, not again where it is used.
     for text in ["[skills.x]\nbuiltin = \"ech\"\n", "[skills.x]\n[agents.a]\nskills = [\"x\"]\n"] {
-        let (code, _, said) = check(text, &[], &[]);
-        assert_eq!((code, said.lines().count()), (2, 1), "{said}");
+        let (code, _, stderr) = check(text, &[], &[]);
+        assert_eq!((code, stderr.lines().count()), (2, 1), "{stderr}");
     }
     for (text, expected) in cases {
-        let (code, given, said) = check(&format!("{SKILL}{text}"), &[], &[]);
-        assert_eq!((code, given.as_str()), (2, ""), "{text}");
+        let (code, stdout, stderr) = check(&format!("{SKILL}{text}"), &[], &[]);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{text}");
         assert!(
-            said.starts_with(&format!("a.toml:{expected}")) && said.lines().count() == 1,
-            "{text}: {said}"
+            stderr.starts_with(&format!("a.toml:{expected}")) && stderr.lines().count() == 1,
+            "{text}: {stderr}"
         );
     }
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_and_in_order() {
+fn all_problems_are_reported_together_in_file_order() {
     let text = "[limits]\nconcurrent = 0\nmax_body = \"much\"\n[server]\nlissten = 1\n";
-    let (code, _, said) = check(text, &[], &[]);
-    let places: Vec<&str> =
-        said.lines().map(|line| line.rsplit_once(": ").unwrap().0.get(..9).unwrap()).collect();
-    assert_eq!((code, places), (2, vec!["a.toml:2:", "a.toml:3:", "a.toml:5:"]), "{said}");
-    let (code, _, said) = check("[server\nlisten = 1\n", &[], &[]);
+    let (code, _, stderr) = check(text, &[], &[]);
+    let locations: Vec<&str> =
+        stderr.lines().map(|line| line.rsplit_once(": ").unwrap().0.get(..9).unwrap()).collect();
+    assert_eq!((code, locations), (2, vec!["a.toml:2:", "a.toml:3:", "a.toml:5:"]), "{stderr}");
+    let (code, _, stderr) = check("[server\nlisten = 1\n", &[], &[]);
     assert_eq!(code, 2);
-    assert!(said.starts_with("a.toml:1: this is no TOML: "), "{said}");
-    assert_eq!(said.lines().count(), 1, "nothing is made of the rest: {said}");
-    let (code, _, said) = check("[server]\nlisten = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"\n", &[], &[]);
-    assert!(code == 2 && said.starts_with("a.toml:3: this is no TOML: duplicate key"), "{said}");
+    assert!(stderr.starts_with("a.toml:1: invalid TOML: "), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "the rest is not interpreted: {stderr}");
+    let (code, _, stderr) = check("[server]\nlisten = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"\n", &[], &[]);
+    assert!(code == 2 && stderr.starts_with("a.toml:3: invalid TOML: duplicate key"), "{stderr}");
 }
 
 #[test]
-fn the_environment_counts_before_the_file() {
+fn the_environment_overrides_the_file() {
     let text = "[limits]\nconcurrent = 7\n[skills.my-echo]\nbuiltin = \"echo\"\n[agents.my-agent]\nskills = [\"my-echo\"]\n";
     let variables = [
         ("A2AD_LIMITS__CONCURRENT", "3"),
@@ -402,8 +412,8 @@ fn the_environment_counts_before_the_file() {
         ("A2AD_AGENTS__MY_AGENT__EXTENDED_CARD", "open"),
         ("A2AD_LOG", "debug"),
     ];
-    let (code, given, said) = check(text, &variables, &["--json"]);
-    assert_eq!((code, said.as_str()), (0, ""));
+    let (code, stdout, stderr) = check(text, &variables, &["--json"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
     for part in [
         r#""concurrent":3"#,
         r#""listen":"127.0.0.1:5""#,
@@ -413,66 +423,66 @@ fn the_environment_counts_before_the_file() {
         r#""extended_card":"open""#,
         r#""extensions":[{"uri":"urn:x","required":true}]"#,
     ] {
-        assert!(given.contains(part), "{part} is not in {given}");
+        assert!(stdout.contains(part), "{part} is not in {stdout}");
     }
     for (name, value, expected) in [
         ("A2AD_LIMITS__CONCURRENT", "many", "expected a whole number of 0 or more, not many"),
         ("A2AD_LIMITS__CONCURENT", "3", "unknown key; did you mean A2AD_LIMITS__CONCURRENT?"),
         ("A2AD_LIMIT__CONCURRENT", "3", "unknown key; did you mean A2AD_LIMITS__CONCURRENT?"),
         ("A2AD_LISTEN", "here", "\"here\" is not an address with a port"),
-        ("A2AD_PROTOCOL__DIALECTS", "0.4", "\"0.4\" is none of draft, 0.3, 1.0"),
-        ("A2AD_LIMITS__CONCURRENT__MORE", "3", "concurrent is no table"),
+        ("A2AD_PROTOCOL__DIALECTS", "0.4", "\"0.4\" is not one of draft, 0.3, 1.0"),
+        ("A2AD_LIMITS__CONCURRENT__MORE", "3", "concurrent is not a table"),
     ] {
-        let (code, given, said) = check(text, &[(name, value)], &[]);
-        assert_eq!((code, given.as_str()), (2, ""), "{name}");
-        assert!(said.starts_with(&format!("a2ad: {name}: {expected}")), "{said}");
+        let (code, stdout, stderr) = check(text, &[(name, value)], &[]);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{name}");
+        assert!(stderr.starts_with(&format!("a2ad: {name}: {expected}")), "{stderr}");
     }
 }
 
 #[test]
-fn a_file_that_cannot_be_read_and_flags_that_do_not_go_together() {
+fn unreadable_files_and_conflicting_flags_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| read(&a2ad(folder.path(), arguments).output().unwrap());
-    let (code, _, said) = run(&["check", "missing.toml"]);
+    let (code, _, stderr) = run(&["check", "missing.toml"]);
     assert_eq!(
-        (code, said.starts_with("a2ad: the configuration file missing.toml cannot be read: ")),
+        (code, stderr.starts_with("a2ad: the configuration file missing.toml cannot be read: ")),
         (2, true)
     );
     assert_eq!(run(&["check", "a.toml", "--store", "b.db"]).0, 2);
-    // The other thing it checks.
-    let (code, _, said) = run(&["check", "--store", "missing.db"]);
-    assert_eq!((code, said.contains("missing.db")), (1, true), "{said}");
+    // A store instead of a configuration file.
+    let (code, _, stderr) = run(&["check", "--store", "missing.db"]);
+    assert_eq!((code, stderr.contains("missing.db")), (1, true), "{stderr}");
 }
 
 #[test]
-fn a_store_is_looked_over_and_the_verdict_is_data() {
+fn a_store_check_prints_its_findings_to_stdout() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| read(&a2ad(folder.path(), arguments).output().unwrap());
     drop(Server::start(a2ad(folder.path(), &["--listen", "127.0.0.1:0", "--store", "b.db"])));
-    let expected = (0, "the store b.db is whole\n".to_owned(), String::new());
+    let expected = (0, "the store b.db is intact\n".to_owned(), String::new());
     assert_eq!(run(&["check", "--store", "b.db"]), expected);
     let expected = (0, r#"{"store":"b.db","whole":true,"findings":[]}"#.to_owned() + "\n", String::new());
     assert_eq!(run(&["check", "--store", "b.db", "--json"]), expected);
     // Without a path it is the default store.
-    let (code, given, said) = run(&["check", "--json", "--store"]);
-    assert_eq!((code, given.as_str(), said.contains("a2ad.db")), (1, "", true), "{said}");
+    let (code, stdout, stderr) = run(&["check", "--json", "--store"]);
+    assert_eq!((code, stdout.as_str(), stderr.contains("a2ad.db")), (1, "", true), "{stderr}");
 
     let store = rusqlite::Connection::open(folder.path().join("b.db")).unwrap();
-    // A row that its table does not allow.
+    // A row that violates a constraint of its table.
     let damage = "CREATE TABLE rotten (x); INSERT INTO rotten VALUES (NULL); PRAGMA writable_schema = ON;
         UPDATE sqlite_master SET sql = 'CREATE TABLE rotten (x NOT NULL)' WHERE name = 'rotten';";
     store.execute_batch(damage).unwrap();
     drop(store);
-    let (code, given, said) = run(&["check", "--store", "b.db"]);
-    assert_eq!((code, said.as_str()), (1, ""), "{given}");
-    assert!(given.starts_with("the store b.db is damaged; restore a backup:\n"), "{given}");
-    let (code, given, _) = run(&["check", "--store", "b.db", "--json"]);
+    let (code, stdout, stderr) = run(&["check", "--store", "b.db"]);
+    assert_eq!((code, stderr.as_str()), (1, ""), "{stdout}");
+    assert!(stdout.starts_with("the store b.db is damaged; restore a backup:\n"), "{stdout}");
+    let (code, stdout, _) = run(&["check", "--store", "b.db", "--json"]);
     let start = r#"{"store":"b.db","whole":false,"findings":[""#;
-    assert!(code == 1 && given.starts_with(start) && given.lines().count() == 1, "{given}");
+    assert!(code == 1 && stdout.starts_with(start) && stdout.lines().count() == 1, "{stdout}");
 }
 
 #[test]
-fn output_that_cannot_be_written_is_no_success() {
+fn a_failed_write_to_stdout_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.toml"), SKILL).unwrap();
     std::fs::write(folder.path().join("m.json"), r#"{"role":"user","parts":[{"type":"text","text":"x"}]}"#)
@@ -481,14 +491,14 @@ fn output_that_cannot_be_written_is_no_success() {
         let input = || std::fs::File::open(folder.path().join("m.json")).unwrap();
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = a2ad(folder.path(), arguments).stdin(input()).stdout(full).output().unwrap();
-        let (code, _, said) = read(&output);
+        let (code, _, stderr) = read(&output);
         assert_eq!(code, 1, "{arguments:?}");
         let start = match arguments.contains(&"--json") {
             true => r#"{"error":{"exitCode":1,"message":"the output cannot be written: No space left"#,
             false => "a2ad: the output cannot be written: No space left",
         };
-        assert!(said.starts_with(start), "{said}");
-        // A reader that has left needs no telling.
+        assert!(stderr.starts_with(start), "{stderr}");
+        // A closed pipe is not reported.
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = a2ad(folder.path(), arguments).stdin(input()).stdout(writer).output().unwrap();
@@ -503,12 +513,12 @@ fn every_example_passes() {
     let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|kind| kind == "toml")).collect();
     assert!(files.iter().any(|path| path.ends_with("tck.toml")));
     for path in files {
-        let (code, _, said) = read(&a2ad(&examples, &["check", path.to_str().unwrap()]).output().unwrap());
-        assert_eq!((code, said.as_str()), (0, ""), "{}", path.display());
+        let (code, _, stderr) = read(&a2ad(&examples, &["check", path.to_str().unwrap()]).output().unwrap());
+        assert_eq!((code, stderr.as_str()), (0, ""), "{}", path.display());
     }
 }
 
-/// A server that is gone when this is dropped.
+/// A server process, killed on drop.
 struct Server {
     child: std::process::Child,
     url: String,
@@ -532,12 +542,12 @@ impl Drop for Server {
 }
 
 #[tokio::test]
-async fn agents_of_a_file_run() {
+async fn agents_of_a_file_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/office.toml");
     let arguments = ["--config", example.to_str().unwrap(), "--listen", "127.0.0.1:0", "--store", "a.db"];
     let server = Server::start(a2ad(folder.path(), &arguments));
-    let say = async |client: &Client, text: &str| {
+    let send = async |client: &Client, text: &str| {
         let message = Message::new("m", Role::User, vec![Part::text(text)]);
         let call = client.call(Operation::SendMessage(SendMessage::new(message)));
         match tokio::time::timeout(Duration::from_secs(30), call).await.unwrap() {
@@ -545,7 +555,7 @@ async fn agents_of_a_file_run() {
             other => Err(format!("{other:?}")),
         }
     };
-    // The default agent chooses among its skills.
+    // The default agent selects one of its skills.
     let front = Client::discover(&server.url).await.unwrap();
     for (text, state) in [
         ("10 USD in INR", TaskState::Completed),
@@ -553,13 +563,13 @@ async fn agents_of_a_file_run() {
         ("please sign this", TaskState::InputRequired),
         ("good morning", TaskState::InputRequired),
     ] {
-        assert_eq!(say(&front, text).await.unwrap().status.state, state, "{text}");
+        assert_eq!(send(&front, text).await.unwrap().status.state, state, "{text}");
     }
     let cashier = Client::connect(&format!("{}/a2a/cashier", server.url)).unwrap();
-    assert_eq!(say(&cashier, "10 USD in INR").await.unwrap().status.state, TaskState::Completed);
-    // One that is switched off is not there, nor is the demo.
-    for gone in ["archive", "echo"] {
-        let client = Client::connect(&format!("{}/a2a/{gone}", server.url)).unwrap();
-        say(&client, "hello").await.unwrap_err();
+    assert_eq!(send(&cashier, "10 USD in INR").await.unwrap().status.state, TaskState::Completed);
+    // Neither the disabled agent nor the demo is served.
+    for absent in ["archive", "echo"] {
+        let client = Client::connect(&format!("{}/a2a/{absent}", server.url)).unwrap();
+        send(&client, "hello").await.unwrap_err();
     }
 }

@@ -1,6 +1,6 @@
-//! The program as a client, against the program as a server.
+//! The client commands of the program against its server.
 
-#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
 use std::{
     io::{Read as _, Write as _},
@@ -22,10 +22,10 @@ use tokio::{
     task::JoinSet,
 };
 
-/// How long anything may take before a test gives it up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The limit for any single wait.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const DIALECTS: [&str; 3] = ["draft", "0.3", "1.0"];
-/// Agents beyond those of the demo: one that fails as asked, and one that nobody may call.
+/// Besides the demo's agents: one that fails on request, and one that accepts no call.
 const CONFIG: &str = r#"
     [server]
     default_agent = "echo"
@@ -46,7 +46,7 @@ const CONFIG: &str = r#"
 "#;
 
 async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+    tokio::time::timeout(TIMEOUT, future).await.expect("timed out")
 }
 
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
@@ -59,7 +59,7 @@ fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A server, and the folder it keeps its tasks in.
+/// A server, and the directory of its store.
 struct Server {
     folder: TempDir,
     child: Child,
@@ -67,11 +67,11 @@ struct Server {
     _reader: JoinSet<()>,
 }
 
-/// How a client's run went.
-struct Ran {
+/// The exit code and output of a client command.
+struct CommandOutput {
     code: i32,
-    given: String,
-    said: String,
+    stdout: String,
+    stderr: String,
 }
 
 impl Server {
@@ -87,12 +87,12 @@ impl Server {
         Self::read(folder, command).await
     }
 
-    /// Starts it and reads where it serves.
+    /// Starts it and reads its address from the log.
     async fn read(folder: TempDir, mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = loop {
-            let line = within(lines.next_line()).await.unwrap().expect("it says where it serves");
+            let line = within(lines.next_line()).await.unwrap().expect("the log contains the address");
             if let Some((_, rest)) = line.split_once(r#""url":"http://"#) {
                 break rest[..rest.find('"').unwrap()].trim_end_matches('/').to_owned();
             }
@@ -102,7 +102,7 @@ impl Server {
         Self { folder, child, address, _reader: reader }
     }
 
-    /// Kills it without warning and starts it again where it was.
+    /// Kills it with SIGKILL and restarts it at the same address.
     async fn kill_and_restart(mut self) -> Self {
         within(self.child.kill()).await.unwrap();
         Self::start_at(self.folder, &self.address, &[]).await
@@ -114,32 +114,32 @@ impl Server {
         command
     }
 
-    async fn run(&self, arguments: &[&str]) -> Ran {
+    async fn run(&self, arguments: &[&str]) -> CommandOutput {
         finish(self.client(arguments)).await
     }
 }
 
-async fn finish(mut command: Command) -> Ran {
+async fn finish(mut command: Command) -> CommandOutput {
     let output = within(command.output()).await.unwrap();
-    Ran {
+    CommandOutput {
         code: output.status.code().unwrap(),
-        given: String::from_utf8(output.stdout).unwrap(),
-        said: String::from_utf8(output.stderr).unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
-impl Ran {
+impl CommandOutput {
     #[track_caller]
-    fn check(&self, code: i32, given: &str, said: &str) {
-        assert_eq!(self.code, code, "{}{}", self.given, self.said);
-        assert_eq!(self.given, given, "{}", self.said);
-        assert!(self.said.contains(said), "{said:?} is not in {:?}", self.said);
+    fn check(&self, code: i32, stdout: &str, stderr: &str) {
+        assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
+        assert_eq!(self.stdout, stdout, "{}", self.stderr);
+        assert!(self.stderr.contains(stderr), "{stderr:?} is not in {:?}", self.stderr);
     }
 
-    /// The task a line of talk speaks of.
+    /// The id of the task that stderr names.
     fn task(&self) -> String {
-        let words = self.said.split_once("task ").unwrap_or_else(|| panic!("{}", self.said)).1;
-        words.split_whitespace().next().unwrap().to_owned()
+        let text_after = self.stderr.split_once("task ").unwrap_or_else(|| panic!("{}", self.stderr)).1;
+        text_after.split_whitespace().next().unwrap().to_owned()
     }
 }
 
@@ -162,14 +162,14 @@ fn text(sections: usize) -> String {
 }
 
 #[tokio::test]
-async fn every_verb_works_in_every_generation() {
+async fn every_client_command_works_in_every_generation() {
     let server = Server::start(&[]).await;
     for dialect in DIALECTS {
         let run = async |arguments: &[&str]| server.run(&[arguments, &["--dialect", dialect]].concat()).await;
         let card = run(&["card", "echo"]).await;
-        assert!(card.code == 0 && card.given.contains("name          Echo\n"), "{}", card.given);
+        assert!(card.code == 0 && card.stdout.contains("name          Echo\n"), "{}", card.stdout);
         let skills = run(&["skills", "echo"]).await;
-        assert!(skills.given.starts_with("echo: Gives back what it is given\n"), "{}", skills.given);
+        assert!(skills.stdout.starts_with("echo: Gives back what it is given\n"), "{}", skills.stdout);
 
         let sent = run(&["send", "echo", "hello", "there"]).await;
         sent.check(0, "hello there\n", " completed\n");
@@ -188,7 +188,7 @@ async fn every_verb_works_in_every_generation() {
         denied.check(3, "", " rejected: Denied: delete it\n");
 
         let held = run(&["send", "echo", "hold on", "--async"]).await;
-        assert_eq!((held.code, held.given.as_str()), (0, ""), "{}", held.said);
+        assert_eq!((held.code, held.stdout.as_str()), (0, ""), "{}", held.stderr);
         let got = run(&["tasks", "get", "echo", &held.task()]).await;
         got.check(0, "", " working; follow it with: a2ad tasks watch echo ");
         run(&["tasks", "cancel", "echo", &held.task()]).await.check(0, "", " canceled\n");
@@ -201,20 +201,22 @@ async fn every_verb_works_in_every_generation() {
 
         let listed = run(&["tasks", "ls", "echo", "--status", "canceled"]).await;
         match dialect {
-            "1.0" => assert!(listed.code == 0 && listed.given.starts_with(&held.task()), "{}", listed.given),
-            _ => listed.check(8, "", "has no ListTasks; it came with A2A 1.0"),
+            "1.0" => {
+                assert!(listed.code == 0 && listed.stdout.starts_with(&held.task()), "{}", listed.stdout)
+            }
+            _ => listed.check(8, "", "has no ListTasks; it was added in A2A 1.0"),
         }
     }
 }
 
 #[tokio::test]
-async fn json_is_one_document_an_answer_in_the_shape_of_1_0() {
+async fn json_output_is_one_1_0_document_per_response() {
     let server = Server::start(&[]).await;
     for dialect in DIALECTS {
         let run = async |arguments: &[&str]| {
-            let ran = server.run(&[arguments, &["--json", "--dialect", dialect]].concat()).await;
-            assert_eq!(ran.code, 0, "{}", ran.said);
-            ran.given.lines().map(str::to_owned).collect::<Vec<_>>()
+            let run_output = server.run(&[arguments, &["--json", "--dialect", dialect]].concat()).await;
+            assert_eq!(run_output.code, 0, "{}", run_output.stderr);
+            run_output.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
         };
         let card = run(&["card", "echo"]).await;
         assert!(card.len() == 1 && card[0].contains(r#""supportedInterfaces""#), "{card:?}");
@@ -225,7 +227,7 @@ async fn json_is_one_document_an_answer_in_the_shape_of_1_0() {
         assert!(
             sent[0].contains(r#""state":"TASK_STATE_COMPLETED""#) && sent[0].contains(r#"{"text":"hi"}"#)
         );
-        // As much history as was asked for, also where the generation cannot ask for none.
+        // The requested history length holds also in generations that cannot request 0.
         assert!(!sent[0].contains("ROLE_USER"), "{sent:?}");
         let more = run(&["send", "echo", "hi", "--history", "1"]).await;
         assert_eq!(more[0].matches("ROLE_USER").count(), 1, "{more:?}");
@@ -241,49 +243,61 @@ async fn json_is_one_document_an_answer_in_the_shape_of_1_0() {
         assert_eq!(count("ROLE_USER"), 0, "{events:?}");
     }
     let listed = server.run(&["tasks", "ls", "echo", "--json", "--limit", "2"]).await;
-    assert_eq!(listed.given.matches(r#""contextId""#).count(), 2, "{}", listed.given);
-    assert!(listed.given.contains(r#""totalSize":6"#), "{}", listed.given);
+    assert_eq!(listed.stdout.matches(r#""contextId""#).count(), 2, "{}", listed.stdout);
+    assert!(listed.stdout.contains(r#""totalSize":6"#), "{}", listed.stdout);
 }
 
 #[tokio::test]
-async fn an_exit_code_says_what_became_of_it() {
+async fn exit_codes_reflect_the_outcome() {
     let server = Server::start(&["--config", "agents.toml"]).await;
     let run = async |arguments: &[&str]| server.run(arguments).await;
     run(&["send", "tck", "tck-message-response"]).await.check(0, "Direct message response\n", "");
     run(&["stream", "tck", "tck-message-response"]).await.check(0, "Direct message response\n", "");
-    for verb in ["send", "stream"] {
-        run(&[verb, "tck", "a2ad-fail"]).await.check(3, "", " failed: failed as asked\n");
-        run(&[verb, "tck", "tck-reject-task"]).await.check(3, "", " rejected: rejected\n");
-        run(&[verb, "tck", "tck-input-required"]).await.check(4, "Please say more\n", " input-required; ");
-        run(&[verb, "locked", "hi"]).await.check(5, "", "; give credentials with --bearer-env");
-        let refused = run(&[verb, "locked", "hi", "--header", "X-Api-Key: s3cret"]).await;
-        refused.check(5, "", "; what --header gave does not let you in\n");
-        assert!(!refused.said.contains("s3cret"), "{}", refused.said);
-        let traced = run(&[verb, "locked", "hi", "--header", "X-Trace: 1"]).await;
-        traced.check(5, "", "; what --header gave does not let you in; give credentials with --bearer-env, ");
-        run(&[verb, "nobody", "hi"]).await.check(6, "", "there is no agent nobody at http://127.0.0.1:");
+    for subcommand in ["send", "stream"] {
+        run(&[subcommand, "tck", "a2ad-fail"]).await.check(3, "", " failed: failed as asked\n");
+        run(&[subcommand, "tck", "tck-reject-task"]).await.check(3, "", " rejected: rejected\n");
+        run(&[subcommand, "tck", "tck-input-required"]).await.check(
+            4,
+            "Please say more\n",
+            " input-required; ",
+        );
+        run(&[subcommand, "locked", "hi"]).await.check(5, "", "; give credentials with --bearer-env");
+        let refused = run(&[subcommand, "locked", "hi", "--header", "X-Api-Key: s3cret"]).await;
+        refused.check(5, "", "; access was denied with --header\n");
+        assert!(!refused.stderr.contains("s3cret"), "{}", refused.stderr);
+        let traced = run(&[subcommand, "locked", "hi", "--header", "X-Trace: 1"]).await;
+        traced.check(5, "", "; access was denied with --header; give credentials with --bearer-env, ");
+        run(&[subcommand, "nobody", "hi"]).await.check(
+            6,
+            "",
+            "there is no agent nobody at http://127.0.0.1:",
+        );
         for dialect in DIALECTS {
-            let nobody = [verb, "nobody", "hi", "--dialect", dialect];
+            let nobody = [subcommand, "nobody", "hi", "--dialect", dialect];
             run(&nobody).await.check(6, "", "there is no agent nobody at http://127.0.0.1:");
-            // Where clients name tasks, a task that is not there is not made by a slip.
-            let mistyped = [verb, "echo", "hi", "--task", "task_none", "--dialect", dialect];
+            // Where clients choose task ids, a mistyped id does not create a task.
+            let mistyped = [subcommand, "echo", "hi", "--task", "task_none", "--dialect", dialect];
             run(&mistyped).await.check(6, "", "ask not found");
         }
-        run(&[verb, "echo", "hold", "--timeout", "300ms"]).await.check(
+        run(&[subcommand, "echo", "hold", "--timeout", "300ms"]).await.check(
             7,
             "",
-            "goes on; follow it with: a2ad tasks watch",
+            "is still running; follow it with: a2ad tasks watch",
         );
-        run(&[verb, "h/a", "hi"]).await.check(2, "", "begin a URL with http://");
-        run(&[verb, "echo"]).await.check(2, "", "there is nothing to say");
-        let broken = run(&[verb, "echo", "hi", "--data", "{bad"]).await;
-        broken.check(2, "", "--data is no JSON: key must be a string at line 1 column 2");
-        run(&[verb, "echo", "hi", "-f", "none.txt"]).await.check(2, "", "none.txt cannot be sent");
-        run(&[verb, "echo", "hi", "--bearer-env", "A2AD_NONE"]).await.check(2, "", "A2AD_NONE is not set");
-        run(&[verb, "echo", "hi", "--dialect", "0.9"]).await.check(2, "", "expected draft, 0.3 or 1.0");
+        run(&[subcommand, "h/a", "hi"]).await.check(2, "", "begin a URL with http://");
+        run(&[subcommand, "echo"]).await.check(2, "", "the message is empty");
+        let broken = run(&[subcommand, "echo", "hi", "--data", "{bad"]).await;
+        broken.check(2, "", "--data is not JSON: key must be a string at line 1 column 2");
+        run(&[subcommand, "echo", "hi", "-f", "none.txt"]).await.check(2, "", "none.txt cannot be sent");
+        run(&[subcommand, "echo", "hi", "--bearer-env", "A2AD_NONE"]).await.check(
+            2,
+            "",
+            "A2AD_NONE is not set",
+        );
+        run(&[subcommand, "echo", "hi", "--dialect", "0.9"]).await.check(2, "", "expected draft, 0.3 or 1.0");
         let nobody = ["echo", "hi", "--server", "http://127.0.0.1:1"];
         let start = "; start a server with: a2ad serve --listen 127.0.0.1:1\n";
-        run(&[&[verb], &nobody[..]].concat()).await.check(1, "", start);
+        run(&[&[subcommand], &nobody[..]].concat()).await.check(1, "", start);
     }
     for dialect in DIALECTS {
         let reply = ["reply", "echo", "task_none", "hi", "--dialect", dialect];
@@ -293,11 +307,11 @@ async fn an_exit_code_says_what_became_of_it() {
     run(&["tasks", "ls", "echo", "--status", "odd"]).await.check(2, "", "expected one of submitted, working");
     let login = Server::start(&[]).await;
     let asked = login.run(&["send", "approver", "login", "please"]).await;
-    asked.check(4, &asked.given, "auth-required; go on with credentials");
+    asked.check(4, &asked.stdout, "auth-required; continue with credentials");
 }
 
 #[tokio::test]
-async fn words_come_from_stdin_and_with_data_and_files() {
+async fn messages_have_text_from_stdin_data_and_files() {
     let server = Server::start(&[]).await;
     std::fs::write(server.folder.path().join("note.md"), "# hi").unwrap();
     for arguments in [&["send", "echo"][..], &["stream", "echo", "-"]] {
@@ -312,39 +326,39 @@ async fn words_come_from_stdin_and_with_data_and_files() {
         sent.check(0, "both\n{\"a\":9007199254740993}\n[1]\n", "completed");
         let file = server.run(&["send", "echo", "-f", "note.md", "--json", "--dialect", dialect]).await;
         for expected in [r#""raw":"IyBoaQ==""#, r#""filename":"note.md""#, r#""mediaType":"text/markdown""#] {
-            assert!(file.given.contains(expected), "{}", file.given);
+            assert!(file.stdout.contains(expected), "{}", file.stdout);
         }
-        let said = server.run(&["send", "echo", "-f", "note.md", "--dialect", dialect]).await;
-        said.check(0, "", "file note.md (text/markdown, 4 bytes): --json has its content");
+        let file = server.run(&["send", "echo", "-f", "note.md", "--dialect", dialect]).await;
+        file.check(0, "", "file note.md (text/markdown, 4 bytes): use --json to get its content");
     }
 }
 
 #[tokio::test]
-async fn a_stream_outlives_the_server_and_gives_everything_once() {
+async fn a_stream_survives_restarts_and_prints_everything_once() {
     const SECTIONS: usize = 40;
     let mut server = Server::start(&[]).await;
     for dialect in DIALECTS {
         for json in [false, true] {
-            let words = format!("the sea sections={SECTIONS} delay=20ms");
-            let mut command = server.client(&["stream", "slow-writer", &words, "--dialect", dialect]);
+            let message = format!("the sea sections={SECTIONS} delay=20ms");
+            let mut command = server.client(&["stream", "slow-writer", &message, "--dialect", dialect]);
             let mut child = command.args(json.then_some("--json")).spawn().unwrap();
             let mut out = BufReader::new(child.stdout.take().unwrap());
-            let mut given = String::new();
+            let mut stdout = String::new();
             for _ in 0..2 {
-                // In the middle: a few lines after it was last started.
+                // Killed a few lines after the last start.
                 for _ in 0..6 {
-                    within(out.read_line(&mut given)).await.unwrap();
+                    within(out.read_line(&mut stdout)).await.unwrap();
                 }
                 server = server.kill_and_restart().await;
             }
-            within(out.read_to_string(&mut given)).await.unwrap();
+            within(out.read_to_string(&mut stdout)).await.unwrap();
             let output = within(child.wait_with_output()).await.unwrap();
-            let said = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(0), "{dialect}: {said}");
-            assert!(said.contains("the connection is lost; coming back"), "{said}");
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(0), "{dialect}: {stderr}");
+            assert!(stderr.contains("connection lost; reconnecting"), "{stderr}");
             let sections: String = match json {
-                false => given,
-                true => given
+                false => stdout,
+                true => stdout
                     .lines()
                     .filter_map(|event| event.split_once(r#""artifactUpdate""#)?.1.split_once(r#""text":""#))
                     .map(|(_, text)| text[..text.find('"').unwrap()].replace("\\n", "\n"))
@@ -356,7 +370,7 @@ async fn a_stream_outlives_the_server_and_gives_everything_once() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_is_told_which_task_goes_on() {
+async fn ctrl_c_reports_the_task_that_is_still_running() {
     let server = Server::start(&[]).await;
     for dialect in DIALECTS {
         let arguments = ["stream", "echo", "hold on", "--json", "--dialect", dialect];
@@ -367,12 +381,12 @@ async fn whoever_leaves_is_told_which_task_goes_on() {
         let process = child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-INT", &process]).status().await.unwrap().success());
         let output = within(child.wait_with_output()).await.unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(130), "{said}");
-        let error = Json::parse(&said).unwrap();
-        let id = member(&error, "error.message").split_whitespace().nth(2).unwrap().to_owned();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(130), "{stderr}");
+        let error = Json::parse(&stderr).unwrap();
+        let id = member(&error, "error.message").split_whitespace().nth(1).unwrap().to_owned();
         let command = format!("a2ad tasks watch echo {id} --dialect {dialect}");
-        assert_eq!(member(&error, "error.message"), format!("the task {id} goes on"));
+        assert_eq!(member(&error, "error.message"), format!("task {id} is still running"));
         assert_eq!(member(&error, "error.hint"), format!("follow it with: {command}"));
         assert_eq!(member(&error, "error.exitCode"), "130");
         let id = id.as_str();
@@ -382,7 +396,7 @@ async fn whoever_leaves_is_told_which_task_goes_on() {
 }
 
 #[tokio::test]
-async fn a_list_is_walked_page_by_page() {
+async fn task_lists_follow_all_pages() {
     const TASKS: usize = 101;
     let server = Server::start(&[]).await;
     let client = Client::connect(&format!("http://{}/a2a/echo", server.address)).unwrap();
@@ -392,8 +406,8 @@ async fn a_list_is_walked_page_by_page() {
         within(client.call(Operation::SendMessage(SendMessage::new(message)))).await.unwrap();
     }
     let lines = async |arguments: &[&str]| {
-        let ran = server.run(&[&["tasks", "ls", "echo"], arguments].concat()).await;
-        (ran.given.lines().count(), ran.said)
+        let run_output = server.run(&[&["tasks", "ls", "echo"], arguments].concat()).await;
+        (run_output.stdout.lines().count(), run_output.stderr)
     };
     assert_eq!(lines(&["--limit", "0"]).await, (TASKS, String::new()));
     assert_eq!(lines(&[]).await, (100, "100 of 101 tasks; --limit shows more\n".to_owned()));
@@ -402,7 +416,7 @@ async fn a_list_is_walked_page_by_page() {
 }
 
 #[tokio::test]
-async fn another_host_is_named_and_gets_no_credentials() {
+async fn credentials_are_not_sent_to_another_host() {
     let server = Server::start(&[]).await;
     let endpoint = format!("http://{}/a2a/echo", server.address);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -423,15 +437,19 @@ async fn another_host_is_named_and_gets_no_credentials() {
     let mut command = server.client(&["send", &url, "hi", "--bearer-env", "TOKEN"]);
     command.env("TOKEN", "s3cret");
     let refused = finish(command).await;
-    refused.check(2, "", "credentials are not sent there; call that endpoint itself, with --dialect");
-    assert!(!refused.said.contains("s3cret"));
+    refused.check(
+        2,
+        "",
+        "credentials are not sent there; if you trust that endpoint, call it directly with --dialect",
+    );
+    assert!(!refused.stderr.contains("s3cret"));
     serving.join().unwrap();
     let direct = ["send", &endpoint, "hi", "--dialect", "1.0", "--header", "X-Trace: 1"];
     server.run(&direct).await.check(0, "hi\n", "completed");
 }
 
 #[tokio::test]
-async fn a_name_means_an_agent_of_the_server_that_was_asked() {
+async fn a_name_selects_an_agent_of_the_given_server() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("agents.toml"), CONFIG).unwrap();
     let mut command = a2ad(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
@@ -443,15 +461,15 @@ async fn a_name_means_an_agent_of_the_server_that_was_asked() {
             command.env("TOKEN", "s3cret");
             finish(command).await
         };
-        // The card points to where others come in; whoever stands here does not have to go round that way.
+        // By name, the public address of the card is not used.
         run(&["send", "echo", "hi", "--bearer-env", "TOKEN"]).await.check(0, "hi\n", " completed\n");
         run(&["stream", "echo", "hi"]).await.check(0, "hi\n", " completed\n");
-        // A URL is somebody's card, and followed as ever.
+        // By URL, the card's address is used.
         let url = format!("http://{}/a2a/echo", server.address);
         let followed = run(&["send", &url, "hi", "--bearer-env", "TOKEN"]).await;
         followed.check(2, "", "https://agents.invalid/x/a2a/echo is on another host");
     }
-    // The same where the public address differs by its path alone.
+    // The same if the public address differs only in its path.
     let Server { folder, mut child, address, .. } = server;
     within(child.kill()).await.unwrap();
     let mut command = a2ad(folder.path(), &["serve", "--listen", &address]);
@@ -461,27 +479,30 @@ async fn a_name_means_an_agent_of_the_server_that_was_asked() {
 }
 
 #[tokio::test]
-async fn what_is_suggested_can_be_pasted() {
+async fn suggested_commands_can_be_pasted_into_a_shell() {
     let server = Server::start(&[]).await;
     let url = format!("http://{}/?a=b&c=$HOME", server.address);
     let home = format!("http://{}", server.address);
     let dialects = [("1.0", ""), ("0.3", " --dialect 0.3"), ("draft", " --dialect draft")];
     let named = ["approver", "--server", &home, "--header", "X-Trace: s3cret", "--bearer-env", "TOKEN"];
     let by_url = [url.as_str(), "--skill", "approver", "--api-key-env", "TOKEN"];
-    for (dialect, spoken) in dialects {
+    for (dialect, dialect_flag) in dialects {
         for (agent, repeated) in [
-            (&named[..], format!(" --server {home}{spoken} --header 'X-Trace: VALUE' --bearer-env TOKEN")),
-            (&by_url[..], format!("{spoken} --api-key-env TOKEN")),
+            (
+                &named[..],
+                format!(" --server {home}{dialect_flag} --header 'X-Trace: VALUE' --bearer-env TOKEN"),
+            ),
+            (&by_url[..], format!("{dialect_flag} --api-key-env TOKEN")),
         ] {
-            let forced: &[&str] = if spoken.is_empty() { &[] } else { &["--dialect", dialect] };
+            let forced: &[&str] = if dialect_flag.is_empty() { &[] } else { &["--dialect", dialect] };
             let shown = if agent[0] == url { format!("'{url}'") } else { agent[0].to_owned() };
             let mut send = a2ad(server.folder.path(), &["send"]);
             send.args(agent).args(forced).arg("delete it").env("TOKEN", "s3cret");
             let asked = finish(send).await;
             let command = format!("a2ad reply {shown} {} TEXT{repeated}\n", asked.task());
-            asked.check(4, &asked.given, &format!("; answer with: {command}"));
-            assert!(!asked.said.contains("s3cret"), "{}", asked.said);
-            // A shell takes it as it stands.
+            asked.check(4, &asked.stdout, &format!("; answer with: {command}"));
+            assert!(!asked.stderr.contains("s3cret"), "{}", asked.stderr);
+            // A shell runs it unchanged.
             let script = command.replace("a2ad reply", "\"$A2AD\" reply").replace("TEXT", "approve");
             let mut shell = Command::new("sh");
             shell.args(["-c", &script]).current_dir(server.folder.path()).kill_on_drop(true);
@@ -493,9 +514,9 @@ async fn what_is_suggested_can_be_pasted() {
 }
 
 #[tokio::test]
-async fn the_id_of_a_task_becomes_no_flag_of_what_is_suggested() {
+async fn task_ids_are_never_flags_of_suggested_commands() {
     let server = Server::start(&[]).await;
-    let options = client::Options { dialect: Some(protocol::Dialect::Draft), ..Default::default() };
+    let options = client::ClientOptions { dialect: Some(protocol::Dialect::Draft), ..Default::default() };
     let url = format!("http://{}/a2a/approver", server.address);
     let client = Client::connect_with(&url, options).unwrap();
     for id in ["--bearer-env=MY_SECRET", "-f", "--"] {
@@ -503,9 +524,9 @@ async fn the_id_of_a_task_becomes_no_flag_of_what_is_suggested() {
         message.task_id = Some(id.into());
         within(client.call(Operation::SendMessage(SendMessage::new(message)))).await.unwrap();
         let got = server.run(&["tasks", "get", "approver", "--dialect", "draft", "--", id]).await;
-        let word = if id.contains('=') { format!("'{id}'") } else { id.to_owned() };
-        let command = format!("a2ad reply --dialect draft -- approver {word} TEXT");
-        got.check(4, &got.given, &format!("; answer with: {command}\n"));
+        let shown_id = if id.contains('=') { format!("'{id}'") } else { id.to_owned() };
+        let command = format!("a2ad reply --dialect draft -- approver {shown_id} TEXT");
+        got.check(4, &got.stdout, &format!("; answer with: {command}\n"));
         let script = command.replace("a2ad reply", "\"$A2AD\" reply").replace("TEXT", "approve");
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).current_dir(server.folder.path()).kill_on_drop(true);
@@ -516,22 +537,22 @@ async fn the_id_of_a_task_becomes_no_flag_of_what_is_suggested() {
 }
 
 #[tokio::test]
-async fn advice_is_given_where_it_can_help() {
+async fn advice_is_given_only_where_it_helps() {
     let server = Server::start(&["--config", "agents.toml"]).await;
     let refused = server.run(&["tasks", "get", "bank", "t"]).await;
-    assert!(refused.code != 0 && !refused.said.contains("--dialect"), "{}", refused.said);
-    for verb in [&["card"][..], &["send"], &["tasks", "ls"], &["reply"]] {
-        let help = server.run(&[verb, &["--help"]].concat()).await;
+    assert!(refused.code != 0 && !refused.stderr.contains("--dialect"), "{}", refused.stderr);
+    for subcommand in [&["card"][..], &["send"], &["tasks", "ls"], &["reply"]] {
+        let help = server.run(&[subcommand, &["--help"]].concat()).await;
         assert!(
-            help.given.contains("Exit codes:\n  0 ") && help.given.contains("\n  130  Ctrl-C"),
+            help.stdout.contains("Exit codes:\n  0 ") && help.stdout.contains("\n  130  Ctrl-C"),
             "{}",
-            help.given
+            help.stdout
         );
     }
 }
 
 #[tokio::test]
-async fn a_card_of_any_generation_is_written_as_one_line_of_1_0() {
+async fn cards_of_all_generations_are_printed_as_1_0_json() {
     let body = "{\n  \"name\": \"a\",\n  \"url\": \"http://h/\",\n  \"version\": \"1\",\n  \"capabilities\": {},\n  \
                 \"skills\": [{\"id\": \"s\", \"name\": \"s\"}]\n}\n";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -545,6 +566,6 @@ async fn a_card_of_any_generation_is_written_as_one_line_of_1_0() {
     let folder = tempfile::tempdir().unwrap();
     let card = finish(a2ad(folder.path(), &["card", &url, "--json"])).await;
     serving.join().unwrap();
-    assert_eq!((card.code, card.given.lines().count()), (0, 1), "{}{}", card.given, card.said);
-    assert!(card.given.contains(r#""supportedInterfaces":[{"url":"http://h/""#), "{}", card.given);
+    assert_eq!((card.code, card.stdout.lines().count()), (0, 1), "{}{}", card.stdout, card.stderr);
+    assert!(card.stdout.contains(r#""supportedInterfaces":[{"url":"http://h/""#), "{}", card.stdout);
 }

@@ -1,26 +1,26 @@
-//! One thing of each kind, in each dialect, shown in all of them.
+//! Documents of every kind and dialect, explained in all dialects.
 
-#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
 use std::{fs, path::Path};
 
 use a2ad::explain;
 
-/// The part of a text that is about one dialect.
+/// The section of the output for one dialect.
 fn section<'a>(shown: &'a str, dialect: &str) -> &'a str {
     let start = shown.find(&format!("── {dialect} (")).unwrap_or_else(|| panic!("no {dialect} in {shown}"));
     let rest = &shown[start..];
     rest[3..].find("\n── ").map_or(rest, |end| &rest[..end + 3])
 }
 
-/// Checks what something is taken for, and what is said about it in each dialect.
-fn check(input: &str, taken_for: &str, said: &[(&str, &[&str])]) {
+/// Checks the recognised type and dialect, and texts in the sections of the given dialects.
+fn check(input: &str, recognised_as: &str, expected: &[(&str, &[&str])]) {
     let shown = explain(input).unwrap_or_else(|error| panic!("{error}: {input}"));
-    assert!(shown.starts_with(taken_for), "{taken_for:?}: {shown}");
-    for (dialect, words) in said {
+    assert!(shown.starts_with(recognised_as), "{recognised_as:?}: {shown}");
+    for (dialect, texts) in expected {
         let section = section(&shown, dialect);
-        for word in *words {
-            assert!(section.contains(word), "{dialect}: {word:?} is not in {section}");
+        for text in *texts {
+            assert!(section.contains(text), "{dialect}: {text:?} is not in {section}");
         }
     }
 }
@@ -114,7 +114,7 @@ fn an_event_is_shown_in_every_dialect() {
     let draft = r#"{"id":"t-1","artifact":{"name":"a","parts":[{"type":"text","text":"x"}],"index":2,"append":true}}"#;
     check(draft, "an artifact event of draft", &[("v1", &[r#""append": true"#]), ("v03", &["id → taskId"])]);
     let wire = "id: 7\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"task\":{\"id\":\"t-1\",\"contextId\":\"c-1\",\"status\":{\"state\":\"TASK_STATE_COMPLETED\"},\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"text\":\"x\"}]}]}}}\n\n";
-    check(wire, "a task as an event or answer of v1", &[("draft", &["one event becomes 2 frames"])]);
+    check(wire, "a task as an event or response of v1", &[("draft", &["one event becomes 2 frames"])]);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_request_is_shown_with_the_method_of_each_dialect() {
 }
 
 #[test]
-fn answers_errors_cards_and_webhooks_are_known_too() {
+fn results_errors_cards_and_webhooks_are_recognised() {
     let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found","data":null}}"#;
     check(error, "an error of draft", &[("v1", &["TASK_NOT_FOUND"])]);
     let card = r#"{"name":"a","description":"b","url":"https://x","version":"1","protocolVersion":"0.3.0",
@@ -169,7 +169,7 @@ fn answers_errors_cards_and_webhooks_are_known_too() {
 }
 
 #[test]
-fn errors_are_known_in_every_form_they_come_in() {
+fn errors_are_recognised_in_every_wire_form() {
     let v1 = r#"{"error":{"code":404,"status":"NOT_FOUND","message":"task not found","details":[
         {"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org",
          "metadata":{"taskId":"t-1"}}]}}"#;
@@ -179,7 +179,10 @@ fn errors_are_known_in_every_form_they_come_in() {
         &[
             ("v1", &[": body of status 404\n", r#""status": "NOT_FOUND""#]),
             ("v03-proto", &[": body of status 404\n", r#""code": -32001"#]),
-            ("v03", &[": error of a JSON-RPC answer", r#"metadata.taskId = "t-1": nothing is read from it"#]),
+            (
+                "v03",
+                &[": error of a JSON-RPC response", r#"metadata.taskId = "t-1": unknown member, not read"#],
+            ),
         ],
     );
     let bare = r#"{"error":{"code":401,"status":"UNAUTHENTICATED","message":"who are you?"}}"#;
@@ -187,8 +190,8 @@ fn errors_are_known_in_every_form_they_come_in() {
     let older = r#"{"code":-32001,"message":"Task not found"}"#;
     check(older, "an error over HTTP+JSON of v03-proto", &[("v1", &["TASK_NOT_FOUND", r#""code": 404"#])]);
     let fields = r#"{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"message","message":"required"}]}}"#;
-    let said: &[&str] = &[r#""code": 400"#, r#""field": "message""#, "nothing lost"];
-    check(fields, "an error over HTTP+JSON of v03-proto", &[("v03-proto", &["as given"]), ("v1", said)]);
+    let expected: &[&str] = &[r#""code": 400"#, r#""field": "message""#, "nothing lost"];
+    check(fields, "an error over HTTP+JSON of v03-proto", &[("v03-proto", &["as given"]), ("v1", expected)]);
     let object = r#"{"code":-32001,"message":"task not found","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo",
         "reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{}}]}"#;
     check(object, "an error of v1", &[("draft", &[r#""code": -32001"#])]);
@@ -199,49 +202,49 @@ fn errors_are_known_in_every_form_they_come_in() {
 }
 
 #[test]
-fn what_gets_lost_is_told_in_every_dialect() {
-    // Ids that the draft does not have and the others want.
-    let nameless = r#"{"role":"user","parts":[{"type":"text","text":"hi"}]}"#;
+fn losses_are_reported_in_every_dialect() {
+    // Message ids, which the draft lacks and the other dialects require.
+    let without_id = r#"{"role":"user","parts":[{"type":"text","text":"hi"}]}"#;
     let missing: &[&str] = &["missing     messageId: expected a non-empty string"];
-    check(nameless, "a message of draft", &[("v03", missing), ("v03-proto", missing)]);
-    let shown = explain(nameless).unwrap();
+    check(without_id, "a message of draft", &[("v03", missing), ("v03-proto", missing)]);
+    let shown = explain(without_id).unwrap();
     for dialect in ["v03", "v03-proto", "v1"] {
         let section = section(&shown, dialect);
         assert_eq!(section.matches("missing").count(), 1, "{section}");
         assert!(!section.contains("nothing lost") && !section.contains("defaulted"), "{section}");
     }
-    // Members that nobody knows.
+    // Unknown members.
     let extra = r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"rejected"},"extra":{"a":1}}"#;
-    let gone: &[&str] = &["lost        extra.a = 1: nothing is read from it"];
-    let said = [("draft", gone), ("v03-proto", gone), ("v1", gone), ("v03", &["ignored     extra.a"])];
-    check(extra, "a task of v03", &said);
-    // Moments are kept to the millisecond.
+    let lost: &[&str] = &["lost        extra.a = 1: unknown member, not read"];
+    let expected = [("draft", lost), ("v03-proto", lost), ("v1", lost), ("v03", &["ignored     extra.a"])];
+    check(extra, "a task of v03", &expected);
+    // Timestamps are stored in milliseconds.
     let task = |fraction: &str| {
         format!(
             r#"{{"id":"t","sessionId":"s","status":{{"state":"completed","timestamp":"2025-04-02T16:59:25.{fraction}"}}}}"#
         )
     };
     for dialect in ["draft", "v03", "v03-proto", "v1"] {
-        let finer = "what is finer than a millisecond";
+        let finer = "digits beyond milliseconds";
         check(&task("331844"), "a task of draft", &[(dialect, &["lost        status.timestamp = ", finer])]);
         assert!(!section(&explain(&task("331000Z")).unwrap(), dialect).contains(finer), "{dialect}");
     }
-    // And what is not lost is not said to be: other spellings, tags, words for nothing, and cards for two generations.
+    // No loss is reported for other spellings, type tags, empty values, and cards for two generations.
     let file = r#"{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"AAE=","filename":"f"}]}"#;
     let proto: &[&str] = &["translated  parts.raw → content.file.fileWithBytes", "nothing lost"];
     check(file, "a message of v1", &[("v03-proto", proto)]);
     assert!(!explain(file).unwrap().contains("defaulted   content[0].file.fileWithBytes"));
-    let houses = r#"{"kind":"message","message_id":"m","role":"user","metadata":null,
+    let aliases = r#"{"kind":"message","message_id":"m","role":"user","metadata":null,
         "parts":[{"kind":"text","type":"text","text":"x"},{"kind":"file","file":{"fileWithBytes":"aGk="}}]}"#;
-    check(houses, "a message of v03", &[("v1", &["nothing lost"]), ("v03-proto", &["nothing lost"])]);
+    check(aliases, "a message of v03", &[("v1", &["nothing lost"]), ("v03-proto", &["nothing lost"])]);
     let get = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t"}}"#;
     assert!(!explain(get).unwrap().contains(" = {}\n"));
-    // Signatures are read, and told in 1.0; the others do not know them.
+    // Signatures are read and shown in 1.0; the other dialects lack them.
     let signed = r#"{"name":"a","description":"b","url":"https://x","version":"1","protocolVersion":"0.3.0","capabilities":{},
         "skills":[],"defaultInputModes":[],"defaultOutputModes":[],"signatures":[{"protected":"cA","signature":"cw"}],"odd":"q"}"#;
     let lost: &[&str] = &[
         r#"lost        signatures[0].protected = "cA""#,
-        r#"lost        odd = "q": nothing is read from it"#,
+        r#"lost        odd = "q": unknown member, not read"#,
     ];
     check(
         signed,
@@ -249,11 +252,11 @@ fn what_gets_lost_is_told_in_every_dialect() {
         &[("draft", lost), ("v03-proto", lost), ("v1", &[r#""protected": "cA""#])],
     );
     let shown = explain(signed).unwrap();
-    assert_eq!(shown.matches(": nothing is read from it").count(), 3, "{shown}");
+    assert_eq!(shown.matches(": unknown member, not read").count(), 3, "{shown}");
 }
 
 #[test]
-fn a_pasted_stream_is_explained_event_by_event() {
+fn a_stream_is_explained_event_by_event() {
     let event = |state: &str| {
         let update =
             format!(r#""statusUpdate":{{"taskId":"t","contextId":"c","status":{{"state":"{state}"}}}}"#);
@@ -277,8 +280,8 @@ fn a_pasted_stream_is_explained_event_by_event() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_in_one_sentence() {
-    for (input, words) in [
+fn errors_name_the_invalid_field_in_one_line() {
+    for (input, expected) in [
         ("", "the input is not JSON"),
         ("{\"a\":\n 1,", "the input is not JSON: EOF while parsing an object at line 2 column 3"),
         ("[]", "expected one JSON object"),
@@ -293,7 +296,7 @@ fn what_cannot_be_read_is_named_in_one_sentence() {
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"tasks/make"}"#,
-            "method: \"tasks/make\" is a method of no generation",
+            "method: \"tasks/make\" is not a method of any generation",
         ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}"#, "as a request of v1: params.id: "),
         (
@@ -304,12 +307,12 @@ fn what_cannot_be_read_is_named_in_one_sentence() {
         (r#"{"skills":[]}"#, "as a card of "),
     ] {
         let text = explain(input).unwrap_err().to_string();
-        assert!(text.starts_with(words), "{input}: {text}");
+        assert!(text.starts_with(expected), "{input}: {text}");
         assert_eq!(text.lines().count(), 1, "{text}");
     }
 }
 
-/// Every file below a folder.
+/// Collects every file below a folder.
 fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -318,7 +321,7 @@ fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
 }
 
 #[test]
-fn every_sample_of_the_codecs_is_known_for_what_it_is() {
+fn every_codec_sample_is_recognised() {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocol/tests/samples");
     let mut seen = 0;
     for dialect in ["draft", "v03", "v1"] {
@@ -330,7 +333,7 @@ fn every_sample_of_the_codecs_is_known_for_what_it_is() {
                 path.parent().unwrap().strip_prefix(samples.join(dialect).join("operation")).unwrap();
             let method = method.to_str().unwrap();
             let params = fs::read_to_string(&path).unwrap();
-            // The draft alone may leave out the version, by which the names it shares are told apart.
+            // Only the draft may omit `jsonrpc`, which distinguishes the method names that it shares with 0.3.
             let version = if dialect == "draft" { "" } else { r#""jsonrpc":"2.0","# };
             let request = format!(r#"{{{version}"id":1,"method":"{method}","params":{params}}}"#);
             check(&request, &format!("a request, {method}, of {dialect} "), &[]);
@@ -344,8 +347,8 @@ fn every_sample_of_the_codecs_is_known_for_what_it_is() {
             for event in if lines { text.lines().collect() } else { vec![text.as_str()] } {
                 let shown = explain(event).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
                 let first = shown.lines().next().unwrap();
-                // What 1.0 lets pass of the older protobuf file is that file's.
-                let older = ["TASK_STATE_CANCELLED", "\"final\""].iter().any(|word| event.contains(word));
+                // Samples of 1.0 with members that 1.0 only tolerates are recognised as `v03-proto`.
+                let older = ["TASK_STATE_CANCELLED", "\"final\""].iter().any(|text| event.contains(text));
                 let older = older && first.contains(" of v03-proto ");
                 assert!(older || first.contains(&format!(" of {dialect} ")), "{}: {first}", path.display());
                 seen += 1;

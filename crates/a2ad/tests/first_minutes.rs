@@ -1,6 +1,6 @@
-//! The first minutes with the program: what it says when it starts, the page in a browser, a line for each call.
+//! The startup message, the page in a browser, and one log line per call.
 
-#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
 use std::{
     fs::File,
@@ -21,11 +21,11 @@ use tokio::{
     process::{Child, ChildStderr, Command},
 };
 
-/// How long anything may take before a test gives it up.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The limit for any single wait.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+    tokio::time::timeout(TIMEOUT, future).await.expect("timed out")
 }
 
 fn a2ad(folder: &Folder, log: Option<&str>) -> Command {
@@ -39,11 +39,11 @@ fn a2ad(folder: &Folder, log: Option<&str>) -> Command {
     command
 }
 
-/// A program that serves, and its log.
+/// A running server and its log.
 struct Program {
     child: Child,
     log: tokio::io::Lines<BufReader<ChildStderr>>,
-    /// The line it begins with.
+    /// The first line of the log.
     first: Json,
     address: String,
 }
@@ -58,7 +58,7 @@ impl Program {
         Self { child, log, first, address }
     }
 
-    /// Status, head and body of an answer.
+    /// Status, head and body of a response.
     async fn ask(&self, head: &str, body: &str) -> (u16, String, String) {
         let answer = within(exchange(&self.address, head, body)).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -69,10 +69,10 @@ impl Program {
         self.ask(&format!("POST {path} HTTP/1.1\r\ncontent-type: application/json"), body).await.2
     }
 
-    /// The next line of the log that is about a call.
+    /// The next log line about a call.
     async fn call_line(&mut self) -> Json {
         loop {
-            let line = within(self.log.next_line()).await.unwrap().expect("the log goes on");
+            let line = within(self.log.next_line()).await.unwrap().expect("the log continues");
             let line = Json::parse(&line).unwrap();
             if text(&line, "target").as_deref() == Some("a2ad::call") {
                 return line;
@@ -80,7 +80,7 @@ impl Program {
         }
     }
 
-    /// Stops it; gives what was left in its log.
+    /// Stops it; returns the rest of its log.
     async fn stop(mut self) -> Vec<String> {
         let id = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
@@ -114,7 +114,7 @@ async fn exchange_over(
     Ok(String::from_utf8(answer).unwrap())
 }
 
-/// A member of a line.
+/// A member of a log line.
 fn text(line: &Json, name: &str) -> Option<String> {
     let object = Node::new(line.as_raw(), &Path::Root).object().unwrap();
     object.maybe(name, |node| Ok(node.string().map_or_else(|_| node.text().to_owned(), Into::into))).unwrap()
@@ -127,22 +127,22 @@ fn send(method: &str, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_start_tells_a_machine_what_runs() {
+async fn the_startup_log_line_describes_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(a2ad(folder.path(), None)).await;
-    let said =
+    let field =
         |name: &str| text(&program.first, name).unwrap_or_else(|| panic!("{name}: {:?}", program.first));
-    assert_eq!(said("message"), "a2ad serves");
-    assert_eq!(said("agents"), "approver, currency, demo, echo, slow-writer");
-    assert_eq!(said("default_agent"), "demo");
-    assert_eq!(said("generations"), "1.0, 0.3, 0.2, 0.1");
-    assert!(said("store").ends_with("/a2ad.db") && said("store").starts_with('/'), "{}", said("store"));
-    assert!(said("callers").starts_with("anonymous"));
-    assert!(said("try_it").starts_with(&format!("curl -s http://{}/a2a/demo ", program.address)));
+    assert_eq!(field("message"), "a2ad serves");
+    assert_eq!(field("agents"), "approver, currency, demo, echo, slow-writer");
+    assert_eq!(field("default_agent"), "demo");
+    assert_eq!(field("generations"), "1.0, 0.3, draft");
+    assert!(field("store").ends_with("/a2ad.db") && field("store").starts_with('/'), "{}", field("store"));
+    assert!(field("callers").starts_with("anonymous"));
+    assert!(field("try_it").starts_with(&format!("curl -s http://{}/a2a/demo ", program.address)));
 }
 
 #[tokio::test]
-async fn a_start_tells_of_nothing_that_is_not_served() {
+async fn the_startup_log_line_omits_agents_that_are_not_served() {
     let folder = tempfile::tempdir().unwrap();
     let config = "[server]\ndefault_agent = \"shut\"\n[skills.say]\nbuiltin = \"echo\"\n\
                   [agents.off]\nenabled = false\n[agents.shut]\nauth = [\"api-key\"]\n[agents.open]\n";
@@ -153,33 +153,33 @@ async fn a_start_tells_of_nothing_that_is_not_served() {
         Program::start(command).await
     };
     let program = start(&[]).await;
-    let said = |name: &str| text(&program.first, name);
-    assert_eq!(said("agents").as_deref(), Some("open"));
-    assert_eq!(said("closed_agents").as_deref(), Some("shut"));
-    assert!(said("callers").unwrap().starts_with("anonymous"));
-    // What is to be tried can be tried.
-    assert!(said("try_it").unwrap().contains("/a2a/open "), "{:?}", program.first);
+    let field = |name: &str| text(&program.first, name);
+    assert_eq!(field("agents").as_deref(), Some("open"));
+    assert_eq!(field("closed_agents").as_deref(), Some("shut"));
+    assert!(field("callers").unwrap().starts_with("anonymous"));
+    // The example command calls an agent that accepts it.
+    assert!(field("try_it").unwrap().contains("/a2a/open "), "{:?}", program.first);
     program.stop().await;
     let closed = start(&[("A2AD_AGENTS__OPEN__ENABLED", "false")]).await;
     assert_eq!(text(&closed.first, "agents").as_deref(), Some(""));
-    assert!(text(&closed.first, "callers").unwrap().starts_with("nobody is let in"), "{:?}", closed.first);
+    assert!(text(&closed.first, "callers").unwrap().starts_with("none: every agent"), "{:?}", closed.first);
     assert_eq!(text(&closed.first, "try_it"), None, "{:?}", closed.first);
 }
 
 #[tokio::test]
-async fn the_command_of_the_banner_works() {
+async fn the_example_command_of_the_banner_works() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(a2ad(folder.path(), None)).await;
     let command = text(&program.first, "try_it").unwrap();
-    // As a shell takes it apart; there may be no curl here.
-    let say = command.split(" -d '").nth(1).unwrap().trim_end_matches('\'').replace(r"'\''", "'");
+    // Parsed as a shell would, because curl may not be installed.
+    let example = command.split(" -d '").nth(1).unwrap().trim_end_matches('\'').replace(r"'\''", "'");
     let head = "POST /a2a/demo HTTP/1.1\r\ncontent-type: text/plain";
-    let (status, head, body) = program.ask(head, &say).await;
+    let (status, head, body) = program.ask(head, &example).await;
     assert!(status == 200 && head.contains("a2ad-state: completed") && !body.is_empty(), "{head}\n{body}");
 }
 
 #[tokio::test]
-async fn a_start_tells_a_person_what_runs() {
+async fn the_startup_message_on_a_terminal_is_text() {
     let folder = tempfile::tempdir().unwrap();
     let terminal = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
     pty::grantpt(&terminal).unwrap();
@@ -188,23 +188,23 @@ async fn a_start_tells_a_person_what_runs() {
     let other_end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     let mut command = a2ad(folder.path(), None);
     let mut child = command.stderr(other_end).spawn().unwrap();
-    // The command holds the other end too: without it, the terminal hangs up when the program ends.
+    // The command holds the other end too; dropped, the terminal hangs up when the program ends.
     drop(command);
     let terminal = File::from(terminal);
-    let (mut said, mut called) = (String::new(), false);
-    while !said.contains("duration_ms") {
+    let (mut shown, mut called) = (String::new(), false);
+    while !shown.contains("duration_ms") {
         let mut terminal = terminal.try_clone().unwrap();
         let read = move || {
             let mut piece = [0; 4_096];
-            // A terminal that nobody writes to any more ends with an error.
+            // Reading a terminal without a writer returns an error.
             let count = terminal.read(&mut piece).unwrap_or_default();
             String::from_utf8_lossy(&piece[..count]).into_owned()
         };
         let piece = within(tokio::task::spawn_blocking(read)).await.unwrap();
-        assert_ne!(piece, "", "it stopped after saying {said}");
-        said += &piece;
-        if !called && said.contains(" -d '") {
-            let address = said.split("http://").nth(1).unwrap();
+        assert_ne!(piece, "", "it stopped after writing {shown}");
+        shown += &piece;
+        if !called && shown.contains(" -d '") {
+            let address = shown.split("http://").nth(1).unwrap();
             let address = address[..address.find(char::is_whitespace).unwrap()].to_owned();
             let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: text/plain";
             assert!(within(exchange(&address, head, "hello")).await.ends_with("hello"));
@@ -212,34 +212,34 @@ async fn a_start_tells_a_person_what_runs() {
         }
     }
     child.kill().await.unwrap();
-    let said = said.replace('\r', "");
-    for words in [
-        "serves A2A 1.0, 0.3, 0.2, 0.1 at http://127.0.0.1:",
+    let shown = shown.replace('\r', "");
+    for expected_text in [
+        "serves A2A 1.0, 0.3, draft at http://127.0.0.1:",
         "/a2a/demo, also at /: ",
         "/a2a/slow-writer: ",
         "  data     /",
         "  callers  anonymous; everybody who can reach this address is the same caller",
         "Try it:\n\n  curl -s http://127.0.0.1:",
     ] {
-        assert!(said.contains(words), "{words:?} is not in {said}");
+        assert!(shown.contains(expected_text), "{expected_text:?} is not in {shown}");
     }
-    assert!(!said.contains('{'), "a person reads no JSON: {said}");
+    assert!(!shown.contains('{'), "no JSON on a terminal: {shown}");
 }
 
 #[tokio::test]
-async fn the_first_answer_comes_soon_after_the_start() {
+async fn the_first_response_comes_soon_after_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let started = Instant::now();
     let program = Program::start(a2ad(folder.path(), None)).await;
     let answer = program.post("/a2a/echo", &send("SendMessage", "hello")).await;
     let taken = started.elapsed();
     assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
-    // 100 ms is the promise of the program as it is released, on a machine that does nothing else.
+    // The target is 100 ms for a release build on an idle machine.
     assert!(taken < Duration::from_secs(2), "{taken:?}");
 }
 
 #[tokio::test]
-async fn a_browser_gets_a_page_and_a_program_gets_its_facts() {
+async fn browsers_get_a_page_and_other_clients_get_json() {
     let folder = tempfile::tempdir().unwrap();
     let config =
         "[skills.say]\nbuiltin = \"echo\"\nexamples = [\"it's <b>\"]\n[agents.main]\nname = \"<i>&\"\n";
@@ -259,16 +259,16 @@ async fn a_browser_gets_a_page_and_a_program_gets_its_facts() {
     ] {
         assert!(head.contains(header), "{header} is not in {head}");
     }
-    for words in
+    for expected_text in
         ["&lt;i&gt;&amp;", "SendMessage", "message/send", "tasks/send", "text/plain", &program.address]
     {
-        assert!(page.contains(words), "{words} is not in {page}");
+        assert!(page.contains(expected_text), "{expected_text} is not in {page}");
     }
-    for words in ["<script", "<i>", "<b>", "src=", "@import", "url("] {
-        assert!(!page.contains(words), "{words} is in {page}");
+    for expected_text in ["<script", "<i>", "<b>", "src=", "@import", "url("] {
+        assert!(!page.contains(expected_text), "{expected_text} is in {page}");
     }
 
-    // Each command of the page works as it stands there.
+    // Each command on the page works unchanged.
     let unescape = |text: &str| {
         let texts = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
         texts.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
@@ -292,22 +292,22 @@ async fn a_browser_gets_a_page_and_a_program_gets_its_facts() {
     assert_eq!(seen, 6);
 
     for accept in ["accept: */*", "accept: application/json", "x: y"] {
-        let (status, head, facts) = program.ask(&format!("GET / HTTP/1.1\r\n{accept}"), "").await;
+        let (status, head, info) = program.ask(&format!("GET / HTTP/1.1\r\n{accept}"), "").await;
         assert!(status == 200 && head.contains("content-type: application/json"), "{head}");
-        let facts = Json::parse(&facts).unwrap();
-        assert_eq!(text(&facts, "name").as_deref(), Some("a2ad"));
-        assert_eq!(text(&facts, "generations").as_deref(), Some(r#"["1.0","0.3","0.1"]"#));
-        let agents = text(&facts, "agents").unwrap();
+        let info = Json::parse(&info).unwrap();
+        assert_eq!(text(&info, "name").as_deref(), Some("a2ad"));
+        assert_eq!(text(&info, "generations").as_deref(), Some(r#"["1.0","0.3","0.1"]"#));
+        let agents = text(&info, "agents").unwrap();
         assert!(agents.contains(r#""id":"main","name":"<i>&""#), "{agents}");
     }
-    // What is posted there is a call as ever, whatever is accepted.
+    // A POST to the same path is a call, whatever it accepts.
     let head = "POST / HTTP/1.1\r\naccept: text/html";
     let (_, _, answer) = program.ask(head, &send("SendMessage", "hello")).await;
     assert!(answer.starts_with(r#"{"jsonrpc":"2.0","id":1,"result":{"task""#), "{answer}");
 }
 
 #[tokio::test]
-async fn each_call_has_a_line_that_tells_what_became_of_it() {
+async fn each_call_is_logged_with_its_outcome() {
     let folder = tempfile::tempdir().unwrap();
     let mut program = Program::start(a2ad(folder.path(), Some("info"))).await;
 
@@ -327,14 +327,14 @@ async fn each_call_has_a_line_that_tells_what_became_of_it() {
     assert_eq!(text(&line, "error"), None);
     assert!(!line.as_str().contains("a-secret-text"), "{line:?}");
 
-    // A stream's line comes when it is over and knows how it ended.
+    // A stream is logged when it ends, with the final state.
     let stream = program.post("/a2a/echo", &send("SendStreamingMessage", "more")).await;
     let line = program.call_line().await;
     is(&line, "method", "SendStreamingMessage");
     is(&line, "state", "completed");
     assert!(stream.contains(&text(&line, "task_id").unwrap()), "{line:?}");
 
-    // So has a call over HTTP+JSON, whose events have no envelope.
+    // The same over HTTP+JSON, whose events have no envelope.
     for (path, parts, dialect) in
         [("/message:stream", "parts", "v1"), ("/v1/message:stream", "content", "v03-proto")]
     {
@@ -366,7 +366,7 @@ async fn each_call_has_a_line_that_tells_what_became_of_it() {
     is(&line, "dialect", "v03");
     is(&line, "task_id", "nowhere");
 
-    // A name that nobody serves is the caller's own text.
+    // An unknown method name is the caller's text and is not logged.
     program.post("/", r#"{"jsonrpc":"2.0","id":1,"method":"a-secret-method"}"#).await;
     let line = program.call_line().await;
     is(&line, "method", "unknown");
@@ -382,8 +382,8 @@ async fn each_call_has_a_line_that_tells_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn a_line_stays_one_line_of_json_whatever_things_are_called() {
-    // Quotes, backslashes, control characters of both ranges, what looks like more members, and other alphabets.
+async fn log_lines_are_escaped_for_any_name() {
+    // Quotes, backslashes, C0 and C1 control characters, text that resembles further members, and non-ASCII text.
     let names = [
         r#"a"b\c\"d\\"#,
         "a\"\n\u{1b}[2J\r\t\u{7f}",
@@ -397,21 +397,21 @@ async fn a_line_stays_one_line_of_json_whatever_things_are_called() {
     let folder = parent.path().join("a\"b\\c\n\u{1b}[2J\u{9b}é");
     std::fs::create_dir(&folder).unwrap();
     let mut program = Program::start(a2ad(&folder, None)).await;
-    let harmless = |line: &Json| assert!(!line.as_str().contains(char::is_control), "{line:?}");
-    harmless(&program.first);
+    let has_no_controls = |line: &Json| assert!(!line.as_str().contains(char::is_control), "{line:?}");
+    has_no_controls(&program.first);
     let store = folder.join("a2ad.db");
     assert_eq!(text(&program.first, "store").as_deref(), store.to_str());
     assert!(store.exists());
 
     for name in names {
-        // The id in a spelling of its own: every character by its number.
+        // Every character of the id is written as an escape sequence.
         let id: String = name.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
         let body = format!(
             r#"{{"id":1,"method":"tasks/send","params":{{"id":"{id}","message":{{"role":"user","parts":[{{"type":"text","text":"x"}}]}}}}}}"#
         );
         let answer = program.post("/a2a/echo", &body).await;
         let line = program.call_line().await;
-        harmless(&line);
+        has_no_controls(&line);
         assert_eq!(text(&line, "task_id").as_deref(), Some(name), "{line:?} of {answer}");
         assert_eq!(text(&line, "state").as_deref(), Some("completed"), "{line:?} of {answer}");
         assert_eq!(text(&line, "level").as_deref(), Some("INFO"), "{line:?}");
@@ -420,11 +420,11 @@ async fn a_line_stays_one_line_of_json_whatever_things_are_called() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_left_has_its_line_too() {
+async fn an_abandoned_call_is_logged() {
     let folder = tempfile::tempdir().unwrap();
     let mut program = Program::start(a2ad(folder.path(), None)).await;
     let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: application/json";
-    // Far longer than it takes to begin, and far shorter than it is held.
+    // Much longer than the start of the call takes, and much shorter than the task is held.
     let body = send("SendMessage", "hold");
     let left = exchange(&program.address, head, &body);
     assert!(tokio::time::timeout(Duration::from_secs(2), left).await.is_err());
@@ -435,8 +435,8 @@ async fn a_call_that_is_left_has_its_line_too() {
 }
 
 #[tokio::test]
-async fn the_last_calls_are_told_before_the_program_ends_unless_nobody_wants_to_know() {
-    for (log, told) in [(None, 3), (Some("info,a2ad::call=off"), 0)] {
+async fn the_last_calls_are_logged_before_exit_unless_disabled() {
+    for (log, expected) in [(None, 3), (Some("info,a2ad::call=off"), 0)] {
         let folder = tempfile::tempdir().unwrap();
         let program = Program::start(a2ad(folder.path(), log)).await;
         for _ in 0..3 {
@@ -445,12 +445,12 @@ async fn the_last_calls_are_told_before_the_program_ends_unless_nobody_wants_to_
         let rest = program.stop().await;
         assert!(rest.iter().all(|line| Json::parse(line).is_ok()), "{rest:?}");
         assert!(rest.iter().any(|line| line.contains("stopped; no task is left")), "{rest:?}");
-        assert_eq!(rest.iter().filter(|line| line.contains("a2ad::call")).count(), told, "{rest:?}");
+        assert_eq!(rest.iter().filter(|line| line.contains("a2ad::call")).count(), expected, "{rest:?}");
     }
 }
 
 #[tokio::test]
-async fn a_log_that_nobody_reads_ends_no_call() {
+async fn calls_succeed_when_stderr_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let Program { log, address, child: _child, .. } = Program::start(a2ad(folder.path(), Some("info"))).await;
     drop(log);
@@ -464,11 +464,11 @@ async fn a_log_that_nobody_reads_ends_no_call() {
 #[tokio::test]
 async fn settings_without_effect_are_reported_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, value, words) in [
+    for (name, value, expected_text) in [
         ("A2AD_LOG", "a2ad=loudly", &["A2AD_LOG", "\"loudly\" is not a log level", "off, error, warn"][..]),
-        // Alone it would be the name of a target, and nothing else would be logged.
+        // Alone it would be parsed as a target, and nothing else would be logged.
         ("A2AD_LOG", "debgu", &["A2AD_LOG", "\"debgu\" is not a log level", "did you mean debug?"]),
-        // A filter that leaves warnings out leaves these in.
+        // A filter without warnings does not suppress these.
         ("A2AD_LOG", "error,a2ad=loudly", &["A2AD_LOG", "\"loudly\" is not a log level"]),
         ("A2AD_LISEN", "127.0.0.1:1", &["A2AD_LISEN is unknown", "did you mean A2AD_LISTEN?"]),
         ("A2AD_SERVER_LISTEN", "x", &["A2AD_SERVER_LISTEN is unknown", "did you mean A2AD_SERVER__LISTEN?"]),
@@ -478,9 +478,9 @@ async fn settings_without_effect_are_reported_at_the_start() {
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
         let line = Json::parse(&within(log.next_line()).await.unwrap().unwrap()).unwrap();
         let message = text(&line, "message").unwrap();
-        assert!(words.iter().all(|word| message.contains(word)), "{words:?}: {line:?}");
+        assert!(expected_text.iter().all(|part| message.contains(part)), "{expected_text:?}: {line:?}");
         assert_eq!(text(&line, "level").as_deref(), Some("WARN"), "{line:?}");
-        // It starts all the same, unless it was asked to log errors only.
+        // The server starts nevertheless; with `error` that is not logged.
         if !value.starts_with("error") {
             while !within(log.next_line()).await.unwrap().expect("it starts").contains("a2ad serves") {}
         }
@@ -488,7 +488,7 @@ async fn settings_without_effect_are_reported_at_the_start() {
     }
 }
 
-/// Where nobody reads the log for long, calls go on, lines are dropped, and their number is logged when lines can be
+/// If stderr is not read for long, calls continue, lines are dropped, and their number is logged when lines can be
 /// written again.
 #[tokio::test]
 async fn dropped_log_lines_are_counted() {
@@ -526,7 +526,7 @@ async fn dropped_log_lines_are_counted() {
         dropped = text(&line, "dropped_lines");
     }
     let dropped: usize = dropped.unwrap().parse().unwrap();
-    // The report itself may have found the queue full before.
+    // The report itself may have been dropped before.
     assert!(
         dropped > 0 && (CALLS..CALLS + 10).contains(&(lines + dropped)),
         "{lines} written, {dropped} dropped"
@@ -535,7 +535,7 @@ async fn dropped_log_lines_are_counted() {
 }
 
 #[tokio::test]
-async fn the_configuration_file_is_found() {
+async fn the_configuration_file_is_found_by_flag_variable_and_default_path() {
     let folder = tempfile::tempdir().unwrap();
     let agents = |name: &str| format!("[skills.echo]\nbuiltin = \"echo\"\n[agents.{name}]\n");
     let start = async |flags: &[&str], variable: &str| {
@@ -545,9 +545,9 @@ async fn the_configuration_file_is_found() {
             Command::new("true"),
         ))
         .await;
-        let facts = (text(&program.first, "agents").unwrap(), text(&program.first, "config"));
+        let info = (text(&program.first, "agents").unwrap(), text(&program.first, "config"));
         program.stop().await;
-        facts
+        info
     };
     let path = |name: &str| Some(folder.path().join(name).to_str().unwrap().to_owned());
     let demo = start(&[], "").await;
@@ -558,7 +558,7 @@ async fn the_configuration_file_is_found() {
     assert_eq!(start(&[], "").await, ("here".to_owned(), path("a2ad.toml")));
     assert_eq!(start(&[], "b.toml").await, ("by-variable".to_owned(), path("b.toml")));
     assert_eq!(start(&["--config", "c.toml"], "b.toml").await, ("by-flag".to_owned(), path("c.toml")));
-    // One that is named and not there is no demo.
+    // A missing file is an error and does not start the demo.
     let mut command = a2ad(folder.path(), None);
     let output = within(command.env("A2AD_CONFIG", "none.toml").output()).await.unwrap();
     let shown = String::from_utf8(output.stderr).unwrap();
@@ -566,7 +566,7 @@ async fn the_configuration_file_is_found() {
     assert!(shown.contains("none.toml (named by A2AD_CONFIG) cannot be read"), "{shown}");
 }
 
-/// README's demonstration of a crash works as it stands there, but for the port.
+/// The crash demonstration in README.md works as written, except for the port.
 #[tokio::test]
 async fn the_crash_demo_of_the_readme_works_as_pasted() {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
@@ -579,7 +579,7 @@ async fn the_crash_demo_of_the_readme_works_as_pasted() {
     std::fs::create_dir_all(&programs).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_a2ad"), programs.join("a2ad")).unwrap();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    // The shell goes when both servers have.
+    // The shell ends when both servers have ended.
     let script = format!("{}\nwait", demo[0].replace("4343", &port.to_string()));
     let mut shell = Command::new("bash");
     shell.args(["-c", &script]).current_dir(folder.path()).stdin(Stdio::null()).kill_on_drop(true);
@@ -592,18 +592,18 @@ async fn the_crash_demo_of_the_readme_works_as_pasted() {
         assert_eq!(shown.matches(section.as_str()).count(), 1, "{section}: {shown}{errors}");
         rest = rest.split_once(section.as_str()).unwrap_or_else(|| panic!("{section} comes late: {shown}")).1;
     }
-    // Some were written before the crash and some after.
+    // Some sections were written before the crash and some after.
     let first = shown.lines().find(|line| line.starts_with("data:")).unwrap();
     assert!(first.contains(&sections[0]) && !first.contains(&sections[19]), "{first}");
     assert!(shown.contains("TASK_STATE_COMPLETED"), "{shown}");
 }
 
-/// A disk that fails ends the process with 70, and every line of the log is written before.
+/// A failed disk ends the process with exit code 70 after the complete log is written.
 #[tokio::test]
-async fn the_log_is_whole_when_the_store_fails() {
+async fn the_log_is_complete_when_the_store_fails() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("bash");
-    // No file may become larger than 4 MiB; a write beyond is an error and no signal.
+    // Files are limited to 4 MiB; a write beyond fails without a signal.
     let script = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --listen 127.0.0.1:0";
     command.args(["-c", script, env!("CARGO_BIN_EXE_a2ad")]).current_dir(folder.path()).kill_on_drop(true);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -614,7 +614,7 @@ async fn the_log_is_whole_when_the_store_fails() {
     let body = send("SendMessage", &"x".repeat(100_000));
     let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: application/json";
     let mut completed = 0;
-    // Each takes some of the file; whatever is answered after the last of them is not counted.
+    // Each call grows the file; responses after the first failure are not counted.
     while let Ok(stream) = within(TcpStream::connect(&program.address)).await {
         let answer = within(exchange_over(stream, &program.address, head, &body)).await.unwrap_or_default();
         if !answer.contains("TASK_STATE_COMPLETED") {
@@ -634,7 +634,7 @@ async fn the_log_is_whole_when_the_store_fails() {
     assert!(lines.last().unwrap().starts_with("a2ad: the store cannot write any more: "), "{lines:?}");
 }
 
-/// The files that README names as the store are the files there are.
+/// README.md names exactly the files of the store.
 #[tokio::test]
 async fn the_readme_names_the_files_of_the_store() {
     let folder = tempfile::tempdir().unwrap();

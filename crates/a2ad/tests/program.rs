@@ -1,6 +1,6 @@
-//! The program from outside: started, called, killed, started again.
+//! The server process: start, calls, kill, restart, shutdown.
 
-#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
 use std::{net::TcpListener, path::Path, process::Stdio, time::Duration};
 
@@ -17,16 +17,16 @@ use tokio::{
     task::JoinSet,
 };
 
-/// How long anything may take before a test gives it up.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// A port that is free.
+/// The limit for any single wait.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Lets the system choose a free port.
 const ANY: &str = "127.0.0.1:0";
 
 async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+    tokio::time::timeout(TIMEOUT, future).await.expect("timed out")
 }
 
-/// The program in this folder, hearing nothing of the environment the tests run in.
+/// Runs the program in this directory without the `A2AD_` variables of the test's environment.
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
     command.current_dir(folder).args(arguments).kill_on_drop(true);
@@ -37,54 +37,58 @@ fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A program that serves.
+/// A running server.
 struct Program {
     child: Child,
-    /// Where, as it says itself.
+    /// The URL from its log.
     url: String,
-    /// What it goes on saying; read all the time, so that it is never held up by it.
+    /// The rest of its log; read continuously, so that the process never blocks on stderr.
     lines: UnboundedReceiver<String>,
     _reader: JoinSet<()>,
 }
 
 impl Program {
-    /// Starts it and waits until it says where it serves.
+    /// Starts it and waits for its URL in the log.
     async fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut said = String::new();
+        let mut stderr = String::new();
         let url = loop {
             let line = within(lines.next_line()).await.unwrap();
-            let line = line.unwrap_or_else(|| panic!("it stopped after saying {said}"));
+            let line = line.unwrap_or_else(|| panic!("it stopped after writing {stderr}"));
             if let Some((_, url)) = line.split_once(r#""url":""#) {
                 break url[..url.find('"').unwrap()].to_owned();
             }
-            said += &line;
+            stderr += &line;
         };
-        let (mut reader, (heard, rest)) = (JoinSet::new(), unbounded_channel());
+        let (mut reader, (sender, rest)) = (JoinSet::new(), unbounded_channel());
         reader.spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
-                let _ = heard.send(line);
+                let _ = sender.send(line);
             }
         });
         Self { child, url, lines: rest, _reader: reader }
     }
 
-    /// Waits until it says this.
-    async fn says(&mut self, words: &str) {
-        while !within(self.lines.recv()).await.expect("it says so before it ends").contains(words) {}
+    /// Waits until the log contains this text.
+    async fn wait_for_log(&mut self, texts: &str) {
+        while !within(self.lines.recv())
+            .await
+            .expect("the line is logged before the process ends")
+            .contains(texts)
+        {}
     }
 
     fn client(&self, agent: &str) -> Client {
         Client::connect(&format!("{}/a2a/{agent}", self.url)).unwrap()
     }
 
-    /// Kills it without warning.
+    /// Kills it with SIGKILL.
     async fn kill(mut self) {
         within(self.child.kill()).await.unwrap();
     }
 
-    /// Sends it a signal; gives its exit code and what it wrote to its standard output.
+    /// Sends it a signal; returns its exit code and its stdout.
     async fn signal(self, name: &str) -> (Option<i32>, Vec<u8>) {
         let id = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args([name, &id]).status().await.unwrap().success());
@@ -93,20 +97,23 @@ impl Program {
     }
 }
 
-/// Runs a program that should not serve; gives its exit code and what it said. Data goes to stdout, so that is empty.
+/// Runs a command that must fail to serve; returns its exit code and stderr. Stdout must be empty.
 async fn refused(mut command: Command) -> (i32, String) {
     let output = within(command.output()).await.unwrap();
     assert!(output.stdout.is_empty());
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// Checks that a program stops with one sentence that has these words in it.
-async fn stops_with(command: Command, code: i32, words: &[&str]) {
-    let (found, said) = refused(command).await;
-    assert_eq!(found, code, "{said}");
-    assert!(said.starts_with("a2ad: ") && said.ends_with('\n') && said.lines().count() == 1, "{said:?}");
-    for word in words {
-        assert!(said.contains(word), "{word:?} is not in {said:?}");
+/// Checks the exit code, and that stderr is one line with these texts.
+async fn stops_with(command: Command, code: i32, texts: &[&str]) {
+    let (found, stderr) = refused(command).await;
+    assert_eq!(found, code, "{stderr}");
+    assert!(
+        stderr.starts_with("a2ad: ") && stderr.ends_with('\n') && stderr.lines().count() == 1,
+        "{stderr:?}"
+    );
+    for expected in texts {
+        assert!(stderr.contains(expected), "{expected:?} is not in {stderr:?}");
     }
 }
 
@@ -131,9 +138,9 @@ async fn subscribe(client: &Client, id: &TaskId) -> Result<EventStream, client::
     within(client.stream(operation)).await
 }
 
-/// The task when it is over.
+/// Waits for a task to end and returns it.
 async fn finished(client: &Client, id: &TaskId) -> Task {
-    // Refused when it is over already.
+    // Rejected if the task has ended already.
     if let Ok(mut stream) = subscribe(client, id).await {
         while within(stream.next()).await.unwrap().is_some() {}
     }
@@ -157,7 +164,7 @@ fn all_sections(count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn it_serves_where_it_is_told_to_and_keeps_its_tasks_where_it_is_told_to() {
+async fn flags_and_environment_set_the_address_and_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let by_flags = a2ad(folder.path(), &["serve", "--listen", ANY, "--store", "flags.db"]);
     let mut by_environment = a2ad(folder.path(), &[]);
@@ -183,7 +190,7 @@ async fn it_serves_where_it_is_told_to_and_keeps_its_tasks_where_it_is_told_to()
 }
 
 #[tokio::test]
-async fn a_text_survives_kills_whole_and_with_no_section_twice() {
+async fn a_killed_run_resumes_without_missing_or_repeated_output() {
     const SECTIONS: usize = 60;
     let folder = tempfile::tempdir().unwrap();
     let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
@@ -192,18 +199,18 @@ async fn a_text_survives_kills_whole_and_with_no_section_twice() {
     let text = format!("the sea sections={SECTIONS} delay=20ms");
     let id = task(&client, Operation::SendMessage(send(&text, true))).await.id;
     for _ in 0..2 {
-        // Killed in the middle: some sections after it was last started, and some before the last.
+        // Killed some sections after the last start and before the final one.
         let mut stream = subscribe(&client, &id).await.unwrap();
         let mut seen = 0;
         while seen < 10 {
-            let (_, event) = within(stream.next()).await.unwrap().expect("the text goes on");
+            let (_, event) = within(stream.next()).await.unwrap().expect("the stream continues");
             seen += usize::from(matches!(event, Event::Artifact(_)));
         }
         program.kill().await;
         program = Program::start(serve()).await;
         client = program.client("slow-writer");
         let left = get(&client, &id).await;
-        assert!(sections(&left).len() < SECTIONS, "it was killed too late to tell anything");
+        assert!(sections(&left).len() < SECTIONS, "it was killed too late to prove anything");
     }
     let written = finished(&client, &id).await;
     assert_eq!(written.status.state, TaskState::Completed);
@@ -212,7 +219,7 @@ async fn a_text_survives_kills_whole_and_with_no_section_twice() {
 }
 
 #[tokio::test]
-async fn a_text_goes_on_after_a_kill_whoever_spoke_last() {
+async fn a_killed_run_resumes_after_a_message_with_the_agent_role() {
     let folder = tempfile::tempdir().unwrap();
     let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
     let program = Program::start(serve()).await;
@@ -233,7 +240,7 @@ async fn a_text_goes_on_after_a_kill_whoever_spoke_last() {
 }
 
 #[tokio::test]
-async fn it_stops_in_good_order_when_it_is_told_to() {
+async fn a_signal_shuts_the_server_down_gracefully() {
     let folder = tempfile::tempdir().unwrap();
     for signal in ["-TERM", "-INT"] {
         let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
@@ -247,8 +254,8 @@ async fn it_stops_in_good_order_when_it_is_told_to() {
         let asked = task(&approver, Operation::SendMessage(send("a bicycle for 300 EUR", false))).await;
         let mut idle = subscribe(&approver, &asked.id).await.unwrap();
         within(idle.next()).await.unwrap().unwrap();
-        // The run may finish and is seen to its end, who watches something else is sent elsewhere then, and the process
-        // says that all went well.
+        // The run finishes and its stream ends with it; the other stream ends with a retry hint; the exit code is
+        // 0.
         let stopping = program.signal(signal);
         let watching = async {
             let mut last = None;
@@ -273,28 +280,28 @@ async fn it_stops_in_good_order_when_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn told_twice_it_stops_at_once_and_loses_nothing() {
+async fn a_second_signal_forces_the_exit_and_loses_no_task() {
     let folder = tempfile::tempdir().unwrap();
     for signal in ["-TERM", "-INT"] {
         let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
         let mut program = Program::start(serve()).await;
         let id = task(&program.client("echo"), Operation::SendMessage(send("hold on", true))).await.id;
         let process = program.child.id().unwrap().to_string();
-        let tell = || Command::new("kill").args([signal, &process]).status();
-        assert!(tell().await.unwrap().success());
+        let send_signal = || Command::new("kill").args([signal, &process]).status();
+        assert!(send_signal().await.unwrap().success());
         program
-            .says("shutting down: no new work is accepted; running tasks have up to 25 s to finish; a second signal")
+            .wait_for_log("shutting down: no new work is accepted; running tasks have up to 25 s to finish; a second signal")
             .await;
-        // Right after the first it would mean the same, so it is told until it stops.
+        // A signal within the debounce time is ignored, so it is repeated until the server stops.
         let at_once = "stopping at once: interrupted tasks continue at the next start";
         let pause = Duration::from_millis(100);
         within(async {
-            while tokio::time::timeout(pause, program.says(at_once)).await.is_err() {
-                assert!(tell().await.unwrap().success());
+            while tokio::time::timeout(pause, program.wait_for_log(at_once)).await.is_err() {
+                assert!(send_signal().await.unwrap().success());
             }
         })
         .await;
-        // What it holds would have kept it for the whole time that runs are given.
+        // The held task would have used the whole grace period.
         assert_eq!(within(program.child.wait()).await.unwrap().code(), Some(0), "{signal}");
 
         let program = Program::start(serve()).await;
@@ -307,7 +314,7 @@ async fn told_twice_it_stops_at_once_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_signal_that_comes_twice_at_a_time_is_one_wish() {
+async fn signals_in_quick_succession_count_as_one() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"])).await;
     let text = "the sea sections=20 delay=50ms";
@@ -315,7 +322,7 @@ async fn a_signal_that_comes_twice_at_a_time_is_one_wish() {
     let id = task(&client, Operation::SendMessage(send(text, true))).await.id;
     let mut stream = subscribe(&client, &id).await.unwrap();
     within(stream.next()).await.unwrap().unwrap();
-    // As where a group hears Ctrl-C and the wrapper in it passes that on.
+    // As when a process group receives Ctrl-C and a wrapper forwards it.
     let process = program.child.id().unwrap().to_string();
     let both = "kill -INT $0; kill -TERM $0; kill -INT $0";
     assert!(Command::new("sh").args(["-c", both, &process]).status().await.unwrap().success());
@@ -330,7 +337,7 @@ async fn a_signal_that_comes_twice_at_a_time_is_one_wish() {
 }
 
 #[tokio::test]
-async fn a_send_waits_no_longer_than_it_is_allowed_to() {
+async fn a_blocking_send_returns_after_the_wait_limit() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = a2ad(folder.path(), &["--listen", ANY]);
     command.env("A2AD_LIMITS__WAIT", "50ms");
@@ -344,7 +351,7 @@ async fn a_send_waits_no_longer_than_it_is_allowed_to() {
 }
 
 #[tokio::test]
-async fn the_bounds_of_the_file_hold_at_the_door() {
+async fn limits_of_the_configuration_file_are_enforced() {
     let folder = tempfile::tempdir().unwrap();
     let file = "[limits]\nmax_task = \"10KiB\"\n[store]\nretention = { max_tasks = 1 }\n";
     std::fs::write(folder.path().join("a2ad.toml"), file).unwrap();
@@ -360,7 +367,7 @@ async fn the_bounds_of_the_file_hold_at_the_door() {
     assert!(large.violations[0].problem.contains("10240 bytes"), "{large:?}");
     let doubled = task(&echo, Operation::SendMessage(send(&"x".repeat(6_000), false))).await;
     assert_eq!((doubled.status.state, doubled.artifacts.len()), (TaskState::Failed, 0));
-    // Full of open tasks, it still knows what it has been told.
+    // At the limit of open tasks, a repeated message is still deduplicated.
     let mut first = send("hold on", true);
     first.message.id = uuid::Uuid::new_v4().to_string().into();
     let held = task(&echo, Operation::SendMessage(first.clone())).await;
@@ -371,22 +378,22 @@ async fn the_bounds_of_the_file_hold_at_the_door() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken() {
+async fn a_port_in_use_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let taken = TcpListener::bind(ANY).unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+    let bound = TcpListener::bind(ANY).unwrap();
+    let address = bound.local_addr().unwrap().to_string();
     stops_with(a2ad(folder.path(), &["--listen", &address]), 1, &[&address, "in use", "--listen"]).await;
-    // Nothing was touched.
+    // No file was created.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[tokio::test]
-async fn a_store_that_another_has() {
+async fn a_store_in_use_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["--listen", ANY, "--store", "tasks.db"];
     let first = Program::start(a2ad(folder.path(), &arguments)).await;
     stops_with(a2ad(folder.path(), &arguments), 1, &["tasks.db", "in use by another a2ad", "--store"]).await;
-    // The first one does not mind, and its place is free when it is gone, however it went.
+    // The first server is not affected, and the lock is free after it was killed.
     let client = first.client("echo");
     task(&client, Operation::SendMessage(send("hello", false))).await;
     first.kill().await;
@@ -397,7 +404,7 @@ async fn a_store_that_another_has() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_be() {
+async fn a_store_that_cannot_be_opened_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let start = |path: &str| a2ad(folder.path(), &["--listen", ANY, "--store", path]);
     stops_with(start("missing/tasks.db"), 1, &["missing/tasks.db", "cannot be opened", "No such file"]).await;
@@ -412,7 +419,7 @@ async fn a_store_that_cannot_be() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_cannot_be_read() {
+async fn a_configuration_that_cannot_be_read_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let start = |path: &str| a2ad(folder.path(), &["--config", path, "--listen", ANY]);
     stops_with(start("missing.toml"), 2, &["missing.toml", "cannot be read", "No such file"]).await;
@@ -420,30 +427,34 @@ async fn a_configuration_that_cannot_be_read() {
     stops_with(start("folder.toml"), 2, &["folder.toml", "cannot be read"]).await;
     std::fs::write(folder.path().join("wrong.toml"), "# ours\n[server]\nlissten = \"127.0.0.1:1\"\n")
         .unwrap();
-    let (code, said) = refused(start("wrong.toml")).await;
-    assert_eq!(code, 2, "{said}");
-    assert_eq!(said, "wrong.toml:3: server.lissten: unknown key; did you mean listen?\n");
+    let (code, stderr) = refused(start("wrong.toml")).await;
+    assert_eq!(code, 2, "{stderr}");
+    assert_eq!(stderr, "wrong.toml:3: server.lissten: unknown key; did you mean listen?\n");
 }
 
 #[tokio::test]
-async fn an_address_that_will_not_do() {
+async fn an_invalid_or_public_address_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:4242"] {
-        stops_with(a2ad(folder.path(), &["--listen", open]), 2, &[open, "let anybody in", "127.0.0.1:"])
-            .await;
+        stops_with(
+            a2ad(folder.path(), &["--listen", open]),
+            2,
+            &[open, "would accept calls from anyone", "127.0.0.1:"],
+        )
+        .await;
     }
     for wrong in ["here", "127.0.0.1", "localhost:x", "127.0.0.1:99999"] {
-        let words = [wrong, "is not an address with a port", "127.0.0.1:4242"];
-        stops_with(a2ad(folder.path(), &["--listen", wrong]), 2, &words).await;
+        let texts = [wrong, "is not an address with a port", "127.0.0.1:4242"];
+        stops_with(a2ad(folder.path(), &["--listen", wrong]), 2, &texts).await;
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    // What was typed wrong has a code of its own.
-    let (code, said) = refused(a2ad(folder.path(), &["--lissten", "x"])).await;
-    assert_eq!(code, 2, "{said}");
-    assert!(said.contains("--lissten"), "{said}");
+    // Invalid arguments have their own exit code.
+    let (code, stderr) = refused(a2ad(folder.path(), &["--lissten", "x"])).await;
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("--lissten"), "{stderr}");
 }
 
-/// Sends a request on a connection of its own; gives the response as it stands.
+/// Sends a request on a new connection; returns the raw response.
 async fn exchange(url: &str, head: &str, body: &str) -> String {
     let address = url.strip_prefix("http://").unwrap();
     let mut stream = within(TcpStream::connect(address)).await.unwrap();
@@ -457,7 +468,7 @@ async fn exchange(url: &str, head: &str, body: &str) -> String {
     response
 }
 
-/// Waits until it is not ready.
+/// Waits until `/readyz` fails.
 async fn until_not_ready(url: &str) {
     within(async { while !exchange(url, "GET /readyz", "").await.starts_with("HTTP/1.1 503") {} }).await;
 }
@@ -465,7 +476,7 @@ async fn until_not_ready(url: &str) {
 const HI: &str = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}}"#;
 
 #[tokio::test]
-async fn reads_and_readiness_are_answered_on_new_connections_while_it_drains() {
+async fn reads_and_readiness_checks_are_answered_while_draining() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(a2ad(folder.path(), &["--listen", ANY])).await;
     let (url, client) = (program.url.clone(), program.client("echo"));
@@ -485,7 +496,7 @@ async fn reads_and_readiness_are_answered_on_new_connections_while_it_drains() {
         .await;
         assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
         assert!(refused.contains("shutting down"), "{refused}");
-        // Without its run there is nothing to wait for.
+        // Without the run the shutdown has nothing to wait for.
         let cancel = CancelTask { id: id.clone(), metadata: None, tenant: None };
         task(&client, Operation::CancelTask(cancel)).await;
     };
@@ -494,7 +505,7 @@ async fn reads_and_readiness_are_answered_on_new_connections_while_it_drains() {
 }
 
 #[tokio::test]
-async fn it_is_not_ready_for_the_drain_delay_and_serves_meanwhile() {
+async fn during_the_drain_delay_the_server_is_not_ready_but_serves() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = a2ad(folder.path(), &["--listen", ANY]);
     command.env("A2AD_SERVER__DRAIN_DELAY", "2s");
@@ -514,7 +525,7 @@ async fn it_is_not_ready_for_the_drain_delay_and_serves_meanwhile() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn with_few_descriptors_new_connections_are_refused_and_the_open_ones_are_served() {
+async fn at_the_descriptor_limit_new_connections_are_refused_and_open_ones_served() {
     let folder = tempfile::tempdir().unwrap();
     let mut limited = Command::new("sh");
     let script = "ulimit -Sn 100; ulimit -Hn 200; exec \"$0\" --listen 127.0.0.1:0";
@@ -539,9 +550,9 @@ async fn with_few_descriptors_new_connections_are_refused_and_the_open_ones_are_
     }
     assert!(served.len() > 50, "{}", served.len());
     for stream in &mut served {
-        assert!(health(stream).await, "an open connection is served on");
+        assert!(health(stream).await, "open connections are still served");
     }
-    // A connection that is closed makes place for another, and the store has its descriptors.
+    // A closed connection frees its slot, and descriptors for the store are reserved.
     drop(served.pop());
     let mut stream = within(async {
         loop {
@@ -560,7 +571,7 @@ async fn with_few_descriptors_new_connections_are_refused_and_the_open_ones_are_
     assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
 }
 
-/// Whether a connection is answered.
+/// Whether a request on this connection is answered.
 async fn health(stream: &mut TcpStream) -> bool {
     if stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.is_err() {
         return false;

@@ -1,30 +1,30 @@
-//! One question, one answer.
+//! One question, one answer: the simplest call.
 
 use std::time::Duration;
 
 use protocol::{Event, Message, Part, Role, SendMessage, TaskState, TaskStatus};
 
-use crate::{Client, Error, Follow, FollowEvent, Options, text};
+use crate::{Client, ClientOptions, Error, Follow, FollowEvent, text};
 
-/// How long an agent may take.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// Timeout of the whole call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// Finds the agent at this URL by its card, says `words` to it, waits for the outcome and gives its text.
+/// Discovers the agent at this URL, sends `text` to it, waits for the task to settle and returns its text.
 ///
-/// A task that waits for more to be said gives its question. One that ends in any other way than well is an error,
-/// as is one that needs credentials.
-pub async fn call_agent(url: &str, words: &str) -> Result<String, Error> {
-    tokio::time::timeout(PATIENCE, ask(url, words)).await.map_err(|_| Error::Timeout)?
+/// A task that requires input yields its question. A task that failed, was canceled or rejected, or requires
+/// authentication is an error.
+pub async fn call_agent(url: &str, text: &str) -> Result<String, Error> {
+    tokio::time::timeout(CALL_TIMEOUT, ask(url, text)).await.map_err(|_| Error::Timeout)?
 }
 
-async fn ask(url: &str, words: &str) -> Result<String, Error> {
-    let (client, _) = Client::reach(url, Options::default()).await?;
-    let message = Message::new(uuid::Uuid::new_v4().to_string(), Role::User, vec![Part::text(words)]);
-    // An agent that makes nothing and has no word about its status may have said its answer in the history.
+async fn ask(url: &str, text: &str) -> Result<String, Error> {
+    let (client, _) = Client::discover_or_connect(url, ClientOptions::default()).await?;
+    let message = Message::new(uuid::Uuid::new_v4().to_string(), Role::User, vec![Part::text(text)]);
+    // An agent without artifacts and status message may have put its answer into the history.
     let req = SendMessage { history_length: Some(1), return_immediately: true, ..SendMessage::new(message) };
     let mut follow = Follow::send(&client, req).await?;
-    while let Some(heard) = follow.next().await? {
-        if let FollowEvent::Event(Event::Message(message)) = heard {
+    while let Some(event) = follow.next().await? {
+        if let FollowEvent::Event(Event::Message(message)) = event {
             return Ok(text::of_message(&message));
         }
     }

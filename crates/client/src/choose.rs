@@ -1,43 +1,43 @@
-//! Which of a card's interfaces is called, and what is spoken there.
+//! Selects the interface of a card and the dialect to use there.
 
 use protocol::{AgentCard, Dialect, model::AgentInterface};
 
 use crate::Error;
 
-/// What this client speaks, newest first.
-const SPOKEN: [Dialect; 3] = [Dialect::V1, Dialect::V03, Dialect::Draft];
+/// The dialects this client supports, newest first.
+const SUPPORTED: [Dialect; 3] = [Dialect::V1, Dialect::V03, Dialect::Draft];
 
-/// An interface and what to speak there.
+/// The selected interface and dialect.
 #[derive(Debug)]
 pub(crate) struct Choice<'a> {
     pub(crate) interface: &'a AgentInterface,
     pub(crate) dialect: Dialect,
 }
 
-/// The first JSON-RPC interface of the newest generation, or of the one that is forced. A generation that the card
-/// does not name may be spoken all the same: then it is tried at the first JSON-RPC interface.
+/// The first JSON-RPC interface of the newest supported generation, or of the forced one. A card may omit a
+/// generation the agent supports, so a forced one is otherwise tried at the first JSON-RPC interface.
 pub(crate) fn choose(card: &AgentCard, forced: Option<Dialect>) -> Result<Choice<'_>, Error> {
     let callable: Vec<&AgentInterface> = card.interfaces.iter().filter(|one| is_jsonrpc(one)).collect();
-    let speaking = |dialect: Dialect| {
+    let of_dialect = |dialect: Dialect| {
         let found = callable.iter().find(|one| generation(&one.version) == Some(dialect));
         found.map(|interface| Choice { interface, dialect })
     };
     let chosen = match forced {
-        None => SPOKEN.into_iter().find_map(speaking),
+        None => SUPPORTED.into_iter().find_map(of_dialect),
         Some(dialect) => {
             let any = || callable.first().map(|interface| Choice { interface, dialect });
-            speaking(dialect).or_else(any)
+            of_dialect(dialect).or_else(any)
         }
     };
     chosen.ok_or_else(|| Error::NoInterface { offered: offered(card) })
 }
 
 fn is_jsonrpc(interface: &AgentInterface) -> bool {
-    let word: String = interface.binding.chars().filter(char::is_ascii_alphanumeric).collect();
-    word.eq_ignore_ascii_case("JSONRPC")
+    let name: String = interface.binding.chars().filter(char::is_ascii_alphanumeric).collect();
+    name.eq_ignore_ascii_case("JSONRPC")
 }
 
-/// The generation of a version; patch numbers take no part.
+/// The dialect of a version; patch numbers are ignored.
 fn generation(version: &str) -> Option<Dialect> {
     match version.trim() {
         "draft" => Some(Dialect::Draft),
@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn a_generation_the_card_does_not_name_is_tried_where_it_would_be() {
+    fn forced_generation_missing_from_the_card_uses_the_first_interface() {
         let card = card(&[("g:1", "GRPC", "1.0"), ("http://old", "JSONRPC", "0.3.0")]);
         let choice = choose(&card, Some(Dialect::Draft)).unwrap();
         assert_eq!((choice.interface.url.as_str(), choice.dialect), ("http://old", Dialect::Draft));
     }
 
     #[test]
-    fn a_card_with_nothing_we_speak_says_what_it_offers() {
+    fn error_lists_the_offered_interfaces() {
         let card = card(&[("g:1", "GRPC", "1.0"), ("http://new", "JSONRPC", "2.0")]);
         let error = choose(&card, None).unwrap_err();
         assert!(error.to_string().ends_with("GRPC 1.0, JSONRPC 2.0"), "{error}");

@@ -1,4 +1,4 @@
-//! The client: an agent's address, and the two ways to call it.
+//! The client of one endpoint, with single calls and streams.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
@@ -11,7 +11,7 @@ use protocol::{
 use reqwest::{Response, Url};
 
 use crate::{
-    Error, EventStream, FoundCard, Options,
+    ClientOptions, Error, EventStream, FoundCard,
     discover::find_card,
     envelope, history,
     transport::{Transport, parse_url, read_body},
@@ -21,53 +21,58 @@ use crate::{
 pub struct Client {
     transport: Transport,
     endpoint: Url,
-    /// The number of the dialect that is spoken.
+    /// Number of the dialect in use.
     dialect: AtomicU8,
-    /// What may be spoken instead, until the agent has shown that it knows the methods of one.
-    other: Option<Dialect>,
-    sure: AtomicBool,
-    /// The tenant the agent's card asks for; goes into every request that names none.
+    /// The dialect to fall back to, until the agent has accepted a method that only one of them has.
+    fallback: Option<Dialect>,
+    /// The dialect in use is confirmed.
+    confirmed: AtomicBool,
+    /// The tenant from the agent's card; sent with every request that names none.
     tenant: Option<String>,
-    options: Options,
+    options: ClientOptions,
     next_id: AtomicU32,
 }
 
 impl Client {
-    /// A client of the endpoint at this URL, in A2A 1.0. It is dialled when it is first called.
+    /// A client for the endpoint at this URL, using A2A 1.0. Connects on the first call.
     pub fn connect(url: &str) -> Result<Self, Error> {
-        Self::connect_with(url, Options::default())
+        Self::connect_with(url, ClientOptions::default())
     }
 
-    /// A client of the endpoint at this URL, in the dialect of the options or else in A2A 1.0.
-    pub fn connect_with(url: &str, options: Options) -> Result<Self, Error> {
+    /// A client for the endpoint at this URL, using the dialect of the options, by default A2A 1.0.
+    pub fn connect_with(url: &str, options: ClientOptions) -> Result<Self, Error> {
         let endpoint = parse_url(url)?;
         let dialect = options.dialect.unwrap_or_default();
         Ok(Self::new(Transport::to(&endpoint)?, endpoint, dialect, options))
     }
 
-    /// A client of the agent whose card stands below this base URL, or at this URL.
+    /// A client for the agent whose card is below this base URL, or at this URL.
     pub async fn discover(url: &str) -> Result<Self, Error> {
-        find_card(url, &Options::default()).await?.client(Options::default())
+        find_card(url, &ClientOptions::default()).await?.client(ClientOptions::default())
     }
 
-    /// A client of the agent at this URL: by its card, or without one where the options say what to speak.
-    pub async fn reach(url: &str, options: Options) -> Result<(Self, Option<FoundCard>), Error> {
+    /// A client for the agent at this URL, using its card. Without a card the dialect must be set in the
+    /// options.
+    pub async fn discover_or_connect(
+        url: &str,
+        options: ClientOptions,
+    ) -> Result<(Self, Option<FoundCard>), Error> {
         match find_card(url, &options).await {
             Ok(found) => Ok((found.client(options)?, Some(found))),
-            Err(error) if error.is_without_card() && options.dialect.is_some() => {
+            Err(error) if error.means_no_card() && options.dialect.is_some() => {
                 Ok((Self::connect_with(url, options)?, None))
             }
             Err(error) => Err(error),
         }
     }
 
-    pub(crate) fn new(transport: Transport, endpoint: Url, dialect: Dialect, options: Options) -> Self {
+    pub(crate) fn new(transport: Transport, endpoint: Url, dialect: Dialect, options: ClientOptions) -> Self {
         Self {
             transport,
             endpoint,
             dialect: AtomicU8::new(dialect.number()),
-            other: None,
-            sure: AtomicBool::new(false),
+            fallback: None,
+            confirmed: AtomicBool::new(false),
             tenant: None,
             options,
             next_id: AtomicU32::new(1),
@@ -78,73 +83,73 @@ impl Client {
         Self { tenant, ..self }
     }
 
-    pub(crate) fn or_else_in(self, other: Option<Dialect>) -> Self {
-        Self { other, ..self }
+    pub(crate) fn with_fallback(self, fallback: Option<Dialect>) -> Self {
+        Self { fallback, ..self }
     }
 
-    /// Takes answers and single events of at most so many bytes.
+    /// Limits the size of responses and of single events, in bytes.
     #[must_use]
-    pub fn with_max_answer_bytes(mut self, max_answer_bytes: usize) -> Self {
-        self.options.max_answer_bytes = max_answer_bytes;
-        self.options.max_event_bytes = max_answer_bytes;
+    pub fn with_max_response_bytes(mut self, max_response_bytes: usize) -> Self {
+        self.options.max_response_bytes = max_response_bytes;
+        self.options.max_event_bytes = max_response_bytes;
         self
     }
 
-    /// What is spoken.
+    /// The dialect in use.
     pub fn dialect(&self) -> Dialect {
         Dialect::from_number(self.dialect.load(Ordering::Relaxed)).unwrap_or_default()
     }
 
-    /// Where calls go.
+    /// The URL that is called.
     pub fn endpoint(&self) -> &str {
         self.endpoint.as_str()
     }
 
-    /// Calls an operation that is answered once.
+    /// Calls an operation with a single response.
     pub async fn call(&self, operation: Operation) -> Result<Reply, Error> {
         let kind = operation.kind();
         if streams(kind) {
-            return Err(misuse(kind, "it is answered by a stream"));
+            return Err(misuse(kind, "it returns a stream"));
         }
         let first = self.dialect();
-        let answered = self.call_in(first, &operation).await;
-        let Some(other) = self.other_after(&answered, first, kind) else { return answered };
-        let again = self.call_in(other, &operation).await;
-        if self.goes_on_after(&again, other, kind) { again } else { answered }
+        let result = self.call_in(first, &operation).await;
+        let Some(fallback) = self.retry_dialect(&result, first, kind) else { return result };
+        let retried = self.call_in(fallback, &operation).await;
+        if self.accepts_retry(&retried, fallback, kind) { retried } else { result }
     }
 
-    /// Calls an operation that is answered by a stream.
+    /// Calls a streaming operation.
     pub async fn stream(&self, operation: Operation) -> Result<EventStream, Error> {
         self.open_stream(operation, None).await
     }
 
-    /// Calls an operation that is answered by a stream, and asks for what came after the event of this number.
+    /// Calls a streaming operation and requests the events after this sequence number (`Last-Event-ID`).
     pub async fn resume(&self, operation: Operation, after: u64) -> Result<EventStream, Error> {
         self.open_stream(operation, Some(after)).await
     }
 
-    /// Gives the message's task a name where that is the client's part.
-    pub(crate) fn name_task(&self, req: &mut SendMessage) {
-        name_task(self.dialect(), req);
+    /// Assigns a task id in dialects in which the client chooses it.
+    pub(crate) fn assign_task_id(&self, req: &mut SendMessage) {
+        assign_task_id(self.dialect(), req);
     }
 
     async fn open_stream(&self, operation: Operation, after: Option<u64>) -> Result<EventStream, Error> {
         let kind = operation.kind();
         if !streams(kind) {
-            return Err(misuse(kind, "it is answered once, not by a stream"));
+            return Err(misuse(kind, "it returns a single response, not a stream"));
         }
         let first = self.dialect();
-        let answered = self.open_stream_in(first, &operation, after).await;
-        let Some(other) = self.other_after(&answered, first, kind) else { return answered };
-        let again = self.open_stream_in(other, &operation, after).await;
-        if self.goes_on_after(&again, other, kind) { again } else { answered }
+        let result = self.open_stream_in(first, &operation, after).await;
+        let Some(fallback) = self.retry_dialect(&result, first, kind) else { return result };
+        let retried = self.open_stream_in(fallback, &operation, after).await;
+        if self.accepts_retry(&retried, fallback, kind) { retried } else { result }
     }
 
     async fn call_in(&self, dialect: Dialect, operation: &Operation) -> Result<Reply, Error> {
         let kind = operation.kind();
         let response = self.post(dialect, operation, None).await?;
-        let reply = self.read_answer(dialect, response, |node| dialect.decode_reply(kind, node)).await?;
-        Ok(history::of_reply(reply, history::asked(operation)))
+        let reply = self.read_response(dialect, response, |node| dialect.decode_reply(kind, node)).await?;
+        Ok(history::of_reply(reply, history::requested(operation)))
     }
 
     async fn open_stream_in(
@@ -155,51 +160,46 @@ impl Client {
     ) -> Result<EventStream, Error> {
         let response = self.post(dialect, operation, after).await?;
         if response.status().is_success() && is_event_stream(&response) {
-            let asked = history::asked(operation);
-            return Ok(EventStream::new(response, dialect, self.options.max_event_bytes, asked));
+            let requested = history::requested(operation);
+            return Ok(EventStream::new(response, dialect, self.options.max_event_bytes, requested));
         }
-        self.read_answer(dialect, response, |node| Err(node.expected("a stream, not one answer"))).await
+        self.read_response(dialect, response, |node| Err(node.expected("a stream, not a single response")))
+            .await
     }
 
-    /// The dialect to make a call in once more: where the agent does not know the method, and has not shown yet which
-    /// dialect it knows or has shown it to another call meanwhile. Nothing has been done by a method that does not exist.
-    fn other_after<T>(
+    /// The dialect in which to repeat a call: if the agent does not know the method, and its dialect is
+    /// either not confirmed or was changed by another call meanwhile. Repeating is safe because an unknown
+    /// method has no effect.
+    fn retry_dialect<T>(
         &self,
-        answered: &Result<T, Error>,
-        accepted_versions: Dialect,
+        result: &Result<T, Error>,
+        used: Dialect,
         kind: OperationKind,
     ) -> Option<Dialect> {
-        if !is_unknown(answered) {
-            self.learn(answered, accepted_versions, kind);
+        if !is_unknown(result) {
+            self.confirm_dialect(result, used, kind);
             return None;
         }
         let now = self.dialect();
-        let untried = self.other.filter(|_| !self.sure.load(Ordering::Relaxed));
-        Some(now)
-            .filter(|now| *now != accepted_versions)
-            .or(untried)
-            .filter(|other| *other != accepted_versions)
+        let untried = self.fallback.filter(|_| !self.confirmed.load(Ordering::Relaxed));
+        Some(now).filter(|now| *now != used).or(untried).filter(|fallback| *fallback != used)
     }
 
-    /// Whether the answer in the other dialect counts. A method that is unknown there too says nothing about the dialect:
-    /// not every agent streams.
-    fn goes_on_after<T>(
-        &self,
-        again: &Result<T, Error>,
-        accepted_versions: Dialect,
-        kind: OperationKind,
-    ) -> bool {
-        self.learn(again, accepted_versions, kind);
-        !is_unknown(again) && !matches!(again, Err(Error::NoMethod { .. }))
+    /// Whether the result in the other dialect is used. A method that is unknown there too gives no
+    /// information about the dialect: not every agent streams.
+    fn accepts_retry<T>(&self, retried: &Result<T, Error>, used: Dialect, kind: OperationKind) -> bool {
+        self.confirm_dialect(retried, used, kind);
+        !is_unknown(retried) && !matches!(retried, Err(Error::NoMethod { .. }))
     }
 
-    /// Remembers the dialect of a method that the agent knows, if only that dialect has it under this name.
-    fn learn<T>(&self, answered: &Result<T, Error>, accepted_versions: Dialect, kind: OperationKind) {
-        let Some(other) = self.other.filter(|_| is_known(answered)) else { return };
-        let rival = if accepted_versions == other { self.dialect() } else { other };
-        if accepted_versions == rival || accepted_versions.method(kind) != rival.method(kind) {
-            self.dialect.store(accepted_versions.number(), Ordering::Relaxed);
-            self.sure.store(true, Ordering::Relaxed);
+    /// Confirms the dialect after the agent has accepted a method, if the two dialects have different names
+    /// for it.
+    fn confirm_dialect<T>(&self, result: &Result<T, Error>, used: Dialect, kind: OperationKind) {
+        let Some(fallback) = self.fallback.filter(|_| is_known(result)) else { return };
+        let alternative = if used == fallback { self.dialect() } else { fallback };
+        if used == alternative || used.method(kind) != alternative.method(kind) {
+            self.dialect.store(used.number(), Ordering::Relaxed);
+            self.confirmed.store(true, Ordering::Relaxed);
         }
     }
 
@@ -214,21 +214,21 @@ impl Client {
             version: dialect.version(),
             method: v1::operation::method(kind),
         })?;
-        let operation = self.completed(dialect, operation.clone());
+        let operation = self.with_defaults(dialect, operation.clone());
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let body = envelope::encode(id, dialect, method, &operation);
         let headers = self.headers(dialect, kind, after);
         self.transport.send(Method::POST, self.endpoint.clone(), headers, body).await
     }
 
-    /// The operation with what every call of this client says.
-    fn completed(&self, dialect: Dialect, mut operation: Operation) -> Operation {
+    /// The operation with the client's tenant and a task id filled in.
+    fn with_defaults(&self, dialect: Dialect, mut operation: Operation) -> Operation {
         let tenant = tenant_of(&mut operation);
         if tenant.is_none() {
             tenant.clone_from(&self.tenant);
         }
         if let Operation::SendMessage(req) | Operation::SendStreamingMessage(req) = &mut operation {
-            name_task(dialect, req);
+            assign_task_id(dialect, req);
         }
         operation
     }
@@ -245,31 +245,32 @@ impl Client {
         headers
     }
 
-    /// Reads one answer. Layers in front of an agent refuse with a status and may know nothing of JSON-RPC.
-    async fn read_answer<T>(
+    /// Reads a single response. A proxy in front of an agent may respond with a status and a body that is not
+    /// JSON-RPC.
+    async fn read_response<T>(
         &self,
         dialect: Dialect,
         response: Response,
         read: impl FnOnce(Node<'_, '_>) -> Read<T>,
     ) -> Result<T, Error> {
         let status = response.status();
-        let body = read_body(response, self.options.max_answer_bytes).await?;
+        let body = read_body(response, self.options.max_response_bytes).await?;
         match envelope::decode(&body, dialect, read) {
             Err(Error::Malformed(_)) if !status.is_success() => Err(Error::Status(status)),
             Err(Error::Protocol(error)) => Err(Error::Protocol(by_status(status, error))),
-            answered => answered,
+            result => result,
         }
     }
 }
 
 /// Whether the agent does not know the method.
-fn is_unknown<T>(answered: &Result<T, Error>) -> bool {
-    matches!(answered, Err(Error::Protocol(error)) if error.kind == ErrorKind::MethodNotFound)
+fn is_unknown<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Protocol(error)) if error.kind == ErrorKind::MethodNotFound)
 }
 
-/// Whether the agent knows the method, whatever became of the call. What is refused in front of it says nothing.
-fn is_known<T>(answered: &Result<T, Error>) -> bool {
-    match answered {
+/// Whether the agent knows the method, even if the call failed. Errors that a proxy may raise do not count.
+fn is_known<T>(result: &Result<T, Error>) -> bool {
+    match result {
         Ok(_) => true,
         Err(Error::Protocol(error)) => !matches!(
             error.kind,
@@ -283,13 +284,13 @@ fn is_known<T>(answered: &Result<T, Error>) -> bool {
     }
 }
 
-fn name_task(dialect: Dialect, req: &mut SendMessage) {
-    if dialect.clients_name_tasks() && req.message.task_id.is_none() {
+fn assign_task_id(dialect: Dialect, req: &mut SendMessage) {
+    if dialect.clients_choose_task_ids() && req.message.task_id.is_none() {
         req.message.task_id = Some(TaskId::from(uuid::Uuid::new_v4().to_string()));
     }
 }
 
-/// Codes for a missing or wrong credential differ between houses; the status says it plainly.
+/// Implementations use different codes for missing or wrong credentials; the HTTP status is reliable.
 fn by_status(status: StatusCode, error: protocol::Error) -> protocol::Error {
     let kind = match status {
         StatusCode::UNAUTHORIZED => ErrorKind::Unauthenticated,

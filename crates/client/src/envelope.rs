@@ -1,7 +1,7 @@
-//! The JSON-RPC envelope seen from the calling side: a request is written, an answer is read.
+//! The JSON-RPC envelope on the client side: encodes requests, decodes responses.
 //!
-//! The id of an answer is not compared with the request's: HTTP has already said what answers what, and peers
-//! are known to change its type.
+//! The id of a response is not compared with the request's: HTTP already pairs them, and some servers change
+//! the id's type.
 
 use protocol::{
     Dialect, Operation, Violation,
@@ -28,32 +28,33 @@ pub(crate) fn encode(id: u32, dialect: Dialect, method: &str, operation: &Operat
     writer.finish()
 }
 
-/// Reads an answer: its result by `read`, or the error it carries.
+/// Reads a response: its result with `read`, or the error it contains.
 pub(crate) fn decode<T>(
     body: &[u8],
     dialect: Dialect,
     read: impl FnOnce(Node<'_, '_>) -> Read<T>,
 ) -> Result<T, Error> {
     let raw = document(body).ok_or_else(|| Violation::new("", "expected JSON"))?;
-    let answer = Node::new(raw, &Path::Root).object()?;
-    if let Some(error) = answer.maybe("error", |node| dialect.decode_error(node))? {
+    let response = Node::new(raw, &Path::Root).object()?;
+    if let Some(error) = response.maybe("error", |node| dialect.decode_error(node))? {
         return Err(Error::Protocol(error));
     }
-    // A null is a result too: that of a delete.
-    let result = answer.present("result").ok_or_else(|| answer.lacks("result", "a result or an error"))?;
+    // Null is a valid result, for example of a delete.
+    let result =
+        response.present("result").ok_or_else(|| response.lacks("result", "a result or an error"))?;
     Ok(read(Node::new(result, &Path::Field(&Path::Root, "result")))?)
 }
 
-/// Reads the event with which a server ends a stream by an error: a JSON-RPC answer, or the error alone as HTTP+JSON has it,
-/// under `error` or bare.
+/// Reads the error event that ends a stream: a JSON-RPC response, or the error alone as in HTTP+JSON, nested
+/// in `error` or bare.
 pub(crate) fn decode_error_event(data: &[u8], dialect: Dialect) -> Error {
     let decoded = || -> Read<protocol::Error> {
         let raw = document(data).ok_or_else(|| Violation::new("", "expected JSON"))?;
         let node = Node::new(raw, &Path::Root);
         let object = node.object()?;
         match object.maybe("error", |error| Ok(error.object()?.present("status").is_some()))? {
-            // Only HTTP+JSON of 1.0 has the status of gRPC there.
-            Some(true) => Dialect::V1.decode_refusal(node),
+            // Only an HTTP+JSON error of 1.0 has a gRPC status.
+            Some(true) => Dialect::V1.decode_error_body(node),
             Some(false) => object.need("error", "an error", |error| dialect.decode_error(error)),
             None => dialect.decode_error(node),
         }
@@ -61,7 +62,7 @@ pub(crate) fn decode_error_event(data: &[u8], dialect: Dialect) -> Error {
     decoded().map_or_else(Error::Malformed, Error::Protocol)
 }
 
-/// A JSON document, with or without a byte-order mark before it.
+/// Parses a JSON document, with or without a byte order mark.
 pub(crate) fn document(body: &[u8]) -> Option<Raw<'_>> {
     Raw::parse(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
 }
@@ -95,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn an_error_goes_before_a_result() {
-        let answered = deleted(r#"{"result":null,"error":{"code":-32001,"message":"gone"}}"#);
-        let Err(Error::Protocol(error)) = answered else { panic!("{answered:?}") };
+    fn error_takes_precedence_over_result() {
+        let result = deleted(r#"{"result":null,"error":{"code":-32001,"message":"gone"}}"#);
+        let Err(Error::Protocol(error)) = result else { panic!("{result:?}") };
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::TaskNotFound, "gone"));
     }
 
     #[test]
-    fn what_is_no_answer_names_its_field() {
+    fn invalid_response_names_its_field() {
         let cases = [
             ("", "", "expected JSON"),
             ("<html>", "", "expected JSON"),
@@ -111,8 +112,8 @@ mod tests {
             (r#"{"error":{}}"#, "error.code", "required, expected an integer"),
         ];
         for (body, field, problem) in cases {
-            let answered = deleted(body);
-            let Err(Error::Malformed(violation)) = answered else { panic!("{body}: {answered:?}") };
+            let result = deleted(body);
+            let Err(Error::Malformed(violation)) = result else { panic!("{body}: {result:?}") };
             assert_eq!(violation, Violation::new(field, problem), "{body}");
         }
         let task = decode(br#"{"result":{"id":"t"}}"#, Dialect::V1, |node| {

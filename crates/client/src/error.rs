@@ -1,4 +1,4 @@
-//! What can go wrong with a call, told apart by whose doing it is.
+//! The errors of a call, distinguished by their cause.
 
 use http::StatusCode;
 use protocol::{ErrorKind, TaskState, Violation};
@@ -15,7 +15,7 @@ pub enum Error {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// The operation is answered in the other way, by one reply or by a stream.
+    /// A streaming operation was called as a single call, or the reverse.
     #[error("{method} cannot be called this way: {problem}")]
     Misuse {
         /// The method of the operation.
@@ -23,67 +23,67 @@ pub enum Error {
         /// What to call instead.
         problem: &'static str,
     },
-    /// The generation that is spoken has no such operation.
+    /// The dialect in use has no such operation.
     #[error("A2A {version} has no {method}")]
     NoMethod {
-        /// What is spoken.
+        /// The version of the dialect in use.
         version: &'static str,
-        /// The operation, by its name in 1.0.
+        /// The operation, by its 1.0 name.
         method: &'static str,
     },
-    /// The agent was not reached, or the connection broke.
+    /// The agent could not be reached, or the connection broke.
     #[error("{}: {}", failed_connection(.0.as_ref()), causes(.0.as_ref()))]
     Transport(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The agent, or something in front of it, answered with a status and no answer of the protocol.
-    #[error("the agent answered with HTTP status {0} and no JSON-RPC answer")]
+    /// The agent, or a proxy in front of it, responded with an HTTP status and no protocol response.
+    #[error("the agent answered with HTTP status {0} and no JSON-RPC response")]
     Status(StatusCode),
-    /// The agent sends its callers elsewhere; they decide themselves whether to go.
-    #[error("the agent has moved to {location}; call it there")]
-    Moved {
-        /// Where to.
+    /// The agent redirects; redirects are not followed, the caller decides.
+    #[error("the agent redirects to {location}; use that URL")]
+    Redirected {
+        /// The redirect target.
         location: String,
     },
-    /// The agent refused the call, or failed at it, and says why.
+    /// The agent rejected the call or failed, and returned a protocol error.
     #[error("the agent answered with an error: {0}")]
     Protocol(#[source] protocol::Error),
-    /// What the agent said is not A2A.
-    #[error("the agent's answer is not A2A: {}", place(.0))]
+    /// The response does not conform to A2A.
+    #[error("the agent's response is not valid A2A: {}", describe(.0))]
     Malformed(Violation),
-    /// The answer, or one event of a stream, is larger than this client takes.
-    #[error("the agent's answer is larger than {limit_bytes} bytes")]
+    /// A response, or one event of a stream, exceeds the size limit.
+    #[error("the agent's response is larger than {limit_bytes} bytes")]
     TooLarge {
         /// The limit in effect.
         limit_bytes: usize,
     },
-    /// There is no card where cards are.
+    /// No card was found at any known location.
     #[error("there is no agent card at {url}")]
     NoCard {
-        /// Where it was looked for.
+        /// The URL where the search started.
         url: String,
     },
-    /// The card offers nothing this client speaks.
-    #[error("the agent's card offers no JSON-RPC interface this client speaks, but {offered}")]
+    /// The card has no JSON-RPC interface in a supported generation.
+    #[error("the agent's card offers no JSON-RPC interface this client supports, only {offered}")]
     NoInterface {
-        /// What it offers instead.
+        /// The interfaces it has.
         offered: String,
     },
-    /// The card names an endpoint of another origin, and there are credentials that must not go there unasked.
+    /// The card names an endpoint on another origin, and credentials must not be sent there implicitly.
     #[error(
         "the card's endpoint {endpoint} is on another host than the card: credentials are not sent there"
     )]
-    Elsewhere {
-        /// The endpoint the card names.
+    OtherOrigin {
+        /// The endpoint named in the card.
         endpoint: String,
     },
-    /// The task was not settled in time.
-    #[error("the agent has not finished in time")]
+    /// The task did not settle before the timeout.
+    #[error("the agent did not finish before the timeout")]
     Timeout,
     /// The task ended without success.
     #[error("the task ended as {state:?}: {text}")]
     Ended {
-        /// How it ended.
+        /// The final state.
         state: TaskState,
-        /// What the agent says about it.
+        /// The agent's status message.
         text: String,
     },
 }
@@ -93,8 +93,8 @@ impl Error {
         Self::Transport(error.into())
     }
 
-    /// Whether the same call may succeed a little later.
-    pub fn is_passing(&self) -> bool {
+    /// Whether a retry may succeed.
+    pub fn is_retryable(&self) -> bool {
         match self {
             Self::Transport(_) => true,
             Self::Status(status) => {
@@ -109,8 +109,8 @@ impl Error {
         }
     }
 
-    /// Whether this means that there is no card, though there may be an agent.
-    pub fn is_without_card(&self) -> bool {
+    /// Whether the error means that there is no card, though there may be an agent.
+    pub fn means_no_card(&self) -> bool {
         match self {
             Self::NoCard { .. } | Self::Malformed(_) => true,
             Self::Status(status) => !matches!(*status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN),
@@ -123,7 +123,7 @@ impl Error {
         matches!(self, Self::Transport(error) if certificate_error(error.as_ref()).is_some())
     }
 
-    /// Whether the agent says that it does not do this kind of call.
+    /// Whether the agent does not support the operation.
     pub(crate) fn is_unsupported(&self) -> bool {
         matches!(self, Self::Protocol(error)
             if matches!(error.kind, ErrorKind::UnsupportedOperation | ErrorKind::MethodNotFound))
@@ -136,14 +136,14 @@ impl From<Violation> for Error {
     }
 }
 
-fn place(violation: &Violation) -> String {
+fn describe(violation: &Violation) -> String {
     match violation.field.as_str() {
         "" => violation.problem.clone(),
         field => format!("{field}: {}", violation.problem),
     }
 }
 
-/// Which connection failed, by its address where that is known.
+/// Names the connection that failed, by its origin if known.
 fn failed_connection(error: &(dyn std::error::Error + 'static)) -> String {
     let Some(error) = error.downcast_ref::<reqwest::Error>() else {
         return "the connection to the agent failed".to_owned();
@@ -157,7 +157,7 @@ fn failed_connection(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// The innermost cause; the layers above it only state that sending failed.
+/// The innermost cause: the outer errors only repeat that sending failed.
 fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     if let Some(problem) = certificate_error(error) {
         return format!("its certificate is not trusted: {}", describe_certificate(problem));

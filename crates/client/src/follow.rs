@@ -1,16 +1,16 @@
-//! Sees one message through to its outcome, over as many connections as it takes.
+//! Follows one message to its outcome, over as many connections as needed.
 //!
-//! Agents that number their events are asked for what came after the last one that was heard (`Last-Event-ID`).
-//! Of others the whole task is asked for, and what it has beyond what was told is told. The same is done by reading
-//! the task now and then where an agent cannot stream, cannot subscribe, or begins a resumed stream without
-//! showing the task first, because then nobody knows what was missed. After a break the end is checked against the
-//! task as the agent keeps it.
+//! Agents that number their events are asked for the events after the last one received (`Last-Event-ID`).
+//! From other agents the whole task is requested, and the difference to what was already delivered becomes
+//! events. The task is polled in the same way if an agent cannot stream, cannot subscribe, or starts a
+//! resumed stream without a task snapshot, because then it is unknown what was missed. After a reconnect the
+//! final state is compared with the task as stored by the agent.
 //!
-//! The first frame of a stream shows where the task stands and never ends it: what ends a stream is an event.
-//! Nothing here has a deadline; whoever follows decides how long.
+//! The first frame of a stream is a snapshot and never ends it: only a later event does. There is no timeout
+//! here; the caller decides how long to wait.
 
-mod come_back;
-mod hear;
+mod on_event;
+mod reconnect;
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -19,121 +19,123 @@ use protocol::{
 };
 use tokio::time::sleep;
 
-use crate::{Client, Error, EventStream, seen::Seen};
+use crate::{Client, Error, EventStream, delivered_task::DeliveredTask};
 
 const FIRST_POLL: Duration = Duration::from_millis(20);
 const LAST_POLL: Duration = Duration::from_secs(1);
 
-/// What becomes of a message.
+/// Follows the task that a message starts or continues.
 pub struct Follow<'a> {
     client: &'a Client,
     state: State,
-    /// The message, as it is sent again if need be.
+    /// The message, kept for sending it again.
     req: SendMessage,
     task_id: Option<TaskId>,
-    seen: Seen,
-    told: VecDeque<Event>,
-    /// The number of the last event heard.
+    delivered: DeliveredTask,
+    pending: VecDeque<Event>,
+    /// Sequence number of the last event received.
     cursor: Option<u64>,
     opening: Opening,
-    /// The number of the frames that show the task at the start of this connection; `None` before the first.
-    shown_at: Option<Option<u64>>,
-    /// Where the task stands, as the first frame of a resumed stream shows it.
-    shown: Option<TaskStatus>,
-    /// An event beyond the opening has been heard on this connection.
-    moved_on: bool,
-    /// The message may be sent again: the agent takes it for the same.
-    replays: bool,
-    came_back: bool,
+    /// Sequence number of the snapshot frames at the start of this connection; `None` before the first frame.
+    snapshot_seq: Option<Option<u64>>,
+    /// The status in the snapshot of a resumed stream.
+    snapshot_status: Option<TaskStatus>,
+    /// An event after the snapshot was received on this connection.
+    past_snapshot: bool,
+    /// The message may be sent again: the agent deduplicates it.
+    deduplicates: bool,
+    /// At least one reconnect was attempted.
+    reconnected: bool,
     attempt: u32,
 }
 
-/// One thing heard.
+/// What [`Follow::next`] returns.
 #[derive(Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "it is looked at and let go; nothing keeps many of them")]
+#[expect(clippy::large_enum_variant, reason = "it is consumed at once, never stored in bulk")]
 pub enum FollowEvent {
-    /// Something that was not told before.
+    /// An event that was not delivered before.
     Event(Event),
-    /// The connection is lost; the next call waits a little and tries again.
+    /// The connection is lost; the next call waits for the backoff and retries.
     Lost,
 }
 
 enum State {
     Open(EventStream),
-    /// Not connected, and not trying before this has passed.
-    Away(Duration),
-    /// Reading the task now and then.
+    /// Not connected; the next attempt is after this backoff.
+    Disconnected(Duration),
+    /// Polling the task at this interval.
     Polling(Duration),
-    /// This status is the last event; what the agent keeps is looked at before.
+    /// This status is the last event; before it, the task is read once more for missing artifacts.
     Ending(StatusUpdate),
     Done,
 }
 
-/// How the stream was asked for.
+/// How the stream was opened.
 #[derive(Clone, Copy)]
 enum Opening {
     /// By sending the message.
     Send,
-    /// By subscribing for what came after this event.
+    /// By subscribing for the events after this one.
     After(u64),
-    /// By subscribing, with nothing known about what was missed.
+    /// By subscribing; which events were missed is unknown.
     Subscribe,
 }
 
 impl<'a> Follow<'a> {
-    /// Sends the message and follows the stream that answers it. Where the agent does not stream, its task is read
-    /// now and then instead.
+    /// Sends the message and follows the resulting stream. If the agent does not stream, its task is polled
+    /// instead.
     pub async fn stream(client: &'a Client, mut req: SendMessage) -> Result<Self, Error> {
-        client.name_task(&mut req);
+        client.assign_task_id(&mut req);
         match client.stream(Operation::SendStreamingMessage(req.clone())).await {
             Err(error) if error.is_unsupported() => {
-                // The same refusal may mean that the task takes no more messages; then this call is told so too.
+                // The same error may mean that the task accepts no more messages; the plain send then returns
+                // it too.
                 Self::send(client, SendMessage { return_immediately: true, ..req }).await
             }
             opened => {
                 let stream = opened?;
-                let replays = stream.replays();
+                let deduplicates = stream.deduplicates();
                 let state = State::Open(stream);
-                Ok(Self { replays, ..Self::new(client, req, state) })
+                Ok(Self { deduplicates, ..Self::new(client, req, state) })
             }
         }
     }
 
-    /// Sends the message and reads its task now and then until it is settled.
+    /// Sends the message and polls its task until it is settled.
     ///
-    /// Only a message that begins a task may be answered before the agent is done: asked to answer at once, many
-    /// agents answer with the task as it stood before the message, which waits for just that message.
+    /// Only a message that starts a task is sent with `returnImmediately`: for a message to an existing task
+    /// many agents return the task as it was before the message, still waiting for input.
     pub async fn send(client: &'a Client, mut req: SendMessage) -> Result<Self, Error> {
         req.return_immediately &= req.message.task_id.is_none();
-        client.name_task(&mut req);
+        client.assign_task_id(&mut req);
         let reply = client.call(Operation::SendMessage(req.clone())).await?;
         let mut follow = Self::new(client, req, State::Done);
         match reply {
             Reply::SentTask(task) => {
                 let settled = task.status.state.is_settled();
-                follow.tell(Event::Task(task));
+                follow.deliver(Event::Task(task));
                 if !settled {
                     follow.state = State::Polling(FIRST_POLL);
                 }
             }
-            Reply::SentMessage(message) => follow.tell(Event::Message(message)),
+            Reply::SentMessage(message) => follow.deliver(Event::Message(message)),
             _ => {}
         }
         Ok(follow)
     }
 
-    /// Follows a task that is there, from where it stands now.
+    /// Follows an existing task from its current state.
     pub async fn watch(client: &'a Client, id: TaskId) -> Result<Self, Error> {
-        // The message is never sent: the task's id is known, and after a break it is the task that is asked for.
+        // The message is never sent: the task id is known, so a reconnect subscribes to the task.
         let mut message = Message::new("", Role::User, Vec::new());
         message.task_id = Some(id);
         let req = SendMessage { history_length: Some(0), ..SendMessage::new(message) };
-        let mut follow = Self::new(client, req, State::Away(Duration::ZERO));
+        let mut follow = Self::new(client, req, State::Disconnected(Duration::ZERO));
         if let Some(task) = follow.read_task().await? {
             if task.status.state.is_settled() {
                 follow.state = State::Done;
             }
-            follow.tell(Event::Task(task));
+            follow.deliver(Event::Task(task));
         }
         Ok(follow)
     }
@@ -145,54 +147,54 @@ impl<'a> Follow<'a> {
             state,
             req,
             task_id,
-            seen: Seen::default(),
-            told: VecDeque::new(),
+            delivered: DeliveredTask::default(),
+            pending: VecDeque::new(),
             cursor: None,
             opening: Opening::Send,
-            shown_at: None,
-            shown: None,
-            moved_on: false,
-            replays: false,
-            came_back: false,
+            snapshot_seq: None,
+            snapshot_status: None,
+            past_snapshot: false,
+            deduplicates: false,
+            reconnected: false,
             attempt: 0,
         }
     }
 
-    /// The task as far as it was told; `None` when there is none.
+    /// The task as built from the events delivered so far; `None` if there is no task.
     pub fn task(&self) -> Option<&Task> {
-        self.seen.task()
+        self.delivered.task()
     }
 
-    /// The task's id, as soon as it is known.
+    /// The task id, as soon as it is known.
     pub fn task_id(&self) -> Option<&TaskId> {
         self.task_id.as_ref()
     }
 
-    /// What is heard next; `None` when the task is settled and everything was told.
+    /// The next event; `None` when the task is settled and everything was delivered.
     pub async fn next(&mut self) -> Result<Option<FollowEvent>, Error> {
         loop {
-            if let Some(event) = self.told.pop_front() {
+            if let Some(event) = self.pending.pop_front() {
                 return Ok(Some(FollowEvent::Event(event)));
             }
             match &mut self.state {
                 State::Done => return Ok(None),
                 State::Open(stream) => match stream.next().await {
-                    Ok(Some((seq, event))) => self.hear(seq, event),
+                    Ok(Some((seq, event))) => self.on_event(seq, event),
                     Ok(None) => {
                         let retry = stream.retry();
                         if self.ended(retry)? {
                             return Ok(Some(FollowEvent::Lost));
                         }
                     }
-                    Err(error) if error.is_passing() => {
+                    Err(error) if error.is_retryable() => {
                         self.lost(None, error)?;
                         return Ok(Some(FollowEvent::Lost));
                     }
                     Err(error) => return Err(error),
                 },
-                State::Away(pause) => {
+                State::Disconnected(pause) => {
                     sleep(*pause).await;
-                    if !self.come_back().await? {
+                    if !self.reconnect().await? {
                         return Ok(Some(FollowEvent::Lost));
                     }
                 }
@@ -205,25 +207,25 @@ impl<'a> Follow<'a> {
                 }
                 State::Ending(update) => {
                     let update = update.clone();
-                    self.check_the_end().await;
-                    self.tell(Event::Status(update));
+                    self.deliver_missing_artifacts().await;
+                    self.deliver(Event::Status(update));
                     self.state = State::Done;
                 }
             }
         }
     }
 
-    fn tell(&mut self, event: Event) {
-        self.seen.take(&event);
-        if let Some(task) = self.seen.task() {
+    fn deliver(&mut self, event: Event) {
+        self.delivered.apply(&event);
+        if let Some(task) = self.delivered.task() {
             self.task_id = Some(task.id.clone());
         }
-        self.told.push_back(event);
+        self.pending.push_back(event);
     }
 
-    fn tell_missing(&mut self, now: &Task) {
-        for update in self.seen.missing(now) {
-            self.tell(Event::Artifact(update));
+    fn deliver_missing(&mut self, now: &Task) {
+        for update in self.delivered.difference(now) {
+            self.deliver(Event::Artifact(update));
         }
     }
 }

@@ -1,22 +1,22 @@
-//! Calls one remote agent over JSON-RPC, in whichever generation of the protocol it speaks.
+//! Client for one remote agent over JSON-RPC, in whichever generation of the protocol the agent supports.
 //!
-//! [`Client`] makes single calls: it keeps no deadline, follows no redirect and does not retry, and dropping a
-//! future ends its request. [`Follow`] sees one message through to its outcome: it comes back when the
-//! connection breaks and tells every piece once. Where an agent is found and what is spoken there is decided in
-//! `discover` and `choose`. Who may be dialled is not decided here.
+//! [`Client`] makes single calls: it has no timeout, follows no redirect and does not retry; dropping a
+//! future cancels its request. [`Follow`] follows one message to its outcome: it reconnects when the
+//! connection breaks and delivers every event once. `discover` finds the agent's card, `choose` selects
+//! interface and dialect. Restricting which hosts may be called is not done here.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod ask;
 mod choose;
 mod client;
+mod delivered_task;
 mod discover;
 mod envelope;
 mod error;
 mod follow;
 mod history;
 mod options;
-mod seen;
 mod sse;
 mod stream;
 pub mod text;
@@ -27,5 +27,5 @@ pub use client::Client;
 pub use discover::{FoundCard, find_card, get};
 pub use error::Error;
 pub use follow::{Follow, FollowEvent};
-pub use options::Options;
+pub use options::ClientOptions;
 pub use stream::EventStream;

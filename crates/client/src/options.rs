@@ -1,27 +1,27 @@
-//! What holds for every call of a client.
+//! Settings for all calls of a client.
 
 use http::HeaderMap;
 use protocol::Dialect;
 
-/// How an agent is called.
+/// Settings of a [`Client`](crate::Client).
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Goes with every request, such as credentials. Never sent to another origin than the one that was named.
+pub struct ClientOptions {
+    /// Sent with every request, such as credentials. Never sent to another origin than the given URL's.
     pub headers: HeaderMap,
-    /// What to speak, whatever the card prefers.
+    /// Forces a dialect instead of the one the card prefers.
     pub dialect: Option<Dialect>,
-    /// How large an answer or a card may be.
-    pub max_answer_bytes: usize,
-    /// How large one event of a stream may be.
+    /// Maximum size of a response or a card.
+    pub max_response_bytes: usize,
+    /// Maximum size of one event of a stream.
     pub max_event_bytes: usize,
 }
 
-impl Default for Options {
+impl Default for ClientOptions {
     fn default() -> Self {
         Self {
             headers: HeaderMap::new(),
             dialect: None,
-            max_answer_bytes: 64 * 1024 * 1024,
+            max_response_bytes: 64 * 1024 * 1024,
             max_event_bytes: 16 * 1024 * 1024,
         }
     }

@@ -1,9 +1,9 @@
-//! Server-sent events as peers write them: bytes come in pieces of any size, frames come out.
+//! Server-sent events: body chunks of any size in, frames out.
 //!
-//! Lines end with LF, CRLF or CR. A frame may spread its data over several `data:` lines. Comments and unknown fields are
-//! passed over, and so are `event:` names other than `error`: what a frame means is in its data. A frame that the end of the body
-//! cuts off is dropped, and one without data is none. The reader holds at most one frame and never more of it
-//! than its limit.
+//! Lines end with LF, CRLF or CR. A frame may have several `data:` lines. Comments, unknown fields and
+//! `event:` names other than `error` are ignored: the meaning of a frame is in its data. An incomplete frame
+//! at the end of the body is dropped, and so is a frame without data. The reader buffers at most one frame,
+//! up to its size limit.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use bytes::{Buf as _, Bytes};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What stands between two blank lines.
+/// The fields between two blank lines.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Frame {
-    /// The number in this frame's own `id:` line.
+    /// The number in the frame's `id:` line.
     pub(crate) seq: Option<u64>,
-    /// It is named `error`.
+    /// The event name is `error`.
     pub(crate) is_error: bool,
-    /// Its data lines, joined by line feeds.
+    /// The data lines, joined by line feeds.
     pub(crate) data: Vec<u8>,
 }
 
-/// A frame grew beyond the limit. Nothing can be read after it.
+/// A frame exceeded the size limit. The rest of the stream cannot be read.
 #[derive(Debug, PartialEq)]
 pub(crate) struct TooLarge;
 
-/// Reads frames out of pieces.
+/// Decodes frames from body chunks.
 pub(crate) struct Reader {
     max_frame_bytes: usize,
-    /// What was fed and has not been looked at.
-    piece: Bytes,
-    /// A line whose end has not come.
+    /// The unread rest of the last chunk.
+    chunk: Bytes,
+    /// An incomplete line.
     line: Vec<u8>,
-    /// The last line ended with CR: a line feed right behind belongs to it.
+    /// The last line ended with CR: a directly following LF belongs to it.
     after_cr: bool,
     /// No line has been read yet.
     at_start: bool,
@@ -45,7 +45,7 @@ impl Reader {
     pub(crate) fn new(max_frame_bytes: usize) -> Self {
         Self {
             max_frame_bytes,
-            piece: Bytes::new(),
+            chunk: Bytes::new(),
             line: Vec::new(),
             after_cr: false,
             at_start: true,
@@ -54,13 +54,13 @@ impl Reader {
         }
     }
 
-    /// Takes the next piece of the body; [`Self::next`] has given all that was in the one before.
-    pub(crate) fn feed(&mut self, piece: Bytes) {
-        debug_assert!(self.piece.is_empty(), "a piece is read to its end before the next");
-        self.piece = piece;
+    /// Adds the next body chunk. [`Self::next`] must have returned `None` for the previous one.
+    pub(crate) fn feed(&mut self, chunk: Bytes) {
+        debug_assert!(self.chunk.is_empty(), "the previous chunk must be consumed first");
+        self.chunk = chunk;
     }
 
-    /// The next frame that is whole, `None` when more must be fed.
+    /// The next complete frame; `None` if another chunk is needed.
     pub(crate) fn next(&mut self) -> Result<Option<Frame>, TooLarge> {
         while let Some(line) = self.next_line()? {
             if !line.is_empty() {
@@ -75,20 +75,20 @@ impl Reader {
         Ok(None)
     }
 
-    /// The last `retry:` line: how long to stay away before coming back.
+    /// The last `retry:` value: how long to wait before reconnecting.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, TooLarge> {
-        if self.after_cr && !self.piece.is_empty() {
+        if self.after_cr && !self.chunk.is_empty() {
             self.after_cr = false;
-            if self.piece.starts_with(b"\n") {
-                self.piece.advance(1);
+            if self.chunk.starts_with(b"\n") {
+                self.chunk.advance(1);
             }
         }
-        let end = self.piece.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
-        let taken = self.piece.split_to(end.unwrap_or(self.piece.len()));
+        let end = self.chunk.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+        let taken = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
         if self.frame.data.len() + self.line.len() + taken.len() > self.max_frame_bytes {
             return Err(TooLarge);
         }
@@ -96,8 +96,8 @@ impl Reader {
         if end.is_none() {
             return Ok(None);
         }
-        self.after_cr = self.piece.starts_with(b"\r");
-        self.piece.advance(1);
+        self.after_cr = self.chunk.starts_with(b"\r");
+        self.chunk.advance(1);
         let mut line = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.at_start) && line.starts_with(BYTE_ORDER_MARK) {
             line.drain(..BYTE_ORDER_MARK.len());
@@ -105,7 +105,7 @@ impl Reader {
         Ok(Some(line))
     }
 
-    /// Takes in one line; a comment is a field without a name.
+    /// Applies one line; a comment is a field with an empty name.
     fn field(&mut self, line: &[u8]) {
         let colon = line.iter().position(|byte| *byte == b':');
         let (name, value) = line.split_at(colon.unwrap_or(line.len()));
@@ -126,7 +126,7 @@ impl Reader {
     }
 }
 
-/// Digits and nothing else.
+/// Parses a number that consists of digits only.
 fn number(value: &[u8]) -> Option<u64> {
     let digits = value.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(value).ok().filter(|_| digits)?.parse().ok()
@@ -138,12 +138,12 @@ mod tests {
 
     const LIMIT: usize = 64;
 
-    /// The frames of a body that comes in pieces of `size` bytes.
+    /// The frames of a body that is split into chunks of `size` bytes.
     fn read(body: &str, size: usize) -> Vec<(Option<u64>, String)> {
         let mut reader = Reader::new(LIMIT);
         let mut frames = Vec::new();
-        for piece in body.as_bytes().chunks(size) {
-            reader.feed(Bytes::copy_from_slice(piece));
+        for chunk in body.as_bytes().chunks(size) {
+            reader.feed(Bytes::copy_from_slice(chunk));
             while let Some(frame) = reader.next().unwrap() {
                 frames.push((frame.seq, String::from_utf8(frame.data).unwrap()));
             }
@@ -151,13 +151,13 @@ mod tests {
         frames
     }
 
-    /// The body gives these frames, in whatever pieces it comes.
+    /// Checks that the body decodes to these frames for every chunk size.
     fn check(body: &str, expected: &[(Option<u64>, &str)]) {
         for size in 1..=body.len().max(1) {
             let frames = read(body, size);
             let frames: Vec<(Option<u64>, &str)> =
                 frames.iter().map(|frame| (frame.0, frame.1.as_str())).collect();
-            assert_eq!(frames, expected, "{body:?} in pieces of {size}");
+            assert_eq!(frames, expected, "{body:?} in chunks of {size}");
         }
     }
 
@@ -165,25 +165,25 @@ mod tests {
     fn lines_end_with_lf_crlf_or_cr() {
         for end in ["\n", "\r\n", "\r"] {
             let body = ["id: 1", "data: a", "", "id: 2", "data: b", "", "", "data: c", "", ""].join(end);
-            // With CR alone the last blank line is seen at once: a line feed behind it would be part of it.
+            // With CR alone the last blank line is complete at once: a following LF would belong to it.
             check(&body, &[(Some(1), "a"), (Some(2), "b"), (None, "c")]);
         }
         check("data: a\r\ndata: b\n\rdata: c\r\r", &[(None, "a\nb"), (None, "c")]);
     }
 
     #[test]
-    fn several_data_lines_are_one_text() {
+    fn data_lines_are_joined() {
         check("data: {\ndata:  \"a\":1\ndata:}\n\n", &[(None, "{\n \"a\":1\n}")]);
     }
 
     #[test]
-    fn comments_names_and_unknown_fields_are_passed_over() {
+    fn comments_event_names_and_unknown_fields_are_ignored() {
         check(":\n\n: alive\n\nevent: message\n:x\ndata: a\nzz: y\nzz\n\n", &[(None, "a")]);
         check("event: ping\n\ndata\n\ndata:\n\n", &[]);
     }
 
     #[test]
-    fn one_space_behind_the_colon_is_not_data() {
+    fn one_space_after_the_colon_is_not_data() {
         check(
             "data:a\n\ndata: a\n\ndata:  a\n\ndata: a: b\n\n",
             &[(None, "a"), (None, "a"), (None, " a"), (None, "a: b")],
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_one_at_the_start_only() {
+    fn byte_order_mark_is_recognised_at_the_start_only() {
         check("\u{feff}data: a\n\n", &[(None, "a")]);
         check("\u{feff}\ndata: a\n\n\u{feff}data: b\n\n", &[(None, "a")]);
     }
@@ -207,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_end_cuts_off_is_dropped() {
+    fn incomplete_last_frame_is_dropped() {
         check("data: a\n\ndata: b\n", &[(None, "a")]);
         check("data: a", &[]);
         check("", &[]);
     }
 
     #[test]
-    fn retry_is_kept_until_another_number_comes() {
+    fn retry_is_kept_until_the_next_valid_value() {
         let mut reader = Reader::new(LIMIT);
         assert_eq!(reader.retry(), None);
         for (line, millis) in
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_bounded_by_all_its_lines() {
+    fn frame_size_limit_covers_all_lines() {
         let fits = format!("data: {}\n\n", "x".repeat(LIMIT - 6));
         check(&fits, &[(None, &"x".repeat(LIMIT - 6))]);
         let bodies = [
@@ -238,17 +238,17 @@ mod tests {
         for body in bodies {
             for size in [1, 7, body.len()] {
                 let mut reader = Reader::new(LIMIT);
-                let outcome = body.as_bytes().chunks(size).find_map(|piece| {
-                    reader.feed(Bytes::copy_from_slice(piece));
+                let outcome = body.as_bytes().chunks(size).find_map(|chunk| {
+                    reader.feed(Bytes::copy_from_slice(chunk));
                     reader.next().err()
                 });
-                assert_eq!(outcome, Some(TooLarge), "{body:?} in pieces of {size}");
+                assert_eq!(outcome, Some(TooLarge), "{body:?} in chunks of {size}");
             }
         }
     }
 
     #[test]
-    fn frames_before_one_that_is_too_large_are_given() {
+    fn frames_before_an_oversized_one_are_returned() {
         let mut reader = Reader::new(LIMIT);
         reader.feed(Bytes::from(format!("data: a\n\ndata: {}\n\n", "x".repeat(LIMIT))));
         assert_eq!(reader.next(), Ok(Some(Frame { data: b"a".to_vec(), ..Frame::default() })));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_comments_costs_nothing() {
+    fn comments_do_not_count_towards_the_limit() {
         let body = ": alive\n".repeat(LIMIT);
         check(&format!("{body}data: a\n\n"), &[(None, "a")]);
     }

@@ -1,4 +1,4 @@
-//! A task's events as they come.
+//! The event stream of one call.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::{
     sse::{Reader, TooLarge},
 };
 
-/// The events of one call. Dropping it ends the call; the task goes on.
+/// The events of one call. Dropping it ends the call; the task continues.
 pub struct EventStream {
-    /// Gone after the end or an error: nothing follows either.
+    /// `None` after the end or an error.
     response: Option<Response>,
     dialect: Dialect,
     reader: Reader,
     max_event_bytes: usize,
-    replays: bool,
-    /// How many messages of history a task that is shown may have.
+    deduplicates: bool,
+    /// The requested history length of task snapshots.
     history: Option<u32>,
 }
 
@@ -29,15 +29,15 @@ impl EventStream {
         max_event_bytes: usize,
         history: Option<u32>,
     ) -> Self {
-        // Agents of this house say what they speak, and recognise a message they are sent twice.
-        let replays = response.headers().contains_key("a2ad-dialect");
+        // a2ad servers send this header, and they deduplicate a message that is sent twice.
+        let deduplicates = response.headers().contains_key("a2ad-dialect");
         let reader = Reader::new(max_event_bytes);
-        Self { response: Some(response), dialect, reader, max_event_bytes, replays, history }
+        Self { response: Some(response), dialect, reader, max_event_bytes, deduplicates, history }
     }
 
-    /// The next event and its number in the task's log, where the agent numbers them; `None` at the end.
+    /// The next event and its sequence number, if the agent numbers events; `None` at the end.
     ///
-    /// An error is the last thing a stream says. Cancel safe: no event is lost when the future is dropped.
+    /// Nothing follows an error. Cancel safe: no event is lost when the future is dropped.
     pub async fn next(&mut self) -> Result<Option<(Option<u64>, Event)>, Error> {
         let next = self.read().await;
         if !matches!(next, Ok(Some(_))) {
@@ -46,15 +46,15 @@ impl EventStream {
         next
     }
 
-    /// How long the agent asks to stay away before subscribing again. Agents say so before they end a stream
-    /// whose task goes on.
+    /// How long the agent asks to wait before subscribing again. Agents send this before they end a stream
+    /// whose task continues.
     pub fn retry(&self) -> Option<Duration> {
         self.reader.retry()
     }
 
-    /// Whether the agent takes the same message twice for once.
-    pub(crate) fn replays(&self) -> bool {
-        self.replays
+    /// Whether the agent deduplicates a message that is sent twice.
+    pub(crate) fn deduplicates(&self) -> bool {
+        self.deduplicates
     }
 
     async fn read(&mut self) -> Result<Option<(Option<u64>, Event)>, Error> {
@@ -73,7 +73,7 @@ impl EventStream {
             }
             match response.chunk().await.map_err(Error::transport)? {
                 None => return Ok(None),
-                Some(piece) => self.reader.feed(piece),
+                Some(chunk) => self.reader.feed(chunk),
             }
         }
     }

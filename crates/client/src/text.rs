@@ -1,16 +1,16 @@
-//! What an agent says, as text.
+//! The text of messages and tasks.
 
 use protocol::{Content, Message, Part, Role, Task};
 
-/// The text of these parts: texts follow each other as chunks do, data and addresses have lines of their own. What
-/// is appended to a list of parts is appended to its text. The bytes of files are no text.
+/// The text of these parts: text parts are concatenated, data and URLs get their own lines, file bytes are
+/// omitted. Appending parts only appends to the text.
 pub fn of_parts(parts: &[Part]) -> String {
     let mut text = String::new();
     parts.iter().for_each(|part| append(&mut text, part));
     text
 }
 
-/// What became of a task: its artifacts, or else what the agent says about its status, or else said last.
+/// The result of a task: its artifacts, else its status message, else the agent's last message.
 pub fn of_task(task: &Task) -> String {
     let mut text = String::new();
     for artifact in &task.artifacts {

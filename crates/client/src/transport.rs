@@ -1,4 +1,4 @@
-//! One HTTP exchange: the only place that knows how an agent is dialled.
+//! One HTTP exchange: the only code that builds an HTTP client.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use reqwest::{Response, Url, redirect};
 use crate::Error;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How soon the other end of a silent connection is asked whether it is still there.
+/// Idle time before TCP keep-alive probes.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const NAME: &str = concat!("a2ad/", env!("CARGO_PKG_VERSION"));
 
-/// A pool of connections.
+/// An HTTP connection pool.
 #[derive(Clone)]
 pub(crate) struct Transport(reqwest::Client);
 
 impl Transport {
-    /// A way to reach this URL. Proxies of the environment are used, but not to reach this machine.
+    /// A transport for this URL. Proxies from the environment are used except for loopback addresses.
     pub(crate) fn to(url: &Url) -> Result<Self, Error> {
         let mut builder = reqwest::Client::builder()
             .redirect(redirect::Policy::none())
@@ -30,13 +30,13 @@ impl Transport {
             builder = builder.no_proxy();
         }
         if url.scheme() == "http" {
-            // No certificate is looked at, and machines without any can call all the same.
+            // No certificate is needed, so the client also works on machines without root certificates.
             builder = builder.tls_certs_only([]);
         }
         builder.build().map(Self).map_err(Error::transport)
     }
 
-    /// Sends a request and returns as soon as the head of the answer is there.
+    /// Sends a request; returns when the response headers have arrived.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -48,18 +48,18 @@ impl Transport {
         let response = response.map_err(Error::transport)?;
         match response.headers().get(header::LOCATION) {
             Some(location) if response.status().is_redirection() => {
-                Err(Error::Moved { location: String::from_utf8_lossy(location.as_bytes()).into_owned() })
+                Err(Error::Redirected { location: String::from_utf8_lossy(location.as_bytes()).into_owned() })
             }
             _ => Ok(response),
         }
     }
 }
 
-/// Reads a URL that can be dialled.
+/// Parses an http or https URL without credentials.
 pub(crate) fn parse_url(text: &str) -> Result<Url, Error> {
     let refuse = |problem| Error::Url { url: text.to_owned(), problem };
     if !text.contains("://") {
-        return Err(refuse("it is not absolute, begin it with http:// or https://"));
+        return Err(refuse("it is not absolute, start it with http:// or https://"));
     }
     let url = Url::parse(text).map_err(|_| refuse("it is not a URL"))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -68,20 +68,20 @@ pub(crate) fn parse_url(text: &str) -> Result<Url, Error> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(Error::Url {
             url: without_secrets(url),
-            problem: "credentials do not belong into a URL",
+            problem: "credentials are not allowed in a URL",
         });
     }
     Ok(url)
 }
 
-/// Reads a body to its end, unless that is too far.
+/// Reads a body up to the size limit.
 pub(crate) async fn read_body(mut response: Response, limit_bytes: usize) -> Result<Vec<u8>, Error> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(Error::transport)? {
-        if body.len() + piece.len() > limit_bytes {
+    while let Some(chunk) = response.chunk().await.map_err(Error::transport)? {
+        if body.len() + chunk.len() > limit_bytes {
             return Err(Error::TooLarge { limit_bytes });
         }
-        body.extend_from_slice(&piece);
+        body.extend_from_slice(&chunk);
     }
     Ok(body)
 }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_that_cannot_be_dialled_says_why() {
+    fn invalid_url_error_has_the_reason() {
         let cases = [
             ("ftp://agent.example/", "neither http nor https"),
             ("agent.example:80", "not absolute"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_not_reached_by_a_proxy() {
+    fn loopback_addresses_bypass_the_proxy() {
         for (url, loopback) in [
             ("http://127.0.0.1:1/", true),
             ("http://[::1]/", true),

@@ -1,8 +1,10 @@
-//! What an agent is to the engine: something that takes a turn and says how it goes.
+//! The [`Agent`] trait and the types of one agent run: its input ([`Turn`]), its progress ([`Update`]) and
+//! its result ([`Outcome`]).
 //!
-//! A turn begins with a message and ends with an [`Outcome`]; no future is parked across turns. On the way the
-//! agent says [`Update`]s. Each is recorded before anybody sees it, and what is said together in one
-//! [`Updates::say`] is recorded together, so that a saved position never disagrees with what was published.
+//! A turn starts with a message and ends with an [`Outcome`]; no future outlives its turn. During the turn
+//! the agent sends [`Update`]s. Each is committed before a client can observe it, and the updates of one
+//! [`Updates::say`] call are committed together, so a saved checkpoint never disagrees with the published
+//! events.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -17,70 +19,72 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{context::Conversation, scope::Scope};
 
-/// Does the work behind a skill.
+/// Implements one or more skills.
 pub trait Agent: Send + Sync + 'static {
-    /// Takes one turn. Dropping the future stops the work; the engine does that when the task is cancelled,
-    /// out of time, or no longer this process's to run.
+    /// Runs one turn. Dropping the future stops the work; the engine does that when the task is cancelled,
+    /// when its deadline expires, or when this process no longer holds its lease.
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome>;
 
-    /// How the engine may treat this agent.
+    /// The execution policy; the engine reads it at the start of every run.
     fn policy(&self) -> ExecutionPolicy {
         ExecutionPolicy::default()
     }
 }
 
-/// How the engine may treat an agent.
+/// How the engine may schedule an agent's runs and recover them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExecutionPolicy {
-    /// The agent has no effect outside this process, so it may run before its task is recorded: what it says
-    /// then joins the same commit, or is dropped with it.
+    /// The agent has no effect outside this process, so it may run before its task is committed. Its updates
+    /// then join the same commit, or are dropped with it.
     pub overlap: bool,
-    /// What happens to a turn that a dead process left behind.
+    /// What to do with a turn whose process crashed before the turn ended.
     pub on_crash: OnCrash,
 }
 
-/// What happens to a turn that a dead process left behind.
+/// What to do with a turn whose process crashed before the turn ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnCrash {
-    /// Run it again from the start, with the same idempotency key: artifacts are begun anew.
+    /// Run it again from the start, with the same idempotency key; the first chunk of each artifact replaces
+    /// what the crashed run recorded.
     #[default]
     Retry,
-    /// Run it again from what was saved last: artifacts go on where they were.
+    /// Run it again from the last checkpoint; artifact chunks are appended to what is recorded.
     Resume,
-    /// The task fails: its effects must not happen twice.
+    /// Fail the task, because its side effects must not happen twice.
     Fail,
 }
 
-/// One turn of one task.
+/// The input of one agent run.
 pub struct Turn {
-    /// The task.
+    /// Public id of the task.
     pub task_id: TaskId,
-    /// Its conversation.
+    /// Public id of the conversation (A2A context) the task belongs to.
     pub context_id: ContextId,
-    /// The skill that was asked for by id; kept for the task's later turns.
+    /// The skill id the client requested; kept for the task's later turns.
     pub skill: Option<String>,
-    /// The message to answer.
+    /// The message that started this turn.
     pub message: Arc<Message>,
-    /// What was said in this task before.
+    /// Earlier messages of this task, oldest first.
     pub history: Vec<Message>,
-    /// What was said in this conversation before this task.
+    /// Reads messages of earlier tasks in the same conversation.
     pub conversation: Conversation,
-    /// Who asks.
+    /// The caller's scope.
     pub scope: Scope,
-    /// 1 for the first try.
+    /// Attempt number, from 1.
     pub attempt: u32,
-    /// The same over all attempts of this turn; for backends that can tell a repetition.
+    /// The same for all attempts of this turn, so that a backend can deduplicate.
     pub idempotency_key: String,
-    /// Tells when the work is no longer wanted.
+    /// Cancelled when the client cancels the task. The agent then has a few seconds to stop before its future
+    /// is dropped.
     pub cancel: CancellationToken,
-    /// When the turn is failed for taking too long. Each attempt has its own.
+    /// When the turn fails with a timeout. Each attempt has its own deadline.
     pub deadline: Instant,
-    /// What an earlier attempt or turn saved last.
+    /// The last checkpoint of an earlier attempt or turn.
     pub saved: Option<Bytes>,
 }
 
 impl Turn {
-    /// A message from the agent in this task.
+    /// Builds an agent message that belongs to this task.
     pub fn reply(&self, parts: Vec<Part>) -> Message {
         let id = uuid::Uuid::new_v4().to_string();
         Message {
@@ -90,40 +94,41 @@ impl Turn {
         }
     }
 
-    /// A text message from the agent in this task.
+    /// Builds an agent message with one text part.
     pub fn reply_text(&self, text: impl Into<String>) -> Message {
         self.reply(vec![Part::text(text)])
     }
 
-    /// How much time is left.
+    /// Time until the deadline; zero after it.
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 }
 
-/// What an agent says on the way.
+/// One unit of progress that an agent sends during a turn.
 #[derive(Debug)]
 pub enum Update {
-    /// Work goes on; a message is progress for whoever watches.
+    /// Status `working`. The message, if any, is a progress event and does not enter the history.
     Working(Option<Message>),
-    /// Something was produced.
+    /// A complete artifact or one chunk of it.
     Artifact {
-        /// The artifact, or the next chunk of it. One that begins without a name gets that of the skill the task asked
-        /// for, if it did: `<skill>-result`.
+        /// The artifact or the next chunk. An artifact whose first chunk has no name is named
+        /// `<skill>-result` when the client requested a skill.
         artifact: Artifact,
-        /// Add to what is there instead of replacing it.
+        /// Append to the recorded artifact instead of replacing it.
         append: bool,
-        /// Nothing more follows for this artifact.
+        /// The last chunk of this artifact.
         last: bool,
     },
-    /// Remember this for the next attempt or turn.
+    /// Checkpoint: passed as [`Turn::saved`] to the next attempt or turn.
     Save(Bytes),
-    /// The answer is this message and the turn is over. Said first, there is no task for the client to see.
+    /// Ends the turn with this message. When it is the first update, the reply is the bare message and the
+    /// task stays hidden.
     Message(Message),
 }
 
 impl Update {
-    /// About how many bytes of log this makes.
+    /// Approximate size in the log, in bytes.
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::Working(None) | Self::Save(_) => 0,
@@ -135,7 +140,7 @@ impl Update {
     }
 }
 
-/// About how many bytes of log a message makes.
+/// Approximate size of a message in the log, in bytes.
 pub(crate) fn message_size(message: &Message) -> u64 {
     parts_size(&message.parts) + json_size(message.metadata.as_ref())
 }
@@ -153,40 +158,40 @@ fn json_size(json: Option<&Json>) -> u64 {
     json.map_or(0, |json| json.as_str().len() as u64)
 }
 
-/// How a turn ended.
+/// The result of a turn.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The work is done.
+    /// Task state `completed`.
     Done {
-        /// A closing word.
+        /// Final status message.
         message: Option<Message>,
     },
-    /// The work could not be done.
+    /// Task state `failed`, or another attempt.
     Failed {
-        /// Why.
+        /// The reason, shown to the client.
         message: Option<Message>,
-        /// Trying again may help.
+        /// The runner may retry the turn with backoff.
         retryable: bool,
     },
-    /// The agent will not do this.
+    /// Task state `rejected`.
     Rejected {
-        /// Why.
+        /// The reason, shown to the client.
         message: Option<Message>,
     },
-    /// The client has to say more first.
+    /// Task state `input-required`.
     NeedInput {
-        /// What is needed.
+        /// The question or requirement, shown to the client.
         message: Message,
     },
-    /// The client has to authenticate first.
+    /// Task state `auth-required`.
     NeedAuth {
-        /// What is needed.
+        /// The question or requirement, shown to the client.
         message: Message,
     },
 }
 
 impl Outcome {
-    /// About how many bytes of log this makes.
+    /// Approximate size in the log, in bytes.
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::Done { message } | Self::Failed { message, .. } | Self::Rejected { message } => {
@@ -196,106 +201,107 @@ impl Outcome {
         }
     }
 
-    /// Done, with nothing to add.
+    /// Completed without a final message.
     pub fn done() -> Self {
         Self::Done { message: None }
     }
 }
 
-/// Where an agent says its updates.
+/// The agent's handle for sending updates to the runner.
 #[derive(Clone)]
 pub struct Updates {
-    outbox: Arc<Outbox>,
-    /// What everything that is saved begins with.
-    mark: Bytes,
+    queue: Arc<UpdateQueue>,
+    /// Prepended to every checkpoint sent through this handle.
+    save_prefix: Bytes,
 }
 
 impl Updates {
-    /// The same place for another agent that takes over the turn: whatever that one saves begins with `mark`, so
-    /// that the next turn's `saved` tells who it belongs to.
+    /// A handle for another agent that the turn is delegated to. Its checkpoints start with `save_prefix`, so
+    /// that the delegating agent can tell from the next turn's `saved` which agent wrote them.
     #[must_use]
-    pub fn marked(&self, mark: &[u8]) -> Self {
-        Self { outbox: Arc::clone(&self.outbox), mark: [&self.mark, mark].concat().into() }
+    pub fn with_save_prefix(&self, save_prefix: &[u8]) -> Self {
+        Self { queue: Arc::clone(&self.queue), save_prefix: [&self.save_prefix, save_prefix].concat().into() }
     }
 
-    /// Says several things that are recorded together or not at all. Waits while too much is unrecorded.
+    /// Sends updates that are committed together or not at all. Waits while the queue of uncommitted updates
+    /// is full (backpressure).
     pub async fn say(&self, updates: impl IntoIterator<Item = Update>) {
-        let mark = |update| match update {
-            Update::Save(bytes) if !self.mark.is_empty() => {
-                Update::Save([&self.mark, bytes.as_ref()].concat().into())
+        let save_prefix = |update| match update {
+            Update::Save(bytes) if !self.save_prefix.is_empty() => {
+                Update::Save([&self.save_prefix, bytes.as_ref()].concat().into())
             }
             update => update,
         };
-        self.outbox.put(updates.into_iter().map(mark).collect()).await;
+        self.queue.put(updates.into_iter().map(save_prefix).collect()).await;
     }
 
-    /// Says that work goes on.
+    /// Sends status `working` with an optional progress message.
     pub async fn working(&self, message: Option<Message>) {
         self.say([Update::Working(message)]).await;
     }
 
-    /// Hands over a whole artifact.
+    /// Sends a complete artifact.
     pub async fn artifact(&self, artifact: Artifact) {
         self.say([Update::Artifact { artifact, append: false, last: true }]).await;
     }
 
-    /// Answers with a message; the turn is over.
+    /// Ends the turn with a message.
     pub async fn message(&self, message: Message) {
         self.say([Update::Message(message)]).await;
     }
 }
 
-/// What has been said and not been recorded yet: between one run and its runner.
+/// Uncommitted updates between one agent run and its runner. Bounded by [`MAX_PENDING_UPDATES`].
 #[derive(Default)]
-pub(crate) struct Outbox {
-    said: Mutex<Vec<Update>>,
-    something: Notify,
-    room: Notify,
+pub(crate) struct UpdateQueue {
+    pending: Mutex<Vec<Update>>,
+    ready: Notify,
+    space: Notify,
 }
 
-/// How many unrecorded updates a run may have before its next one waits.
-const OUTBOX_ROOM: usize = 256;
+/// Queue length at which [`Updates::say`] starts to wait.
+const MAX_PENDING_UPDATES: usize = 256;
 
-impl Outbox {
-    /// A new outbox and the agent's end of it.
+impl UpdateQueue {
+    /// A new queue and the agent's handle to it.
     pub(crate) fn open() -> (Arc<Self>, Updates) {
-        let outbox = Arc::new(Self::default());
-        (Arc::clone(&outbox), Updates { outbox, mark: Bytes::new() })
+        let queue = Arc::new(Self::default());
+        (Arc::clone(&queue), Updates { queue, save_prefix: Bytes::new() })
     }
 
-    /// Everything said since the last time.
+    /// Removes and returns all pending updates.
     pub(crate) fn take(&self) -> Vec<Update> {
-        let said = std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner));
-        if !said.is_empty() {
-            self.room.notify_waiters();
+        let pending = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+        if !pending.is_empty() {
+            self.space.notify_waiters();
         }
-        said
+        pending
     }
 
-    /// Resolves when something may have been said. May be dropped at any time.
-    pub(crate) async fn something(&self) {
-        self.something.notified().await;
+    /// Resolves when updates may be pending. Cancel safe.
+    pub(crate) async fn ready(&self) {
+        self.ready.notified().await;
     }
 
     async fn put(&self, updates: Vec<Update>) {
         let mut updates = Some(updates);
         loop {
-            let mut room = std::pin::pin!(self.room.notified());
-            // Listening starts before the look, so that room made in between is not missed.
-            room.as_mut().enable();
+            let mut space = std::pin::pin!(self.space.notified());
+            // Registered before the length check, so that space freed in between is not missed.
+            space.as_mut().enable();
             if self.try_put(&mut updates) {
-                self.something.notify_one();
+                self.ready.notify_one();
                 return;
             }
-            room.await;
+            space.await;
         }
     }
 
     fn try_put(&self, updates: &mut Option<Vec<Update>>) -> bool {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = said.len() < OUTBOX_ROOM;
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = pending.len() < MAX_PENDING_UPDATES;
         if fits {
-            said.extend(updates.take().unwrap_or_default());
+            pending.extend(updates.take().unwrap_or_default());
         }
         fits
     }

@@ -1,4 +1,4 @@
-//! The agents of this server, by name.
+//! The registry of this server's agents.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,7 +6,7 @@ use protocol::model::AgentSkill;
 
 use crate::{agent::Agent, idempotency::Dedupe, retention::Retention};
 
-/// An agent and how it presents itself.
+/// An agent with its card data and its settings.
 pub struct RegisteredAgent {
     info: AgentInfo,
     agent: Arc<dyn Agent>,
@@ -14,59 +14,59 @@ pub struct RegisteredAgent {
     retention: Retention,
 }
 
-/// How an agent presents itself on its card.
+/// What an agent's card shows.
 #[derive(Clone, Debug)]
 pub struct AgentInfo {
-    /// Its name in paths and scopes.
+    /// Id in paths and scopes.
     pub id: String,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// What it is for.
+    /// Card description.
     pub description: String,
-    /// The version of the agent itself.
+    /// The agent's own version, not the protocol's.
     pub version: String,
-    /// What it can do.
+    /// Skills in card order.
     pub skills: Vec<AgentSkill>,
-    /// Media types it takes.
+    /// Default input media types.
     pub input_modes: Vec<String>,
-    /// Media types it gives.
+    /// Default output media types.
     pub output_modes: Vec<String>,
 }
 
 impl RegisteredAgent {
-    /// Presents an agent.
+    /// With default deduplication and retention.
     pub fn new(info: AgentInfo, agent: Arc<dyn Agent>) -> Self {
         Self { info, agent, dedupe: Dedupe::default(), retention: Retention::default() }
     }
 
-    /// Which of its messages have a key.
+    /// Which messages get an idempotency key.
     #[must_use]
     pub fn with_dedupe(self, dedupe: Dedupe) -> Self {
         Self { dedupe, ..self }
     }
 
-    /// How long its tasks are kept.
+    /// How long this agent's tasks are kept.
     #[must_use]
     pub fn with_retention(self, retention: Retention) -> Self {
         Self { retention, ..self }
     }
 
-    /// Which of its messages have a key.
+    /// Which messages get an idempotency key.
     pub fn dedupe(&self) -> Dedupe {
         self.dedupe
     }
 
-    /// How long its tasks are kept.
+    /// How long this agent's tasks are kept.
     pub fn retention(&self) -> Retention {
         self.retention
     }
 
-    /// How it presents itself.
+    /// Card data.
     pub fn info(&self) -> &AgentInfo {
         &self.info
     }
 
-    /// What does the work.
+    /// The implementation.
     pub fn agent(&self) -> &Arc<dyn Agent> {
         &self.agent
     }
@@ -76,41 +76,41 @@ impl RegisteredAgent {
 #[derive(Clone, Default)]
 pub struct Agents {
     registered: Arc<BTreeMap<String, RegisteredAgent>>,
-    /// How long tasks of agents that are no longer here are kept.
-    left_over: Retention,
+    /// Retention for stored tasks of agents that are no longer registered.
+    unregistered: Retention,
 }
 
 impl Agents {
-    /// These agents; of two with the same id the later one counts.
+    /// A registry of these agents; the last one wins when two have the same id.
     pub fn new(agents: impl IntoIterator<Item = RegisteredAgent>) -> Self {
         let registered =
             agents.into_iter().map(|registered| (registered.info.id.clone(), registered)).collect();
-        Self { registered: Arc::new(registered), left_over: Retention::default() }
+        Self { registered: Arc::new(registered), unregistered: Retention::default() }
     }
 
-    /// How long tasks of agents that are no longer among these are kept.
+    /// Sets the retention for stored tasks of agents that are no longer registered.
     #[must_use]
-    pub fn with_left_over(self, left_over: Retention) -> Self {
-        Self { left_over, ..self }
+    pub fn with_unregistered_retention(self, unregistered: Retention) -> Self {
+        Self { unregistered, ..self }
     }
 
-    /// The agent of an id.
+    /// Looks an agent up by id.
     pub fn get(&self, id: &str) -> Option<&RegisteredAgent> {
         self.registered.get(id)
     }
 
-    /// Every agent, by id.
+    /// All agents, ordered by id.
     pub fn iter(&self) -> impl Iterator<Item = &RegisteredAgent> {
         self.registered.values()
     }
 
-    /// How long the tasks of an agent are kept, hosted or not.
+    /// The retention of an agent, registered or not.
     pub(crate) fn retention(&self, id: &str) -> Retention {
-        self.get(id).map_or(self.left_over, RegisteredAgent::retention)
+        self.get(id).map_or(self.unregistered, RegisteredAgent::retention)
     }
 
-    /// Every time that counts for some task.
+    /// Every retention that applies to some task.
     pub(crate) fn retentions(&self) -> impl Iterator<Item = Retention> {
-        self.iter().map(RegisteredAgent::retention).chain([self.left_over])
+        self.iter().map(RegisteredAgent::retention).chain([self.unregistered])
     }
 }

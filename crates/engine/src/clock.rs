@@ -1,4 +1,4 @@
-//! The one place that reads the wall clock.
+//! The only reader of the wall clock.
 
 use std::{
     sync::{
@@ -10,7 +10,7 @@ use std::{
 
 use protocol::Timestamp;
 
-/// Tells the time, and never goes back within a process: lists are ordered by it.
+/// A wall clock that never goes back within a process, because task lists are ordered by its timestamps.
 #[derive(Clone, Debug)]
 pub struct Clock {
     last: Arc<AtomicI64>,
@@ -24,17 +24,17 @@ enum Source {
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// The system clock.
     pub fn system() -> Self {
         Self { last: Arc::default(), source: Source::System }
     }
 
-    /// A clock that stands still until it is moved; for tests.
+    /// A clock that changes only through [`Self::advance`]; for tests.
     pub fn manual(start: Timestamp) -> Self {
         Self { last: Arc::new(AtomicI64::new(start.as_millis())), source: Source::Manual }
     }
 
-    /// The time now.
+    /// Current time in milliseconds; never less than an earlier result.
     pub fn now(&self) -> Timestamp {
         let read = match self.source {
             Source::System => system_millis(),
@@ -51,7 +51,7 @@ impl Clock {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one place")]
+#[expect(clippy::disallowed_methods, reason = "the only reader of the wall clock")]
 fn system_millis() -> i64 {
     let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manual_clock_moves_only_when_told() {
+    fn manual_clock_changes_only_through_advance() {
         let clock = Clock::manual(Timestamp::from_millis(5));
         assert_eq!(clock.now(), clock.now());
         clock.advance(std::time::Duration::from_secs(1));

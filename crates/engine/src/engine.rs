@@ -1,8 +1,8 @@
-//! The engine as the other rooms see it: calls in, answers out.
+//! The engine's public API: calls in, replies and streams out.
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId, Timestamp, error::in_short};
+use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId, Timestamp, error::excerpt};
 
 use crate::{
     agents::{Agents, RegisteredAgent},
@@ -12,69 +12,71 @@ use crate::{
     ids::Ids,
     log::Seq,
     memory::{MemoryBudget, Reservation},
-    numbers::Numbers,
     operations,
     retention::Purger,
     runner::{Limits, Runner},
     scope::Scope,
     store::{Lookup, Store, Visibility},
     stream::TaskStream,
+    task_numbers::TaskNumbers,
 };
 
-/// Decides and records what happens to tasks, and sees that the work gets done. Cheap to clone.
+/// Executes operations on tasks and runs the agents. Cheap to clone.
 #[derive(Clone)]
-pub struct Engine(Arc<Parts>);
+pub struct Engine(Arc<EngineInner>);
 
-pub(crate) struct Parts {
+pub(crate) struct EngineInner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) feed: Feed,
     pub(crate) runner: Arc<Runner>,
     pub(crate) clock: Clock,
-    pub(crate) numbers: Numbers,
+    pub(crate) task_numbers: TaskNumbers,
     pub(crate) ids: Ids,
     pub(crate) seal_key: [u8; 32],
     memory: MemoryBudget,
 }
 
-/// Who asks for something, and of which agent.
+/// The context of one operation: caller, agent and request options.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The caller's scope; it names the agent too.
+    /// The caller's scope; includes the agent.
     pub scope: Scope,
-    /// What the caller calls this request, so that a repetition is known.
+    /// The `Idempotency-Key` of the request; a retry with the same key is deduplicated.
     pub idempotency_key: Option<String>,
-    /// Where the caller's last stream of the task broke off.
+    /// Where to resume the task's event stream.
     pub resume: Option<Resume>,
-    /// The generation the caller speaks: what it may do to a task and what it can be answered depend on it.
+    /// The caller's protocol generation; it decides which transitions are allowed and which replies are
+    /// possible.
     pub dialect: Dialect,
-    /// What the door wants beyond that.
+    /// Settings of the endpoint's compatibility profile that affect tasks.
     pub task_policy: TaskPolicy,
-    /// What the call has in memory; `None` where nobody counts.
+    /// The call's memory reservation; `None` when memory is not limited.
     pub memory: Option<Arc<Reservation>>,
 }
 
-/// How a door treats what was said; the default is the protocol's own way.
+/// Settings of a compatibility profile that affect how messages are assigned to tasks. The default follows
+/// the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskPolicy {
-    /// A message that names a conversation and no task answers the task that waits there.
+    /// A message with a context id and no task id continues the task in that context that waits for input.
     pub resume_by_context: bool,
-    /// A conversation that is not known here is refused instead of begun.
+    /// An unknown context id is rejected instead of starting a new conversation.
     pub known_contexts_only: bool,
-    /// Tasks show what was said also in a generation that shows it when asked only.
-    pub whole_history: bool,
+    /// Replies contain the history even in dialects that send it only on request.
+    pub always_include_history: bool,
 }
 
-/// Where a stream broke off.
+/// From where a stream is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resume {
-    /// Behind the event of this number.
+    /// After the event with this number.
     After(Seq),
-    /// Somewhere the caller cannot name in a way we know.
+    /// The caller sent a `Last-Event-ID` that is not an event number of this server.
     Unknown,
 }
 
 impl Call {
-    /// A call that asks for nothing but the operation.
+    /// A call without options, in the default dialect.
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -86,21 +88,21 @@ impl Call {
         }
     }
 
-    /// Counts tasks that were read, by the size of their logs.
-    pub(crate) fn has_read(&self, log_bytes: u64) -> Result<()> {
+    /// Charges tasks that were read to the call's reservation, by the size of their logs.
+    pub(crate) fn charge_read(&self, log_bytes: u64) -> Result<()> {
         let Some(memory) = &self.memory else { return Ok(()) };
-        memory.cover_task(log_bytes).map_err(Error::Later)
+        memory.cover_task(log_bytes).map_err(Error::RetryLater)
     }
 }
 
-/// What a call gets.
-pub enum Answer {
-    /// One answer.
+/// The result of a call.
+pub enum CallResponse {
+    /// A single reply.
     Reply(Reply),
-    /// Frames as they come.
+    /// A stream of frames.
     Stream(TaskStream),
-    /// One of these, to a message that was sent before.
-    Replayed(Box<Answer>),
+    /// The reply or stream of a message that was already recorded (deduplicated retry).
+    Replayed(Box<CallResponse>),
 }
 
 impl Engine {
@@ -108,38 +110,38 @@ impl Engine {
     pub fn start(store: Arc<dyn Store>, feed: Feed, agents: Agents, clock: Clock, limits: Limits) -> Self {
         let runner = Runner::new(Arc::clone(&store), agents, clock.clone(), limits);
         runner.start();
-        runner.keep(Purger::new(Arc::clone(&store), runner.agents().clone(), clock.clone()));
+        runner.spawn_purger(Purger::new(Arc::clone(&store), runner.agents().clone(), clock.clone()));
         let (ids, seal_key) = (store.ids(), store.seal_key());
         let memory = MemoryBudget::new(limits.memory);
-        let numbers = Numbers::default();
-        Self(Arc::new(Parts { store, feed, runner, clock, numbers, ids, seal_key, memory }))
+        let task_numbers = TaskNumbers::default();
+        Self(Arc::new(EngineInner { store, feed, runner, clock, task_numbers, ids, seal_key, memory }))
     }
 
-    /// Does what is asked.
+    /// Executes an operation.
     ///
-    /// Dropping the future drops a watcher, never the work: once a message is recorded, its run belongs to the
-    /// engine.
-    pub async fn call(&self, call: Call, operation: Operation) -> Result<Answer> {
+    /// Dropping the future drops a watcher, never the work: once a message is committed, its run belongs to
+    /// the engine.
+    pub async fn call(&self, call: Call, operation: Operation) -> Result<CallResponse> {
         operations::dispatch(&self.0, call, operation).await
     }
 
-    /// The dialect in which a task was made, if the caller may see it.
+    /// The dialect that created a task, if the task is visible to the caller.
     pub async fn origin(&self, scope: &Scope, id: &TaskId) -> Result<Option<Dialect>> {
         let found = self.0.store.find(scope, self.0.lookup(id)).await?;
         Ok(found.filter(|found| found.row.visibility == Visibility::Visible).map(|found| found.row.origin))
     }
 
-    /// The agents this engine runs.
+    /// The agent registry.
     pub fn agents(&self) -> &Agents {
         self.0.runner.agents()
     }
 
-    /// What all calls together may have in memory.
+    /// The memory budget shared by all calls.
     pub fn memory(&self) -> &MemoryBudget {
         &self.0.memory
     }
 
-    /// The engine's clock.
+    /// The clock that stamps events and deadlines.
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
@@ -149,13 +151,14 @@ impl Engine {
         self.0.store.failed().await
     }
 
-    /// Resolves when the store is found to be damaged, with what was found.
+    /// Resolves when an integrity check finds the store damaged, with the findings.
     pub async fn damaged(&self) -> String {
         self.0.store.damaged().await
     }
 
-    /// Stops in good order: takes up nothing new, lets runs finish for a while, then lets go of them without spending
-    /// their attempts. Whoever still watches is sent away last: what ends meanwhile is seen to its end.
+    /// Graceful shutdown: starts no new run, waits up to `grace` for running ones, then releases the rest
+    /// without spending their attempts. Streams are closed last, so that a run that ends meanwhile is
+    /// streamed to its end.
     pub async fn drain(&self, grace: Duration) {
         self.0.runner.drain();
         self.0.runner.finish(grace).await;
@@ -170,20 +173,21 @@ impl Engine {
     }
 }
 
-impl Drop for Parts {
-    /// Nobody can ask any more: duties, runs and streams end, and with them the last owners of the store.
+impl Drop for EngineInner {
+    /// The last handle is gone: background tasks, runs and streams end, and with them the last owners of the
+    /// store.
     fn drop(&mut self) {
         self.runner.abandon();
         self.feed.drain();
     }
 }
 
-impl Parts {
-    /// The agent a call is for.
+impl EngineInner {
+    /// The agent a call is addressed to.
     pub(crate) fn agent(&self, call: &Call) -> Result<&RegisteredAgent> {
         let id = call.scope.agent();
         self.runner.agents().get(id).ok_or_else(|| {
-            let shown = in_short(id);
+            let shown = excerpt(id);
             let text = format!("there is no agent {shown:?} here, or it is disabled");
             Error::refused(ErrorKind::AgentDisabled, text)
         })

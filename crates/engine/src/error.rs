@@ -1,25 +1,25 @@
-//! Whose fault it is when an operation does not succeed.
+//! Errors of operations, grouped by who can fix them: the caller, a later retry, or a developer.
 
 use protocol::{ErrorKind, Violation};
 
-/// Why an operation did not succeed, by whose fault it is. `inbound` chooses the reply.
+/// Why an operation failed. `inbound` maps it to a reply.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The caller's: the protocol error says why.
+    /// The caller's request is invalid or not allowed; the protocol error has the reason.
     #[error("{0}")]
     Refused(protocol::Error),
-    /// Ours and passing: try again. The reason is for the log.
+    /// A temporary failure of the server: retry later. The reason is logged, not sent.
     #[error("not available: {0}")]
     Unavailable(String),
-    /// Ours and passing, in words that are meant for the caller.
+    /// A temporary failure of the server whose text is sent to the caller.
     #[error("{0}")]
-    Later(protocol::Error),
-    /// Ours and a bug: the caller learns nothing but the request id.
+    RetryLater(protocol::Error),
+    /// A bug or damaged data: logged; the caller gets an internal error with the request id.
     #[error("broken: {0}")]
     Broken(String),
 }
 
-/// What operations return.
+/// Result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl From<protocol::Error> for Error {
@@ -29,17 +29,17 @@ impl From<protocol::Error> for Error {
 }
 
 impl Error {
-    /// A refusal that names a field.
+    /// `InvalidParams` for one field.
     pub fn invalid(field: &str, problem: impl std::fmt::Display) -> Self {
         Self::Refused(protocol::Error::invalid_params(Violation::new(field, problem)))
     }
 
-    /// Not now, in the caller's words.
+    /// Temporarily unavailable, with a text for the caller.
     pub fn later(text: impl Into<String>) -> Self {
-        Self::Later(protocol::Error::new(ErrorKind::Unavailable, text))
+        Self::RetryLater(protocol::Error::new(ErrorKind::Unavailable, text))
     }
 
-    /// A refusal of a kind.
+    /// A rejected request.
     pub fn refused(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::Refused(protocol::Error::new(kind, message))
     }

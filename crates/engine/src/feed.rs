@@ -1,13 +1,13 @@
-//! Live entries of a task for whoever watches it.
+//! Live log entries of a task for its watchers (streams and blocking sends).
 //!
 //! The feed belongs to the task, not to one run: a watcher of a task that waits for input sees the next turn.
-//! It is a hint with the news attached; the log is the truth. The store publishes after each commit, in commit
-//! order. A watcher holds a cursor, the number of the last entry it has seen: what follows is taken from the
-//! short memory of the feed when it reaches back far enough, else from the log. So a slow watcher costs nobody
-//! anything, and a watcher that registers first and reads its snapshot second misses nothing and repeats
-//! nothing.
+//! The feed only notifies and caches; the log is authoritative. The store publishes after each commit, in
+//! commit order. A watcher holds a cursor, the number of the last entry it has read. Later entries come from
+//! the feed's short cache when it reaches back far enough, else from the log. So a slow watcher applies no
+//! backpressure to writers, and a watcher that subscribes first and reads its snapshot second sees every
+//! entry exactly once.
 //!
-//! A task has a place here only while somebody watches it.
+//! A task has an entry in the feed only while it is being watched.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,19 +23,19 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// How many entries, and how many bytes of them, one task's memory holds.
-const MEMORY_ENTRIES: usize = 256;
-const MEMORY_BYTES: usize = 1 << 20;
-/// How many entries are read from the log at a time.
+/// Limits of one task's cache of recent entries.
+const RECENT_ENTRIES: usize = 256;
+const RECENT_BYTES: usize = 1 << 20;
+/// Entries read from the log at a time.
 const LOG_BATCH: usize = 256;
 
-/// All tasks that are being watched.
+/// The channels of all watched tasks. Cheap to clone.
 #[derive(Clone)]
 pub struct Feed(Arc<Inner>);
 
 struct Inner {
     tasks: Mutex<HashMap<TaskNo, Watched>>,
-    /// The runs are over or have been let go: who still watches leaves.
+    /// Set at shutdown, after all runs have ended or been released: watchers stop.
     drained: watch::Sender<bool>,
 }
 
@@ -45,21 +45,22 @@ struct Watched {
 }
 
 struct Channel {
-    memory: Mutex<Memory>,
-    /// The number of the last entry published here.
+    recent: Mutex<RecentEntries>,
+    /// Number of the last published entry.
     head: watch::Sender<Seq>,
 }
 
-/// What was published last. Entries of one commit share their bytes, so they are remembered and forgotten together.
+/// The most recently published entries. Entries of one commit share one buffer, so they are cached and
+/// evicted together.
 #[derive(Default)]
-struct Memory {
-    commits: VecDeque<Remembered>,
+struct RecentEntries {
+    commits: VecDeque<CommitEntries>,
     entries: usize,
     bytes: usize,
 }
 
 /// The entries of one commit.
-struct Remembered {
+struct CommitEntries {
     first: Seq,
     entries: Vec<Arc<Entry>>,
     bytes: usize,
@@ -72,26 +73,26 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Tells watchers about entries that have been committed; the last one has number `last_seq`.
+    /// Notifies watchers of committed entries; the last one has number `last_seq`.
     pub fn publish(&self, task: TaskNo, last_seq: Seq, entries: &[Arc<Entry>]) {
         let Some(channel) = self.tasks().get(&task).map(|watched| Arc::clone(&watched.channel)) else {
             return;
         };
         let first = last_seq + 1 - entries.len() as Seq;
-        lock(&channel.memory).push(first, entries);
+        lock(&channel.recent).push(first, entries);
         channel.head.send_replace(last_seq);
     }
 
-    /// Sends watchers away, now and from now on.
+    /// Ends all watchers, current and future ones.
     pub(crate) fn drain(&self) {
         self.0.drained.send_replace(true);
     }
 
-    /// Starts watching a task. The caller reads where it stands afterwards and moves the cursor there.
+    /// Subscribes to a task. The caller then reads a snapshot and moves the cursor to it.
     pub(crate) fn watch(&self, store: Arc<dyn Store>, scope: Scope, task: TaskNo) -> Watcher {
         let mut tasks = self.tasks();
         let watched = tasks.entry(task).or_insert_with(|| Watched {
-            channel: Arc::new(Channel { memory: Mutex::default(), head: watch::Sender::new(0) }),
+            channel: Arc::new(Channel { recent: Mutex::default(), head: watch::Sender::new(0) }),
             watchers: 0,
         });
         watched.watchers += 1;
@@ -104,19 +105,19 @@ impl Feed {
             scope,
             task,
             cursor: 0,
-            known: 0,
+            committed: 0,
             channel,
             head,
             drained: self.0.drained.subscribe(),
         }
     }
 
-    /// How many tasks are being watched.
+    /// Number of tasks with at least one watcher.
     pub fn watched_tasks(&self) -> usize {
         self.tasks().len()
     }
 
-    fn forget(&self, task: TaskNo) {
+    fn unwatch(&self, task: TaskNo) {
         let mut tasks = self.tasks();
         if let Some(watched) = tasks.get_mut(&task) {
             watched.watchers -= 1;
@@ -131,20 +132,20 @@ impl Feed {
     }
 }
 
-impl Memory {
+impl RecentEntries {
     fn push(&mut self, first: Seq, entries: &[Arc<Entry>]) {
         let bytes = entries.iter().map(|entry| entry.size()).sum();
         self.entries += entries.len();
         self.bytes += bytes;
-        self.commits.push_back(Remembered { first, entries: entries.to_vec(), bytes });
-        while self.entries > MEMORY_ENTRIES || self.bytes > MEMORY_BYTES {
+        self.commits.push_back(CommitEntries { first, entries: entries.to_vec(), bytes });
+        while self.entries > RECENT_ENTRIES || self.bytes > RECENT_BYTES {
             let Some(oldest) = self.commits.pop_front() else { break };
             self.entries -= oldest.entries.len();
             self.bytes -= oldest.bytes;
         }
     }
 
-    /// The entries behind a cursor, if the memory reaches back to it.
+    /// The entries after a cursor, if the cache reaches back to it.
     fn after(&self, cursor: Seq) -> Option<Vec<(Seq, Arc<Entry>)>> {
         if self.commits.front()?.first > cursor + 1 {
             return None;
@@ -154,65 +155,65 @@ impl Memory {
     }
 }
 
-/// Follows one task from a cursor. Dropping it stops the watching and nothing else.
+/// Follows one task from a cursor. Dropping it unsubscribes and has no other effect.
 pub struct Watcher {
     feed: Feed,
     store: Arc<dyn Store>,
     scope: Scope,
     task: TaskNo,
     cursor: Seq,
-    /// The last entry the caller knows to be in the log already.
-    known: Seq,
+    /// Number of the last entry the caller knows to be committed.
+    committed: Seq,
     channel: Arc<Channel>,
     head: watch::Receiver<Seq>,
     drained: watch::Receiver<bool>,
 }
 
-/// What following gives.
-pub(crate) enum News {
+/// Result of [`Watcher::follow`].
+pub(crate) enum FeedEvent {
     /// At least one entry, in order, without a gap.
     Entries(Vec<(Seq, Arc<Entry>)>),
-    /// The process drains; the client should come back.
-    Cut,
-    /// The task was forgotten under its reader: there is nothing more to read.
-    Gone,
+    /// The process is shutting down; the client should reconnect.
+    Draining,
+    /// The task was purged while it was being read.
+    Purged,
 }
 
 impl Watcher {
-    /// Moves the cursor; entries up to `known` are in the log already.
-    pub(crate) fn seek(&mut self, cursor: Seq, known: Seq) {
+    /// Moves the cursor; entries up to `committed` are in the log already.
+    pub(crate) fn seek(&mut self, cursor: Seq, committed: Seq) {
         self.cursor = cursor;
-        self.known = known;
+        self.committed = committed;
     }
 
-    /// Waits for what follows the cursor and moves it. May be dropped at any time: nothing is lost.
-    pub(crate) async fn follow(&mut self) -> Result<News, StoreError> {
+    /// Waits for entries after the cursor and moves it. Cancel safe: no entry is lost.
+    pub(crate) async fn follow(&mut self) -> Result<FeedEvent, StoreError> {
         loop {
-            // Before the head is looked at: what is published before the drain is still seen.
+            // Read before the head, so that entries published before the drain are still delivered.
             let drained = *self.drained.borrow_and_update();
             let published = *self.head.borrow_and_update();
-            if published.max(self.known) > self.cursor {
-                let entries = self.behind_cursor().await?;
-                let Some((seq, _)) = entries.last() else { return Ok(News::Gone) };
+            if published.max(self.committed) > self.cursor {
+                let entries = self.entries_after_cursor().await?;
+                let Some((seq, _)) = entries.last() else { return Ok(FeedEvent::Purged) };
                 self.cursor = *seq;
-                return Ok(News::Entries(entries));
+                return Ok(FeedEvent::Entries(entries));
             }
             if drained {
-                return Ok(News::Cut);
+                return Ok(FeedEvent::Draining);
             }
             tokio::select! {
-                // Both senders live as long as the feed this watcher holds.
+                // Neither returns an error: both senders live as long as the feed that this watcher holds.
                 _ = self.head.changed() => {}
                 _ = self.drained.changed() => {}
             }
         }
     }
 
-    async fn behind_cursor(&self) -> Result<Vec<(Seq, Arc<Entry>)>, StoreError> {
-        let remembered = lock(&self.channel.memory).after(self.cursor);
-        match remembered {
+    async fn entries_after_cursor(&self) -> Result<Vec<(Seq, Arc<Entry>)>, StoreError> {
+        let recent = lock(&self.channel.recent).after(self.cursor);
+        match recent {
             Some(entries) if !entries.is_empty() => Ok(entries),
-            // Not remembered, or committed so lately that the writer has not told yet.
+            // Evicted from the cache, or committed but not yet published by the writer.
             _ => self.store.entries(&self.scope, self.task, self.cursor, LOG_BATCH).await,
         }
     }
@@ -220,11 +221,11 @@ impl Watcher {
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.feed.forget(self.task);
+        self.feed.unwatch(self.task);
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What these locks guard is whole after every statement, so a panic elsewhere leaves nothing half done.
+    // The guarded data is consistent after every statement, so a panic in another thread leaves it valid.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

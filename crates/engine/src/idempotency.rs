@@ -1,8 +1,9 @@
-//! Telling a repeated message from a new one.
+//! Deduplication of messages by idempotency key.
 //!
-//! A message has a key when its caller gave one, or when its id is a UUID and hence meant to be unique. The key
-//! holds inside the caller's scope, and for a follow-up inside its task. What was said is remembered as a hash:
-//! the same key with the same words is a repetition, with other words a mistake.
+//! A message has a key when its caller sent an `Idempotency-Key`, or when its message id is a UUID and
+//! therefore meant to be unique. Keys are unique within the caller's scope, and for a follow-up within its
+//! task. The content is stored as a hash: the same key with the same content is a retry and gets the first
+//! reply; the same key with other content is rejected.
 
 use std::hash::Hasher as _;
 
@@ -17,22 +18,22 @@ use crate::{
     store::MessageKey,
 };
 
-/// How long a key may be.
+/// Maximum length of an `Idempotency-Key`.
 const MAX_KEY_BYTES: usize = 255;
 
-/// Which messages have a key.
+/// Which messages get an idempotency key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dedupe {
-    /// Those whose caller gave one, and those whose id is a UUID of version 4 or 7.
+    /// Messages sent with an `Idempotency-Key`, and those whose id is a UUID of version 4 or 7.
     #[default]
     Auto,
-    /// All of them: every message id counts.
+    /// All messages: every message id is a key.
     Always,
-    /// Only those whose caller gave one.
+    /// Only messages sent with an `Idempotency-Key`.
     Off,
 }
 
-/// The key of a message; `None` when nothing tells it from a repetition.
+/// The idempotency key of a message; `None` when retries of it cannot be detected.
 pub(crate) fn key(
     dedupe: Dedupe,
     seal: &[u8; 32],
@@ -46,21 +47,21 @@ pub(crate) fn key(
             return Err(Error::invalid("Idempotency-Key", "expected 1 to 255 bytes"));
         }
         Some(given) => ("header", given),
-        // A generation that has no message ids has no names for its messages.
+        // The draft dialect has no message ids.
         None if id.is_empty() => return Ok(None),
         None if dedupe == Dedupe::Always || dedupe == Dedupe::Auto && is_unique(id) => ("message", id),
         None => return Ok(None),
     };
-    Ok(Some(MessageKey { key: name_digest(seal, scope, kind, name), hash: words_digest(req) }))
+    Ok(Some(MessageKey { key: key_digest(seal, scope, kind, name), hash: content_digest(req) }))
 }
 
-/// Whether an id was made to be unique: a UUID of version 4 or 7.
+/// Whether an id is unique by construction: a UUID of version 4 or 7.
 fn is_unique(id: &str) -> bool {
     uuid::Uuid::try_parse(id)
         .is_ok_and(|id| id.get_variant() == Variant::RFC4122 && matches!(id.get_version_num(), 4 | 7))
 }
 
-fn name_digest(seal: &[u8; 32], scope: &Scope, kind: &str, name: &str) -> [u8; 16] {
+fn key_digest(seal: &[u8; 32], scope: &Scope, kind: &str, name: &str) -> [u8; 16] {
     let mut hasher = SipHasher24::new_with_key(seal[..16].first_chunk().expect("the seal key has 32 bytes"));
     let scope = scope.parts();
     for part in [&scope.tenant, &scope.principal, &scope.agent, &scope.end_user, kind, name] {
@@ -70,8 +71,9 @@ fn name_digest(seal: &[u8; 32], scope: &Scope, kind: &str, name: &str) -> [u8; 1
     hasher.finish128().as_bytes()
 }
 
-/// Whether two messages say the same, whatever their ids: how a generation without ids tells a repetition.
-pub(crate) fn same_words(one: &Message, other: &Message) -> bool {
+/// Whether two messages have the same content, ignoring their ids. Detects retries in the draft dialect,
+/// which has no message ids.
+pub(crate) fn same_content(one: &Message, other: &Message) -> bool {
     one.role == other.role
         && one.parts == other.parts
         && one.metadata == other.metadata
@@ -79,8 +81,9 @@ pub(crate) fn same_words(one: &Message, other: &Message) -> bool {
         && one.reference_task_ids == other.reference_task_ids
 }
 
-/// Covers the message, the skill and the request's metadata, not how the answer is wanted and not how it was spelled.
-fn words_digest(req: &SendMessage) -> [u8; 16] {
+/// Covers the message, the skill and the request metadata in the model's form; independent of the request's
+/// configuration and wire form.
+fn content_digest(req: &SendMessage) -> [u8; 16] {
     let mut writer = Writer::new();
     v1::message::encode(&mut writer, &req.message);
     if let Some(metadata) = &req.metadata {
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uuid_or_a_header_is_a_key_and_another_id_is_not() {
+    fn uuid_or_header_is_a_key_and_other_ids_are_not() {
         let v1 = "3f2b8c1e-7d4a-1b6f-9c0d-5e8a1b2c3d4e";
         let v7 = "01890a5d-ac96-774b-bcce-b302099a8057";
         assert!(key_of(Dedupe::Auto, "a", None, V4, "x").is_some());
@@ -126,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_holds_inside_its_scope_and_remembers_the_words() {
+    fn key_depends_on_scope_and_hash_on_content() {
         let one = key_of(Dedupe::Auto, "a", None, V4, "x").unwrap();
         assert_eq!(key_of(Dedupe::Auto, "a", None, V4, "x"), Some(one));
         assert_ne!(key_of(Dedupe::Auto, "b", None, V4, "x").unwrap().key, one.key);

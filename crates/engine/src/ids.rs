@@ -1,36 +1,37 @@
-//! Public names for numbered rows.
+//! Public ids of tasks and contexts.
 //!
-//! A task is a row number `n` inside and `task_…` outside. The public name is base32 of `n` under a keyed
-//! permutation, followed by the row's random tag: a lookup is by integer, a guess has to hit 80 random bits,
-//! and neither the order nor the count of tasks can be read off a name. A context is named the same way after
-//! its first task, under another permutation and a tag derived from that task's.
+//! Inside the store a task is a row number `n`; clients see `task_…`. The public id is base32 of `n` under a
+//! keyed permutation, followed by the row's random tag: a lookup is by integer, guessing an id means guessing
+//! 80 random bits, and an id reveals neither the order nor the count of tasks. The id of a context is built
+//! the same way from its first task, with another permutation and a tag derived from that task's tag.
 
 use std::{cell::RefCell, fmt, hash::Hasher as _};
 
 use protocol::{ContextId, TaskId};
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 
-/// The row number of a task. Given out in blocks, never reused.
+/// The row number of a task. Allocated in blocks, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskNo(pub i64);
 
-/// The random part of a name.
+/// The random part of a public id.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Tag(pub [u8; 10]);
 
 impl Tag {
-    /// A fresh random tag. The operating system is asked for many at a time; each byte is used once.
+    /// A new random tag. The random bytes are read from the operating system for 256 tags at a time; each
+    /// byte is used once.
     pub fn random() -> Self {
-        const MANY: usize = 256;
+        const POOL_SIZE: usize = 256;
         thread_local! {
-            static FRESH: RefCell<Vec<[u8; 10]>> = const { RefCell::new(Vec::new()) };
+            static POOL: RefCell<Vec<[u8; 10]>> = const { RefCell::new(Vec::new()) };
         }
-        FRESH.with_borrow_mut(|fresh| {
-            if fresh.is_empty() {
-                fresh.resize(MANY, [0; 10]);
-                getrandom::fill(fresh.as_flattened_mut()).expect("the operating system provides randomness");
+        POOL.with_borrow_mut(|pool| {
+            if pool.is_empty() {
+                pool.resize(POOL_SIZE, [0; 10]);
+                getrandom::fill(pool.as_flattened_mut()).expect("the operating system provides randomness");
             }
-            Self(fresh.pop().expect("the pool was just filled"))
+            Self(pool.pop().expect("the pool was just filled"))
         })
     }
 }
@@ -41,7 +42,7 @@ impl fmt::Debug for Tag {
     }
 }
 
-/// Turns numbers into names and back. The key is made with the store and lives in it.
+/// Encodes row numbers as public ids and back. The key is created with the store and stored in it.
 #[derive(Clone)]
 pub struct Ids {
     key: [u8; 16],
@@ -51,34 +52,34 @@ const TASK_PREFIX: &str = "task_";
 const CONTEXT_PREFIX: &str = "ctx_";
 
 impl Ids {
-    /// Names under this key.
+    /// A codec with this key.
     pub fn new(key: [u8; 16]) -> Self {
         Self { key }
     }
 
-    /// The name of a task.
+    /// Public id of a task.
     pub fn task(&self, no: TaskNo, tag: Tag) -> TaskId {
-        name(TASK_PREFIX, self.permute(Domain::Task, no), tag).into()
+        encode(TASK_PREFIX, self.permute(Domain::Task, no), tag).into()
     }
 
-    /// The number and tag a task's name stands for, if it is one of ours.
+    /// Decodes a task id; `None` if this server did not create it.
     pub fn parse_task(&self, id: &TaskId) -> Option<(TaskNo, Tag)> {
-        let (image, tag) = parse(TASK_PREFIX, id.as_str())?;
+        let (image, tag) = decode(TASK_PREFIX, id.as_str())?;
         Some((self.restore(Domain::Task, image)?, tag))
     }
 
-    /// The name of the context whose first task is `no`; `tag` is the context's own.
+    /// Public id of the context whose first task is `no`; `tag` is the context's own.
     pub fn context(&self, no: TaskNo, tag: Tag) -> ContextId {
-        name(CONTEXT_PREFIX, self.permute(Domain::Context, no), tag).into()
+        encode(CONTEXT_PREFIX, self.permute(Domain::Context, no), tag).into()
     }
 
-    /// The first task and tag a context's name stands for, if it is one of ours.
+    /// Decodes a context id into its first task and tag; `None` if this server did not create it.
     pub fn parse_context(&self, id: &ContextId) -> Option<(TaskNo, Tag)> {
-        let (image, tag) = parse(CONTEXT_PREFIX, id.as_str())?;
+        let (image, tag) = decode(CONTEXT_PREFIX, id.as_str())?;
         Some((self.restore(Domain::Context, image)?, tag))
     }
 
-    /// The tag of the context that a task with this tag begins.
+    /// The tag of the context whose first task has this tag.
     pub fn context_tag(&self, task: Tag) -> Tag {
         let mut hasher = self.hasher(Domain::ContextTag, 0);
         hasher.write(&task.0);
@@ -123,7 +124,7 @@ enum Domain {
     ContextTag,
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low half is what is wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "truncation to the low half is intended")]
 fn halves(number: u64) -> (u32, u32) {
     ((number >> 32) as u32, number as u32)
 }
@@ -132,39 +133,39 @@ fn join(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
-/// Crockford's letters, lower case: no i, l, o, u.
-const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// 18 bytes in groups of five bits.
-const LENGTH: usize = 29;
+/// Crockford's base32 alphabet in lower case: no i, l, o, u.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Length of 18 bytes in groups of five bits.
+const ENCODED_LENGTH: usize = 29;
 
-fn name(prefix: &str, image: u64, tag: Tag) -> String {
+fn encode(prefix: &str, image: u64, tag: Tag) -> String {
     let mut bits = [0u8; 18];
     bits[..8].copy_from_slice(&image.to_be_bytes());
     bits[8..].copy_from_slice(&tag.0);
-    let mut out = String::with_capacity(prefix.len() + LENGTH);
+    let mut out = String::with_capacity(prefix.len() + ENCODED_LENGTH);
     out.push_str(prefix);
     let (mut window, mut held) = (0u32, 0u32);
     let mut next = bits.iter();
-    for _ in 0..LENGTH {
+    for _ in 0..ENCODED_LENGTH {
         if held < 5 {
             window = window << 8 | u32::from(next.next().copied().unwrap_or_default());
             held += 8;
         }
         held -= 5;
-        out.push(char::from(LETTERS[(window >> held & 31) as usize]));
+        out.push(char::from(ALPHABET[(window >> held & 31) as usize]));
     }
     out
 }
 
-fn parse(prefix: &str, text: &str) -> Option<(u64, Tag)> {
+fn decode(prefix: &str, text: &str) -> Option<(u64, Tag)> {
     let text = text.strip_prefix(prefix)?.as_bytes();
-    if text.len() != LENGTH {
+    if text.len() != ENCODED_LENGTH {
         return None;
     }
     let mut bits = [0u8; 18];
     let (mut window, mut held, mut filled) = (0u32, 0u32, 0);
     for letter in text {
-        let value = LETTERS.iter().position(|known| known == letter)?;
+        let value = ALPHABET.iter().position(|known| known == letter)?;
         window = (window << 5 | u32::try_from(value).ok()?) & 0xfff;
         held += 5;
         if held >= 8 {
@@ -173,7 +174,7 @@ fn parse(prefix: &str, text: &str) -> Option<(u64, Tag)> {
             filled += 1;
         }
     }
-    // The last letter carries one bit that is not ours; a name has one spelling only.
+    // The last letter has one padding bit; it must be 0, so that every id has exactly one spelling.
     if window & ((1 << held) - 1) != 0 {
         return None;
     }
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back_to_their_numbers() {
+    fn ids_round_trip() {
         let ids = Ids::new(*b"0123456789abcdef");
         for no in [0, 1, 2, 77, 65_536, i64::MAX] {
             let tag = Tag::random();
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_did_not_make_is_not_ours() {
+    fn foreign_and_damaged_ids_are_not_decoded() {
         let ids = Ids::new([7; 16]);
         let id = ids.task(TaskNo(1), Tag([0xff; 10])).to_string();
         assert!(ids.parse_task(&id.as_str().into()).is_some());
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_look_unrelated() {
+    fn ids_of_neighbouring_tasks_differ() {
         let ids = Ids::new([3; 16]);
         let one = ids.task(TaskNo(1), Tag([0; 10])).to_string();
         let two = ids.task(TaskNo(2), Tag([0; 10])).to_string();

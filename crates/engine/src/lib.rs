@@ -1,8 +1,8 @@
-//! Decides and records what happens to a task, and sees that the work gets done.
+//! The task engine: decides and records every task state transition and runs the agents.
 //!
-//! No network and no SQL: the traits [`Store`] and [`Agent`] belong here, because the engine needs them, and
-//! other crates implement them. A task is an event log; every change is appended and committed before anybody
-//! sees it, and the task is the fold of its log.
+//! No network and no SQL here: the engine owns the traits [`Store`] and [`Agent`], and other crates implement
+//! them. A task is an event log: every change is appended and committed before any client can observe it, and
+//! the task is the fold of its log.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -18,7 +18,6 @@ mod idempotency;
 pub mod ids;
 pub mod log;
 mod memory;
-mod numbers;
 mod operations;
 mod retention;
 mod runner;
@@ -26,12 +25,13 @@ mod scope;
 pub mod store;
 mod stream;
 pub mod task;
+mod task_numbers;
 
 pub use agent::{Agent, ExecutionPolicy, OnCrash, Outcome, Turn, Update, Updates};
 pub use agents::{AgentInfo, Agents, RegisteredAgent};
 pub use clock::Clock;
 pub use context::Conversation;
-pub use engine::{Answer, Call, Engine, Resume, TaskPolicy};
+pub use engine::{Call, CallResponse, Engine, Resume, TaskPolicy};
 pub use error::{Error, Result};
 pub use feed::{Feed, Watcher};
 pub use idempotency::Dedupe;
@@ -40,4 +40,4 @@ pub use retention::Retention;
 pub use runner::Limits;
 pub use scope::{Scope, ScopeParts};
 pub use store::Store;
-pub use stream::{Frame, Next, TaskStream};
+pub use stream::{Frame, StreamItem, TaskStream};

@@ -1,52 +1,52 @@
-//! A task's log: numbered entries, packed into one segment per commit.
+//! A task's event log: numbered entries, packed into one segment per commit.
 //!
-//! An [`Entry`] is one v1 frame, shared by everyone who reads it; a user's message rides on the status it
-//! causes. A segment is the entries of one commit as bytes: a format byte, then records of kind, length and
-//! body. The entries of a fresh segment are slices of its buffer, so each frame is encoded once and copied
-//! never. Numbers are not in the bytes: the writer gives them when it commits.
+//! An [`Entry`] is one v1 frame, shared by all its readers; a user message is stored with the status update
+//! it causes. A segment holds the entries of one commit as bytes: a format byte, then records of kind, length
+//! and body. The entries of a new segment are slices of its buffer, so each frame is encoded once and never
+//! copied. Sequence numbers are not part of the bytes: the writer assigns them at commit.
 
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use protocol::{Event, Message, TaskState, Timestamp, dialect::v1, json::write::Writer};
 
-/// The place of an event in its task's log, from 1, without gaps.
+/// Sequence number of an event in its task's log, from 1, without gaps.
 pub type Seq = u64;
 
-/// What kind of frame an entry is: enough to end a stream without decoding it.
+/// The kind of an entry's frame: enough to detect the end of a stream without decoding the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A status update, and its state.
+    /// A status update with its state.
     Status(TaskState),
     /// An artifact update.
     Artifact,
-    /// A bare answer; the task stays hidden.
+    /// A reply by bare message; the task stays hidden.
     Message,
 }
 
-/// One numbered event.
+/// One numbered event of the log.
 #[derive(Debug)]
 pub struct Entry {
     kind: Kind,
     frame: Bytes,
     event: OnceLock<Event>,
-    /// Boxed, because few entries have one.
-    rider: Option<Box<Rider>>,
+    /// Boxed because few entries have one.
+    user_message: Option<Box<UserMessage>>,
 }
 
 #[derive(Debug)]
-struct Rider {
+struct UserMessage {
     bytes: Bytes,
     message: OnceLock<Arc<Message>>,
 }
 
-/// The log holds bytes this program did not write.
+/// The log cannot be decoded: it holds bytes this program did not write.
 #[derive(Debug, thiserror::Error)]
-#[error("the task's log cannot be read: {0}")]
+#[error("cannot decode the task's log: {0}")]
 pub struct Corrupt(String);
 
 impl Entry {
-    /// What kind of frame this is.
+    /// Kind of the frame, without decoding it.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -56,7 +56,7 @@ impl Entry {
         &self.frame
     }
 
-    /// The frame as a value, decoded at most once.
+    /// The decoded frame; decoded at most once.
     pub fn event(&self) -> Result<&Event, Corrupt> {
         if let Some(event) = self.event.get() {
             return Ok(event);
@@ -65,29 +65,29 @@ impl Entry {
         Ok(self.event.get_or_init(|| event))
     }
 
-    /// The user's message that caused this status.
-    pub fn rider(&self) -> Result<Option<&Message>, Corrupt> {
-        let Some(rider) = &self.rider else { return Ok(None) };
-        if let Some(message) = rider.message.get() {
+    /// The user message that caused this status update; decoded at most once.
+    pub fn user_message(&self) -> Result<Option<&Message>, Corrupt> {
+        let Some(user_message) = &self.user_message else { return Ok(None) };
+        if let Some(message) = user_message.message.get() {
             return Ok(Some(message));
         }
-        match v1::event::decode_bytes(&rider.bytes) {
-            Ok(Event::Message(message)) => Ok(Some(rider.message.get_or_init(|| Arc::new(message)))),
-            Ok(_) => Err(Corrupt("a rider is not a message".into())),
+        match v1::event::decode_bytes(&user_message.bytes) {
+            Ok(Event::Message(message)) => Ok(Some(user_message.message.get_or_init(|| Arc::new(message)))),
+            Ok(_) => Err(Corrupt("a user message record does not hold a message".into())),
             Err(error) => Err(Corrupt(error.message)),
         }
     }
 
-    /// Memory this entry holds, for budgets.
+    /// Bytes in memory, for cache limits.
     pub fn size(&self) -> usize {
-        self.frame.len() + self.rider.as_ref().map_or(0, |rider| rider.bytes.len())
+        self.frame.len() + self.user_message.as_ref().map_or(0, |user_message| user_message.bytes.len())
     }
 }
 
-/// An event to record, and the user's message that rides on it.
-pub type Line = (Event, Option<Arc<Message>>);
+/// An event to record, with the user message that caused it.
+pub type NewEntry = (Event, Option<Arc<Message>>);
 
-/// The entries of one commit and the segment that holds them.
+/// The entries of one commit and the segment they are stored in.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     entries: Vec<Arc<Entry>>,
@@ -96,8 +96,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Packs events, each with the message that rides on it.
-    pub fn pack(events: impl IntoIterator<Item = Line>) -> Self {
+    /// Encodes events, each with the user message that caused it.
+    pub fn pack(events: impl IntoIterator<Item = NewEntry>) -> Self {
         let events: Vec<_> = events.into_iter().collect();
         if events.is_empty() {
             return Self::default();
@@ -105,56 +105,69 @@ impl Log {
         let mut buffer = Vec::with_capacity(256 * events.len());
         buffer.push(FORMAT);
         let mut status = None;
-        let mut places = Vec::with_capacity(events.len());
-        for (event, rider) in &events {
+        let mut ranges = Vec::with_capacity(events.len());
+        for (event, user_message) in &events {
             if let Event::Status(update) = event {
                 status = update.status.timestamp.map(|at| (update.status.state, at));
             }
             let encode_rider = |message: &Arc<Message>| {
-                push(&mut buffer, RIDER, |writer| v1::event::encode_message(writer, message))
+                push(&mut buffer, USER_MESSAGE, |writer| v1::event::encode_message(writer, message))
             };
-            let rider = rider.as_ref().map(encode_rider);
+            let user_message = user_message.as_ref().map(encode_rider);
             let tag = tag(kind_of(event));
-            places.push((rider, push(&mut buffer, tag, |writer| v1::event::encode(writer, event))));
+            ranges.push((user_message, push(&mut buffer, tag, |writer| v1::event::encode(writer, event))));
         }
         let segment = Bytes::from(buffer);
-        let entry = |((event, message), (rider, place)): (Line, (Option<Place>, Place))| {
-            let rider = message.zip(rider).map(|(message, place)| {
-                Box::new(Rider { bytes: segment.slice(place), message: OnceLock::from(message) })
-            });
-            let kind = kind_of(&event);
-            Arc::new(Entry { kind, frame: segment.slice(place), event: OnceLock::from(event), rider })
-        };
+        let entry =
+            |((event, message), (user_message, range)): (NewEntry, (Option<ByteRange>, ByteRange))| {
+                let user_message = message.zip(user_message).map(|(message, range)| {
+                    Box::new(UserMessage { bytes: segment.slice(range), message: OnceLock::from(message) })
+                });
+                let kind = kind_of(&event);
+                Arc::new(Entry {
+                    kind,
+                    frame: segment.slice(range),
+                    event: OnceLock::from(event),
+                    user_message,
+                })
+            };
         Self {
-            entries: events.into_iter().zip(places).map(entry).collect(),
+            entries: events.into_iter().zip(ranges).map(entry).collect(),
             segment: segment.clone(),
             status,
         }
     }
 
-    /// Unpacks a stored segment.
+    /// Decodes a stored segment.
     pub fn unpack(segment: Bytes) -> Result<Self, Corrupt> {
         let mut entries = Vec::new();
-        let mut rider = None;
+        let mut user_message = None;
         if segment.first() != Some(&FORMAT) {
-            return Err(Corrupt("a segment of an unknown format".into()));
+            return Err(Corrupt("unknown segment format".into()));
         }
         let mut at = 1;
         while at < segment.len() {
-            let header = segment.get(at..at + HEADER).ok_or_else(cut_short)?;
+            let header = segment.get(at..at + HEADER).ok_or_else(truncated)?;
             let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]) as usize;
             let (start, end) = (at + HEADER, at + HEADER + length);
             if end > segment.len() {
-                return Err(cut_short());
+                return Err(truncated());
             }
             let bytes = segment.slice(start..end);
             match header[0] {
-                RIDER => rider = Some(Box::new(Rider { bytes, message: OnceLock::new() })),
+                USER_MESSAGE => {
+                    user_message = Some(Box::new(UserMessage { bytes, message: OnceLock::new() }))
+                }
                 other => {
                     let kind =
-                        kind_of_tag(other).ok_or_else(|| Corrupt(format!("a record of kind {other}")))?;
-                    let rider = rider.take();
-                    entries.push(Arc::new(Entry { kind, frame: bytes, event: OnceLock::new(), rider }));
+                        kind_of_tag(other).ok_or_else(|| Corrupt(format!("unknown record kind {other}")))?;
+                    let user_message = user_message.take();
+                    entries.push(Arc::new(Entry {
+                        kind,
+                        frame: bytes,
+                        event: OnceLock::new(),
+                        user_message,
+                    }));
                 }
             }
             at = end;
@@ -162,42 +175,43 @@ impl Log {
         Ok(Self { entries, segment, status: None })
     }
 
-    /// The last status that was packed, so that a row says what its log says. Unknown of a stored segment.
+    /// The last packed status, so that the task row agrees with its log. `None` for a segment read from the
+    /// store.
     pub fn status(&self) -> Option<(TaskState, Timestamp)> {
         self.status
     }
 
-    /// The entries in order.
+    /// The entries in log order.
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
     }
 
-    /// The bytes to store.
+    /// The encoded segment.
     pub fn segment(&self) -> &Bytes {
         &self.segment
     }
 
-    /// How many numbers the entries take.
+    /// Number of entries, which is how many sequence numbers they need.
     pub fn len(&self) -> u64 {
         self.entries.len() as u64
     }
 
-    /// Whether there is nothing to record.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
 
-type Place = std::ops::Range<usize>;
+type ByteRange = std::ops::Range<usize>;
 
 const FORMAT: u8 = 1;
 const HEADER: usize = 5;
-const RIDER: u8 = 0x01;
+const USER_MESSAGE: u8 = 0x01;
 const STATUS: u8 = 0x10;
 const ARTIFACT: u8 = 0x20;
 const MESSAGE: u8 = 0x21;
 
-fn push(buffer: &mut Vec<u8>, kind: u8, encode: impl FnOnce(&mut Writer)) -> Place {
+fn push(buffer: &mut Vec<u8>, kind: u8, encode: impl FnOnce(&mut Writer)) -> ByteRange {
     buffer.push(kind);
     buffer.extend_from_slice(&[0; 4]);
     let start = buffer.len();
@@ -234,8 +248,8 @@ fn kind_of_tag(tag: u8) -> Option<Kind> {
     }
 }
 
-fn cut_short() -> Corrupt {
-    Corrupt("a segment that is cut short".into())
+fn truncated() -> Corrupt {
+    Corrupt("truncated segment".into())
 }
 
 #[cfg(test)]
@@ -254,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_unpacks_to_what_was_packed() {
+    fn segment_round_trips() {
         let message = Message::new("m", Role::User, vec![Part::text("hi")]);
         let log = Log::pack([
             (status(TaskState::Submitted), Some(Arc::new(message.clone()))),
@@ -263,8 +277,8 @@ mod tests {
         let read = Log::unpack(log.segment().clone()).unwrap();
         assert_eq!(read.len(), 2);
         assert_eq!(read.entries()[0].kind(), Kind::Status(TaskState::Submitted));
-        assert_eq!(read.entries()[0].rider().unwrap(), Some(&message));
-        assert_eq!(read.entries()[1].rider().unwrap(), None);
+        assert_eq!(read.entries()[0].user_message().unwrap(), Some(&message));
+        assert_eq!(read.entries()[1].user_message().unwrap(), None);
         for (read, packed) in read.entries().iter().zip(log.entries()) {
             assert_eq!(read.v1(), packed.v1());
             assert_eq!(read.event().unwrap(), packed.event().unwrap());
@@ -272,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_and_never_panics() {
+    fn damaged_segment_is_an_error_and_never_panics() {
         let log = Log::pack([(status(TaskState::Submitted), None)]);
         for length in 0..log.segment().len() {
             let cut = log.segment().slice(..length);

@@ -1,8 +1,9 @@
-//! Bytes of requests and responses in memory, bounded over all calls (`limits.memory`).
+//! Memory budget for requests and responses over all calls (`limits.memory`).
 //!
-//! A call takes a [`Reservation`] before its body is read and gives it back when the last byte of its response has left.
-//! What does not fit is refused with `Unavailable`, so that load is shed instead of memory running out. The last
-//! quarter of the budget is kept for small calls: slow readers of large responses must not lock everybody else out.
+//! A call takes a [`Reservation`] before its body is read and releases it when the last byte of its response
+//! is sent. What does not fit is rejected with `Unavailable`: the server sheds load instead of running out of
+//! memory. The last quarter of the budget is reserved for small calls, so that slow readers of large
+//! responses cannot block all others.
 
 use std::sync::{
     Arc,
@@ -12,7 +13,7 @@ use std::sync::{
 use bytes::Bytes;
 use protocol::ErrorKind;
 
-/// Calls of up to this many bytes may use the whole budget.
+/// Calls of up to this many bytes may use the whole budget; larger ones three quarters of it.
 const SMALL: u64 = 1 << 20;
 
 /// The budget of one process. Cheap to clone.
@@ -31,17 +32,17 @@ impl MemoryBudget {
         Self(Arc::new(Inner { limit, used: AtomicU64::new(0) }))
     }
 
-    /// The smallest budget that a request body of this size fits into.
+    /// The smallest budget that admits a request body of this size.
     pub fn needed_for(body: u64) -> u64 {
         Self::for_body(body).saturating_mul(4).div_ceil(3)
     }
 
-    /// What a request body takes: it is kept as received, as decoded and as recorded.
+    /// Bytes charged for a request body: it exists as received, as decoded and as recorded.
     fn for_body(body: u64) -> u64 {
         body.saturating_mul(3)
     }
 
-    /// Bytes in use.
+    /// Bytes currently reserved.
     pub fn used(&self) -> u64 {
         self.0.used.load(Ordering::Relaxed)
     }
@@ -51,13 +52,14 @@ impl MemoryBudget {
         Arc::new(Reservation { budget: self.clone(), bytes: AtomicU64::new(0) })
     }
 
-    /// Bytes that count as used until the last clone of them is dropped. They exist already, so they always fit.
+    /// Bytes that stay charged until the last clone of them is dropped. They exist already, so this never
+    /// fails.
     pub fn hold(&self, bytes: Vec<u8>) -> Bytes {
         self.begin().hold(bytes)
     }
 }
 
-/// The bytes that one call has in memory; given back when dropped.
+/// The bytes charged to one call; released on drop.
 #[derive(Debug)]
 pub struct Reservation {
     budget: MemoryBudget,
@@ -65,11 +67,11 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Reserves so many bytes more.
+    /// Reserves more bytes.
     ///
     /// # Errors
     ///
-    /// Refused when they do not fit into the budget; nothing is reserved then.
+    /// Fails when they do not fit into the budget; nothing is reserved then.
     pub fn reserve(&self, bytes: u64) -> Result<(), protocol::Error> {
         let Inner { limit, used } = &*self.budget.0;
         let mine = self.bytes.load(Ordering::Relaxed).saturating_add(bytes);
@@ -80,7 +82,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Reserves memory for so many bytes of a request body.
+    /// Reserves memory for a request body of this size.
     ///
     /// # Errors
     ///
@@ -89,11 +91,11 @@ impl Reservation {
         self.reserve(MemoryBudget::for_body(bytes))
     }
 
-    /// Reserves what is missing to so many bytes in all.
+    /// Grows the reservation to at least this many bytes in total.
     ///
     /// # Errors
     ///
-    /// Refused when they do not fit into the budget; the reservation stays as it is then.
+    /// Fails when they do not fit into the budget; the reservation is unchanged then.
     pub fn cover(&self, bytes: u64) -> Result<(), protocol::Error> {
         match bytes.checked_sub(self.bytes.load(Ordering::Relaxed)) {
             Some(missing) if missing > 0 => self.reserve(missing),
@@ -101,7 +103,7 @@ impl Reservation {
         }
     }
 
-    /// Reserves memory for a task that is to be read: its log of this size, and the response made of it.
+    /// Reserves memory for reading a task: its log of this size and the response built from it.
     ///
     /// # Errors
     ///
@@ -110,7 +112,8 @@ impl Reservation {
         self.cover(log_bytes.saturating_mul(2))
     }
 
-    /// A response that takes over the whole reservation until the last clone of its bytes is dropped.
+    /// Turns a response into bytes that keep the reservation, resized to the response, until the last clone
+    /// is dropped.
     pub fn hold(self: Arc<Self>, response: Vec<u8>) -> Bytes {
         self.resize(response.len() as u64);
         Bytes::from_owner(Held { response, _reservation: self })
@@ -145,7 +148,7 @@ impl AsRef<[u8]> for Held {
 }
 
 fn exhausted() -> protocol::Error {
-    let text = "the server has as many bytes in flight as limits.memory allows; try again in a second";
+    let text = "the server has reached its memory limit (limits.memory); try again in a second";
     protocol::Error::new(ErrorKind::Unavailable, text)
 }
 
@@ -154,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_and_reserves_nothing() {
+    fn reservation_beyond_the_budget_fails_and_reserves_nothing() {
         let budget = MemoryBudget::new(8 << 20);
         let call = budget.begin();
         call.reserve(5 << 20).unwrap();
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn large_calls_leave_a_quarter_to_small_ones() {
+    fn last_quarter_is_reserved_for_small_calls() {
         let budget = MemoryBudget::new(8 << 20);
         let large = budget.begin();
         large.reserve(6 << 20).unwrap();
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_counts_until_its_last_clone_is_dropped() {
+    fn response_is_charged_until_its_last_clone_is_dropped() {
         let budget = MemoryBudget::new(1 << 20);
         let call = budget.begin();
         call.reserve(1000).unwrap();

@@ -1,4 +1,4 @@
-//! What clients can ask for: one file per operation.
+//! The operations of the protocol, one file each.
 
 mod cancel_task;
 mod get_task;
@@ -11,12 +11,12 @@ mod subscribe_to_task;
 use protocol::{ErrorKind, Operation, Task};
 
 use crate::{
-    engine::{Answer, Call, Parts},
+    engine::{Call, CallResponse, EngineInner},
     error::{Error, Result},
 };
 
-/// Does what is asked. What is not asked often is boxed, so that the future of a send stays small.
-pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -> Result<Answer> {
+/// Executes an operation. The futures of rare operations are boxed, so that the future of a send stays small.
+pub(crate) async fn dispatch(engine: &EngineInner, call: Call, operation: Operation) -> Result<CallResponse> {
     let reply = match operation {
         Operation::SendMessage(_) | Operation::SendStreamingMessage(_) if engine.runner.is_draining() => {
             return Err(Error::later("the server is shutting down; send the message again in a moment"));
@@ -28,7 +28,7 @@ pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -
         Operation::SubscribeToTask(req) => {
             return Box::pin(subscribe_to_task::subscribe_to_task(engine, call, req))
                 .await
-                .map(Answer::Stream);
+                .map(CallResponse::Stream);
         }
         Operation::GetTask(req) => Box::pin(get_task::get_task(engine, call, req)).await?,
         Operation::ListTasks(req) => Box::pin(list_tasks::list_tasks(engine, call, req)).await?,
@@ -46,10 +46,10 @@ pub(crate) async fn dispatch(engine: &Parts, call: Call, operation: Operation) -
             return Err(Error::refused(ErrorKind::UnsupportedOperation, text));
         }
     };
-    Ok(Answer::Reply(reply))
+    Ok(CallResponse::Reply(reply))
 }
 
-/// Keeps the newest messages of a task's history: all, when the caller did not say how many.
+/// Keeps the newest `length` messages of a task's history; all of them for `None`.
 fn trim_history(task: &mut Task, length: Option<u32>) {
     if let Some(length) = length {
         let surplus = task.history.len().saturating_sub(length as usize);

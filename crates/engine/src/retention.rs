@@ -1,8 +1,9 @@
-//! How long finished tasks are kept, and the duty that forgets them.
+//! Retention: how long finished tasks are kept, and the background task that purges them.
 //!
-//! A finished task is emptied when its time is over or when there are too many; its row stays a while longer, so
-//! that repetitions of its messages are still known. A task that waits for its client does not wait for ever.
-//! Open tasks are never touched otherwise. Forgetting goes in small steps, one at a time behind live work.
+//! A finished task is purged when it is older than `max_age` or when there are more than `max_tasks`. Its row
+//! stays longer, so that duplicates of its messages are still detected. A task that waits for its client
+//! longer than `max_wait` fails. Other open tasks are never touched. A purge is a small batch, one at a time,
+//! queued behind live work.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,21 +14,23 @@ use crate::{
     agents::Agents,
     clock::Clock,
     log::Log,
-    runner::word,
+    runner::agent_message,
     store::{Advance, Change, Expiry, NotCommitted, Step, Store, StoreError, TaskRow},
-    task::Names,
+    task::PublicIds,
 };
 
-/// How long an agent's tasks are kept.
+/// Retention settings of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// After its end.
+    /// Time from the terminal state until the task is purged.
     pub max_age: Duration,
-    /// How many finished ones; the oldest go first.
+    /// How many finished tasks are kept; the oldest are purged first. Also the maximum number of open tasks:
+    /// beyond it new ones are rejected.
     pub max_tasks: Option<u64>,
-    /// How long a task waits for its client before it fails.
+    /// How long an interrupted task waits for its client before it fails.
     pub max_wait: Duration,
-    /// How long the messages of a forgotten task are still known, so that their repetitions make no new one.
+    /// How long the idempotency keys of a purged task are kept, so that duplicates of its messages do not
+    /// start a new task.
     pub keys: Duration,
 }
 
@@ -39,12 +42,13 @@ impl Default for Retention {
     }
 }
 
-/// Tasks in one step.
-const STEP: usize = 64;
-/// How often there is a look, at least and at most.
-const PAUSES: std::ops::RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(30);
+/// Tasks per batch.
+const PURGE_BATCH: usize = 64;
+/// Shortest and longest interval between batches.
+const INTERVAL_RANGE: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(250)..=Duration::from_secs(30);
 
-/// The duty that forgets.
+/// The background task that purges expired tasks.
 pub(crate) struct Purger {
     store: Arc<dyn Store>,
     agents: Agents,
@@ -56,36 +60,37 @@ impl Purger {
         Self { store, agents, clock }
     }
 
-    /// Works until the process drains.
+    /// Runs until graceful shutdown starts.
     pub(crate) async fn run(self, draining: CancellationToken) {
         loop {
-            let busy = match self.round().await {
+            let busy = match self.purge_batch().await {
                 Ok(busy) => busy,
                 Err(error) => {
-                    tracing::warn!(%error, "old tasks could not be looked up");
+                    tracing::warn!(%error, "cannot read expired tasks");
                     false
                 }
             };
-            let pause = if busy { Duration::ZERO } else { self.pause() };
+            let interval = if busy { Duration::ZERO } else { self.interval() };
             tokio::select! {
                 biased;
                 () = draining.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(interval) => {}
             }
         }
     }
 
-    /// A twentieth of the shortest time anything is kept.
-    fn pause(&self) -> Duration {
+    /// A twentieth of the shortest retention time.
+    fn interval(&self) -> Duration {
         let shortest = self
             .agents
             .retentions()
             .map(|Retention { max_age, max_wait, keys, .. }| max_age.min(max_wait).min(keys));
-        (shortest.min().unwrap_or(DAY) / 20).clamp(*PAUSES.start(), *PAUSES.end())
+        (shortest.min().unwrap_or(DAY) / 20).clamp(*INTERVAL_RANGE.start(), *INTERVAL_RANGE.end())
     }
 
-    /// One step for each agent that has tasks here, hosted or not; says whether there is more to do.
-    async fn round(&self) -> Result<bool, StoreError> {
+    /// Purges one batch for each agent that has stored tasks, registered or not; returns whether there is
+    /// more to do.
+    async fn purge_batch(&self) -> Result<bool, StoreError> {
         let now = self.clock.now();
         let mut busy = false;
         let mut longest = Duration::ZERO;
@@ -99,10 +104,10 @@ impl Purger {
                     ended_before: before(now, retention.max_age),
                     max_tasks: retention.max_tasks,
                     waiting_since: before(now, retention.max_wait),
-                    max: STEP,
+                    max: PURGE_BATCH,
                 })
                 .await?;
-            busy |= expired.finished.len() == STEP;
+            busy |= expired.finished.len() == PURGE_BATCH;
             if !expired.finished.is_empty() {
                 self.store.purge(expired.finished, now).await?;
             }
@@ -110,15 +115,15 @@ impl Purger {
                 self.fail_if_waiting(row, now).await?;
             }
         }
-        // Rows are dropped in the order in which their tasks were emptied, whatever agent they were of. The time counts
-        // from then on: a process that was down for long still knows what was said before.
-        busy |= self.store.drop_purged(before(now, longest), STEP).await? == STEP;
+        // Rows are deleted in purge order, whichever agent they belong to. The key retention counts from the
+        // purge, not from the task's end, so that a process that was down for long still detects duplicates.
+        busy |= self.store.drop_purged(before(now, longest), PURGE_BATCH).await? == PURGE_BATCH;
         Ok(busy)
     }
 
     async fn fail_if_waiting(&self, row: &TaskRow, now: Timestamp) -> Result<(), StoreError> {
-        let names = Names::of(&self.store.ids(), row);
-        let message = word(&names, "nobody answered in time");
+        let names = PublicIds::of(&self.store.ids(), row);
+        let message = agent_message(&names, "timed out waiting for the client's reply");
         let change = Change::Advance(Box::new(Advance {
             no: row.no,
             step: Step::Expire { fence: row.fence },

@@ -1,11 +1,12 @@
-//! Sees that accepted work gets done, whoever is still connected.
+//! Runs accepted work to its end, independently of client connections.
 //!
-//! A run belongs to the store: accepting a message records who holds its work, and the fence of that record is
-//! the right to write. [`run`] drives one turn of one agent; [`claim`] takes up work that nobody holds: what was
-//! queued because every slot was taken, what waits for another attempt, what a dead process left behind.
+//! A run belongs to the store: accepting a message records which process holds its work, and the fencing
+//! token of that record is the right to write. [`run`] drives one turn of one agent; [`claim`] claims work
+//! that no process holds: work queued because every slot was taken, turns waiting for a retry, and turns of a
+//! crashed process.
 
 mod claim;
-mod fence;
+mod panic_guard;
 mod run;
 
 use std::{
@@ -24,7 +25,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(crate) use run::{Begin, Run, word};
+pub(crate) use run::{Run, RunInput, agent_message};
 
 use crate::{
     agents::Agents,
@@ -34,21 +35,21 @@ use crate::{
     store::{Committed, NotCommitted, Receipt, Store},
 };
 
-/// How much may run at a time, and how long.
+/// Concurrency, time and size limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Runs at a time; more wait as submitted.
+    /// Concurrent runs; more tasks wait in state `submitted`.
     pub concurrent: usize,
-    /// How long one attempt at a turn may take.
+    /// Timeout of one attempt at a turn.
     pub run_time: Duration,
-    /// How long a send waits for the outcome; after that it is answered with the task as it stands. `None` is as long
-    /// as the turn takes.
+    /// How long a blocking send waits for the outcome; after that the reply is the task in its current state.
+    /// `None` waits until the turn ends.
     pub wait: Option<Duration>,
-    /// How often a turn is tried in all.
+    /// Maximum attempts per turn, the first included.
     pub attempts: u32,
-    /// How many bytes of log a task may have.
+    /// Maximum size of a task's log, in bytes.
     pub max_task: u64,
-    /// How many bytes of requests and responses may be in memory; beyond it calls are refused as unavailable.
+    /// Maximum bytes of requests and responses in memory; beyond it calls are rejected as unavailable.
     pub memory: u64,
 }
 
@@ -65,37 +66,38 @@ impl Default for Limits {
     }
 }
 
-/// Runs agents.
+/// Owns all agent runs of this process.
 pub(crate) struct Runner {
     store: Arc<dyn Store>,
     agents: Agents,
     clock: Clock,
     limits: Limits,
     slots: Arc<Semaphore>,
-    /// Tasks under which processes have died run one at a time.
+    /// Tasks whose runs have crashed processes run one at a time.
     suspects: Arc<Semaphore>,
-    /// How to stop the runs of this process, by task; each with a number of its own. Of several that want to begin the
-    /// same turn one will get it, and until that is decided all of them are here.
+    /// Cancellation tokens of this process's runs, by task, each with a registration number. Several runs may
+    /// try to start the same turn; until the commit decides which one gets it, all of them are registered.
     live: Mutex<HashMap<TaskNo, Vec<(u64, CancellationToken)>>>,
     registrations: AtomicU64,
-    /// Something may be due.
+    /// Wakes the claimer: work may be due.
     wake: Notify,
-    /// Work waits for a slot: who frees one says so.
-    crowded: AtomicBool,
-    /// No new work is taken up.
+    /// Work waits for a slot: whoever frees one must wake the claimer.
+    slot_wanted: AtomicBool,
+    /// Cancelled at the start of graceful shutdown: no new work is started.
     draining: CancellationToken,
-    /// Runs are let go as they are.
+    /// Cancelled at the end of the grace period: runs are released unfinished.
     halted: CancellationToken,
     tracker: TaskTracker,
 }
 
-/// That long from now. A span that means "never" is a very long one.
-pub(crate) fn later(span: Duration) -> Instant {
+/// The instant after this duration. Longer ones than 30 years mean "never" and are capped, so that the
+/// addition cannot overflow.
+pub(crate) fn deadline_in(span: Duration) -> Instant {
     const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
     Instant::now() + span.min(NEVER)
 }
 
-/// The right to run one turn; free again when dropped.
+/// A permit to run one turn; released on drop.
 pub(crate) struct Slot {
     permit: Option<OwnedSemaphorePermit>,
     runner: Arc<Runner>,
@@ -103,16 +105,16 @@ pub(crate) struct Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // Free first, then tell: who is told must find it free.
+        // Release before the wake-up: the claimer must find the slot free.
         self.permit = None;
-        if self.runner.crowded.load(Ordering::SeqCst) {
+        if self.runner.slot_wanted.load(Ordering::SeqCst) {
             self.runner.wake.notify_one();
         }
     }
 }
 
-/// A run that can be told to stop, as long as this lives. Made before the change that gives this process the
-/// work, so that a cancel right behind that change finds it.
+/// Keeps a run cancellable while it lives. Created before the change that gives this process the work, so
+/// that a cancel committed right after that change finds it.
 pub(crate) struct Registration {
     runner: Arc<Runner>,
     task: TaskNo,
@@ -143,24 +145,24 @@ impl Runner {
             live: Mutex::default(),
             registrations: AtomicU64::new(0),
             wake: Notify::new(),
-            crowded: AtomicBool::new(false),
+            slot_wanted: AtomicBool::new(false),
             draining: CancellationToken::new(),
             halted: CancellationToken::new(),
             tracker: TaskTracker::new(),
         })
     }
 
-    /// Starts taking up work that nobody holds.
+    /// Starts the claimer.
     pub(crate) fn start(self: &Arc<Self>) {
         self.tracker.spawn(claim::Claimer::new(Arc::clone(self)).run());
     }
 
-    /// Looks after a duty that ends when the process drains.
-    pub(crate) fn keep(&self, duty: Purger) {
-        self.tracker.spawn(duty.run(self.draining.clone()));
+    /// Starts the purger; it ends when graceful shutdown starts.
+    pub(crate) fn spawn_purger(&self, purger: Purger) {
+        self.tracker.spawn(purger.run(self.draining.clone()));
     }
 
-    /// A slot, if one is free and work is still taken up.
+    /// A slot, if one is free and the process is not shutting down.
     pub(crate) fn slot(self: &Arc<Self>) -> Option<Slot> {
         if self.draining.is_cancelled() {
             return None;
@@ -169,93 +171,96 @@ impl Runner {
         Some(Slot { permit: Some(permit), runner: Arc::clone(self) })
     }
 
-    /// Runs on, once the change that gave this process the work is durable. Says what became of that change.
+    /// Drives the run once the change that gave this process the work is durable. Resolves to the result of
+    /// that change.
     ///
-    /// The run is owned here from this call on: whoever waits for the answer may go away.
+    /// The runner owns the run from this call on: the receiver may be dropped.
     pub(crate) fn launch(
         self: &Arc<Self>,
         run: Run,
         receipt: Receipt,
     ) -> oneshot::Receiver<Result<Committed, NotCommitted>> {
-        let (told, answer) = oneshot::channel();
+        let (result_sender, result) = oneshot::channel();
         let runner = Arc::clone(self);
         self.tracker.spawn(async move {
             let committed = receipt.await;
             let held = committed.as_ref().ok().copied();
-            let _ = told.send(committed);
+            let _ = result_sender.send(committed);
             if let Some(held) = held {
                 run.drive(&runner, held).await;
             }
         });
-        answer
+        result
     }
 
-    /// Waits for work that was recorded as due to be durable, then has it looked for. Says what became of it.
+    /// Wakes the claimer once the change that recorded work as due is durable. Resolves to the result of that
+    /// change.
     ///
-    /// Whoever waits for the answer may go away.
+    /// The receiver may be dropped.
     pub(crate) fn queue(
         self: &Arc<Self>,
         receipt: Receipt,
     ) -> oneshot::Receiver<Result<Committed, NotCommitted>> {
-        let (told, answer) = oneshot::channel();
+        let (result_sender, result) = oneshot::channel();
         let runner = Arc::clone(self);
         self.tracker.spawn(async move {
-            let _ = told.send(receipt.await);
+            let _ = result_sender.send(receipt.await);
             runner.wake();
         });
-        answer
+        result
     }
 
-    /// Makes the run of a task known to [`Self::stop`].
+    /// Registers the run of a task so that [`Self::stop`] finds it.
     pub(crate) fn register(self: &Arc<Self>, task: TaskNo, cancel: CancellationToken) -> Registration {
         let number = self.registrations.fetch_add(1, Ordering::Relaxed);
         self.live().entry(task).or_default().push((number, cancel.clone()));
         Registration { runner: Arc::clone(self), task, number, cancel }
     }
 
-    /// Looks for due work soon.
+    /// Wakes the claimer.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// Stops the run of a task once the cancel that ended the task is durable. Says what became of that change.
+    /// Stops the run of a task once the cancel that ended the task is durable. Resolves to the result of that
+    /// change.
     ///
-    /// Whoever waits for the answer may go away.
+    /// The receiver may be dropped.
     pub(crate) fn cancel(
         self: &Arc<Self>,
         task: TaskNo,
         receipt: Receipt,
     ) -> oneshot::Receiver<Result<Committed, NotCommitted>> {
-        let (told, answer) = oneshot::channel();
+        let (result_sender, result) = oneshot::channel();
         let runner = Arc::clone(self);
         self.tracker.spawn(async move {
             let committed = receipt.await;
             if committed.is_ok() {
                 runner.stop(task);
             }
-            let _ = told.send(committed);
+            let _ = result_sender.send(committed);
         });
-        answer
+        result
     }
 
-    /// Tells the run of a task, if this process has one, that its work is no longer wanted.
+    /// Cancels the run of a task, if this process has one.
     fn stop(&self, task: TaskNo) {
         for (_, cancel) in self.live().get(&task).into_iter().flatten() {
             cancel.cancel();
         }
     }
 
-    /// Whether nothing new is started any more.
+    /// Whether graceful shutdown has started.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.is_cancelled()
     }
 
-    /// Starts nothing new from now on.
+    /// Stops starting new runs.
     pub(crate) fn drain(&self) {
         self.draining.cancel();
     }
 
-    /// Waits for the runs to end, at most this long; then lets go of the rest without spending their attempts.
+    /// Waits up to `grace` for the runs to end, then releases the rest without spending their attempts.
     pub(crate) async fn finish(&self, grace: Duration) {
         self.tracker.close();
         if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
@@ -264,7 +269,7 @@ impl Runner {
         }
     }
 
-    /// Lets go of everything at once, without waiting for it.
+    /// Releases all runs without waiting for them.
     pub(crate) fn abandon(&self) {
         self.draining.cancel();
         self.halted.cancel();
@@ -275,10 +280,10 @@ impl Runner {
     }
 
     fn deadline(&self) -> Instant {
-        later(self.limits.run_time)
+        deadline_in(self.limits.run_time)
     }
 
-    /// When the next attempt is due: at once after the first, then twice as long each time with full jitter.
+    /// When the next attempt is due: at once after the first, then exponential backoff with full jitter.
     fn next_attempt(&self, made: i64) -> Timestamp {
         const CAP_MILLIS: u64 = 100_000;
         let delay = match u32::try_from(made - 2) {

@@ -1,22 +1,22 @@
-//! Who asks, and what is therefore theirs.
+//! Ownership: which caller owns which tasks.
 
 use std::sync::Arc;
 
-/// Owns tasks, contexts, keys and page tokens. A parameter of every query: what lies outside a caller's scope
-/// does not exist for it.
+/// The owner of tasks, contexts, idempotency keys and page tokens. A parameter of every query: what is
+/// outside a caller's scope does not exist for it. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scope(Arc<ScopeParts>);
 
-/// The four parts of a scope. None is ever missing: an anonymous caller is a principal of its own.
+/// The four parts of a scope. All are always set: an anonymous caller has the principal `anonymous`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ScopeParts {
-    /// The organisation.
+    /// Isolated organisation.
     pub tenant: String,
-    /// The credential's owner.
+    /// Owner of the credential.
     pub principal: String,
-    /// The agent that is asked.
+    /// Id of the called agent.
     pub agent: String,
-    /// The person behind the caller; empty when that is off.
+    /// End user on whose behalf the caller acts; empty when end users are not distinguished.
     pub end_user: String,
 }
 
@@ -26,7 +26,7 @@ impl Scope {
         Self(Arc::new(parts))
     }
 
-    /// The scope all callers without a credential share on one agent of one tenant.
+    /// The scope shared by all callers without a credential, per agent and tenant.
     pub fn anonymous(tenant: &str, agent: &str) -> Self {
         Self::new(ScopeParts {
             tenant: tenant.into(),
@@ -36,12 +36,12 @@ impl Scope {
         })
     }
 
-    /// The parts.
+    /// All four parts.
     pub fn parts(&self) -> &ScopeParts {
         &self.0
     }
 
-    /// The agent that is asked.
+    /// Id of the called agent.
     pub fn agent(&self) -> &str {
         &self.0.agent
     }

@@ -1,8 +1,9 @@
-//! What the engine asks of a database.
+//! The engine's storage interface.
 //!
-//! Writes are finished [`Change`]s, each one transaction's worth for one task, judged and numbered where they
-//! are committed. Reads are snapshots inside a [`Scope`]. A change is either whole or not there; what guards
-//! it stands in [`Step::effects`], one row per arrow of the state machine, and nowhere else.
+//! Writes are complete [`Change`]s, each one transaction for one task; the store checks their guards and
+//! assigns sequence numbers at commit. Reads are snapshots within a [`Scope`]. A change is applied completely
+//! or not at all. Its guards are defined only in [`Step::effects`], one row per transition of the state
+//! machine.
 
 mod change;
 mod receipt;
@@ -14,13 +15,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use protocol::Timestamp;
 
-pub use change::{Accept, Advance, Change, MessageKey, NewContext, Visibility, Work};
-pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, Receipts};
+pub use change::{Accept, Advance, Change, MessageKey, NewContext, Visibility, WorkState};
+pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub use rows::{
-    Among, ContextLookup, ContextRow, Due, Ended, Expired, Expiry, ListPage, ListQuery, Lookup, Place,
-    Snapshot, TaskRow, WorkItem,
+    ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,
+    ListQuery, Lookup, Snapshot, TaskRow, WorkItem,
 };
-pub use step::{Counter, Effects, MAX_UNANSWERED, States, Step, Waiting, When};
+pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
 
 use crate::{
     error,
@@ -30,91 +31,110 @@ use crate::{
     scope::Scope,
 };
 
-/// Keeps the engine's facts.
+/// A durable store of tasks, implemented for each database.
 pub trait Store: Send + Sync + 'static {
-    /// Hands a change over. It is durable when the receipt says so, not before; dropping the receipt does not
-    /// take the change back.
+    /// Queues a change. It is durable when the receipt resolves to success, not before; dropping the receipt
+    /// does not revoke the change.
     fn commit(&self, change: Change) -> Receipt;
 
-    /// A task of this scope with its whole log.
-    fn find(&self, scope: &Scope, lookup: Lookup) -> Read<Option<Snapshot>>;
+    /// A task of this scope with its folded document and the log after it.
+    fn find(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<Snapshot>>;
 
-    /// The same for a call that has so much memory: a task that does not fit is refused before its log is read.
-    fn find_within(&self, scope: &Scope, lookup: Lookup, memory: &Arc<Reservation>)
-    -> Read<Option<Snapshot>>;
+    /// Like [`Self::find`] within a memory reservation: a task that does not fit is rejected before its log
+    /// is read.
+    fn find_within(
+        &self,
+        scope: &Scope,
+        lookup: Lookup,
+        memory: &Arc<Reservation>,
+    ) -> ReadFuture<Option<Snapshot>>;
 
-    /// Entries of a task of this scope after a place in its log, at most `max`.
-    fn entries(&self, scope: &Scope, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Arc<Entry>)>>;
+    /// Entries of a task of this scope after a sequence number, at most `max`.
+    fn entries(
+        &self,
+        scope: &Scope,
+        task: TaskNo,
+        after: Seq,
+        max: usize,
+    ) -> ReadFuture<Vec<(Seq, Arc<Entry>)>>;
 
-    /// The last status of a task of this scope among the entries of its log up to this one.
-    fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> Read<Option<Arc<Entry>>>;
+    /// The last status update of a task of this scope up to and including a sequence number.
+    fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> ReadFuture<Option<Arc<Entry>>>;
 
-    /// A page of the tasks of this scope that show themselves, newest status first.
-    fn list(&self, scope: &Scope, query: ListQuery) -> Read<ListPage>;
+    /// A page of the visible tasks of this scope, newest status first.
+    fn list(&self, scope: &Scope, query: ListQuery) -> ReadFuture<ListPage>;
 
-    /// Where a follow-up to one of these tasks of this scope was recorded before.
-    fn turn_key(&self, scope: &Scope, among: Among, key: MessageKey) -> Read<Option<KeyUsed>>;
+    /// Where a follow-up message with this key was recorded, among these tasks of this scope.
+    fn turn_key(&self, scope: &Scope, owner: KeyOwner, key: MessageKey) -> ReadFuture<Option<KeyUsed>>;
 
-    /// Where the first message of a task was recorded before, as of everything handed over until now.
-    fn first_use(&self, key: MessageKey) -> Read<Option<KeyUsed>>;
+    /// Where the first message of a task with this key was recorded, including all changes queued before this
+    /// call.
+    fn first_use(&self, key: MessageKey) -> ReadFuture<Option<KeyUsed>>;
 
-    /// How many tasks of an agent are open, over all its owners.
-    fn count_open(&self, agent: &str) -> Read<u64>;
+    /// Number of open tasks of an agent, over all scopes.
+    fn count_open(&self, agent: &str) -> ReadFuture<u64>;
 
-    /// A conversation of this scope.
-    fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>>;
+    /// Looks up a conversation of this scope.
+    fn context(&self, scope: &Scope, lookup: ContextLookup) -> ReadFuture<Option<ContextRow>>;
 
-    /// The tasks of a conversation before one of them, oldest first, the newest `max`.
-    fn conversation(&self, scope: &Scope, first: TaskNo, before: TaskNo, max: usize) -> Read<Vec<Snapshot>>;
+    /// The newest `max` tasks of a conversation before one of them, oldest first.
+    fn context_history(
+        &self,
+        scope: &Scope,
+        first: TaskNo,
+        before: TaskNo,
+        max: usize,
+    ) -> ReadFuture<Vec<Snapshot>>;
 
-    /// Tasks whose work is due and held by nobody, longest due first; and when the next one is.
-    fn due(&self, now: Timestamp, max: usize) -> Read<Due>;
+    /// Tasks whose work is due and not held by a process, longest due first; and when the next one becomes
+    /// due.
+    fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due>;
 
-    /// All a runner needs to take up a task.
-    fn work(&self, task: TaskNo) -> Read<Option<WorkItem>>;
+    /// Everything a runner needs to run a task.
+    fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>>;
 
-    /// The agents whose tasks are or were kept here, hosted or not.
-    fn agents(&self) -> Read<Vec<String>>;
+    /// Ids of all agents that have or had tasks in this store, registered or not.
+    fn agents(&self) -> ReadFuture<Vec<String>>;
 
-    /// Tasks of an agent that have had their time.
-    fn expired(&self, expiry: Expiry) -> Read<Expired>;
+    /// Tasks of an agent whose retention has expired.
+    fn expired(&self, expiry: Expiry) -> ReadFuture<Expired>;
 
-    /// Empties finished tasks, unless they have moved on: nothing of them is left but rows that still know their
-    /// messages' keys, and that it is `now` that they were emptied. Says how many there were.
-    fn purge(&self, tasks: Vec<Ended>, now: Timestamp) -> Read<usize>;
+    /// Purges finished tasks, unless they were reopened meanwhile: only a row with the keys of their messages
+    /// and the purge time `now` remains. Returns how many were purged.
+    fn purge(&self, tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize>;
 
-    /// Drops rows of tasks that were purged before this, at most `max`. Says how many there were.
-    fn drop_purged(&self, purged_before: Timestamp, max: usize) -> Read<usize>;
+    /// Deletes the rows of tasks purged before this time, at most `max`. Returns how many were deleted.
+    fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize>;
 
-    /// Sets aside a block of task numbers that nobody else will use; gives the first.
-    fn reserve(&self, count: i64) -> Read<TaskNo>;
+    /// Reserves a block of task numbers for this process; returns the first.
+    fn reserve(&self, count: i64) -> ReadFuture<TaskNo>;
 
-    /// The names of tasks and contexts under this store's key.
+    /// The id codec with this store's key.
     fn ids(&self) -> Ids;
 
-    /// A key for authenticating what callers carry away, such as page tokens.
+    /// The key that authenticates data held by clients, such as page tokens.
     fn seal_key(&self) -> [u8; 32];
 
     /// Resolves when the store can no longer write, with the reason.
     fn failed(&self) -> BoxFuture<'static, String>;
 
-    /// Resolves when the store is found to hold something it should not, with what that is.
+    /// Resolves when an integrity check finds the store damaged, with the findings.
     fn damaged(&self) -> BoxFuture<'static, String>;
 }
 
-/// What a read gives, later.
-pub type Read<T> = BoxFuture<'static, Result<T, StoreError>>;
+/// The future of a read.
+pub type ReadFuture<T> = BoxFuture<'static, Result<T, StoreError>>;
 
-/// Why a store cannot answer.
+/// Why a read failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It has stopped or is overloaded.
+    /// The store has stopped or is overloaded.
     #[error("the store is not available: {0}")]
     Unavailable(String),
-    /// It holds something it should not.
+    /// The stored data is damaged.
     #[error("the store is damaged: {0}")]
     Broken(String),
-    /// What was asked for does not fit into the memory of the call.
+    /// The result does not fit into the call's memory reservation.
     #[error("{0}")]
     TooLarge(protocol::Error),
 }
@@ -130,7 +150,7 @@ impl From<StoreError> for error::Error {
         match failure {
             StoreError::Unavailable(reason) => Self::Unavailable(reason),
             StoreError::Broken(reason) => Self::Broken(reason),
-            StoreError::TooLarge(error) => Self::Later(error),
+            StoreError::TooLarge(error) => Self::RetryLater(error),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a streaming call gets: frames as they come, with their numbers.
+//! The frame stream of a streaming call.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -6,60 +6,60 @@ use protocol::{ArtifactId, ErrorKind, Task, TaskStatus};
 
 use crate::{
     error::{Error, Result},
-    feed::{News, Watcher},
+    feed::{FeedEvent, Watcher},
     log::{Entry, Kind, Seq},
 };
 
 /// One frame of a stream.
 pub enum Frame {
-    /// The task as of the event of this number.
+    /// A snapshot of the task.
     Snapshot {
-        /// The number of the last event it holds.
+        /// Sequence number of the last event it contains.
         seq: Seq,
-        /// The task.
+        /// The folded task, complete or reduced to its status.
         task: Box<Task>,
-        /// Its artifacts in the order in which they first appeared, also where the task is shown without them.
+        /// Artifact ids in order of first appearance, also when the snapshot omits the artifacts.
         artifacts: Vec<ArtifactId>,
     },
-    /// One event.
+    /// One event of the log.
     Entry {
-        /// Its number.
+        /// Sequence number.
         seq: Seq,
-        /// The event.
+        /// The log entry, shared between streams.
         entry: Arc<Entry>,
     },
 }
 
-/// What comes next on a stream.
-pub enum Next {
-    /// At least one frame, all that are ready.
+/// The next item of a stream.
+pub enum StreamItem {
+    /// All frames that are ready; at least one.
     Frames(Vec<Frame>),
-    /// Nothing more: the stream has said everything.
+    /// The stream is complete.
     End,
-    /// The server drains: the client should subscribe again.
-    Cut,
+    /// The server is shutting down: the client should subscribe again.
+    Draining,
 }
 
-/// Which event is a stream's last.
+/// Which event ends a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// Terminal or interrupted: the turn that was asked for is over.
+    /// A terminal or interrupted state: the turn has ended.
     Settled,
-    /// Terminal: the task is over.
+    /// A terminal state: the task has ended.
     Terminal,
 }
 
-/// Frames of one task.
+/// The frames of one task.
 pub struct TaskStream {
-    /// The snapshot the stream begins with; held back while it is not decided whether there is a task.
+    /// The initial snapshot; held back while the task's visibility is undecided.
     opening: Option<Frame>,
     decided: bool,
     ready: VecDeque<(Seq, Arc<Entry>)>,
     watcher: Option<Watcher>,
     until: Until,
-    /// What was there when the stream began is shown to its end, however many turns ended on the way.
-    whole: Seq,
-    ended: bool,
+    /// Events up to this number are always streamed, however many turns ended among them.
+    show_through: Seq,
+    finished: bool,
 }
 
 impl TaskStream {
@@ -71,24 +71,24 @@ impl TaskStream {
             ready: VecDeque::new(),
             watcher,
             until,
-            whole: 0,
-            ended: false,
+            show_through: 0,
+            finished: false,
         }
     }
 
-    /// The stream does not end before the event of this number.
-    pub(crate) fn not_before(mut self, seq: Seq) -> Self {
-        self.whole = seq;
+    /// The stream does not end before the event with this number.
+    pub(crate) fn through(mut self, seq: Seq) -> Self {
+        self.show_through = seq;
         self
     }
 
-    /// A stream of these entries and nothing else.
+    /// A stream of only these entries.
     pub(crate) fn of(entries: Vec<(Seq, Arc<Entry>)>, until: Until) -> Self {
         let ready = entries.into();
-        Self { opening: None, decided: true, ready, watcher: None, until, whole: 0, ended: false }
+        Self { opening: None, decided: true, ready, watcher: None, until, show_through: 0, finished: false }
     }
 
-    /// Shows the task with this status and nothing else: what its reader has seen of the rest is not shown again.
+    /// Reduces the snapshot to this status, because the client has already received the rest.
     pub(crate) fn status_only(mut self, status: TaskStatus) -> Self {
         if let Some(Frame::Snapshot { task, .. }) = &mut self.opening {
             task.status = status;
@@ -99,19 +99,19 @@ impl TaskStream {
         self
     }
 
-    /// Entries that follow the snapshot and are known already.
+    /// Adds entries that follow the snapshot and are already committed.
     pub(crate) fn followed_by(mut self, entries: impl IntoIterator<Item = (Seq, Arc<Entry>)>) -> Self {
         self.ready.extend(entries);
         self
     }
 
-    /// It is not decided yet whether there is a task: the first frame waits for the first entry.
+    /// The task's visibility is undecided: the first frame waits for the first entry.
     pub(crate) fn undecided(mut self) -> Self {
         self.decided = false;
         self
     }
 
-    /// The number of the first event that is shown, where that is known before anything is.
+    /// Sequence number of the first frame, if it is already known.
     pub fn first_seq(&self) -> Option<Seq> {
         match &self.opening {
             Some(Frame::Snapshot { seq, .. } | Frame::Entry { seq, .. }) => Some(*seq),
@@ -119,18 +119,20 @@ impl TaskStream {
         }
     }
 
-    /// Waits for what comes next. May be dropped while waiting: nothing is lost.
-    pub async fn next(&mut self) -> Result<Next> {
+    /// Waits for the next item. Cancel safe: no frame is lost.
+    pub async fn next(&mut self) -> Result<StreamItem> {
         loop {
             let frames = self.take_ready();
             if !frames.is_empty() {
-                return Ok(Next::Frames(frames));
+                return Ok(StreamItem::Frames(frames));
             }
-            let Some(watcher) = self.watcher.as_mut().filter(|_| !self.ended) else { return Ok(Next::End) };
+            let Some(watcher) = self.watcher.as_mut().filter(|_| !self.finished) else {
+                return Ok(StreamItem::End);
+            };
             match watcher.follow().await? {
-                News::Entries(entries) => self.ready.extend(entries),
-                News::Cut => return Ok(Next::Cut),
-                News::Gone => return Err(gone()),
+                FeedEvent::Entries(entries) => self.ready.extend(entries),
+                FeedEvent::Draining => return Ok(StreamItem::Draining),
+                FeedEvent::Purged => return Err(purged_error()),
             }
         }
     }
@@ -147,19 +149,19 @@ impl TaskStream {
         }
         frames.extend(self.opening.take());
         while let Some((seq, entry)) = self.ready.pop_front() {
-            if self.ended {
+            if self.finished {
                 break;
             }
-            self.ended = seq >= self.whole && ends(self.until, entry.kind());
+            self.finished = seq >= self.show_through && ends(self.until, entry.kind());
             frames.push(Frame::Entry { seq, entry });
         }
         frames
     }
 }
 
-/// Said where a task was forgotten while somebody still read it.
-pub(crate) fn gone() -> Error {
-    Error::refused(ErrorKind::TaskNotFound, "the task's time is over and it has been forgotten")
+/// The error for a task that was purged while it was being read.
+pub(crate) fn purged_error() -> Error {
+    Error::refused(ErrorKind::TaskNotFound, "task expired and was deleted")
 }
 
 /// Whether a stream ends with an event of this kind. A snapshot never ends a stream.

@@ -1,12 +1,13 @@
-//! The rules of tasks, as pure functions: what may happen, what is recorded, and what it adds up to.
+//! The rules of tasks as pure functions: which changes are allowed, what they record, and the resulting task.
 //!
-//! [`admit`] judges a message, [`advance`] what an agent says, [`cancel`] a client's wish to end it,
-//! [`closed`] keeps what was finished before the task was opened again, and [`fold`] makes the task out of its log. Nothing here reads a clock, a store or a socket.
+//! [`admit`] decides about messages, [`advance`] turns an agent's updates into events, [`cancel`] decides
+//! about cancels, [`earlier_artifacts`] protects the artifacts of earlier turns, and [`fold`] builds the task
+//! from its log. Nothing here reads a clock, a store or a socket.
 
 pub mod admit;
 pub mod advance;
 pub mod cancel;
-pub mod closed;
+pub mod earlier_artifacts;
 pub mod fold;
 
 use protocol::{
@@ -18,23 +19,23 @@ use crate::{
     store::{ContextRow, TaskRow, Visibility},
 };
 
-/// How a task and its conversation are called outside.
+/// The public ids of a task and its conversation.
 #[derive(Clone, Debug)]
-pub struct Names {
-    /// The task.
+pub struct PublicIds {
+    /// Task id.
     pub task: TaskId,
-    /// Its conversation.
+    /// Context id.
     pub context: ContextId,
 }
 
-impl Names {
-    /// The names of a row.
+impl PublicIds {
+    /// The public ids of a row; client-chosen ids take precedence.
     pub fn of(ids: &Ids, row: &TaskRow) -> Self {
         let task = row.client_id.clone().unwrap_or_else(|| ids.task(row.no, row.tag));
         Self { task, context: context_name(ids, &row.context) }
     }
 
-    /// A status of this task.
+    /// A status update event of this task.
     pub fn status(&self, state: TaskState, message: Option<Message>, at: Timestamp) -> Event {
         Event::Status(StatusUpdate {
             task_id: self.task.clone(),
@@ -45,27 +46,27 @@ impl Names {
     }
 }
 
-/// What the message of a run says that ended with a panic of its agent, for whoever answers that in another way.
-pub(crate) fn after_panic() -> Json {
+/// Metadata of the status message after an agent panic; compatibility profiles reply differently then.
+pub(crate) fn panic_metadata() -> Json {
     Json::parse(r#"{"a2ad":{"cause":"panic"}}"#).expect("this is JSON")
 }
 
 /// Whether a task failed because its agent panicked.
-pub fn is_after_panic(task: &Task) -> bool {
+pub fn failed_by_panic(task: &Task) -> bool {
     let metadata = task.status.message.as_ref().and_then(|message| message.metadata.as_ref());
-    metadata == Some(&after_panic())
+    metadata == Some(&panic_metadata())
 }
 
-/// How a conversation is called outside.
+/// The public id of a conversation.
 pub fn context_name(ids: &Ids, context: &ContextRow) -> ContextId {
     context.name.clone().unwrap_or_else(|| ids.context(context.first, context.tag))
 }
 
-/// Where a task stands for the run that holds it.
+/// State and visibility of a task, as tracked by its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// The state clients see.
+pub struct CurrentState {
+    /// Current state.
     pub state: TaskState,
-    /// Whether clients see it.
+    /// Whether clients can see the task.
     pub visibility: Visibility,
 }

@@ -1,9 +1,9 @@
-//! What may be asked of an agent: the one place where a request is held against what the agent's card promises and
-//! what its house serves.
+//! Capability checks: the one place where a request is checked against the agent's card and the compatibility profile
+//! of its endpoint.
 //!
-//! Every binding asks twice: [`operation`] as soon as it knows which operation it is, before the parameters are read,
-//! and [`request`] when it has them. What is asked of nobody, because there is no agent of that name, passes here and is
-//! refused by the engine.
+//! Every binding checks twice: [`check_operation`] as soon as the operation is known, before its parameters are
+//! decoded, and [`check_request`] when they are decoded. A request to an unknown agent passes both and is rejected by
+//! the engine.
 
 pub(crate) mod extensions;
 mod media;
@@ -14,28 +14,28 @@ use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage}
 
 use crate::server_state::{Endpoint, ServerState};
 
-/// Who is shown an agent's extended card.
+/// Which callers may get an agent's extended card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExtendedCard {
-    /// Nobody: there is none, and the public card says so.
+    /// None: the public card declares that there is no extended card.
     #[default]
     Off,
-    /// Everybody.
+    /// All callers.
     Open,
     /// Callers with a credential; none can be checked yet.
     Protected,
-    /// Nobody, though the public card promises it: for testing clients.
+    /// None, although the public card declares one. For testing clients.
     Missing,
 }
 
-/// Whether the house and the agent serve an operation at all.
-pub(crate) fn operation(
+/// Checks that the endpoint's profile and the agent support the operation.
+pub(crate) fn check_operation(
     server_state: &ServerState,
     endpoint: &Endpoint<'_>,
     kind: OperationKind,
 ) -> Result<(), Error> {
     if endpoint.profile.send_only && kind != OperationKind::SendMessage {
-        let text = "this agent serves sends that are answered at once, and nothing else";
+        let text = "this agent supports only message sends that wait for the result";
         return Err(Error::new(ErrorKind::MethodNotFound, text));
     }
     if server_state.engine.agents().get(endpoint.agent).is_none() {
@@ -52,8 +52,9 @@ pub(crate) fn operation(
     }
 }
 
-/// What is asked for as the house wants it, if it fits what the agent says of itself.
-pub(crate) fn request(
+/// Checks a decoded request against the agent's card and settings. Returns the operation with the profile's changes
+/// applied.
+pub(crate) fn check_request(
     server_state: &ServerState,
     endpoint: &Endpoint<'_>,
     dialect: Dialect,
@@ -61,7 +62,7 @@ pub(crate) fn request(
     operation: Operation,
 ) -> Result<Operation, Error> {
     let Some(registered) = server_state.engine.agents().get(endpoint.agent) else { return Ok(operation) };
-    if dialect.insists_on_extensions() {
+    if dialect.requires_extensions() {
         extensions::check(&endpoint.settings.extensions, headers, &operation)?;
     }
     match &operation {
@@ -82,7 +83,7 @@ pub(crate) fn request(
         Operation::GetExtendedCard(_) => extended_card(endpoint)?,
         _ => {}
     }
-    Ok(as_house_wants(endpoint, dialect, operation))
+    Ok(apply_profile(endpoint, dialect, operation))
 }
 
 fn push_off() -> Error {
@@ -94,49 +95,54 @@ fn extended_card(endpoint: &Endpoint<'_>) -> Result<(), Error> {
     match endpoint.settings.extended_card {
         ExtendedCard::Open => Ok(()),
         ExtendedCard::Off => {
-            let text = "this agent has no extended card; its public card says everything";
+            let text = "this agent has no extended card; its public card is complete";
             Err(Error::new(ErrorKind::UnsupportedOperation, text))
         }
         ExtendedCard::Missing => {
-            let text = "this agent promises an extended card and has none; its public card says everything";
+            let text =
+                "this agent's card declares an extended card, but none is configured; use the public card";
             Err(Error::new(ErrorKind::ExtendedCardNotConfigured, text))
         }
         ExtendedCard::Protected => {
-            let text = "the extended card wants a credential, and none can be checked here yet";
-            Err(endpoint.settings.wants_credential(text))
+            let text =
+                "the extended card requires a credential, and this server cannot check credentials yet";
+            Err(endpoint.settings.credential_required(text))
         }
     }
 }
 
-/// What the client can take against what the agent gives, and what it brings against what the agent takes. A house
-/// that shows another mode than the agent's own takes and gives both.
+/// Checks the client's accepted output modes against the agent's output modes, and the message's media types against
+/// its input modes. Where the profile's card shows another mode than the agent's own, both are accepted.
 fn check_media(
     endpoint: &Endpoint<'_>,
     registered: &RegisteredAgent,
     req: &SendMessage,
 ) -> Result<(), Error> {
-    let says_types = || req.message.parts.iter().any(|part| part.media_type.is_some());
-    let check_input = endpoint.settings.check_media_types && says_types();
-    // Most requests say nothing of either.
+    let has_types = || req.message.parts.iter().any(|part| part.media_type.is_some());
+    let check_input = endpoint.settings.check_media_types && has_types();
+    // The common case: the request names no media types.
     if req.accepted_output_modes.is_empty() && !check_input {
         return Ok(());
     }
-    let profile = registered.info();
-    let skill = req.asked_skill();
-    let shown = endpoint.profile.card.mode;
-    media::check_output(&media::given(profile, skill.as_deref(), shown), &req.accepted_output_modes)?;
+    let info = registered.info();
+    let skill = req.requested_skill();
+    let profile_mode = endpoint.profile.card.mode;
+    media::check_output(
+        &media::output_modes(info, skill.as_deref(), profile_mode),
+        &req.accepted_output_modes,
+    )?;
     if check_input {
-        media::check_input(&media::taken(profile, skill.as_deref(), shown), &req.message.parts)?;
+        media::check_input(&media::input_modes(info, skill.as_deref(), profile_mode), &req.message.parts)?;
     }
     Ok(())
 }
 
-fn as_house_wants(endpoint: &Endpoint<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
+fn apply_profile(endpoint: &Endpoint<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
     if let (true, Operation::SendMessage(req)) = (endpoint.profile.send_only, &mut operation) {
-        // Nobody could ask later what became of it.
+        // The profile has no operation to fetch the task later.
         req.return_immediately = false;
     }
-    if endpoint.profile.task_policy.whole_history && !dialect.shows_history_unasked() {
+    if endpoint.profile.task_policy.always_include_history && !dialect.includes_history_by_default() {
         let length = match &mut operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => &mut req.history_length,
             Operation::GetTask(req) => &mut req.history_length,

@@ -1,27 +1,27 @@
-//! Credentials become a caller.
+//! Authentication: turns a request's credential into the caller's scope.
 //!
-//! No credential can be checked yet, so everybody is the anonymous principal of the default tenant; the
-//! command line refuses to listen beyond loopback for that reason.
+//! No credential can be checked yet, so every caller is the anonymous principal of the default tenant. For that reason
+//! the command line refuses to listen on addresses other than loopback.
 
 use engine::Scope;
-use protocol::{Error, ErrorKind, error::in_short};
+use protocol::{Error, ErrorKind, error::excerpt};
 
-/// The tenant of requests that name none.
+/// Used where a request names no tenant.
 pub(crate) const DEFAULT_TENANT: &str = "default";
 
-/// Refuses a tenant that is not here.
+/// Rejects every tenant but the default one.
 pub(crate) fn check_tenant(tenant: Option<&str>) -> Result<(), Error> {
     match tenant {
         None | Some("" | DEFAULT_TENANT) => Ok(()),
         Some(tenant) => {
-            let shown = in_short(tenant);
-            let text = format!("there is no tenant {shown:?} here; leave it out");
+            let shown = excerpt(tenant);
+            let text = format!("unknown tenant {shown:?}; omit it");
             Err(Error::new(ErrorKind::AgentDisabled, text))
         }
     }
 }
 
-/// The caller of a request to this agent.
+/// The scope of a caller without a credential.
 pub(crate) fn anonymous(agent: &str) -> Scope {
     Scope::anonymous(DEFAULT_TENANT, agent)
 }

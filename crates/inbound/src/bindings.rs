@@ -1,4 +1,4 @@
-//! The ways of putting a call on the wire.
+//! The protocol bindings. Each decodes a request into an operation and encodes the reply; none decides anything else.
 
 pub(crate) mod grpc;
 pub(crate) mod jsonrpc;

@@ -1,6 +1,6 @@
-//! Reading a request's body, bounded in size, memory and time.
+//! Reads a request's body with limits on size, memory and time.
 //!
-//! What is refused is not read to its end here: the connection discards the rest, see `listen/connection_io.rs`.
+//! The rest of a rejected body is not read here: the connection discards it, see `listen/connection_io.rs`.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use engine::Reservation;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Frame};
-use protocol::{Dialect, Error, ErrorKind, ErrorTable, error::in_short};
+use protocol::{Dialect, Error, ErrorKind, ErrorTable, error::excerpt};
 use tokio::time::Instant;
 
-/// How long the next bytes of a body may take.
+/// How long to wait for the next bytes of a body.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes a second that a body has to arrive at beyond that: a trickle would hold memory for ever.
+/// Minimum rate in bytes per second after that time: a slower body would hold its memory indefinitely.
 const MIN_RATE: u64 = 16 << 10;
 
-/// JSON, or nothing said about it.
+/// Accepts JSON, and requests without a content type.
 pub(crate) fn check_media_type(
     headers: &HeaderMap,
     dialect: Dialect,
@@ -31,28 +31,28 @@ pub(crate) fn check_media_type(
     {
         return Ok(());
     }
-    let shown = in_short(essence);
-    let text = format!("Content-Type {shown:?} is not served here; send application/json");
+    let shown = excerpt(essence);
+    let text = format!("Content-Type {shown:?} is not supported; send application/json");
     let kind = match (dialect, errors) {
-        // As the kit for 1.0.0 reads it: there is one error for bodies and for parts of a type that nobody takes.
+        // The conformance kit for 1.0.0 expects one error for unsupported types of bodies and of parts.
         (Dialect::V1, ErrorTable::V1_0_0) => ErrorKind::ContentTypeNotSupported,
         _ => ErrorKind::UnsupportedMediaType,
     };
     Err(Error::new(kind, text))
 }
 
-/// Bodies are taken as they are: nothing is unpacked here.
+/// Rejects compressed bodies: decompression is not supported.
 pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), Error> {
     let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(()) };
     if value.as_bytes().eq_ignore_ascii_case(b"identity") {
         return Ok(());
     }
-    let coding = in_short(&String::from_utf8_lossy(value.as_bytes()));
-    let text = format!("Content-Encoding {coding:?} is not served here; send the body as it is");
+    let coding = excerpt(&String::from_utf8_lossy(value.as_bytes()));
+    let text = format!("Content-Encoding {coding:?} is not supported; send the body uncompressed");
     Err(Error::new(ErrorKind::UnsupportedMediaType, text))
 }
 
-/// The whole body, if it is not larger than the limit and keeps coming.
+/// Reads the whole body; an error if it exceeds the limit or arrives too slowly.
 pub(crate) async fn read(mut body: Body, limit: usize, memory: &Reservation) -> Result<Bytes, Error> {
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if declared > limit {
@@ -61,8 +61,8 @@ pub(crate) async fn read(mut body: Body, limit: usize, memory: &Reservation) -> 
     memory.reserve_body(declared as u64)?;
     let mut whole = BytesMut::new();
     let mut first = Bytes::new();
-    let pace = Pace::begin();
-    while let Some(frame) = pace.next(&mut body, first.len() + whole.len()).await? {
+    let timer = BodyTimer::begin();
+    while let Some(frame) = timer.next(&mut body, first.len() + whole.len()).await? {
         let Ok(data) = frame.into_data() else { continue };
         let length = first.len() + whole.len() + data.len();
         if length > limit {
@@ -71,13 +71,13 @@ pub(crate) async fn read(mut body: Body, limit: usize, memory: &Reservation) -> 
         if length > declared {
             memory.reserve_body(data.len() as u64)?;
         }
-        // Most bodies are one frame, and then nothing is copied.
+        // Most bodies are one frame, which is then not copied.
         if first.is_empty() && whole.is_empty() {
             first = data;
         } else {
             let needed = first.len() + whole.len() + data.len();
             if needed > whole.capacity() {
-                let more = room(needed, declared, limit) - whole.len();
+                let more = buffer_capacity(needed, declared, limit) - whole.len();
                 whole.reserve(more);
             }
             whole.extend_from_slice(&std::mem::take(&mut first));
@@ -87,32 +87,31 @@ pub(crate) async fn read(mut body: Body, limit: usize, memory: &Reservation) -> 
     Ok(if whole.is_empty() { first } else { whole.freeze() })
 }
 
-/// How fast a body comes.
-pub(crate) struct Pace(Instant);
+/// Enforces the minimum rate of a body. Holds the time at which reading began.
+pub(crate) struct BodyTimer(Instant);
 
-impl Pace {
-    /// From now on.
+impl BodyTimer {
     pub(crate) fn begin() -> Self {
         Self(Instant::now())
     }
 
-    /// The next piece of a body of which so many bytes have come, if it comes in time.
-    pub(crate) async fn next(&self, body: &mut Body, come: usize) -> Result<Option<Frame<Bytes>>, Error> {
-        let due = due(self.0, come as u64);
+    /// The next frame of a body of which `received` bytes have arrived; an error if it does not arrive in time.
+    pub(crate) async fn next(&self, body: &mut Body, received: usize) -> Result<Option<Frame<Bytes>>, Error> {
+        let due = due(self.0, received as u64);
         let frame = tokio::time::timeout_at(due, body.frame()).await.map_err(|_| too_slow())?;
-        frame.transpose().map_err(|_| cut_off())
+        frame.transpose().map_err(|_| incomplete_body())
     }
 }
 
-/// When the next bytes of a body have to arrive of which so many have arrived since a time.
+/// The deadline for the next bytes of a body of which `received` bytes have arrived since `since`.
 pub(crate) fn due(since: Instant, received: u64) -> Instant {
     let at_rate = since + TIMEOUT + Duration::from_millis(received * 1_000 / MIN_RATE);
     at_rate.min(Instant::now() + TIMEOUT)
 }
 
-/// How large a buffer is to be that has become too small: as large as the body where its length is known. Otherwise it
-/// grows in few, large steps, because each leaves a buffer behind, and memory that is never written to costs nothing.
-fn room(needed: usize, declared: usize, limit: usize) -> usize {
+/// The new capacity of a buffer that is too small: the body's length where it is known. Otherwise it grows in few,
+/// large steps, because each step leaves a buffer behind, and memory that is never written to costs nothing.
+fn buffer_capacity(needed: usize, declared: usize, limit: usize) -> usize {
     const SMALL: usize = 256 << 10;
     match needed {
         _ if needed <= declared => declared,
@@ -131,7 +130,7 @@ fn too_slow() -> Error {
     Error::new(ErrorKind::DeadlineExceeded, text)
 }
 
-pub(crate) fn cut_off() -> Error {
+pub(crate) fn incomplete_body() -> Error {
     Error::new(ErrorKind::Parse, "the body ended before it was complete; send it again")
 }
 
@@ -144,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// A body of so many pieces, one every five seconds.
+    /// A body of `pieces` frames, one every five seconds.
     fn slow(piece: &'static [u8], pieces: usize) -> Body {
         Body::from_stream(stream::repeat(piece).take(pieces).then(|piece| async {
             tokio::time::sleep(Duration::from_secs(5)).await;
@@ -153,11 +152,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_dribbles_is_given_up_and_one_that_is_slow_is_not() {
+    async fn body_below_minimum_rate_times_out() {
         let started = Instant::now();
         let memory = MemoryBudget::new(1 << 30).begin();
-        let dribbled = read(slow(b"x", 1_000), 1 << 20, &memory).await;
-        assert_eq!(dribbled.unwrap_err().kind, ErrorKind::DeadlineExceeded);
+        let trickled = read(slow(b"x", 1_000), 1 << 20, &memory).await;
+        assert_eq!(trickled.unwrap_err().kind, ErrorKind::DeadlineExceeded);
         assert_eq!(started.elapsed(), TIMEOUT);
         let whole = read(slow(&[b'x'; 100 << 10], 100), 16 << 20, &memory).await.unwrap();
         assert_eq!(whole.len(), 100 * (100 << 10));

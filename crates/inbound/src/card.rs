@@ -1,4 +1,5 @@
-//! Agent cards: built from how an agent presents itself and where it was asked, in the shape its reader knows.
+//! Agent cards: built from an agent's information, its settings and the address of the request, in the card form of the
+//! client's protocol generation.
 
 use std::time::Duration;
 
@@ -14,19 +15,19 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     admit::ExtendedCard,
-    bindings::grpc::reach::Reach,
+    bindings::grpc::interface::GrpcInterface,
     respond,
     server_state::AgentSettings,
     version::{AcceptedVersions, Version},
 };
 
-/// The header that picks a card's shape.
+/// The request header that selects a card's form.
 pub(crate) const VARY: HeaderValue = HeaderValue::from_static("A2A-Version");
 
-/// What is at `agent-card.json` where the reader does not say which version it reads.
+/// The form of `agent-card.json` for a client that does not name its version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CardShape {
-    /// One document for the readers of 1.0 and of 0.3.
+    /// One document that clients of 1.0 and of 0.3 can read.
     #[default]
     Merged,
     /// The card of 1.0.
@@ -38,11 +39,12 @@ pub enum CardShape {
 /// How cards are served.
 #[derive(Clone, Copy, Debug)]
 pub struct CardOptions {
-    /// What is at `agent-card.json`.
+    /// The form of `agent-card.json` for clients that name no version.
     pub shape: CardShape,
-    /// How long a card may be kept.
+    /// How long clients may cache a card.
     pub max_age: Duration,
-    /// Whether 0.3's gRPC address has a scheme: its specification calls it a URL, its clients want a host and a port.
+    /// Whether the gRPC address in cards of 0.3 has a scheme: the specification calls it a URL, its clients expect host
+    /// and port.
     pub grpc_scheme: bool,
 }
 
@@ -52,7 +54,7 @@ impl Default for CardOptions {
     }
 }
 
-/// At which of the two names a card is asked for.
+/// The file name by which a card is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CardName {
     /// `agent-card.json`, since 0.3.
@@ -61,22 +63,22 @@ pub(crate) enum CardName {
     Agent,
 }
 
-/// A card to be shown.
-pub(crate) struct Shown<'a> {
+/// Everything an agent's card is built from.
+pub(crate) struct CardBuilder<'a> {
     pub(crate) info: &'a engine::AgentInfo,
     pub(crate) settings: &'a AgentSettings,
-    /// Where this agent takes calls.
+    /// URL of the agent's JSON-RPC endpoint.
     pub(crate) endpoint: String,
-    /// Where it takes those of gRPC, if that can be said.
-    pub(crate) reach: Option<Reach>,
+    /// `None` if the agent cannot be addressed over gRPC.
+    pub(crate) grpc: Option<GrpcInterface>,
     pub(crate) accepted_versions: AcceptedVersions,
     pub(crate) options: CardOptions,
-    /// Since when the cards are what they are.
+    /// When the configuration was loaded; sent as `Last-Modified`.
     pub(crate) since: Timestamp,
 }
 
-impl Shown<'_> {
-    /// Answers with the card in the shape its reader wants; there is none in a generation that is not spoken.
+impl CardBuilder<'_> {
+    /// Responds with the card in the requested form; an error for a generation that is not accepted.
     pub(crate) fn respond(
         &self,
         name: CardName,
@@ -93,7 +95,7 @@ impl Shown<'_> {
         };
         if !offered {
             let text = format!(
-                "this agent has no card of that form; it speaks {}",
+                "this agent has no card of that version; it supports {}",
                 self.accepted_versions.versions().join(", ")
             );
             return Err(Error::new(ErrorKind::AgentDisabled, text));
@@ -113,7 +115,9 @@ impl Shown<'_> {
 
     fn shape(&self, name: CardName, version: &Version) -> Result<Shape, Error> {
         Ok(match (version, name) {
-            (Version::Unknown(asked), _) => return Err(self.accepted_versions.refuse(&format!("{asked:?}"))),
+            (Version::Unknown(asked), _) => {
+                return Err(self.accepted_versions.unsupported(&format!("{asked:?}")));
+            }
             (_, CardName::Agent) | (Version::Named(Dialect::Draft), _) => Shape::Draft,
             (Version::Named(Dialect::V1), _) => Shape::V1,
             (Version::Named(_), _) => Shape::V03,
@@ -127,7 +131,7 @@ impl Shown<'_> {
 
     fn cacheable(&self, body: Vec<u8>, headers: &HeaderMap) -> Response {
         let etag = etag(&body);
-        let fresh = has(headers, &etag);
+        let fresh = etag_matches(headers, &etag);
         let mut response = respond::json(if fresh { Vec::new() } else { body });
         if fresh {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -146,7 +150,7 @@ impl Shown<'_> {
         response
     }
 
-    /// The card that everybody is shown.
+    /// The card without the skills that only the extended card shows.
     fn public(&self) -> AgentCard {
         let hidden = &self.settings.extended_skills;
         let mut card = self.extended();
@@ -154,7 +158,7 @@ impl Shown<'_> {
         card
     }
 
-    /// The card with everything on it.
+    /// The card with all skills.
     pub(crate) fn extended(&self) -> AgentCard {
         let Self { info, settings, .. } = self;
         let modes = |own: &[String]| match settings.profile.card.mode {
@@ -171,7 +175,7 @@ impl Shown<'_> {
         let requirement = |name: &String| SecurityRequirement { schemes: vec![(name.clone(), Vec::new())] };
         let mut requirements: Vec<_> = settings.security.iter().map(|(name, _)| requirement(name)).collect();
         if settings.anonymous && !requirements.is_empty() {
-            // One alternative is to bring nothing.
+            // The empty requirement permits calls without a credential.
             requirements.push(SecurityRequirement { schemes: Vec::new() });
         }
         AgentCard {
@@ -199,7 +203,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Where the agent takes calls: the newest generation first, and in each of them JSON-RPC first.
+    /// The agent's interfaces: newest generation first, and JSON-RPC first within each.
     fn interfaces(&self) -> Vec<AgentInterface> {
         let interface = |version: &str, binding: &str, url: &str| AgentInterface {
             url: url.into(),
@@ -207,7 +211,7 @@ impl Shown<'_> {
             tenant: None,
             version: version.into(),
         };
-        // Clients of HTTP+JSON put their paths behind the address as it is.
+        // Clients of HTTP+JSON append their paths to the address unchanged.
         let base = self.endpoint.trim_end_matches('/');
         let mut interfaces = Vec::new();
         for version in self.accepted_versions.versions() {
@@ -215,15 +219,15 @@ impl Shown<'_> {
             if version != draft::VERSION {
                 interfaces.push(interface(version, "HTTP+JSON", base));
             }
-            let grpc = self.reach.as_ref().and_then(|reach| reach.interface(version));
+            let grpc = self.grpc.as_ref().and_then(|grpc| grpc.for_version(version));
             interfaces
                 .extend(grpc.map(|grpc| AgentInterface { url: self.grpc_url(version, grpc.url), ..grpc }));
         }
         interfaces
     }
 
-    /// gRPC's address is a host and a port. 0.3 calls it a URL, though its clients take a scheme for a part of the host's
-    /// name; `grpc_scheme` gives the URL to whoever insists.
+    /// A gRPC address is host and port. 0.3 calls it a URL, but its clients take a scheme for a part of the host name;
+    /// the option `grpc_scheme` adds one for clients that require a URL.
     fn grpc_url(&self, version: &str, address: String) -> String {
         match (self.options.grpc_scheme && version == v03::VERSION, self.endpoint.starts_with("https:")) {
             (false, _) => address,
@@ -233,7 +237,6 @@ impl Shown<'_> {
     }
 }
 
-/// The shapes a card can have.
 enum Shape {
     Merged,
     V1,
@@ -241,8 +244,8 @@ enum Shape {
     Draft,
 }
 
-/// Whether the client has this card: any of the tags it names, or any card at all (RFC 9110 13.1.2).
-fn has(headers: &HeaderMap, etag: &HeaderValue) -> bool {
+/// Whether `If-None-Match` matches this card: one of its tags, or `*` (RFC 9110 13.1.2).
+fn etag_matches(headers: &HeaderMap, etag: &HeaderValue) -> bool {
     let asked = headers.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
     let mut tags = asked.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
     tags.any(|tag| tag == "*" || tag.as_bytes() == etag.as_bytes())

@@ -1,8 +1,8 @@
-//! Everything a server answers, as one service.
+//! The HTTP service with every route of the server.
 //!
-//! Most requests are calls, and calls come in at a few paths. Those are told apart by hand and go straight to their
-//! binding: a table of routes would copy the call's future more than once on its way and ask for memory as often as
-//! everything that is said in the call. All other paths are in that table ([`routes::table`]).
+//! Most requests are calls, and calls use few paths. Those paths are compared by hand and go directly to their binding:
+//! a router would copy the call's future several times and allocate as much memory as the rest of the call. All other
+//! paths are in the routing table ([`routes::table`]).
 
 use std::{
     convert::Infallible,
@@ -21,40 +21,40 @@ use crate::{
     origin::Peer,
     ready::Ready,
     routes,
-    server_state::{Options, ServerState},
+    server_state::{ServerOptions, ServerState},
 };
 
-/// Everything a server answers. Cheap to clone.
+/// The HTTP service of a server. Cheap to clone.
 #[derive(Clone)]
 pub struct Front(Arc<Inner>);
 
 struct Inner {
-    own: Option<Own>,
+    direct: Option<Direct>,
     table: Router,
 }
 
-/// What is answered without a look at the table.
-struct Own {
+/// What requests on the direct paths need.
+struct Direct {
     server_state: Arc<ServerState>,
-    grpc: grpc::Calls,
+    grpc: grpc::GrpcServer,
 }
 
 impl Front {
-    /// The agents of an engine behind their doors.
-    pub fn new(engine: Engine, options: Options, ready: Ready) -> Self {
+    /// Serves the agents of an engine.
+    pub fn new(engine: Engine, options: ServerOptions, ready: Ready) -> Self {
         let server_state = Arc::new(ServerState::new(engine, options, ready));
         let table = routes::table(Arc::clone(&server_state));
-        let grpc = grpc::Calls::new(Arc::clone(&server_state));
-        Self(Arc::new(Inner { own: Some(Own { server_state, grpc }), table }))
+        let grpc = grpc::GrpcServer::new(Arc::clone(&server_state));
+        Self(Arc::new(Inner { direct: Some(Direct { server_state, grpc }), table }))
     }
 
-    /// The same as something to mount into an app of one's own.
+    /// The service as a router, to be mounted into another application.
     pub fn router(&self) -> Router {
         Router::new().fallback_service(self.clone())
     }
 
-    /// Answers one request from the other end of a connection.
-    pub(crate) async fn answer_to<B>(
+    /// Handles one request of a connection's peer.
+    pub(crate) async fn handle_from<B>(
         self,
         peer: IpAddr,
         req: http::Request<B>,
@@ -64,25 +64,25 @@ impl Front {
         B::Error: Into<axum::BoxError>,
     {
         let mut req = req.map(Body::new);
-        if self.0.own.as_ref().is_none_or(|own| own.server_state.asks_for_peers()) {
+        if self.0.direct.as_ref().is_none_or(|direct| direct.server_state.needs_peer_address()) {
             req.extensions_mut().insert(Peer(peer));
         }
         Ok(self.answer(req).await)
     }
 
-    /// Each binding's future is boxed, because the connection moves the one it is given: a pointer then.
+    /// Each binding's future is boxed: the connection moves the future of a request, and so moves only a pointer.
     async fn answer(&self, req: Request) -> Response {
-        let Inner { own, table } = &*self.0;
-        let Some(Own { server_state, grpc }) = own else { return Box::pin(routed(table, req)).await };
+        let Inner { direct, table } = &*self.0;
+        let Some(Direct { server_state, grpc }) = direct else { return Box::pin(routed(table, req)).await };
         if grpc::is_grpc(&req) {
             return Box::pin(grpc.handle(req)).await;
         }
         if req.method() == Method::POST {
-            if let Some(endpoint) = server_state.called_at(req.uri().path(), req.headers()) {
+            if let Some(endpoint) = server_state.jsonrpc_endpoint(req.uri().path(), req.headers()) {
                 return Box::pin(jsonrpc::handle(server_state, endpoint, req)).await;
             }
             if rest::is_send(req.uri().path()) {
-                return Box::pin(routes::rest_or_nothing(server_state, req)).await;
+                return Box::pin(routes::rest_or_not_found(server_state, req)).await;
             }
         }
         Box::pin(routed(table, req)).await
@@ -94,10 +94,10 @@ async fn routed(table: &Router, req: Request) -> Response {
     response
 }
 
-/// An app that has the agents somewhere inside.
+/// An application that has the agents mounted in it.
 impl From<Router> for Front {
     fn from(table: Router) -> Self {
-        Self(Arc::new(Inner { own: None, table }))
+        Self(Arc::new(Inner { direct: None, table }))
     }
 }
 

@@ -1,29 +1,30 @@
-//! Bytes from a socket become a call by a known caller; the answer becomes bytes.
+//! The server side of the wire: turns bytes from a socket into an operation by a known caller, and the reply into
+//! bytes.
 //!
-//! A [`Front`] is everything a server answers, to be mounted anywhere; [`listen`] is our own way of accepting
-//! connections, with the timers and caps that a bare accept loop lacks. Nothing here decides about tasks.
+//! [`Front`] is the HTTP service with every route, to be mounted anywhere; [`listen`] accepts connections, with the
+//! timeouts and caps that a bare accept loop lacks. Nothing here decides about tasks: that is the engine's.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod access_log;
 mod admit;
 mod auth;
 mod bindings;
 mod body;
 mod card;
-mod choose;
 mod front;
+mod home_page;
 pub mod listen;
+mod negotiate;
 mod origin;
-mod page;
 mod perform;
 mod profile;
-mod project;
 mod ready;
+mod reply_form;
 mod respond;
 mod routes;
 mod server_state;
 mod sse;
-mod trace;
 mod version;
 
 pub use admit::ExtendedCard;
@@ -32,6 +33,6 @@ pub use front::Front;
 pub use ipnet::IpNet;
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
 pub use ready::Ready;
-pub use routes::is_own_path;
-pub use server_state::{AgentSettings, Options};
+pub use routes::is_reserved_agent_id;
+pub use server_state::{AgentSettings, ServerOptions};
 pub use version::AcceptedVersions;

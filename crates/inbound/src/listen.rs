@@ -172,7 +172,7 @@ async fn http1(
 ) -> Ended {
     let timer = HeadTimer { progress: Arc::clone(&progress), timeout: caps.head };
     let service = service_fn(move |req: hyper::Request<hyper::body::Incoming>| {
-        front.clone().answer_to(peer, req.map(|body| NotedBody::new(body, &progress)))
+        front.clone().handle_from(peer, req.map(|body| NotedBody::new(body, &progress)))
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(timer).header_read_timeout(caps.idle).max_buf_size(64 << 10);
@@ -195,7 +195,7 @@ async fn http2(
     let counted = Arc::clone(&unsent);
     let answer = move |req| {
         let counted = Arc::clone(&counted);
-        let answered = front.clone().answer_to(peer, req);
+        let answered = front.clone().handle_from(peer, req);
         answered.map_ok(move |response| response.map(|body| slow_readers::in_pieces(body, &counted)))
     };
     let service = service_fn(answer);

@@ -1,25 +1,25 @@
-//! Where the server is for its clients: what cards point back to.
+//! The server's origin (scheme and host) as its clients see it, for the URLs in cards.
 
 use std::net::IpAddr;
 
 use http::{Extensions, HeaderMap, Uri, header};
 use ipnet::IpNet;
 
-/// The address at the other end of a connection; our own accept loop puts it into every request.
+/// The peer's address; our own accept loop adds it to a request's extensions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// How the origin of a request is told.
+/// How the origin is determined.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origins {
-    /// Scheme and host as configured; then nothing else counts.
+    /// Configured scheme and host; takes precedence over the request.
     pub(crate) public_url: Option<String>,
-    /// Whose forwarding headers count.
+    /// Networks of proxies whose forwarding headers are trusted.
     pub(crate) trusted_proxies: Vec<IpNet>,
 }
 
 impl Origins {
-    /// The origin as the client sees it: configured, else told by a proxy we trust, else as the client said itself.
+    /// The origin: as configured, else from a trusted proxy's headers, else from the request.
     pub(crate) fn of(&self, uri: &Uri, headers: &HeaderMap, extensions: &Extensions) -> String {
         if let Some(url) = &self.public_url {
             return url.clone();
@@ -28,36 +28,37 @@ impl Origins {
         let peer = peer.map(|peer| peer.0.to_canonical());
         let trusted = peer.is_some_and(|peer| self.trusted_proxies.iter().any(|proxy| proxy.contains(&peer)));
         let (scheme, host) = if trusted { forwarded(headers) } else { (None, None) };
-        // HTTP/2 says it in the target, HTTP/1.1 in a header.
+        // HTTP/2 has the authority in the target, HTTP/1.1 in the header `Host`.
         let target = || uri.authority().map(|authority| authority.as_str().to_owned());
         let asked = || headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
-        let host = host.or_else(asked).or_else(target).filter(|host| is_clean(host));
+        let host = host.or_else(asked).or_else(target).filter(|host| is_valid_host(host));
         format!("{}://{}", scheme.unwrap_or("http"), host.as_deref().unwrap_or("localhost"))
     }
 }
 
-/// Scheme and host as a proxy tells them: RFC 7239, else the older headers. The first hop is the client's.
+/// Scheme and host from a proxy's headers: `Forwarded` (RFC 7239), else the older `X-Forwarded-*`. The first hop is the
+/// client's.
 fn forwarded(headers: &HeaderMap) -> (Option<&'static str>, Option<String>) {
     let first = |name: &str| {
         let value = headers.get(name)?.to_str().ok()?.split(',').next()?.trim();
         (!value.is_empty()).then(|| value.to_owned())
     };
     let pairs = first("forwarded").unwrap_or_default();
-    let told = |name: &str| {
+    let parameter = |name: &str| {
         let mut pairs = pairs.split(';').filter_map(|pair| pair.trim().split_once('='));
         let value = pairs.find(|pair| pair.0.eq_ignore_ascii_case(name))?.1.trim_matches('"');
         Some(value.to_owned())
     };
-    let scheme = told("proto").or_else(|| first("x-forwarded-proto"));
+    let scheme = parameter("proto").or_else(|| first("x-forwarded-proto"));
     let scheme = scheme.and_then(|scheme| match scheme.to_ascii_lowercase().as_str() {
         "https" => Some("https"),
         "http" => Some("http"),
         _ => None,
     });
-    (scheme, told("host").or_else(|| first("x-forwarded-host")))
+    (scheme, parameter("host").or_else(|| first("x-forwarded-host")))
 }
 
-fn is_clean(host: &str) -> bool {
+fn is_valid_host(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte))
 }
 
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_proxy_is_believed() {
+    fn only_trusted_proxies_set_the_origin() {
         let network = "10.0.0.0/8".parse().unwrap();
         let origins = Origins { public_url: None, trusted_proxies: vec![network] };
         let old = [("host", "inner:1"), ("x-forwarded-host", "a.example"), ("x-forwarded-proto", "https")];

@@ -1,9 +1,9 @@
-//! Does what was asked and admitted: the engine's business, and the one answer that only a door can give, because it
-//! depends on where the agent was asked.
+//! Executes a checked operation: through the engine, except for the extended card, which depends on the address of the
+//! request.
 
 use std::sync::Arc;
 
-use engine::{Answer, Reservation};
+use engine::{CallResponse, Reservation};
 use http::request::Parts;
 use protocol::{Dialect, Error, Operation, Reply};
 
@@ -12,8 +12,8 @@ use crate::{
     server_state::{Endpoint, ServerState},
 };
 
-/// The answer to an operation that [`admit`](crate::admit) has let through, or what the caller is told instead. What
-/// is not asked often is boxed, so that the future of a send stays small.
+/// Executes an operation that [`admit`](crate::admit) has checked. Returns the answer, or the error for the caller.
+/// Rare cases are boxed, so that the future of a send stays small.
 pub(crate) async fn perform(
     server_state: &ServerState,
     endpoint: &Endpoint<'_>,
@@ -22,11 +22,16 @@ pub(crate) async fn perform(
     operation: Operation,
     request_id: u64,
     memory: &Arc<Reservation>,
-) -> Result<Answer, Error> {
+) -> Result<CallResponse, Error> {
     if let Operation::GetExtendedCard(_) = operation {
-        let shown = routes::shown(server_state, endpoint.agent, &head.uri, &head.headers, &head.extensions)?;
-        return Ok(Answer::Reply(Reply::Card(Box::new(shown.extended()))));
+        let card =
+            routes::card_builder(server_state, endpoint.agent, &head.uri, &head.headers, &head.extensions)?;
+        return Ok(CallResponse::Reply(Reply::Card(Box::new(card.extended()))));
     }
     let call = endpoint.call(dialect, &head.headers, memory)?;
-    server_state.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
+    server_state
+        .engine
+        .call(call, operation)
+        .await
+        .map_err(|error| respond::to_caller_error(error, request_id))
 }

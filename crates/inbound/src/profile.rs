@@ -1,5 +1,5 @@
-//! House styles: how a door behaves where the protocol leaves it open, or a platform went its own way. All of it is
-//! data; nothing else asks for a profile by name.
+//! Compatibility profiles: how an endpoint behaves where the protocol leaves a choice or a platform deviates from it. A
+//! profile is only data; no other code refers to a profile by name.
 
 use engine::TaskPolicy;
 use protocol::{
@@ -7,83 +7,84 @@ use protocol::{
     dialect::{CardStyle, Leniency, Style},
 };
 
-/// The knobs of a door.
+/// The compatibility options of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// Shown in the `A2AD-Dialect` header.
+    /// Sent in the `A2AD-Dialect` header.
     pub name: &'static str,
-    /// What a finished send is answered with.
+    /// The reply to a send whose task completed.
     pub reply: ReplyForm,
-    /// What clients may leave out.
+    /// Which required fields clients may omit.
     pub leniency: Leniency,
-    /// How conversations and what was said in them are treated.
+    /// How the engine treats contexts and history.
     pub task_policy: TaskPolicy,
-    /// The dialect of the method names that several generations share, where nothing else tells.
+    /// The dialect of method names that several generations share, if nothing else determines it.
     pub shared_names: Option<Dialect>,
-    /// How answers are spelled.
+    /// Variations in the encoding of replies.
     pub style: Style,
-    /// Only sends that are answered at once are served.
+    /// Only message sends that wait for the result are supported.
     pub send_only: bool,
-    /// What a run that failed is answered with.
+    /// The reply to a send whose task failed.
     pub failed_reply: FailedReply,
-    /// What asking for a stream is answered with where there are none.
+    /// The error for a streaming request to an agent that does not stream.
     pub stream_off: ErrorKind,
-    /// How a caller that is not let in is told so.
+    /// The form of authentication and authorization errors.
     pub auth: AuthForm,
-    /// How the card is spelled.
+    /// Variations of the agent card.
     pub card: CardForm,
-    /// Whether webhooks are offered where the agent does not say.
+    /// Whether push notifications are offered if the agent's configuration does not specify it.
     pub push_default: bool,
 }
 
-/// What a finished send is answered with.
+/// The reply to a send whose task completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyForm {
     /// The task.
     Task,
-    /// What the task produced, as a message.
+    /// A message with the task's results.
     Message,
 }
 
-/// What a run that failed is answered with; the task is stored as failed either way.
+/// The reply to a send whose task failed; the task is stored as failed in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailedReply {
     /// The failed task.
     Task,
-    /// An internal error, for failed and rejected tasks.
+    /// An internal error if the task failed or was rejected.
     Error,
-    /// An internal error where the agent panicked, else the failed task.
+    /// An internal error if the agent panicked, otherwise the failed task.
     ErrorAfterPanic,
 }
 
-/// How a caller that is not let in is told so, beside the usual body.
+/// Status and code of authentication and authorization errors; the body does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthForm {
-    /// 401, or 403 where the credential is good and not good enough.
-    Usual,
+    /// 401, or 403 for a valid credential without the required permission.
+    Standard,
     /// 403 for everything.
     Forbidden,
-    /// The usual statuses with the code -32001.
-    OldCode,
+    /// The standard statuses with the JSON-RPC code -32001.
+    LegacyCode,
 }
 
-/// How a card is spelled.
+/// Variations of an agent card.
 #[derive(Clone, Debug, Default)]
 pub struct CardForm {
-    /// `url` is the origin instead of the endpoint; only where the origin takes calls for this agent.
+    /// `url` is the origin instead of the endpoint; only for the agent that the origin serves.
     pub origin: bool,
-    /// The path `/` keeps what the card promises, so that the card there may name it; else it names the agent's own.
+    /// The path `/` behaves as the card describes, so the card there may name it; otherwise the card names the agent's
+    /// own path.
     pub root: bool,
-    /// The one media type in and out, whatever the agent says of itself.
+    /// The only input and output media type shown, in place of the agent's own.
     pub mode: Option<&'static str>,
-    /// The version of the agent, whatever it says of itself.
+    /// The agent version shown, in place of the agent's own.
     pub version: Option<&'static str>,
-    /// How the members before 1.0 are spelled.
+    /// Variations of card fields before 1.0.
     pub style: CardStyle,
 }
 
 impl Profile {
-    /// The protocol's own way.
+    /// The behaviour of the A2A specification.
     pub fn neutral() -> Self {
         Self {
             name: "neutral",
@@ -95,13 +96,13 @@ impl Profile {
             send_only: false,
             failed_reply: FailedReply::Task,
             stream_off: ErrorKind::UnsupportedOperation,
-            auth: AuthForm::Usual,
+            auth: AuthForm::Standard,
             card: CardForm { root: true, ..CardForm::default() },
             push_default: true,
         }
     }
 
-    /// fold.run: skills called with bare arguments, results as JSON text.
+    /// fold.run: skills are called with bare arguments, results are JSON text.
     pub fn fold() -> Self {
         Self {
             name: "fold",
@@ -121,7 +122,7 @@ impl Profile {
         }
     }
 
-    /// Pinkfish: one synchronous method that answers with messages, conversations instead of tasks.
+    /// Pinkfish: one synchronous method that replies with messages; contexts instead of tasks.
     pub fn pinkfish() -> Self {
         Self {
             name: "pinkfish",
@@ -142,7 +143,7 @@ impl Profile {
         }
     }
 
-    /// agent-native: 0.3 with parts tagged the draft's way too.
+    /// agent-native: 0.3, with parts that also have the draft's type tag.
     pub fn agent_native() -> Self {
         Self {
             name: "agent-native",
@@ -150,7 +151,7 @@ impl Profile {
             shared_names: Some(Dialect::V03),
             style: Style { both_tags: true, ..Style::default() },
             stream_off: ErrorKind::MethodNotFound,
-            auth: AuthForm::OldCode,
+            auth: AuthForm::LegacyCode,
             card: CardForm {
                 origin: true,
                 root: true,
@@ -167,26 +168,22 @@ impl Profile {
         }
     }
 
-    /// AgentOS: the draft with two l and the whole history.
+    /// AgentOS: the draft, with the spelling `cancelled` and the whole history.
     pub fn agentos() -> Self {
         Self {
             name: "agentos",
             shared_names: Some(Dialect::Draft),
             style: Style { cancelled: true, ..Style::default() },
-            task_policy: TaskPolicy { whole_history: true, ..TaskPolicy::default() },
+            task_policy: TaskPolicy { always_include_history: true, ..TaskPolicy::default() },
             card: CardForm {
-                style: CardStyle {
-                    tools_in_capabilities: true,
-                    modes_as_words: true,
-                    ..CardStyle::default()
-                },
+                style: CardStyle { tools_in_capabilities: true, short_modes: true, ..CardStyle::default() },
                 ..CardForm::default()
             },
             ..Self::neutral()
         }
     }
 
-    /// The protocol's own way at a path that only clients of the draft know.
+    /// The specification's behaviour, at a path that only clients of the draft use.
     pub(crate) fn draft_alias() -> Self {
         Self { shared_names: Some(Dialect::Draft), ..Self::neutral() }
     }

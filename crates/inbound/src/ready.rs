@@ -1,22 +1,22 @@
-//! Whether this process wants work, for those who ask over HTTP and for those who watch over gRPC.
+//! Readiness of the process, for `/readyz` and for gRPC health.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Whether this process wants new work: no while it drains or cannot write. Cheap to clone.
+/// Whether this process accepts new work: not while it drains or cannot write. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Ready(Arc<watch::Sender<Phase>>);
 
-/// How far it is from taking work. The order is the only way they follow each other.
+/// The phases of readiness, in the only order in which they follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// It takes work.
+    /// Accepts work.
     Ready,
-    /// It takes none, and goes on answering.
-    Withdrawn,
-    /// It wants every connection to end.
-    Leaving,
+    /// Accepts no work, but still serves requests.
+    NotReady,
+    /// Connections must end.
+    Closing,
 }
 
 impl Default for Ready {
@@ -26,29 +26,29 @@ impl Default for Ready {
 }
 
 impl Ready {
-    /// Says no from now on.
-    pub fn withdraw(&self) {
-        self.advance(Phase::Withdrawn);
+    /// Reports "not ready" from now on.
+    pub fn set_not_ready(&self) {
+        self.advance(Phase::NotReady);
     }
 
-    /// Says no from now on, and ends what would stay open only to hear of it.
-    pub fn leave(&self) {
-        self.advance(Phase::Leaving);
+    /// Reports "not ready" from now on, and ends the streams that only watch the readiness.
+    pub fn close(&self) {
+        self.advance(Phase::Closing);
     }
 
     pub(crate) fn is_ready(&self) -> bool {
         *self.0.borrow() == Phase::Ready
     }
 
-    /// For those who want to hear of it.
+    /// Follows the phases, beginning with the current one.
     pub(crate) fn watch(&self) -> watch::Receiver<Phase> {
         self.0.subscribe()
     }
 
-    /// Resolves when the process leaves.
-    pub(crate) async fn left(&self) {
-        // The sender lives as long as this does, so it ends with the phase only.
-        let _ = self.watch().wait_for(|phase| *phase == Phase::Leaving).await;
+    /// Resolves in the phase `Closing`.
+    pub(crate) async fn closing(&self) {
+        // The sender lives as long as `self`, so the wait ends only with the phase.
+        let _ = self.watch().wait_for(|phase| *phase == Phase::Closing).await;
     }
 
     fn advance(&self, next: Phase) {

@@ -1,10 +1,10 @@
-//! Answers over JSON-RPC and HTTP+JSON: the one place where an error becomes one of theirs.
+//! Responses over JSON-RPC and HTTP+JSON: the one place where an error becomes a response of these bindings.
 
 use std::{borrow::Cow, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{Answer, Reservation};
+use engine::{CallResponse, Reservation};
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Reply, Timestamp,
@@ -13,39 +13,38 @@ use protocol::{
 };
 
 use crate::{
+    access_log::CallEntry,
     profile::{AuthForm, Profile},
-    project,
+    reply_form,
     server_state::ServerState,
     sse,
-    trace::Line,
 };
 
-/// The fact of an error that says which credential is wanted.
+/// Key of the error detail that holds the `WWW-Authenticate` challenge.
 pub(crate) const CHALLENGE: &str = "challenge";
 
-/// Who reads an answer: what it wants around it, its dialect and the style of the door.
-pub(crate) struct Reader<'a> {
+/// How a response is encoded.
+pub(crate) struct ResponseFormat<'a> {
     pub(crate) envelope: Envelope,
     pub(crate) dialect: Dialect,
     pub(crate) profile: &'a Profile,
 }
 
-/// What is around every answer, and every event of a stream.
+/// What encloses every response and every event of a stream.
 #[derive(Clone, Debug)]
 pub(crate) enum Envelope {
-    /// That of JSON-RPC, with the request's id.
+    /// The JSON-RPC response object, with the request's id.
     Rpc(Id),
-    /// Nothing: HTTP itself says how it went.
+    /// None: the HTTP status is the result.
     Http {
-        /// What the answer is called.
         media_type: &'static str,
-        /// The table of statuses.
+        /// The edition of the status table.
         errors: ErrorTable,
     },
 }
 
 impl Envelope {
-    /// The status that says this.
+    /// The HTTP status of an error.
     pub(crate) fn status(&self, error: &Error) -> u16 {
         let row = error.kind.row();
         match self {
@@ -54,13 +53,13 @@ impl Envelope {
         }
     }
 
-    /// An error, told in an answer of this status.
+    /// Encodes an error as the body of a response with this status.
     pub(crate) fn error(&self, dialect: Dialect, error: &Error, status: u16, now: Timestamp) -> Vec<u8> {
         match self {
             Self::Rpc(id) => jsonrpc::encode_error(id, |writer| dialect.encode_error(writer, error, now)),
             Self::Http { errors, .. } => {
                 let mut writer = Writer::new();
-                dialect.encode_refusal(&mut writer, error, status, *errors, now);
+                dialect.encode_error_body(&mut writer, error, status, *errors, now);
                 writer.finish()
             }
         }
@@ -74,7 +73,7 @@ impl Envelope {
     }
 }
 
-impl Reader<'_> {
+impl ResponseFormat<'_> {
     fn reply(&self, reply: &Reply, memory: Arc<Reservation>) -> Response {
         let Self { dialect, profile, envelope } = self;
         let body = match envelope {
@@ -87,96 +86,109 @@ impl Reader<'_> {
                 writer.finish()
             }
         };
-        let mut response = self.label(bytes_of(envelope.media_type(), memory.hold(body)));
+        let mut response = self.set_dialect_header(bytes_of(envelope.media_type(), memory.hold(body)));
         if let Reply::Card(_) = reply {
-            // Only an extended card is an answer to a call, and it may be for this caller alone.
+            // The only card sent as a reply is the extended one, which may be specific to the caller.
             response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private"));
         }
         response
     }
 
-    /// Says on an answer which dialect and style it is in.
-    pub(crate) fn label(&self, mut response: Response) -> Response {
-        let label = format!("{};profile={}", self.dialect.name(), self.profile.name);
-        if let Ok(label) = HeaderValue::try_from(label) {
-            response.headers_mut().insert("a2ad-dialect", label);
+    /// Adds the header that names the response's dialect and profile.
+    pub(crate) fn set_dialect_header(&self, mut response: Response) -> Response {
+        let value = format!("{};profile={}", self.dialect.name(), self.profile.name);
+        if let Ok(value) = HeaderValue::try_from(value) {
+            response.headers_mut().insert("a2ad-dialect", value);
         }
         response
     }
 }
 
-/// What the caller is told of an engine's error; the log is told the rest.
-pub(crate) fn explain(error: engine::Error, request_id: u64) -> Error {
+/// The caller's view of an engine error; the log gets the cause.
+pub(crate) fn to_caller_error(error: engine::Error, request_id: u64) -> Error {
     match error {
         engine::Error::Refused(error) => {
-            tracing::debug!(kind = ?error.kind, reason = error.message, "refused");
+            tracing::debug!(kind = ?error.kind, reason = error.message, "request rejected");
             error
         }
-        engine::Error::Later(error) => {
+        engine::Error::RetryLater(error) => {
             let request_id = format!("{request_id:016x}");
-            tracing::warn!(request_id, reason = error.message, "not now");
+            tracing::warn!(request_id, reason = error.message, "request rejected for now");
             error
         }
         engine::Error::Unavailable(reason) => {
-            tracing::warn!(request_id = format!("{request_id:016x}"), reason, "unavailable");
+            tracing::warn!(
+                request_id = format!("{request_id:016x}"),
+                reason,
+                "request failed: service unavailable"
+            );
             Error::new(ErrorKind::Unavailable, "not available right now; try again in a second")
         }
         engine::Error::Broken(reason) => {
             let request_id = format!("{request_id:016x}");
-            tracing::error!(request_id, reason, "broken");
-            let text = format!("internal error; the log has it under request {request_id}");
+            tracing::error!(request_id, reason, "request failed: internal error");
+            let text = format!("internal error; see the server log for request {request_id}");
             Error::new(ErrorKind::Internal, text).with("requestId", request_id)
         }
     }
 }
 
-/// What the engine answered, as the house shows it.
-pub(crate) fn answer(
-    reader: &Reader<'_>,
-    answered: Answer,
-    mut line: Line,
+/// Encodes the engine's answer in the form of the profile.
+pub(crate) fn respond(
+    format: &ResponseFormat<'_>,
+    answer: CallResponse,
+    mut log_entry: CallEntry,
     request_id: u64,
     server_state: &ServerState,
     memory: Arc<Reservation>,
 ) -> Response {
-    match answered {
-        Answer::Reply(reply) => {
-            let response = match project::reply(reader.profile, reader.dialect, reply) {
-                Ok(reply) => reader.reply(&reply, memory),
+    match answer {
+        CallResponse::Reply(reply) => {
+            let response = match reply_form::apply(format.profile, format.dialect, reply) {
+                Ok(reply) => format.reply(&reply, memory),
                 Err(error) => {
-                    line.refused(&error);
-                    refuse(reader, &error, server_state.engine.clock().now())
+                    log_entry.set_error(&error);
+                    error_response(format, &error, server_state.engine.clock().now())
                 }
             };
-            line.end(reader.dialect);
+            log_entry.finish(format.dialect);
             response
         }
-        Answer::Stream(stream) => {
-            sse::respond(stream, reader, line.watch(reader.dialect), request_id, server_state, memory)
-        }
-        Answer::Replayed(answered) => {
-            replayed(answer(reader, *answered, line, request_id, server_state, memory))
+        CallResponse::Stream(stream) => sse::respond(
+            stream,
+            format,
+            log_entry.into_stream(format.dialect),
+            request_id,
+            server_state,
+            memory,
+        ),
+        CallResponse::Replayed(answer) => {
+            replayed(respond(format, *answer, log_entry, request_id, server_state, memory))
         }
     }
 }
 
-/// An error as an answer.
-pub(crate) fn refuse(reader: &Reader<'_>, error: &Error, now: Timestamp) -> Response {
-    refuse_with(reader, error, reader.envelope.status(error), now)
+pub(crate) fn error_response(format: &ResponseFormat<'_>, error: &Error, now: Timestamp) -> Response {
+    error_response_with_status(format, error, format.envelope.status(error), now)
 }
 
-/// An error as an answer with this status, where the table has not the right one.
-pub(crate) fn refuse_with(reader: &Reader<'_>, error: &Error, status: u16, now: Timestamp) -> Response {
-    let (error, status) = as_house_tells(reader.profile.auth, error, status);
-    let body = reader.envelope.error(reader.dialect, &error, status, now);
-    let mut response = reader.label(bytes_of(reader.envelope.media_type(), body.into()));
+/// An error response with this status instead of that of the table.
+pub(crate) fn error_response_with_status(
+    format: &ResponseFormat<'_>,
+    error: &Error,
+    status: u16,
+    now: Timestamp,
+) -> Response {
+    let (error, status) = apply_auth_form(format.profile.auth, error, status);
+    let body = format.envelope.error(format.dialect, &error, status, now);
+    let mut response = format.set_dialect_header(bytes_of(format.envelope.media_type(), body.into()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-    advise(&mut response, &error);
+    set_retry_and_auth_headers(&mut response, &error);
     response
 }
 
-/// Says in headers what HTTP has headers for: when to come back, and which credential to bring.
-pub(crate) fn advise(response: &mut Response, error: &Error) {
+/// Adds `Retry-After` and `WWW-Authenticate` where the error calls for them.
+pub(crate) fn set_retry_and_auth_headers(response: &mut Response, error: &Error) {
     let unauthenticated = response.status() == StatusCode::UNAUTHORIZED;
     let headers = response.headers_mut();
     if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::RateLimited) {
@@ -189,28 +201,26 @@ pub(crate) fn advise(response: &mut Response, error: &Error) {
     }
 }
 
-/// The error and its HTTP status as the house tells callers that it does not let in.
-fn as_house_tells(form: AuthForm, error: &Error, status: u16) -> (Cow<'_, Error>, u16) {
+/// Changes authentication and authorization errors to the form of the profile.
+fn apply_auth_form(form: AuthForm, error: &Error, status: u16) -> (Cow<'_, Error>, u16) {
     let is_auth = matches!(error.kind, ErrorKind::Unauthenticated | ErrorKind::PermissionDenied);
     match form {
         AuthForm::Forbidden if is_auth => (Cow::Borrowed(error), 403),
-        AuthForm::OldCode if is_auth => {
+        AuthForm::LegacyCode if is_auth => {
             (Cow::Owned(Error { legacy_code: Some(-32_001), ..error.clone() }), status)
         }
         _ => (Cow::Borrowed(error), status),
     }
 }
 
-/// An answer to a message that was sent before.
+/// Marks a response to a repeated message.
 pub(crate) fn replayed(mut response: Response) -> Response {
     response.headers_mut().insert("a2ad-replayed", HeaderValue::from_static("true"));
     response
 }
 
-/// What JSON is called that is nothing more particular.
 pub(crate) const JSON: &str = "application/json";
 
-/// Bytes that are JSON.
 pub(crate) fn json(body: Vec<u8>) -> Response {
     bytes_of(JSON, body.into())
 }

@@ -1,4 +1,7 @@
-//! Paths become doors: one table.
+//! The routing table: which path leads to which endpoint, card or page.
+//!
+//! Not in the table are the paths of HTTP+JSON, which are parsed by hand in `bindings/rest/path.rs`, and gRPC, which
+//! `front.rs` dispatches first.
 
 use std::sync::Arc;
 
@@ -11,25 +14,25 @@ use axum::{
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri, header, request::Parts};
 use protocol::{
     Dialect, Error, ErrorKind, GetExtendedCard, Operation, OperationKind, Violation, dialect::v1,
-    error::in_short, jsonrpc::Id,
+    error::excerpt, jsonrpc::Id,
 };
 
 use crate::{
+    access_log::CallEntry,
     admit,
-    bindings::{grpc::reach::Reach, jsonrpc, rest, text},
-    card::{self, CardName, Shown},
-    choose::Asked,
-    page,
+    bindings::{grpc::interface::GrpcInterface, jsonrpc, rest, text},
+    card::{self, CardBuilder, CardName},
+    home_page,
+    negotiate::Negotiation,
     perform::perform,
-    respond::{self, Envelope, Reader},
+    respond::{self, Envelope, ResponseFormat},
     server_state::{Endpoint, ProfileOf, ServerState},
-    trace::Line,
     version::Version,
 };
 
-/// The paths at which the default agent takes JSON-RPC, each with its house style. The last ones are those of the
-/// package `python-a2a`, which posts each method of the draft to a path of its own.
-const RPC: [(&str, ProfileOf); 17] = [
+/// The JSON-RPC paths of the default agent, each with its compatibility profile. The last eight are used by the package
+/// `python-a2a`, which posts each method of the draft to its own path.
+const JSONRPC_PATHS: [(&str, ProfileOf); 17] = [
     ("/", |profiles| &profiles.neutral),
     ("/a2a", |profiles| &profiles.neutral),
     ("/a2a/", |profiles| &profiles.neutral),
@@ -49,68 +52,69 @@ const RPC: [(&str, ProfileOf); 17] = [
     ("/a2a/tasks/cancel", |profiles| &profiles.draft_alias),
 ];
 
-/// The paths of HTTP+JSON that would be taken for an agent's.
-const REST_BESIDE_AGENTS: [&str; 5] = ["message:send", "message:stream", "tasks", "extendedAgentCard", "v1"];
+/// Paths of HTTP+JSON below `/a2a` that would otherwise match `/a2a/{agent}`.
+const REST_PATHS_BESIDE_AGENTS: [&str; 5] =
+    ["message:send", "message:stream", "tasks", "extendedAgentCard", "v1"];
 
-/// The names of cards.
-const CARDS: [(&str, CardName); 2] =
+/// The file names of cards.
+const CARD_PATHS: [(&str, CardName); 2] =
     [(".well-known/agent-card.json", CardName::AgentCard), (".well-known/agent.json", CardName::Agent)];
 
-/// Where clients of 0.2.1 to 0.2.6 look for the extended card: beside the endpoint, or below it. Beside `/a2a/{agent}` is a
-/// path that all agents share, and none of them is told there.
-const EXTENDED_CARD: &str = "agent/authenticatedExtendedCard";
+/// Where clients of 0.2.1 to 0.2.6 look for the extended card: beside the endpoint, or below it. Only the latter is
+/// served for `/a2a/{agent}`: the path beside it would be the same for all agents.
+const EXTENDED_CARD_PATH: &str = "agent/authenticatedExtendedCard";
 
-/// Whether `/a2a/{name}` means something else than an agent of that name.
-pub fn is_own_path(name: &str) -> bool {
-    RPC.iter().any(|(path, _)| path.strip_prefix("/a2a/") == Some(name))
-        || rest::find(&format!("/a2a/{name}")).is_some()
-        || rest::is_taken(name)
-        // Clients take these for steps in a path.
+/// Whether `/a2a/{name}` is used for something other than an agent, so that no agent may have this id.
+pub fn is_reserved_agent_id(name: &str) -> bool {
+    JSONRPC_PATHS.iter().any(|(path, _)| path.strip_prefix("/a2a/") == Some(name))
+        || rest::resolve_path(&format!("/a2a/{name}")).is_some()
+        || rest::is_reserved(name)
+        // Clients normalise these path segments away.
         || matches!(name, "." | "..")
 }
 
-/// All paths there are.
 pub(crate) fn table(server_state: Arc<ServerState>) -> Router {
     let mut router = Router::new();
-    for (path, profile) in RPC {
+    for (path, profile) in JSONRPC_PATHS {
         let call = move |State(server_state): State<Arc<ServerState>>, req: Request| async move {
-            jsonrpc::handle(&server_state, server_state.default(profile), req).await
+            jsonrpc::handle(&server_state, server_state.default_endpoint(profile), req).await
         };
-        // A path that HTTP+JSON has too is JSON-RPC's for the verb that JSON-RPC uses.
-        let others = if rest::find(path).is_some() { any(all_the_rest) } else { MethodRouter::new() };
+        // POST is JSON-RPC even at a path that HTTP+JSON uses too; other methods are HTTP+JSON.
+        let others =
+            if rest::resolve_path(path).is_some() { any(fallback_handler) } else { MethodRouter::new() };
         router = router.route(path, others.post(call));
     }
-    for (file, name) in CARDS {
+    for (file, name) in CARD_PATHS {
         let default = move |State(server_state): State<Arc<ServerState>>, req: Request| async move {
-            show_card(&server_state, &server_state.default_agent, name, &req)
+            get_card(&server_state, &server_state.default_agent, name, &req)
         };
         let own = move |State(server_state): State<Arc<ServerState>>, agent: AgentPath, req: Request| async move {
-            show_card(&server_state, &agent_name(agent), name, &req)
+            get_card(&server_state, &agent_name(agent), name, &req)
         };
         router = router.route(&format!("/{file}"), get(default));
         router = router.route(&format!("/a2a/{{agent}}/{file}"), get(own));
     }
     let default = async |State(server_state): State<Arc<ServerState>>, req: Request| {
-        show_extended_card(&server_state, server_state.root(), req).await
+        get_extended_card(&server_state, server_state.root_endpoint(), req).await
     };
     let own = async |State(server_state): State<Arc<ServerState>>, agent: AgentPath, req: Request| {
-        show_extended_card(&server_state, server_state.own(&agent_name(agent)), req).await
+        get_extended_card(&server_state, server_state.agent_endpoint(&agent_name(agent)), req).await
     };
     router = router
-        .route(&format!("/{EXTENDED_CARD}"), get(default))
-        .route(&format!("/a2a/{{agent}}/{EXTENDED_CARD}"), get(own));
-    for name in REST_BESIDE_AGENTS {
-        router = router.route(&format!("/a2a/{name}"), any(all_the_rest));
-        router = router.route(&format!("/a2a/{name}/"), any(all_the_rest));
+        .route(&format!("/{EXTENDED_CARD_PATH}"), get(default))
+        .route(&format!("/a2a/{{agent}}/{EXTENDED_CARD_PATH}"), get(own));
+    for name in REST_PATHS_BESIDE_AGENTS {
+        router = router.route(&format!("/a2a/{name}"), any(fallback_handler));
+        router = router.route(&format!("/a2a/{name}/"), any(fallback_handler));
     }
     router
-        .route("/", get(show_page))
+        .route("/", get(get_home_page))
         .route("/a2a/{agent}", post(call_agent))
         .route("/a2a/{agent}/", post(call_agent))
-        .route("/healthz", get(healthy))
-        .route("/readyz", get(ready_now))
-        .method_not_allowed_fallback(wrong_method)
-        .fallback(all_the_rest)
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .method_not_allowed_fallback(method_not_allowed)
+        .fallback(fallback_handler)
         .with_state(server_state)
 }
 
@@ -120,67 +124,68 @@ async fn call_agent(
     req: Request,
 ) -> Response {
     let agent = agent_name(agent);
-    let endpoint = server_state.own(&agent);
-    if text::is_meant(req.headers()) {
+    let endpoint = server_state.agent_endpoint(&agent);
+    if text::is_text_request(req.headers()) {
         return Box::pin(text::handle(&server_state, endpoint, req)).await;
     }
     jsonrpc::handle(&server_state, endpoint, req).await
 }
 
-/// The agent a path names; what is no text names none.
+/// The agent a path names; invalid UTF-8 names none.
 type AgentPath = Result<Path<String>, PathRejection>;
 
 fn agent_name(path: AgentPath) -> String {
     path.map(|Path(agent)| agent).unwrap_or_default()
 }
 
-fn show_card(server_state: &ServerState, agent: &str, name: CardName, req: &Request) -> Response {
+fn get_card(server_state: &ServerState, agent: &str, name: CardName, req: &Request) -> Response {
     find_card(server_state, agent, name, req).unwrap_or_else(|error| {
-        // No call: the status says what is wrong.
+        // This is not a call, so the HTTP status reports the error.
         let status = StatusCode::from_u16(error.kind.row().http).unwrap_or(StatusCode::NOT_FOUND);
-        let mut response = refuse(server_state, req.headers(), req.uri(), Dialect::Draft, status, &error);
+        let mut response =
+            error_response(server_state, req.headers(), req.uri(), Dialect::Draft, status, &error);
         response.headers_mut().insert(header::VARY, card::VARY);
         response
     })
 }
 
-/// The extended card in the form of 0.2, which has no call for it: the status says how it went.
-async fn show_extended_card(server_state: &ServerState, endpoint: Endpoint<'_>, req: Request) -> Response {
+/// The extended card for 0.2, which has no method for it: the HTTP status reports the result.
+async fn get_extended_card(server_state: &ServerState, endpoint: Endpoint<'_>, req: Request) -> Response {
     const KIND: OperationKind = OperationKind::GetExtendedCard;
     const DIALECT: Dialect = Dialect::V03;
     let (head, _) = req.into_parts();
     let (request_id, clock) = (fastrand::u64(..), server_state.engine.clock());
-    let mut line = Line::begin(server_state.engine.agents(), endpoint.agent, request_id);
-    line.called(v1::operation::method(KIND));
+    let mut log_entry = CallEntry::begin(server_state.engine.agents(), endpoint.agent, request_id);
+    log_entry.set_method(v1::operation::method(KIND));
     let envelope = Envelope::Http { media_type: respond::JSON, errors: server_state.errors };
-    let reader = Reader { envelope, dialect: DIALECT, profile: endpoint.profile };
+    let format = ResponseFormat { envelope, dialect: DIALECT, profile: endpoint.profile };
     let version = Version::of(&head.headers, &head.uri);
-    let asked = Asked {
+    let negotiation = Negotiation {
         version: &version,
         profile: endpoint.profile,
         accepted_versions: server_state.accepted_versions,
     };
     let memory = server_state.engine.memory().begin();
     let answered = async {
-        asked.allows(DIALECT).map_err(|refused| refused.error)?;
-        endpoint.check()?;
-        admit::operation(server_state, &endpoint, KIND)?;
+        negotiation.check_path(DIALECT).map_err(|refused| refused.error)?;
+        endpoint.check_access()?;
+        admit::check_operation(server_state, &endpoint, KIND)?;
         let operation = Operation::GetExtendedCard(GetExtendedCard::default());
-        let operation = admit::request(server_state, &endpoint, DIALECT, &head.headers, operation)?;
+        let operation = admit::check_request(server_state, &endpoint, DIALECT, &head.headers, operation)?;
         perform(server_state, &endpoint, DIALECT, &head, operation, request_id, &memory).await
     };
     let answered = answered.await;
-    line.answered(&answered);
+    log_entry.set_result(&answered);
     match answered {
-        Ok(answer) => respond::answer(&reader, answer, line, request_id, server_state, memory),
+        Ok(answer) => respond::respond(&format, answer, log_entry, request_id, server_state, memory),
         Err(error) => {
-            line.end(DIALECT);
+            log_entry.finish(DIALECT);
             let status = match error.kind {
                 ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
                 ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
                 _ => StatusCode::NOT_FOUND,
             };
-            respond::refuse_with(&reader, &error, status.as_u16(), clock.now())
+            respond::error_response_with_status(&format, &error, status.as_u16(), clock.now())
         }
     }
 }
@@ -191,65 +196,65 @@ fn find_card(
     name: CardName,
     req: &Request,
 ) -> Result<Response, Error> {
-    let shown = shown(server_state, agent, req.uri(), req.headers(), req.extensions())?;
-    shown.respond(name, &Version::of(req.headers(), req.uri()), req.headers())
+    let card = card_builder(server_state, agent, req.uri(), req.headers(), req.extensions())?;
+    card.respond(name, &Version::of(req.headers(), req.uri()), req.headers())
 }
 
-/// The card of an agent as it is seen from where it is asked for.
-pub(crate) fn shown<'a>(
+/// A builder for the agent's card, with URLs that match the address of the request.
+pub(crate) fn card_builder<'a>(
     server_state: &'a ServerState,
     agent: &str,
     uri: &Uri,
     headers: &HeaderMap,
     extensions: &Extensions,
-) -> Result<Shown<'a>, Error> {
+) -> Result<CardBuilder<'a>, Error> {
     let settings = server_state.settings(agent);
     let registered = server_state.engine.agents().get(agent).filter(|_| settings.enabled);
     let none = || {
-        let shown = in_short(agent);
-        Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here"))
+        let shown = excerpt(agent);
+        Error::new(ErrorKind::AgentDisabled, format!("unknown agent {shown:?}"))
     };
     let registered = registered.ok_or_else(none)?;
     let origin = server_state.origins.of(uri, headers, extensions);
     let is_default = agent == server_state.default_agent;
     let asked_at_root = !uri.path().starts_with("/a2a/");
     let form = &settings.profile.card;
-    let reach = Reach::of(&origin, Some(agent).filter(|_| !(is_default && (form.origin || form.root))));
+    let grpc =
+        GrpcInterface::of(&origin, Some(agent).filter(|_| !(is_default && (form.origin || form.root))));
     let endpoint = match (is_default, asked_at_root) {
         (true, _) if form.origin => origin,
         (true, true) if form.root => format!("{origin}/"),
         _ => format!("{origin}/a2a/{agent}"),
     };
-    Ok(Shown {
+    Ok(CardBuilder {
         info: registered.info(),
         settings,
         endpoint,
-        reach,
+        grpc,
         accepted_versions: server_state.accepted_versions,
         options: server_state.card,
         since: server_state.since,
     })
 }
 
-async fn show_page(State(server_state): State<Arc<ServerState>>, req: Request) -> Response {
+async fn get_home_page(State(server_state): State<Arc<ServerState>>, req: Request) -> Response {
     let agents = server_state.engine.agents().iter().map(|registered| registered.info());
-    let agents = agents
-        .map(|profile| (profile, server_state.settings(&profile.id)))
-        .filter(|(_, settings)| settings.enabled);
-    let facts = page::Facts {
+    let agents =
+        agents.map(|info| (info, server_state.settings(&info.id))).filter(|(_, settings)| settings.enabled);
+    let content = home_page::PageContent {
         origin: server_state.origins.of(req.uri(), req.headers(), req.extensions()),
         accepted_versions: server_state.accepted_versions,
         default_agent: &server_state.default_agent,
         agents: agents.collect(),
     };
-    page::respond(&facts, req.headers())
+    home_page::respond(&content, req.headers())
 }
 
-async fn healthy() -> Response {
+async fn healthz() -> Response {
     respond::json(br#"{"status":"ok"}"#.to_vec())
 }
 
-async fn ready_now(State(server_state): State<Arc<ServerState>>) -> Response {
+async fn readyz(State(server_state): State<Arc<ServerState>>) -> Response {
     if server_state.ready.is_ready() {
         return respond::json(br#"{"status":"ready"}"#.to_vec());
     }
@@ -258,68 +263,78 @@ async fn ready_now(State(server_state): State<Arc<ServerState>>) -> Response {
     response
 }
 
-/// The router adds which methods there are.
-async fn wrong_method(
+/// The router adds the header `Allow`.
+async fn method_not_allowed(
     State(server_state): State<Arc<ServerState>>,
     method: Method,
     req: Request,
 ) -> Response {
-    let text = format!("{method} is not served at this path; calls are POST, everything else is GET");
+    let text = format!("method {method} is not allowed at this path; calls use POST, everything else GET");
     let error = Error::new(ErrorKind::MethodNotFound, text);
-    refuse(&server_state, req.headers(), req.uri(), Dialect::V1, StatusCode::METHOD_NOT_ALLOWED, &error)
+    error_response(
+        &server_state,
+        req.headers(),
+        req.uri(),
+        Dialect::V1,
+        StatusCode::METHOD_NOT_ALLOWED,
+        &error,
+    )
 }
 
-/// What has no line in the table: the paths of HTTP+JSON, which are taken apart by hand, and everything else.
-async fn all_the_rest(State(server_state): State<Arc<ServerState>>, req: Request) -> Response {
-    rest_or_nothing(&server_state, req).await
+/// Requests without a route: the paths of HTTP+JSON, and unknown paths.
+async fn fallback_handler(State(server_state): State<Arc<ServerState>>, req: Request) -> Response {
+    rest_or_not_found(&server_state, req).await
 }
 
-pub(crate) async fn rest_or_nothing(server_state: &ServerState, req: Request) -> Response {
+pub(crate) async fn rest_or_not_found(server_state: &ServerState, req: Request) -> Response {
     let (head, incoming) = req.into_parts();
-    let Some(rest::Found { agent, place }) = rest::find(head.uri.path()) else {
-        return nothing_here(server_state, &head);
+    let Some(rest::ResolvedPath { agent, place }) = rest::resolve_path(head.uri.path()) else {
+        return not_found(server_state, &head);
     };
-    let endpoint = agent.as_deref().map_or_else(|| server_state.root(), |agent| server_state.own(agent));
+    let endpoint = agent
+        .as_deref()
+        .map_or_else(|| server_state.root_endpoint(), |agent| server_state.agent_endpoint(agent));
     rest::handle(server_state, endpoint, &place, &head, incoming).await
 }
 
-/// Where cards are, for those who look for one elsewhere.
-const NO_CARD: &str = "no card is served at this path; that of the default agent is at /.well-known/agent-card.json, \
+/// The error text for a card requested at an unknown path.
+const NO_CARD: &str = "no card is served at this path; the card of the default agent is at /.well-known/agent-card.json, \
                        each agent's own at /a2a/{agent}/.well-known/agent-card.json";
 
-fn nothing_here(server_state: &ServerState, head: &Parts) -> Response {
-    let refuse = |error: &Error| {
-        refuse(server_state, &head.headers, &head.uri, Dialect::V1, StatusCode::NOT_FOUND, error)
+fn not_found(server_state: &ServerState, head: &Parts) -> Response {
+    let error_response = |error: &Error| {
+        error_response(server_state, &head.headers, &head.uri, Dialect::V1, StatusCode::NOT_FOUND, error)
     };
     if head.uri.path().find("/.well-known/").is_some_and(|at| at > 0) {
         let mut error = Error::new(ErrorKind::MethodNotFound, NO_CARD);
-        // Clients of 0.3 are shown a fixed message, and this beside it.
+        // The message of an error in 0.3 is fixed; the text is sent as a detail.
         error.violations.push(Violation::new("path", NO_CARD));
-        return refuse(&error);
+        return error_response(&error);
     }
-    let text = "nothing is served at this path; calls of JSON-RPC go to / or /a2a/{agent}, those of HTTP+JSON \
-                to /message:send, /tasks and so on there or below /a2a/{agent}, \
+    let text = "nothing is served at this path; send JSON-RPC calls to / or /a2a/{agent}, HTTP+JSON calls \
+                to /message:send, /tasks and so on, at the root or below /a2a/{agent}; \
                 cards are at /.well-known/agent-card.json and /a2a/{agent}/.well-known/agent-card.json";
-    refuse(&Error::new(ErrorKind::MethodNotFound, text))
+    error_response(&Error::new(ErrorKind::MethodNotFound, text))
 }
 
-/// Refuses what is no call: in the form of HTTP+JSON where the request speaks of its media type, and in `untold` where
-/// nothing says the generation. 1.0 has words for people; the others have fixed texts that programs compare.
-fn refuse(
+/// The error response to a request that is not a call: in the form of HTTP+JSON if the request names its media type,
+/// and in `default_dialect` if it names no version. 1.0 sends readable messages, the other dialects fixed texts that
+/// clients compare.
+fn error_response(
     server_state: &ServerState,
     headers: &HeaderMap,
     uri: &Uri,
-    untold: Dialect,
+    default_dialect: Dialect,
     status: StatusCode,
     error: &Error,
 ) -> Response {
     let dialect = match Version::of(headers, uri) {
         Version::Named(dialect) => dialect,
         Version::Unknown(_) => Dialect::V1,
-        Version::Absent => untold,
+        Version::Absent => default_dialect,
     };
     let envelope =
-        rest::envelope_of(dialect, server_state.errors, headers).unwrap_or(Envelope::Rpc(Id::null()));
-    let reader = Reader { envelope, dialect, profile: server_state.root().profile };
-    respond::refuse_with(&reader, error, status.as_u16(), server_state.engine.clock().now())
+        rest::requested_envelope(dialect, server_state.errors, headers).unwrap_or(Envelope::Rpc(Id::null()));
+    let format = ResponseFormat { envelope, dialect, profile: server_state.root_endpoint().profile };
+    respond::error_response_with_status(&format, error, status.as_u16(), server_state.engine.clock().now())
 }

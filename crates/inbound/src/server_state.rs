@@ -1,4 +1,5 @@
-//! Who is served behind which door and how: what the paths, the services and the cards all ask.
+//! The state that all bindings share: the engine, the settings of each agent, and the endpoints at which agents are
+//! served.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -15,34 +16,34 @@ use crate::{
     ready::Ready, respond, version::AcceptedVersions,
 };
 
-/// What a call has in memory beside its body and its response.
+/// Estimated memory of a call besides its body and its response.
 const CALL_BYTES: u64 = 4 << 10;
 
-/// How the doors are set up.
+/// Configuration of the server's endpoints.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ServerOptions {
     /// The agent at `/`.
     pub default_agent: String,
-    /// The largest body that is read.
+    /// Limit of a request body and of a gRPC message.
     pub max_body_bytes: usize,
-    /// How each agent is served; one that is not here is open and neutral.
+    /// Settings by agent id; an agent without an entry has the default settings.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// Which generations are spoken.
+    /// Which protocol generations are accepted.
     pub accepted_versions: AcceptedVersions,
-    /// Which edition of the table of statuses REST and gRPC answer by.
+    /// The edition of the status table used by HTTP+JSON and gRPC.
     pub errors: ErrorTable,
     /// How cards are served.
     pub card: CardOptions,
-    /// How long an event stream is quiet before it sends a comment.
+    /// Interval after which an idle event stream sends a comment.
     pub keep_alive: Duration,
-    /// Scheme and host as clients see them, where the server is not asked by that name.
+    /// Scheme and host as clients see them, if they differ from the request's.
     pub public_url: Option<String>,
-    /// Proxies whose word about that counts.
+    /// Networks of proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
 }
 
-impl Options {
-    /// This agent at `/`, bodies up to 16 MiB, every generation.
+impl ServerOptions {
+    /// Serves this agent at `/`, with bodies up to 16 MiB and every generation.
     pub fn new(default_agent: impl Into<String>) -> Self {
         Self {
             default_agent: default_agent.into(),
@@ -61,37 +62,38 @@ impl Options {
 /// How one agent is served.
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
-    /// The house style at the agent's own path, and of its card.
+    /// The compatibility profile at the agent's own path, and of its card.
     pub profile: Profile,
-    /// Whether it is served at all.
+    /// A disabled agent rejects every call and has no card.
     pub enabled: bool,
-    /// Whether it streams.
+    /// Whether streaming operations are supported.
     pub streaming: bool,
-    /// Whether it posts to webhooks.
+    /// Whether push notifications are supported.
     pub push: bool,
-    /// Who is shown its extended card.
+    /// Which callers may get its extended card.
     pub extended_card: ExtendedCard,
     /// The ids of the skills that only the extended card shows.
     pub extended_skills: Vec<String>,
-    /// Extensions of the protocol it speaks, and those it insists on.
+    /// Supported protocol extensions, each marked as required or optional.
     pub extensions: Vec<AgentExtension>,
-    /// Whether a part of a media type that its card does not name is refused.
+    /// Whether to reject message parts of a media type that the card does not list.
     pub check_media_types: bool,
-    /// Whether callers without a credential are let in.
+    /// Whether calls without a credential are permitted.
     pub anonymous: bool,
-    /// The ways to be known to it, as its card shows them.
+    /// Security schemes by name, as the card lists them.
     pub security: Vec<(String, SecurityScheme)>,
 }
 
 impl AgentSettings {
-    /// The refusal of a caller without a credential. It says what to bring, where the card names it.
-    pub(crate) fn wants_credential(&self, text: impl Into<String>) -> Error {
+    /// The error for a caller without a credential. It includes the challenge for the card's security schemes, if there
+    /// are any.
+    pub(crate) fn credential_required(&self, text: impl Into<String>) -> Error {
         let error = Error::new(ErrorKind::Unauthenticated, text);
         let challenge = self.challenge();
         if challenge.is_empty() { error } else { error.with(respond::CHALLENGE, challenge) }
     }
 
-    /// How HTTP words it (RFC 9110 11.6.1).
+    /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
     fn challenge(&self) -> String {
         let one = |scheme: &SecurityScheme| match scheme {
             SecurityScheme::HttpAuth { scheme, .. } => scheme.clone(),
@@ -122,7 +124,7 @@ impl Default for AgentSettings {
     }
 }
 
-/// What every door needs.
+/// What every binding needs; built once from [`ServerOptions`].
 pub(crate) struct ServerState {
     pub(crate) engine: Engine,
     pub(crate) max_body_bytes: usize,
@@ -130,17 +132,17 @@ pub(crate) struct ServerState {
     pub(crate) errors: ErrorTable,
     pub(crate) default_agent: String,
     agents: BTreeMap<String, AgentSettings>,
-    unnamed: AgentSettings,
+    default_settings: AgentSettings,
     profiles: Profiles,
     pub(crate) card: CardOptions,
     pub(crate) keep_alive: Duration,
     pub(crate) origins: Origins,
     pub(crate) ready: Ready,
-    /// Since when the cards are what they are.
+    /// When the server started; cards do not change afterwards.
     pub(crate) since: Timestamp,
 }
 
-/// The house styles of paths that have one of their own.
+/// The compatibility profiles of paths with a fixed profile.
 pub(crate) struct Profiles {
     pub(crate) neutral: Profile,
     pub(crate) fold: Profile,
@@ -149,7 +151,7 @@ pub(crate) struct Profiles {
     pub(crate) draft_alias: Profile,
 }
 
-/// Where a request came in: for whom, and in which style.
+/// The target of a request: an agent, its settings, and the profile of the path.
 pub(crate) struct Endpoint<'a> {
     pub(crate) agent: &'a str,
     pub(crate) profile: &'a Profile,
@@ -157,27 +159,28 @@ pub(crate) struct Endpoint<'a> {
 }
 
 impl Endpoint<'_> {
-    /// Whether the agent takes calls, and from this caller.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Checks that the agent is enabled and that the caller may call it.
+    pub(crate) fn check_access(&self) -> Result<(), Error> {
         if !self.settings.enabled {
-            let text = format!("the agent {:?} is not enabled here", self.agent);
+            let text = format!("agent {:?} is disabled", self.agent);
             return Err(Error::new(ErrorKind::AgentDisabled, text));
         }
         if !self.settings.anonymous {
-            let text =
-                format!("the agent {:?} wants a credential, and none can be checked here yet", self.agent);
-            return Err(self.settings.wants_credential(text));
+            let text = format!(
+                "agent {:?} requires a credential, and this server cannot check credentials yet",
+                self.agent
+            );
+            return Err(self.settings.credential_required(text));
         }
         Ok(())
     }
 
-    /// Who asks.
+    /// The caller's scope.
     pub(crate) fn scope(&self) -> Scope {
         auth::anonymous(self.agent)
     }
 
-    /// A call by whoever asks, with what the headers say about it: its name for repetitions, and where its last stream
-    /// broke off.
+    /// A call by this caller, with the idempotency key and the last event id from the headers.
     pub(crate) fn call(
         &self,
         dialect: Dialect,
@@ -190,7 +193,7 @@ impl Endpoint<'_> {
             let seen = seen.ok().and_then(engine::cursor::last_event_id);
             seen.map_or(Resume::Unknown, Resume::After)
         });
-        // Two keys that differ in what is not text must not become one.
+        // A lossy conversion could turn two different keys into the same one.
         let idempotency_key = text("idempotency-key").transpose().map_err(|_| {
             Error::invalid_params(Violation::new("Idempotency-Key", "expected text in UTF-8, 1 to 255 bytes"))
         })?;
@@ -206,8 +209,8 @@ impl Endpoint<'_> {
 }
 
 impl ServerState {
-    pub(crate) fn new(engine: Engine, options: Options, ready: Ready) -> Self {
-        let Options {
+    pub(crate) fn new(engine: Engine, options: ServerOptions, ready: Ready) -> Self {
+        let ServerOptions {
             default_agent,
             max_body_bytes,
             agents,
@@ -233,7 +236,7 @@ impl ServerState {
             errors,
             default_agent,
             agents,
-            unnamed: AgentSettings::default(),
+            default_settings: AgentSettings::default(),
             profiles,
             card,
             keep_alive,
@@ -243,43 +246,43 @@ impl ServerState {
         }
     }
 
-    /// Where most calls of JSON-RPC go: the default agent at `/`, or an agent that is configured at its own path. The
-    /// table has these too, and says what else is there.
-    pub(crate) fn called_at(&self, path: &str, headers: &HeaderMap) -> Option<Endpoint<'_>> {
+    /// The endpoint of the most frequent JSON-RPC paths: the default agent at `/`, or a configured agent at its own
+    /// path. The routing table has these paths too, for the other methods and content types.
+    pub(crate) fn jsonrpc_endpoint(&self, path: &str, headers: &HeaderMap) -> Option<Endpoint<'_>> {
         if path == "/" {
-            return Some(self.root());
+            return Some(self.root_endpoint());
         }
         let (agent, _) = self.agents.get_key_value(path.strip_prefix("/a2a/")?)?;
-        Some(self.own(agent)).filter(|_| !text::is_meant(headers))
+        Some(self.agent_endpoint(agent)).filter(|_| !text::is_text_request(headers))
     }
 
-    /// Whether it matters who is at the other end of a connection.
-    pub(crate) fn asks_for_peers(&self) -> bool {
+    /// Whether requests need the peer's address, to recognise trusted proxies.
+    pub(crate) fn needs_peer_address(&self) -> bool {
         !self.origins.trusted_proxies.is_empty()
     }
 
-    /// How an agent is served.
+    /// The agent's settings, or the default ones.
     pub(crate) fn settings(&self, agent: &str) -> &AgentSettings {
-        self.agents.get(agent).unwrap_or(&self.unnamed)
+        self.agents.get(agent).unwrap_or(&self.default_settings)
     }
 
-    /// The default agent in the style of a path.
-    pub(crate) fn default(&self, profile: ProfileOf) -> Endpoint<'_> {
+    /// The default agent with the profile of a path.
+    pub(crate) fn default_endpoint(&self, profile: ProfileOf) -> Endpoint<'_> {
         let agent = self.default_agent.as_str();
         Endpoint { agent, profile: profile(&self.profiles), settings: self.settings(agent) }
     }
 
-    /// The default agent as it is at `/`.
-    pub(crate) fn root(&self) -> Endpoint<'_> {
-        self.default(|profiles| &profiles.neutral)
+    /// The default agent at `/`.
+    pub(crate) fn root_endpoint(&self) -> Endpoint<'_> {
+        self.default_endpoint(|profiles| &profiles.neutral)
     }
 
-    /// An agent at its own path.
-    pub(crate) fn own<'a>(&'a self, agent: &'a str) -> Endpoint<'a> {
+    /// An agent at its own path, with its own profile.
+    pub(crate) fn agent_endpoint<'a>(&'a self, agent: &'a str) -> Endpoint<'a> {
         let settings = self.settings(agent);
         Endpoint { agent, profile: &settings.profile, settings }
     }
 }
 
-/// One of the house styles.
+/// Selects one of the profiles.
 pub(crate) type ProfileOf = fn(&Profiles) -> &Profile;

@@ -1,12 +1,12 @@
-//! Which generation of the protocol a request names, and which are spoken here.
+//! The protocol version that a request names, and the versions that the server accepts.
 
 use http::{HeaderMap, Uri};
-use protocol::{Dialect, Error, ErrorKind, error::in_short};
+use protocol::{Dialect, Error, ErrorKind, error::excerpt};
 
-/// The header, and the query parameter of the same name.
+/// Name of the header and of the query parameter.
 const NAME: &str = "a2a-version";
 
-/// Which generations a server speaks, and how it takes requests that name none.
+/// The protocol generations a server accepts, and how it treats requests that name none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptedVersions {
     /// The first public draft.
@@ -15,7 +15,7 @@ pub struct AcceptedVersions {
     pub v03: bool,
     /// 1.0.
     pub v1: bool,
-    /// A method of 1.0 counts as 1.0 though the request does not name it.
+    /// Accepts methods of 1.0 in requests that name no version.
     pub lenient_version: bool,
 }
 
@@ -26,7 +26,7 @@ impl Default for AcceptedVersions {
 }
 
 impl AcceptedVersions {
-    pub(crate) fn speaks(self, dialect: Dialect) -> bool {
+    pub(crate) fn accepts(self, dialect: Dialect) -> bool {
         match dialect {
             Dialect::Draft => self.draft,
             Dialect::V03 | Dialect::V03Proto => self.v03,
@@ -34,40 +34,39 @@ impl AcceptedVersions {
         }
     }
 
-    /// The versions clients may name.
+    /// The accepted versions, newest first.
     pub(crate) fn versions(self) -> Vec<&'static str> {
         let all = [Dialect::V1, Dialect::V03, Dialect::Draft].into_iter();
-        all.filter(|dialect| self.speaks(*dialect)).map(Dialect::version).collect()
+        all.filter(|dialect| self.accepts(*dialect)).map(Dialect::version).collect()
     }
 
-    /// The refusal of what is not spoken here.
-    pub(crate) fn refuse(self, asked: &str) -> Error {
+    /// The error for a version that is not accepted.
+    pub(crate) fn unsupported(self, asked: &str) -> Error {
         let accepted_versions = self.versions().join(", ");
-        let text = format!("A2A-Version {asked} is not supported here; use {accepted_versions}");
+        let text = format!("A2A-Version {asked} is not supported; use {accepted_versions}");
         Error::new(ErrorKind::VersionNotSupported, text).with("supportedVersions", accepted_versions)
     }
 }
 
-/// What a request says about its generation.
+/// The version that a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// Nothing.
     Absent,
-    /// One we know.
+    /// A known version.
     Named(Dialect),
-    /// One nobody here knows.
+    /// An unknown version, truncated.
     Unknown(String),
 }
 
 impl Version {
-    /// Reads the header, else the query parameter. Patch numbers take no part, and an empty text says nothing.
+    /// Reads the header, else the query parameter. Patch numbers are ignored, and an empty value counts as absent.
     pub(crate) fn of(headers: &HeaderMap, uri: &Uri) -> Self {
         let header = headers.get(NAME).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let Some(asked) = header.or_else(|| query(uri)) else { return Self::Absent };
         match asked.trim() {
             "" => Self::Absent,
-            // What nobody knows is said again in the refusal, which is one sentence.
-            asked => Dialect::of_version(asked).map_or_else(|| Self::Unknown(in_short(asked)), Self::Named),
+            // Truncated, because the error text repeats it.
+            asked => Dialect::of_version(asked).map_or_else(|| Self::Unknown(excerpt(asked)), Self::Named),
         }
     }
 }
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn patch_numbers_do_not_matter_and_strangers_are_told_apart() {
+    fn patch_numbers_are_ignored_and_unknown_versions_kept() {
         for (text, dialect) in [
             ("1.0", Dialect::V1),
             ("1", Dialect::V1),
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_counts_where_there_is_no_header() {
+    fn query_parameter_is_used_without_header() {
         let none = HeaderMap::new();
         let of = |uri| Version::of(&none, &Uri::from_static(uri));
         assert_eq!(of("/?A2A-Version=1.0"), Version::Named(Dialect::V1));
@@ -120,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn a_long_version_is_not_said_again_in_full() {
-        let Version::Unknown(said) = of(&"9".repeat(10_000)) else { panic!("somebody speaks it") };
-        assert_eq!(said, "9".repeat(64));
+    fn long_unknown_version_is_truncated() {
+        let Version::Unknown(echoed) = of(&"9".repeat(10_000)) else { panic!("expected an unknown version") };
+        assert_eq!(echoed, "9".repeat(64));
     }
 }

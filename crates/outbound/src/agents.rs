@@ -1,5 +1,5 @@
-//! The agents that come with a2ad. Each is one small file and an example of [`engine::Agent`]; this page is their
-//! catalogue: the names by which a configuration calls them, and how they present themselves.
+//! The built-in agents. Each is one small file and an example of [`engine::Agent`]. This module is their
+//! catalogue: the names used in the configuration, and their card data.
 
 #[cfg(feature = "fault-agents")]
 mod abort;
@@ -47,7 +47,7 @@ pub const BUILTIN: &[&str] = &[
     "abort",
 ];
 
-/// The names of those that run when nothing else is configured; the first is the one at `/`.
+/// The agents that run without a configuration; the first is the default agent, served at `/`.
 pub const DEMO: &[&str] = &[
     "demo",
     "currency",
@@ -58,7 +58,7 @@ pub const DEMO: &[&str] = &[
     "abort",
 ];
 
-/// The built-in agent of a name.
+/// Looks up a built-in agent by name.
 pub fn builtin(name: &str) -> Option<Arc<dyn Agent>> {
     Some(match name {
         "adder" => Arc::new(Adder),
@@ -77,7 +77,7 @@ pub fn builtin(name: &str) -> Option<Arc<dyn Agent>> {
     })
 }
 
-/// How the built-in agent of a name presents itself, under that name.
+/// Card data of a built-in agent; its id is the name.
 pub fn info(name: &str) -> Option<AgentInfo> {
     let (title, description, skills, modes) = match name {
         "adder" => ("Adder", adder::ABOUT, adder::skills(), TEXT),
@@ -96,7 +96,7 @@ pub fn info(name: &str) -> Option<AgentInfo> {
     };
     let modes: Vec<String> = modes.iter().map(|&mode| mode.into()).collect();
     let output_modes = match name {
-        "plotter" => plotter::FORMS.iter().map(|&form| form.into()).collect(),
+        "plotter" => plotter::FORMATS.iter().map(|&format| format.into()).collect(),
         _ => modes.clone(),
     };
     Some(AgentInfo {
@@ -113,10 +113,11 @@ pub fn info(name: &str) -> Option<AgentInfo> {
 const TEXT: &[&str] = &["text/plain"];
 const TEXT_AND_DATA: &[&str] = &["text/plain", "application/json"];
 
-/// The modes of an agent that takes whatever comes. The first two are for clients that know no wildcard.
+/// Media types of an agent that accepts everything. The first two are for clients that do not support
+/// wildcards.
 const ANYTHING: &[&str] = &["text/plain", "application/json", "*/*"];
 
-/// Words that ask for the built-in agent of a name, beside that name and its skills' tags.
+/// Keywords that route a message to a built-in agent, beside its name and its skills' tags.
 pub fn words(name: &str) -> Vec<String> {
     match name {
         "currency" => currency::words().collect(),
@@ -125,19 +126,20 @@ pub fn words(name: &str) -> Vec<String> {
     }
 }
 
-/// The agents that run when nothing else is configured.
+/// The agents that run without a configuration.
 pub fn demo() -> Vec<RegisteredAgent> {
     let host = |name: &&str| Some(RegisteredAgent::new(info(name)?, builtin(name)?));
     DEMO.iter().filter_map(host).collect()
 }
 
-/// What came of a turn. Its name is left to the skill that was asked for; where none was, it is the id.
+/// The result artifact of a turn. It has no name when the client requested a skill (the engine then names it
+/// after the skill); otherwise its name is the id.
 fn result(turn: &Turn, id: &str, parts: Vec<Part>) -> Artifact {
     let named = Artifact::new(id, parts);
     if turn.skill.is_some() { Artifact { name: None, ..named } } else { named }
 }
 
-/// A skill of a built-in agent; the tags are the words it is found by.
+/// Card entry of a built-in agent's skill; the tags are also its routing keywords.
 fn skill(id: &str, name: &str, description: &str, tags: &[&str], examples: &[&str]) -> AgentSkill {
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.into()).collect();
     AgentSkill {

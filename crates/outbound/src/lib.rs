@@ -1,6 +1,6 @@
-//! All that leaves the process: what agents do, and later webhooks, through one guarded dialler.
+//! Everything that leaves the process: agent backends, and later webhooks, through one guarded dialler.
 //!
-//! So far the agents that come with a2ad live here. They reach nothing outside the process.
+//! So far it holds the built-in agents. They reach nothing outside the process.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,5 @@
-//! The wire forms of the protocol's generations. Each is a set of pure functions around the one model.
+//! The wire forms of the protocol's generations. Each is a set of pure encode and decode functions on the one
+//! model.
 
 mod card_style;
 mod codec;
@@ -23,14 +24,14 @@ use crate::{
     json::read::{Node, Read},
 };
 
-/// A generation of the protocol's wire form.
+/// A generation of the protocol together with its wire form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// The first public draft, up to 0.1.
     Draft,
     /// 0.2 and 0.3 over JSON-RPC.
     V03,
-    /// 0.2.5 to 0.3 over HTTP+JSON and gRPC: the older protobuf file.
+    /// 0.2.5 to 0.3 over HTTP+JSON and gRPC, as defined by the older protobuf file.
     V03Proto,
     /// 1.0.
     #[default]
@@ -41,7 +42,7 @@ impl Dialect {
     /// Every dialect, oldest first.
     pub const ALL: [Self; 4] = [Self::Draft, Self::V03, Self::V03Proto, Self::V1];
 
-    /// Its name in headers and logs.
+    /// The name used in headers and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -51,7 +52,7 @@ impl Dialect {
         }
     }
 
-    /// Its number in a store.
+    /// The number used in the store.
     pub fn number(self) -> u8 {
         match self {
             Self::V1 => 0,
@@ -61,12 +62,12 @@ impl Dialect {
         }
     }
 
-    /// The dialect of a number.
+    /// The dialect with this number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.number() == number)
     }
 
-    /// The dialect of a version as headers and cards name it, over JSON-RPC. Patch numbers take no part.
+    /// The JSON-RPC dialect of a version as written in headers and cards. Patch numbers are ignored.
     pub fn of_version(version: &str) -> Option<Self> {
         let mut numbers = version.split('.');
         match (numbers.next(), numbers.next()) {
@@ -77,7 +78,7 @@ impl Dialect {
         }
     }
 
-    /// The version that headers and cards name it by.
+    /// The version to write in headers and cards.
     pub fn version(self) -> &'static str {
         match self {
             Self::Draft => draft::VERSION,
@@ -86,7 +87,7 @@ impl Dialect {
         }
     }
 
-    /// The header that names extensions, in requests and answers.
+    /// The header that lists extensions, in requests and responses.
     pub fn extensions_header(self) -> Option<&'static str> {
         match self {
             Self::Draft => None,
@@ -95,7 +96,7 @@ impl Dialect {
         }
     }
 
-    /// What HTTP+JSON calls its bodies.
+    /// The media type of HTTP+JSON bodies.
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Draft | Self::V03 | Self::V03Proto => "application/json",
@@ -103,80 +104,82 @@ impl Dialect {
         }
     }
 
-    /// A client that does not speak an extension that is required is refused.
-    pub fn insists_on_extensions(self) -> bool {
+    /// Whether a client that does not declare a required extension is rejected.
+    pub fn requires_extensions(self) -> bool {
         self == Self::V1
     }
 
-    /// Who asks for a stream reads a refusal that is none.
-    pub fn reads_plain_refusals(self) -> bool {
+    /// Whether clients accept a plain JSON error as the response to a streaming request.
+    pub fn accepts_plain_stream_errors(self) -> bool {
         self == Self::V1
     }
 
-    /// Clients choose the ids of their tasks: one that is not known begins a task.
-    pub fn clients_name_tasks(self) -> bool {
+    /// Whether clients choose task ids: an unknown id creates a task.
+    pub fn clients_choose_task_ids(self) -> bool {
         self == Self::Draft
     }
 
-    /// A message to a completed or failed task opens its next turn.
-    pub fn reopens(self) -> bool {
+    /// Whether a message to a completed or failed task opens its next turn.
+    pub fn reopens_finished_tasks(self) -> bool {
         self == Self::Draft
     }
 
-    /// A send can be answered by a bare message; where it cannot, everything is a task.
-    pub fn has_bare_messages(self) -> bool {
+    /// Whether a send can be answered with a message instead of a task. Without it every send creates a
+    /// visible task.
+    pub fn supports_message_replies(self) -> bool {
         self != Self::Draft
     }
 
-    /// What is said about a request is said about its task.
-    pub fn describes_tasks_by_requests(self) -> bool {
+    /// Whether the metadata of a request becomes the metadata of its task.
+    pub fn copies_request_metadata(self) -> bool {
         self == Self::Draft
     }
 
-    /// Tasks show what was said though nobody asked how much of it is wanted.
-    pub fn shows_history_unasked(self) -> bool {
+    /// Whether tasks include their history when the request has no `historyLength`.
+    pub fn includes_history_by_default(self) -> bool {
         self != Self::Draft
     }
 
-    /// A subscription outlives the turns in which the task waits for its client.
-    pub fn subscribes_beyond_turns(self) -> bool {
+    /// Whether a subscription stays open when the task is interrupted.
+    pub fn subscription_survives_interruption(self) -> bool {
         self == Self::V1
     }
 
-    /// Subscribing to a task that is over is answered by its last status instead of an error.
-    pub fn shows_the_end_again(self) -> bool {
+    /// Whether subscribing to a finished task yields its final status instead of an error.
+    pub fn replays_final_status(self) -> bool {
         self != Self::V1
     }
 }
 
-/// How a house spells what its generation leaves open. The default is the generation's own spelling.
+/// Encoding options of a compatibility profile, where a generation leaves the form open. The default is the
+/// generation's own form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Parts say what they hold under both `type` and `kind`.
+    /// Write the content type of a part under both `type` and `kind`.
     pub both_tags: bool,
-    /// `cancelled` instead of `canceled`.
+    /// Write `cancelled` instead of `canceled`.
     pub cancelled: bool,
-    /// Data parts leave as text that holds their JSON.
+    /// Write data parts as text parts that contain the JSON.
     pub data_as_text: bool,
 }
 
-/// What a house lets pass that its generation does not. The default is nothing.
+/// Decoding options of a compatibility profile that relax a generation's rules. The default is strict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leniency {
-    /// Clients of the draft may leave the task's id to the server.
+    /// Draft clients may omit the task id; the server assigns one.
     pub task_id_optional: bool,
-    /// Clients of 0.3 may leave the message's id to the server.
+    /// 0.3 clients may omit the message id; the server assigns one.
     pub message_id_optional: bool,
 }
 
-/// Reads a stranger's card, and tells the generation in whose form it is by the members it has. Each interface says
-/// itself which version it speaks.
+/// Reads the card of a remote agent and detects its generation by its members. Each interface states its own
+/// protocol version.
 pub fn read_card(node: Node<'_, '_>) -> Read<(Dialect, AgentCard)> {
     let object = node.object()?;
     let listed = object.present("supportedInterfaces").is_some_and(|raw| !raw.is_null());
     if listed {
         Ok((Dialect::V1, v1::card::decode(node)?))
-    } else if v03::card::is_marked(&object) {
+    } else if v03::card::has_own_members(&object) {
         Ok((Dialect::V03, v03::card::decode(node)?))
     } else {
         Ok((Dialect::Draft, draft::card::decode(node)?))

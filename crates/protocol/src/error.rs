@@ -1,28 +1,29 @@
-//! What can go wrong with a call, as one closed list with one table.
+//! The errors of a call: one closed list with one table.
 //!
-//! [`ErrorKind`] is the list; [`ErrorKind::row`] is the table with its number or word in every wire form. No
-//! code branches on a number or a text. An agent's failure is not here: it makes a failed task, and the call
-//! that asked has succeeded.
+//! [`ErrorKind`] is the list; [`ErrorKind::row`] is the table with its code, status and reason in every wire
+//! form. No code branches on a number or a text. An agent's failure is not an error here: it produces a
+//! failed task, and the call itself succeeds.
 
 use std::fmt;
 
-/// A refusal or a failure, ready to be worded by any binding.
+/// A rejected or failed call, independent of the binding that encodes it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// Which one.
+    /// Selects code, status and reason.
     pub kind: ErrorKind,
-    /// For the caller: what is wrong and what to do.
+    /// Text for the caller: what is wrong and what to do.
     pub message: String,
-    /// Which fields are at fault.
+    /// The invalid fields, if the request was invalid.
     pub violations: Vec<Violation>,
-    /// Facts for machines: `taskId`, `supportedVersions`, ….
+    /// Machine-readable details: `taskId`, `supportedVersions`, ….
     pub facts: Vec<(&'static str, String)>,
-    /// The code before 1.0, where a house has another than the table.
+    /// Overrides the table's code for the generations before 1.0, where a compatibility profile needs
+    /// another.
     pub legacy_code: Option<i32>,
 }
 
-/// A field at fault and what is wrong with it.
+/// An invalid field and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The field's path, as in `message.parts[0].raw`; empty for the document itself.
@@ -32,7 +33,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// A violation at a place.
+    /// A violation at this field path.
     pub fn new(field: impl fmt::Display, problem: impl fmt::Display) -> Self {
         Self { field: field.to_string(), problem: problem.to_string() }
     }
@@ -46,7 +47,7 @@ impl From<Violation> for Error {
 
 /// The closed list of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names are the specification's; the table says what each means")]
+#[expect(missing_docs, reason = "the names are the specification's; the table defines each")]
 pub enum ErrorKind {
     Parse,
     InvalidRequest,
@@ -76,7 +77,7 @@ pub enum ErrorKind {
 
 /// One row of the error table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ErrorRow {
     /// The machine-readable reason (A2A 1.0 ErrorInfo).
     pub reason: &'static str,
     /// JSON-RPC code in A2A 1.0.
@@ -90,24 +91,24 @@ pub struct Row {
     /// HTTP status by A2A 1.0.0.
     pub http_1_0_0: u16,
     /// gRPC status by A2A 1.0.1.
-    pub grpc: Grpc,
+    pub grpc: GrpcStatus,
     /// gRPC status by A2A 1.0.0.
-    pub grpc_1_0_0: Grpc,
-    /// HTTP status of a JSON-RPC answer: 200 but for what layers in front of the dispatcher refuse.
+    pub grpc_1_0_0: GrpcStatus,
+    /// HTTP status of a JSON-RPC response: 200 except for errors raised before dispatch.
     pub rpc_http: u16,
 }
 
-/// Which edition of the table counts where the two differ.
+/// Which release's statuses apply where the two differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErrorTable {
-    /// A2A 1.0.0: statuses of their own for several errors.
+    /// A2A 1.0.0: several errors have other statuses than in 1.0.1.
     V1_0_0,
     /// A2A 1.0.1.
     #[default]
     V1_0_1,
 }
 
-impl Row {
+impl ErrorRow {
     /// HTTP status of the REST binding.
     pub fn http_of(&self, table: ErrorTable) -> u16 {
         match table {
@@ -117,7 +118,7 @@ impl Row {
     }
 
     /// gRPC status.
-    pub fn grpc_of(&self, table: ErrorTable) -> Grpc {
+    pub fn grpc_of(&self, table: ErrorTable) -> GrpcStatus {
         match table {
             ErrorTable::V1_0_0 => self.grpc_1_0_0,
             ErrorTable::V1_0_1 => self.grpc,
@@ -128,7 +129,7 @@ impl Row {
 /// gRPC status codes that occur in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are gRPC's")]
-pub enum Grpc {
+pub enum GrpcStatus {
     InvalidArgument = 3,
     DeadlineExceeded = 4,
     NotFound = 5,
@@ -142,7 +143,7 @@ pub enum Grpc {
     Unauthenticated = 16,
 }
 
-impl Grpc {
+impl GrpcStatus {
     /// Its name, as `google.rpc.Code` spells it.
     pub fn name(self) -> &'static str {
         match self {
@@ -162,7 +163,7 @@ impl Grpc {
 }
 
 impl ErrorKind {
-    /// Every kind, for tests and tables.
+    /// Every kind, in table order.
     pub const ALL: [Self; 24] = [
         Self::Parse,
         Self::InvalidRequest,
@@ -190,10 +191,10 @@ impl ErrorKind {
         Self::MessageIdReused,
     ];
 
-    /// The one table: A2A 5.4, and our own rows where the specification has none.
+    /// The error table: A2A 5.4, plus project-specific rows where the specification has none.
     #[rustfmt::skip]
-    pub fn row(self) -> Row {
-        use Grpc::*;
+    pub fn row(self) -> ErrorRow {
+        use GrpcStatus::*;
         // reason, code, legacy code, legacy message, http 1.0.1, http 1.0.0, grpc 1.0.1, grpc 1.0.0, http of JSON-RPC
         let (reason, code, legacy_code, legacy_message, http, http_1_0_0, grpc, grpc_1_0_0, rpc_http) = match self {
             Self::Parse                        => ("PARSE_ERROR",                        -32700, -32700, "Invalid JSON payload",                           400, 400, InvalidArgument,    InvalidArgument,    200),
@@ -221,12 +222,12 @@ impl ErrorKind {
             Self::UnsupportedMediaType         => ("UNSUPPORTED_MEDIA_TYPE",             -32600, -32600, "Request payload validation error",               415, 415, InvalidArgument,    InvalidArgument,    415),
             Self::MessageIdReused              => ("MESSAGE_ID_REUSED",                  -32602, -32602, "Invalid parameters",                             409, 409, AlreadyExists,      AlreadyExists,      200),
         };
-        Row { reason, code, legacy_code, legacy_message, http, http_1_0_0, grpc, grpc_1_0_0, rpc_http }
+        ErrorRow { reason, code, legacy_code, legacy_message, http, http_1_0_0, grpc, grpc_1_0_0, rpc_http }
     }
 }
 
-/// As much of a caller's own text as a sentence about it says again.
-pub fn in_short(text: &str) -> String {
+/// Truncates caller-supplied text before it is quoted in a message.
+pub fn excerpt(text: &str) -> String {
     const LONGEST: usize = 64;
     text.chars().take(LONGEST).collect()
 }
@@ -237,24 +238,24 @@ impl Error {
         Self { kind, message: message.into(), violations: Vec::new(), facts: Vec::new(), legacy_code: None }
     }
 
-    /// Adds a fact for machines.
+    /// Adds a machine-readable detail.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         self.facts.push((name, value.to_string()));
         self
     }
 
-    /// A parameter that is not what it should be.
+    /// An invalid parameter.
     pub fn invalid_params(violation: Violation) -> Self {
         Self::violated(ErrorKind::InvalidParams, violation)
     }
 
-    /// An envelope that is not what it should be.
+    /// An invalid request envelope.
     pub fn invalid_request(violation: Violation) -> Self {
         Self::violated(ErrorKind::InvalidRequest, violation)
     }
 
-    /// A task that does not exist for this caller.
+    /// A task that does not exist or is not visible to this caller.
     pub fn task_not_found(id: &crate::TaskId) -> Self {
         Self::new(ErrorKind::TaskNotFound, format!("task not found: {id}")).with("taskId", id)
     }

@@ -1,7 +1,7 @@
-//! The protobuf forms: what gRPC carries, for both generations that have a service.
+//! The protobuf wire forms of both generations that define a gRPC service.
 //!
-//! [`Service`] chooses, as [`Dialect`] does for JSON. Everything here is bytes to values and back; who calls which
-//! path, and how a stream is framed, is the binding's business.
+//! [`Service`] selects the codec, as [`Dialect`] does for JSON. Everything here converts bytes to values and
+//! back; routing and message framing belong to the binding.
 
 mod card;
 mod fault;
@@ -20,7 +20,7 @@ mod wire;
     dead_code,
     missing_docs,
     unreachable_pub,
-    reason = "made by `cargo xtask gen`; what is used of it is decided here"
+    reason = "made by `cargo xtask gen`; only part of it is used"
 )]
 mod generated {
     pub(super) mod v03;
@@ -31,7 +31,7 @@ pub use status::{decode_status, encode_status, kind_of_code};
 
 use crate::{Dialect, Error, ErrorKind, ErrorTable, Event, Operation, OperationKind, Reply, Violation};
 
-/// The descriptors of both services and of what they import, for reflection.
+/// The descriptors of both services and their imports, for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!("grpc/generated/descriptors.bin");
 
 /// A service of the protocol's protobuf files.
@@ -43,7 +43,7 @@ pub enum Service {
     V03,
 }
 
-/// The methods of 1.0 are those of its JSON-RPC binding.
+/// The methods of 1.0 have the names of its JSON-RPC binding.
 const V1_METHODS: &[(&str, OperationKind)] = &crate::dialect::v1::operation::METHODS;
 
 /// The methods of 0.3.
@@ -61,10 +61,10 @@ const V03_METHODS: &[(&str, OperationKind)] = &[
 ];
 
 impl Service {
-    /// Both, the newer one first.
+    /// Both services, the newer one first.
     pub const ALL: [Self; 2] = [Self::V1, Self::V03];
 
-    /// Its full name, the first half of each path.
+    /// The full name, the first segment of each path.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V1 => "lf.a2a.v1.A2AService",
@@ -72,12 +72,13 @@ impl Service {
         }
     }
 
-    /// The service that speaks a dialect.
+    /// The service of a dialect, if it has one.
     pub fn of(dialect: Dialect) -> Option<Self> {
         Self::ALL.into_iter().find(|service| service.dialect() == dialect)
     }
 
-    /// The table its clients tell errors apart by: those of 0.3 by the statuses of their time, which are 1.0.0's.
+    /// The error table for its clients: 0.3 clients always get the statuses of their time, which are those of
+    /// 1.0.0.
     pub fn errors(self, asked: ErrorTable) -> ErrorTable {
         match self {
             Self::V1 => asked,
@@ -85,7 +86,7 @@ impl Service {
         }
     }
 
-    /// The generation it speaks.
+    /// The generation the service implements.
     pub const fn dialect(self) -> Dialect {
         match self {
             Self::V1 => Dialect::V1,
@@ -93,12 +94,12 @@ impl Service {
         }
     }
 
-    /// Which operation a method is.
+    /// The operation of a method.
     pub fn operation(self, method: &str) -> Option<OperationKind> {
         self.methods().iter().find(|row| row.0 == method).map(|row| row.1)
     }
 
-    /// The method of an operation, where the service has one.
+    /// The method of an operation, if the service has one.
     pub fn method(self, kind: OperationKind) -> Option<&'static str> {
         self.methods().iter().find(|row| row.1 == kind).map(|row| row.0)
     }
@@ -111,7 +112,7 @@ impl Service {
         }
     }
 
-    /// Reads the request of an operation. What is wrong with it is named by the field, as in JSON.
+    /// Reads the request of an operation. Violations name fields as in JSON.
     pub fn decode_operation(self, kind: OperationKind, body: &[u8]) -> Result<Operation, Error> {
         match self {
             Self::V1 => {
@@ -127,7 +128,7 @@ impl Service {
         }
     }
 
-    /// The tenant a request names, though the rest of it may not be right.
+    /// The tenant named in a request, even if the rest of the request is invalid.
     pub fn tenant(self, kind: OperationKind, body: &[u8]) -> Option<&str> {
         match self {
             Self::V1 => v1::operation::tenant(kind, body),
@@ -135,7 +136,7 @@ impl Service {
         }
     }
 
-    /// Writes the request of an operation; nothing where the service has no such method.
+    /// Writes the request of an operation; empty if the service has no such method.
     pub fn encode_operation(self, operation: &Operation) -> Vec<u8> {
         match self {
             Self::V1 => v1::operation::encode(operation),
@@ -143,7 +144,7 @@ impl Service {
         }
     }
 
-    /// Writes an answer.
+    /// Writes a reply.
     pub fn encode_reply(self, reply: &Reply) -> Vec<u8> {
         match self {
             Self::V1 => v1::reply::encode(reply),
@@ -151,7 +152,7 @@ impl Service {
         }
     }
 
-    /// Reads the answer to an operation of this kind.
+    /// Reads the reply to an operation of this kind.
     pub fn decode_reply(self, kind: OperationKind, body: &[u8]) -> Result<Reply, Error> {
         match self {
             Self::V1 => v1::reply::decode(kind, body),
@@ -175,20 +176,20 @@ impl Service {
         }
     }
 
-    /// The refusal of an operation the service has no method for.
-    fn has_no(self, kind: OperationKind) -> Error {
+    /// The error for an operation the service has no method for.
+    fn unsupported(self, kind: OperationKind) -> Error {
         let known: Vec<&str> = self.methods().iter().map(|row| row.0).collect();
         let text = format!("no method for {kind:?}; {} has {}", self.name(), known.join(", "));
         Error::new(ErrorKind::MethodNotFound, text)
     }
 }
 
-/// Reads one message, whatever its fields say.
+/// Decodes one message; a failure becomes a violation at the invalid field.
 fn message<M: prost::Message + prost::Name + Default>(body: &[u8]) -> Result<M, Error> {
     M::decode(body).map_err(|_| fault::of(&M::full_name(), body).into())
 }
 
-/// The refusal to read the answer of an operation that streams.
-fn not_one_answer() -> Error {
-    Violation::new("", "expected a stream, not one answer").into()
+/// The error for reading the reply of a streaming operation.
+fn streaming_only() -> Error {
+    Violation::new("", "expected a stream, not a single response").into()
 }

@@ -1,10 +1,11 @@
-//! JSON as this project uses it: raw text that is checked once and looked into only where needed.
+//! JSON as this project uses it: raw text that is validated once and parsed only where needed.
 //!
-//! [`Raw`] is a piece of a document that has been looked over once. [`Json`] is a value kept as text, so `3` stays `3`
-//! and `9007199254740993` stays exact. [`read`] walks a document one level at a time and knows where it stands, so
-//! every complaint names its field. [`mod@write`] builds a document front to back. Trees of values are never built.
+//! [`Raw`] is a validated value within a document. [`Json`] is a value kept as text, so `3` stays `3` and
+//! `9007199254740993` stays exact. [`read`] descends a document one level at a time and tracks its path, so
+//! every violation names its field. [`mod@write`] builds a document front to back. No tree of values is
+//! built.
 
-mod inside;
+mod contents;
 mod lex;
 mod raw;
 pub mod read;
@@ -19,11 +20,12 @@ use std::{
 
 pub use raw::{Fault, Raw};
 
-/// How deep a metadata or data value of a request may nest: protobuf readers stop at 100 levels, and an object takes three.
+/// Maximum nesting depth of a metadata or data value in a request: protobuf decoders stop at 100 levels, and
+/// an object takes three.
 pub const MAX_DEPTH: usize = 30;
-/// How deep a value may nest that was stored before, that an agent made or that another server sent.
+/// Maximum nesting depth of a value that comes from the store, from an agent or from another server.
 pub const MAX_KEPT_DEPTH: usize = 64;
-/// How many values (objects, arrays, scalars) one metadata or data value may hold.
+/// Maximum number of values (objects, arrays, scalars) within one metadata or data value.
 pub const MAX_NODES: usize = 10_000;
 
 /// One valid JSON value as compact text: no white space outside strings, hence always a single line.
@@ -31,25 +33,25 @@ pub const MAX_NODES: usize = 10_000;
 pub struct Json(Arc<str>);
 
 impl Json {
-    /// Checks and keeps one JSON value. The error says what is wrong with the text.
+    /// Validates and keeps one JSON value. The error describes what was expected.
     pub fn parse(text: &str) -> Result<Self, String> {
         let raw = Raw::parse_text(text).map_err(|fault| format!("a JSON value: {fault}"))?;
         Self::from_raw(raw)
     }
 
-    /// Keeps a value of a document, after checking its depth and size.
+    /// Keeps a value of a document after checking its depth and size.
     pub fn from_raw(raw: Raw<'_>) -> Result<Self, String> {
-        Self::nested_up_to(MAX_KEPT_DEPTH, raw)
+        Self::with_max_depth(MAX_KEPT_DEPTH, raw)
     }
 
-    /// The same with another bound on the depth, which is at most [`MAX_KEPT_DEPTH`].
-    pub(crate) fn nested_up_to(max_depth: usize, raw: Raw<'_>) -> Result<Self, String> {
+    /// Like [`Json::from_raw`] with another depth limit, which is at most [`MAX_KEPT_DEPTH`].
+    pub(crate) fn with_max_depth(max_depth: usize, raw: Raw<'_>) -> Result<Self, String> {
         let text = raw.get();
         let spaces = measure(text, max_depth)?;
         Ok(Self(if spaces == 0 { text.into() } else { compact(text, text.len() - spaces).into() }))
     }
 
-    /// Keeps text that is known to be one compact value within the bounds.
+    /// Keeps text that is known to be one compact value within the limits.
     pub(crate) fn from_checked(text: String) -> Self {
         Self(text.into())
     }
@@ -59,16 +61,16 @@ impl Json {
         &self.0
     }
 
-    /// The same text as the form the reader takes.
+    /// The same text as input for the reader.
     pub fn as_raw(&self) -> Raw<'_> {
-        Raw::piece(&self.0, 0, self.0.len())
+        Raw::slice(&self.0, 0, self.0.len())
     }
 
-    /// The members of two objects; where both have one, the second's value. What is no object has no members.
-    /// `None` when together they are more than one value may hold.
+    /// Merges two objects; the second wins if both have a member. A value that is not an object has no
+    /// members. `None` if the result exceeds the size limit of a value.
     pub fn merge_objects(first: &Self, second: &Self) -> Option<Self> {
         let mut merged: Vec<(String, &str)> = Vec::new();
-        // Where each name is in that list.
+        // Index of each name in `merged`.
         let mut places: HashMap<String, usize> = HashMap::new();
         for json in [first, second] {
             let Ok(object) = read::Node::new(json.as_raw(), &read::Path::Root).object() else { continue };
@@ -105,16 +107,17 @@ impl fmt::Debug for Json {
     }
 }
 
-/// Where the first value of a text that is known to be JSON ends.
+/// The end of the first value in a text that is known to be JSON.
 pub(crate) fn value_end(text: &[u8]) -> usize {
     lex::value_end(text, 0)
 }
 
-/// Counts the depth and the values of a JSON text, and the white space between its tokens, which is returned.
+/// Checks depth and number of values of a JSON text; returns the number of white space bytes between its
+/// tokens.
 fn measure(text: &str, max_depth: usize) -> Result<usize, String> {
     let bytes = text.as_bytes();
     let (mut depth, mut nodes, mut spaces) = (0usize, 0usize, 0usize);
-    // One bit for each open bracket, the innermost lowest: set where it is an object, whose commas come before names.
+    // One bit per open bracket, the innermost lowest: set for an object, where a name follows a comma.
     let mut objects = 0u128;
     let (mut at, mut previous) = (0, b'[');
     while at < bytes.len() {
@@ -175,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_strings_stay_as_they_came() {
+    fn numbers_and_strings_are_kept_verbatim() {
         let json =
             Json::parse(" { \"a\" : [ 9007199254740993 , 1.0, 1e400 ],\n \"b\\\" \": \" x \" } ").unwrap();
         assert_eq!(json.as_str(), r#"{"a":[9007199254740993,1.0,1e400],"b\" ":" x "}"#);
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_objects_have_each_name_once_and_the_newer_value() {
+    fn merged_objects_have_each_name_once_and_the_second_value() {
         let json = |text: &str| Json::parse(text).unwrap();
         let merged = Json::merge_objects(&json(r#"{"a":1,"b":[2],"a":3}"#), &json(r#"{"c":"x","b":null}"#));
         assert_eq!(merged, Some(json(r#"{"a":3,"b":null,"c":"x"}"#)));
@@ -208,7 +211,8 @@ mod tests {
             let members: Vec<_> = (from..from + 5_000).map(|name| format!(r#""{name}":0"#)).collect();
             json(&format!("{{{}}}", members.join(",")))
         };
-        // As many members as one value may hold; a search through all of them for each would not end in time.
+        // The maximum number of members. Merging must not be quadratic: a linear search per member would take
+        // too long.
         for _ in 0..20 {
             assert!(Json::merge_objects(&members(0), &members(4_999)).is_some());
             assert_eq!(Json::merge_objects(&members(0), &members(5_000)), None);
@@ -216,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_one_value_is_refused() {
+    fn text_that_is_not_one_value_is_rejected() {
         for bad in ["", "{", "1 2", "{\"a\":}", "nul"] {
             assert!(Json::parse(bad).is_err(), "{bad}");
         }

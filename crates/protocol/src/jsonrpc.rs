@@ -1,7 +1,7 @@
-//! The JSON-RPC 2.0 envelope around every request and answer.
+//! The JSON-RPC 2.0 envelope of requests and responses.
 //!
-//! Which method means which operation is the dialect's business; here a body becomes an id, a method name and
-//! raw parameters, and an answer gets its envelope back.
+//! Decoding yields an id, a method name and raw parameters; encoding adds the envelope to a result or an
+//! error. Mapping methods to operations is left to the dialect.
 
 use std::borrow::Cow;
 
@@ -18,17 +18,17 @@ use crate::{
 /// A request envelope. Borrows from the body.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// Echoed in the answer.
+    /// Echoed in the response.
     pub id: Id,
     /// The method name as sent.
     pub method: Cow<'a, str>,
-    /// The parameters; absent equals an empty object.
+    /// The parameters; `None` means an empty object.
     pub params: Option<Raw<'a>>,
-    /// Whether it says that it is JSON-RPC 2.0. One that does not is of the first public draft.
+    /// Whether the `jsonrpc` member is present. Only requests of the draft may omit it.
     pub versioned: bool,
 }
 
-/// How long an id may be: every answer carries it.
+/// Maximum length of an id in bytes: every response repeats it.
 const MAX_BYTES: usize = 1_024;
 
 /// The id of a request: the JSON text of a string, an integer of any size, or null.
@@ -36,7 +36,7 @@ const MAX_BYTES: usize = 1_024;
 pub struct Id(Box<str>);
 
 impl Id {
-    /// The id of an answer to a request whose own id could not be read.
+    /// The id of a response to a request whose id could not be read.
     pub fn null() -> Self {
         Self("null".into())
     }
@@ -46,14 +46,14 @@ impl Id {
         &self.0
     }
 
-    /// Strings, integers and null are ids; everything else is not.
+    /// Accepts strings, integers and null.
     fn read(raw: Raw<'_>) -> Result<Self, String> {
         let text = raw.get();
         if text.len() > MAX_BYTES {
             return Err(format!("expected at most {MAX_BYTES} bytes"));
         }
         let integer = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
-        // The quoted text is checked by decoding it: a lone surrogate is lexically fine but no string.
+        // Decoding validates the string: a lone surrogate passes the lexer but is not a valid string.
         let string = text.starts_with('"') && Node::new(raw, &Path::Root).string().is_ok();
         if integer || string || text == "null" {
             Ok(Self(text.into()))
@@ -63,16 +63,16 @@ impl Id {
     }
 }
 
-/// A failed decode: the error, and the id to answer under.
+/// A request that could not be decoded: the error, and the id of the response.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The request's id where it could be read, else null.
+    /// The request's id if it could be read, else null.
     pub id: Id,
-    /// What is wrong.
+    /// The error to respond with.
     pub error: Error,
 }
 
-/// Reads the envelope.
+/// Decodes the envelope of one request.
 pub fn decode(body: &[u8]) -> Result<Request<'_>, Refusal> {
     let anonymous = |error| Refusal { id: Id::null(), error };
     let raw = Raw::parse(body).map_err(|fault| anonymous(not_json(fault)))?;
@@ -110,15 +110,15 @@ fn read_call<'a>(object: &Object<'a, '_>, id: Id) -> Result<Request<'a>, Violati
 }
 
 fn read_version(object: &Object<'_, '_>) -> Result<(), Violation> {
-    object.need("jsonrpc", "\"2.0\"", |node| match node.word()?.as_ref() {
+    object.need("jsonrpc", "\"2.0\"", |node| match node.token()?.as_ref() {
         "2.0" => Ok(()),
         _ => Err(node.expected("\"2.0\"")),
     })
 }
 
-/// Whether the method is one of the first public draft, whose samples leave the version out.
+/// Whether the method belongs to the draft, whose published samples omit `jsonrpc`.
 fn is_draft(object: &Object<'_, '_>) -> bool {
-    let method = object.maybe("method", |node| node.word()).ok().flatten();
+    let method = object.maybe("method", |node| node.token()).ok().flatten();
     method.is_some_and(|method| draft::operation::has(&method))
 }
 
@@ -127,22 +127,22 @@ fn not_json(fault: Fault) -> Error {
     Error::new(ErrorKind::Parse, text)
 }
 
-/// The bytes of an answer before its result; [`RESULT_END`] closes it.
+/// The bytes of a response before its result; [`RESULT_END`] closes it.
 ///
-/// A stream writes this once per frame around bytes that were encoded once for everybody.
+/// A stream writes this once per frame around an event that was encoded once for all subscribers.
 pub fn result_start(id: &Id) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, id.as_json()).into_bytes()
 }
 
-/// Closes what [`result_start`] opened.
+/// Closes a response opened by [`result_start`].
 pub const RESULT_END: &[u8] = b"}";
 
-/// An answer that carries a result written by `result`.
+/// A response with the result written by `result`.
 pub fn encode_result(id: &Id, result: impl FnOnce(&mut Writer)) -> Vec<u8> {
     encode(id, "result", result)
 }
 
-/// An answer that carries an error object written by `error`.
+/// A response with the error object written by `error`.
 pub fn encode_error(id: &Id, error: impl FnOnce(&mut Writer)) -> Vec<u8> {
     encode(id, "error", error)
 }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_of_the_draft_need_not_say_its_version() {
+    fn draft_requests_may_omit_the_jsonrpc_member() {
         let draft =
             ["tasks/send", "tasks/sendSubscribe", "tasks/pushNotification/set", "tasks/get", "tasks/cancel"];
         for method in draft {

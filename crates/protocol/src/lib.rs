@@ -1,7 +1,8 @@
 //! The A2A model, its operations and errors, and each wire form.
 //!
 //! Everything here is pure: bytes become values and values become bytes. There is no I/O, no clock and no
-//! async. The model carries no serde: a wire form is a codec in [`dialect`], and the model does not know it.
+//! async. The model has no serde derives: each wire form is a codec in [`dialect`] that depends on the model,
+//! not the other way round.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

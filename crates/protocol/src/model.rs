@@ -1,7 +1,8 @@
-//! The one model every wire form is turned into and out of.
+//! The data model shared by every wire form: each codec decodes into it and encodes from it.
 //!
-//! Names follow A2A 1.0, the richest generation. Optional fields that are absent, empty or null on the wire
-//! are the same thing here. Metadata and data content are raw [`Json`](crate::Json), never trees.
+//! Names follow A2A 1.0, the richest generation. An optional field that is absent, empty or null on the wire
+//! is `None` here. Metadata and data content are kept as raw [`Json`](crate::Json) text, never as a parsed
+//! tree.
 
 mod card;
 mod event;

@@ -1,14 +1,14 @@
-//! The name that was probably meant by one that is unknown.
+//! Spelling suggestions for unknown names.
 
-/// How much of an unknown name is compared: no known name is longer.
+/// Number of characters of an unknown name that are compared: no known name is longer.
 const LONGEST: usize = 64;
 
-/// The nearest of the known names; `None` where none is near enough to be meant. The case of letters does not matter.
+/// The most similar known name, ignoring case; `None` if none is similar enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = |text: &str| text.chars().take(LONGEST).collect::<String>().to_lowercase();
     let name = lower(name);
     let distances = known.into_iter().map(|known| (strsim::osa_distance(&name, &lower(known)), known));
-    // Of a longer name more letters may be wrong.
+    // Longer names tolerate more typing errors.
     let near = distances.filter(|(distance, known)| *distance <= 1 + known.len() / 5);
     near.min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
 }
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn single_slips_are_recognised() {
+    fn single_typing_errors_are_recognised() {
         let known = ["listen", "public_url", "SendMessage"];
         for (name, expected) in [
             ("listen", Some("listen")),

@@ -1,4 +1,4 @@
-//! What a client can ask for, and what it gets: one value per operation of A2A 3.1.
+//! The operations of A2A 3.1 as values: decoded requests and their replies.
 
 use crate::{
     AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp, Violation,
@@ -8,31 +8,31 @@ use crate::{
 /// A decoded request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// Say something and get the outcome.
+    /// Send a message and wait for the result.
     SendMessage(SendMessage),
-    /// Say something and watch what becomes of it.
+    /// Send a message and stream the task's events.
     SendStreamingMessage(SendMessage),
     /// Read one task.
     GetTask(GetTask),
-    /// Read many tasks, page by page.
+    /// Read tasks page by page.
     ListTasks(ListTasks),
-    /// End a task.
+    /// Cancel a task.
     CancelTask(CancelTask),
-    /// Watch a task.
+    /// Stream the events of an existing task.
     SubscribeToTask(SubscribeToTask),
     /// Register a webhook.
     CreatePushConfig(PushConfig),
     /// Read one webhook.
     GetPushConfig(PushConfigRef),
-    /// Read the webhooks of a task.
+    /// List the webhooks of a task.
     ListPushConfigs(PushConfigQuery),
     /// Remove a webhook.
     DeletePushConfig(PushConfigRef),
-    /// Read the card shown to known callers.
+    /// Read the card shown to authenticated callers.
     GetExtendedCard(GetExtendedCard),
 }
 
-/// The operations by name, for tables that list them all.
+/// The operations without their parameters, for tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperationKind {
     /// See [`Operation::SendMessage`].
@@ -59,11 +59,12 @@ pub enum OperationKind {
     GetExtendedCard,
 }
 
-/// How many bytes a client's name for something may have: it is kept, looked up and given back.
+/// Maximum length in bytes of an id chosen by a client: ids are stored, indexed and echoed.
 pub const MAX_ID_BYTES: usize = 1_024;
 
 impl Operation {
-    /// Whether every name in it is of a size that can be kept; `named` says how the dialect calls a field.
+    /// Checks the length of every client-chosen id; `named` maps a 1.0 field name to the dialect's field
+    /// name.
     pub fn check_names(&self, named: impl Fn(&'static str) -> &'static str) -> Result<(), Violation> {
         let check = |field: &'static str, name: Option<&str>| match name {
             Some(name) if name.len() > MAX_ID_BYTES => {
@@ -100,7 +101,7 @@ impl Operation {
         }
     }
 
-    /// The tenant it names.
+    /// The tenant named in the request.
     pub fn tenant(&self) -> Option<&str> {
         let tenant = match self {
             Self::SendMessage(req) | Self::SendStreamingMessage(req) => &req.tenant,
@@ -134,7 +135,8 @@ impl Operation {
     }
 }
 
-/// Reads what is said about a request. The skill that it asks for must be short enough to be looked up.
+/// Reads the metadata of a request. A `skillId` in it is limited in length because it is used as a lookup
+/// key.
 pub(crate) fn decode_metadata(object: &Object<'_, '_>) -> Read<Option<Json>> {
     object.maybe("metadata", |node| {
         if node.text().len() > MAX_TEXT_BYTES
@@ -149,29 +151,29 @@ pub(crate) fn decode_metadata(object: &Object<'_, '_>) -> Read<Option<Json>> {
     })
 }
 
-/// Parameters of both sends.
+/// Parameters of both send operations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SendMessage {
-    /// What is said.
+    /// The client's message.
     pub message: Message,
-    /// Media types the client can take; empty means any.
+    /// Media types the client accepts; empty means any.
     pub accepted_output_modes: Vec<String>,
-    /// How much history the answer carries; `None` is all of it.
+    /// Maximum number of history messages in the response; `None` means all.
     pub history_length: Option<u32>,
-    /// Answer as soon as the message is recorded.
+    /// Respond as soon as the message is stored instead of waiting for the result.
     pub return_immediately: bool,
-    /// A webhook to register with the task.
+    /// A webhook to register for the task.
     pub push: Option<PushConfig>,
     /// A JSON object about the request.
     pub metadata: Option<Json>,
-    /// The skill the client asks for by id.
+    /// The id of the skill the client selects.
     pub skill: Option<String>,
     /// The tenant named in the body.
     pub tenant: Option<String>,
 }
 
 impl SendMessage {
-    /// A message and nothing said about its answer.
+    /// A send request with this message and no options.
     pub fn new(message: Message) -> Self {
         Self {
             message,
@@ -185,21 +187,21 @@ impl SendMessage {
         }
     }
 
-    /// The metadata that names the skill too. Strict servers refuse members that the specification does not have, so a skill
-    /// is asked for here.
+    /// The metadata including the selected skill as `skillId`. Strict servers reject members that the
+    /// specification does not define, so the skill is carried here.
     pub fn metadata_with_skill(&self) -> Option<Json> {
         let Some(skill) = &self.skill else { return self.metadata.clone() };
         let quoted = serde_json::to_string(skill).expect("a string can always be written to memory");
         let named = Json::parse(&format!(r#"{{"skillId":{quoted}}}"#)).expect("this is JSON");
         match &self.metadata {
-            // Metadata that is full already goes as it is.
+            // Merging can exceed the size limit; the metadata is then sent without the skill.
             Some(metadata) => Json::merge_objects(metadata, &named).or_else(|| self.metadata.clone()),
             None => Some(named),
         }
     }
 
-    /// The skill the client asks for, wherever it says so: by itself or as `skillId` of the metadata.
-    pub fn asked_skill(&self) -> Option<String> {
+    /// The skill the client selects: the explicit field, else `skillId` of the metadata.
+    pub fn requested_skill(&self) -> Option<String> {
         let in_metadata = || {
             let metadata = self.metadata.as_ref()?;
             Node::new(metadata.as_raw(), &Path::Root).object().ok()?.text("skillId").ok()?
@@ -208,42 +210,42 @@ impl SendMessage {
     }
 }
 
-/// Parameters of get.
+/// Parameters of the get operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GetTask {
-    /// The task.
+    /// The task to read.
     pub id: TaskId,
-    /// How much history the answer carries; `None` is all of it.
+    /// Maximum number of history messages in the response; `None` means all.
     pub history_length: Option<u32>,
     /// The tenant named in the body.
     pub tenant: Option<String>,
 }
 
-/// Parameters of list. Absent filters match everything.
+/// Parameters of the list operation. An absent filter matches everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListTasks {
-    /// Only tasks of this conversation.
+    /// Only tasks of this context.
     pub context_id: Option<ContextId>,
     /// Only tasks in this state.
     pub status: Option<TaskState>,
-    /// Tasks a page, 1 to 100.
+    /// Tasks per page, 1 to 100.
     pub page_size: Option<u32>,
-    /// Where the page before ended.
+    /// Pagination cursor: the `next_page_token` of the previous page.
     pub page_token: Option<String>,
-    /// How much history each task carries; `None` is all of it.
+    /// Maximum number of history messages per task; `None` means all.
     pub history_length: Option<u32>,
-    /// Only tasks whose status is not older than this.
+    /// Only tasks whose status timestamp is this or later.
     pub status_timestamp_after: Option<Timestamp>,
-    /// Show artifacts too.
+    /// Include artifacts in the response.
     pub include_artifacts: bool,
     /// The tenant named in the body.
     pub tenant: Option<String>,
 }
 
-/// Parameters of cancel.
+/// Parameters of the cancel operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CancelTask {
-    /// The task.
+    /// The task to cancel.
     pub id: TaskId,
     /// A JSON object about the request.
     pub metadata: Option<Json>,
@@ -251,87 +253,87 @@ pub struct CancelTask {
     pub tenant: Option<String>,
 }
 
-/// Parameters of subscribe.
+/// Parameters of the subscribe operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubscribeToTask {
-    /// The task.
+    /// The task to follow.
     pub id: TaskId,
     /// The tenant named in the body.
     pub tenant: Option<String>,
 }
 
-/// Names one webhook of one task.
+/// Identifies one webhook of one task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PushConfigRef {
-    /// The task.
+    /// The task the webhook belongs to.
     pub task_id: TaskId,
-    /// The webhook; without a name it is the task's only or oldest one.
+    /// The webhook; `None` means the task's only or oldest one.
     pub id: Option<ConfigId>,
     /// The tenant named in the body.
     pub tenant: Option<String>,
 }
 
-/// Parameters of listing the webhooks of a task.
+/// Parameters of listing a task's webhooks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PushConfigQuery {
-    /// The task.
+    /// The task whose webhooks are listed.
     pub task_id: TaskId,
-    /// Configs a page.
+    /// Configs per page.
     pub page_size: Option<u32>,
-    /// Where the page before ended.
+    /// Pagination cursor: the `next_page_token` of the previous page.
     pub page_token: Option<String>,
     /// The tenant named in the body.
     pub tenant: Option<String>,
 }
 
-/// Parameters of the extended card.
+/// Parameters of the extended card operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GetExtendedCard {
     /// The tenant named in the body.
     pub tenant: Option<String>,
 }
 
-/// The answer to an operation that does not stream.
+/// The result of an operation that does not stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// A send that became work.
+    /// Result of a send: a task.
     SentTask(Task),
-    /// A send that was answered outright.
+    /// Result of a send: a direct message without a task.
     SentMessage(Message),
-    /// Get and cancel.
+    /// Result of get and cancel.
     Task(Task),
-    /// List.
+    /// Result of list.
     Tasks(TaskPage),
-    /// Create and get of a webhook.
+    /// Result of creating or reading a webhook.
     PushConfig(PushConfig),
-    /// List of webhooks.
+    /// Result of listing webhooks.
     PushConfigs(PushConfigPage),
-    /// Delete of a webhook.
+    /// Result of deleting a webhook.
     Deleted,
-    /// The extended card.
+    /// Result of reading the extended card.
     Card(Box<AgentCard>),
 }
 
 /// One page of tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskPage {
-    /// The tasks, newest status first.
+    /// Ordered by status timestamp, newest first.
     pub tasks: Vec<Task>,
-    /// Where the next page begins; `None` on the last one.
+    /// Pagination cursor of the next page; `None` on the last page.
     pub next_page_token: Option<String>,
-    /// The page size in effect.
+    /// The page size used.
     pub page_size: u32,
-    /// How many tasks the filter matches.
+    /// Number of tasks that match the filter, over all pages.
     pub total_size: u64,
-    /// Whether each task shows its artifacts, even when it has none.
+    /// Whether each task includes its artifacts member, even an empty one.
     pub with_artifacts: bool,
 }
 
 /// One page of webhooks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PushConfigPage {
-    /// The webhooks.
+    /// The webhooks of this page.
     pub configs: Vec<PushConfig>,
-    /// Where the next page begins.
+    /// Pagination cursor of the next page; `None` on the last page.
     pub next_page_token: Option<String>,
 }

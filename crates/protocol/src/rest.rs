@@ -1,13 +1,13 @@
-//! HTTP+JSON requests beside their bodies: verb, path and query, both ways.
+//! HTTP+JSON requests except for their bodies: method, path and query, decoding and encoding.
 //!
-//! A path is taken apart as it came and its pieces are percent-decoded afterwards, so that an id may hold slashes,
-//! colons and anything else. What is below `/v1` is 0.3, everything else is 1.0; what stands in the bodies is the
-//! dialects' business.
+//! A path is split first and its segments are percent-decoded afterwards, so that an id may contain slashes,
+//! colons and any other character. Paths below `/v1` are 0.3, all others 1.0. Bodies are handled by the
+//! dialects.
 
-mod place;
+mod resource_path;
 mod text;
 
-pub use place::{Place, Resource};
+pub use resource_path::{Resource, ResourcePath};
 pub use text::percent_decode;
 
 use crate::{
@@ -16,22 +16,22 @@ use crate::{
     json::Raw,
 };
 
-/// What a request says beside its body, decoded.
+/// Path and query parameters of a request, decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Address {
-    /// The tenant before the path of 1.0.
+    /// The tenant segment of a 1.0 path.
     pub tenant: Option<String>,
-    /// The task in the path.
+    /// The task id in the path.
     pub task: Option<String>,
-    /// The webhook in the path.
+    /// The push notification config id in the path.
     pub config: Option<String>,
-    /// The pairs of the query. Of equal names the last one counts.
+    /// Query parameters in order. If a name is repeated, the last one wins.
     pub query: Vec<(String, String)>,
 }
 
 impl Address {
-    /// What a place and a query say.
-    pub fn read(place: &Place<'_>, query: Option<&str>) -> Result<Self, Violation> {
+    /// Decodes the parameters of a matched path and a query.
+    pub fn read(place: &ResourcePath<'_>, query: Option<&str>) -> Result<Self, Violation> {
         let decode = |piece: Option<&str>, field: &str| {
             let decode = |piece| {
                 let expected = || Violation::new(field, text::EXPECTED);
@@ -53,7 +53,7 @@ impl Address {
     }
 }
 
-/// The document that is a body. One that is empty or null says nothing.
+/// Parses a body as one JSON document. `None` if the body is empty or null.
 pub fn document(body: &[u8]) -> Result<Option<Raw<'_>>, Error> {
     if body.is_empty() {
         return Ok(None);
@@ -64,8 +64,8 @@ pub fn document(body: &[u8]) -> Result<Option<Raw<'_>>, Error> {
     Ok(Some(raw).filter(|raw| !raw.is_null()))
 }
 
-/// The verb and the target of an operation, below the address of its agent; `None` where the dialect has no such
-/// binding.
+/// The HTTP method and the request target of an operation, relative to the agent's URL; `None` if the dialect
+/// has no HTTP+JSON binding.
 pub fn target(dialect: Dialect, operation: &Operation) -> Option<(&'static str, String)> {
     let address = match dialect {
         Dialect::V1 => v1::address::address(operation),

@@ -1,4 +1,4 @@
-//! Agent cards in the A2A 1.0 form: samples as files, and what holds for every card.
+//! Agent cards in the A2A 1.0 form: samples as files, and properties of every card.
 
 #![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
 
@@ -18,23 +18,23 @@ use a2ad_protocol::{
 use proptest::{collection::vec, option, prelude::*};
 
 #[test]
-fn a_card_is_written_as_it_was_read() {
+fn card_round_trips() {
     check("minimal.json", "minimal.json");
     check("full.json", "full.json");
 }
 
 #[test]
-fn a_card_of_a_careless_peer_is_read_and_written_exactly() {
+fn nonconforming_card_is_read_and_written_exactly() {
     check("lenient.json", "lenient.expected.json");
 }
 
 #[test]
-fn the_members_of_an_older_generation_are_passed_over() {
+fn members_of_an_older_generation_are_ignored() {
     check("merged.json", "merged.expected.json");
 }
 
 #[test]
-fn a_bad_card_names_its_field() {
+fn invalid_card_names_its_field() {
     let cases = [
         ("5", "", "expected an object"),
         ("{}", "name", "required, expected a non-empty string"),
@@ -54,7 +54,7 @@ fn a_bad_card_names_its_field() {
 }
 
 #[test]
-fn a_bad_member_of_a_card_names_its_field() {
+fn invalid_member_of_a_card_names_its_field() {
     let string = "expected a string";
     let filled = "required, expected a non-empty string";
     let one_scheme = "expected exactly one of apiKeySecurityScheme, httpAuthSecurityScheme, oauth2SecurityScheme, openIdConnectSecurityScheme, mtlsSecurityScheme";
@@ -126,7 +126,7 @@ fn a_bad_member_of_a_card_names_its_field() {
         ),
     ];
     for (member, field, problem) in cases {
-        // The member stands last and so takes the place of the sample's own.
+        // The member is appended and so overrides the sample's own: the last duplicate wins.
         let sample = sample("minimal.json");
         let text = format!("{},{member}}}", sample.trim_end().trim_end_matches('}'));
         assert_eq!(decode(&text), Err(Violation::new(field, problem)), "{member}");
@@ -135,13 +135,13 @@ fn a_bad_member_of_a_card_names_its_field() {
 
 proptest! {
     #[test]
-    fn every_card_survives_the_wire(card in card()) {
+    fn every_card_round_trips(card in card()) {
         let text = encode(&card);
         prop_assert_eq!(decode(&text), Ok(card), "{}", text);
     }
 }
 
-/// Reads one sample and expects the other, byte for byte but for white space.
+/// Reads one sample and compares the output with the other, byte for byte except for white space.
 fn check(sample_name: &str, expected_name: &str) {
     let card = decode(&sample(sample_name)).unwrap();
     let written = encode(&card);
@@ -303,7 +303,7 @@ fn filled() -> impl Strategy<Value = String> + Clone {
     vec(any::<char>(), 1..6).prop_map(String::from_iter)
 }
 
-/// Where empty and absent are the same thing, the model holds `None`.
+/// Where empty and absent mean the same, the model holds `None`.
 fn maybe_filled() -> impl Strategy<Value = Option<String>> {
     option::of(filled())
 }
@@ -312,12 +312,12 @@ fn modes() -> impl Strategy<Value = Vec<String>> {
     vec(text(), 0..3)
 }
 
-/// Entries in any order, each key once.
+/// Entries in any order with unique keys.
 fn map<T: std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<(String, T)>> {
     proptest::collection::hash_map(text(), value, 0..3).prop_map(Vec::from_iter)
 }
 
-/// A JSON object with numbers no float can hold.
+/// A JSON object with numbers that no float can represent.
 fn object() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![
         Just("null".to_owned()),

@@ -1,7 +1,7 @@
-//! Keeps the engine's facts in a database.
+//! Database storage for the engine.
 //!
-//! [`Sqlite`] is the embedded store: one file, one writer, a few readers. What a store must do is said by
-//! [`engine::Store`] and checked by one suite in `tests/conformance`, whatever the database.
+//! [`Sqlite`] is the embedded store: one file, one writer thread, a few reader threads. The contract of a store is
+//! the trait [`engine::Store`]; one test suite in `tests/conformance` checks it for every database.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -9,4 +9,4 @@ mod process;
 mod sqlite;
 
 pub use process::{Process, up};
-pub use sqlite::{Holder, Instance, InstanceState, OpenError, Options, Sqlite, check, holder};
+pub use sqlite::{Instance, InstanceState, LockHolder, OpenError, Sqlite, SqliteOptions, check, lock_holder};

@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite file in WAL mode, synced at every commit.
 //!
-//! One thread writes and takes everything queued into one transaction; a few threads read; one more moves
-//! finished pages from the log into the file beside the writer. The file belongs to one process at a time.
+//! One thread writes and commits everything queued in one transaction (group commit); a few threads read; one more
+//! runs WAL checkpoints concurrently with the writer. Only one process at a time can open the file.
 
 mod changes;
 mod checkpoint;
@@ -9,8 +9,8 @@ mod counts;
 mod docs;
 mod expiry;
 mod free_pages;
-mod inspect;
 mod instance;
+mod integrity;
 mod keys;
 mod lists;
 mod migrations;
@@ -28,51 +28,51 @@ use engine::{
     ids::{Ids, TaskNo},
     log::{Entry, Seq},
     store::{
-        Among, Change, ContextLookup, ContextRow, Due, Ended, Expired, Expiry, KeyUsed, ListPage, ListQuery,
-        Lookup, MessageKey, Read, Receipt, Snapshot, StoreError, TaskRow, WorkItem,
+        Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
+        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, Snapshot, StoreError, TaskRow, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::Timestamp;
 use tokio::sync::watch;
 
-pub use inspect::check;
-pub use instance::{Holder, Instance, InstanceState, holder};
-pub use open::{OpenError, Options};
+pub use instance::{Instance, InstanceState, LockHolder, lock_holder};
+pub use integrity::check;
+pub use open::{OpenError, SqliteOptions};
 
 use self::{
-    inspect::Inspector,
     instance::InstanceLock,
-    readers::{Failure, Readers},
-    scopes::Scopes,
+    integrity::IntegrityChecker,
+    readers::{Failure, ReaderPool},
+    scopes::ScopeCache,
     writer::Writer,
 };
 
-/// An open store.
+/// An open store. Dropping it commits what is queued, then closes the file and releases the instance lock.
 pub struct Sqlite {
     writer: Writer,
-    readers: Readers,
-    scopes: Scopes,
+    readers: ReaderPool,
+    scopes: ScopeCache,
     ids: Ids,
     seal_key: [u8; 32],
     damage: watch::Receiver<Option<String>>,
-    /// Looks the store over after an unclean stop.
-    _inspector: Option<Inspector>,
-    /// Held as long as the store is open; the last thing to go.
+    /// Runs the background integrity check after an unclean shutdown.
+    _integrity_checker: Option<IntegrityChecker>,
+    /// Held as long as the store is open. The last field, so that it is dropped last.
     lock: Arc<InstanceLock>,
 }
 
 impl Sqlite {
-    /// Describes this process to others that want the store.
+    /// A handle that records this process's state in the instance lock, for other processes to read.
     pub fn instance(&self) -> Instance {
         Instance::of(&self.lock)
     }
 }
 
-/// Resolves when there is something to tell; never, when the store is closed in good order before.
-fn told(mut news: watch::Receiver<Option<String>>) -> BoxFuture<'static, String> {
+/// Resolves with the first reason that is published; stays pending when the store is closed without one.
+fn first_reason(mut reports: watch::Receiver<Option<String>>) -> BoxFuture<'static, String> {
     async move {
-        match news.wait_for(Option::is_some).await.map(|reason| reason.clone()) {
+        match reports.wait_for(Option::is_some).await.map(|reason| reason.clone()) {
             Ok(Some(reason)) => reason,
             _ => std::future::pending().await,
         }
@@ -81,14 +81,14 @@ fn told(mut news: watch::Receiver<Option<String>>) -> BoxFuture<'static, String>
 }
 
 impl Sqlite {
-    /// A task with its log, if its row passes.
+    /// Reads a task with its log, if `pass` accepts its row.
     fn find_if(
         &self,
         scope: &Scope,
         lookup: Lookup,
         pass: impl FnOnce(&TaskRow) -> Result<(), StoreError> + Send + 'static,
-    ) -> Read<Option<Snapshot>> {
-        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
+    ) -> ReadFuture<Option<Snapshot>> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
             let Some(row) = rows::find(tx, &ids, scope, &lookup)? else { return Ok(None) };
@@ -103,7 +103,7 @@ impl Store for Sqlite {
         self.writer.commit(change)
     }
 
-    fn find(&self, scope: &Scope, lookup: Lookup) -> Read<Option<Snapshot>> {
+    fn find(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<Snapshot>> {
         self.find_if(scope, lookup, |_| Ok(()))
     }
 
@@ -112,101 +112,113 @@ impl Store for Sqlite {
         scope: &Scope,
         lookup: Lookup,
         memory: &Arc<Reservation>,
-    ) -> Read<Option<Snapshot>> {
+    ) -> ReadFuture<Option<Snapshot>> {
         let memory = Arc::clone(memory);
         self.find_if(scope, lookup, move |row| memory.cover_task(row.size).map_err(StoreError::TooLarge))
     }
 
-    fn entries(&self, scope: &Scope, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Arc<Entry>)>> {
-        let scope = self.scopes.reader(scope);
+    fn entries(
+        &self,
+        scope: &Scope,
+        task: TaskNo,
+        after: Seq,
+        max: usize,
+    ) -> ReadFuture<Vec<(Seq, Arc<Entry>)>> {
+        let scope = self.scopes.unresolved(scope);
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(Vec::new()) };
             rows::entries(tx, scope, task, after, max)
         })
     }
 
-    fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> Read<Option<Arc<Entry>>> {
-        let scope = self.scopes.reader(scope);
+    fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> ReadFuture<Option<Arc<Entry>>> {
+        let scope = self.scopes.unresolved(scope);
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
             rows::last_status(tx, scope, task, up_to)
         })
     }
 
-    fn list(&self, scope: &Scope, query: ListQuery) -> Read<ListPage> {
-        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
-        let long = self.writer.tallier();
+    fn list(&self, scope: &Scope, query: ListQuery) -> ReadFuture<ListPage> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
+        let long = self.writer.tally_requester();
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(ListPage::default()) };
             lists::list(tx, &ids, scope, &query, long)
         })
     }
 
-    fn first_use(&self, key: MessageKey) -> Read<Option<KeyUsed>> {
+    fn first_use(&self, key: MessageKey) -> ReadFuture<Option<KeyUsed>> {
         self.writer.first_use(key)
     }
 
-    fn count_open(&self, agent: &str) -> Read<u64> {
+    fn count_open(&self, agent: &str) -> ReadFuture<u64> {
         let agent = agent.to_owned();
         self.readers.read(move |tx| Ok(expiry::count_open(tx, &agent)?))
     }
 
-    fn context(&self, scope: &Scope, lookup: ContextLookup) -> Read<Option<ContextRow>> {
-        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
+    fn context(&self, scope: &Scope, lookup: ContextLookup) -> ReadFuture<Option<ContextRow>> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
             rows::context(tx, &ids, scope, &lookup)
         })
     }
 
-    fn conversation(&self, scope: &Scope, first: TaskNo, before: TaskNo, max: usize) -> Read<Vec<Snapshot>> {
-        let (ids, scope) = (self.ids.clone(), self.scopes.reader(scope));
+    fn context_history(
+        &self,
+        scope: &Scope,
+        first: TaskNo,
+        before: TaskNo,
+        max: usize,
+    ) -> ReadFuture<Vec<Snapshot>> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(Vec::new()) };
-            rows::conversation(tx, &ids, scope, first, before, max)
+            rows::context_history(tx, &ids, scope, first, before, max)
         })
     }
 
-    fn due(&self, now: Timestamp, max: usize) -> Read<Due> {
+    fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due> {
         self.readers.read(move |tx| rows::due(tx, now, max))
     }
 
-    fn work(&self, task: TaskNo) -> Read<Option<WorkItem>> {
+    fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {
         let ids = self.ids.clone();
-        self.readers.read(move |tx| rows::work(tx, &ids, task))
+        self.readers.read(move |tx| rows::work_item(tx, &ids, task))
     }
 
-    fn turn_key(&self, scope: &Scope, among: Among, key: MessageKey) -> Read<Option<KeyUsed>> {
-        let scope = self.scopes.reader(scope);
+    fn turn_key(&self, scope: &Scope, owner: KeyOwner, key: MessageKey) -> ReadFuture<Option<KeyUsed>> {
+        let scope = self.scopes.unresolved(scope);
         let ids = self.ids.clone();
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
-            match among {
-                Among::Task(task) if rows::owns(tx, scope, task)? => Ok(rows::turn_key(tx, task, &key)?),
-                Among::Task(_) => Ok(None),
-                Among::Context(lookup) => rows::turn_key_in_context(tx, &ids, scope, &lookup, &key),
+            match owner {
+                KeyOwner::Task(task) if rows::owns(tx, scope, task)? => Ok(rows::turn_key(tx, task, &key)?),
+                KeyOwner::Task(_) => Ok(None),
+                KeyOwner::Context(lookup) => rows::turn_key_in_context(tx, &ids, scope, &lookup, &key),
             }
         })
     }
 
-    fn agents(&self) -> Read<Vec<String>> {
+    fn agents(&self) -> ReadFuture<Vec<String>> {
         self.readers.read(move |tx| Ok(expiry::agents(tx)?))
     }
 
-    fn expired(&self, expiry: Expiry) -> Read<Expired> {
+    fn expired(&self, expiry: Expiry) -> ReadFuture<Expired> {
         let ids = self.ids.clone();
         self.readers.read(move |tx| expiry::find(tx, &ids, &expiry))
     }
 
-    fn purge(&self, tasks: Vec<Ended>, now: Timestamp) -> Read<usize> {
+    fn purge(&self, tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize> {
         self.writer.purge(tasks, now)
     }
 
-    fn drop_purged(&self, purged_before: Timestamp, max: usize) -> Read<usize> {
+    fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize> {
         self.writer.drop_purged(purged_before, max)
     }
 
-    fn reserve(&self, count: i64) -> Read<TaskNo> {
+    fn reserve(&self, count: i64) -> ReadFuture<TaskNo> {
         self.writer.reserve(count)
     }
 
@@ -219,10 +231,10 @@ impl Store for Sqlite {
     }
 
     fn failed(&self) -> BoxFuture<'static, String> {
-        told(self.writer.failure())
+        first_reason(self.writer.failure())
     }
 
     fn damaged(&self) -> BoxFuture<'static, String> {
-        told(self.damage.clone())
+        first_reason(self.damage.clone())
     }
 }

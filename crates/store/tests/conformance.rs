@@ -1,18 +1,19 @@
-//! What the engine asks of a store, told as behaviours: one suite, run for each database.
+//! The contract of [`engine::Store`] as behaviours: one suite, run for each database.
 //!
-//! A behaviour is an `async fn` over a [`Bench`](conformance::bench::Bench) and knows no database. It is listed
-//! once, under [`on_every_database`]; a database joins with a bench of its own and one module in that macro.
+//! A behaviour is an `async fn` over a [`TestDatabase`](conformance::test_database::TestDatabase) and contains
+//! nothing specific to a database. It is listed once, in [`on_every_database`]; a new database implements
+//! `TestDatabase` and adds one module to that macro.
 
-#![allow(clippy::unwrap_used, reason = "everything here is a test; a helper may give up like one")]
+#![allow(clippy::unwrap_used, reason = "test code; a helper may panic like a test")]
 
-/// Makes a test of each behaviour, for each database.
+/// Defines one test per behaviour and database.
 macro_rules! on_every_database {
     ($($behaviour:ident),+ $(,)?) => {
         mod sqlite {
             $(
                 #[tokio::test]
                 async fn $behaviour() {
-                    super::$behaviour(&crate::conformance::bench::Sqlite::new()).await;
+                    super::$behaviour(&crate::conformance::test_database::Sqlite::new()).await;
                 }
             )+
         }
@@ -20,28 +21,28 @@ macro_rules! on_every_database {
 }
 
 mod conformance {
-    pub(crate) mod bench;
     mod reference;
     mod samples;
+    pub(crate) mod test_database;
 
     mod accept;
+    mod conflicts;
+    mod context_history;
     mod contexts;
-    mod conversation;
     mod due;
     mod entries;
     mod fail_stop;
-    mod keys;
+    mod free_pages;
+    mod idempotency_keys;
     mod lists;
     mod long_lists;
-    mod numbers;
     mod opening;
     mod publication;
-    mod refusals;
     mod reopen;
     mod reserve;
     mod retention;
     mod saved;
+    mod sequence_numbers;
     mod snapshots;
-    mod space;
     mod steps;
 }

@@ -1,4 +1,4 @@
-//! F-card: agent cards of strangers.
+//! F-card: agent cards from untrusted servers.
 
 use protocol::{
     AgentCard,
@@ -14,7 +14,7 @@ use crate::Target;
 
 pub(crate) const TARGET: Target = Target {
     id: "F-card",
-    name: "agent cards: what is read survives being written",
+    name: "agent cards: round trip through decoder and encoder",
     run,
     corpus,
     dictionary: DICTIONARY,
@@ -100,30 +100,38 @@ const DICTIONARY: &[&str] = &[
 fn run(input: &[u8]) {
     let Ok(raw) = Raw::parse(input) else { return };
     if let Ok(card) = v1::card::decode(Node::new(raw, &Path::Root)) {
-        assert_eq!(again(v1::card::decode, v1::card::encode, &card), Ok(card.clone()));
+        assert_eq!(round_trip(v1::card::decode, v1::card::encode, &card), Ok(card.clone()));
         check_merged(&card);
     }
     let forms: [(Decode, Encode); 2] =
         [(v03::card::decode, v03::card::encode), (v03_proto::card::decode, v03_proto::card::encode)];
     for (decode, encode) in forms {
-        if let Some((card, settled)) = check_old(raw, decode, encode, v03::card::offered) {
+        if let Some((card, settled)) = check_older_form(raw, decode, encode, v03::card::offered) {
             assert_eq!(settled.security_requirements, card.security_requirements);
             assert_eq!(settled.interfaces.len(), card.interfaces.len());
         }
     }
-    // The draft has words instead of schemes, and one address.
+    // The draft has scheme names instead of schemes, and one URL.
     if let Some((card, settled)) =
-        check_old(raw, draft::card::decode, draft::card::encode, draft::card::offered)
+        check_older_form(raw, draft::card::decode, draft::card::encode, draft::card::offered)
     {
-        let asks =
-            |card: &AgentCard| card.security_requirements.iter().any(|asked| !asked.schemes.is_empty());
-        assert!(asks(&settled) || !asks(&card), "a card that asks for something still does");
+        let has_requirements = |card: &AgentCard| {
+            card.security_requirements.iter().any(|requirement| !requirement.schemes.is_empty())
+        };
+        assert!(
+            has_requirements(&settled) || !has_requirements(&card),
+            "security requirements must not get lost"
+        );
     }
     if let Ok((_, card)) = read_card(Node::new(raw, &Path::Root)) {
-        assert_eq!(again(v1::card::decode, v1::card::encode, &card), Ok(card.clone()), "a stranger's card");
-        // A card that can be read can be served in every form.
+        assert_eq!(
+            round_trip(v1::card::decode, v1::card::encode, &card),
+            Ok(card.clone()),
+            "card in any form"
+        );
+        // A card that can be decoded can be served in every form.
         for encode in [draft::card::encode, v03::card::encode, v03_proto::card::encode, merged::encode] {
-            written(encode, &card);
+            encoded(encode, &card);
         }
     }
 }
@@ -131,37 +139,37 @@ fn run(input: &[u8]) {
 type Decode = fn(Node<'_, '_>) -> Read<AgentCard>;
 type Encode = fn(&mut Writer, &AgentCard);
 
-/// What an old form makes of a card of its own stays so; the first time it may lose what it cannot say. The card as
-/// it came, and what it has become.
-fn check_old(
+/// Checks that an older form's round trip is stable after the first one, which may lose what the form cannot express.
+/// Returns the card as decoded and after the first round trip.
+fn check_older_form(
     raw: Raw<'_>,
     decode: Decode,
     encode: Encode,
     offered: fn(&AgentCard) -> bool,
 ) -> Option<(AgentCard, AgentCard)> {
     let card = decode(Node::new(raw, &Path::Root)).ok().filter(offered)?;
-    let settled = again(decode, encode, &card).expect("a card that is offered is read again");
-    assert_eq!(again(decode, encode, &settled), Ok(settled.clone()));
+    let settled = round_trip(decode, encode, &card).expect("an encoded card can be decoded");
+    assert_eq!(round_trip(decode, encode, &settled), Ok(settled.clone()));
     Some((card, settled))
 }
 
-/// Both readers of a merged card find what they would find in a card of their own.
+/// Both kinds of clients decode from a merged card what they would decode from a card in their own form.
 fn check_merged(card: &AgentCard) {
     if !v03::card::offered(card) {
         return;
     }
-    let merged = written(merged::encode, card);
+    let merged = encoded(merged::encode, card);
     let unsigned = AgentCard { signatures: Vec::new(), ..card.clone() };
     assert_eq!(v1::card::decode(Node::new(raw(&merged), &Path::Root)), Ok(unsigned));
     let old = v03::card::decode(Node::new(raw(&merged), &Path::Root));
-    assert_eq!(old, again(v03::card::decode, v03::card::encode, card));
+    assert_eq!(old, round_trip(v03::card::decode, v03::card::encode, card));
 }
 
-fn again(decode: Decode, encode: Encode, card: &AgentCard) -> Read<AgentCard> {
-    decode(Node::new(raw(&written(encode, card)), &Path::Root))
+fn round_trip(decode: Decode, encode: Encode, card: &AgentCard) -> Read<AgentCard> {
+    decode(Node::new(raw(&encoded(encode, card)), &Path::Root))
 }
 
-fn written(encode: Encode, card: &AgentCard) -> Vec<u8> {
+fn encoded(encode: Encode, card: &AgentCard) -> Vec<u8> {
     let mut writer = Writer::new();
     encode(&mut writer, card);
     let document = writer.finish();
@@ -170,10 +178,10 @@ fn written(encode: Encode, card: &AgentCard) -> Vec<u8> {
 }
 
 fn raw(document: &[u8]) -> Raw<'_> {
-    Raw::parse(document).expect("the writer writes JSON")
+    Raw::parse(document).expect("the writer produces valid JSON")
 }
 
-/// The samples of the codec's own tests, and a card as large as a catalogue.
+/// The samples of the codec's tests, and a card with thousands of skills.
 fn corpus() -> Vec<Vec<u8>> {
     let mut corpus: Vec<Vec<u8>> = [
         include_str!("../../../crates/protocol/tests/samples/v1/card/minimal.json"),
@@ -211,7 +219,7 @@ mod tests {
     use super::{Node, Path, Raw, corpus, read_card, run};
 
     #[test]
-    fn every_card_of_the_corpus_is_read() {
+    fn every_card_of_the_corpus_is_decoded() {
         for card in corpus() {
             let raw = Raw::parse(&card).unwrap();
             let read = read_card(Node::new(raw, &Path::Root));

@@ -1,4 +1,4 @@
-//! F-json: JSON-RPC requests, from the envelope to the last parameter.
+//! F-json: JSON-RPC requests, envelope and parameters.
 
 use protocol::{
     dialect::v1::operation,
@@ -11,16 +11,16 @@ use crate::Target;
 
 pub(crate) const TARGET: Target = Target {
     id: "F-json",
-    name: "JSON-RPC requests: what is read survives being written",
+    name: "JSON-RPC requests: round trip through decoder and encoder",
     run,
     corpus,
     dictionary: DICTIONARY,
     inputs: 200_000,
 };
 
-/// One request a line; each is accepted.
+/// One request per line; each is accepted.
 const VALID: &str = include_str!("../../corpus/json/valid.jsonl");
-/// One body a line; each is refused.
+/// One body per line; each is rejected.
 const BROKEN: &str = include_str!("../../corpus/json/broken.txt");
 
 const DICTIONARY: &[&str] = &[
@@ -95,7 +95,7 @@ fn run(body: &[u8]) {
     let mut writer = Writer::new();
     operation::encode(&mut writer, &operation);
     let written = writer.finish();
-    let params = Raw::parse(&written).expect("the writer writes JSON");
+    let params = Raw::parse(&written).expect("the writer produces valid JSON");
     assert_eq!(operation::decode(&request.method, Some(params)), Ok(operation));
 }
 
@@ -103,7 +103,7 @@ fn corpus() -> Vec<Vec<u8>> {
     VALID.lines().chain(BROKEN.lines()).map(Vec::from).chain(large()).collect()
 }
 
-/// Bodies whose size is the point: many names, many parts, deep values, long strings.
+/// Large bodies: many names, many parts, deep values, long strings.
 fn large() -> [Vec<u8>; 5] {
     let send = |part: &str, metadata: &str| {
         format!(
@@ -135,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn the_corpus_holds_every_method_and_its_halves_are_what_they_say() {
+    fn corpus_has_every_method_and_is_sorted_into_valid_and_broken() {
         let kinds: Vec<_> = VALID
             .lines()
-            .map(|line| decode(line.as_bytes()).unwrap_or_else(|| panic!("refused: {line}")).kind())
+            .map(|line| decode(line.as_bytes()).unwrap_or_else(|| panic!("rejected: {line}")).kind())
             .collect();
         for (method, kind) in operation::METHODS {
             assert!(kinds.contains(&kind), "{method}");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_requests_still_get_past_the_envelope() {
+    fn some_mutated_requests_are_still_accepted() {
         let mutator = Mutator::new((TARGET.corpus)(), TARGET.dictionary, 7);
         let accepted = (1_000..3_000).filter(|number| decode(&mutator.input(*number)).is_some()).count();
         assert!((200..1_800).contains(&accepted), "{accepted} of 2000");

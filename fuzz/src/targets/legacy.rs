@@ -1,7 +1,7 @@
-//! F-legacy: requests, frames and answers of the generations before 1.0.
+//! F-legacy: requests, stream frames and replies of the generations before 1.0.
 //!
-//! What an old dialect reads can be said in 1.0 and means the same there, which is how the store keeps it; and it
-//! can be said again in the dialect itself.
+//! What an older dialect decodes can be encoded in 1.0 without a change of meaning, which is how the store keeps it;
+//! and it survives a round trip in the dialect itself.
 
 use std::{fs, path::Path as File};
 
@@ -20,7 +20,7 @@ use crate::Target;
 
 pub(crate) const TARGET: Target = Target {
     id: "F-legacy",
-    name: "older generations: what is read means the same in 1.0 and survives being written",
+    name: "older generations: same meaning in 1.0, and round trip through decoder and encoder",
     run,
     corpus,
     dictionary: DICTIONARY,
@@ -120,9 +120,9 @@ const DICTIONARY: &[&str] = &[
     "tasks/t/pushNotificationConfigs/p",
 ];
 
-const OLD: [Dialect; 3] = [Dialect::Draft, Dialect::V03, Dialect::V03Proto];
-/// The answers whose forms differ.
-const ANSWERED: [OperationKind; 5] = [
+const OLDER_DIALECTS: [Dialect; 3] = [Dialect::Draft, Dialect::V03, Dialect::V03Proto];
+/// The operations whose reply encoding differs between dialects.
+const REPLIED: [OperationKind; 5] = [
     OperationKind::SendMessage,
     OperationKind::GetTask,
     OperationKind::ListTasks,
@@ -132,7 +132,7 @@ const ANSWERED: [OperationKind; 5] = [
 
 fn run(input: &[u8]) {
     let Ok(raw) = Raw::parse(input) else { return };
-    let exact = !has_notes(raw);
+    let exact = !may_differ(raw);
     if let Ok(request) = jsonrpc::decode(input) {
         for dialect in [Dialect::Draft, Dialect::V03] {
             if let Ok(operation) = dialect.decode_operation(&request.method, request.params) {
@@ -147,13 +147,13 @@ fn run(input: &[u8]) {
             check_in_v1(&operation);
         }
     }
-    for dialect in OLD {
+    for dialect in OLDER_DIALECTS {
         let node = Node::new(raw, &Path::Root);
         if let Ok(event) = dialect.decode_event(node) {
             check_frame(dialect, &event, exact);
             check_event_in_v1(event);
         }
-        for kind in ANSWERED {
+        for kind in REPLIED {
             if let Ok(reply) = dialect.decode_reply(kind, node) {
                 check_reply(dialect, kind, &reply, exact);
                 check_reply_in_v1(kind, reply);
@@ -162,10 +162,10 @@ fn run(input: &[u8]) {
     }
 }
 
-/// Whether what is written may differ from what was read: a note of ours that was written twice, or is a caller's
-/// own, is not read back as it stands; empty metadata is gone with the note it carried; and data may be as deep as
-/// can be, and too deep when it is wrapped.
-fn has_notes(raw: Raw<'_>) -> bool {
+/// Whether the encoded form may differ from the decoded one: an a2ad metadata entry that occurs twice, or that the
+/// caller wrote, is not decoded unchanged; empty metadata is removed together with such an entry; and data at the
+/// depth limit exceeds it when wrapped.
+fn may_differ(raw: Raw<'_>) -> bool {
     let text: String = raw.get().split_ascii_whitespace().collect();
     let deepest = text.bytes().scan(0i32, |depth, byte| {
         *depth += i32::from(matches!(byte, b'{' | b'[')) - i32::from(matches!(byte, b'}' | b']'));
@@ -181,13 +181,13 @@ fn address() -> v03_proto::operation::Address {
 
 fn check_request(dialect: Dialect, operation: &Operation, exact: bool) {
     let Some(method) = dialect.method(operation.kind()) else { return };
-    let params = written(|writer| dialect.encode_operation(writer, operation));
-    let again = dialect.decode_operation(method, Some(raw(&params)));
+    let params = encoded(|writer| dialect.encode_operation(writer, operation));
+    let decoded = dialect.decode_operation(method, Some(raw(&params)));
     let expected = if dialect == Dialect::Draft { operation.clone() } else { skill_in_metadata(operation) };
-    check_again(again.as_ref(), &expected, exact, &params);
+    check_round_trip(decoded.as_ref(), &expected, exact, &params);
 }
 
-/// Generations behind the draft ask for a skill in the metadata.
+/// Generations after the draft name the skill in the metadata.
 fn skill_in_metadata(operation: &Operation) -> Operation {
     let mut operation = operation.clone();
     if let Operation::SendMessage(req) | Operation::SendStreamingMessage(req) = &mut operation {
@@ -198,34 +198,34 @@ fn skill_in_metadata(operation: &Operation) -> Operation {
 }
 
 fn check_proto_request(operation: &Operation, exact: bool) {
-    let body = written(|writer| v03_proto::operation::encode(writer, operation));
+    let body = encoded(|writer| v03_proto::operation::encode(writer, operation));
     let address = v03_proto::operation::address(operation);
-    let again = v03_proto::operation::decode(operation.kind(), &address, Some(raw(&body)));
-    check_again(again.as_ref(), &skill_in_metadata(operation), exact, &body);
+    let decoded = v03_proto::operation::decode(operation.kind(), &address, Some(raw(&body)));
+    check_round_trip(decoded.as_ref(), &skill_in_metadata(operation), exact, &body);
 }
 
 fn check_frame(dialect: Dialect, event: &Event, exact: bool) {
     Frames::new(dialect, Style::default()).encode(event, &mut |frame| {
-        let again = dialect.decode_event(Node::new(raw(frame), &Path::Root));
-        // The draft knows artifacts by their place, and a task by its changes.
-        check_again(again.as_ref(), event, exact && dialect != Dialect::Draft, frame);
+        let decoded = dialect.decode_event(Node::new(raw(frame), &Path::Root));
+        // The draft identifies artifacts by index, and a task by its updates.
+        check_round_trip(decoded.as_ref(), event, exact && dialect != Dialect::Draft, frame);
     });
 }
 
 fn check_reply(dialect: Dialect, kind: OperationKind, reply: &Reply, exact: bool) {
-    let text = written(|writer| dialect.encode_reply(writer, reply, Style::default()));
-    let again = dialect.decode_reply(kind, Node::new(raw(&text), &Path::Root));
-    check_again(again.as_ref(), reply, exact && dialect != Dialect::Draft, &text);
+    let text = encoded(|writer| dialect.encode_reply(writer, reply, Style::default()));
+    let decoded = dialect.decode_reply(kind, Node::new(raw(&text), &Path::Root));
+    check_round_trip(decoded.as_ref(), reply, exact && dialect != Dialect::Draft, &text);
 }
 
-fn check_again<T: PartialEq + std::fmt::Debug, E: std::fmt::Debug>(
-    again: Result<&T, &E>,
+fn check_round_trip<T: PartialEq + std::fmt::Debug, E: std::fmt::Debug>(
+    decoded: Result<&T, &E>,
     value: &T,
     exact: bool,
     document: &[u8],
 ) {
     if exact {
-        assert_eq!(again.ok(), Some(value), "{again:?} of {}", raw(document).get());
+        assert_eq!(decoded.ok(), Some(value), "{decoded:?} of {}", raw(document).get());
     }
 }
 
@@ -233,7 +233,7 @@ fn check_in_v1(operation: &Operation) {
     let mut operation = skill_in_metadata(operation);
     match &mut operation {
         Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
-            name(&mut req.message);
+            assign_id(&mut req.message);
             req.push.iter_mut().for_each(first_scheme);
         }
         Operation::CreatePushConfig(config) => first_scheme(config),
@@ -242,65 +242,65 @@ fn check_in_v1(operation: &Operation) {
         }
         _ => {}
     }
-    let params = written(|writer| v1::operation::encode(writer, &operation));
-    let again = v1::operation::decode(v1::operation::method(operation.kind()), Some(raw(&params)));
-    assert_eq!(again, Ok(operation));
+    let params = encoded(|writer| v1::operation::encode(writer, &operation));
+    let decoded = v1::operation::decode(v1::operation::method(operation.kind()), Some(raw(&params)));
+    assert_eq!(decoded, Ok(operation));
 }
 
 fn check_event_in_v1(mut event: Event) {
     match &mut event {
-        Event::Task(task) => name_all(task),
-        Event::Message(message) => name(message),
-        Event::Status(update) => update.status.message.iter_mut().for_each(name),
+        Event::Task(task) => assign_ids(task),
+        Event::Message(message) => assign_id(message),
+        Event::Status(update) => update.status.message.iter_mut().for_each(assign_id),
         Event::Artifact(_) => {}
     }
-    let text = written(|writer| v1::event::encode(writer, &event));
+    let text = encoded(|writer| v1::event::encode(writer, &event));
     assert_eq!(v1::event::decode(Node::new(raw(&text), &Path::Root)), Ok(event));
 }
 
 fn check_reply_in_v1(kind: OperationKind, mut reply: Reply) {
     match &mut reply {
-        Reply::SentTask(task) | Reply::Task(task) => name_all(task),
-        Reply::SentMessage(message) => name(message),
-        Reply::Tasks(page) => page.tasks.iter_mut().for_each(name_all),
+        Reply::SentTask(task) | Reply::Task(task) => assign_ids(task),
+        Reply::SentMessage(message) => assign_id(message),
+        Reply::Tasks(page) => page.tasks.iter_mut().for_each(assign_ids),
         Reply::PushConfig(config) => first_scheme(config),
         Reply::PushConfigs(page) => page.configs.iter_mut().for_each(first_scheme),
         Reply::Deleted | Reply::Card(_) => {}
     }
-    let text = written(|writer| v1::reply::encode(writer, &reply));
-    let again: Read<Reply> = v1::reply::decode(kind, Node::new(raw(&text), &Path::Root));
-    assert_eq!(again, Ok(reply));
+    let text = encoded(|writer| v1::reply::encode(writer, &reply));
+    let decoded: Read<Reply> = v1::reply::decode(kind, Node::new(raw(&text), &Path::Root));
+    assert_eq!(decoded, Ok(reply));
 }
 
-fn name_all(task: &mut Task) {
-    task.status.message.iter_mut().for_each(name);
-    task.history.iter_mut().for_each(name);
+fn assign_ids(task: &mut Task) {
+    task.status.message.iter_mut().for_each(assign_id);
+    task.history.iter_mut().for_each(assign_id);
 }
 
-/// Older generations let messages in without an id; whoever takes one gives it one.
-fn name(message: &mut Message) {
+/// Older generations accept messages without an id; the receiver assigns one.
+fn assign_id(message: &mut Message) {
     if message.id.as_str().is_empty() {
         message.id = "m".into();
     }
 }
 
-/// 1.0 has one scheme for each webhook.
+/// 1.0 has one scheme per webhook.
 fn first_scheme(config: &mut PushConfig) {
     config.authentication.iter_mut().for_each(|auth| auth.schemes.truncate(1));
 }
 
-fn written(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
+fn encoded(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut writer = Writer::new();
     write(&mut writer);
     writer.finish()
 }
 
 fn raw(document: &[u8]) -> Raw<'_> {
-    Raw::parse(document).expect("the writer writes JSON")
+    Raw::parse(document).expect("the writer produces valid JSON")
 }
 
-/// The samples of the codecs' own tests. Parameters of JSON-RPC stand in folders named after their method and are
-/// put into a request.
+/// The samples of the codecs' tests. JSON-RPC parameters are in directories named after their method and are wrapped
+/// in a request.
 fn corpus() -> Vec<Vec<u8>> {
     const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/protocol/tests");
     let mut corpus = Vec::new();
@@ -326,7 +326,7 @@ fn request(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{}}}"#, params.trim_end())
 }
 
-/// Every sample below a folder, in the order of names, so that the same seed makes the same inputs.
+/// Every sample in a directory tree, in the order of names, so that the same seed gives the same inputs.
 fn collect(folder: &File, each: &mut dyn FnMut(&File)) {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -342,12 +342,14 @@ fn collect(folder: &File, each: &mut dyn FnMut(&File)) {
 
 #[cfg(test)]
 mod tests {
-    use super::{ANSWERED, Dialect, Node, OLD, Path, Raw, TARGET, address, corpus, jsonrpc, run, v03_proto};
+    use super::{
+        Dialect, Node, OLDER_DIALECTS, Path, REPLIED, Raw, TARGET, address, corpus, jsonrpc, run, v03_proto,
+    };
     use crate::mutate::Mutator;
     use protocol::OperationKind;
 
-    /// What an input is understood as.
-    fn understood(input: &[u8]) -> Vec<(Dialect, &'static str)> {
+    /// What an input can be decoded as.
+    fn decodable(input: &[u8]) -> Vec<(Dialect, &'static str)> {
         let Ok(raw) = Raw::parse(input) else { return Vec::new() };
         let mut found = Vec::new();
         if let Ok(request) = jsonrpc::decode(input) {
@@ -363,25 +365,25 @@ mod tests {
                 found.push((Dialect::V03Proto, what));
             }
         }
-        for dialect in OLD {
+        for dialect in OLDER_DIALECTS {
             let node = Node::new(raw, &Path::Root);
             if dialect.decode_event(node).is_ok() {
                 found.push((dialect, "frame"));
             }
-            if ANSWERED.iter().any(|kind| dialect.decode_reply(*kind, node).is_ok()) {
-                found.push((dialect, "answer"));
+            if REPLIED.iter().any(|kind| dialect.decode_reply(*kind, node).is_ok()) {
+                found.push((dialect, "reply"));
             }
         }
         found
     }
 
     #[test]
-    fn the_corpus_holds_requests_frames_and_answers_of_every_dialect() {
+    fn corpus_has_requests_frames_and_replies_of_every_dialect() {
         let corpus = corpus();
-        let found: Vec<_> = corpus.iter().flat_map(|input| understood(input)).collect();
-        for dialect in OLD {
+        let found: Vec<_> = corpus.iter().flat_map(|input| decodable(input)).collect();
+        for dialect in OLDER_DIALECTS {
             assert!(
-                found.contains(&(dialect, "frame")) && found.contains(&(dialect, "answer")),
+                found.contains(&(dialect, "frame")) && found.contains(&(dialect, "reply")),
                 "{dialect:?}"
             );
         }
@@ -396,10 +398,10 @@ mod tests {
     }
 
     #[test]
-    fn damaged_inputs_are_still_understood() {
+    fn some_mutated_inputs_are_still_accepted() {
         let mutator = Mutator::new(corpus(), TARGET.dictionary, 7);
-        let understood =
-            (1_000..3_000).filter(|number| !understood(&mutator.input(*number)).is_empty()).count();
-        assert!((400..1_900).contains(&understood), "{understood} of 2000");
+        let decodable =
+            (1_000..3_000).filter(|number| !decodable(&mutator.input(*number)).is_empty()).count();
+        assert!((400..1_900).contains(&decodable), "{decodable} of 2000");
     }
 }

@@ -1,4 +1,4 @@
-//! F-pb: protobuf messages, every one that either service reads.
+//! F-pb: all protobuf messages that either gRPC service decodes.
 
 use protocol::{
     Error, Event, Operation, OperationKind, Reply, Timestamp, Violation,
@@ -15,14 +15,14 @@ use crate::Target;
 
 pub(crate) const TARGET: Target = Target {
     id: "F-pb",
-    name: "protobuf messages: what is read survives being written",
+    name: "protobuf messages: round trip through decoder and encoder",
     run,
     corpus,
     dictionary: DICTIONARY,
     inputs: 200_000,
 };
 
-/// Keys and small messages; the rest of the words stand in names and metadata.
+/// Field keys and small messages, then strings that occur in names and metadata.
 const DICTIONARY: &[&str] = &[
     "\u{a}\0",
     "\u{12}\0",
@@ -51,9 +51,9 @@ const DICTIONARY: &[&str] = &[
     "skillId",
 ];
 
-/// The requests of the JSON codecs' corpus.
+/// The requests of the JSON target's corpus.
 const REQUESTS: &str = include_str!("../../corpus/json/valid.jsonl");
-/// Events and answers of the codecs' own tests.
+/// Events of the codecs' tests.
 const EVENTS: [&str; 6] = [
     include_str!("../../../crates/protocol/tests/samples/v1/event/task-full.json"),
     include_str!("../../../crates/protocol/tests/samples/v1/event/message-full.json"),
@@ -67,44 +67,44 @@ const CARDS: [&str; 2] = [
     include_str!("../../../crates/protocol/tests/old_cards/samples/full.json"),
 ];
 
-/// Who reads an input.
+/// The decoder that parses an input.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Reader {
+enum Decoder {
     Operation(OperationKind),
     Reply(OperationKind),
     Event,
     Status,
 }
 
-/// Every reader of a service.
-fn readers(service: Service) -> Vec<Reader> {
+/// Every decoder of a service.
+fn decoders(service: Service) -> Vec<Decoder> {
     let kinds = || service.methods().iter().map(|row| row.1);
-    let methods = kinds().map(Reader::Operation).chain(kinds().map(Reader::Reply));
-    methods.chain([Reader::Event, Reader::Status]).collect()
+    let methods = kinds().map(Decoder::Operation).chain(kinds().map(Decoder::Reply));
+    methods.chain([Decoder::Event, Decoder::Status]).collect()
 }
 
-/// The first byte chooses who reads the rest, so that most of what is fed fits its reader.
-fn choose(input: &[u8]) -> Option<(Service, Reader, &[u8])> {
+/// The first byte chooses the decoder for the rest, so that most inputs fit their decoder.
+fn choose(input: &[u8]) -> Option<(Service, Decoder, &[u8])> {
     let (&choice, body) = input.split_first()?;
     let service = Service::ALL[usize::from(choice) % 2];
-    let readers = readers(service);
-    Some((service, readers[usize::from(choice) / 2 % readers.len()], body))
+    let decoders = decoders(service);
+    Some((service, decoders[usize::from(choice) / 2 % decoders.len()], body))
 }
 
-/// The input for a reader.
-fn input(service: Service, reader: Reader, body: &[u8]) -> Option<Vec<u8>> {
+/// The input for a decoder.
+fn input(service: Service, decoder: Decoder, body: &[u8]) -> Option<Vec<u8>> {
     let at = Service::ALL.iter().position(|known| *known == service)?;
-    let place = readers(service).iter().position(|known| *known == reader)?;
-    Some([&[u8::try_from(place * 2 + at).ok()?], body].concat())
+    let index = decoders(service).iter().position(|known| *known == decoder)?;
+    Some([&[u8::try_from(index * 2 + at).ok()?], body].concat())
 }
 
 fn run(input: &[u8]) {
-    let Some((service, reader, body)) = choose(input) else { return };
-    match reader {
-        Reader::Operation(kind) => check_operation(service, kind, body),
-        Reader::Reply(kind) => check_reply(service, kind, body),
-        Reader::Event => check_event(service, body),
-        Reader::Status => {
+    let Some((service, decoder, body)) = choose(input) else { return };
+    match decoder {
+        Decoder::Operation(kind) => check_operation(service, kind, body),
+        Decoder::Reply(kind) => check_reply(service, kind, body),
+        Decoder::Event => check_event(service, body),
+        Decoder::Status => {
             decode_status(body);
         }
     }
@@ -112,86 +112,88 @@ fn run(input: &[u8]) {
 
 fn check_operation(service: Service, kind: OperationKind, body: &[u8]) {
     let Ok(first) = service.decode_operation(kind, body) else { return };
-    let again = |operation: &Operation| service.decode_operation(kind, &service.encode_operation(operation));
-    let settled = settle(service, first, again);
-    assert_eq!(again(&settled), Ok(settled));
+    let round_trip =
+        |operation: &Operation| service.decode_operation(kind, &service.encode_operation(operation));
+    let stable = first_round_trip(service, first, round_trip);
+    assert_eq!(round_trip(&stable), Ok(stable));
 }
 
 fn check_reply(service: Service, kind: OperationKind, body: &[u8]) {
     let Ok(first) = service.decode_reply(kind, body) else { return };
-    let again = |reply: &Reply| service.decode_reply(kind, &service.encode_reply(reply));
+    let round_trip = |reply: &Reply| service.decode_reply(kind, &service.encode_reply(reply));
     if let (Service::V03, Reply::Card(card)) = (service, &first)
         && !v03::card::offered(card)
     {
-        // A card of another generation cannot be shown there.
+        // A card without a 0.3 interface cannot be encoded in 0.3.
         return;
     }
-    let settled = settle(service, first, again);
-    assert_eq!(again(&settled), Ok(settled));
+    let stable = first_round_trip(service, first, round_trip);
+    assert_eq!(round_trip(&stable), Ok(stable));
 }
 
 fn check_event(service: Service, body: &[u8]) {
     let Ok(first) = service.decode_event(body) else { return };
-    let again = |event: &Event| service.decode_event(&service.encode_event(event));
-    let settled = settle(service, first, again);
-    assert_eq!(again(&settled), Ok(settled));
+    let round_trip = |event: &Event| service.decode_event(&service.encode_event(event));
+    let stable = first_round_trip(service, first, round_trip);
+    assert_eq!(round_trip(&stable), Ok(stable));
 }
 
-/// 1.0 can say everything. What 0.3 makes of a value the first time may lose what it cannot say.
-fn settle<T>(service: Service, first: T, again: impl Fn(&T) -> Result<T, Error>) -> T {
+/// 1.0 can express everything. The first round trip in 0.3 may lose what 0.3 cannot express.
+fn first_round_trip<T>(service: Service, first: T, round_trip: impl Fn(&T) -> Result<T, Error>) -> T {
     match service {
         Service::V1 => first,
-        Service::V03 => again(&first).expect("what was read is read again"),
+        Service::V03 => round_trip(&first).expect("an encoded value can be decoded"),
     }
 }
 
-/// The same things in both services, as far as each has a method for them.
+/// The same messages for both services, where each has a method for them.
 fn corpus() -> Vec<Vec<u8>> {
     let mut corpus = Vec::new();
     for service in Service::ALL {
-        let mut add = |reader, body: Vec<u8>| corpus.extend(input(service, reader, &body));
+        let mut add = |decoder, body: Vec<u8>| corpus.extend(input(service, decoder, &body));
         for line in REQUESTS.lines() {
             let request = jsonrpc::decode(line.as_bytes()).expect("the corpus is valid");
-            let operation = v1::operation::decode(&request.method, request.params).expect("it is");
-            add(Reader::Operation(operation.kind()), service.encode_operation(&operation));
+            let operation =
+                v1::operation::decode(&request.method, request.params).expect("the corpus is valid");
+            add(Decoder::Operation(operation.kind()), service.encode_operation(&operation));
         }
         for text in EVENTS {
-            let event = v1::event::decode_bytes(text.as_bytes()).expect("a sample");
+            let event = v1::event::decode_bytes(text.as_bytes()).expect("the sample is valid");
             if let Event::Task(task) = &event {
                 let sent = service.encode_reply(&Reply::SentTask(task.clone()));
-                add(Reader::Reply(OperationKind::SendMessage), sent);
-                add(Reader::Reply(OperationKind::GetTask), service.encode_reply(&Reply::Task(task.clone())));
+                add(Decoder::Reply(OperationKind::SendMessage), sent);
+                add(Decoder::Reply(OperationKind::GetTask), service.encode_reply(&Reply::Task(task.clone())));
             }
-            add(Reader::Event, service.encode_event(&event));
+            add(Decoder::Event, service.encode_event(&event));
         }
         for text in CARDS {
-            let raw = Raw::parse_text(text).expect("a sample");
-            let card = v1::card::decode(Node::new(raw, &Path::Root)).expect("a sample");
+            let raw = Raw::parse_text(text).expect("the sample is valid");
+            let card = v1::card::decode(Node::new(raw, &Path::Root)).expect("the sample is valid");
             let card = service.encode_reply(&Reply::Card(Box::new(card)));
-            add(Reader::Reply(OperationKind::GetExtendedCard), card);
+            add(Decoder::Reply(OperationKind::GetExtendedCard), card);
         }
         let error = Error::invalid_params(Violation::new("message.parts", "expected at least one part"));
-        add(Reader::Status, encode_status(&error, 3, Timestamp::from_millis(0)));
+        add(Decoder::Status, encode_status(&error, 3, Timestamp::from_millis(0)));
     }
     corpus
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Reader, Service, TARGET, choose, corpus, decode_status, run};
+    use super::{Decoder, Service, TARGET, choose, corpus, decode_status, run};
     use crate::mutate::Mutator;
 
     fn accepted(input: &[u8]) -> bool {
-        choose(input).is_some_and(|(service, reader, body)| match reader {
-            Reader::Operation(kind) => service.decode_operation(kind, body).is_ok(),
-            Reader::Reply(kind) => service.decode_reply(kind, body).is_ok(),
-            Reader::Event => service.decode_event(body).is_ok(),
-            Reader::Status => decode_status(body).is_some(),
+        choose(input).is_some_and(|(service, decoder, body)| match decoder {
+            Decoder::Operation(kind) => service.decode_operation(kind, body).is_ok(),
+            Decoder::Reply(kind) => service.decode_reply(kind, body).is_ok(),
+            Decoder::Event => service.decode_event(body).is_ok(),
+            Decoder::Status => decode_status(body).is_some(),
         })
     }
 
     #[test]
-    fn the_corpus_is_read_and_holds_every_method() {
+    fn corpus_is_accepted_and_has_every_method() {
         let corpus = corpus();
         for input in &corpus {
             assert!(accepted(input), "{input:?}");
@@ -199,16 +201,16 @@ mod tests {
         }
         let chosen: Vec<_> = corpus.iter().filter_map(|input| choose(input)).collect();
         for service in Service::ALL {
-            let has = |reader| chosen.iter().any(|known| (known.0, known.1) == (service, reader));
-            assert!(has(Reader::Event) && has(Reader::Status));
+            let has = |decoder| chosen.iter().any(|known| (known.0, known.1) == (service, decoder));
+            assert!(has(Decoder::Event) && has(Decoder::Status));
             for (method, kind) in service.methods() {
-                assert!(has(Reader::Operation(*kind)), "{method}");
+                assert!(has(Decoder::Operation(*kind)), "{method}");
             }
         }
     }
 
     #[test]
-    fn damaged_messages_are_often_messages_still() {
+    fn some_mutated_messages_are_still_accepted() {
         let mutator = Mutator::new(corpus(), TARGET.dictionary, 7);
         let accepted = (1_000..3_000).filter(|number| accepted(&mutator.input(*number))).count();
         assert!((100..1_900).contains(&accepted), "{accepted} of 2000");

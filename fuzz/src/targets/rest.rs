@@ -1,27 +1,27 @@
-//! F-rest: HTTP+JSON requests: verb, path, query and body.
+//! F-rest: HTTP+JSON requests: method, path, query and body.
 //!
-//! An input is one line: the verb, the target and the body.
+//! An input is one line: the HTTP method, the target and the body.
 
 use protocol::{
     Dialect, Operation,
     json::write::Writer,
-    rest::{self, Address, Place},
+    rest::{self, Address, ResourcePath},
 };
 
 use crate::Target;
 
 pub(crate) const TARGET: Target = Target {
     id: "F-rest",
-    name: "HTTP+JSON requests: what is read survives being written",
+    name: "HTTP+JSON requests: round trip through decoder and encoder",
     run,
     corpus,
     dictionary: DICTIONARY,
     inputs: 200_000,
 };
 
-/// One request a line; each is accepted.
+/// One request per line; each is accepted.
 const VALID: &str = include_str!("../../corpus/rest/valid.txt");
-/// One request a line; each is refused.
+/// One request per line; each is rejected.
 const BROKEN: &str = include_str!("../../corpus/rest/broken.txt");
 
 const DICTIONARY: &[&str] = &[
@@ -93,26 +93,26 @@ const DICTIONARY: &[&str] = &[
 fn run(input: &[u8]) {
     let Some((dialect, operation)) = read(input) else { return };
     let (verb, target) = rest::target(dialect, &operation).expect("both dialects have this binding");
-    let mut written = format!("{verb} {target} ").into_bytes();
+    let mut encoded = format!("{verb} {target} ").into_bytes();
     let mut writer = Writer::new();
     dialect.encode_request(&mut writer, &operation);
-    written.extend(writer.finish());
+    encoded.extend(writer.finish());
     if is_exact(dialect, &operation) {
-        let shown = String::from_utf8_lossy(&written).into_owned();
-        assert_eq!(read(&written), Some((dialect, operation)), "{shown}");
+        let shown = String::from_utf8_lossy(&encoded).into_owned();
+        assert_eq!(read(&encoded), Some((dialect, operation)), "{shown}");
     } else {
-        read(&written);
+        read(&encoded);
     }
 }
 
-/// A request as the binding reads it.
+/// Decodes a request as the binding does.
 fn read(input: &[u8]) -> Option<(Dialect, Operation)> {
     let mut pieces = input.splitn(3, |byte| *byte == b' ');
     let verb = std::str::from_utf8(pieces.next()?).ok()?;
     let target = std::str::from_utf8(pieces.next()?).ok()?;
     let body = pieces.next().unwrap_or_default();
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-    let place = Place::parse(path)?;
+    let place = ResourcePath::parse(path)?;
     let Some(kind) = place.operation(verb) else {
         assert!(verb.is_empty() || !place.allowed().split(", ").any(|allowed| allowed == verb));
         return None;
@@ -122,8 +122,8 @@ fn read(input: &[u8]) -> Option<(Dialect, Operation)> {
     Some((place.dialect, operation))
 }
 
-/// Whether what is written is what was read: messages of 0.3 have a target of their own, and a tenant of some names can
-/// not be in a path.
+/// Whether the round trip is exact: messages of 0.3 have a different target, and some tenant names cannot be in a
+/// path.
 fn is_exact(dialect: Dialect, operation: &Operation) -> bool {
     let has_body = matches!(
         operation,
@@ -137,7 +137,7 @@ fn corpus() -> Vec<Vec<u8>> {
     VALID.lines().chain(BROKEN.lines()).map(Vec::from).chain(large()).collect()
 }
 
-/// Requests whose size is the point.
+/// Large requests.
 fn large() -> [Vec<u8>; 4] {
     [
         format!("GET /tasks/{}", "%C3%B6".repeat(20_000)),
@@ -156,8 +156,8 @@ mod tests {
     use crate::mutate::Mutator;
 
     #[test]
-    fn the_corpus_holds_every_operation_and_its_halves_are_what_they_say() {
-        let read_valid = |line: &str| read(line.as_bytes()).unwrap_or_else(|| panic!("refused: {line}"));
+    fn corpus_has_every_operation_and_is_sorted_into_valid_and_broken() {
+        let read_valid = |line: &str| read(line.as_bytes()).unwrap_or_else(|| panic!("rejected: {line}"));
         let found: Vec<_> =
             VALID.lines().map(read_valid).map(|(dialect, operation)| (dialect, operation.kind())).collect();
         for (method, kind) in METHODS {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_requests_are_still_read_now_and_then() {
+    fn some_mutated_requests_are_still_accepted() {
         let mutator = Mutator::new((TARGET.corpus)(), TARGET.dictionary, 7);
         let accepted = (1_000..3_000).filter(|number| read(&mutator.input(*number)).is_some()).count();
         assert!((200..1_800).contains(&accepted), "{accepted} of 2000");

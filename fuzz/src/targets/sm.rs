@@ -1,87 +1,88 @@
-//! F-sm: the lives of tasks, each input a script of what happens to them.
+//! F-sm: the task state machine. Each input is a script of actions on a task.
 //!
-//! One byte is one act of an agent, a client, the runner or fate; [`ACTS`] lists them. What is decided comes
-//! from the engine's pure rules, what is written is judged by the engine's table of steps: [`world`] tells again
-//! the few lines between the two, [`life`] keeps the row and the log of a task and knows what must be true of
-//! them after every act.
+//! One byte is one action of an agent, a client, the runner or the process; [`ACTIONS`] lists them. Decisions come
+//! from the engine's pure rules, and guards from the engine's step table. [`simulation`] repeats the few lines of
+//! engine code between the two; [`simulated_task`] holds the row and the log of a task and checks its invariants
+//! after every action.
 //!
-//! The same bytes are also read as a stored log, which must not panic whatever they are.
+//! The same bytes are also decoded as a stored log, which must not panic whatever they are.
 
-mod life;
-mod world;
+mod simulated_task;
+mod simulation;
 
 use bytes::Bytes;
 use engine::log::Log;
 
-use self::world::{ACTS, World};
+use self::simulation::{ACTIONS, Simulation};
 use crate::Target;
 
 pub(crate) const TARGET: Target = Target {
     id: "F-sm",
-    name: "the lives of tasks: one ending, no gaps, no stale writers",
+    name: "task state machine: one terminal status per turn, no gaps, no stale writers",
     run,
     corpus,
     dictionary: &[],
     inputs: 500_000,
 };
 
-/// How many acts of a script are played.
-const MAX_ACTS: usize = 256;
+/// Actions of a script that are executed; the rest is ignored.
+const MAX_ACTIONS: usize = 256;
 
 fn run(script: &[u8]) {
-    let world = play(script);
-    read_as_log(&Bytes::copy_from_slice(script));
-    if let Some(damaged) = world.log_with_a_damaged_byte(script) {
-        read_as_log(&damaged);
+    let simulation = execute(script);
+    check_log(&Bytes::copy_from_slice(script));
+    if let Some(damaged) = simulation.log_with_one_byte_changed(script) {
+        check_log(&damaged);
     }
 }
 
-fn play(script: &[u8]) -> World {
-    let mut world = World::default();
-    for byte in script.iter().take(MAX_ACTS) {
-        let (_, act) = ACTS[usize::from(*byte) % ACTS.len()];
-        world.play(act);
+fn execute(script: &[u8]) -> Simulation {
+    let mut simulation = Simulation::default();
+    for byte in script.iter().take(MAX_ACTIONS) {
+        let (_, action) = ACTIONS[usize::from(*byte) % ACTIONS.len()];
+        simulation.execute(action);
     }
-    world.check_whole();
-    world
+    simulation.check_stored_log();
+    simulation
 }
 
-/// Whatever the bytes are, reading them says what they hold or that they are damaged.
-fn read_as_log(segment: &Bytes) {
+/// Decoding arbitrary bytes either succeeds or reports corruption.
+fn check_log(segment: &Bytes) {
     let Ok(log) = Log::unpack(segment.clone()) else { return };
     assert_eq!(log.segment(), segment);
     let mut size = 0;
     for entry in log.entries() {
-        let _ = (entry.event(), entry.rider());
+        let _ = (entry.event(), entry.user_message());
         size += entry.size();
     }
     assert!(size <= segment.len(), "entries of {size} bytes in a segment of {}", segment.len());
 }
 
-/// Ordinary lives and a few that are not, and one stored log to be damaged.
+/// Typical scripts and a few unusual ones, and one stored log to be mutated.
 fn corpus() -> Vec<Vec<u8>> {
-    let stored = play(&script("at-once progress artifact save report answer done-saying"));
-    LIVES.iter().map(|(life, _)| script(life)).chain(stored.log()).collect()
+    let stored = execute(&script("at-once progress artifact save report answer done-with-message"));
+    SCRIPTS.iter().map(|(actions, _)| script(actions)).chain(stored.log()).collect()
 }
 
-/// The bytes of a script in words, each of them once or `word*times`.
-fn script(words: &str) -> Vec<u8> {
-    let number = |word| ACTS.iter().position(|(name, _)| *name == word).and_then(|at| u8::try_from(at).ok());
+/// The bytes of a script given as action names, each once or as `name*times`.
+fn script(names: &str) -> Vec<u8> {
+    let number =
+        |wanted| ACTIONS.iter().position(|(name, _)| *name == wanted).and_then(|at| u8::try_from(at).ok());
     let mut script = Vec::new();
-    for word in words.split(' ') {
-        let (word, times) = word.split_once('*').unwrap_or((word, "1"));
-        let number = number(word).unwrap_or_else(|| panic!("there is no act {word}"));
+    for name in names.split(' ') {
+        let (name, times) = name.split_once('*').unwrap_or((name, "1"));
+        let number = number(name).unwrap_or_else(|| panic!("unknown action {name}"));
         script.resize(script.len() + times.parse::<usize>().expect("a count"), number);
     }
     script
 }
 
-/// Lives by how they end.
-const LIVES: &[(&str, Ends)] = &[
+/// Scripts and the state in which the task ends.
+const SCRIPTS: &[(&str, EndState)] = &[
     ("send working report artifact report chunk report done", "completed"),
     ("send message report", "hidden"),
     ("send working message report", "completed"),
-    ("send progress save need-input answer artifact done-saying", "completed"),
+    ("send progress save need-input answer artifact done-with-message", "completed"),
     ("send need-auth answer-queued claim rejected", "rejected"),
     ("at-once artifact report failed", "failed"),
     ("queued answer claim progress report done", "completed"),
@@ -115,8 +116,8 @@ const LIVES: &[(&str, Ends)] = &[
     ("at-once report message chunk save", "working"),
 ];
 
-/// The name of a state, or hidden.
-type Ends = &'static str;
+/// The name of a task state, or `hidden`.
+type EndState = &'static str;
 
 #[cfg(test)]
 mod tests {
@@ -124,26 +125,26 @@ mod tests {
     use crate::mutate::Mutator;
 
     #[test]
-    fn every_life_ends_as_told() {
-        for (life, ends) in LIVES {
-            assert_eq!(play(&script(life)).ended().as_deref(), Some(*ends), "{life}");
+    fn every_script_ends_in_the_listed_state() {
+        for (actions, ends) in SCRIPTS {
+            assert_eq!(execute(&script(actions)).end_state().as_deref(), Some(*ends), "{actions}");
         }
     }
 
     #[test]
-    fn every_step_is_taken_and_refused() {
+    fn every_step_is_both_allowed_and_rejected() {
         let mutator = Mutator::new(corpus(), TARGET.dictionary, 7);
         let mut tried = std::collections::BTreeSet::new();
         for number in 0..3_000 {
-            let world = play(&mutator.input(number));
-            tried.extend(world.tried.iter().map(|(step, taken)| (name(step), *taken)));
+            let simulation = execute(&mutator.input(number));
+            tried.extend(simulation.tried.iter().map(|(step, allowed)| (name(step), *allowed)));
         }
         let steps = "Claim Report Finish Pause Retry Again Release Resume Queue Settle Listen Cancel Expire";
         for step in steps.split(' ') {
-            assert!(tried.contains(&(step.to_owned(), true)), "{step} is never taken");
-            // Again follows a refusal that has just told it that it will be taken.
+            assert!(tried.contains(&(step.to_owned(), true)), "{step} is never allowed");
+            // Again follows a rejection after which it is always allowed.
             let refused = tried.contains(&(step.to_owned(), false));
-            assert!(refused || step == "Again", "{step} is never refused");
+            assert!(refused || step == "Requeue", "{step} is never rejected");
         }
     }
 

@@ -35,7 +35,7 @@ def test_where_no_card_is_nothing_is_found(run: Run, url: str) -> None:
 
 
 def test_skills_are_listed(run: Run) -> None:
-    assert run('skills').out == 'write: Writes chunks\n  say: write 5\nask: Asks for input\n'
+    assert run('skills').out == 'write: Writes chunks\n  example: write 5\nask: Asks for input\n'
 
 
 def test_skills_are_given_as_json(run: Run) -> None:

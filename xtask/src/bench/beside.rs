@@ -1,4 +1,4 @@
-//! All contenders, round by round, in every cell.
+//! Measures all contenders, round by round, in every cell.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::contender::Contender;
+use super::dirs::BenchDirs;
 use super::figures::{Sample, ratios, spread, write_calls};
-use super::places::Places;
 use super::plan::Plan;
 use super::server::{Cell, Limit, Server};
 
@@ -20,26 +20,25 @@ const CELLS: [Cell; 5] = [
 ];
 const WARM_UP: (Cell, Limit) = (Cell { mode: "send", connections: 16 }, Limit::Seconds(0.5));
 
-/// What the contenders did.
 pub(super) struct Beside {
-    /// By cell and contender, one sample a round.
+    /// One sample a round, by cell and contender.
     samples: BTreeMap<(usize, Contender), Vec<Sample>>,
 }
 
 impl Beside {
-    pub(super) async fn measure(plan: &Plan, places: &Places) -> Result<Self> {
+    pub(super) async fn measure(plan: &Plan, dirs: &BenchDirs) -> Result<Self> {
         let mut samples: BTreeMap<_, Vec<Sample>> = BTreeMap::new();
         for round in 0..plan.rounds {
             let mut order = Contender::ALL;
-            // So that none always runs in another's wake.
+            // Rotated, so that no contender always runs after the same other one.
             order.rotate_left(round % Contender::ALL.len());
             for contender in order {
                 eprintln!("round {} of {}: {}", round + 1, plan.rounds, contender.name());
-                let folder = places.fresh_folder("round")?;
-                let server = Server::start(places, contender, &folder, None).await?;
-                server.load(places, WARM_UP.0, WARM_UP.1, None).await?;
+                let folder = dirs.fresh_folder("round")?;
+                let server = Server::start(dirs, contender, &folder, None).await?;
+                server.load(dirs, WARM_UP.0, WARM_UP.1, None).await?;
                 for (number, cell) in CELLS.into_iter().enumerate() {
-                    let sample = server.load(places, cell, Limit::Seconds(plan.seconds), None).await?;
+                    let sample = server.load(dirs, cell, Limit::Seconds(plan.seconds), None).await?;
                     samples.entry((number, contender)).or_default().push(sample);
                 }
                 server.kill().await?;

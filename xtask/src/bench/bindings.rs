@@ -1,7 +1,8 @@
 //! `a2ad` alone: the same blocking send over each of its bindings.
 //!
-//! Server and load share the cores, and a load costs more or less with its kind of HTTP. So rates alone would not say
-//! what a binding costs the server: beside them stands the processor time of both ends for a call.
+//! Server and load generator share the cores, and the cost of the load differs between HTTP versions. Rates alone
+//! would therefore not show what a binding costs the server, so the CPU time per call of both processes is measured
+//! too.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,41 +11,41 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::contender::Contender;
+use super::dirs::BenchDirs;
 use super::figures::{Sample, median, ratios, spread, write_calls};
-use super::places::Places;
 use super::plan::Plan;
 use super::server::{Cell, CpuTimes, Limit, Server};
 
-/// The name of each and the word for the load; the first is what the others are compared with.
+/// Name of the binding and mode of the load generator; the first entry is the base of the ratios.
 const BINDINGS: [(&str, &str); 3] = [("JSON-RPC", "send"), ("HTTP+JSON", "send-rest"), ("gRPC", "send-grpc")];
 const CONNECTIONS: usize = 64;
 const WARM_UP: Limit = Limit::Seconds(0.3);
 
-/// What came of it, by binding, one a round.
+/// The measurements by binding, one a round.
 pub(super) struct Bindings(BTreeMap<usize, Vec<Round>>);
 
 struct Round {
     sample: Sample,
-    /// Processor time a call, in microseconds.
+    /// CPU time per call in microseconds.
     server_us: f64,
     load_us: f64,
 }
 
 impl Bindings {
-    pub(super) async fn measure(plan: &Plan, places: &Places) -> Result<Self> {
+    pub(super) async fn measure(plan: &Plan, dirs: &BenchDirs) -> Result<Self> {
         let mut rounds: BTreeMap<_, Vec<Round>> = BTreeMap::new();
         for round in 0..plan.rounds {
-            let folder = places.fresh_folder("round")?;
-            let server = Server::start(places, Contender::A2ad, &folder, None).await?;
+            let folder = dirs.fresh_folder("round")?;
+            let server = Server::start(dirs, Contender::A2ad, &folder, None).await?;
             for (_, mode) in BINDINGS {
-                server.load(places, cell(mode), WARM_UP, None).await?;
+                server.load(dirs, cell(mode), WARM_UP, None).await?;
             }
-            for turn in 0..BINDINGS.len() {
-                // So that none always runs in another's wake.
-                let number = (turn + round) % BINDINGS.len();
+            for index in 0..BINDINGS.len() {
+                // Rotated, so that no binding always runs after the same other one.
+                let number = (index + round) % BINDINGS.len();
                 let (name, mode) = BINDINGS[number];
                 eprintln!("round {} of {}: {name}", round + 1, plan.rounds);
-                rounds.entry(number).or_default().push(Round::measure(plan, places, &server, mode).await?);
+                rounds.entry(number).or_default().push(Round::measure(plan, dirs, &server, mode).await?);
             }
             server.kill().await?;
         }
@@ -89,10 +90,10 @@ impl Bindings {
 }
 
 impl Round {
-    async fn measure(plan: &Plan, places: &Places, server: &Server, mode: &'static str) -> Result<Self> {
-        // The load is the one child that ends meanwhile.
+    async fn measure(plan: &Plan, dirs: &BenchDirs, server: &Server, mode: &'static str) -> Result<Self> {
+        // The load is the only child process that ends in this time.
         let (server_before, load_before) = (server.cpu_time()?, CpuTimes::of("self")?.children);
-        let sample = server.load(places, cell(mode), Limit::Seconds(plan.seconds), None).await?;
+        let sample = server.load(dirs, cell(mode), Limit::Seconds(plan.seconds), None).await?;
         let (server_spent, load_spent) =
             (server.cpu_time()? - server_before, CpuTimes::of("self")?.children - load_before);
         let micros_a_call = |time: Duration| time.as_secs_f64() * 1e6 / sample.calls;

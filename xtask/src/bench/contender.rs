@@ -1,4 +1,4 @@
-//! The servers that are measured: how each is called and started.
+//! The servers that are measured, and their command lines.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use tokio::process::Command;
 
-use super::places::Places;
+use super::dirs::BenchDirs;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Contender {
@@ -28,7 +28,7 @@ impl Contender {
         }
     }
 
-    pub(super) fn what(self) -> &'static str {
+    pub(super) fn description(self) -> &'static str {
         match self {
             Self::BareAxum => {
                 "axum alone: parses the body, answers a task of the same shape and size, keeps nothing. \
@@ -46,7 +46,7 @@ impl Contender {
         }
     }
 
-    /// Where its echo agent is called: a path, or for gRPC a tenant.
+    /// The path of its echo agent; for gRPC, the tenant.
     pub(super) fn path(self, mode: &str) -> &'static str {
         match (self, mode) {
             (Self::A2ad, "send-grpc") => "default/echo",
@@ -55,18 +55,18 @@ impl Contender {
         }
     }
 
-    /// Starts it with its files in `folder`; `open_files` as in [`program`].
+    /// The command that starts it with its files in `folder`; `open_files` as in [`program`].
     pub(super) fn command(
         self,
-        places: &Places,
+        dirs: &BenchDirs,
         address: SocketAddr,
         folder: &Path,
         open_files: Option<u64>,
     ) -> Command {
         let listen = ["--listen".to_owned(), address.to_string()];
         let mut command = match self {
-            Self::A2ad => program(&places.a2ad, open_files),
-            _ => program(&places.bench.join(self.name()), open_files),
+            Self::A2ad => program(&dirs.a2ad, open_files),
+            _ => program(&dirs.bench.join(self.name()), open_files),
         };
         match self {
             Self::BareAxum | Self::OfficialSdk => command.args(listen),
@@ -77,7 +77,7 @@ impl Contender {
     }
 }
 
-/// A program, and how many open files it is allowed if that matters: a shell sees to it and then becomes the
+/// A command with an optional limit of open files. A shell sets the limit and then replaces itself with the
 /// program, so that there is one process.
 pub(super) fn program(path: &Path, open_files: Option<u64>) -> Command {
     let Some(files) = open_files else { return Command::new(path) };
@@ -86,11 +86,11 @@ pub(super) fn program(path: &Path, open_files: Option<u64>) -> Command {
     command
 }
 
-/// How many open files a process can be allowed here, at most `wanted`.
+/// The limit of open files a process can have here, at most `wanted`.
 pub(super) async fn open_files_allowed(wanted: u64) -> Result<u64> {
-    let ask = r#"ulimit -n "$0" 2>/dev/null || ulimit -n "$(ulimit -Hn)"; ulimit -n"#;
-    let output = Command::new("sh").args(["-c", ask, &wanted.to_string()]).output().await?;
-    let answer = String::from_utf8(output.stdout)?;
-    // What is not a number is `unlimited`.
-    Ok(answer.trim().parse().unwrap_or(wanted).min(wanted))
+    let script = r#"ulimit -n "$0" 2>/dev/null || ulimit -n "$(ulimit -Hn)"; ulimit -n"#;
+    let output = Command::new("sh").args(["-c", script, &wanted.to_string()]).output().await?;
+    let response = String::from_utf8(output.stdout)?;
+    // A value that is not a number is `unlimited`.
+    Ok(response.trim().parse().unwrap_or(wanted).min(wanted))
 }

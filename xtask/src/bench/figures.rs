@@ -1,11 +1,11 @@
-//! Figures and how they are written: samples of a load, medians, ratios with their spread.
+//! Samples of a load, medians, and ratios with their spread, formatted for tables.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result, ensure};
 
-/// One cell of one round.
+/// The measurement of one cell in one round.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
     pub(super) calls: f64,
@@ -32,7 +32,7 @@ impl Sample {
     }
 }
 
-/// The numbers that a load prints.
+/// The numbers the load generator prints.
 pub(super) struct Fields(HashMap<String, f64>);
 
 impl Fields {
@@ -45,7 +45,7 @@ impl Fields {
     }
 }
 
-/// Rate, median, 99th percentile and maximum of one cell's rounds, as the columns of a table.
+/// Rate, median, 99th percentile and maximum of one cell's rounds, as table columns.
 pub(super) fn write_calls(text: &mut String, samples: &[Sample]) -> Result<()> {
     let middle = |field: fn(&Sample) -> f64| median(samples.iter().map(field).collect());
     let failed: u64 = samples.iter().map(|sample| sample.errors).sum();
@@ -57,12 +57,12 @@ pub(super) fn write_calls(text: &mut String, samples: &[Sample]) -> Result<()> {
     Ok(())
 }
 
-/// How `samples` compare with those of `base`, round by round.
+/// The ratios of `samples` to those of `base`, round by round.
 pub(super) fn ratios<T>(samples: &[T], base: &[T], field: fn(&T) -> f64) -> Vec<f64> {
     samples.iter().zip(base).map(|(sample, base)| field(sample) / field(base)).collect()
 }
 
-/// The median, and in brackets the least and the greatest.
+/// The median, and in brackets the smallest and the largest value.
 pub(super) fn spread(ratios: Vec<f64>) -> String {
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = ratios.iter().copied().fold(0.0, f64::max);

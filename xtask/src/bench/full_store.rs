@@ -1,8 +1,8 @@
-//! `a2ad` with an empty, a fuller and a full store: calls, starts, memory.
+//! `a2ad` with an empty, a medium and a full store: calls, start times, memory.
 //!
-//! Each store is filled once, over JSON-RPC, and stopped in good order. In every round each is copied, and the
-//! copy is on disk before it is measured, so that nobody pays for the writing of another's copy. Reads come
-//! before sends, which make a store larger.
+//! Each store is filled once over JSON-RPC and its server shut down gracefully. In every round each store is
+//! copied, and the copy is synced to disk before it is measured, so that no measurement includes the writes of
+//! another copy. Reads come before sends, because sends enlarge the store.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::contender::Contender;
+use super::dirs::BenchDirs;
 use super::figures::{Sample, median, ratios, spread, thousands, write_calls};
-use super::places::Places;
 use super::plan::Plan;
 use super::server::{Cell, Limit, Server};
 
-/// What an empty store has, so that there is something to get and a page to list.
+/// Tasks in an "empty" store, so that there is something to get and a page to list.
 const EMPTY: u64 = 1_000;
 const SEND: Cell = Cell { mode: "send", connections: 64 };
 const CELLS: [Cell; 5] = [
@@ -28,38 +28,37 @@ const CELLS: [Cell; 5] = [
     Cell { mode: "list-since", connections: 1 },
     SEND,
 ];
-/// The second has a store counted that nobody has listed by time before.
+/// The second load makes the store build its counts, which the first list by time needs.
 const WARM_UP: [(Cell, Limit); 2] = [
     (Cell { mode: "get", connections: 16 }, Limit::Seconds(0.5)),
     (Cell { mode: "list-since", connections: 1 }, Limit::Seconds(1.5)),
 ];
 
-/// What a store that nobody has open consists of; the second file is there only if the first is behind.
+/// The files of a closed store; the WAL exists only if it was not checkpointed.
 const DATA: [&str; 2] = ["a2ad.db", "a2ad.db-wal"];
-/// Ids of some of its tasks.
+/// File with the ids of some of its tasks.
 const IDS: &str = "ids";
 
-/// What came of it. Stores are known by their place in `stores`, the empty one first.
+/// The measurements. Stores are identified by their index in `stores`, the empty one first.
 pub(super) struct FullStore {
     stores: Vec<Store>,
-    /// By cell and store, one sample a round.
+    /// One sample a round, by cell and store.
     samples: BTreeMap<(usize, usize), Vec<Sample>>,
-    /// By store, one a round, in milliseconds.
+    /// One start a round in milliseconds, by store.
     clean_starts: BTreeMap<usize, Vec<f64>>,
     starts_after_kill: BTreeMap<usize, Vec<f64>>,
 }
 
-/// A store that has been filled.
 struct Store {
     tasks: u64,
     folder: PathBuf,
     bytes: u64,
-    /// What the process that filled it had resident in the end, in KiB.
+    /// Resident memory, in KiB, of the process that filled it, at the end.
     resident: u64,
 }
 
 impl FullStore {
-    pub(super) async fn measure(plan: &Plan, places: &Places) -> Result<Self> {
+    pub(super) async fn measure(plan: &Plan, dirs: &BenchDirs) -> Result<Self> {
         let mut results = Self {
             stores: Vec::new(),
             samples: BTreeMap::new(),
@@ -67,15 +66,15 @@ impl FullStore {
             starts_after_kill: BTreeMap::new(),
         };
         for tasks in [EMPTY, plan.tasks / 10, plan.tasks] {
-            results.stores.push(Store::fill(places, tasks).await?);
+            results.stores.push(Store::fill(dirs, tasks).await?);
         }
         for round in 0..plan.rounds {
-            for turn in 0..results.stores.len() {
-                // So that none always runs in another's wake.
-                let number = (turn + round) % results.stores.len();
+            for index in 0..results.stores.len() {
+                // Rotated, so that no store is always measured after the same other one.
+                let number = (index + round) % results.stores.len();
                 let tasks = thousands(results.stores[number].tasks as f64);
                 eprintln!("round {} of {}: {tasks} stored tasks", round + 1, plan.rounds);
-                results.measure_store(plan, places, number).await?;
+                results.measure_store(plan, dirs, number).await?;
             }
         }
         for store in &results.stores {
@@ -84,22 +83,22 @@ impl FullStore {
         Ok(results)
     }
 
-    async fn measure_store(&mut self, plan: &Plan, places: &Places, number: usize) -> Result<()> {
-        let folder = places.fresh_folder("round")?;
+    async fn measure_store(&mut self, plan: &Plan, dirs: &BenchDirs, number: usize) -> Result<()> {
+        let folder = dirs.fresh_folder("round")?;
         copy(&self.stores[number].folder, &folder)?;
         let ids = folder.join(IDS);
-        let server = Server::start(places, Contender::A2ad, &folder, None).await?;
+        let server = Server::start(dirs, Contender::A2ad, &folder, None).await?;
         self.clean_starts.entry(number).or_default().push(millis(server.ready_after));
         for (cell, limit) in WARM_UP {
-            server.load(places, cell, limit, Some(&ids)).await?;
+            server.load(dirs, cell, limit, Some(&ids)).await?;
         }
         for (cell_number, cell) in CELLS.into_iter().enumerate() {
             let ids = matches!(cell.mode, "get" | "list-since").then_some(ids.as_path());
-            let sample = server.load(places, cell, Limit::Seconds(plan.seconds), ids).await?;
+            let sample = server.load(dirs, cell, Limit::Seconds(plan.seconds), ids).await?;
             self.samples.entry((cell_number, number)).or_default().push(sample);
         }
-        server.kill_under_load(places, SEND).await?;
-        let server = Server::start(places, Contender::A2ad, &folder, None).await?;
+        server.kill_under_load(dirs, SEND).await?;
+        let server = Server::start(dirs, Contender::A2ad, &folder, None).await?;
         self.starts_after_kill.entry(number).or_default().push(millis(server.ready_after));
         server.kill().await
     }
@@ -152,8 +151,8 @@ impl FullStore {
                 text,
                 "| {} | {megabytes:.0} | {} | {} | {resident:.1} |",
                 self.size(number),
-                and_worst(clean),
-                and_worst(killed)
+                median_and_max(clean),
+                median_and_max(killed)
             )?;
         }
         Ok(())
@@ -172,11 +171,11 @@ impl FullStore {
 }
 
 impl Store {
-    async fn fill(places: &Places, tasks: u64) -> Result<Self> {
+    async fn fill(dirs: &BenchDirs, tasks: u64) -> Result<Self> {
         eprintln!("a store with {} tasks", thousands(tasks as f64));
-        let folder = places.fresh_folder(&format!("store-{tasks}"))?;
-        let server = Server::start(places, Contender::A2ad, &folder, None).await?;
-        let sample = server.load(places, SEND, Limit::Calls(tasks), Some(&folder.join(IDS))).await?;
+        let folder = dirs.fresh_folder(&format!("store-{tasks}"))?;
+        let server = Server::start(dirs, Contender::A2ad, &folder, None).await?;
+        let sample = server.load(dirs, SEND, Limit::Calls(tasks), Some(&folder.join(IDS))).await?;
         ensure!(sample.errors == 0 && sample.calls as u64 == tasks, "the store could not be filled");
         let resident = server.resident()?;
         server.terminate().await?;
@@ -188,7 +187,7 @@ impl Store {
     }
 }
 
-/// Copies a store and what is known of it; all is on disk when this returns.
+/// Copies a store and its id file; both are synced to disk when this returns.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     for name in DATA.into_iter().chain([IDS]).filter(|name| from.join(name).exists()) {
         let copy = to.join(name);
@@ -202,7 +201,7 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-fn and_worst(starts: &[f64]) -> String {
-    let worst = starts.iter().copied().fold(0.0, f64::max);
-    format!("{:.0} ({worst:.0})", median(starts.to_vec()))
+fn median_and_max(starts: &[f64]) -> String {
+    let slowest = starts.iter().copied().fold(0.0, f64::max);
+    format!("{:.0} ({slowest:.0})", median(starts.to_vec()))
 }

@@ -1,20 +1,20 @@
-//! The comparison of key indexes, which is a program of `bench/` and prints its own table.
+//! The comparison of key indexes. It is a program of `bench/` that prints its own table.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result, ensure};
 use tokio::process::Command;
 
-use super::places::Places;
+use super::dirs::BenchDirs;
 use super::plan::Plan;
 
-/// Enough rows for the trees to outgrow the cache; more would only take longer.
+/// Enough rows for the trees to exceed the cache; more would only take longer.
 const MAX_ROWS: u64 = 300_000;
 
-pub(super) async fn measure(plan: &Plan, places: &Places) -> Result<String> {
+pub(super) async fn measure(plan: &Plan, dirs: &BenchDirs) -> Result<String> {
     eprintln!("key indexes");
-    let folder = places.fresh_folder("round")?;
-    let output = Command::new(places.bench.join("keys"))
+    let folder = dirs.fresh_folder("round")?;
+    let output = Command::new(dirs.bench.join("keys"))
         .args(["--rows", &plan.tasks.min(MAX_ROWS).to_string()])
         .arg("--dir")
         .arg(folder)

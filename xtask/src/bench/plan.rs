@@ -1,10 +1,10 @@
-//! How much is measured, as the command line asks for it.
+//! What is measured and how long, from the command line.
 
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A part of the document that can be measured by itself.
+/// A part of the document that can be measured alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     Beside,
@@ -17,18 +17,18 @@ pub(super) enum Section {
 pub(super) struct Plan {
     pub(super) rounds: usize,
     pub(super) seconds: f64,
-    /// How many tasks the fullest store has.
+    /// Number of tasks in the fullest store.
     pub(super) tasks: u64,
-    /// How many idle subscriptions are wanted.
+    /// Number of idle subscriptions.
     pub(super) streams: u64,
-    /// How many events a task has for how many subscribers.
+    /// Events of the fan-out task; `subscribers` read them.
     pub(super) events: u64,
     pub(super) subscribers: u64,
-    /// The one section that is wanted, if not all are.
+    /// The only section to measure; `None` measures all.
     only: Option<Section>,
-    /// Whether the figures are worth writing down.
+    /// Whether the result is written to `BENCHMARKS.md`.
     pub(super) recorded: bool,
-    /// The command line that asks for this plan.
+    /// The command line of this plan, for the document.
     pub(super) command: String,
 }
 
@@ -75,12 +75,12 @@ impl Plan {
                 ),
             }
         }
-        ensure!(plan.rounds > 0 && plan.seconds > 0.0, "rounds and seconds must be more than nothing");
-        ensure!(plan.tasks >= 10_000, "with fewer than 10000 tasks no store is full");
+        ensure!(plan.rounds > 0 && plan.seconds > 0.0, "--rounds and --seconds must be greater than 0");
+        ensure!(plan.tasks >= 10_000, "--tasks must be at least 10000");
         Ok(plan)
     }
 
-    pub(super) fn wants(&self, section: Section) -> bool {
+    pub(super) fn includes(&self, section: Section) -> bool {
         self.only.is_none_or(|only| only == section)
     }
 }
@@ -88,14 +88,14 @@ impl Plan {
 impl FromStr for Section {
     type Err = anyhow::Error;
 
-    fn from_str(word: &str) -> Result<Self> {
-        match word {
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
             "beside" => Ok(Self::Beside),
             "bindings" => Ok(Self::Bindings),
             "full-store" => Ok(Self::FullStore),
             "streams" => Ok(Self::Streams),
             "keys" => Ok(Self::Keys),
-            _ => bail!("--only takes beside, bindings, full-store, streams or keys, not {word}"),
+            _ => bail!("--only takes beside, bindings, full-store, streams or keys, not {name}"),
         }
     }
 }

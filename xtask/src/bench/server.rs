@@ -1,4 +1,4 @@
-//! A contender at work: started, called, looked at, stopped in one way or the other.
+//! A running contender: start, load, memory and CPU readings, stop.
 //!
 //! Only processes started here are ever signalled, by their own id while they are still our unreaped children.
 
@@ -16,31 +16,31 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use super::contender::{Contender, program};
+use super::dirs::BenchDirs;
 use super::figures::Sample;
-use super::places::Places;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
-/// How long a load goes on before the server is killed under it.
+/// How long the load runs before the server is killed under it.
 const BEFORE_KILL: Duration = Duration::from_millis(500);
 
-/// A running server; it ends with this value.
+/// A running server; dropping it kills the process.
 pub(super) struct Server {
     contender: Contender,
     child: Child,
     address: SocketAddr,
-    /// From the start of the process to its first good answer.
+    /// From the start of the process to its first successful response.
     pub(super) ready_after: Duration,
 }
 
-/// What is called, from how many connections.
+/// Mode of the load generator and number of connections.
 #[derive(Clone, Copy)]
 pub(super) struct Cell {
     pub(super) mode: &'static str,
     pub(super) connections: usize,
 }
 
-/// When a load ends.
+/// When the load ends.
 #[derive(Clone, Copy)]
 pub(super) enum Limit {
     Seconds(f64),
@@ -48,16 +48,16 @@ pub(super) enum Limit {
 }
 
 impl Server {
-    /// Starts `contender` with its files in `folder` and waits until it answers.
+    /// Starts `contender` with its files in `folder` and waits until it is ready.
     pub(super) async fn start(
-        places: &Places,
+        dirs: &BenchDirs,
         contender: Contender,
         folder: &Path,
         open_files: Option<u64>,
     ) -> Result<Self> {
         let address = free_address()?;
         let log = folder.join("log");
-        let mut command = contender.command(places, address, folder, open_files);
+        let mut command = contender.command(dirs, address, folder, open_files);
         command
             .env_clear()
             .stdin(Stdio::null())
@@ -68,7 +68,7 @@ impl Server {
         let child = command.spawn().with_context(|| format!("cannot start {}", contender.name()))?;
         let mut server = Self { contender, child, address, ready_after: Duration::ZERO };
         let ready = timeout(START_LIMIT, server.ready()).await;
-        ready.context("it does not answer").flatten().with_context(|| {
+        ready.context("it is not ready").flatten().with_context(|| {
             format!("{} did not start: {}", contender.name(), fs::read_to_string(&log).unwrap_or_default())
         })?;
         server.ready_after = started.elapsed();
@@ -76,7 +76,7 @@ impl Server {
     }
 
     async fn ready(&mut self) -> Result<()> {
-        while !self.answers().await {
+        while !self.is_ready().await {
             if let Some(status) = self.child.try_wait()? {
                 bail!("it ended with {status}");
             }
@@ -85,49 +85,49 @@ impl Server {
         Ok(())
     }
 
-    async fn answers(&self) -> bool {
+    async fn is_ready(&self) -> bool {
         let Ok(mut stream) = TcpStream::connect(self.address).await else { return false };
         if self.contender != Contender::A2ad {
             return true;
         }
         let request = format!("GET /readyz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
-        let mut answer = String::new();
+        let mut response = String::new();
         stream.write_all(request.as_bytes()).await.is_ok()
-            && stream.read_to_string(&mut answer).await.is_ok()
-            && answer.starts_with("HTTP/1.1 200")
+            && stream.read_to_string(&mut response).await.is_ok()
+            && response.starts_with("HTTP/1.1 200")
     }
 
-    /// A load on this server's agent at `path`, to be given its further arguments.
+    /// The load generator's command for the agent at `path`; the caller adds further arguments.
     pub(super) fn load_command(
         &self,
-        places: &Places,
+        dirs: &BenchDirs,
         mode: &str,
         path: &str,
         open_files: Option<u64>,
     ) -> Command {
-        let mut command = program(&places.bench.join("load"), open_files);
+        let mut command = program(&dirs.bench.join("load"), open_files);
         command.args([mode, "--address", &self.address.to_string(), "--path", path]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
         command
     }
 
-    /// Calls the echo agent until `limit`. A `send` writes ids of tasks to the file `ids`, a `get` reads them.
+    /// Calls the echo agent until `limit`. Mode `send` writes task ids to the file `ids`, mode `get` reads them.
     pub(super) async fn load(
         &self,
-        places: &Places,
+        dirs: &BenchDirs,
         cell: Cell,
         limit: Limit,
         ids: Option<&Path>,
     ) -> Result<Sample> {
-        let output = self.calls(places, cell, limit, ids).output().await.context("cannot start the load")?;
+        let output = self.calls(dirs, cell, limit, ids).output().await.context("cannot start the load")?;
         let Cell { mode, connections } = cell;
         let what = || format!("{} at {mode}, {connections}", self.contender.name());
         ensure!(output.status.success(), "{}: the load failed", what());
         Sample::decode(&output.stdout).with_context(what)
     }
 
-    fn calls(&self, places: &Places, cell: Cell, limit: Limit, ids: Option<&Path>) -> Command {
-        let mut command = self.load_command(places, cell.mode, self.contender.path(cell.mode), None);
+    fn calls(&self, dirs: &BenchDirs, cell: Cell, limit: Limit, ids: Option<&Path>) -> Command {
+        let mut command = self.load_command(dirs, cell.mode, self.contender.path(cell.mode), None);
         command.args(["--connections", &cell.connections.to_string()]);
         match limit {
             Limit::Seconds(seconds) => command.args(["--seconds", &seconds.to_string()]),
@@ -137,7 +137,7 @@ impl Server {
         command
     }
 
-    /// What it has resident, in KiB.
+    /// Resident memory in KiB.
     pub(super) fn resident(&self) -> Result<u64> {
         let pid = self.child.id().context("it has ended")?;
         let status =
@@ -146,20 +146,19 @@ impl Server {
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// How long it has been on a processor, with all its threads.
+    /// CPU time of all its threads.
     pub(super) fn cpu_time(&self) -> Result<Duration> {
         let pid = self.child.id().context("it has ended")?;
         Ok(CpuTimes::of(&pid.to_string())?.own)
     }
 
-    /// SIGKILL.
     pub(super) async fn kill(mut self) -> Result<()> {
         self.child.kill().await.with_context(|| format!("cannot stop {}", self.contender.name()))
     }
 
-    /// SIGKILL in the middle of a load, whose failures are wanted.
-    pub(super) async fn kill_under_load(self, places: &Places, cell: Cell) -> Result<()> {
-        let mut command = self.calls(places, cell, Limit::Seconds(2.0 * BEFORE_KILL.as_secs_f64()), None);
+    /// Sends SIGKILL in the middle of a load, whose failed calls are expected.
+    pub(super) async fn kill_under_load(self, dirs: &BenchDirs, cell: Cell) -> Result<()> {
+        let mut command = self.calls(dirs, cell, Limit::Seconds(2.0 * BEFORE_KILL.as_secs_f64()), None);
         let mut load =
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start the load")?;
         sleep(BEFORE_KILL).await;
@@ -168,31 +167,31 @@ impl Server {
         Ok(())
     }
 
-    /// SIGTERM, and a good end.
+    /// Sends SIGTERM and expects exit code 0.
     pub(super) async fn terminate(mut self) -> Result<()> {
         let id = self.child.id().context("it has already ended")?;
         let sent = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &id.to_string()]).status().await?;
         ensure!(sent.success(), "SIGTERM could not be sent");
-        let status = timeout(STOP_LIMIT, self.child.wait()).await.context("it does not stop")??;
+        let status = timeout(STOP_LIMIT, self.child.wait()).await.context("it did not stop in time")??;
         ensure!(status.success(), "{} ended with {status}", self.contender.name());
         Ok(())
     }
 }
 
-/// What `/proc` says of a process, its threads that have ended included.
+/// CPU times of a process from `/proc`, including threads that have ended.
 pub(super) struct CpuTimes {
     own: Duration,
-    /// Of its children that have ended.
+    /// Of its terminated children.
     pub(super) children: Duration,
 }
 
 impl CpuTimes {
-    /// Of a process by its id, or of `self`.
+    /// `process` is a process id or `self`.
     pub(super) fn of(process: &str) -> Result<Self> {
-        /// The kernel counts for programs in hundredths of a second, whatever it counts in itself.
+        /// Times in `/proc` are in units of 1/100 s, whatever the kernel's own tick is.
         const TICK: Duration = Duration::from_millis(10);
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).context("cannot read its times")?;
-        // The name, which may have anything in it, is in brackets; behind it the state is field 3.
+        // The process name may contain any character and is in parentheses; after it comes field 3, the state.
         let (_, fields) = stat.rsplit_once(')').context("no name")?;
         let ticks = fields.split_whitespace().skip(14 - 3).take(4).map(str::parse);
         let ticks = ticks.collect::<Result<Vec<u32>, _>>()?;

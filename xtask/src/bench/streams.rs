@@ -1,4 +1,4 @@
-//! Streams of `a2ad`: what one costs that waits, and how many events go to many at once.
+//! Streams of `a2ad`: memory of one idle stream, and event rate with many subscribers.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,54 +8,59 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::{sleep, timeout};
 
 use super::contender::{Contender, open_files_allowed};
+use super::dirs::BenchDirs;
 use super::figures::{Fields, thousands};
-use super::places::Places;
 use super::plan::Plan;
 use super::server::Server;
 
-/// Open files a process needs beside its streams.
+/// Open files a process needs in addition to its streams.
 const OTHER_FILES: u64 = 256;
-/// How many streams a server has had before its memory is looked at.
-const FEW: u64 = 16;
-/// How long all streams may take to open.
+/// Streams opened and closed before the first memory reading, so that one-time costs are not counted.
+const WARM_UP_STREAMS: u64 = 16;
+/// Time limit for opening all streams.
 const OPEN_LIMIT: Duration = Duration::from_secs(60);
-/// How long they are held, and how long they have been when the memory is looked at.
+/// How long the streams are held open, and how long they have been open at the second memory reading.
 const HELD_SECONDS: u64 = 4;
-const LOOKED_AT: Duration = Duration::from_secs(2);
+const MEASURE_AFTER: Duration = Duration::from_secs(2);
 
-/// The memory of subscriptions on which nothing happens.
+/// Memory of subscriptions that receive no events.
 pub(super) struct Idle {
     wanted: u64,
     streams: u64,
-    /// In KiB, before the first and with all of them.
+    /// In KiB, without streams and with all of them.
     before: u64,
     with: u64,
 }
 
 impl Idle {
-    pub(super) async fn measure(plan: &Plan, places: &Places) -> Result<Self> {
+    pub(super) async fn measure(plan: &Plan, dirs: &BenchDirs) -> Result<Self> {
         let files = open_files_allowed(plan.streams + OTHER_FILES).await?;
         let streams = files.saturating_sub(OTHER_FILES).min(plan.streams);
         ensure!(streams > 0, "no more than {files} files may be open here");
         eprintln!("{streams} idle streams");
-        let folder = places.fresh_folder("round")?;
-        let server = Server::start(places, Contender::A2ad, &folder, Some(files)).await?;
+        let folder = dirs.fresh_folder("round")?;
+        let server = Server::start(dirs, Contender::A2ad, &folder, Some(files)).await?;
         let idle = |streams: u64, seconds: u64| {
-            let mut load = server.load_command(places, "idle", Contender::A2ad.path("idle"), Some(files));
+            let mut load = server.load_command(dirs, "idle", Contender::A2ad.path("idle"), Some(files));
             load.args(["--streams", &streams.to_string(), "--seconds", &seconds.to_string()]);
             load
         };
-        // So that what is paid once is not shared out to the streams.
-        ensure!(idle(FEW, 0).output().await?.status.success(), "not even a few streams can be opened");
+        // One-time costs must not be divided among the streams.
+        ensure!(
+            idle(WARM_UP_STREAMS, 0).output().await?.status.success(),
+            "the warm-up streams could not be opened"
+        );
         let before = server.resident()?;
         let mut load = idle(streams, HELD_SECONDS).spawn().context("cannot start the load")?;
-        let mut said = BufReader::new(load.stdout.take().context("the load has no output")?).lines();
-        let line = timeout(OPEN_LIMIT, said.next_line()).await.context("the streams do not open")??;
+        let mut output_lines = BufReader::new(load.stdout.take().context("the load has no output")?).lines();
+        let line = timeout(OPEN_LIMIT, output_lines.next_line())
+            .await
+            .context("the streams did not open in time")??;
         let open = Fields::decode(line.unwrap_or_default().as_bytes())?.get("open")?;
         ensure!(open as u64 == streams, "{open} of {streams} streams are open");
-        sleep(LOOKED_AT).await;
+        sleep(MEASURE_AFTER).await;
         let with = server.resident()?;
-        ensure!(load.wait().await?.success(), "the streams did not last");
+        ensure!(load.wait().await?.success(), "the streams were closed too early");
         server.kill().await?;
         Ok(Self { wanted: plan.streams, streams, before, with })
     }
@@ -88,16 +93,16 @@ impl Idle {
     }
 }
 
-/// One long task with many readers.
+/// One long task with many subscribers.
 pub(super) struct Fanout(Fields);
 
 impl Fanout {
-    pub(super) async fn measure(plan: &Plan, places: &Places) -> Result<Self> {
+    pub(super) async fn measure(plan: &Plan, dirs: &BenchDirs) -> Result<Self> {
         eprintln!("{} events for {} subscribers", plan.events, plan.subscribers);
-        let folder = places.fresh_folder("round")?;
-        let server = Server::start(places, Contender::A2ad, &folder, None).await?;
+        let folder = dirs.fresh_folder("round")?;
+        let server = Server::start(dirs, Contender::A2ad, &folder, None).await?;
         let output = server
-            .load_command(places, "fanout", "/a2a/slow-writer", None)
+            .load_command(dirs, "fanout", "/a2a/slow-writer", None)
             .args(["--events", &plan.events.to_string(), "--subscribers", &plan.subscribers.to_string()])
             .output()
             .await

@@ -1,7 +1,7 @@
-//! Environments for what is written in JavaScript, and Node.js with its own test runner in them.
+//! Environments for JavaScript suites: Node.js and its own test runner.
 //!
-//! Modules are looked up from where a script lies, so the scripts are copied beside the packages; nothing is ever
-//! installed into the source tree.
+//! Node.js resolves modules relative to the script, so the scripts are copied into the directory of the packages;
+//! nothing is installed into the source tree.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,34 +10,34 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
-use super::{INSTALL_LIMIT, finish, is_made, python, set_made, version};
+use super::{INSTALL_LIMIT, finish, is_installed, mark_installed, python, version};
 use crate::server;
 
-/// The oldest Node.js the SDK runs on.
+/// The oldest major version of Node.js the SDK supports.
 const OLDEST: u32 = 20;
 
-/// Node.js and npm: the machine's own, or those of a package.
+/// Node.js and npm, from the machine or from a package.
 struct Node {
     node: PathBuf,
     npm: PathBuf,
     version: String,
 }
 
-/// Node's test runner on a folder of tests, beside the packages that the folder's lock file names.
+/// The command that runs Node's test runner on a folder of tests, with the packages of the folder's lock file.
 pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
-    let mut command = node_beside(tests, environment).await?;
+    let mut command = node_with_packages(tests, environment).await?;
     command.args(["--test", "--test-reporter=spec"]);
     Ok(command)
 }
 
-/// A script of a folder, beside the packages that the folder's lock file names.
+/// The command that runs one script of a folder, with the packages of the folder's lock file.
 pub(super) async fn script(folder: &Path, name: &str, environment: &Path) -> Result<Command> {
-    let mut command = node_beside(folder, environment).await?;
+    let mut command = node_with_packages(folder, environment).await?;
     command.arg(name);
     Ok(command)
 }
 
-async fn node_beside(scripts: &Path, environment: &Path) -> Result<Command> {
+async fn node_with_packages(scripts: &Path, environment: &Path) -> Result<Command> {
     let node = node(environment).await?;
     packages(&node, scripts, environment).await?;
     copy_scripts(scripts, environment)?;
@@ -46,7 +46,7 @@ async fn node_beside(scripts: &Path, environment: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// The machine's Node.js if it is young enough, else one from a Python package, which brings the program along.
+/// The machine's Node.js if it is recent enough, else the one that a Python package contains.
 async fn node(environment: &Path) -> Result<Node> {
     if let (Some(version), Some(_)) = (version("node").await, version("npm").await)
         && major(&version).is_some_and(|major| major >= OLDEST)
@@ -55,9 +55,9 @@ async fn node(environment: &Path) -> Result<Node> {
     }
     let pins = server::workspace().join("tests/interop/javascript/node.txt");
     let interpreter = python::environment_of(&pins, &environment.with_file_name("javascript.node")).await?;
-    let programs = interpreter.parent().context("an interpreter lies in a folder")?;
+    let programs = interpreter.parent().context("an interpreter has a parent directory")?;
     let (node, npm) = (programs.join("node"), programs.join("npm"));
-    let version = version(&node.to_string_lossy()).await.context("the packaged Node.js does not run")?;
+    let version = version(&node.to_string_lossy()).await.context("the packaged Node.js cannot be run")?;
     Ok(Node { node, npm, version })
 }
 
@@ -65,14 +65,14 @@ fn major(version: &str) -> Option<u32> {
     version.strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
-/// Installs exactly what the lock file names. It is kept, and made anew when the lock or Node.js changes.
+/// Installs exactly the packages of the lock file; reinstalls when the lock file or Node.js changes.
 async fn packages(node: &Node, scripts: &Path, environment: &Path) -> Result<()> {
     let lock = fs::read_to_string(scripts.join("package-lock.json")).context("cannot read the lock file")?;
     let wanted = format!("{}\n{lock}", node.version);
-    if is_made(environment, &wanted) {
+    if is_installed(environment, &wanted) {
         return Ok(());
     }
-    eprintln!("making the environment {}", environment.display());
+    eprintln!("installing the environment {}", environment.display());
     if environment.exists() {
         fs::remove_dir_all(environment)?;
     }
@@ -89,7 +89,7 @@ async fn packages(node: &Node, scripts: &Path, environment: &Path) -> Result<()>
         "--loglevel=error",
     ]);
     finish(install, INSTALL_LIMIT, "the installation of the JavaScript SDK").await?;
-    set_made(environment, &wanted)
+    mark_installed(environment, &wanted)
 }
 
 fn copy_scripts(folder: &Path, environment: &Path) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The official Rust client: a workspace of its own, built into a place of its own.
+//! The official Rust client: a separate workspace, built into its own target directory.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use super::{INSTALL_LIMIT, finish};
 
-/// The tests of a workspace, once they are built. They are built again when their sources change.
+/// Builds the tests of a workspace and returns the command that runs them.
 pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
     let mut build = cargo(tests, environment);
     build.arg("--no-run");

@@ -1,6 +1,7 @@
-//! Tasks by the thousand: a store that has something in it before a row begins, and many tasks read at once.
+//! Creates and reads tasks in bulk: fills a store before a proof begins, and reads many tasks over several
+//! connections.
 //!
-//! Deliberately not here: what a row then does with them.
+//! Deliberately not here: what a proof does with them.
 
 use std::net::SocketAddr;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::kill::load::message;
+use super::kill_under_load::load::message;
 use super::random::Random;
 use super::rpc::{Caller, Failure, TASK_NOT_FOUND};
 use super::view::{View, text_digest};
@@ -17,7 +18,7 @@ use super::view::{View, text_digest};
 const CONNECTIONS: u64 = 64;
 const READERS: usize = 8;
 
-/// A task that was sent.
+/// A created task and the messageId of the call that created it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) task: String,
@@ -25,25 +26,25 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// What is wrong with the echo in a task that was read, if anything.
+    /// The fault in the echoed text of a task as read, if any.
     pub(crate) fn fault_in(&self, task: &Value) -> Option<String> {
         let outcome = View::of(task).ok().and_then(|view| view.outcome());
         match outcome {
             None => Some(format!("has not ended: {}", task["status"])),
             Some(outcome) if outcome.text != text_digest(&echoed(self.call)) => {
-                Some("has another text than was sent".to_owned())
+                Some("has a text that differs from the one sent".to_owned())
             }
             Some(_) => None,
         }
     }
 }
 
-/// Sends so many messages to `echo` over many connections; each task has ended when this returns.
+/// Sends `tasks` messages to `echo` over many connections; all tasks have completed when this returns.
 pub(crate) async fn finished(address: SocketAddr, tasks: u64, random: &mut Random) -> Result<Vec<Sent>> {
     send(address, tasks, random, |call| ("echo", message(call, &echoed(call), false))).await
 }
 
-/// Sends so many messages of one text and does not wait for their tasks to end.
+/// Sends `tasks` messages with the same text and does not wait for their tasks to end.
 pub(crate) async fn begun(
     address: SocketAddr,
     agent: &'static str,
@@ -71,8 +72,8 @@ async fn send(
             for _ in 0..share {
                 let call = random.uuid();
                 let (agent, params) = request(call);
-                let answer = caller.call(agent, "SendMessage", params).await?;
-                let task = View::of(&answer["task"]).map_err(Failure::Unusable)?.task;
+                let response = caller.call(agent, "SendMessage", params).await?;
+                let task = View::of(&response["task"]).map_err(Failure::Unusable)?.task;
                 sent.push(Sent { task, call });
             }
             Ok::<_, Failure>(sent)
@@ -85,7 +86,7 @@ async fn send(
     Ok(sent)
 }
 
-/// Reads tasks of one agent over a few connections: each id with the task, or with nothing when it is unknown.
+/// Reads tasks of one agent over a few connections; the value is `None` for an unknown id.
 pub(crate) async fn read(
     address: SocketAddr,
     agent: &'static str,
@@ -115,11 +116,11 @@ pub(crate) async fn read(
     Ok(found)
 }
 
-/// How many tasks of an agent are in a state, as its list says.
+/// The number of an agent's tasks in a state, from the total of its list.
 pub(crate) async fn count(caller: &mut Caller, agent: &str, state: &str) -> Result<u64> {
     let filter = json!({"status": state, "pageSize": 1});
     let page = caller.call(agent, "ListTasks", filter).await.map_err(|failure| anyhow!("{failure}"))?;
-    page["totalSize"].as_u64().with_context(|| format!("a page without a total: {page}"))
+    page["totalSize"].as_u64().with_context(|| format!("the page has no total: {page}"))
 }
 
 fn echoed(call: Uuid) -> String {

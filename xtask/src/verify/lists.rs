@@ -1,6 +1,6 @@
-//! Walks through a list of tasks, page by page, as any client would.
+//! Reads a task list page by page.
 //!
-//! Deliberately not here: what the tasks ought to be.
+//! Deliberately not here: what the tasks should be.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::rpc::{Caller, Failure};
 const PAGE_SIZE: u64 = 100;
 const HISTORY: u64 = 10;
 
-/// Goes through all pages of one list and returns the total the last page named.
+/// Reads all pages of one list and returns the total given by the last page.
 pub(crate) async fn walk(
     caller: &mut Caller,
     agent: &str,
@@ -21,11 +21,11 @@ pub(crate) async fn walk(
     params["historyLength"] = HISTORY.into();
     loop {
         let mut page = caller.call(agent, "ListTasks", params.clone()).await?;
-        let unusable = |page: &Value| Failure::Unusable(format!("a page out of form: {page}"));
+        let unusable = |page: &Value| Failure::Unusable(format!("invalid page: {page}"));
         let total = page["totalSize"].as_u64().ok_or_else(|| unusable(&page))?;
         let token = page["nextPageToken"].as_str().ok_or_else(|| unusable(&page))?.to_owned();
         let Value::Array(tasks) = page["tasks"].take() else { return Err(unusable(&page)) };
-        // A page that leads on and holds nothing would lead on for ever.
+        // An empty page with a next page token would make this loop endless.
         if tasks.is_empty() && !token.is_empty() {
             return Err(unusable(&page));
         }

@@ -1,7 +1,7 @@
-//! A seeded source of chance, so that a run's choices can be made again from its printed seed.
+//! A seeded random number generator: the choices of a run can be repeated from its printed seed.
 //!
-//! SplitMix64: enough for choosing moments and operations, not for secrets. What the machine's scheduler does
-//! with those choices is not repeatable and not claimed to be.
+//! SplitMix64 is sufficient for choosing times and operations, not for secrets. The scheduling of the machine is
+//! not repeatable.
 
 use std::ops::RangeInclusive;
 
@@ -14,7 +14,7 @@ impl Random {
         Self(seed)
     }
 
-    /// An independent source for one of several actors.
+    /// An independent generator for one of several actors.
     pub(crate) fn branch(&mut self) -> Self {
         Self(self.next())
     }
@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// A seed for a run that was given none.
+/// A random seed for a run without `--seed`.
 pub(crate) fn fresh_seed() -> u64 {
     Uuid::new_v4().as_u64_pair().0
 }

@@ -1,7 +1,7 @@
-//! A2A 1.0 over JSON-RPC as the harness speaks it: one call or one stream at a time, each with a time limit.
+//! A client for A2A 1.0 over JSON-RPC: one call or one stream at a time, each with a time limit.
 //!
-//! It keeps apart what the oracle must keep apart: an answer, an error the server gave, a cut connection, and
-//! an answer no client could use. Deliberately not here: retries, and any opinion about the answer's content.
+//! It distinguishes what a checker must distinguish: a result, an error from the server, a lost connection, and a
+//! response no client could use. Deliberately not here: retries, and checks of a result's content.
 
 use std::fmt;
 use std::io;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::http::{self, Connection, Events, Headers, Reply};
+use crate::http::{self, Connection, Events, Headers, StreamResponse};
 
-/// Longer than any honest answer takes, so that a hang becomes a finding and not a stuck run.
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// Far longer than any response should take, so that a hang becomes a finding and does not block the run.
+const RESPONSE_LIMIT: Duration = Duration::from_secs(30);
 const HEADERS: &[(&str, &str)] = &[("A2A-Version", "1.0")];
 const REPLAYED: &str = "A2AD-Replayed";
 
@@ -34,29 +34,28 @@ pub(crate) struct Caller {
 /// Why there is no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The connection broke; whether the call took effect is unknown.
+    /// The connection was lost; whether the call took effect is unknown.
     Cut(io::Error),
-    /// The server answered with an error.
+    /// The server returned an error.
     Error { code: i64, reason: String, message: String },
-    /// The server answered with something no client could use, or not at all.
+    /// The server returned something no client could use, or did not respond in time.
     Unusable(String),
 }
 
-/// The frames of one stream.
 pub(crate) struct Frames {
-    /// Whether the server says that the message was known to it already.
+    /// Whether the server marked the message as already known (header `A2AD-Replayed`).
     pub(crate) replayed: bool,
     events: Events,
     id: u64,
 }
 
-/// A result, and whether the server says that the message was known to it already.
-pub(crate) struct Told {
+/// A result, and whether the server marked the message as already known.
+pub(crate) struct Reply {
     pub(crate) result: Value,
     pub(crate) replayed: bool,
 }
 
-/// One frame: its number, if it has one, and the JSON-RPC result in it.
+/// One frame: its sequence number, if any, and the JSON-RPC result in it.
 pub(crate) struct Frame {
     pub(crate) seq: Option<u64>,
     pub(crate) result: Value,
@@ -71,18 +70,18 @@ impl Caller {
         Ok(self.call_with(&[], agent, method, params).await?.result)
     }
 
-    /// A call with headers of its own.
+    /// A call with additional headers.
     pub(crate) async fn call_with(
         &mut self,
         headers: &[(&str, &str)],
         agent: &str,
         method: &str,
         params: Value,
-    ) -> Result<Told, Failure> {
+    ) -> Result<Reply, Failure> {
         limited(self.call_unlimited(headers, agent, method, params)).await
     }
 
-    /// Opens a stream on a connection of its own.
+    /// Opens a stream on its own connection.
     pub(crate) async fn stream(
         &mut self,
         agent: &str,
@@ -92,7 +91,7 @@ impl Caller {
         self.stream_with(&[], agent, method, params).await
     }
 
-    /// A stream with headers of its own, such as `Last-Event-ID`.
+    /// A stream with additional headers, such as `Last-Event-ID`.
     pub(crate) async fn stream_with(
         &mut self,
         headers: &[(&str, &str)],
@@ -103,8 +102,8 @@ impl Caller {
         limited(self.stream_unlimited(headers, agent, method, params)).await
     }
 
-    /// Asks on a connection of its own and resets it after that much of the answer, which nobody learns.
-    pub(crate) async fn ask_and_reset(
+    /// Sends a call on its own connection and resets it after `bytes` of the response, which is not evaluated.
+    pub(crate) async fn call_and_reset(
         &mut self,
         headers: &[(&str, &str)],
         agent: &str,
@@ -126,16 +125,16 @@ impl Caller {
         agent: &str,
         method: &str,
         params: Value,
-    ) -> Result<Told, Failure> {
+    ) -> Result<Reply, Failure> {
         let (id, body) = self.request(method, &params);
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => Connection::open(self.address).await?,
         };
-        let answer = connection.post_json(&path(agent), &with(headers), &body).await?;
-        // Kept only after a whole answer: a connection that failed is never used again.
+        let response = connection.post_json(&path(agent), &with(headers), &body).await?;
+        // Kept only after a complete response: a connection that failed is never reused.
         self.connection = Some(connection);
-        Ok(Told { result: result_of(&answer.body, id)?, replayed: is_replayed(&answer.headers) })
+        Ok(Reply { result: result_of(&response.body, id)?, replayed: is_replayed(&response.headers) })
     }
 
     async fn stream_unlimited(
@@ -148,10 +147,12 @@ impl Caller {
         let (id, body) = self.request(method, &params);
         let connection = Connection::open(self.address).await?;
         match connection.post_json_for_events(&path(agent), &with(headers), &body).await? {
-            Reply::Events(events) => Ok(Frames { replayed: is_replayed(&events.headers), events, id }),
-            Reply::Answer(answer) => {
-                result_of(&answer.body, id)?;
-                Err(Failure::Unusable("a stream was asked for and a single result came".to_owned()))
+            StreamResponse::Events(events) => {
+                Ok(Frames { replayed: is_replayed(&events.headers), events, id })
+            }
+            StreamResponse::Response(response) => {
+                result_of(&response.body, id)?;
+                Err(Failure::Unusable("a single result instead of a stream".to_owned()))
             }
         }
     }
@@ -164,7 +165,7 @@ impl Caller {
 }
 
 impl Frames {
-    /// The next frame, or `None` when the server has ended the stream in good order.
+    /// The next frame, or `None` when the server has ended the stream properly.
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>, Failure> {
         limited(async {
             let Some(event) = self.events.next().await? else { return Ok(None) };
@@ -176,8 +177,8 @@ impl Frames {
 }
 
 impl Failure {
-    /// Whether the server only asked to be left alone for a moment.
-    pub(crate) fn is_passing(&self) -> bool {
+    /// Whether the server is temporarily unavailable and the call may be retried.
+    pub(crate) fn is_retryable(&self) -> bool {
         matches!(self, Self::Error { code: UNAVAILABLE, .. })
     }
 }
@@ -185,9 +186,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cut(cause) => write!(f, "the connection was cut: {cause}"),
+            Self::Cut(cause) => write!(f, "the connection was lost: {cause}"),
             Self::Error { code, reason, message } => write!(f, "error {code} {reason}: {message}"),
-            Self::Unusable(what) => write!(f, "an answer no client can use: {what}"),
+            Self::Unusable(what) => write!(f, "unusable response: {what}"),
         }
     }
 }
@@ -204,13 +205,13 @@ impl From<http::Error> for Failure {
 }
 
 async fn limited<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    match timeout(ANSWER_LIMIT, work).await {
+    match timeout(RESPONSE_LIMIT, work).await {
         Ok(result) => result,
-        Err(_) => Err(Failure::Unusable(format!("no answer within {ANSWER_LIMIT:?}"))),
+        Err(_) => Err(Failure::Unusable(format!("no response within {RESPONSE_LIMIT:?}"))),
     }
 }
 
-/// The headers of every request, and those of this one.
+/// The common headers and the given ones.
 fn with<'a>(headers: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     [HEADERS, headers].concat()
 }
@@ -225,20 +226,20 @@ fn path(agent: &str) -> String {
 
 fn result_of(body: &[u8], id: u64) -> Result<Value, Failure> {
     let unusable = || Failure::Unusable(String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned());
-    let mut answer: Value = serde_json::from_slice(body).map_err(|_| unusable())?;
-    if let Some(error) = answer.get("error") {
+    let mut response: Value = serde_json::from_slice(body).map_err(|_| unusable())?;
+    if let Some(error) = response.get("error") {
         let code = error["code"].as_i64().ok_or_else(unusable)?;
         let message = error["message"].as_str().unwrap_or_default().to_owned();
         let reason = reason_of(&error["data"]);
         return Err(Failure::Error { code, reason, message });
     }
-    if answer["jsonrpc"] != "2.0" || answer["id"] != id || !answer["result"].is_object() {
+    if response["jsonrpc"] != "2.0" || response["id"] != id || !response["result"].is_object() {
         return Err(unusable());
     }
-    Ok(answer["result"].take())
+    Ok(response["result"].take())
 }
 
-/// The reason named by the error's `ErrorInfo`, which is one of its details.
+/// The reason in the error's `ErrorInfo` detail.
 fn reason_of(details: &Value) -> String {
     let mut reasons = details.as_array().into_iter().flatten().filter_map(|detail| detail["reason"].as_str());
     reasons.next().unwrap_or_default().to_owned()

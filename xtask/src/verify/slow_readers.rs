@@ -1,8 +1,9 @@
-//! `slow-readers`: clients that read too slowly are cut off, memory stays bounded, and everybody else is served as before.
+//! slow_readers: clients that read too slowly are disconnected, memory stays bounded, and other clients are served
+//! as before.
 //!
 //! Two kinds at once: readers of a 16 MiB response at one byte a second over HTTP/1.1, and HTTP/2 connections whose
-//! streams have a window of 0. Beside them a few clients send messages one after another, and one connection is idle for a
-//! minute and is then used again, as a proxy would.
+//! streams have a flow-control window of 0. Meanwhile a few clients send messages one after another, and one
+//! connection is idle for a minute and then used again, as a proxy would.
 
 use std::{
     net::SocketAddr,
@@ -26,45 +27,51 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::extras::{Extras, Pace};
-use super::kill::load::message;
+use super::extra_options::{ExtraOptions, TimeLimits};
+use super::kill_under_load::load::message;
 use super::rpc::Caller;
-use super::trial::{Seen, Stand, Trial};
+use super::trial::{ProofResult, Setup, Trial};
 use crate::http::Connection;
 use crate::server::Server;
 
 pub(crate) const OPTIONS: &str =
     "[--readers N] [--connections N] [--idle-seconds N] [--seed S] [--binary PATH] [--relaxed]";
 
-/// The text that `echo` gives back twice: in its history and in its artifact.
+/// Size of the text that `echo` returns twice: in the history and in the artifact.
 const TEXT_BYTES: usize = 8 << 20;
-/// What each unread stream of HTTP/2 is answered with, about.
+/// Approximate size of the response to each unread HTTP/2 stream.
 const SMALL_TEXT_BYTES: usize = 30 << 10;
 const STREAMS: u64 = 128;
 const HEALTHY_CLIENTS: usize = 4;
-/// How long the server lets a response make no progress.
+/// The server's limit for a response without progress.
 const WRITE_WINDOW: Duration = Duration::from_secs(30);
-/// A reader has to be cut off within that, and some time to notice.
+/// A reader must be disconnected within this time, which includes some time to detect it.
 const CUT_OFF: Duration = Duration::from_secs(45);
-/// The budget of the server and what a process needs beside it.
-const MOST_MEMORY: u64 = (1 << 30) + (512 << 20);
+/// The server's memory budget for responses, and what a process needs besides.
+const MAX_MEMORY: u64 = (1 << 30) + (512 << 20);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let mut extras = Extras::of(args);
+    let mut extras = ExtraOptions::of(args);
     let connections = extras.number("--connections", 50)?;
     let idle = Duration::from_secs(extras.number("--idle-seconds", 60)?);
-    let pace = extras.pace();
-    let trial = Trial::parse("slow-readers", "--readers", 1_000, &extras.rest())?;
-    trial.run(async |stand| attack(stand, trial.size, connections, idle, pace).await)
+    let time_limits = extras.time_limits();
+    let trial = Trial::parse("slow_readers", "--readers", 1_000, &extras.rest())?;
+    trial.run(async |setup| attack(setup, trial.size, connections, idle, time_limits).await)
 }
 
-async fn attack(stand: &Stand, readers: u64, connections: u64, idle: Duration, pace: Pace) -> Result<Seen> {
-    let server = Server::start(&stand.program, &stand.store).await?;
+async fn attack(
+    setup: &Setup,
+    readers: u64,
+    connections: u64,
+    idle: Duration,
+    time_limits: TimeLimits,
+) -> Result<ProofResult> {
+    let server = Server::start(&setup.program, &setup.store).await?;
     let (address, process) = (server.address, server.id().context("the server has ended")?);
     let (large, small) = (task_of(address, TEXT_BYTES).await?, task_of(address, SMALL_TEXT_BYTES).await?);
     let mut idle_connection = JoinSet::new();
     idle_connection.spawn(reuse_after(address, idle));
-    let calm = Healthy::start(address).for_a_while(Duration::from_secs(3)).await?;
+    let calm = Healthy::start(address).run_for(Duration::from_secs(3)).await?;
     let before = resident(process)?;
 
     let started = Instant::now();
@@ -90,7 +97,7 @@ async fn attack(stand: &Stand, readers: u64, connections: u64, idle: Duration, p
     let busy = healthy.stop().await?;
     let peak = peak.stop().await?;
     let reused = idle_connection.join_next().await.context("the idle connection is gone")???;
-    // What was held is given back to the system a little later.
+    // Freed memory is returned to the system with a delay.
     sleep(Duration::from_secs(3)).await;
     let after = resident(process)?;
     server.terminate(Duration::from_secs(60)).await?;
@@ -101,18 +108,24 @@ async fn attack(stand: &Stand, readers: u64, connections: u64, idle: Duration, p
             findings.push(finding);
         }
     };
-    expect(outcomes.completed == 0, format!("{} slow readers got everything", outcomes.completed));
+    expect(
+        outcomes.completed == 0,
+        format!("{} slow readers received the whole response", outcomes.completed),
+    );
     expect(outcomes.cut_off + outcomes.shed == readers, format!("{outcomes:?} of {readers} readers"));
     expect(
         reset == connections * STREAMS,
         format!("{reset} of {} streams were reset", connections * STREAMS),
     );
-    expect(all_cut_off <= pace.limit(CUT_OFF), format!("the last was cut off after {all_cut_off:?}"));
-    expect(peak <= MOST_MEMORY, format!("{} MiB were resident", peak >> 20));
+    expect(
+        all_cut_off <= time_limits.limit(CUT_OFF),
+        format!("the last reader was disconnected after {all_cut_off:?}"),
+    );
+    expect(peak <= MAX_MEMORY, format!("the resident memory reached {} MiB", peak >> 20));
     expect(busy.failed == 0, format!("{} healthy calls failed: {:?}", busy.failed, busy.failure));
-    let harmless = pace.limit(calm.p99.max(Duration::from_millis(2)) * 4);
+    let harmless = time_limits.limit(calm.p99.max(Duration::from_millis(2)) * 4);
     expect(busy.p99 <= harmless, format!("p99 of healthy calls went from {:?} to {:?}", calm.p99, busy.p99));
-    expect(reused, format!("a connection that was idle for {idle:?} was cut"));
+    expect(reused, format!("a connection that was idle for {idle:?} was closed"));
     let figures = json!({
         "readers": readers, "cut_off": outcomes.cut_off, "shed": outcomes.shed,
         "streams": connections * STREAMS, "streams_reset": reset,
@@ -121,7 +134,7 @@ async fn attack(stand: &Stand, readers: u64, connections: u64, idle: Duration, p
         "healthy_calls": busy.calls,
         "healthy_p99_before_us": micros(calm.p99), "healthy_p99_during_us": micros(busy.p99),
     });
-    Ok(Seen { figures, findings })
+    Ok(ProofResult { figures, findings })
 }
 
 fn millis(time: Duration) -> u64 {
@@ -132,13 +145,13 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A completed task of `echo` with a text of this size.
+/// Creates a completed task of `echo` with a text of this size.
 async fn task_of(address: SocketAddr, bytes: usize) -> Result<String> {
     let mut caller = Caller::new(address);
     let params = message(Uuid::new_v4(), &"x".repeat(bytes), false);
     let sent =
         caller.call("echo", "SendMessage", params).await.map_err(|error| anyhow::anyhow!("{error:?}"))?;
-    sent["task"]["id"].as_str().map(str::to_owned).context("the answer names no task")
+    sent["task"]["id"].as_str().map(str::to_owned).context("the response has no task id")
 }
 
 fn get_task(id: &str) -> String {
@@ -147,9 +160,9 @@ fn get_task(id: &str) -> String {
 
 #[derive(Clone, Copy)]
 enum Outcome {
-    /// The server ended the connection in the middle of the response.
+    /// The server closed the connection in the middle of the response.
     CutOff,
-    /// The server was busy with the others.
+    /// The server answered 503 because its response budget was used up.
     Shed,
     Completed,
 }
@@ -171,7 +184,7 @@ impl Outcomes {
     }
 }
 
-/// Asks for a task and reads the response at a byte a second.
+/// Requests a task and reads the response at one byte a second.
 async fn read_slowly(address: SocketAddr, id: String) -> Result<Outcome> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(4 << 10)?;
@@ -187,7 +200,7 @@ async fn read_slowly(address: SocketAddr, id: String) -> Result<Outcome> {
     if first.ends_with(b"503") {
         return Ok(Outcome::Shed);
     }
-    ensure!(first.ends_with(b"200"), "the answer begins with {}", String::from_utf8_lossy(&first));
+    ensure!(first.ends_with(b"200"), "the response begins with {}", String::from_utf8_lossy(&first));
     let length = 2 * TEXT_BYTES;
     for _ in 0..length {
         if is_cut_off(&stream).await {
@@ -201,14 +214,16 @@ async fn read_slowly(address: SocketAddr, id: String) -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Whether the server has reset or ended the connection: what it sent before that would take hours to read at this pace.
+/// Whether the server has reset or closed the connection. Found by polling for errors, since the bytes already
+/// received would take hours to read at this rate.
 async fn is_cut_off(stream: &TcpStream) -> bool {
     let ready =
         tokio::time::timeout(Duration::from_millis(1), stream.ready(tokio::io::Interest::ERROR)).await;
     matches!(ready, Ok(Ok(ready)) if ready.is_error()) || matches!(stream.take_error(), Ok(Some(_)) | Err(_))
 }
 
-/// Opens streams with a window of 0 and waits until the server has reset them; gives how many.
+/// Opens streams with a window of 0, waits until the server should have reset them, and returns how many it has
+/// reset.
 async fn leave_unread(address: SocketAddr, id: String) -> Result<u64> {
     let stream = TcpStream::connect(address).await?;
     let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
@@ -225,11 +240,11 @@ async fn leave_unread(address: SocketAddr, id: String) -> Result<u64> {
     }
     let mut bodies = Vec::new();
     while let Some(response) = responses.join_next().await {
-        let response = response?.context("a stream of HTTP/2 got no head")?;
+        let response = response?.context("an HTTP/2 stream received no response head")?;
         ensure!(matches!(response.status().as_u16(), 200 | 503), "status {}", response.status());
         bodies.push(response.into_body());
     }
-    // Nothing shows a reset to a client that does not read, and reading would open the window before.
+    // A client that does not read does not notice a reset, and reading earlier would open the window.
     sleep(WRITE_WINDOW + Duration::from_secs(3)).await;
     let mut reset = 0;
     for body in bodies {
@@ -276,7 +291,7 @@ impl Healthy {
         Self { stopped, clients }
     }
 
-    async fn for_a_while(self, time: Duration) -> Result<Latency> {
+    async fn run_for(self, time: Duration) -> Result<Latency> {
         sleep(time).await;
         self.stop().await
     }
@@ -295,7 +310,7 @@ impl Healthy {
     }
 }
 
-/// The most that a process has in memory.
+/// Samples the peak resident memory of a process.
 struct Peak {
     stopped: Arc<AtomicBool>,
     sampler: JoinSet<Result<u64>>,
@@ -319,11 +334,11 @@ impl Peak {
 
     async fn stop(mut self) -> Result<u64> {
         self.stopped.store(true, Ordering::Relaxed);
-        self.sampler.join_next().await.context("nobody looked")??
+        self.sampler.join_next().await.context("the sampler has ended")??
     }
 }
 
-/// The resident memory of a process.
+/// Resident memory of a process in bytes.
 fn resident(process: u32) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
@@ -336,7 +351,7 @@ async fn reuse_after(address: SocketAddr, idle: Duration) -> Result<bool> {
     let mut connection = open.map_err(|error| anyhow::anyhow!("cannot connect: {error:?}"))?;
     for wait in [Duration::ZERO, idle] {
         sleep(wait).await;
-        if !connection.get("/healthz").await.is_ok_and(|answer| answer.status == 200) {
+        if !connection.get("/healthz").await.is_ok_and(|response| response.status == 200) {
             return Ok(false);
         }
     }

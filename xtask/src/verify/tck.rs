@@ -1,8 +1,9 @@
-//! `cargo xtask verify tck PATH`: the community's conformance kit against a fresh server, in every mode it needs.
+//! tck: the official conformance kit against a fresh server, in every mode it needs.
 //!
-//! PATH is a checkout of `a2aproject/a2a-tck`; which branch it is, its files tell. The kit's own runner does the testing,
-//! in an environment of its own that is made once and kept; a plugin from outside tells what became of each test. A
-//! test counts as passed when it passes in at least one mode. Nothing of the kit is kept here.
+//! `cargo xtask verify tck PATH`; PATH is a checkout of `a2aproject/a2a-tck`, whose branch is detected from its
+//! files. The kit's own runner runs the tests, in an environment that is installed once and kept; a pytest plugin
+//! loaded from here writes the outcome of each test. A test counts as passed when it passes in at least one mode.
+//! No part of the kit is copied into this repository.
 
 mod kit;
 mod known;
@@ -25,24 +26,23 @@ use crate::interop::python;
 use crate::server::{self, Launch, Server};
 
 pub(crate) const OPTIONS: &str =
-    "PATH [--mode NAME] [--bindings jsonrpc,rest,grpc] [--part WORDS] [--binary PATH]";
+    "PATH [--mode NAME] [--bindings jsonrpc,rest,grpc] [--part TEXT] [--binary PATH]";
 
-/// How long the kits wait for an event, and the agent under test by that.
+/// How long the kits wait for an event, and therefore the agent under test too.
 const STREAMING_TIMEOUT: &str = "2.0";
 const PART_LIMIT: Duration = Duration::from_secs(900);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
-/// What is to be run.
 struct Plan {
     folder: PathBuf,
     mode: Option<String>,
     bindings: Vec<String>,
-    /// Only parts whose name has this in it.
+    /// Only parts whose name contains this text.
     part: Option<String>,
     program: Option<PathBuf>,
 }
 
-/// Runs a kit and fails if a test passes in no mode without a known reason.
+/// Runs a kit; fails if a test passes in no mode without a known reason.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let plan = Plan::parse(args)?;
     let kit = Kit::of(&plan.folder)?;
@@ -51,25 +51,24 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         .filter(|mode| plan.mode.as_deref().is_none_or(|name| name == mode.name))
         .collect();
     let names = || modes::of(kit).iter().map(|mode| mode.name).collect::<Vec<_>>().join(", ");
-    ensure!(!modes.is_empty(), "the kit {} has no such mode; there are {}", kit.name(), names());
+    ensure!(!modes.is_empty(), "the kit {} has no such mode; its modes are {}", kit.name(), names());
     let mut parts = kit.parts(&plan.bindings)?;
-    parts.retain(|part| plan.part.as_deref().is_none_or(|words| part.name.contains(words)));
-    ensure!(!parts.is_empty(), "no part of the kit {} has such a name", kit.name());
+    parts.retain(|part| plan.part.as_deref().is_none_or(|text| part.name.contains(text)));
+    ensure!(!parts.is_empty(), "no part of the kit {} matches --part", kit.name());
     let program = match &plan.program {
         Some(program) => std::path::absolute(program)?,
         None => server::build()?,
     };
-    let place = server::target()?.join("tck").join(kit.name());
-    fs::create_dir_all(&place).context("cannot make a place for the kit's environment")?;
+    let dir = server::target()?.join("tck").join(kit.name());
+    fs::create_dir_all(&dir).context("cannot create the directory of the kit's environment")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let started = Instant::now();
     let mut seen = Vec::new();
     runtime.block_on(async {
-        let python = environment(kit, &plan.folder, &place).await?;
+        let python = environment(kit, &plan.folder, &dir).await?;
         for mode in &modes {
-            let stand =
-                Stand { kit, folder: &plan.folder, program: &program, place: &place, python: &python };
-            seen.push(stand.test(mode, &parts).await.with_context(|| format!("mode {}", mode.name))?);
+            let kit_run = KitRun { kit, folder: &plan.folder, program: &program, dir: &dir, python: &python };
+            seen.push(kit_run.test(mode, &parts).await.with_context(|| format!("mode {}", mode.name))?);
         }
         anyhow::Ok(())
     })?;
@@ -82,7 +81,7 @@ impl Plan {
             Self { folder: PathBuf::new(), mode: None, bindings: Vec::new(), part: None, program: None };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
-            let mut value = || args.next().cloned().with_context(|| format!("{arg} wants a value"));
+            let mut value = || args.next().cloned().with_context(|| format!("{arg} takes a value"));
             match arg.as_str() {
                 "--mode" => plan.mode = Some(value()?),
                 "--bindings" => {
@@ -93,36 +92,36 @@ impl Plan {
                 path if !path.starts_with('-') && plan.folder.as_os_str().is_empty() => {
                     plan.folder = std::path::absolute(path)?;
                 }
-                other => bail!("tck does not know {other}; it takes {OPTIONS}"),
+                other => bail!("tck: unknown argument {other}; expected {OPTIONS}"),
             }
         }
         ensure!(
             !plan.folder.as_os_str().is_empty(),
-            "say where a2aproject/a2a-tck is checked out: tck {OPTIONS}"
+            "the path of a checkout of a2aproject/a2a-tck is missing: tck {OPTIONS}"
         );
         Ok(plan)
     }
 }
 
-/// The interpreter of an environment with what the kit runs on, made anew when its list or the machine's Python
+/// The interpreter of an environment with the kit's dependencies; reinstalled when its list or the machine's Python
 /// changes.
-async fn environment(kit: Kit, folder: &Path, place: &Path) -> Result<PathBuf> {
+async fn environment(kit: Kit, folder: &Path, dir: &Path) -> Result<PathBuf> {
     let requirements = kit.requirements(folder)?;
-    let list = place.join("requirements.txt");
+    let list = dir.join("requirements.txt");
     fs::write(&list, requirements).context("cannot write the kit's list of packages")?;
-    python::environment_with_dependencies(&list, &place.join("environment")).await
+    python::environment_with_dependencies(&list, &dir.join("environment")).await
 }
 
-/// Everything a run needs but its mode.
-struct Stand<'a> {
+/// What all runs have in common, without the mode.
+struct KitRun<'a> {
     kit: Kit,
     folder: &'a Path,
     program: &'a Path,
-    place: &'a Path,
+    dir: &'a Path,
     python: &'a Path,
 }
 
-impl Stand<'_> {
+impl KitRun<'_> {
     /// Runs some parts against a fresh server in one mode.
     async fn test(&self, mode: &Mode, parts: &[Part]) -> Result<Outcomes> {
         let store = self.fresh_folder(mode)?.join("a2ad.db");
@@ -134,34 +133,35 @@ impl Stand<'_> {
             variables: variables.chain([timeout]).collect(),
             ..Launch::default()
         };
-        let server = Server::start_by(&launch, self.program, &store).await?;
+        let server = Server::start_with(&launch, self.program, &store).await?;
         let mut outcomes = Outcomes::default();
-        let words = mode.only.unwrap_or_default();
-        for part in parts.iter().filter(|part| part.name.contains(words.0)) {
+        let only = mode.only.unwrap_or_default();
+        for part in parts.iter().filter(|part| part.name.contains(only.0)) {
             eprintln!("{}, mode {}: {}", self.kit.name(), mode.name, part.name);
-            // By its name: a kit takes a card that shows the number for one that tells too much.
+            // With a host name: a kit reports a card that shows an IP address as an information leak.
             let origin = format!("http://localhost:{}", server.address.port());
-            let file = self.run(part, &origin, words.1).await?;
+            let file = self.run(part, &origin, only.1).await?;
             outcomes.add(&part.name, &file)?;
         }
         let log = server.log();
         let panics = log.lines().filter(|line| line.contains("panicked")).count();
         let status = server.terminate(STOP_LIMIT).await?;
-        ensure!(status.success(), "the server answered SIGTERM with {status}");
+        ensure!(status.success(), "the server exited with {status} on SIGTERM");
         ensure!(panics == 0, "the server panicked {panics} times:\n{log}");
         Ok(outcomes)
     }
 
-    /// Runs one part and gives the file with what became of its tests. A failure is in there, and not in the status.
+    /// Runs one part and returns the file with the outcomes of its tests. Test failures are only in that file, not
+    /// in the exit status.
     async fn run(&self, part: &Part, origin: &str, only: &str) -> Result<PathBuf> {
-        let plugin = self.place.join("plugin");
+        let plugin = self.dir.join("plugin");
         fs::create_dir_all(&plugin)?;
         fs::write(plugin.join("a2ad_outcomes.py"), include_str!("tck/outcomes.py"))?;
-        let file = self.place.join("outcomes.jsonl");
+        let file = self.dir.join("outcomes.jsonl");
         if file.exists() {
             fs::remove_file(&file)?;
         }
-        let log = fs::File::create(self.place.join("kit.log"))?;
+        let log = fs::File::create(self.dir.join("kit.log"))?;
         let options = "-p a2ad_outcomes -p no:cacheprovider";
         let options = if only.is_empty() { options.to_owned() } else { format!("{options} -k '{only}'") };
         let mut command = Command::new(self.python);
@@ -182,9 +182,9 @@ impl Stand<'_> {
         Ok(file)
     }
 
-    /// A place no earlier run has written to.
+    /// An empty directory.
     fn fresh_folder(&self, mode: &Mode) -> Result<PathBuf> {
-        let folder = self.place.join("store").join(mode.name);
+        let folder = self.dir.join("store").join(mode.name);
         if folder.exists() {
             fs::remove_dir_all(&folder).context("cannot clear the store of an earlier run")?;
         }
@@ -193,7 +193,8 @@ impl Stand<'_> {
     }
 }
 
-/// Prints the table, the failures of each mode and what passes nowhere; fails if that is not known.
+/// Prints the table, the failures of each mode and the tests that pass nowhere; fails if one of those has no known
+/// reason.
 fn report(kit: Kit, modes: &[&Mode], parts: &[Part], seen: &[Outcomes], started: Instant) -> Result<()> {
     println!("\nTCK {}: passed / failed / failed as expected / skipped", kit.name());
     for (mode, outcomes) in modes.iter().zip(seen) {
@@ -215,14 +216,14 @@ fn report(kit: Kit, modes: &[&Mode], parts: &[Part], seen: &[Outcomes], started:
     println!("\nin at least one mode: {passed} passed, {} did not", never.len());
     let mut unknown = 0;
     for (test, outcome, why) in &never {
-        let word = match outcome {
+        let label = match outcome {
             Outcome::Failed => "failed",
             Outcome::ExpectedFailure => "failed as expected",
             Outcome::Skipped | Outcome::Passed => "skipped",
         };
         let known = known::reason(kit, test);
         unknown += usize::from(known.is_none() && *outcome == Outcome::Failed);
-        println!("  {word}: {test}\n          {}", known.map_or_else(|| short(why), str::to_owned));
+        println!("  {label}: {test}\n          {}", known.map_or_else(|| short(why), str::to_owned));
     }
     let line = json!({
         "id": "tck", "kit": kit.name(), "modes": modes.len(), "passed": passed, "not_passed": never.len(),

@@ -1,8 +1,8 @@
-//! What a client knows of a task: a snapshot and the events that followed it, folded, and reduced to an
-//! [`Outcome`] once the task has ended.
+//! A client's view of a task: a snapshot with the later events applied to it, reduced to an [`Outcome`] once the
+//! task has ended.
 //!
-//! Two reads of one task are compared by outcome, so an outcome leaves out only what may honestly differ: how
-//! a text was cut into chunks. Deliberately not here: what an outcome ought to have been.
+//! Two reads of one task are compared by outcome, which omits only what may legitimately differ: how a text was
+//! divided into chunks. Deliberately not here: the expected outcome.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,11 +15,12 @@ pub(crate) struct View {
     artifacts: Vec<Value>,
 }
 
-/// The end of a task, as far as two reads must agree on it.
+/// The end of a task: everything two reads must agree on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) state: String,
-    /// Digest of the whole status: with its timestamp, so that an end that was lost and reached anew shows.
+    /// Digest of the whole status including its timestamp, so that a terminal state that was lost and reached again
+    /// is detected.
     pub(crate) status: u64,
     /// Digest of the artifacts with their ids.
     pub(crate) artifacts: u64,
@@ -28,9 +29,9 @@ pub(crate) struct Outcome {
 }
 
 impl View {
-    /// From a task object, whether an answer or the first frame of a stream.
+    /// From a task object: a response or the first frame of a stream.
     pub(crate) fn of(task: &Value) -> Result<Self, String> {
-        let id = task["id"].as_str().ok_or_else(|| format!("a task without an id: {task}"))?;
+        let id = task["id"].as_str().ok_or_else(|| format!("the task has no id: {task}"))?;
         let mut view = Self { task: id.to_owned(), status: Value::Null, artifacts: Vec::new() };
         view.set_status(&task["status"])?;
         for artifact in task["artifacts"].as_array().into_iter().flatten() {
@@ -39,13 +40,13 @@ impl View {
         Ok(view)
     }
 
-    /// Folds one event of a stream into the view.
+    /// Applies one event of a stream.
     pub(crate) fn apply(&mut self, event: &Value) -> Result<(), String> {
         let members = event.as_object().map_or(0, serde_json::Map::len);
         let (status, artifact) = (&event["statusUpdate"], &event["artifactUpdate"]);
         let update = if status.is_object() { status } else { artifact };
         if members != 1 || update["taskId"] != self.task.as_str() {
-            return Err(format!("a frame that is no update of task {}: {event}", self.task));
+            return Err(format!("not an update of task {}: {event}", self.task));
         }
         if status.is_object() {
             return self.set_status(&status["status"]);
@@ -57,7 +58,7 @@ impl View {
         self.status["state"].as_str().unwrap_or_default()
     }
 
-    /// The outcome, once there is one.
+    /// The outcome, if the task has ended.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         if !is_terminal(self.state()) {
             return None;
@@ -78,7 +79,7 @@ impl View {
 
     fn set_status(&mut self, status: &Value) -> Result<(), String> {
         if !status["state"].is_string() {
-            return Err(format!("a status without a state: {status}"));
+            return Err(format!("the status has no state: {status}"));
         }
         self.status = status.clone();
         Ok(())
@@ -88,7 +89,7 @@ impl View {
         let id = &artifact["artifactId"];
         let known = self.artifacts.iter_mut().find(|known| known["artifactId"] == *id);
         match known {
-            _ if !id.is_string() => return Err(format!("an artifact without an id: {artifact}")),
+            _ if !id.is_string() => return Err(format!("the artifact has no id: {artifact}")),
             Some(known) if append => {
                 let more = artifact["parts"].as_array().cloned().unwrap_or_default();
                 match known["parts"].as_array_mut() {
@@ -97,14 +98,13 @@ impl View {
                 }
             }
             Some(known) => *known = artifact.clone(),
-            None if append => return Err(format!("a chunk appended to nothing: {artifact}")),
+            None if append => return Err(format!("chunk appended to an unknown artifact: {artifact}")),
             None => self.artifacts.push(artifact.clone()),
         }
         Ok(())
     }
 }
 
-/// Whether a state is one that nothing follows.
 pub(crate) fn is_terminal(state: &str) -> bool {
     matches!(
         state,
@@ -119,7 +119,7 @@ pub(crate) fn digest(value: &Value) -> u64 {
     hasher.finish()
 }
 
-/// The digest of [`Outcome::text`] for a text expected in full.
+/// The [`Outcome::text`] expected for a complete text.
 pub(crate) fn text_digest(text: &str) -> u64 {
     digest(&Value::from(text))
 }
@@ -147,7 +147,7 @@ fn texts(artifact: &Value) -> impl Iterator<Item = &str> {
     artifact["parts"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str())
 }
 
-/// The parts, with neighbouring texts that differ in nothing else made one.
+/// The parts, with adjacent texts that have otherwise equal members joined.
 fn joined_parts(artifact: &Value) -> Vec<Value> {
     let mut joined: Vec<Value> = Vec::new();
     for part in artifact["parts"].as_array().into_iter().flatten() {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_followed_stream_and_a_stored_task_have_one_outcome() {
+    fn streamed_and_stored_task_have_the_same_outcome() {
         let mut view = working();
         for event in [chunk("lost attempt", false), chunk("he", false), chunk("llo", true), end()] {
             assert_eq!(view.outcome(), None);
@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn other_content_and_another_end_are_other_outcomes() {
+    fn different_content_or_end_is_a_different_outcome() {
         let outcome = stored(&json!([{"text": "hello"}]), "1");
         assert_ne!(outcome, stored(&json!([{"text": "hell"}]), "1"));
         assert_ne!(outcome, stored(&json!([{"text": "hello"}]), "2"));
     }
 
     #[test]
-    fn frames_that_do_not_belong_are_refused() {
+    fn frames_of_other_tasks_are_refused() {
         assert!(working().apply(&chunk("x", true)).is_err());
         assert!(
             working().apply(&json!({"statusUpdate": {"taskId": "u", "status": {"state": "x"}}})).is_err()

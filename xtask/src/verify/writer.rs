@@ -1,26 +1,27 @@
-//! The slow writer as the rows use it: a piece to ask for, and what a finished piece must look like.
+//! The agent `slow-writer` as the proofs use it: a document to request, and what a finished document must look
+//! like.
 //!
-//! Its text has a line per section, numbered, so that a section lost or written twice by a resumed run shows.
-//! Deliberately not here: streams of a piece, and when the server dies.
+//! Its text has one numbered line per section, so that a section lost or written twice by a resumed run is
+//! detected. Deliberately not here: streams of a document, and when the server is killed.
 
 use serde_json::Value;
 
-/// What the slow writer is asked to write.
+/// The document requested from `slow-writer`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct Document {
     pub(crate) sections: u64,
     pub(crate) delay_millis: u64,
 }
 
 pub(crate) const AGENT: &str = "slow-writer";
 
-impl Piece {
-    /// The text that asks for it.
+impl Document {
+    /// The text of the message that requests it.
     pub(crate) fn text(self) -> String {
         format!("sections={} delay={}ms", self.sections, self.delay_millis)
     }
 
-    /// What is wrong with the piece in a task that was read, if anything.
+    /// The fault in the document of a task as read, if any.
     pub(crate) fn fault_in(self, task: &Value) -> Option<String> {
         let state = task["status"]["state"].as_str().unwrap_or_default();
         if state != "TASK_STATE_COMPLETED" {
@@ -29,7 +30,7 @@ impl Piece {
         let lines = lines_of(task);
         let wrong = (1..).zip(&lines).find(|(number, line)| !self.is_section(*number, line));
         match wrong {
-            Some((number, line)) => Some(format!("has {line:?} where section {number} should be")),
+            Some((number, line)) => Some(format!("has {line:?} instead of section {number}")),
             None if lines.len() as u64 != self.sections => {
                 Some(format!("has {} of {} sections", lines.len(), self.sections))
             }
@@ -42,7 +43,6 @@ impl Piece {
     }
 }
 
-/// The text of the message in a task's status.
 pub(crate) fn status_text(task: &Value) -> String {
     texts(&task["status"]["message"]["parts"])
 }
@@ -65,27 +65,27 @@ mod tests {
     fn fault(texts: &[&str]) -> Option<String> {
         let parts: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
         let task = json!({"status": {"state": "TASK_STATE_COMPLETED"}, "artifacts": [{"artifactId": "text", "parts": parts}]});
-        Piece { sections: 2, delay_millis: 1 }.fault_in(&task)
+        Document { sections: 2, delay_millis: 1 }.fault_in(&task)
     }
 
     #[test]
-    fn a_whole_piece_has_no_fault() {
+    fn complete_document_has_no_fault() {
         assert_eq!(fault(&["Section 1 of 2: a\n", "Section 2 of 2: b\n"]), None);
     }
 
     #[test]
-    fn a_section_lost_or_doubled_is_a_fault() {
+    fn lost_or_repeated_section_is_a_fault() {
         assert!(fault(&["Section 1 of 2: a\n"]).is_some());
         assert!(fault(&["Section 2 of 2: b\n"]).is_some());
         assert!(fault(&["Section 1 of 2: a\n", "Section 1 of 2: a\n", "Section 2 of 2: b\n"]).is_some());
     }
 
     #[test]
-    fn a_piece_that_was_given_up_says_why() {
+    fn failed_document_reports_the_reason() {
         let task = json!({"status": {
             "state": "TASK_STATE_FAILED", "message": {"parts": [{"text": "poisoned"}]}
         }});
-        let fault = Piece { sections: 2, delay_millis: 1 }.fault_in(&task);
+        let fault = Document { sections: 2, delay_millis: 1 }.fault_in(&task);
         assert_eq!(fault.as_deref(), Some("is TASK_STATE_FAILED: poisoned"));
     }
 }

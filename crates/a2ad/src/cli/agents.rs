@@ -1,34 +1,34 @@
-//! `a2ad agents`: the agents of a server, with their skills.
+//! `a2ad agents`: lists the agents of a server and their skills.
 
 use clap::Args;
 use protocol::{json::write::Writer, model::AgentSkill};
 
 use super::{
     card::title,
-    directory::{Directory, Listed},
+    directory::{Directory, ListedAgent},
+    failure::{Failure, code},
     session::{ConnectionFlags, Session},
-    stop::{Stop, code},
 };
 
 #[derive(Debug, Args)]
 pub(super) struct AgentsFlags {
-    /// The server: a URL or host:port [default: that of --server or A2AD_URL, else http://127.0.0.1:4242].
+    /// The server: URL or host:port [default: --server or A2AD_URL, else http://127.0.0.1:4242].
     #[arg(value_name = "SERVER", conflicts_with = "server")]
     at: Option<String>,
     #[command(flatten)]
     connection: ConnectionFlags,
 }
 
-pub(super) fn run(flags: AgentsFlags) -> Result<u8, Stop> {
+pub(super) fn run(flags: AgentsFlags) -> Result<u8, Failure> {
     let AgentsFlags { at, connection } = flags;
     Session::run_for_server(at.as_deref(), connection, |session| async move {
         let directory = session.directory().await?;
         if session.json() {
-            session.screen.document(&as_json(&directory))?;
+            session.output.document(&as_json(&directory))?;
         } else {
-            session.screen.text(&describe(&directory))?;
+            session.output.text(&describe(&directory))?;
         }
-        Ok(code::DONE)
+        Ok(code::SUCCESS)
     })
 }
 
@@ -38,7 +38,7 @@ fn describe(directory: &Directory) -> String {
         let id = if agent.id.is_empty() { &agent.name } else { &agent.id };
         let default =
             if directory.default_agent == agent.id && !agent.id.is_empty() { " (default)" } else { "" };
-        let closed = if agent.anonymous == Some(false) { " (wants credentials)" } else { "" };
+        let closed = if agent.anonymous == Some(false) { " (requires credentials)" } else { "" };
         out += &format!("{id}{default}{closed}: {}\n", agent.description);
         for skill in &agent.skills {
             out += &format!("  {}\n", title(skill));
@@ -62,7 +62,7 @@ fn as_json(directory: &Directory) -> Vec<u8> {
     writer.finish()
 }
 
-fn agent_as_json(out: &mut Writer, agent: &Listed) {
+fn agent_as_json(out: &mut Writer, agent: &ListedAgent) {
     if !agent.id.is_empty() {
         out.text("id", &agent.id);
     }

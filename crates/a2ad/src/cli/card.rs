@@ -1,4 +1,4 @@
-//! `a2ad card`: what an agent says about itself.
+//! `a2ad card`: prints an agent's card.
 
 use clap::Args;
 use protocol::{
@@ -9,8 +9,8 @@ use protocol::{
 };
 
 use super::{
+    failure::{Failure, code},
     session::{Session, SessionFlags},
-    stop::{Stop, code},
 };
 
 #[derive(Debug, Args)]
@@ -19,17 +19,17 @@ pub(super) struct CardFlags {
     session: SessionFlags,
 }
 
-pub(super) fn run(flags: CardFlags) -> Result<u8, Stop> {
+pub(super) fn run(flags: CardFlags) -> Result<u8, Failure> {
     Session::run(flags.session, |session| async move {
         let found = session.card().await?;
         if session.json() {
             let mut writer = Writer::new();
             v1::card::encode(&mut writer, &found.card);
-            session.screen.document(&writer.finish())?;
+            session.output.document(&writer.finish())?;
         } else {
-            session.screen.text(&describe(&found.card))?;
+            session.output.text(&describe(&found.card))?;
         }
-        Ok(code::DONE)
+        Ok(code::SUCCESS)
     })
 }
 
@@ -61,7 +61,7 @@ fn describe(card: &AgentCard) -> String {
     out
 }
 
-/// A skill in one line.
+/// A skill's id and description on one line.
 pub(super) fn title(skill: &AgentSkill) -> String {
     format!("{}: {}", skill.id, if skill.description.is_empty() { &skill.name } else { &skill.description })
 }

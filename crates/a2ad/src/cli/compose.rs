@@ -1,4 +1,4 @@
-//! What is said: words, data and files from the command line and from stdin, as one message.
+//! Builds one message from the text, data and files of the command line and stdin.
 
 use std::{
     io::{IsTerminal as _, Read as _},
@@ -8,40 +8,42 @@ use std::{
 use clap::Args;
 use protocol::{Content, Json, Message, Part, Role, SendMessage};
 
-use super::stop::Stop;
+use super::failure::Failure;
 use crate::explain;
 
-/// How much is read from stdin or a file.
+/// The most bytes read from stdin or from one file.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(super) struct MessageFlags {
-    /// What to say; `-` is what stands on stdin, and so is nothing at all when something is piped in.
+    /// Text of the message; `-` reads stdin, as does no TEXT when stdin is piped.
     #[arg(value_name = "TEXT")]
     text: Vec<String>,
-    /// Say this JSON value too; may be given several times.
+    /// Add this JSON value; can be repeated.
     #[arg(long, value_name = "JSON")]
     data: Vec<String>,
-    /// Send this file along; may be given several times.
+    /// Add this file; can be repeated.
     #[arg(short, long, value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// The conversation it belongs to.
+    /// Context (conversation) of the message.
     #[arg(long, value_name = "ID")]
     context: Option<String>,
-    /// The skill that is meant.
+    /// Skill to use.
     #[arg(long, value_name = "ID")]
     skill: Option<String>,
-    /// How many messages of history a task carries with --json, the latest ones.
+    /// Number of latest history messages to include in a task with --json.
     #[arg(long, value_name = "N", default_value_t = 0)]
     history: u32,
 }
 
 impl MessageFlags {
-    /// The request to send this, as a new task or to one that is there.
-    pub(super) fn compose(&self, task: Option<&str>) -> Result<SendMessage, Stop> {
+    /// The request that sends this message, as a new task or to an existing one.
+    pub(super) fn compose(&self, task: Option<&str>) -> Result<SendMessage, Failure> {
         let parts = self.parts()?;
         if parts.is_empty() {
-            return Err(Stop::usage("there is nothing to say: give a TEXT, --data or --file, or pipe it in"));
+            return Err(Failure::usage(
+                "the message is empty: give TEXT, --data or --file, or pipe text to stdin",
+            ));
         }
         let mut message = Message::new(uuid::Uuid::new_v4().to_string(), Role::User, parts);
         message.task_id = task.map(Into::into);
@@ -54,8 +56,8 @@ impl MessageFlags {
         })
     }
 
-    fn parts(&self) -> Result<Vec<Part>, Stop> {
-        let mut parts: Vec<Part> = self.words()?.map(Part::text).into_iter().collect();
+    fn parts(&self) -> Result<Vec<Part>, Failure> {
+        let mut parts: Vec<Part> = self.message_text()?.map(Part::text).into_iter().collect();
         for text in &self.data {
             parts.push(Part::data(data(text)?));
         }
@@ -65,35 +67,35 @@ impl MessageFlags {
         Ok(parts)
     }
 
-    fn words(&self) -> Result<Option<String>, Stop> {
+    fn message_text(&self) -> Result<Option<String>, Failure> {
         let typed = self.text.join(" ");
-        let silent = self.text.is_empty() && self.data.is_empty() && self.file.is_empty();
-        let piped = silent && !std::io::stdin().is_terminal();
-        let words = if typed == "-" || piped { read_stdin()? } else { typed };
-        Ok(Some(words).filter(|words| !words.trim().is_empty()))
+        let no_input = self.text.is_empty() && self.data.is_empty() && self.file.is_empty();
+        let piped = no_input && !std::io::stdin().is_terminal();
+        let text = if typed == "-" || piped { read_stdin()? } else { typed };
+        Ok(Some(text).filter(|text| !text.trim().is_empty()))
     }
 }
 
-/// A value as it was typed. Who has typed it is told what is missing, not only where.
-fn data(text: &str) -> Result<Json, Stop> {
+/// Parses a JSON value. The error states what is missing, not only the position.
+fn data(text: &str) -> Result<Json, Failure> {
     Json::parse(text).map_err(|problem| {
-        Stop::usage(format!("--data is no JSON: {}", explain::why_not_json(text).unwrap_or(problem)))
+        Failure::usage(format!("--data is not JSON: {}", explain::json_syntax_error(text).unwrap_or(problem)))
     })
 }
 
-fn read_stdin() -> Result<String, Stop> {
-    let cannot = |problem: &str| Stop::usage(format!("stdin cannot be sent: {problem}"));
+fn read_stdin() -> Result<String, Failure> {
+    let cannot = |problem: &str| Failure::usage(format!("stdin cannot be sent: {problem}"));
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| cannot(&error.to_string()))?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(cannot("it is larger than 64 MiB"));
     }
-    String::from_utf8(bytes).map_err(|_| cannot("it is not UTF-8 text, give it with --file"))
+    String::from_utf8(bytes).map_err(|_| cannot("it is not UTF-8 text; use --file instead"))
 }
 
-fn file(path: &Path) -> Result<Part, Stop> {
-    let cannot = |problem: &str| Stop::usage(format!("{} cannot be sent: {problem}", path.display()));
+fn file(path: &Path) -> Result<Part, Failure> {
+    let cannot = |problem: &str| Failure::usage(format!("{} cannot be sent: {problem}", path.display()));
     let opened = std::fs::File::open(path).map_err(|error| cannot(&error.to_string()))?;
     let mut bytes = Vec::new();
     opened.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| cannot(&error.to_string()))?;

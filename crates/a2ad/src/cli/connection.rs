@@ -1,4 +1,4 @@
-//! Why a server cannot be reached, as far as another look at its port shows, and what to do about it.
+//! Diagnoses why a server cannot be reached: probes its port and suggests what to do.
 
 use std::io;
 
@@ -9,11 +9,11 @@ use protocol::ErrorKind;
 use super::{suggest, target::Target};
 use crate::{
     address,
-    probe::{self, Found},
+    probe::{self, ProbeResult},
 };
 
-/// Whether a look at the port may show what is behind an error.
-pub(super) fn is_in_doubt(error: &Error) -> bool {
+/// Whether a probe of the port may explain an error.
+pub(super) fn needs_probe(error: &Error) -> bool {
     match error {
         Error::Transport(_) | Error::Status(StatusCode::BAD_REQUEST | StatusCode::SERVICE_UNAVAILABLE) => {
             true
@@ -23,28 +23,28 @@ pub(super) fn is_in_doubt(error: &Error) -> bool {
     }
 }
 
-/// What is likely wrong and what to do, where that can be found out.
+/// The likely cause and what to do, if it can be determined.
 pub(super) async fn advice(target: &Target, error: &Error) -> Option<String> {
     if error.is_untrusted_certificate() {
         return Some(CERTIFICATE.to_owned());
     }
     let advice = advice_for(target, matches!(error, Error::Transport(_))).await;
-    // A server that refuses a call because it shuts down names the reason itself.
+    // A server that refuses a call because it shuts down reports that itself.
     let refused = matches!(error, Error::Protocol(_));
     advice.map(|advice| if refused && advice == DRAINING { RESTARTED.to_owned() } else { advice })
 }
 
-/// The same for a server that does not answer at all.
-pub(super) async fn advice_for_silence(target: &Target) -> Option<String> {
+/// The same for a server that did not answer within the timeout.
+pub(super) async fn advice_for_timeout(target: &Target) -> Option<String> {
     advice_for(target, true).await
 }
 
-/// What keeps a server from being called at all, if a request to its port shows that.
+/// Why no call to a server can succeed, if a probe of its port shows it.
 pub(crate) async fn advice_before_calls(url: &str) -> Option<String> {
     advice_for(&Target::Server(url.trim_end_matches('/').to_owned()), true).await
 }
 
-/// What a request to the server's port shows. `no_answer`: it did not answer the call in HTTP.
+/// What a probe of the server's port shows. `no_answer`: the call got no HTTP response.
 async fn advice_for(target: &Target, no_answer: bool) -> Option<String> {
     let url = target.url();
     let (scheme, authority) = origin_of(&url)?;
@@ -53,33 +53,33 @@ async fn advice_for(target: &Target, no_answer: bool) -> Option<String> {
     }
     let (tls, rest) = (scheme == "https", &url[scheme.len()..]);
     match probe::get(&authority, "/readyz").await {
-        Found::Http { status: 503, .. } if !tls => Some(DRAINING.to_owned()),
-        Found::Http { .. } if tls => Some(format!("that port answers plain http: try http{rest}")),
-        Found::Http { status: 400, body } if body.contains("HTTPS") => Some(try_https(rest)),
-        Found::Http { .. } => None,
-        Found::Tls if !tls => Some(try_https(rest)),
-        Found::Unreachable(kind) => Some(unreachable(target, kind)),
-        Found::Nothing if !tls && no_answer => Some(format!(
+        ProbeResult::Http { status: 503, .. } if !tls => Some(DRAINING.to_owned()),
+        ProbeResult::Http { .. } if tls => Some(format!("that port answers plain http: try http{rest}")),
+        ProbeResult::Http { status: 400, body } if body.contains("HTTPS") => Some(try_https(rest)),
+        ProbeResult::Http { .. } => None,
+        ProbeResult::Tls if !tls => Some(try_https(rest)),
+        ProbeResult::Unreachable(kind) => Some(unreachable(target, kind)),
+        ProbeResult::Unknown if !tls && no_answer => Some(format!(
             "something listens there and does not answer http: it may expect https{rest}, or be shutting down"
         )),
-        Found::Tls | Found::Nothing => None,
+        ProbeResult::Tls | ProbeResult::Unknown => None,
     }
 }
 
 const DRAINING: &str =
-    "the server is shutting down (draining) and takes no new work: try again when it has been restarted";
+    "the server is shutting down (draining) and accepts no new work: try again when it has restarted";
 
-const RESTARTED: &str = "it takes new work when it has been restarted";
+const RESTARTED: &str = "it accepts new work again when it has restarted";
 
-const CERTIFICATE: &str = "use a certificate of an authority this machine trusts, or name a PEM file with the \
-                           authorities to trust in SSL_CERT_FILE";
+const CERTIFICATE: &str = "use a certificate from an authority this machine trusts, or set SSL_CERT_FILE to a \
+                           PEM file with the authorities to trust";
 
 fn try_https(rest: &str) -> String {
     format!("that port expects TLS: try https{rest}")
 }
 
 fn unreachable(target: &Target, kind: io::ErrorKind) -> String {
-    match (kind, target.starts_with()) {
+    match (kind, target.serve_flags()) {
         (io::ErrorKind::ConnectionRefused, Some(flags)) => {
             let command = suggest::command("serve", &[], &flags);
             format!("nothing listens there; start a server with: {command}")
@@ -92,7 +92,7 @@ fn unreachable(target: &Target, kind: io::ErrorKind) -> String {
     }
 }
 
-/// Whether connections to other machines go through a proxy, which a look at the port would pass by.
+/// Whether connections to other machines go through a proxy, which a probe would bypass.
 fn has_proxy() -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].into_iter().any(set)
@@ -117,7 +117,7 @@ pub(super) fn host_of(url: &str) -> &str {
     }
 }
 
-/// What follows the authority of a URL.
+/// The path of a URL without a trailing slash.
 pub(super) fn path_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.find('/').map_or("", |at| rest[at..].trim_end_matches('/'))
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_has_a_scheme_a_host_and_a_path() {
+    fn urls_are_split_into_origin_host_and_path() {
         assert_eq!(origin_of("http://h:1/a?b"), Some(("http", "h:1".to_owned())));
         assert_eq!(origin_of("https://[::1]"), Some(("https", "[::1]:443".to_owned())));
         assert_eq!(origin_of("h:1"), None);

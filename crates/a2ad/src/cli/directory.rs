@@ -1,6 +1,6 @@
-//! The agents of a server: an a2ad lists them at its root; of another server, the one whose card it shows.
+//! The agents of a server. An a2ad server lists them at its root; any other server is represented by its own card.
 
-use client::{Error, Options};
+use client::{ClientOptions, Error};
 use futures_util::{StreamExt as _, stream};
 use protocol::{
     Json,
@@ -8,79 +8,80 @@ use protocol::{
     model::AgentSkill,
 };
 
-/// How many cards are read at a time.
-const AT_A_TIME: usize = 8;
+/// Cards that are requested concurrently.
+const CONCURRENT_REQUESTS: usize = 8;
 
-/// What a server serves.
+/// The agents of one server.
 pub(super) struct Directory {
     /// The server's URL.
     pub(super) server: String,
-    /// The id of the agent at its root; empty where the server does not list its agents.
+    /// The id of the agent at the root; empty if the server does not list its agents.
     pub(super) default_agent: String,
-    pub(super) agents: Vec<Listed>,
+    pub(super) agents: Vec<ListedAgent>,
 }
 
-/// One agent.
-pub(super) struct Listed {
-    /// Its name below `/a2a/`; empty where the server does not list its agents.
+pub(super) struct ListedAgent {
+    /// The path segment below `/a2a/`; empty if the server does not list its agents.
     pub(super) id: String,
     pub(super) name: String,
     pub(super) description: String,
     pub(super) url: String,
-    /// Whether it takes calls without credentials, where that is known.
+    /// Whether it accepts calls without credentials; `None` if unknown.
     pub(super) anonymous: Option<bool>,
     pub(super) skills: Vec<AgentSkill>,
-    /// Why its card cannot be read.
+    /// Why its card could not be read.
     pub(super) problem: Option<String>,
 }
 
 impl Directory {
-    /// Asks a server. Where it does not list agents, its own card is the only one.
-    pub(super) async fn read(server: &str, options: &Options) -> Result<Self, Error> {
+    /// Requests the list. A server that has none is represented by its own card.
+    pub(super) async fn read(server: &str, options: &ClientOptions) -> Result<Self, Error> {
         let (status, body) = client::get(&format!("{server}/"), options).await?;
         let listed = String::from_utf8(body).ok().filter(|_| status.is_success());
         let Some((default_agent, agents)) = listed.and_then(|body| list(server, &body)) else {
             let found = client::find_card(server, options).await?;
-            let mut only = Listed::new(String::new(), server.to_owned(), None);
-            only.take(found.card);
+            let mut only = ListedAgent::new(String::new(), server.to_owned(), None);
+            only.set_card(found.card);
             return Ok(Self { server: server.to_owned(), default_agent: String::new(), agents: vec![only] });
         };
-        let with_cards = stream::iter(agents).map(|agent| agent.with_card(options)).buffered(AT_A_TIME);
+        let with_cards =
+            stream::iter(agents).map(|agent| agent.with_card(options)).buffered(CONCURRENT_REQUESTS);
         Ok(Self { server: server.to_owned(), default_agent, agents: with_cards.collect().await })
     }
 }
 
-impl Listed {
+impl ListedAgent {
     fn new(id: String, url: String, anonymous: Option<bool>) -> Self {
         let (name, description) = (String::new(), String::new());
         Self { id, name, description, url, anonymous, skills: Vec::new(), problem: None }
     }
 
-    fn take(&mut self, card: protocol::AgentCard) {
+    fn set_card(&mut self, card: protocol::AgentCard) {
         (self.name, self.description, self.skills) = (card.name, card.description, card.skills);
     }
 
-    async fn with_card(mut self, options: &Options) -> Self {
+    async fn with_card(mut self, options: &ClientOptions) -> Self {
         match client::find_card(&self.url, options).await {
-            Ok(found) => self.take(found.card),
+            Ok(found) => self.set_card(found.card),
             Err(error) => self.problem = Some(error.to_string()),
         }
         self
     }
 }
 
-/// The default agent and all agents of the list at an a2ad's root; `None` where it is something else.
-fn list(server: &str, body: &str) -> Option<(String, Vec<Listed>)> {
+/// Parses the list at the root of an a2ad server: the default agent and all agents. `None` if it is anything else.
+fn list(server: &str, body: &str) -> Option<(String, Vec<ListedAgent>)> {
     let document = Json::parse(body).ok()?;
     let root = Node::new(document.as_raw(), &Path::Root).object().ok()?;
     if root.text("name").ok()?.as_deref() != Some("a2ad") {
         return None;
     }
-    let agent = |node: Node<'_, '_>| -> Read<Listed> {
+    let agent = |node: Node<'_, '_>| -> Read<ListedAgent> {
         let object = node.object()?;
         let id = object.need_text("id")?;
-        // Where it was asked, whatever public address it has for others.
-        let mut listed = Listed::new(id.clone(), format!("{server}/a2a/{id}"), object.flag("anonymous")?);
+        // At the requested server, not at the public address of its card.
+        let mut listed =
+            ListedAgent::new(id.clone(), format!("{server}/a2a/{id}"), object.flag("anonymous")?);
         (listed.name, listed.description) =
             (object.text_or_empty("name")?, object.text_or_empty("description")?);
         Ok(listed)

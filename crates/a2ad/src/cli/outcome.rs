@@ -1,41 +1,45 @@
-//! What is said at the end: the agent's last words on stdout, how the task stands on stderr.
+//! The end of a client command: the agent's final message on stdout, the task's state on stderr.
 
 use client::text;
 use protocol::{Task, TaskState, dialect::v03};
 
 use super::{
+    failure::{Failure, code_of_state},
     printer::Printer,
     session::Session,
-    stop::{Stop, code_of_state},
 };
 
-/// Says how a task stands once all it made was printed, and gives the exit code for it.
-pub(super) fn conclude(session: &Session, task: &Task, printer: &mut Printer<'_>) -> Result<u8, Stop> {
+/// Prints the state of a task whose artifacts are already printed, and returns the exit code for it.
+pub(super) fn print_outcome(
+    session: &Session,
+    task: &Task,
+    printer: &mut Printer<'_>,
+) -> Result<u8, Failure> {
     let state = task.status.state;
-    session.screen.end_line()?;
-    // A question is for whoever reads the answer, and so are last words without a result. The rest is talk.
-    let spoken = state.is_interrupted() || state == TaskState::Completed && printer.is_silent();
-    let unsaid = match &task.status.message {
-        Some(message) if spoken => {
-            printer.words(&message.parts)?;
+    session.output.end_line()?;
+    // A question, or a final message without an artifact, is the result: stdout. Any other message goes to stderr.
+    let is_result = state.is_interrupted() || state == TaskState::Completed && printer.printed_nothing();
+    let status_text = match &task.status.message {
+        Some(message) if is_result => {
+            printer.message_text(&message.parts)?;
             None
         }
-        said => said.as_ref().map(text::of_message),
+        message => message.as_ref().map(text::of_message),
     };
-    let line = status_line(task, unsaid.as_deref());
-    match next(session, task) {
-        Some(next) => session.screen.say_with(&line, &next),
-        None => session.screen.say(&line),
+    let line = status_line(task, status_text.as_deref());
+    match next_step(session, task) {
+        Some(next) => session.output.message_with_hint(&line, &next),
+        None => session.output.message(&line),
     }
     Ok(code_of_state(state))
 }
 
-/// The word for a state.
-pub(super) fn word(state: TaskState) -> &'static str {
+/// The name of a state in 0.3, such as `input-required`.
+pub(super) fn state_name(state: TaskState) -> &'static str {
     v03::task::state_name(state)
 }
 
-/// The names of the states a task can be filtered by.
+/// The states that tasks can be filtered by.
 pub(super) const STATES: [&str; 8] = [
     "submitted",
     "working",
@@ -47,33 +51,33 @@ pub(super) const STATES: [&str; 8] = [
     "rejected",
 ];
 
-/// A state as it is typed: its word, with `_` or `-`, or its name in 1.0.
+/// Parses a state: its name in 0.3, with `_` or `-`, or in 1.0.
 pub(super) fn parse_state(typed: &str) -> Result<TaskState, String> {
     let plain = typed.trim().to_ascii_lowercase().replace('_', "-");
     let plain = plain.strip_prefix("task-state-").unwrap_or(&plain);
     let plain = if plain == "cancelled" { "canceled" } else { plain };
     let states = TaskState::ALL.into_iter().filter(|state| *state != TaskState::Unspecified);
-    states.clone().find(|state| word(*state) == plain).ok_or_else(|| {
-        let words: Vec<&str> = states.map(word).collect();
-        format!("expected one of {}", words.join(", "))
+    states.clone().find(|state| state_name(*state) == plain).ok_or_else(|| {
+        let names: Vec<&str> = states.map(state_name).collect();
+        format!("expected one of {}", names.join(", "))
     })
 }
 
-fn status_line(task: &Task, unsaid: Option<&str>) -> String {
-    let mut line = format!("task {} {}", task.id, word(task.status.state));
-    if let Some(unsaid) = unsaid.filter(|unsaid| !unsaid.is_empty()) {
-        line += &format!(": {unsaid}");
+fn status_line(task: &Task, status_text: Option<&str>) -> String {
+    let mut line = format!("task {} {}", task.id, state_name(task.status.state));
+    if let Some(status_text) = status_text.filter(|status_text| !status_text.is_empty()) {
+        line += &format!(": {status_text}");
     }
     line
 }
 
-/// What can be done about a task that is not over.
-fn next(session: &Session, task: &Task) -> Option<String> {
-    let (text, verb, words): (_, _, &[&str]) = match task.status.state {
+/// The command that continues a task that has not ended.
+fn next_step(session: &Session, task: &Task) -> Option<String> {
+    let (text, subcommand, args): (_, _, &[&str]) = match task.status.state {
         TaskState::InputRequired => ("answer with", "reply", &["TEXT"]),
-        TaskState::AuthRequired => ("go on with credentials", "reply", &["TEXT"]),
+        TaskState::AuthRequired => ("continue with credentials", "reply", &["TEXT"]),
         state if !state.is_terminal() => ("follow it with", "tasks watch", &[]),
         _ => return None,
     };
-    Some(format!("{text}: {}", session.command(verb, task.id.as_str(), words)))
+    Some(format!("{text}: {}", session.command(subcommand, task.id.as_str(), args)))
 }

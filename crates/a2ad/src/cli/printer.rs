@@ -1,63 +1,63 @@
-//! An agent's artifacts as running text: every piece once, in the order it came.
+//! Prints an agent's artifacts as text: every chunk once, in order of arrival.
 
 use std::collections::HashMap;
 
 use client::text;
 use protocol::{Artifact, ArtifactId, Content, Event, Part, Task};
 
-use super::screen::Screen;
+use super::output::Output;
 
-/// What has been printed of each artifact.
+/// The printed text of each artifact.
 pub(super) struct Printer<'a> {
-    screen: &'a Screen,
+    output: &'a Output,
     artifacts: HashMap<ArtifactId, Printed>,
     last: Option<ArtifactId>,
 }
 
 #[derive(Default)]
 struct Printed {
-    /// The artifact's text as it stands.
+    /// The artifact's current text.
     now: String,
-    /// What of it is on the screen. An agent that starts over says the beginning again: nothing is printed then
-    /// until it gets beyond.
+    /// The text already printed. A retried agent sends the beginning again: nothing is printed until its output
+    /// exceeds this.
     shown: String,
 }
 
 impl<'a> Printer<'a> {
-    pub(super) fn new(screen: &'a Screen) -> Self {
-        Self { screen, artifacts: HashMap::new(), last: None }
+    pub(super) fn new(output: &'a Output) -> Self {
+        Self { output, artifacts: HashMap::new(), last: None }
     }
 
     /// Prints what an event adds.
-    pub(super) fn hear(&mut self, event: &Event) -> std::io::Result<()> {
+    pub(super) fn print_event(&mut self, event: &Event) -> std::io::Result<()> {
         match event {
             Event::Task(task) => self.task(task),
             Event::Artifact(update) => self.artifact(&update.artifact, update.append),
-            Event::Message(message) => self.words(&message.parts),
+            Event::Message(message) => self.message_text(&message.parts),
             Event::Status(_) => Ok(()),
         }
     }
 
-    /// Prints what a task has made.
+    /// Prints a task's artifacts.
     pub(super) fn task(&mut self, task: &Task) -> std::io::Result<()> {
         task.artifacts.iter().try_for_each(|artifact| self.artifact(artifact, false))
     }
 
-    /// Prints what an agent says outright.
-    pub(super) fn words(&mut self, parts: &[Part]) -> std::io::Result<()> {
-        self.mention_files(parts);
-        self.screen.end_line()?;
-        self.screen.text(&text::of_parts(parts))?;
-        self.screen.end_line()
+    /// Prints the text of a message.
+    pub(super) fn message_text(&mut self, parts: &[Part]) -> std::io::Result<()> {
+        self.report_files(parts);
+        self.output.end_line()?;
+        self.output.text(&text::of_parts(parts))?;
+        self.output.end_line()
     }
 
-    /// Whether nothing was printed of any artifact.
-    pub(super) fn is_silent(&self) -> bool {
+    /// Whether no text of any artifact was printed.
+    pub(super) fn printed_nothing(&self) -> bool {
         self.artifacts.values().all(|printed| printed.shown.is_empty())
     }
 
     fn artifact(&mut self, artifact: &Artifact, append: bool) -> std::io::Result<()> {
-        self.mention_files(&artifact.parts);
+        self.report_files(&artifact.parts);
         let printed = self.artifacts.entry(artifact.id.clone()).or_default();
         if !append {
             printed.now.clear();
@@ -74,25 +74,27 @@ impl<'a> Printer<'a> {
         let switched = self.last.as_ref() != Some(&artifact.id);
         if switched {
             self.last = Some(artifact.id.clone());
-            self.screen.end_line()?;
+            self.output.end_line()?;
         }
         if !printed.now.starts_with(&printed.shown) {
-            self.screen.end_line()?;
-            self.screen.say("the agent starts this over:");
+            self.output.end_line()?;
+            self.output.message("the agent restarted this output:");
             printed.shown.clear();
         }
-        self.screen.text(&printed.now[printed.shown.len()..])?;
+        self.output.text(&printed.now[printed.shown.len()..])?;
         printed.shown.clone_from(&printed.now);
         Ok(())
     }
 
-    fn mention_files(&self, parts: &[Part]) {
+    fn report_files(&self, parts: &[Part]) {
         for part in parts {
             if let Content::Raw(bytes) = &part.content {
-                let name = part.filename.as_deref().unwrap_or("without a name");
+                let name = part.filename.as_deref().unwrap_or("(unnamed)");
                 let kind = part.media_type.as_deref().unwrap_or("unknown type");
-                self.screen
-                    .say(&format!("file {name} ({kind}, {} bytes): --json has its content", bytes.len()));
+                self.output.message(&format!(
+                    "file {name} ({kind}, {} bytes): use --json to get its content",
+                    bytes.len()
+                ));
             }
         }
     }

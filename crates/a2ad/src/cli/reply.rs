@@ -1,19 +1,19 @@
-//! `a2ad reply`: says more to a task that waits for it.
+//! `a2ad reply`: sends a message to a task that waits for input.
 
 use clap::Args;
 
 use super::{
     compose::MessageFlags,
+    failure::Failure,
     send::{WaitFlags, send},
     session::{Session, SessionFlags},
-    stop::Stop,
 };
 
 #[derive(Debug, Args)]
 pub(super) struct ReplyFlags {
     #[command(flatten)]
     session: SessionFlags,
-    /// The task that waits.
+    /// Id of the task.
     #[arg(value_name = "TASK")]
     task: String,
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub(super) struct ReplyFlags {
     waiting: WaitFlags,
 }
 
-pub(super) fn run(flags: ReplyFlags) -> Result<u8, Stop> {
+pub(super) fn run(flags: ReplyFlags) -> Result<u8, Failure> {
     let ReplyFlags { session, task, message, waiting } = flags;
     let req = message.compose(Some(&task))?;
     Session::run(session, |session| async move { send(&session, req, &waiting).await })

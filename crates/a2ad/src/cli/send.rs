@@ -1,4 +1,4 @@
-//! `a2ad send`: says something to an agent, waits, and prints what becomes of it.
+//! `a2ad send`: sends a message to an agent, waits for the task and prints the result.
 
 use clap::Args;
 use client::{Client, Error, Follow, FollowEvent};
@@ -9,10 +9,10 @@ use protocol::{
 
 use super::{
     compose::MessageFlags,
+    failure::{Failure, code},
     outcome,
     printer::Printer,
     session::{Session, SessionFlags},
-    stop::{Stop, code},
 };
 
 #[derive(Debug, Args)]
@@ -21,50 +21,50 @@ pub(super) struct SendFlags {
     session: SessionFlags,
     #[command(flatten)]
     message: MessageFlags,
-    /// The task to say it to; a new one otherwise.
+    /// Send to this task instead of a new one.
     #[arg(long, value_name = "ID")]
     task: Option<String>,
     #[command(flatten)]
     waiting: WaitFlags,
 }
 
-/// How the outcome is waited for. Usually the task is read now and then, so that its id is known while it runs.
+/// How to wait for the result. By default the task is polled, so that its id is known while it runs.
 #[derive(Debug, Args)]
 pub(super) struct WaitFlags {
-    /// Do not wait for the outcome.
+    /// Do not wait for the result.
     #[arg(long = "async", conflicts_with = "blocking")]
     no_wait: bool,
-    /// Have the agent answer when the task is settled, in one call.
+    /// Wait in a single request that returns when the task has settled, instead of polling.
     #[arg(long)]
     blocking: bool,
 }
 
-pub(super) fn run(flags: SendFlags) -> Result<u8, Stop> {
+pub(super) fn run(flags: SendFlags) -> Result<u8, Failure> {
     let SendFlags { session, message, task, waiting } = flags;
     let req = message.compose(task.as_deref())?;
     Session::run(session, |session| async move { send(&session, req, &waiting).await })
 }
 
-/// Sends a message and prints the outcome.
-pub(super) async fn send(session: &Session, req: SendMessage, waiting: &WaitFlags) -> Result<u8, Stop> {
+/// Sends a message and prints the result.
+pub(super) async fn send(session: &Session, req: SendMessage, waiting: &WaitFlags) -> Result<u8, Failure> {
     let client = session.client().await?;
-    look_for(&client, req.message.task_id.as_ref()).await?;
-    session.note(req.message.task_id.as_ref());
-    session.sending();
+    check_task_exists(&client, req.message.task_id.as_ref()).await?;
+    session.record_task(req.message.task_id.as_ref());
+    session.record_sent();
     if waiting.no_wait {
         return match client.call(Operation::SendMessage(req)).await? {
             Reply::SentTask(task) => print_task(session, &task),
             Reply::SentMessage(message) => print_message(session, &message),
-            _ => Ok(code::DONE),
+            _ => Ok(code::SUCCESS),
         };
     }
     wait(session, &client, SendMessage { return_immediately: !waiting.blocking, ..req }).await
 }
 
-/// Looks for the task a message is for where clients name tasks: there, a message to one that is not there would begin
-/// it. Whatever else is wrong is told when the message is sent.
-pub(super) async fn look_for(client: &Client, task: Option<&TaskId>) -> Result<(), Stop> {
-    let Some(id) = task.filter(|_| client.dialect().clients_name_tasks()) else { return Ok(()) };
+/// Checks that the task exists where clients choose task ids: there, a message to an unknown task would create it.
+/// Any other error is reported when the message is sent.
+pub(super) async fn check_task_exists(client: &Client, task: Option<&TaskId>) -> Result<(), Failure> {
+    let Some(id) = task.filter(|_| client.dialect().clients_choose_task_ids()) else { return Ok(()) };
     let get = GetTask { id: id.clone(), history_length: Some(0), tenant: None };
     match client.call(Operation::GetTask(get)).await {
         Err(Error::Protocol(error)) if error.kind == ErrorKind::TaskNotFound => {
@@ -74,16 +74,16 @@ pub(super) async fn look_for(client: &Client, task: Option<&TaskId>) -> Result<(
     }
 }
 
-async fn wait(session: &Session, client: &Client, req: SendMessage) -> Result<u8, Stop> {
+async fn wait(session: &Session, client: &Client, req: SendMessage) -> Result<u8, Failure> {
     let mut follow = Follow::send(client, req).await?;
-    session.note(follow.task_id());
+    session.record_task(follow.task_id());
     let mut lost = false;
-    while let Some(heard) = follow.next().await? {
-        match heard {
+    while let Some(follow_event) = follow.next().await? {
+        match follow_event {
             FollowEvent::Lost if lost => {}
             FollowEvent::Lost => {
                 lost = true;
-                session.screen.say("the agent cannot be reached; trying again");
+                session.output.message("the agent cannot be reached; retrying");
             }
             FollowEvent::Event(Event::Message(message)) => return print_message(session, &message),
             FollowEvent::Event(event) => {
@@ -94,11 +94,11 @@ async fn wait(session: &Session, client: &Client, req: SendMessage) -> Result<u8
     }
     match follow.task() {
         Some(task) => print_task(session, task),
-        None => Ok(code::DONE),
+        None => Ok(code::SUCCESS),
     }
 }
 
-/// Says how a task goes, where somebody watches.
+/// Reports the progress of a task if stderr is a terminal.
 pub(super) fn progress(session: &Session, event: &Event) {
     let status = match event {
         Event::Task(task) => &task.status,
@@ -106,33 +106,33 @@ pub(super) fn progress(session: &Session, event: &Event) {
         Event::Message(_) | Event::Artifact(_) => return,
     };
     if !status.state.is_settled() {
-        let said = status.message.as_ref().map(client::text::of_message).unwrap_or_default();
-        session.screen.progress(&format!("{} {said}", outcome::word(status.state)));
+        let status_text = status.message.as_ref().map(client::text::of_message).unwrap_or_default();
+        session.output.progress(&format!("{} {status_text}", outcome::state_name(status.state)));
     }
 }
 
-fn print_task(session: &Session, task: &Task) -> Result<u8, Stop> {
+fn print_task(session: &Session, task: &Task) -> Result<u8, Failure> {
     if session.json() {
         print_reply(session, &Reply::SentTask(task.clone()))?;
-        return Ok(super::stop::code_of_state(task.status.state));
+        return Ok(super::failure::code_of_state(task.status.state));
     }
-    let mut printer = Printer::new(&session.screen);
+    let mut printer = Printer::new(&session.output);
     printer.task(task)?;
-    outcome::conclude(session, task, &mut printer)
+    outcome::print_outcome(session, task, &mut printer)
 }
 
-fn print_message(session: &Session, message: &Message) -> Result<u8, Stop> {
+fn print_message(session: &Session, message: &Message) -> Result<u8, Failure> {
     if session.json() {
         print_reply(session, &Reply::SentMessage(message.clone()))?;
     } else {
-        Printer::new(&session.screen).words(&message.parts)?;
+        Printer::new(&session.output).message_text(&message.parts)?;
     }
-    Ok(code::DONE)
+    Ok(code::SUCCESS)
 }
 
-/// Prints an answer as A2A 1.0 has it.
-pub(super) fn print_reply(session: &Session, reply: &Reply) -> Result<(), Stop> {
+/// Prints a reply as A2A 1.0 JSON.
+pub(super) fn print_reply(session: &Session, reply: &Reply) -> Result<(), Failure> {
     let mut writer = Writer::new();
     v1::reply::encode(&mut writer, reply);
-    Ok(session.screen.document(&writer.finish())?)
+    Ok(session.output.document(&writer.finish())?)
 }

@@ -1,4 +1,4 @@
-//! `a2ad skills`: what an agent is good at.
+//! `a2ad skills`: prints an agent's skills.
 
 use clap::Args;
 use protocol::{
@@ -13,8 +13,8 @@ use protocol::{
 
 use super::{
     card::title,
+    failure::{Failure, code},
     session::{Session, SessionFlags},
-    stop::{Stop, code},
 };
 
 #[derive(Debug, Args)]
@@ -23,15 +23,15 @@ pub(super) struct SkillsFlags {
     session: SessionFlags,
 }
 
-pub(super) fn run(flags: SkillsFlags) -> Result<u8, Stop> {
+pub(super) fn run(flags: SkillsFlags) -> Result<u8, Failure> {
     Session::run(flags.session, |session| async move {
         let card = session.card().await?.card;
         if session.json() {
-            session.screen.document(as_json(&card).as_bytes())?;
+            session.output.document(as_json(&card).as_bytes())?;
         } else {
-            session.screen.text(&describe(&card))?;
+            session.output.text(&describe(&card))?;
         }
-        Ok(code::DONE)
+        Ok(code::SUCCESS)
     })
 }
 
@@ -40,13 +40,13 @@ fn describe(card: &AgentCard) -> String {
     for skill in &card.skills {
         out += &format!("{}\n", title(skill));
         for example in &skill.examples {
-            out += &format!("  say: {example}\n");
+            out += &format!("  example: {example}\n");
         }
     }
     out
 }
 
-/// The list of skills as the card of 1.0 has it.
+/// The skills as a JSON array, in the form of the 1.0 card.
 fn as_json(card: &AgentCard) -> String {
     let mut writer = Writer::new();
     v1::card::encode(&mut writer, card);

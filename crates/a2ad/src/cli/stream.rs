@@ -1,4 +1,4 @@
-//! `a2ad stream`: says something to an agent and prints what it makes as it makes it.
+//! `a2ad stream`: sends a message to an agent and prints the output as it arrives.
 
 use clap::Args;
 use client::{Follow, FollowEvent};
@@ -6,11 +6,11 @@ use protocol::{Event, SendMessage, dialect::v1};
 
 use super::{
     compose::MessageFlags,
+    failure::{Failure, code, code_of_state},
     outcome,
     printer::Printer,
-    send::{look_for, progress},
+    send::{check_task_exists, progress},
     session::{Session, SessionFlags},
-    stop::{Stop, code, code_of_state},
 };
 
 #[derive(Debug, Args)]
@@ -19,55 +19,55 @@ pub(super) struct StreamFlags {
     session: SessionFlags,
     #[command(flatten)]
     message: MessageFlags,
-    /// The task to say it to; a new one otherwise.
+    /// Send to this task instead of a new one.
     #[arg(long, value_name = "ID")]
     task: Option<String>,
 }
 
-pub(super) fn run(flags: StreamFlags) -> Result<u8, Stop> {
+pub(super) fn run(flags: StreamFlags) -> Result<u8, Failure> {
     let StreamFlags { session, message, task } = flags;
     let req = SendMessage { return_immediately: false, ..message.compose(task.as_deref())? };
     Session::run(session, |session| async move { stream(&session, req).await })
 }
 
-async fn stream(session: &Session, req: SendMessage) -> Result<u8, Stop> {
+async fn stream(session: &Session, req: SendMessage) -> Result<u8, Failure> {
     let client = session.client().await?;
-    look_for(&client, req.message.task_id.as_ref()).await?;
-    session.note(req.message.task_id.as_ref());
-    session.sending();
+    check_task_exists(&client, req.message.task_id.as_ref()).await?;
+    session.record_task(req.message.task_id.as_ref());
+    session.record_sent();
     print(session, Follow::stream(&client, req).await?).await
 }
 
-/// Prints everything that is followed until the task is settled, and gives the exit code for its state.
-pub(super) async fn print(session: &Session, mut follow: Follow<'_>) -> Result<u8, Stop> {
-    let mut printer = Printer::new(&session.screen);
+/// Prints every event until the task has settled, and returns the exit code for its state.
+pub(super) async fn print(session: &Session, mut follow: Follow<'_>) -> Result<u8, Failure> {
+    let mut printer = Printer::new(&session.output);
     let mut lost = false;
-    while let Some(heard) = follow.next().await? {
-        session.note(follow.task_id());
-        let event = match heard {
+    while let Some(follow_event) = follow.next().await? {
+        session.record_task(follow.task_id());
+        let event = match follow_event {
             FollowEvent::Event(event) => event,
             FollowEvent::Lost => {
                 if !std::mem::replace(&mut lost, true) {
-                    session.screen.say("the connection is lost; coming back");
+                    session.output.message("connection lost; reconnecting");
                 }
                 continue;
             }
         };
         lost = false;
-        session.alive();
+        session.record_activity();
         if session.json() {
-            session.screen.document(&v1::event::encode_bytes(&event))?;
+            session.output.document(&v1::event::encode_bytes(&event))?;
         } else {
-            printer.hear(&event)?;
+            printer.print_event(&event)?;
         }
         if let Event::Message(_) = event {
-            return Ok(code::DONE);
+            return Ok(code::SUCCESS);
         }
         progress(session, &event);
     }
     match follow.task() {
         Some(task) if session.json() => Ok(code_of_state(task.status.state)),
-        Some(task) => outcome::conclude(session, task, &mut printer),
-        None => Ok(code::DONE),
+        Some(task) => outcome::print_outcome(session, task, &mut printer),
+        None => Ok(code::SUCCESS),
     }
 }

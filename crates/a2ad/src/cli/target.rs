@@ -1,38 +1,37 @@
-//! Which agent is meant: a URL, host and port, or the name of one on this machine.
+//! Parses which agent or server a command addresses: a URL, host and port, or the name of an agent.
 
-use super::{connection, stop::Stop};
+use super::{connection, failure::Failure};
 use crate::address;
 
-/// Where this machine's server is by default.
+/// The default server.
 pub(super) const SERVER: &str = "http://127.0.0.1:4242";
 
-/// An agent as it was named, or a whole server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// By its URL, or that of its card.
+    /// The URL of an agent or of its card.
     Url(String),
-    /// By its name at a server.
+    /// An agent by its name on a server.
     Local {
         /// The server's URL.
         server: String,
-        /// The name.
+        /// The agent's id.
         name: String,
     },
-    /// A server by its URL.
+    /// The URL of a server.
     Server(String),
 }
 
-/// Reads what names a server; `source` is the flag or variable it comes from.
-pub(super) fn server(source: &str, typed: &str) -> Result<String, Stop> {
+/// Parses a server address; `source` is the flag or variable it comes from.
+pub(super) fn server(source: &str, typed: &str) -> Result<String, Failure> {
     let url = address::url(typed).map(|url| url.trim_end_matches('/').to_owned());
     url.ok_or_else(|| {
-        Stop::usage(format!("{source}: {typed:?} is neither a URL nor host:port, such as 127.0.0.1:4242"))
+        Failure::usage(format!("{source}: {typed:?} is neither a URL nor host:port, such as 127.0.0.1:4242"))
     })
 }
 
 impl Target {
-    /// Reads what was typed. `server` is the URL that a flag or the environment gives.
-    pub(super) fn read(agent: &str, server: Option<String>) -> Result<Self, Stop> {
+    /// Parses an agent argument. `server` is the URL from a flag or the environment.
+    pub(super) fn read(agent: &str, server: Option<String>) -> Result<Self, Failure> {
         if let Some(url) = address::url(agent) {
             return Ok(Self::Url(url));
         }
@@ -41,14 +40,14 @@ impl Target {
             let text = format!(
                 "{agent:?} is neither a URL, host:port nor a name; begin a URL with http:// or https://"
             );
-            return Err(Stop::usage(text));
+            return Err(Failure::usage(text));
         }
         let server = server.unwrap_or_else(|| SERVER.to_owned());
         Ok(Self::Local { server, name: agent.to_owned() })
     }
 
-    /// What a server has to be started with to be found where it was looked for; `None` if it is not for this machine.
-    pub(super) fn starts_with(&self) -> Option<Vec<String>> {
+    /// The flags for `a2ad serve` to listen at this address; `None` if that is not on this machine.
+    pub(super) fn serve_flags(&self) -> Option<Vec<String>> {
         let url = self.url();
         let (scheme, authority) = connection::origin_of(&url)?;
         if format!("{scheme}://{authority}") == SERVER {
@@ -59,7 +58,7 @@ impl Target {
         local.then(|| vec!["--listen".to_owned(), address.to_string()])
     }
 
-    /// Whether the server's agents are below the root of its address, as ours are.
+    /// Whether the server's paths begin at the root of its origin, as those of `a2ad serve` do.
     fn is_at_root(&self) -> bool {
         match self {
             Self::Local { server, .. } | Self::Server(server) => connection::path_of(server).is_empty(),
@@ -74,7 +73,7 @@ impl Target {
         }
     }
 
-    /// The server and the name of an agent that was meant by name, also where its URL was spelt out.
+    /// The server and name of an agent given by name or by its a2ad URL.
     pub(super) fn name(&self) -> Option<(&str, &str)> {
         match self {
             Self::Local { server, name } => Some((server, name)),
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_a_url_and_a_word_is_a_name() {
+    fn urls_and_names_are_distinguished() {
         let url = |agent: &str, given: Option<&str>| {
             let given = given.map(|given| server("--server", given).unwrap());
             Target::read(agent, given).unwrap().url()
@@ -109,16 +108,16 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_this_machine_can_be_started() {
-        let words = |given: Option<&str>| {
-            Target::read("echo", given.map(|given| server("--server", given).unwrap())).unwrap().starts_with()
+    fn serve_flags_exist_only_for_this_machine() {
+        let args = |given: Option<&str>| {
+            Target::read("echo", given.map(|given| server("--server", given).unwrap())).unwrap().serve_flags()
         };
-        assert_eq!(words(None), Some(vec![]));
+        assert_eq!(args(None), Some(vec![]));
         let listen = Some(vec!["--listen".to_owned(), "127.0.0.1:9".to_owned()]);
-        assert_eq!(words(Some("http://localhost:9/")), listen);
-        assert_eq!(words(Some("http://127.0.0.1:9")), listen);
+        assert_eq!(args(Some("http://localhost:9/")), listen);
+        assert_eq!(args(Some("http://127.0.0.1:9")), listen);
         for server in ["https://127.0.0.1:9", "http://10.0.0.1:9", "http://127.0.0.1:9/x", "http://h"] {
-            assert_eq!(words(Some(server)), None, "{server}");
+            assert_eq!(args(Some(server)), None, "{server}");
         }
     }
 }

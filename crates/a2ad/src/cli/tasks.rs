@@ -1,4 +1,4 @@
-//! `a2ad tasks`: an agent's tasks.
+//! `a2ad tasks`: prints, lists, follows and cancels an agent's tasks.
 
 mod cancel;
 mod get;
@@ -7,25 +7,25 @@ mod watch;
 
 use clap::Subcommand;
 
-use super::stop::{EXIT_CODES, Stop};
+use super::failure::{EXIT_CODES, Failure};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TasksCommand {
-    /// Print one task.
+    /// Print a task.
     #[command(after_help = EXIT_CODES)]
     Get(get::GetFlags),
     /// List tasks, newest first.
     #[command(after_help = EXIT_CODES)]
     Ls(ls::LsFlags),
-    /// Follow a task and print what it makes until it ends or waits for input; survives lost connections.
+    /// Follow a task and print its output until it ends or waits for input; reconnects when the connection is lost.
     #[command(after_help = EXIT_CODES)]
     Watch(watch::WatchFlags),
-    /// End a task.
+    /// Cancel a task.
     #[command(after_help = EXIT_CODES)]
     Cancel(cancel::CancelFlags),
 }
 
-pub(super) fn run(command: TasksCommand) -> Result<u8, Stop> {
+pub(super) fn run(command: TasksCommand) -> Result<u8, Failure> {
     match command {
         TasksCommand::Get(flags) => get::run(flags),
         TasksCommand::Ls(flags) => ls::run(flags),

@@ -1,20 +1,20 @@
-//! Skills, and the agents that have them.
+//! `[skills]` and `[agents]`.
 //!
-//! A file that names neither keeps the agents of the demo; skills without agents make one agent, `main`.
+//! A file with neither gets the demo agents; skills without agents become one agent, `main`.
 
 use engine::{Dedupe, Retention};
 use inbound::{ExtendedCard, ReplyForm};
 
 use super::{
-    AgentConfig, AuthWay, ProfileName, SkillConfig, extensions,
-    read::{Read, Section},
+    AgentConfig, AuthMethod, ProfileName, SkillConfig, extensions,
+    read::{Parsed, Section},
     sections,
     tree::Item,
 };
 use crate::nearest::hint;
 
-/// The agent of all skills when the file names none.
-const MAIN: &str = "main";
+/// The id of the agent that has all skills when the file defines no agent.
+const MAIN_AGENT: &str = "main";
 
 impl ProfileName {
     pub(crate) const NAMES: [(&'static str, Self); 5] = [
@@ -29,7 +29,7 @@ impl ProfileName {
 pub(crate) const REPLY_NAMES: [(&str, ReplyForm); 2] =
     [("task", ReplyForm::Task), ("message", ReplyForm::Message)];
 
-impl AuthWay {
+impl AuthMethod {
     pub(crate) const NAMES: [(&'static str, Self); 6] = [
         ("anonymous", Self::Anonymous),
         ("api-key", Self::ApiKey),
@@ -50,43 +50,44 @@ pub(crate) const EXTENDED_CARD_NAMES: [(&str, ExtendedCard); 4] = [
 pub(crate) const DEDUPE_NAMES: [(&str, Dedupe); 3] =
     [("auto", Dedupe::Auto), ("always", Dedupe::Always), ("off", Dedupe::Off)];
 
-/// Every agent of the file; `kept` is how long tasks are kept where an agent does not say.
-pub(super) fn agents(file: &Section<'_>, kept: Retention) -> Vec<AgentConfig> {
+/// All agents of the file; `default_retention` applies to agents without their own.
+pub(super) fn agents(file: &Section<'_>, default_retention: Retention) -> Vec<AgentConfig> {
     let (agents, skills) = (file.open("agents"), skills(&file.open("skills")));
     if !file.has("agents") && !file.has("skills") {
-        return outbound::agents::DEMO.iter().map(|name| builtin(name, kept)).collect();
+        return outbound::agents::DEMO.iter().map(|name| builtin(name, default_retention)).collect();
     }
     if !file.has("agents") {
         if skills.is_empty() {
-            file.wrong(
+            file.report(
                 "skills",
                 "expected at least one skill, such as [skills.hello] with builtin = \"echo\"",
             );
         }
-        return vec![AgentConfig::new(MAIN, skills, kept)];
+        return vec![AgentConfig::new(MAIN_AGENT, skills, default_retention)];
     }
     if agents.names().next().is_none() {
-        file.wrong("agents", "expected at least one agent, such as [agents.main]");
+        file.report("agents", "expected at least one agent, such as [agents.main]");
     }
-    agents.names().map(|id| agent(&agents, id, &skills, kept)).collect()
+    agents.names().map(|id| agent(&agents, id, &skills, default_retention)).collect()
 }
 
-/// The agent at `/`: the one that is named, the only one, or `main`.
+/// The agent at `/`: the configured one, the only one, or `main`.
 pub(super) fn default_agent(server: &Section<'_>, agents: &[AgentConfig]) -> String {
     let ids = || agents.iter().filter(|agent| agent.enabled).map(|agent| agent.id.as_str());
     let named = server.get("default_agent", |item| Ok(item.text()?.to_owned())).unwrap_or_default();
     if named.is_empty() {
         let demo = outbound::agents::DEMO[0];
         let only = ids().next().filter(|_| ids().count() == 1);
-        let chosen = only.or_else(|| [MAIN, demo].into_iter().find(|id| ids().any(|known| known == *id)));
+        let chosen =
+            only.or_else(|| [MAIN_AGENT, demo].into_iter().find(|id| ids().any(|known| known == *id)));
         if chosen.is_none() && !agents.is_empty() {
             let names = ids().collect::<Vec<_>>().join(", ");
-            server.wrong("default_agent", format!("say which agent is at /, one of those enabled: {names}"));
+            server.report("default_agent", format!("name the agent at /, one of the enabled ones: {names}"));
         }
         return chosen.unwrap_or_default().to_owned();
     }
     if !ids().any(|id| id == named) {
-        server.wrong("default_agent", format!("no agent {named:?} is enabled; {}", hint(&named, ids())));
+        server.report("default_agent", format!("no agent {named:?} is enabled; {}", hint(&named, ids())));
     }
     named
 }
@@ -107,7 +108,7 @@ impl AgentConfig {
             check_media_types: true,
             profile: ProfileName::default(),
             reply: None,
-            auth: vec![AuthWay::Anonymous],
+            auth: vec![AuthMethod::Anonymous],
             dedupe: Dedupe::default(),
             retention,
         }
@@ -115,9 +116,9 @@ impl AgentConfig {
 }
 
 /// A built-in agent under its own name.
-fn builtin(name: &'static str, kept: Retention) -> AgentConfig {
+fn builtin(name: &'static str, default_retention: Retention) -> AgentConfig {
     let skill = SkillConfig { id: name.into(), builtin: name, description: None, tags: None, examples: None };
-    AgentConfig::new(name, vec![skill], kept)
+    AgentConfig::new(name, vec![skill], default_retention)
 }
 
 fn skills(section: &Section<'_>) -> Vec<SkillConfig> {
@@ -129,32 +130,43 @@ fn skill(skills: &Section<'_>, id: &str) -> SkillConfig {
     let section = skills.open(id);
     if !section.has("builtin") {
         let names = outbound::agents::BUILTIN.join(", ");
-        section.wrong("builtin", format!("expected what does the work: builtin = one of {names}"));
+        section.report("builtin", format!("expected the agent that does the work: builtin = one of {names}"));
     }
     let builtins: Vec<(&str, &str)> = outbound::agents::BUILTIN.iter().map(|name| (*name, *name)).collect();
     let builtin = section.get("builtin", |item| item.one_of(&builtins));
     let (description, tags, examples) =
         (section.get("description", text), section.each("tags", text), section.each("examples", text));
-    // One that is wrong has been told. The skill is there all the same: nothing else is wrong because of that.
+    // The problem is already reported. The skill is kept, so that references to it cause no further errors.
     let builtin = builtin.unwrap_or(outbound::agents::BUILTIN[0]);
     SkillConfig { id: id.into(), builtin, description, tags, examples }
 }
 
-fn agent(agents: &Section<'_>, id: &str, skills: &[SkillConfig], kept: Retention) -> AgentConfig {
+fn agent(
+    agents: &Section<'_>,
+    id: &str,
+    skills: &[SkillConfig],
+    default_retention: Retention,
+) -> AgentConfig {
     check_name(agents, id);
-    if inbound::is_own_path(id) {
-        agents.wrong(id, format!("{id:?} is a path of its own below /a2a; choose another name"));
+    if inbound::is_reserved_agent_id(id) {
+        agents.report(
+            id,
+            format!("{id:?} is reserved: the server uses this path below /a2a; choose another name"),
+        );
     }
     let section = agents.open(id);
     let push = section.get("push", Item::boolean).unwrap_or_default();
     if push {
-        section.wrong("push", "this version of a2ad does not push yet; leave it out or say false");
+        section.report(
+            "push",
+            "this version of a2ad does not send push notifications yet; remove the key or set it to false",
+        );
     }
-    let auth = section.each("auth", |item| item.one_of(&AuthWay::NAMES));
+    let auth = section.each("auth", |item| item.one_of(&AuthMethod::NAMES));
     if auth.as_ref().is_some_and(Vec::is_empty) {
-        section.wrong("auth", "expected at least one way in, such as \"anonymous\"");
+        section.report("auth", "expected at least one authentication method, such as \"anonymous\"");
     }
-    let defaults = AgentConfig::new(id, own_skills(&section, skills), kept);
+    let defaults = AgentConfig::new(id, own_skills(&section, skills), default_retention);
     let config = AgentConfig {
         name: section.get("name", text),
         description: section.get("description", text),
@@ -172,20 +184,23 @@ fn agent(agents: &Section<'_>, id: &str, skills: &[SkillConfig], kept: Retention
         reply: section.get("reply", |item| item.one_of(&REPLY_NAMES)),
         auth: auth.unwrap_or(defaults.auth),
         dedupe: section.get("dedupe", |item| item.one_of(&DEDUPE_NAMES)).unwrap_or_default(),
-        retention: sections::retention(&section.open("retention"), kept),
+        retention: sections::retention(&section.open("retention"), default_retention),
         ..defaults
     };
     AgentConfig { extended_skills: extended_skills(&section, &config), ..config }
 }
 
-/// The skills that only the extended card shows: some of those the agent has, and somebody has to be able to see them.
+/// Skills that only the extended card shows. They must be skills of the agent, and the extended card must be
+/// available.
 fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
     let off = agent.extended_card == ExtendedCard::Off;
     if !off && agent.profile.preset().send_only {
-        section
-            .wrong("extended_card", "this profile serves sends and nothing else, so nobody could ask for it");
+        section.report(
+            "extended_card",
+            "this profile serves only sends, so no client could request the extended card",
+        );
     }
-    let registered = agent.host();
+    let registered = agent.registered();
     let known = || registered.info().skills.iter().map(|skill| skill.id.as_str());
     let named = section.each("extended_skills", |item| {
         let name = item.text()?;
@@ -194,53 +209,53 @@ fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
     });
     let named = named.unwrap_or_default();
     if off && !named.is_empty() {
-        let text = "there is no extended card to show them; say extended_card = \"open\" or \"protected\"";
-        section.wrong("extended_skills", text);
+        let text = "there is no extended card to show them; set extended_card = \"open\" or \"protected\"";
+        section.report("extended_skills", text);
     }
     named
 }
 
-/// The skills an agent names; all of them if it names none.
+/// The skills an agent lists; all skills if it lists none.
 fn own_skills(section: &Section<'_>, skills: &[SkillConfig]) -> Vec<SkillConfig> {
-    let mut met = Vec::new();
+    let mut seen = Vec::new();
     let named = section.each("skills", |item| {
         let name = item.text()?;
         if ["mcp:", "pipeline:"].iter().any(|kind| name.starts_with(kind)) {
-            return Err(format!("{name:?}: this version of a2ad does not serve such skills yet"));
+            return Err(format!("{name:?}: this version of a2ad does not support such skills yet"));
         }
         let known = skills.iter().find(|skill| skill.id == name);
         let known = known.ok_or_else(|| unknown_skill(name, skills))?;
-        if met.contains(&name.to_owned()) {
-            return Err(format!("{name:?} is there already"));
+        if seen.contains(&name.to_owned()) {
+            return Err(format!("{name:?} is listed twice"));
         }
-        met.push(name.to_owned());
+        seen.push(name.to_owned());
         Ok(known.clone())
     });
     let all = || if section.has("skills") { None } else { Some(skills.to_vec()) };
     let Some(own) = named.or_else(all) else { return Vec::new() };
     if own.is_empty() {
-        section.wrong("skills", "expected at least one skill; [skills.ID] with a builtin makes one");
+        section.report("skills", "expected at least one skill; define one as [skills.ID] with a builtin");
     }
     own
 }
 
 fn unknown_skill(name: &str, skills: &[SkillConfig]) -> String {
     if skills.is_empty() {
-        return format!("there is no skill {name:?}; [skills.{name}] with a builtin makes it");
+        return format!("there is no skill {name:?}; define it as [skills.{name}] with a builtin");
     }
     let ids = skills.iter().map(|skill| skill.id.as_str());
     format!("there is no skill {name:?}; {}", hint(name, ids))
 }
 
-fn text(item: &Item) -> Read<String> {
+fn text(item: &Item) -> Parsed<String> {
     item.text().map(str::to_owned)
 }
 
-/// Ids stand in paths and in what is saved, so they are plain words.
+/// Ids are used in URL paths and in the store, so their characters are restricted.
 fn check_name(section: &Section<'_>, id: &str) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let long = id.is_empty() || id.len() > 64;
-    if (long || !id.bytes().all(plain)) && !inbound::is_own_path(id) {
-        section.wrong(id, "expected a name of 1 to 64 letters, digits, '-', '_', '.' or '~'");
+    if (long || !id.bytes().all(plain)) && !inbound::is_reserved_agent_id(id) {
+        section.report(id, "expected a name of 1 to 64 letters, digits, '-', '_', '.' or '~'");
     }
 }

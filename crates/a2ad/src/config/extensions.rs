@@ -1,35 +1,34 @@
-//! Extensions of the protocol that an agent declares: `extensions = [{ uri = "…", required = true }]`.
+//! Protocol extensions that an agent declares: `extensions = [{ uri = "…", required = true }]`.
 
 use protocol::{Json, json::write::Writer, model::AgentExtension};
 
 use super::{
-    read::{Read, Section},
+    read::{Parsed, Section},
     tree::{Item, Value},
 };
 
-/// The extensions of an agent.
 pub(super) fn extensions(agent: &Section<'_>) -> Vec<AgentExtension> {
-    let mut met: Vec<AgentExtension> = Vec::new();
+    let mut seen: Vec<AgentExtension> = Vec::new();
     for section in agent.tables("extensions") {
         if !section.has("uri") {
-            section.wrong("uri", "expected the URI that names the extension");
+            section.report("uri", "expected the URI of the extension");
         }
         let Some(uri) = section.get("uri", uri) else { continue };
-        if met.iter().any(|extension| extension.uri == uri) {
-            section.wrong("uri", format!("{uri:?} is there already"));
+        if seen.iter().any(|extension| extension.uri == uri) {
+            section.report("uri", format!("{uri:?} is listed twice"));
         }
-        met.push(AgentExtension {
+        seen.push(AgentExtension {
             uri,
             description: section.get("description", |item| Ok(item.text()?.to_owned())),
             required: section.get("required", Item::boolean).unwrap_or_default(),
             params: section.get("params", object),
         });
     }
-    met
+    seen
 }
 
-/// Clients name it in a header, where commas separate several.
-fn uri(item: &Item) -> Read<String> {
+/// Clients list extension URIs in a header, separated by commas, so a URI must not contain one.
+fn uri(item: &Item) -> Parsed<String> {
     let text = item.text()?;
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b',';
     if text.contains(':') && text.bytes().all(plain) {
@@ -38,7 +37,7 @@ fn uri(item: &Item) -> Read<String> {
     Err(format!("{text:?} is not a URI such as https://example.com/extensions/mine or urn:example:mine"))
 }
 
-fn object(item: &Item) -> Read<Json> {
+fn object(item: &Item) -> Parsed<Json> {
     if !matches!(item.value, Value::Table(_)) {
         return Err("expected a table".into());
     }
@@ -48,15 +47,15 @@ fn object(item: &Item) -> Read<Json> {
     Json::parse(&text)
 }
 
-/// A value of the file as JSON.
-fn write(writer: &mut Writer, item: &Item) -> Read<()> {
+/// Writes a TOML value as JSON.
+fn write(writer: &mut Writer, item: &Item) -> Parsed<()> {
     let mut written = Ok(());
     match &item.value {
         Value::Text(text) | Value::Typed(text) => writer.string(text),
         Value::Integer(digits) => writer.raw(digits),
         Value::Float(digits) => match digits.replace('_', "").parse::<f64>() {
             Ok(number) if number.is_finite() => writer.raw(&number.to_string()),
-            _ => return Err(format!("{digits} has no place in JSON")),
+            _ => return Err(format!("{digits} cannot be written as JSON")),
         },
         Value::Boolean(flag) => writer.boolean(*flag),
         Value::List(items) => writer.array(items, |writer, item| {
@@ -67,7 +66,7 @@ fn write(writer: &mut Writer, item: &Item) -> Read<()> {
                 written = written.clone().and(write(writer.key(&entry.key), &entry.item));
             }
         }),
-        Value::Other(kind) => return Err(format!("{kind} has no place in JSON")),
+        Value::Other(kind) => return Err(format!("{kind} cannot be written as JSON")),
     }
     written
 }

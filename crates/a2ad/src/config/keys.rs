@@ -1,14 +1,14 @@
-//! The catalogue of keys: what each table of the file may hold, now and in a later version.
+//! The catalogue of configuration keys: what each table may contain, and which names are reserved for later
+//! versions.
 
 /// The keys of one kind of table.
 pub(super) struct Keys {
-    /// What is served.
-    pub(super) served: &'static [&'static str],
-    /// What has its name already and is refused until it is served.
-    pub(super) later: &'static [&'static str],
+    pub(super) supported: &'static [&'static str],
+    /// Reserved for a later version and rejected until then.
+    pub(super) reserved: &'static [&'static str],
 }
 
-/// The keys of the table at a path; `None` where the file's author chooses the names.
+/// The keys of the table at a path; `None` where the author of the file chooses the names.
 pub(super) fn at(path: &[String]) -> Option<&'static Keys> {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     Some(match path.as_slice() {
@@ -26,38 +26,38 @@ pub(super) fn at(path: &[String]) -> Option<&'static Keys> {
     })
 }
 
-/// The tables whose names and keys are fixed.
+/// The tables with fixed names and keys.
 pub(super) fn fixed_sections() -> impl Iterator<Item = (&'static str, &'static Keys)> {
     [("server", &SERVER), ("store", &STORE), ("card", &CARD), ("protocol", &PROTOCOL), ("limits", &LIMITS)]
         .into_iter()
 }
 
 static FILE: Keys = Keys {
-    served: &["server", "store", "card", "protocol", "limits", "skills", "agents"],
-    later: &["auth", "outbound", "mcp", "pipelines", "guardrails", "tenants", "peers"],
+    supported: &["server", "store", "card", "protocol", "limits", "skills", "agents"],
+    reserved: &["auth", "outbound", "mcp", "pipelines", "guardrails", "tenants", "peers"],
 };
 
 static SERVER: Keys = Keys {
-    served: &["listen", "public_url", "trusted_proxies", "default_agent", "drain_delay", "keep_alive"],
-    later: &["base_host", "mode", "allowed_hosts", "admin_listen"],
+    supported: &["listen", "public_url", "trusted_proxies", "default_agent", "drain_delay", "keep_alive"],
+    reserved: &["base_host", "mode", "allowed_hosts", "admin_listen"],
 };
 
-static STORE: Keys = Keys { served: &["url", "retention"], later: &[] };
+static STORE: Keys = Keys { supported: &["url", "retention"], reserved: &[] };
 
-static RETENTION: Keys = Keys { served: &["max_age", "max_tasks", "keys"], later: &[] };
+static RETENTION: Keys = Keys { supported: &["max_age", "max_tasks", "keys"], reserved: &[] };
 
-static CARD: Keys = Keys { served: &["style", "max_age", "grpc_scheme"], later: &["sign"] };
+static CARD: Keys = Keys { supported: &["style", "max_age", "grpc_scheme"], reserved: &["sign"] };
 
-static PROTOCOL: Keys = Keys { served: &["dialects", "errors", "lenient_version"], later: &[] };
+static PROTOCOL: Keys = Keys { supported: &["dialects", "errors", "lenient_version"], reserved: &[] };
 
 static LIMITS: Keys = Keys {
-    served: &["max_body", "max_task", "concurrent", "memory", "run_time", "wait"],
-    later: &["rate", "max_hops"],
+    supported: &["max_body", "max_task", "concurrent", "memory", "run_time", "wait"],
+    reserved: &["rate", "max_hops"],
 };
 
 static SKILL: Keys = Keys {
-    served: &["builtin", "description", "tags", "examples"],
-    later: &[
+    supported: &["builtin", "description", "tags", "examples"],
+    reserved: &[
         "mcp",
         "http",
         "command",
@@ -71,7 +71,7 @@ static SKILL: Keys = Keys {
 };
 
 static AGENT: Keys = Keys {
-    served: &[
+    supported: &[
         "name",
         "description",
         "skills",
@@ -88,7 +88,7 @@ static AGENT: Keys = Keys {
         "dedupe",
         "retention",
     ],
-    later: &["end_user", "skills_allow", "approve", "guardrails"],
+    reserved: &["end_user", "skills_allow", "approve", "guardrails"],
 };
 
-static EXTENSION: Keys = Keys { served: &["uri", "description", "required", "params"], later: &[] };
+static EXTENSION: Keys = Keys { supported: &["uri", "description", "required", "params"], reserved: &[] };

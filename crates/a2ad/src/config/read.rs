@@ -1,140 +1,142 @@
-//! Reading the tree section by section, collecting everything that is wrong on the way.
+//! Typed access to the parsed tree, section by section. Problems are collected instead of returned, so that all are
+//! reported.
 
 use std::cell::RefCell;
 
 use super::{
     keys::{self, Keys},
-    tree::{Entry, Item, Place, Table, Value},
+    tree::{Entry, Item, Location, Table, Value},
     variables::nearest_variable,
 };
 use crate::nearest::hint;
 
-/// What is wrong, and where.
+/// All problems found so far, with their locations.
 #[derive(Default)]
 pub(super) struct Problems(RefCell<Vec<Problem>>);
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Problem {
-    place: Place,
+    location: Location,
     key: String,
     text: String,
 }
 
 impl Problems {
-    pub(super) fn add(&self, place: &Place, key: &str, text: impl Into<String>) {
-        self.0.borrow_mut().push(Problem { place: place.clone(), key: key.into(), text: text.into() });
+    pub(super) fn add(&self, location: &Location, key: &str, text: impl Into<String>) {
+        self.0.borrow_mut().push(Problem { location: location.clone(), key: key.into(), text: text.into() });
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }
 
-    /// One line for each: `file:line: key: what is wrong`.
+    /// One line for each problem: `file:line: key: text`.
     pub(super) fn into_lines(self, file: Option<&str>) -> Vec<String> {
         let mut problems = self.0.into_inner();
         problems.sort();
         problems.dedup();
-        let line = |Problem { place, key, text }: Problem| {
+        let line = |Problem { location, key, text }: Problem| {
             let key = if key.is_empty() { String::new() } else { format!("{key}: ") };
-            match place {
-                Place::Line(line) => format!("{}:{line}: {key}{text}", file.unwrap_or("a2ad")),
-                Place::Name(name) => format!("a2ad: {name}: {text}"),
+            match location {
+                Location::Line(line) => format!("{}:{line}: {key}{text}", file.unwrap_or("a2ad")),
+                Location::Name(name) => format!("a2ad: {name}: {text}"),
             }
         };
         problems.into_iter().map(line).collect()
     }
 }
 
-/// A table of the file, or one that is not there and hence empty.
+/// A table of the file; empty if the file does not contain it.
 pub(super) struct Section<'a> {
     path: Vec<String>,
-    /// Where it begins; nowhere if it is not there.
-    place: Option<&'a Place>,
+    /// Where it begins; `None` if it is absent.
+    location: Option<&'a Location>,
     table: Option<&'a Table>,
     problems: &'a Problems,
 }
 
-/// What reading a value gives: the value, or what is wrong with it.
-pub(super) type Read<T> = Result<T, String>;
+/// The parsed value, or what is wrong with it.
+pub(super) type Parsed<T> = Result<T, String>;
 
 impl<'a> Section<'a> {
-    /// The whole file.
+    /// The root table.
     pub(super) fn root(table: &'a Table, problems: &'a Problems) -> Self {
-        Self { path: Vec::new(), place: None, table: Some(table), problems }.known()
+        Self { path: Vec::new(), location: None, table: Some(table), problems }.check_keys()
     }
 
-    /// The table under a key.
+    /// The table of a key.
     pub(super) fn open(&self, key: &str) -> Section<'a> {
         let mut section =
-            Section { path: self.path_of(key), place: None, table: None, problems: self.problems };
+            Section { path: self.path_of(key), location: None, table: None, problems: self.problems };
         let Some(entry) = self.entry(key) else { return section };
-        section.place = Some(&entry.place);
+        section.location = Some(&entry.location);
         match &entry.item.value {
             Value::Table(table) => section.table = Some(table),
-            other => self.complain(key, &entry.item.place, format!("expected a table, not {}", other.kind())),
+            other => {
+                self.add_problem(key, &entry.item.location, format!("expected a table, not {}", other.kind()))
+            }
         }
-        section.known()
+        section.check_keys()
     }
 
-    /// The value under a key; `None` if it is not there or wrong.
-    pub(super) fn get<T>(&self, key: &str, read: impl FnOnce(&Item) -> Read<T>) -> Option<T> {
-        let served = self.keys().is_none_or(|keys| keys.served.contains(&key));
-        debug_assert!(served, "{key} is read and not in the catalogue");
+    /// The value of a key; `None` if it is absent or invalid.
+    pub(super) fn get<T>(&self, key: &str, read: impl FnOnce(&Item) -> Parsed<T>) -> Option<T> {
+        let supported = self.keys().is_none_or(|keys| keys.supported.contains(&key));
+        debug_assert!(supported, "{key} is read but not in the catalogue");
         let item = &self.entry(key)?.item;
-        read(item).map_err(|text| self.complain(key, &item.place, text)).ok()
+        read(item).map_err(|text| self.add_problem(key, &item.location, text)).ok()
     }
 
-    /// Each element of the list under a key; `None` if it is not there or anything in it is wrong.
-    pub(super) fn each<T>(&self, key: &str, mut read: impl FnMut(&Item) -> Read<T>) -> Option<Vec<T>> {
-        let mut whole = true;
+    /// Each element of a list; `None` if it is absent or any element is invalid.
+    pub(super) fn each<T>(&self, key: &str, mut read: impl FnMut(&Item) -> Parsed<T>) -> Option<Vec<T>> {
+        let mut valid = true;
         let mut list = Vec::new();
         let visit = |item: &Item| match read(item) {
             Ok(value) => list.push(value),
             Err(text) => {
-                whole = false;
-                self.complain(key, &item.place, text);
+                valid = false;
+                self.add_problem(key, &item.location, text);
             }
         };
         self.get(key, |item| item.visit(visit))?;
-        whole.then_some(list)
+        valid.then_some(list)
     }
 
-    /// Each table of the list under a key.
+    /// Each table of a list of tables.
     pub(super) fn tables(&self, key: &str) -> Vec<Section<'a>> {
         let Some(entry) = self.entry(key) else { return Vec::new() };
         let Value::List(items) = &entry.item.value else {
             let text = format!("expected a list of tables, not {}", entry.item.value.kind());
-            self.complain(key, &entry.item.place, text);
+            self.add_problem(key, &entry.item.location, text);
             return Vec::new();
         };
         let table = |(at, item): (usize, &'a Item)| {
             let Value::Table(table) = &item.value else {
-                self.complain(key, &item.place, format!("expected a table, not {}", item.value.kind()));
+                self.add_problem(key, &item.location, format!("expected a table, not {}", item.value.kind()));
                 return None;
             };
             let path = self.path_of(&format!("{key}[{at}]"));
             let section =
-                Section { path, place: Some(&item.place), table: Some(table), problems: self.problems };
-            Some(section.known())
+                Section { path, location: Some(&item.location), table: Some(table), problems: self.problems };
+            Some(section.check_keys())
         };
         items.iter().enumerate().filter_map(table).collect()
     }
 
-    /// The names of what is in it.
+    /// The keys that are present.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.table.into_iter().flat_map(|table| &table.0).map(|entry| entry.key.as_str())
     }
 
-    /// Whether a key is there.
     pub(super) fn has(&self, key: &str) -> bool {
         self.entry(key).is_some()
     }
 
-    /// Says what is wrong with a key; where it is not there, with the section.
-    pub(super) fn wrong(&self, key: &str, text: impl Into<String>) {
-        let nowhere = Place::Line(1);
-        let place = self.entry(key).map(|entry| &entry.place).or(self.place).unwrap_or(&nowhere);
-        self.complain(key, place, text.into());
+    /// Reports a problem with a key, at its location or, if it is absent, at the section's.
+    pub(super) fn report(&self, key: &str, text: impl Into<String>) {
+        let file_start = Location::Line(1);
+        let location = self.entry(key).map(|entry| &entry.location).or(self.location).unwrap_or(&file_start);
+        self.add_problem(key, location, text.into());
     }
 
     fn entry(&self, key: &str) -> Option<&'a Entry> {
@@ -149,25 +151,25 @@ impl<'a> Section<'a> {
         self.path.iter().cloned().chain([key.to_owned()]).collect()
     }
 
-    fn complain(&self, key: &str, place: &Place, text: String) {
-        self.problems.add(place, &self.path_of(key).join("."), text);
+    fn add_problem(&self, key: &str, location: &Location, text: String) {
+        self.problems.add(location, &self.path_of(key).join("."), text);
     }
 
-    /// Refuses every key that is not served.
-    fn known(self) -> Self {
+    /// Reports every key that is unknown or reserved.
+    fn check_keys(self) -> Self {
         let (Some(keys), Some(table)) = (self.keys(), self.table) else { return self };
-        for Entry { key, place, .. } in &table.0 {
-            if keys.later.contains(&key.as_str()) {
-                let text = format!("a2ad {} does not serve this key yet", env!("CARGO_PKG_VERSION"));
-                self.complain(key, place, text);
-            } else if !keys.served.contains(&key.as_str()) {
-                let all = keys.served.iter().chain(keys.later).copied();
-                let variable = match place {
-                    Place::Name(name) => nearest_variable(name),
-                    Place::Line(_) => None,
+        for Entry { key, location, .. } in &table.0 {
+            if keys.reserved.contains(&key.as_str()) {
+                let text = format!("a2ad {} does not support this key yet", env!("CARGO_PKG_VERSION"));
+                self.add_problem(key, location, text);
+            } else if !keys.supported.contains(&key.as_str()) {
+                let all = keys.supported.iter().chain(keys.reserved).copied();
+                let variable = match location {
+                    Location::Name(name) => nearest_variable(name),
+                    Location::Line(_) => None,
                 };
                 let hint = variable.map_or_else(|| hint(key, all), |near| format!("did you mean {near}?"));
-                self.complain(key, place, format!("unknown key; {hint}"));
+                self.add_problem(key, location, format!("unknown key; {hint}"));
             }
         }
         self
@@ -175,14 +177,14 @@ impl<'a> Section<'a> {
 }
 
 impl Item {
-    pub(super) fn text(&self) -> Read<&str> {
+    pub(super) fn text(&self) -> Parsed<&str> {
         match &self.value {
             Value::Text(text) | Value::Typed(text) => Ok(text),
-            other => Err(format!("expected a text in quotes, not {}", other.kind())),
+            other => Err(format!("expected a quoted string, not {}", other.kind())),
         }
     }
 
-    pub(super) fn boolean(&self) -> Read<bool> {
+    pub(super) fn boolean(&self) -> Parsed<bool> {
         match &self.value {
             Value::Boolean(flag) => Ok(*flag),
             Value::Typed(text) => text.parse().map_err(|_| format!("expected true or false, not {text:?}")),
@@ -191,7 +193,7 @@ impl Item {
     }
 
     /// A whole number of 0 or more.
-    pub(super) fn count(&self) -> Read<u64> {
+    pub(super) fn count(&self) -> Parsed<u64> {
         match &self.value {
             Value::Integer(text) | Value::Typed(text) => {
                 text.trim().parse().map_err(|_| format!("expected a whole number of 0 or more, not {text}"))
@@ -200,13 +202,13 @@ impl Item {
         }
     }
 
-    /// Shows each element of a list; in what was typed, commas separate them.
-    fn visit(&self, mut see: impl FnMut(&Self)) -> Read<()> {
+    /// Calls `visit` for each element; a value from a flag or variable is split at commas.
+    fn visit(&self, mut visit: impl FnMut(&Self)) -> Parsed<()> {
         match &self.value {
-            Value::List(items) => items.iter().for_each(see),
+            Value::List(items) => items.iter().for_each(visit),
             Value::Typed(text) => {
                 for text in text.split(',').map(str::trim).filter(|text| !text.is_empty()) {
-                    see(&Self { place: self.place.clone(), value: Value::Typed(text.into()) });
+                    visit(&Self { location: self.location.clone(), value: Value::Typed(text.into()) });
                 }
             }
             other => return Err(format!("expected a list, not {}", other.kind())),
@@ -214,12 +216,12 @@ impl Item {
         Ok(())
     }
 
-    /// One of these words.
-    pub(super) fn one_of<T: Copy>(&self, words: &[(&'static str, T)]) -> Read<T> {
+    /// The value with this name.
+    pub(super) fn one_of<T: Copy>(&self, names: &[(&'static str, T)]) -> Parsed<T> {
         let text = self.text()?;
-        words.iter().find(|word| word.0 == text).map(|word| word.1).ok_or_else(|| {
-            let all = words.iter().map(|word| word.0);
-            format!("{text:?} is none of {}", all.collect::<Vec<_>>().join(", "))
+        names.iter().find(|name| name.0 == text).map(|name| name.1).ok_or_else(|| {
+            let all = names.iter().map(|name| name.0);
+            format!("{text:?} is not one of {}", all.collect::<Vec<_>>().join(", "))
         })
     }
 }
@@ -227,10 +229,10 @@ impl Item {
 impl Value {
     fn kind(&self) -> &'static str {
         match self {
-            Self::Text(_) | Self::Typed(_) => "a text",
+            Self::Text(_) | Self::Typed(_) => "a string",
             Self::Integer(_) => "a number",
-            Self::Float(_) => "a number with a point",
-            Self::Boolean(_) => "true or false",
+            Self::Float(_) => "a floating-point number",
+            Self::Boolean(_) => "a boolean",
             Self::List(_) => "a list",
             Self::Table(_) => "a table",
             Self::Other(kind) => kind,

@@ -1,4 +1,4 @@
-//! The sections with a fixed set of keys.
+//! The sections with a fixed set of keys: `[server]`, `[store]`, `[card]`, `[protocol]`, `[limits]`.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -10,12 +10,12 @@ use crate::serve;
 
 use super::{
     CardConfig, Generation, ProtocolConfig, ServerConfig, StoreConfig,
-    read::{Read, Section},
+    read::{Parsed, Section},
     tree::{Item, Value},
     values,
 };
 
-/// All but the default agent, which depends on the agents there are.
+/// Everything except the default agent, which depends on the configured agents.
 pub(super) fn server(section: &Section<'_>) -> ServerConfig {
     ServerConfig {
         listen: section.get("listen", listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4242))),
@@ -23,25 +23,28 @@ pub(super) fn server(section: &Section<'_>) -> ServerConfig {
         trusted_proxies: section.each("trusted_proxies", values::network).unwrap_or_default(),
         default_agent: String::new(),
         keep_alive: section
-            .get("keep_alive", |item| values::some(values::duration(item)?))
+            .get("keep_alive", |item| values::non_zero(values::duration(item)?))
             .unwrap_or(Duration::from_secs(15)),
         drain_delay: section.get("drain_delay", drain_delay).flatten(),
     }
 }
 
-/// Empty is the default.
-fn drain_delay(item: &Item) -> Read<Option<Duration>> {
+/// An empty string selects the default.
+fn drain_delay(item: &Item) -> Parsed<Option<Duration>> {
     if item.text()?.is_empty() {
         return Ok(None);
     }
     let delay = values::duration(item)?;
-    if delay > serve::GRACE {
-        return Err(format!("expected at most {} s, the whole time of a shutdown", serve::GRACE.as_secs()));
+    if delay > serve::SHUTDOWN_LIMIT {
+        return Err(format!(
+            "expected at most {} s, the time limit of a shutdown",
+            serve::SHUTDOWN_LIMIT.as_secs()
+        ));
     }
     Ok(Some(delay))
 }
 
-fn listen(item: &Item) -> Read<SocketAddr> {
+fn listen(item: &Item) -> Parsed<SocketAddr> {
     match &item.value {
         Value::List(items) => match items.as_slice() {
             [one] => values::address(one),
@@ -55,7 +58,7 @@ pub(super) fn store(section: &Section<'_>) -> StoreConfig {
     let url = |item: &Item| match item.text()? {
         "" => Err("expected the path of a file".into()),
         text if text.contains("://") => {
-            Err(format!("{text:?}: this version of a2ad keeps its tasks in a file; give its path"))
+            Err(format!("{text:?}: this version of a2ad stores its tasks in a file; give its path"))
         }
         text => Ok(text.into()),
     };
@@ -65,15 +68,15 @@ pub(super) fn store(section: &Section<'_>) -> StoreConfig {
     }
 }
 
-/// What a table says about retention; what it does not say is as it was.
-pub(super) fn retention(section: &Section<'_>, before: Retention) -> Retention {
+/// Absent keys keep their value from `defaults`.
+pub(super) fn retention(section: &Section<'_>, defaults: Retention) -> Retention {
     let max_tasks = section.get("max_tasks", Item::count);
     Retention {
-        max_age: section.get("max_age", values::duration).unwrap_or(before.max_age),
+        max_age: section.get("max_age", values::duration).unwrap_or(defaults.max_age),
         // 0 is no limit.
-        max_tasks: max_tasks.map_or(before.max_tasks, |max| Some(max).filter(|max| *max > 0)),
-        keys: section.get("keys", values::duration).unwrap_or(before.keys),
-        ..before
+        max_tasks: max_tasks.map_or(defaults.max_tasks, |max| Some(max).filter(|max| *max > 0)),
+        keys: section.get("keys", values::duration).unwrap_or(defaults.keys),
+        ..defaults
     }
 }
 
@@ -99,28 +102,29 @@ pub(crate) const ERROR_NAMES: [(&str, ErrorTable); 2] =
 pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
     let dialects = section.each("dialects", |item| item.one_of(&Generation::NAMES));
     if dialects.as_ref().is_some_and(Vec::is_empty) {
-        section.wrong("dialects", "expected at least one of draft, 0.3, 1.0");
+        section.report("dialects", "expected at least one of draft, 0.3, 1.0");
     }
-    let spoken = |generation: &Generation| dialects.as_ref().is_none_or(|some| some.contains(generation));
+    let is_accepted =
+        |generation: &Generation| dialects.as_ref().is_none_or(|some| some.contains(generation));
     ProtocolConfig {
-        dialects: Generation::NAMES.into_iter().map(|name| name.1).filter(spoken).collect(),
+        dialects: Generation::NAMES.into_iter().map(|name| name.1).filter(is_accepted).collect(),
         errors: section.get("errors", |item| item.one_of(&ERROR_NAMES)).unwrap_or_default(),
         lenient_version: section.get("lenient_version", Item::boolean).unwrap_or(true),
     }
 }
 
-/// The engine's limits, and the largest body that is read.
+/// The engine's limits, and the largest accepted request body.
 pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
     let defaults = Limits::default();
     let count = |item: &Item| {
-        let count = values::some(item.count()?)?;
-        usize::try_from(count).map_err(|_| format!("{count} is too many"))
+        let count = values::non_zero(item.count()?)?;
+        usize::try_from(count).map_err(|_| format!("{count} is too large"))
     };
-    let size = |item: &Item| values::some(values::size(item)?);
+    let size = |item: &Item| values::non_zero(values::size(item)?);
     let limits = Limits {
         concurrent: section.get("concurrent", count).unwrap_or(defaults.concurrent),
         run_time: section
-            .get("run_time", |item| values::some(values::duration(item)?))
+            .get("run_time", |item| values::non_zero(values::duration(item)?))
             .unwrap_or(defaults.run_time),
         // 0 is no limit.
         wait: section.get("wait", values::duration).filter(|wait| !wait.is_zero()),
@@ -134,13 +138,13 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
         let [memory, needed, body] = [limits.memory, needed, max_body].map(values::show_size);
         if section.has("memory") {
             let text = format!("expected at least {needed}, four times max_body ({body})");
-            section.wrong("memory", text);
+            section.report("memory", text);
         } else {
             let text = format!(
-                "limits.memory is {memory} and has to be at least {needed}, four times max_body; set it, or choose a \
+                "limits.memory is {memory} and must be at least {needed}, four times max_body; set it, or choose a \
                  smaller max_body"
             );
-            section.wrong("max_body", text);
+            section.report("max_body", text);
         }
     }
     (limits, usize::try_from(max_body).unwrap_or(usize::MAX))

@@ -1,21 +1,20 @@
-//! Configured agents become doors.
+//! Turns the configuration into the options of the inbound side.
 
-use inbound::{AcceptedVersions, AgentSettings, CardOptions, Options, Profile};
+use inbound::{AcceptedVersions, AgentSettings, CardOptions, Profile, ServerOptions};
 use protocol::model::{ApiKeyLocation, SecurityScheme};
 
-use super::{AgentConfig, AuthWay, Config, Generation, ProfileName};
+use super::{AgentConfig, AuthMethod, Config, Generation, ProfileName};
 
 impl Config {
-    /// How the configured agents are served.
-    pub(crate) fn server_options(&self) -> Options {
-        let speaks = |generation| self.protocol.dialects.contains(&generation);
-        Options {
+    pub(crate) fn server_options(&self) -> ServerOptions {
+        let accepts = |generation| self.protocol.dialects.contains(&generation);
+        ServerOptions {
             max_body_bytes: self.max_body_bytes,
             agents: self.agents.iter().map(|agent| (agent.id.clone(), agent.settings())).collect(),
             accepted_versions: AcceptedVersions {
-                draft: speaks(Generation::Draft),
-                v03: speaks(Generation::V03),
-                v1: speaks(Generation::V1),
+                draft: accepts(Generation::Draft),
+                v03: accepts(Generation::V03),
+                v1: accepts(Generation::V1),
                 lenient_version: self.protocol.lenient_version,
             },
             errors: self.protocol.errors,
@@ -27,7 +26,7 @@ impl Config {
             keep_alive: self.server.keep_alive,
             public_url: self.server.public_url.clone(),
             trusted_proxies: self.server.trusted_proxies.clone(),
-            ..Options::new(&self.server.default_agent)
+            ..ServerOptions::new(&self.server.default_agent)
         }
     }
 }
@@ -44,8 +43,8 @@ impl AgentConfig {
             extended_skills: self.extended_skills.clone(),
             extensions: self.extensions.clone(),
             check_media_types: self.check_media_types,
-            anonymous: self.auth.contains(&AuthWay::Anonymous),
-            security: self.auth.iter().filter_map(|way| way.scheme()).collect(),
+            anonymous: self.auth.contains(&AuthMethod::Anonymous),
+            security: self.auth.iter().filter_map(|method| method.scheme()).collect(),
         }
     }
 }
@@ -62,8 +61,8 @@ impl ProfileName {
     }
 }
 
-impl AuthWay {
-    /// How a card names this way.
+impl AuthMethod {
+    /// The security scheme that the card declares; `None` for anonymous access.
     fn scheme(self) -> Option<(String, SecurityScheme)> {
         let bearer = |format: Option<&str>| SecurityScheme::HttpAuth {
             description: None,

@@ -1,17 +1,17 @@
-//! The environment variables of the program, and those that look like one and are none.
+//! The environment variables of the program, and warnings for unknown ones.
 
 use protocol::nearest;
 
 use super::keys;
 
-/// Names the configuration file.
+/// The path of the configuration file.
 pub(super) const CONFIG: &str = "A2AD_CONFIG";
 
-/// The variables with a name of their own; every key of the file has `A2AD_SECTION__KEY` beside.
+/// The variables besides `A2AD_SECTION__KEY`, which exists for every key of the file.
 const NAMES: [&str; 5] = [CONFIG, "A2AD_LISTEN", "A2AD_LOG", "A2AD_STORE", "A2AD_URL"];
 
-/// One sentence for each variable that begins with `A2AD_` and has no meaning. Those that name a key of the file are
-/// checked when the file is read.
+/// One warning for each unknown variable with the prefix `A2AD_`. Variables that set a key of the file are checked
+/// with the file.
 pub(crate) fn unknown(variables: &[(String, String)]) -> Vec<String> {
     let is_unknown = |name: &str| {
         name.starts_with("A2AD_") && !name["A2AD_".len()..].contains("__") && !NAMES.contains(&name)
@@ -19,25 +19,25 @@ pub(crate) fn unknown(variables: &[(String, String)]) -> Vec<String> {
     let mut names: Vec<&str> =
         variables.iter().map(|variable| variable.0.as_str()).filter(|name| is_unknown(name)).collect();
     names.sort_unstable();
-    names.into_iter().map(sentence).collect()
+    names.into_iter().map(warning).collect()
 }
 
-fn sentence(name: &str) -> String {
+fn warning(name: &str) -> String {
     let hint = match nearest_variable(name) {
         Some(nearest) => format!("did you mean {nearest}?"),
-        None => format!("there are {} and A2AD_SECTION__KEY for a key of the file", NAMES.join(", ")),
+        None => format!("known variables: {}, and A2AD_SECTION__KEY for a key of the file", NAMES.join(", ")),
     };
     format!("the environment variable {name} is unknown and has no effect; {hint}")
 }
 
-/// The nearest variable that has a meaning; `None` where none is near enough to be meant.
+/// The nearest known variable; `None` if none is similar.
 pub(super) fn nearest_variable(name: &str) -> Option<String> {
     let of_keys = keys::fixed_sections().flat_map(|(section, keys)| {
-        keys.served.iter().map(move |key| format!("{section}__{key}").to_uppercase())
+        keys.supported.iter().map(move |key| format!("{section}__{key}").to_uppercase())
     });
     let own = NAMES.into_iter().map(|name| without_prefix(name).to_owned());
     let known: Vec<String> = own.chain(of_keys).collect();
-    // The prefix is common to all: it does not make two names alike.
+    // Compared without the common prefix, which would make all names similar.
     let found = nearest(without_prefix(name), known.iter().map(String::as_str))?;
     Some(format!("A2AD_{found}"))
 }
@@ -51,14 +51,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_variables_are_named_with_the_nearest_known_one() {
+    fn warnings_suggest_the_nearest_known_variable() {
         let variables = |names: &[&str]| -> Vec<(String, String)> {
             names.iter().map(|name| ((*name).to_owned(), String::new())).collect()
         };
         assert!(unknown(&variables(&["A2AD_LOG", "A2AD_LIMITS__WIAT", "PATH", "MY_A2AD_X"])).is_empty());
         let reported = unknown(&variables(&["A2AD_SERVER_LISTEN", "A2AD_LISEN", "A2AD_COLOUR_SCHEME"]));
         assert!(
-            reported[0].contains("A2AD_COLOUR_SCHEME") && reported[0].contains("there are A2AD_CONFIG, "),
+            reported[0].contains("A2AD_COLOUR_SCHEME")
+                && reported[0].contains("known variables: A2AD_CONFIG, "),
             "{reported:?}"
         );
         assert!(

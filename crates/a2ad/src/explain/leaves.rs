@@ -1,60 +1,60 @@
-//! A document as the list of its values and where they stand, and as text for people.
+//! A JSON document as a flat list of its leaf values with their paths, and as indented text.
 
 use protocol::json::Raw;
 use protocol::json::read::{Node, Path};
 
-/// One scalar, or an object or array that holds nothing.
+/// One scalar, or an empty object or array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
-    /// As in `message.parts[0].text`.
+    /// Such as `message.parts[0].text`.
     pub(super) path: String,
     /// Its JSON text.
     pub(super) value: String,
 }
 
 impl Leaf {
-    /// The name it stands under, without what encloses it.
+    /// The last member name of the path, without array indexes.
     pub(super) fn name(&self) -> &str {
         let path = self.path.trim_end_matches(|character: char| "[]0123456789".contains(character));
         path.rsplit('.').next().unwrap_or(path)
     }
 
-    /// Whether it is somebody's own data rather than the protocol's.
-    pub(super) fn is_inside(&self) -> bool {
+    /// Whether it lies inside `metadata`, `data` or `params`, whose content the protocol does not define.
+    pub(super) fn is_user_data(&self) -> bool {
         ["metadata.", "data.", "params."]
             .iter()
             .any(|outer| self.path.starts_with(outer) || self.path.contains(&format!(".{outer}")))
     }
 
-    /// Whether something stands at the same place in another document, however the place is spelled.
-    pub(super) fn stands_in(&self, leaves: &[Self]) -> bool {
+    /// Whether another document has a value at the same path, in camel case or snake case.
+    pub(super) fn has_path_in(&self, leaves: &[Self]) -> bool {
         leaves.iter().any(|other| other.path == self.path || camel(&other.path) == camel(&self.path))
     }
 
-    /// Whether nothing is held here.
-    pub(super) fn is_nothing(&self) -> bool {
+    /// Whether the value is null or an empty string, array or object.
+    pub(super) fn is_empty_value(&self) -> bool {
         matches!(self.value.as_str(), "\"\"" | "[]" | "{}" | "null")
     }
 
-    /// Whether leaving it out says the same.
-    pub(super) fn says_little(&self) -> bool {
-        self.is_nothing() || matches!(self.value.as_str(), "false" | "0")
+    /// Whether the value equals the default of an absent member.
+    pub(super) fn is_default(&self) -> bool {
+        self.is_empty_value() || matches!(self.value.as_str(), "false" | "0")
     }
 
-    /// Place and value, for people.
-    pub(super) fn said(&self) -> String {
-        format!("{} = {}", self.path, short(&self.value))
+    /// Path and shortened value.
+    pub(super) fn describe(&self) -> String {
+        format!("{} = {}", self.path, truncate(&self.value))
     }
 }
 
-/// A value that fits on a line.
-pub(super) fn short(value: &str) -> String {
+/// At most the first 60 characters.
+pub(super) fn truncate(value: &str) -> String {
     let mut characters = value.chars();
     let start: String = characters.by_ref().take(60).collect();
     if characters.next().is_some() { format!("{start}…") } else { start }
 }
 
-/// A path with its names in camel case.
+/// A path with its member names in camel case.
 fn camel(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut upper = false;
@@ -68,8 +68,8 @@ fn camel(path: &str) -> String {
     out
 }
 
-/// Every value of a document in order.
-pub(super) fn of(raw: Raw<'_>) -> Vec<Leaf> {
+/// All leaf values of a document, in document order.
+pub(super) fn all(raw: Raw<'_>) -> Vec<Leaf> {
     let mut found = Vec::new();
     collect(raw, String::new(), &mut found);
     found
@@ -94,18 +94,18 @@ fn collect(raw: Raw<'_>, path: String, found: &mut Vec<Leaf>) {
             Ok(())
         });
     }
-    // A document that is an empty object has no values.
+    // A document that is itself an empty object has no leaves.
     if found.len() == before && !path.is_empty() {
         found.push(Leaf { path, value: raw.get().to_owned() });
     }
 }
 
-/// A document of our own as the form readers take.
+/// Parses a document that was written by our own encoder.
 pub(super) fn document(text: &str) -> Raw<'_> {
     Raw::parse_text(text).expect("the writer writes JSON")
 }
 
-/// A compact document on lines of its own.
+/// Indents a compact document.
 pub(super) fn pretty(compact: &str) -> String {
     let mut out = String::new();
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
@@ -128,17 +128,17 @@ pub(super) fn pretty(compact: &str) -> String {
                     out.extend(characters.next());
                 } else {
                     depth += 1;
-                    line(&mut out, depth);
+                    new_line(&mut out, depth);
                 }
             }
             '}' | ']' => {
                 depth = depth.saturating_sub(1);
-                line(&mut out, depth);
+                new_line(&mut out, depth);
                 out.push(character);
             }
             ',' => {
                 out.push(',');
-                line(&mut out, depth);
+                new_line(&mut out, depth);
             }
             ':' => out.push_str(": "),
             other => out.push(other),
@@ -147,7 +147,7 @@ pub(super) fn pretty(compact: &str) -> String {
     out
 }
 
-fn line(out: &mut String, depth: usize) {
+fn new_line(out: &mut String, depth: usize) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", depth));
 }
@@ -157,16 +157,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_listed_with_their_places() {
-        let found = of(document(r#"{"a":{"b":[1,{"c":"x"}],"d":{}},"e":[],"metadata":{"f":null}}"#));
+    fn leaves_are_listed_with_their_paths() {
+        let found = all(document(r#"{"a":{"b":[1,{"c":"x"}],"d":{}},"e":[],"metadata":{"f":null}}"#));
         let shown: Vec<String> = found.iter().map(|leaf| format!("{}={}", leaf.path, leaf.value)).collect();
         assert_eq!(shown, ["a.b[0]=1", "a.b[1].c=\"x\"", "a.d={}", "e=[]", "metadata.f=null"]);
         assert_eq!(found[0].name(), "b");
-        assert!(found[4].is_inside() && !found[1].is_inside());
+        assert!(found[4].is_user_data() && !found[1].is_user_data());
     }
 
     #[test]
-    fn pretty_text_changes_nothing_but_white_space() {
+    fn indentation_changes_only_white_space() {
         let compact = r#"{"a":[1,{"b":"x\",{y\\"}],"c":{},"d":[]}"#;
         let shown = pretty(compact);
         assert_eq!(

@@ -1,8 +1,9 @@
-//! What happens to something on its way into a dialect, as lines beside the form.
+//! The notes below each encoded document: what happens to the members when a value is encoded in a dialect.
 //!
-//! `missing` is what a strict reader asks for beyond what was given. `lost` and `changed` compare the model before with the model that is read back, both as 1.0 writes them, because 1.0
-//! says nearly everything the model holds. The others compare what was given with what is written: a value that stands
-//! once in each tells which member became which.
+//! `missing` names members that a strict decoder requires and the input lacks. `lost` and `changed` compare the model
+//! before encoding with the model that is decoded again, both in the 1.0 form, because 1.0 can express nearly the whole
+//! model. The other kinds compare the input with the encoded document: a value that occurs exactly once in both shows
+//! which member was translated into which.
 
 use std::collections::BTreeSet;
 
@@ -10,80 +11,82 @@ use protocol::Dialect;
 use protocol::json::Raw;
 
 use super::{
-    forms, gone,
-    leaves::{self, Leaf, document, short},
-    recognise::{Recognised, Thing},
+    forms,
+    leaves::{self, Leaf, document, truncate},
+    recognise::{ModelValue, Recognised},
+    unmodelled,
 };
 
-/// How many notes of one sort are shown.
-const MOST: usize = 12;
+/// The maximum number of notes of one kind.
+const MAX_NOTES_PER_KIND: usize = 12;
 
-/// The notes of what was written in a dialect.
+/// The notes for a document that was encoded in a dialect.
 pub(super) fn of(
     recognised: &Recognised<'_>,
-    given: Raw<'_>,
+    input: Raw<'_>,
     dialect: Dialect,
     written: &[String],
 ) -> Vec<String> {
-    let given = gone::comparable(recognised.dialect, leaves::of(given));
-    let shown = written.iter().flat_map(|text| leaves::of(document(text))).collect();
-    let shown: Vec<Leaf> = gone::comparable(dialect, shown);
+    let input = unmodelled::normalise_bytes(recognised.dialect, leaves::all(input));
+    let shown = written.iter().flat_map(|text| leaves::all(document(text))).collect();
+    let shown: Vec<Leaf> = unmodelled::normalise_bytes(dialect, shown);
     let mut notes = Vec::new();
     if dialect == recognised.dialect {
-        notes.extend(kept(&given, &shown));
+        notes.extend(same_dialect_notes(&input, &shown));
     } else {
         notes.extend(frames(written));
-        notes.extend(limited("translated", &translated(&given, &shown)));
-        notes.extend(limited("carried", &carried(&recognised.thing, &shown)));
-        notes.extend(limited("defaulted", &defaulted(&given, &shown)));
+        notes.extend(limited("translated", &translated(&input, &shown)));
+        notes.extend(limited("carried", &carried(&recognised.value, &shown)));
+        notes.extend(limited("defaulted", &defaulted(&input, &shown)));
     }
-    notes.extend(forms::missing(dialect, &recognised.thing, written).map(|field| note("missing", &field)));
-    notes.extend(lost(&recognised.thing, dialect, written));
-    for path in gone::nameless(dialect, &shown) {
+    notes.extend(forms::missing(dialect, &recognised.value, written).map(|field| note("missing", &field)));
+    notes.extend(lost(&recognised.value, dialect, written));
+    for path in unmodelled::missing_message_ids(dialect, &shown) {
         if !notes.iter().any(|other| other.starts_with(&note("missing", &format!("{path}:")))) {
             notes.push(note("missing", &format!("{path}: expected a non-empty string")));
         }
     }
     if dialect != recognised.dialect {
-        notes.extend(limited("lost", &gone::unknown(recognised, &given, &shown)));
+        notes.extend(limited("lost", &unmodelled::unknown_members(recognised, &input, &shown)));
     }
-    notes.extend(limited("lost", &gone::finer(&given)));
+    notes.extend(limited("lost", &unmodelled::truncated_timestamps(&input)));
     if notes.is_empty() && dialect == recognised.dialect {
         notes.push("as given".into());
     } else if !notes
         .iter()
-        .any(|note| ["lost", "changed", "missing"].iter().any(|sort| note.starts_with(sort)))
+        .any(|note| ["lost", "changed", "missing"].iter().any(|kind| note.starts_with(kind)))
     {
         notes.push("nothing lost".into());
     }
     notes
 }
 
-fn note(sort: &str, text: &str) -> String {
-    format!("{sort:<10}  {text}")
+fn note(kind: &str, text: &str) -> String {
+    format!("{kind:<10}  {text}")
 }
 
-fn limited(sort: &str, texts: &[String]) -> Vec<String> {
-    let more = texts.len().saturating_sub(MOST);
-    let mut notes: Vec<String> = texts.iter().take(MOST).map(|text| note(sort, text)).collect();
+fn limited(kind: &str, texts: &[String]) -> Vec<String> {
+    let more = texts.len().saturating_sub(MAX_NOTES_PER_KIND);
+    let mut notes: Vec<String> = texts.iter().take(MAX_NOTES_PER_KIND).map(|text| note(kind, text)).collect();
     if more > 0 {
-        notes.push(note(sort, &format!("and {more} more")));
+        notes.push(note(kind, &format!("and {more} more")));
     }
     notes
 }
 
-/// What the dialect of the input itself adds and leaves out.
-fn kept(given: &[Leaf], shown: &[Leaf]) -> Vec<String> {
-    let added: Vec<String> = shown.iter().filter(|leaf| !leaf.stands_in(given)).map(Leaf::said).collect();
+/// The members that encoding in the input's own dialect adds, respells and omits.
+fn same_dialect_notes(input: &[Leaf], shown: &[Leaf]) -> Vec<String> {
+    let added: Vec<String> =
+        shown.iter().filter(|leaf| !leaf.has_path_in(input)).map(Leaf::describe).collect();
     let spelled = |leaf: &Leaf| {
         let now =
             shown.iter().find(|other| other.path == leaf.path).filter(|other| other.value != leaf.value)?;
-        Some(format!("{}: {} is written {}", leaf.path, short(&leaf.value), short(&now.value)))
+        Some(format!("{}: {} is written {}", leaf.path, truncate(&leaf.value), truncate(&now.value)))
     };
-    let ignored = given.iter().filter(|leaf| leaf.value != "null" && !leaf.stands_in(shown));
-    let ignored: Vec<String> = ignored.map(|leaf| format!("{} says nothing here", leaf.path)).collect();
+    let ignored = input.iter().filter(|leaf| leaf.value != "null" && !leaf.has_path_in(shown));
+    let ignored: Vec<String> = ignored.map(|leaf| format!("{} has no effect", leaf.path)).collect();
     let mut notes = limited("defaulted", &added);
-    notes.extend(limited("translated", &given.iter().filter_map(spelled).collect::<Vec<_>>()));
+    notes.extend(limited("translated", &input.iter().filter_map(spelled).collect::<Vec<_>>()));
     notes.extend(limited("ignored", &ignored));
     notes
 }
@@ -92,28 +95,28 @@ fn frames(written: &[String]) -> Option<String> {
     (written.len() > 1).then(|| note("translated", &format!("one event becomes {} frames", written.len())))
 }
 
-/// Which member became which, and which word which.
-fn translated(given: &[Leaf], shown: &[Leaf]) -> Vec<String> {
+/// Members that have another name or path, and states and roles that have another spelling.
+fn translated(input: &[Leaf], shown: &[Leaf]) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |text: String| {
         if !found.contains(&text) {
             found.push(text);
         }
     };
-    for word in ["state", "role"] {
-        let said = |leaves: &[Leaf]| -> Vec<String> {
-            let own = leaves.iter().filter(|leaf| leaf.name() == word && !leaf.is_inside());
+    for member in ["state", "role"] {
+        let values = |leaves: &[Leaf]| -> Vec<String> {
+            let own = leaves.iter().filter(|leaf| leaf.name() == member && !leaf.is_user_data());
             own.map(|leaf| leaf.value.trim_matches('"').to_owned()).collect()
         };
-        for (from, to) in said(given).iter().zip(said(shown)).filter(|(from, to)| *from != to) {
-            add(format!("{word} {from} → {to}"));
+        for (from, to) in values(input).iter().zip(values(shown)).filter(|(from, to)| *from != to) {
+            add(format!("{member} {from} → {to}"));
         }
     }
     let once = |leaves: &[Leaf], value: &str| leaves.iter().filter(|leaf| leaf.value == value).count() == 1;
-    for leaf in given.iter().filter(|leaf| once(given, &leaf.value) && once(shown, &leaf.value)) {
+    for leaf in input.iter().filter(|leaf| once(input, &leaf.value) && once(shown, &leaf.value)) {
         let Some(there) = shown.iter().find(|other| other.value == leaf.value) else { continue };
-        if !is_note(there)
-            && let Some((from, to)) = difference(&leaf.path, &there.path)
+        if !is_carried(there)
+            && let Some((from, to)) = path_difference(&leaf.path, &there.path)
         {
             add(match (from.as_str(), to.as_str()) {
                 ("", to) => format!("inside {to}"),
@@ -125,8 +128,8 @@ fn translated(given: &[Leaf], shown: &[Leaf]) -> Vec<String> {
     found
 }
 
-/// What differs between two paths when what they share at both ends is left out.
-fn difference(from: &str, to: &str) -> Option<(String, String)> {
+/// The differing middle of two paths, without their common prefix and suffix.
+fn path_difference(from: &str, to: &str) -> Option<(String, String)> {
     let pieces = |path: &str| -> Vec<String> {
         path.split('.').map(|piece| piece.split('[').next().unwrap_or(piece).to_owned()).collect()
     };
@@ -138,78 +141,79 @@ fn difference(from: &str, to: &str) -> Option<(String, String)> {
     (from != to).then_some((from, to))
 }
 
-/// What has no member of its own and rides in metadata.
-fn carried(thing: &Thing, shown: &[Leaf]) -> Vec<String> {
-    let own: BTreeSet<(String, String)> = model(thing).iter().filter_map(in_metadata).collect();
-    let ours = shown.iter().filter(|leaf| is_note(leaf));
-    let ours = ours.filter(|leaf| in_metadata(leaf).is_some_and(|place| !own.contains(&place)));
-    ours.map(Leaf::said).collect()
+/// Values without a member in this dialect, which are carried in metadata.
+fn carried(value: &ModelValue, shown: &[Leaf]) -> Vec<String> {
+    let own: BTreeSet<(String, String)> = model_leaves(value).iter().filter_map(metadata_entry).collect();
+    let carried_leaves = shown.iter().filter(|leaf| is_carried(leaf));
+    let carried_leaves =
+        carried_leaves.filter(|leaf| metadata_entry(leaf).is_some_and(|path| !own.contains(&path)));
+    carried_leaves.map(Leaf::describe).collect()
 }
 
-fn is_note(leaf: &Leaf) -> bool {
-    in_metadata(leaf).is_some_and(|(place, _)| {
-        place.starts_with("a2ad.") || matches!(place.as_str(), "data_part_compat" | "skillId")
+fn is_carried(leaf: &Leaf) -> bool {
+    metadata_entry(leaf).is_some_and(|(path, _)| {
+        path.starts_with("a2ad.") || matches!(path.as_str(), "data_part_compat" | "skillId")
     })
 }
 
-/// The place inside the innermost metadata, and the value.
-fn in_metadata(leaf: &Leaf) -> Option<(String, String)> {
-    let (_, place) = leaf.path.rsplit_once("metadata.")?;
-    Some((place.to_owned(), leaf.value.clone()))
+/// The path inside the innermost metadata, and the value.
+fn metadata_entry(leaf: &Leaf) -> Option<(String, String)> {
+    let (_, path) = leaf.path.rsplit_once("metadata.")?;
+    Some((path.to_owned(), leaf.value.clone()))
 }
 
-/// What is said without having been given.
-fn defaulted(given: &[Leaf], shown: &[Leaf]) -> Vec<String> {
-    let names: BTreeSet<&str> = given.iter().map(Leaf::name).collect();
+/// Members of the encoded document that the input lacks.
+fn defaulted(input: &[Leaf], shown: &[Leaf]) -> Vec<String> {
+    let names: BTreeSet<&str> = input.iter().map(Leaf::name).collect();
     let tags = ["kind", "type", "state", "role"];
     let new = shown.iter().filter(|leaf| {
         let name = leaf.name();
-        !leaf.is_inside()
+        !leaf.is_user_data()
             && !names.contains(name)
-            && !gone::is_empty_id(leaf)
+            && !unmodelled::is_empty_message_id(leaf)
             && !tags.contains(&name)
-            && !given.iter().any(|other| other.value == leaf.value)
+            && !input.iter().any(|other| other.value == leaf.value)
     });
-    new.map(Leaf::said).collect()
+    new.map(Leaf::describe).collect()
 }
 
-/// What a reader of the dialect does not get to know.
-fn lost(thing: &Thing, dialect: Dialect, written: &[String]) -> Vec<String> {
-    let again = match forms::read(dialect, thing, written) {
-        Ok(again) => again,
+/// Values of the model that are lost or changed after encoding and decoding in the dialect.
+fn lost(value: &ModelValue, dialect: Dialect, written: &[String]) -> Vec<String> {
+    let read_back = match forms::decode(dialect, value, written) {
+        Ok(read_back) => read_back,
         Err(error) => return vec![note("missing", &error.message)],
     };
-    if again == *thing {
+    if read_back == *value {
         return Vec::new();
     }
-    let (before, after) = (model(thing), model(&again));
+    let (before, after) = (model_leaves(value), model_leaves(&read_back));
     let find = |leaves: &[Leaf], path: &str| leaves.iter().find(|leaf| leaf.path == path).cloned();
-    let (mut gone, mut changed) = (Vec::new(), Vec::new());
+    let (mut lost, mut changed) = (Vec::new(), Vec::new());
     for leaf in &before {
         match find(&after, &leaf.path) {
             Some(now) if now.value == leaf.value => {}
-            Some(now) if now.is_nothing() => gone.push(leaf.said()),
+            Some(now) if now.is_empty_value() => lost.push(leaf.describe()),
             Some(now) => {
-                changed.push(format!("{}: {} → {}", leaf.path, short(&leaf.value), short(&now.value)))
+                changed.push(format!("{}: {} → {}", leaf.path, truncate(&leaf.value), truncate(&now.value)))
             }
-            None => gone.push(leaf.said()),
+            None => lost.push(leaf.describe()),
         }
     }
-    for leaf in after.iter().filter(|leaf| find(&before, &leaf.path).is_none() && !leaf.is_nothing()) {
-        changed.push(format!("{} comes back", leaf.said()));
+    for leaf in after.iter().filter(|leaf| find(&before, &leaf.path).is_none() && !leaf.is_empty_value()) {
+        changed.push(format!("{} is added when read back", leaf.describe()));
     }
-    if gone.is_empty() && changed.is_empty() {
-        gone.push("authentication schemes beyond the first".into());
+    if lost.is_empty() && changed.is_empty() {
+        lost.push("authentication schemes beyond the first".into());
     }
-    let mut notes = limited("lost", &gone);
+    let mut notes = limited("lost", &lost);
     notes.extend(limited("changed", &changed));
     notes
 }
 
-/// The model's values as 1.0 writes them.
-fn model(thing: &Thing) -> Vec<Leaf> {
-    let written = forms::write(Dialect::V1, thing).unwrap_or_default();
-    let leaves = written.iter().flat_map(|text| leaves::of(document(text)));
-    // The moment at which an error is told is no part of it.
-    leaves.filter(|leaf| !thing.is_error() || leaf.name() != "timestamp").collect()
+/// The leaves of a value in the 1.0 form.
+fn model_leaves(value: &ModelValue) -> Vec<Leaf> {
+    let written = forms::encode(Dialect::V1, value).unwrap_or_default();
+    let leaves = written.iter().flat_map(|text| leaves::all(document(text)));
+    // The timestamp of an error is the time of its encoding, not a part of the error.
+    leaves.filter(|leaf| !value.is_error() || leaf.name() != "timestamp").collect()
 }

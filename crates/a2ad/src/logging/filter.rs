@@ -1,4 +1,4 @@
-//! Reads `A2AD_LOG`. A word that is no level is reported instead of being taken for the name of a target.
+//! Parses `A2AD_LOG`. A misspelt level is reported instead of being parsed as a target name.
 
 use protocol::nearest;
 use tracing_subscriber::EnvFilter;
@@ -6,17 +6,17 @@ use tracing_subscriber::EnvFilter;
 const DEFAULT: &str = "info";
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The filter, and one sentence for each part of the setting that cannot be used.
+/// The filter, and one message for each part of the setting that cannot be used.
 pub(super) fn parse(variable: &str, setting: &str) -> (EnvFilter, Vec<String>) {
-    let pieces = || setting.split(',').map(str::trim).filter(|piece| !piece.is_empty());
-    let mut usable: Vec<&str> = pieces().filter(|piece| wrong_level(piece).is_none()).collect();
-    if !usable.iter().any(|piece| is_level(piece)) {
+    let directives = || setting.split(',').map(str::trim).filter(|directive| !directive.is_empty());
+    let mut usable: Vec<&str> = directives().filter(|directive| invalid_level(directive).is_none()).collect();
+    if !usable.iter().any(|directive| is_level(directive)) {
         // Otherwise a filter for one target would disable all others.
         usable.insert(0, DEFAULT);
     }
     let usable = usable.join(",");
-    let mut problems: Vec<String> = pieces()
-        .filter_map(wrong_level)
+    let mut problems: Vec<String> = directives()
+        .filter_map(invalid_level)
         .map(|level| {
             let hint = nearest(level, LEVELS);
             let hint = hint.map(|level| format!("; did you mean {level}?")).unwrap_or_default();
@@ -34,15 +34,15 @@ pub(super) fn parse(variable: &str, setting: &str) -> (EnvFilter, Vec<String>) {
     (filter, problems)
 }
 
-/// What stands in the place of a level and is none.
-fn wrong_level(piece: &str) -> Option<&str> {
-    let level = match piece.rsplit_once('=') {
+/// The invalid level of one directive, if it has one.
+fn invalid_level(directive: &str) -> Option<&str> {
+    let level = match directive.rsplit_once('=') {
         Some((_, level)) => level.trim(),
-        // A path of modules without a level means all of its lines.
-        None if piece.contains("::") || piece.contains('[') => return None,
-        None => piece,
+        // A module path without a level enables all of its levels.
+        None if directive.contains("::") || directive.contains('[') => return None,
+        None => directive,
     };
-    (!is_level(level) && !piece.contains('[')).then_some(level)
+    (!is_level(level) && !directive.contains('[')).then_some(level)
 }
 
 fn is_level(text: &str) -> bool {
@@ -54,21 +54,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_level_is_reported_and_the_rest_is_used() {
+    fn invalid_levels_are_reported_and_the_rest_is_used() {
         for setting in
             ["", "debug", "WARN", "info,a2ad::call=off", "a2ad::call", "hyper=2, error", "a[b]=info"]
         {
             let (_, problems) = parse("V", setting);
             assert!(problems.is_empty(), "{setting}: {problems:?}");
         }
-        for (setting, words) in [
+        for (setting, expected) in [
             ("loudly", "\"loudly\" is not a log level; expected off, "),
             ("debgu", "\"debgu\" is not a log level; did you mean debug?; "),
             ("a2ad=verbose", "\"verbose\" is not"),
             ("warn,a2ad::call=of", "did you mean off?; expected off, error"),
         ] {
             let (filter, problems) = parse("V", setting);
-            assert!(problems.len() == 1 && problems[0].contains(words), "{setting}: {problems:?}");
+            assert!(problems.len() == 1 && problems[0].contains(expected), "{setting}: {problems:?}");
             let used = if setting.starts_with("warn") { "warn" } else { "info" };
             assert_eq!(filter.to_string(), used);
         }

@@ -1,7 +1,7 @@
-//! A line of the log as one JSON object: time, level, what is said, its fields, where it comes from.
+//! Formats an event as one line of JSON: timestamp, level, message, fields, target.
 //!
-//! `tracing-subscriber` has one that collects the fields into a map of values first, which costs more than the rest of a
-//! line. The program has no spans, so none are written.
+//! The formatter of `tracing-subscriber` collects the fields into a map first, which costs more than the rest of
+//! the line. The program uses no spans, so none are written.
 
 use std::fmt::{self, Write};
 
@@ -15,33 +15,33 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// Writes lines with the time of this clock.
-pub(super) struct Json(pub(super) Clock);
+/// Formats events with the time of this clock.
+pub(super) struct JsonFormat(pub(super) Clock);
 
-impl<S, N> FormatEvent<S, N> for Json
+impl<S, N> FormatEvent<S, N> for JsonFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let about = event.metadata();
-        write!(out, r#"{{"timestamp":"{}","level":"{}""#, self.0.now(), about.level())?;
-        let mut members = Members { out: &mut out, wrote: Ok(()) };
+        let metadata = event.metadata();
+        write!(out, r#"{{"timestamp":"{}","level":"{}""#, self.0.now(), metadata.level())?;
+        let mut members = Members { out: &mut out, result: Ok(()) };
         event.record(&mut members);
-        members.text("target", about.target());
-        members.wrote?;
+        members.text("target", metadata.target());
+        members.result?;
         out.write_str("}\n")
     }
 }
 
-/// Writes fields as members, each with a comma before it.
+/// Writes fields as JSON members, each preceded by a comma.
 struct Members<'a, 'w> {
     out: &'a mut Writer<'w>,
-    wrote: fmt::Result,
+    result: fmt::Result,
 }
 
 impl Members<'_, '_> {
-    /// A member whose value is a text.
+    /// Writes a member with a string value.
     fn text(&mut self, name: &str, value: impl fmt::Display) {
         self.member(name, |out| {
             out.write_char('"')?;
@@ -50,14 +50,14 @@ impl Members<'_, '_> {
         });
     }
 
-    /// A member whose value is written as JSON by its own words.
-    fn bare(&mut self, name: &str, value: impl fmt::Display) {
+    /// Writes a member whose `Display` form is valid JSON.
+    fn raw(&mut self, name: &str, value: impl fmt::Display) {
         self.member(name, |out| write!(out, "{value}"));
     }
 
     fn member(&mut self, name: &str, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
-        if self.wrote.is_ok() {
-            self.wrote = write!(self.out, ",\"{name}\":").and_then(|()| value(self.out));
+        if self.result.is_ok() {
+            self.result = write!(self.out, ",\"{name}\":").and_then(|()| value(self.out));
         }
     }
 }
@@ -68,20 +68,20 @@ impl Visit for Members<'_, '_> {
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.bare(field.name(), value);
+        self.raw(field.name(), value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.bare(field.name(), value);
+        self.raw(field.name(), value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.bare(field.name(), value);
+        self.raw(field.name(), value);
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // What JSON has no number for is a text.
-        if value.is_finite() { self.bare(field.name(), value) } else { self.text(field.name(), value) }
+        // JSON has no NaN and no infinity: written as strings.
+        if value.is_finite() { self.raw(field.name(), value) } else { self.text(field.name(), value) }
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
@@ -89,22 +89,22 @@ impl Visit for Members<'_, '_> {
     }
 }
 
-/// What is written here stands in a JSON string. Every control character is escaped, also those that JSON would let
-/// stand: somebody reads the log on a terminal, which would act on them.
+/// Escapes text for a JSON string. All control characters are escaped, also those that JSON allows (such as
+/// U+009B), because a terminal that shows the log would interpret them.
 struct Escaped<'a, 'w>(&'a mut Writer<'w>);
 
-/// Characters from U+0080 to U+00BF begin with this byte; half of them are control characters.
-const LATIN: u8 = 0xc2;
+/// The first UTF-8 byte of U+0080 to U+00BF, of which the first 32 are control characters.
+const C1_LEAD_BYTE: u8 = 0xc2;
 
 impl Write for Escaped<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let special = |byte: &u8| matches!(*byte, b'"' | b'\\' | 0..b' ' | 0x7f | LATIN);
+        let special = |byte: &u8| matches!(*byte, b'"' | b'\\' | 0..b' ' | 0x7f | C1_LEAD_BYTE);
         let mut rest = text;
         while let Some(at) = rest.as_bytes().iter().position(special) {
-            let (plain, from) = rest.split_at(at);
+            let (plain, special_onwards) = rest.split_at(at);
             self.0.write_str(plain)?;
-            let mut from = from.chars();
-            match from.next() {
+            let mut special_onwards = special_onwards.chars();
+            match special_onwards.next() {
                 Some('"') => self.0.write_str("\\\"")?,
                 Some('\\') => self.0.write_str("\\\\")?,
                 Some('\n') => self.0.write_str("\\n")?,
@@ -112,7 +112,7 @@ impl Write for Escaped<'_, '_> {
                 Some(other) => self.0.write_char(other)?,
                 None => {}
             }
-            rest = from.as_str();
+            rest = special_onwards.as_str();
         }
         self.0.write_str(rest)
     }

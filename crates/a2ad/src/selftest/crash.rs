@@ -1,50 +1,51 @@
-//! A server is killed without warning while one task runs, one waits and one is over, and starts again.
+//! Crash recovery: a server is killed (SIGKILL) while one task runs, one is queued and one has completed, and is
+//! then restarted with the same store.
 
 use super::{
-    Trouble,
-    door::Door,
-    fixture::begin,
-    http::Answer,
-    program::{Plan, Program},
-    wrong,
+    CheckError,
+    fixture::start_server,
+    http::Response,
+    mismatch,
+    server_process::{Plan, ServerProcess},
+    test_client::TestClient,
 };
 
-/// What was left.
+/// The three tasks with the responses from before the crash, and the restarted server.
 pub(super) struct Crash {
-    /// Over before.
-    pub(super) finished: (String, Answer),
-    /// Answered as under way, and working when the process died.
-    pub(super) running: (String, Answer),
-    /// Answered as accepted, and not yet begun when the process died.
-    pub(super) waiting: (String, Answer),
-    /// What the new process said first of the task that was running.
-    pub(super) readable: Answer,
-    again: Program,
+    /// Completed before the crash.
+    pub(super) finished: (String, Response),
+    /// Accepted, and working when the process died.
+    pub(super) running: (String, Response),
+    /// Accepted, and still queued when the process died.
+    pub(super) queued: (String, Response),
+    /// The first `tasks/get` response of the restarted server for the task that was running.
+    pub(super) after_restart: Response,
+    restarted: ServerProcess,
 }
 
-/// How many sections the running task writes.
+/// The number of sections that the running task writes.
 pub(super) const SECTIONS: usize = 4;
 
 impl Crash {
-    /// The server runs one task at a time.
-    pub(super) async fn happen(plan: Plan) -> Result<Self, Trouble> {
-        let program = begin(&plan).await?;
-        let door = Door::new(&program.server, "/_a2a/", "echo");
-        let writer = door.by("slow-writer");
-        let finished = door.say("before").await?;
-        let running = writer.begin(&format!("the sea sections={SECTIONS} delay=250ms")).await?;
-        let written = |answer: &Answer| answer.count("result.artifacts") > 0;
-        writer.until(&running.0, "a first section", written).await?;
-        let waiting = door.begin("after").await?;
-        waiting.1.state("submitted")?;
-        program.kill().await.map_err(|error| wrong("a process that can be killed", error))?;
-        let again = begin(&plan).await?;
-        let readable = Door { server: again.server.clone(), ..door }.get(&running.0).await?;
-        Ok(Self { finished, running, waiting, readable, again })
+    /// The configuration of `plan` must limit the server to one running task.
+    pub(super) async fn run(plan: Plan) -> Result<Self, CheckError> {
+        let program = start_server(&plan).await?;
+        let client = TestClient::new(&program.server, "/_a2a/", "echo");
+        let writer = client.with_skill("slow-writer");
+        let finished = client.send_text("before").await?;
+        let running = writer.send_async(&format!("the sea sections={SECTIONS} delay=250ms")).await?;
+        let written = |response: &Response| response.count("result.artifacts") > 0;
+        writer.poll_until(&running.0, "a first section", written).await?;
+        let queued = client.send_async("after").await?;
+        queued.1.has_state("submitted")?;
+        program.kill().await.map_err(|error| mismatch("the process to be killed", error))?;
+        let restarted = start_server(&plan).await?;
+        let after_restart = TestClient { server: restarted.server.clone(), ..client }.get(&running.0).await?;
+        Ok(Self { finished, running, queued, after_restart, restarted })
     }
 
-    /// The server after its new start.
-    pub(super) fn door(&self) -> Door {
-        Door::new(&self.again.server, "/_a2a/", "echo")
+    /// A client of the restarted server.
+    pub(super) fn client(&self) -> TestClient {
+        TestClient::new(&self.restarted.server, "/_a2a/", "echo")
     }
 }

@@ -1,4 +1,5 @@
-//! What the checks ask: a server, its doors, and servers for what needs one of its own.
+//! The servers that the checks run against: the server under test with clients for its agents, and, when the selftest
+//! starts servers itself, further servers for checks that need a special configuration or a crash.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -6,50 +7,50 @@ use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use super::{
-    Trouble,
+    CheckError,
     crash::Crash,
-    door::Door,
-    http::{Answer, Server},
+    http::{Response, Server},
     json::Json,
-    program::{ANY_PORT, Plan, Program},
-    wrong,
+    mismatch,
+    server_process::{ANY_PORT, Plan, ServerProcess},
+    test_client::TestClient,
 };
 
 const MAIN: &str = include_str!("main.toml");
-const NARROW: &str = include_str!("narrow.toml");
+const SINGLE_TASK: &str = include_str!("single_task.toml");
 const SAMPLE: &str = include_str!("../../../../examples/currency.toml");
 
-/// What providers set where a program is in production.
+/// Environment variables that hosting providers set in production.
 const PRODUCTION: &[(&str, &str)] =
     &[("NODE_ENV", "production"), ("VERCEL", "1"), ("NETLIFY", "true"), ("K_SERVICE", "a2ad")];
 
-/// The agents that checks ask for by name.
+/// The agents that checks use by name.
 const AGENTS: [&str; 8] = ["pinkfish", "agent-native", "agentos", "fold", "terse", "quiet", "keyed", "brief"];
 
-/// The server that is checked.
+/// The server under test and what it offers.
 pub(super) struct Fixture {
     pub(super) server: Server,
-    /// Those it has of [`AGENTS`].
+    /// Those of [`AGENTS`] that the server has.
     agents: BTreeSet<&'static str>,
-    /// The skills of its default agent.
+    /// The skill ids of the default agent.
     skills: HashSet<String>,
-    /// Whether its default agent streams, by its card.
+    /// Whether the default agent's card offers streaming.
     streams: bool,
-    /// Present where the server is one of ours.
-    own: Option<Own>,
+    /// `None` for a server at a URL.
+    own: Option<OwnServers>,
 }
 
-/// Our own servers. Those beside the first start when somebody needs them.
-struct Own {
+/// The servers that the selftest starts. All but the main one start on first use.
+struct OwnServers {
     plan: Plan,
-    narrow: OnceCell<Mutex<Program>>,
+    single_task_server: OnceCell<Mutex<ServerProcess>>,
     crash: OnceCell<Crash>,
-    _main: Program,
+    _main: ServerProcess,
     folder: TempDir,
 }
 
 impl Fixture {
-    /// Starts a server with our configuration, in which some texts may be replaced by others.
+    /// Starts a server with the embedded configuration, after text replacements (from, to).
     pub(super) async fn start(
         program: std::path::PathBuf,
         changes: &[(String, String)],
@@ -63,165 +64,180 @@ impl Fixture {
             listen: Some(ANY_PORT),
             environment: &[],
         };
-        let main = Program::start(&plan).await?;
+        let main = ServerProcess::start(&plan).await?;
         let server = main.server.clone();
-        let own = Own { plan, narrow: OnceCell::new(), crash: OnceCell::new(), _main: main, folder };
+        let own = OwnServers {
+            plan,
+            single_task_server: OnceCell::new(),
+            crash: OnceCell::new(),
+            _main: main,
+            folder,
+        };
         Ok(Self { own: Some(own), ..Self::of(server).await? })
     }
 
-    /// Takes a server as it is and looks what it has.
+    /// Reads the cards of a running server to find out which agents and skills it offers.
     pub(super) async fn of(server: Server) -> anyhow::Result<Self> {
-        let trouble = |trouble| match trouble {
-            Trouble::Wrong { expected, got } => anyhow::anyhow!("expected {expected}, got {got}"),
-            Trouble::Absent(reason) | Trouble::ButFor(reason) => anyhow::anyhow!(reason),
+        let to_anyhow = |error| match error {
+            CheckError::Mismatch { expected, got } => anyhow::anyhow!("expected {expected}, got {got}"),
+            CheckError::NotOffered(reason) | CheckError::PartlyChecked(reason) => anyhow::anyhow!(reason),
         };
         let mut agents = BTreeSet::new();
         for name in AGENTS {
             let card = server.get(&format!("/a2a/{name}/.well-known/agent-card.json"), &[]).await;
-            if card.map_err(trouble)?.status() == 200 {
+            if card.map_err(to_anyhow)?.status() == 200 {
                 agents.insert(name);
             }
         }
-        let card = server.get("/.well-known/agent-card.json", &[]).await.map_err(trouble)?;
+        let card = server.get("/.well-known/agent-card.json", &[]).await.map_err(to_anyhow)?;
         let ids = card.list("skills").unwrap_or_default().iter().filter_map(|skill| skill.text("id").ok());
         let skills = ids.map(str::to_owned).collect();
         let streams = card.is("capabilities.streaming", true).is_ok();
         Ok(Self { server, agents, skills, streams, own: None })
     }
 
-    /// Whether the server is one of ours.
-    pub(super) fn is_ours(&self) -> bool {
+    /// Whether the selftest started the server; then every agent and skill must be present.
+    pub(super) fn is_self_started(&self) -> bool {
         self.own.is_some()
     }
 
-    /// The default agent at a path, by one of its skills.
-    fn default(&self, path: &str, skill: &'static str) -> Result<Door, Trouble> {
+    /// The default agent at a path, with one of its skills.
+    fn default(&self, path: &str, skill: &'static str) -> Result<TestClient, CheckError> {
         if !self.skills.contains(skill) {
-            return Err(Trouble::Absent(format!("skill {skill} of the default agent")));
+            return Err(CheckError::NotOffered(format!("skill {skill} of the default agent")));
         }
-        Ok(Door { streams: self.streams, ..Door::new(&self.server, path, skill) })
+        Ok(TestClient { streaming_offered: self.streams, ..TestClient::new(&self.server, path, skill) })
     }
 
-    /// The default agent in the protocol's own style.
-    pub(super) fn root(&self, skill: &'static str) -> Result<Door, Trouble> {
+    /// The default agent with the profile `neutral`.
+    pub(super) fn root(&self, skill: &'static str) -> Result<TestClient, CheckError> {
         self.default("/", skill)
     }
 
-    /// The default agent in the style of fold.run.
-    pub(super) fn fold(&self, skill: &'static str) -> Result<Door, Trouble> {
+    /// The default agent with the profile `fold`.
+    pub(super) fn fold(&self, skill: &'static str) -> Result<TestClient, CheckError> {
         self.default("/_a2a/", skill)
     }
 
-    /// The default agent in the style of agent-native.
-    pub(super) fn native(&self, skill: &'static str) -> Result<Door, Trouble> {
+    /// The default agent with the profile `agent-native`.
+    pub(super) fn native(&self, skill: &'static str) -> Result<TestClient, CheckError> {
         self.default("/_agent-native/a2a", skill)
     }
 
-    /// The default agent in the style of AgentOS.
-    pub(super) fn agentos(&self, skill: &'static str) -> Result<Door, Trouble> {
+    /// The default agent with the profile `agentos`.
+    pub(super) fn agentos(&self, skill: &'static str) -> Result<TestClient, CheckError> {
         self.default("/a2a/rpc", skill)
     }
 
     /// An agent at its own path.
-    pub(super) fn agent(&self, name: &'static str, skill: &'static str) -> Result<Door, Trouble> {
+    pub(super) fn agent(&self, name: &'static str, skill: &'static str) -> Result<TestClient, CheckError> {
         if !self.agents.contains(name) {
-            return Err(Trouble::Absent(format!("agent {name}")));
+            return Err(CheckError::NotOffered(format!("agent {name}")));
         }
-        Ok(Door::new(&self.server, format!("/a2a/{name}"), skill))
+        Ok(TestClient::new(&self.server, format!("/a2a/{name}"), skill))
     }
 
-    /// Those of these agents that the server has; one of ours has all of them.
+    /// Those of these agents that the server has; a server that the selftest started must have all of them.
     pub(super) fn agents(
         &self,
         names: &'static [&'static str],
         skill: &'static str,
-    ) -> Result<Vec<Door>, Trouble> {
-        let wanted = names.iter().filter(|name| self.is_ours() || self.agents.contains(**name));
+    ) -> Result<Vec<TestClient>, CheckError> {
+        let wanted = names.iter().filter(|name| self.is_self_started() || self.agents.contains(**name));
         wanted.map(|name| self.agent(name, skill)).collect()
     }
 
-    /// The card of the default agent, as the draft has it.
-    pub(super) async fn old_card(&self) -> Result<Answer, Trouble> {
+    /// The card of the default agent at the draft's path, `agent.json`.
+    pub(super) async fn draft_card(&self) -> Result<Response, CheckError> {
         let card = self.server.get("/.well-known/agent.json", &[]).await?;
         card.has_status(200)?;
         Ok(card)
     }
 
-    /// The card of an agent; `file` is one of its two names.
-    pub(super) async fn card(&self, name: &'static str, file: &str) -> Result<Answer, Trouble> {
-        let door = self.agent(name, "")?;
-        let card = self.server.get(&format!("{}/.well-known/{file}", door.path), &[]).await?;
+    /// The card of an agent; `file` is `agent-card.json` or `agent.json`.
+    pub(super) async fn card(&self, name: &'static str, file: &str) -> Result<Response, CheckError> {
+        let client = self.agent(name, "")?;
+        let card = self.server.get(&format!("{}/.well-known/{file}", client.path), &[]).await?;
         card.has_status(200)?;
         Ok(card)
     }
 
-    /// The draft's cards of those of these agents that the server has; one of ours has all of them.
-    pub(super) async fn old_cards(&self, names: &'static [&'static str]) -> Result<Vec<Answer>, Trouble> {
+    /// The cards at the draft's path of those of these agents that the server has; a server that the selftest started
+    /// must have all of them.
+    pub(super) async fn draft_cards(
+        &self,
+        names: &'static [&'static str],
+    ) -> Result<Vec<Response>, CheckError> {
         let mut cards = Vec::new();
-        for name in names.iter().filter(|name| self.is_ours() || self.agents.contains(**name)) {
+        for name in names.iter().filter(|name| self.is_self_started() || self.agents.contains(**name)) {
             cards.push(self.card(name, "agent.json").await?);
         }
         Ok(cards)
     }
 
-    /// The server that runs one task at a time, for one check at a time.
-    pub(super) async fn narrow(&self) -> Result<Narrow<'_>, Trouble> {
+    /// The server that runs one task at a time, locked for one check at a time.
+    pub(super) async fn single_task_server(&self) -> Result<SingleTaskServer<'_>, CheckError> {
         let own = self.own()?;
-        let start = || async { Ok(Mutex::new(begin(&own.beside("narrow")).await?)) };
-        Ok(Narrow { program: own.narrow.get_or_try_init(start).await?.lock().await })
+        let start = || async { Ok(Mutex::new(start_server(&own.plan_for("single-task")).await?)) };
+        Ok(SingleTaskServer { program: own.single_task_server.get_or_try_init(start).await?.lock().await })
     }
 
-    /// What was left after a server was killed.
-    pub(super) async fn crash(&self) -> Result<&Crash, Trouble> {
+    /// The result of the crash scenario, which runs once for all checks that use it.
+    pub(super) async fn crash(&self) -> Result<&Crash, CheckError> {
         let own = self.own()?;
-        own.crash.get_or_try_init(|| Crash::happen(own.beside("crash"))).await
+        own.crash.get_or_try_init(|| Crash::run(own.plan_for("crash"))).await
     }
 
-    /// The server of the sample, where its own file says or at a port that is free.
-    pub(super) async fn sample(&self, listen: Option<&'static str>) -> Result<Program, Trouble> {
-        begin(&Plan { config: SAMPLE.into(), listen, ..self.own()?.beside("sample") }).await
+    /// The server of the currency sample, at `listen` or else at the address of its own configuration file.
+    pub(super) async fn sample(&self, listen: Option<&'static str>) -> Result<ServerProcess, CheckError> {
+        start_server(&Plan { config: SAMPLE.into(), listen, ..self.own()?.plan_for("sample") }).await
     }
 
-    /// A server that is told that it is in production.
-    pub(super) async fn production(&self) -> Result<Program, Trouble> {
-        begin(&Plan { environment: PRODUCTION, ..self.own()?.beside("production") }).await
+    /// A server with the environment variables of production.
+    pub(super) async fn production(&self) -> Result<ServerProcess, CheckError> {
+        start_server(&Plan { environment: PRODUCTION, ..self.own()?.plan_for("production") }).await
     }
 
-    /// What the program says that our configuration runs.
-    pub(super) async fn described(&self) -> Result<Json, Trouble> {
+    /// The output of `a2ad check --json` for the embedded configuration.
+    pub(super) async fn effective_config(&self) -> Result<Json, CheckError> {
         let own = self.own()?;
-        let plan = Plan { folder: own.folder.path().join("described"), ..own.plan.clone() };
-        let text = plan.described().await;
-        Json::parse(&text.map_err(|error| wrong("a configuration that is described", format!("{error:#}")))?)
+        let plan = Plan { folder: own.folder.path().join("effective-config"), ..own.plan.clone() };
+        let text = plan.effective_config().await;
+        Json::parse(
+            &text
+                .map_err(|error| mismatch("a configuration that a2ad check accepts", format!("{error:#}")))?,
+        )
     }
 
-    fn own(&self) -> Result<&Own, Trouble> {
-        self.own.as_ref().ok_or_else(|| Trouble::Absent("server that may be started and stopped".into()))
+    fn own(&self) -> Result<&OwnServers, CheckError> {
+        self.own
+            .as_ref()
+            .ok_or_else(|| CheckError::NotOffered("server that the selftest may start and stop".into()))
     }
 }
 
-impl Own {
-    fn beside(&self, name: &str) -> Plan {
-        Plan { config: NARROW.into(), folder: self.folder.path().join(name), ..self.plan.clone() }
+impl OwnServers {
+    fn plan_for(&self, name: &str) -> Plan {
+        Plan { config: SINGLE_TASK.into(), folder: self.folder.path().join(name), ..self.plan.clone() }
     }
 }
 
-pub(super) async fn begin(plan: &Plan) -> Result<Program, Trouble> {
-    Program::start(plan).await.map_err(|error| wrong("a server that starts", format!("{error:#}")))
+pub(super) async fn start_server(plan: &Plan) -> Result<ServerProcess, CheckError> {
+    ServerProcess::start(plan).await.map_err(|error| mismatch("a server that starts", format!("{error:#}")))
 }
 
 /// The server that runs one task at a time.
-pub(super) struct Narrow<'a> {
-    program: MutexGuard<'a, Program>,
+pub(super) struct SingleTaskServer<'a> {
+    program: MutexGuard<'a, ServerProcess>,
 }
 
-impl Narrow<'_> {
+impl SingleTaskServer<'_> {
     pub(super) fn server(&self) -> &Server {
         &self.program.server
     }
 
-    /// A door of the draft, by a skill.
-    pub(super) fn fold(&self, skill: &'static str) -> Door {
-        Door::new(&self.program.server, "/_a2a/", skill)
+    /// A client of the default agent with the profile `fold`.
+    pub(super) fn fold(&self, skill: &'static str) -> TestClient {
+        TestClient::new(&self.program.server, "/_a2a/", skill)
     }
 }

@@ -1,25 +1,25 @@
-//! What may be typed behind `a2ad selftest`.
+//! The command-line arguments of `a2ad selftest`.
 
-use super::Options;
+use super::SelftestOptions;
 
-/// What may be typed behind `a2ad selftest`.
+/// The command-line arguments of `a2ad selftest`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Flags {
-    /// Origin of the server to check, such as http://127.0.0.1:4242 or 127.0.0.1:4242 [default: servers that are started for it].
+    /// Origin of the server to check, such as http://127.0.0.1:4242 or 127.0.0.1:4242 [default: start servers for the check].
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Say a line for every item.
+    /// Print a line for every item.
     #[arg(long, short)]
     verbose: bool,
-    /// Say it as JSON.
+    /// Print the report as JSON.
     #[arg(long)]
     json: bool,
-    /// Only these items, such as S1-49 [default: all].
+    /// Check only these items, such as S1-49 [default: all].
     #[arg(value_name = "ITEM")]
     only: Vec<String>,
 }
 
-impl From<Flags> for Options {
+impl From<Flags> for SelftestOptions {
     fn from(flags: Flags) -> Self {
         let Flags { url, verbose, json, only } = flags;
         Self { url, verbose, json, only, ..Self::default() }

@@ -1,4 +1,5 @@
-//! HTTP/1.1 and server-sent events by hand: what is sent is what stands here, and nothing that comes back is hidden.
+//! A minimal HTTP/1.1 client with server-sent events, written without an HTTP library: the checks control every byte
+//! of a request and see every header and byte of a response.
 
 use std::{fmt, io, ops::Deref, time::Duration};
 
@@ -7,34 +8,32 @@ use tokio::{
     net::{TcpSocket, TcpStream, lookup_host},
 };
 
-use super::{Trouble, json::Json, started::Started, wrong};
+use super::{CheckError, json::Json, mismatch, started::Started};
 
-/// How long the next bytes may take.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// The time limit of one connect, read or write.
+const TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The largest answer that is read.
+/// The maximum size of a response body or chunk.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Headers of a request beside the usual ones.
+/// Request headers in addition to `host`, `connection` and `content-length`.
 pub(super) type Headers<'a> = &'a [(&'a str, &'a str)];
 
-/// A server to be asked.
+/// The address of a server, with a record of the tasks started there.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     /// Host and port.
     pub(super) host: String,
-    /// The tasks that were started there.
     pub(super) started: Started,
 }
 
 impl Server {
-    /// The server at a host and port.
     pub(super) fn at(host: impl Into<String>) -> Self {
         let host = host.into();
         Self { started: Started::at(&host), host }
     }
 
-    /// The server at a URL, which is an origin.
+    /// The server at an `http` origin; `None` if `url` is anything else. The default port is 80.
     pub(super) fn of(url: &str) -> Option<Self> {
         let rest = url.strip_prefix("http://")?.trim_end_matches('/');
         let has_port = rest.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
@@ -42,72 +41,76 @@ impl Server {
         (!rest.is_empty() && !rest.contains(['/', '?', '#', '@', ' '])).then(|| Self::at(host))
     }
 
-    pub(super) async fn get(&self, path: &str, headers: Headers<'_>) -> Result<Answer, Trouble> {
-        self.ask("GET", path, headers, "").await
+    pub(super) async fn get(&self, path: &str, headers: Headers<'_>) -> Result<Response, CheckError> {
+        self.send_request("GET", path, headers, "").await
     }
 
-    pub(super) async fn post(&self, path: &str, body: &str) -> Result<Answer, Trouble> {
-        self.ask("POST", path, JSON, body).await
+    pub(super) async fn post(&self, path: &str, body: &str) -> Result<Response, CheckError> {
+        self.send_request("POST", path, JSON, body).await
     }
 
-    /// Sends a request and reads the whole answer.
-    pub(super) async fn ask(
+    /// Sends a request and reads the whole response.
+    pub(super) async fn send_request(
         &self,
         verb: &str,
         path: &str,
         headers: Headers<'_>,
         body: &str,
-    ) -> Result<Answer, Trouble> {
-        let mut wire = Wire::connect(&self.host, None).await?;
+    ) -> Result<Response, CheckError> {
+        let mut connection = Connection::connect(&self.host, None).await?;
         self.started.note_request(path, body);
-        wire.send(&self.host, verb, path, headers, body).await?;
-        let answer = wire.answer().await?;
-        self.started.note_answer(path, &answer.json);
-        Ok(answer)
+        connection.send(&self.host, verb, path, headers, body).await?;
+        let response = connection.response().await?;
+        self.started.note_response(path, &response.json);
+        Ok(response)
     }
 
-    /// Sends a request that is answered with events, and reads the head of the answer.
+    /// Sends a request and reads the response head, which must announce an event stream.
     pub(super) async fn stream(
         &self,
         path: &str,
         headers: Headers<'_>,
         body: &str,
-    ) -> Result<Events, Trouble> {
+    ) -> Result<Events, CheckError> {
         self.stream_into(None, path, headers, body).await
     }
 
-    /// The same by a client whose system takes few bytes before the client reads them.
+    /// Like [`Self::stream`], with a limited socket receive buffer, so that a client that does not read soon
+    /// blocks the server's writes.
     pub(super) async fn stream_into(
         &self,
         buffer_bytes: Option<u32>,
         path: &str,
         headers: Headers<'_>,
         body: &str,
-    ) -> Result<Events, Trouble> {
-        let mut wire = Wire::connect(&self.host, buffer_bytes).await?;
+    ) -> Result<Events, CheckError> {
+        let mut connection = Connection::connect(&self.host, buffer_bytes).await?;
         let headers: Vec<_> = JSON.iter().chain(headers).copied().collect();
         self.started.note_request(path, body);
-        wire.send(&self.host, "POST", path, &headers, body).await?;
-        let head = wire.head().await?;
+        connection.send(&self.host, "POST", path, &headers, body).await?;
+        let head = connection.head().await?;
         let is_stream = head.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
         if head.status != 200 || !is_stream {
-            return Err(wrong("200 with content-type: text/event-stream", wire.rest_of(head).await?));
+            return Err(mismatch(
+                "200 with content-type: text/event-stream",
+                connection.rest_of(head).await?,
+            ));
         }
-        Ok(Events { wire, partial: Vec::new(), path: path.to_owned(), started: self.started.clone() })
+        Ok(Events { connection, partial: Vec::new(), path: path.to_owned(), started: self.started.clone() })
     }
 }
 
 const JSON: Headers<'static> = &[("content-type", "application/json")];
 
-/// A whole answer; its body as JSON is what it is used as.
+/// A complete response; dereferences to its body as JSON, `Json::Null` where the body is not JSON.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     head: Head,
     json: Json,
     body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub(super) fn status(&self) -> u16 {
         self.head.status
     }
@@ -120,27 +123,26 @@ impl Answer {
         &self.body
     }
 
-    /// The status is this.
-    pub(super) fn has_status(&self, status: u16) -> Result<(), Trouble> {
-        if self.head.status == status { Ok(()) } else { Err(wrong(format!("status {status}"), self)) }
+    pub(super) fn has_status(&self, status: u16) -> Result<(), CheckError> {
+        if self.head.status == status { Ok(()) } else { Err(mismatch(format!("status {status}"), self)) }
     }
 
-    /// It is a JSON-RPC error of this code.
-    pub(super) fn fails(&self, code: i64) -> Result<&Self, Trouble> {
+    /// Checks that the body is a JSON-RPC error with this code.
+    pub(super) fn has_error_code(&self, code: i64) -> Result<&Self, CheckError> {
         match self.json.is("error.code", code) {
             Ok(()) => Ok(self),
-            Err(_) => Err(wrong(format!("error {code}"), self)),
+            Err(_) => Err(mismatch(format!("error {code}"), self)),
         }
     }
 
-    /// It is a task in this state.
-    pub(super) fn state(&self, state: &str) -> Result<&Self, Trouble> {
+    /// Checks that the result is a task in this state.
+    pub(super) fn has_state(&self, state: &str) -> Result<&Self, CheckError> {
         self.json.is("result.status.state", state)?;
         Ok(self)
     }
 }
 
-impl Deref for Answer {
+impl Deref for Response {
     type Target = Json;
 
     fn deref(&self) -> &Json {
@@ -148,23 +150,22 @@ impl Deref for Answer {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Response {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} {}", self.head.status, String::from_utf8_lossy(&self.body))
     }
 }
 
-/// An answer that comes event by event.
+/// A response that is a stream of server-sent events.
 pub(super) struct Events {
-    wire: Wire,
-    /// Bytes of an event that is not whole yet.
+    connection: Connection,
+    /// Bytes of an incomplete event.
     partial: Vec<u8>,
-    /// Where it was asked for.
+    /// The path of the request.
     path: String,
     started: Started,
 }
 
-/// One event.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) id: Option<String>,
@@ -173,30 +174,30 @@ pub(super) struct Event {
 
 impl Events {
     /// The next event; `None` at the end of the body.
-    pub(super) async fn next(&mut self) -> Result<Option<Event>, Trouble> {
+    pub(super) async fn next(&mut self) -> Result<Option<Event>, CheckError> {
         loop {
             if let Some(end) = self.partial.windows(2).position(|pair| pair == b"\n\n") {
                 let rest = self.partial.split_off(end + 2);
                 let text = std::mem::replace(&mut self.partial, rest);
                 if let Some(event) = event(&String::from_utf8_lossy(&text))? {
-                    self.started.note_answer(&self.path, &event.data);
+                    self.started.note_response(&self.path, &event.data);
                     return Ok(Some(event));
                 }
                 continue;
             }
-            match self.wire.chunk().await? {
+            match self.connection.chunk().await? {
                 Some(chunk) => self.partial.extend(chunk),
                 None if self.partial.is_empty() => return Ok(None),
                 None => {
                     let got = String::from_utf8_lossy(&self.partial).into_owned();
-                    return Err(wrong("an event that is whole before the body ends", got));
+                    return Err(mismatch("a complete event before the end of the body", got));
                 }
             }
         }
     }
 
     /// Every event up to the end of the body.
-    pub(super) async fn all(mut self) -> Result<Vec<Event>, Trouble> {
+    pub(super) async fn all(mut self) -> Result<Vec<Event>, CheckError> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await? {
             events.push(event);
@@ -205,8 +206,8 @@ impl Events {
     }
 }
 
-/// What a block of lines says; comments and hints alone are no event.
-fn event(block: &str) -> Result<Option<Event>, Trouble> {
+/// Parses a block of lines; `None` for a block of comments or `retry` fields without data.
+fn event(block: &str) -> Result<Option<Event>, CheckError> {
     let field = |name: &str| {
         block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim_start))
     };
@@ -227,14 +228,14 @@ impl Head {
 }
 
 /// One connection.
-struct Wire {
+struct Connection {
     stream: TcpStream,
-    /// Read and not yet looked at.
-    ahead: Vec<u8>,
+    /// Bytes that were read and not yet consumed.
+    buffered: Vec<u8>,
 }
 
-impl Wire {
-    async fn connect(host: &str, buffer_bytes: Option<u32>) -> Result<Self, Trouble> {
+impl Connection {
+    async fn connect(host: &str, buffer_bytes: Option<u32>) -> Result<Self, CheckError> {
         let connecting = async {
             let address = lookup_host(host).await?.next().ok_or(io::ErrorKind::NotFound)?;
             let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
@@ -245,8 +246,8 @@ impl Wire {
             stream.set_nodelay(true)?;
             Ok(stream)
         };
-        let stream = within(format!("a connection to {host}"), connecting).await?;
-        Ok(Self { stream, ahead: Vec::new() })
+        let stream = with_timeout(format!("a connection to {host}"), connecting).await?;
+        Ok(Self { stream, buffered: Vec::new() })
     }
 
     async fn send(
@@ -256,7 +257,7 @@ impl Wire {
         path: &str,
         headers: Headers<'_>,
         body: &str,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CheckError> {
         let mut head = format!("{verb} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|header| header.0 == "host") {
             head += &format!("host: {host}\r\n");
@@ -268,33 +269,33 @@ impl Wire {
             head += &format!("content-length: {}\r\n", body.len());
         }
         let bytes = format!("{head}\r\n{body}");
-        within("a request to be taken", self.stream.write_all(bytes.as_bytes())).await
+        with_timeout("a request to be sent", self.stream.write_all(bytes.as_bytes())).await
     }
 
-    async fn answer(&mut self) -> Result<Answer, Trouble> {
+    async fn response(&mut self) -> Result<Response, CheckError> {
         let head = self.head().await?;
         self.rest_of(head).await
     }
 
-    async fn rest_of(&mut self, head: Head) -> Result<Answer, Trouble> {
+    async fn rest_of(&mut self, head: Head) -> Result<Response, CheckError> {
         let mut body = Vec::new();
         if head.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
             while let Some(chunk) = self.chunk().await? {
                 body.extend(chunk);
             }
         } else if let Some(length) = head.header("content-length") {
-            let length = length.parse().map_err(|_| wrong("a content-length", length))?;
-            // Nothing follows where it is only said how long the answer would have been.
+            let length = length.parse().map_err(|_| mismatch("a content-length", length))?;
+            // A 304 response has no body; its content-length is that of the full response.
             body = if head.status == 304 { Vec::new() } else { self.take(length).await? };
         }
         let json = Json::parse(&String::from_utf8_lossy(&body)).unwrap_or(Json::Null);
-        Ok(Answer { head, json, body })
+        Ok(Response { head, json, body })
     }
 
-    async fn head(&mut self) -> Result<Head, Trouble> {
+    async fn head(&mut self) -> Result<Head, CheckError> {
         let line = self.line().await?;
         let status = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
-        let status = status.ok_or_else(|| wrong("an answer in HTTP/1.1", &line))?;
+        let status = status.ok_or_else(|| mismatch("an HTTP/1.1 response", &line))?;
         let mut headers = Vec::new();
         loop {
             let line = self.line().await?;
@@ -305,18 +306,18 @@ impl Wire {
     }
 
     /// One chunk of a chunked body; `None` at its end.
-    async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
+    async fn chunk(&mut self) -> Result<Option<Vec<u8>>, CheckError> {
         let line = self.line().await?;
         let size = line.split(';').next().unwrap_or_default().trim();
-        let size = usize::from_str_radix(size, 16).map_err(|_| wrong("the size of a chunk", &line))?;
+        let size = usize::from_str_radix(size, 16).map_err(|_| mismatch("a chunk size", &line))?;
         let chunk = self.take(size).await?;
         self.line().await?;
         Ok((size > 0).then_some(chunk))
     }
 
-    async fn line(&mut self) -> Result<String, Trouble> {
+    async fn line(&mut self) -> Result<String, CheckError> {
         loop {
-            if let Some(end) = self.ahead.windows(2).position(|pair| pair == b"\r\n") {
+            if let Some(end) = self.buffered.windows(2).position(|pair| pair == b"\r\n") {
                 let line = self.take(end + 2).await?;
                 return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
             }
@@ -324,35 +325,35 @@ impl Wire {
         }
     }
 
-    async fn take(&mut self, length: usize) -> Result<Vec<u8>, Trouble> {
+    async fn take(&mut self, length: usize) -> Result<Vec<u8>, CheckError> {
         if length > MAX_BYTES {
-            return Err(wrong(format!("at most {MAX_BYTES} bytes"), length));
+            return Err(mismatch(format!("at most {MAX_BYTES} bytes"), length));
         }
-        while self.ahead.len() < length {
+        while self.buffered.len() < length {
             self.fill().await?;
         }
-        let rest = self.ahead.split_off(length);
-        Ok(std::mem::replace(&mut self.ahead, rest))
+        let rest = self.buffered.split_off(length);
+        Ok(std::mem::replace(&mut self.buffered, rest))
     }
 
-    async fn fill(&mut self) -> Result<(), Trouble> {
-        self.ahead.reserve(64 << 10);
-        match within("more of the answer", self.stream.read_buf(&mut self.ahead)).await? {
-            0 => Err(wrong("more of the answer", "the end of the connection")),
+    async fn fill(&mut self) -> Result<(), CheckError> {
+        self.buffered.reserve(64 << 10);
+        match with_timeout("more response bytes", self.stream.read_buf(&mut self.buffered)).await? {
+            0 => Err(mismatch("more response bytes", "the end of the connection")),
             _ => Ok(()),
         }
     }
 }
 
-/// Waits, but not for ever.
-async fn within<T>(
+/// Applies [`TIMEOUT`] to an I/O operation; `what` names the expectation in the error.
+async fn with_timeout<T>(
     what: impl fmt::Display,
     future: impl Future<Output = io::Result<T>>,
-) -> Result<T, Trouble> {
-    match tokio::time::timeout(PATIENCE, future).await {
+) -> Result<T, CheckError> {
+    match tokio::time::timeout(TIMEOUT, future).await {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(wrong(what, error)),
-        Err(_) => Err(wrong(what, format!("silence for {} seconds", PATIENCE.as_secs()))),
+        Ok(Err(error)) => Err(mismatch(what, error)),
+        Err(_) => Err(mismatch(what, format!("a timeout after {} seconds", TIMEOUT.as_secs()))),
     }
 }
 
@@ -361,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_named_by_its_origin() {
+    fn only_http_origins_are_accepted() {
         let host = |url: &str| Server::of(url).map(|server| server.host);
         assert_eq!(host("http://127.0.0.1:4242/").as_deref(), Some("127.0.0.1:4242"));
         assert_eq!(host("http://[::1]:1").as_deref(), Some("[::1]:1"));
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_hints_are_no_events() {
+    fn comments_and_retry_fields_are_not_events() {
         assert!(event(":\n\n").unwrap().is_none() && event("retry: 1000\n\n").unwrap().is_none());
         let event = event("id: 7\ndata: {\"a\":1}\n\n").unwrap().unwrap();
         assert_eq!(event.id.as_deref(), Some("7"));

@@ -1,4 +1,4 @@
-//! The catalogue's words: an item, how it is checked, and what a check may find.
+//! The types of the catalogue: an item, how it is checked, and the result of a check.
 
 use std::fmt;
 
@@ -6,56 +6,56 @@ use futures_util::future::BoxFuture;
 
 use super::fixture::Fixture;
 
-/// A document of the mission and what it asks for.
-pub(super) struct Seed {
+/// A group of items that cover one protocol generation or compatibility profile.
+pub(super) struct Group {
     /// `S0` to `S4`.
     pub(super) name: &'static str,
-    /// In order, without a gap.
+    /// Ordered by number, starting at 1, without gaps.
     pub(super) items: &'static [Item],
 }
 
-/// One thing that is asked for.
+/// One requirement. Its id is the group's name and the number, such as `S1-49`.
 pub(super) struct Item {
     pub(super) number: u16,
+    /// What the check verifies, in one sentence.
     pub(super) what: &'static str,
     pub(super) check: Check,
 }
 
 /// How an item is checked.
 pub(super) enum Check {
-    /// By asking a server.
-    Wire(Run),
-    /// By an ordinary test of this name, which runs with the others: `crate/tests/file.rs::name`.
+    /// By requests to a server.
+    Wire(CheckFn),
+    /// By an ordinary test of this name: `crates/NAME/tests/FILE.rs::FUNCTION`.
     Test(&'static str),
-    /// Not at all, until this step of the roadmap is done.
-    NotYet(Step),
+    /// Not checked: the item depends on this feature, which is not built yet.
+    NotYet(Feature),
 }
 
-/// Asks and judges.
-pub(super) type Run = for<'a> fn(&'a Fixture) -> BoxFuture<'a, Checked>;
+/// Sends the requests of one item and verifies the responses.
+pub(super) type CheckFn = for<'a> fn(&'a Fixture) -> BoxFuture<'a, CheckResult>;
 
-/// What a check comes to.
-pub(super) type Checked = Result<(), Trouble>;
+pub(super) type CheckResult = Result<(), CheckError>;
 
 /// Why an item has not passed.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    /// The server does something else.
-    Wrong { expected: String, got: String },
-    /// The server has not got what the check needs.
-    Absent(String),
-    /// The server is right, but for this, which the machine does not let be checked.
-    ButFor(String),
+pub(super) enum CheckError {
+    /// The server's behaviour differs from the requirement.
+    Mismatch { expected: String, got: String },
+    /// The server lacks an agent, a skill or a capability that the check needs.
+    NotOffered(String),
+    /// Everything passed except this part, which cannot be checked on this machine.
+    PartlyChecked(String),
 }
 
-pub(super) fn wrong(expected: impl fmt::Display, got: impl fmt::Display) -> Trouble {
-    Trouble::Wrong { expected: expected.to_string(), got: got.to_string() }
+pub(super) fn mismatch(expected: impl fmt::Display, got: impl fmt::Display) -> CheckError {
+    CheckError::Mismatch { expected: expected.to_string(), got: got.to_string() }
 }
 
-/// The steps of the roadmap that own what is not there yet.
+/// Features that are not built yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Bindings,
+pub(super) enum Feature {
+    TenantsAndCards,
     Push,
     Tools,
     Identity,
@@ -63,26 +63,26 @@ pub(super) enum Step {
     Guardrails,
     Client,
     Console,
-    Product,
+    Telemetry,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for Feature {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Self::Bindings => "step 4, every binding",
-            Self::Push => "step 5, push that arrives",
-            Self::Tools => "step 6, tools everywhere",
-            Self::Identity => "step 7, identity",
-            Self::Orchestration => "step 8, orchestration",
-            Self::Guardrails => "step 9, guardrails and approvals",
-            Self::Client => "step 10, client and lab",
-            Self::Console => "step 13, console",
-            Self::Product => "step 14, product",
+            Self::TenantsAndCards => "tenants, schemas and signed cards",
+            Self::Push => "push notifications",
+            Self::Tools => "tools as skills",
+            Self::Identity => "authentication and authorisation",
+            Self::Orchestration => "pipelines and orchestration",
+            Self::Guardrails => "guardrails and approvals",
+            Self::Client => "outbound calls and client features",
+            Self::Console => "web console",
+            Self::Telemetry => "traces and metrics",
         })
     }
 }
 
-/// An item that a function of the same file checks.
+/// An item that is checked by the given function.
 macro_rules! wire {
     ($number:literal, $what:literal, $check:path) => {
         $crate::selftest::Item {
@@ -94,12 +94,12 @@ macro_rules! wire {
 }
 pub(super) use wire;
 
-/// An item that an ordinary test checks.
+/// An item that is checked by an ordinary test.
 pub(super) const fn test(number: u16, what: &'static str, name: &'static str) -> Item {
     Item { number, what, check: Check::Test(name) }
 }
 
-/// An item of a later step.
-pub(super) const fn not_yet(number: u16, what: &'static str, step: Step) -> Item {
-    Item { number, what, check: Check::NotYet(step) }
+/// An item that depends on a feature that is not built yet.
+pub(super) const fn not_yet(number: u16, what: &'static str, feature: Feature) -> Item {
+    Item { number, what, check: Check::NotYet(feature) }
 }

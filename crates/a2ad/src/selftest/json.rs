@@ -1,39 +1,37 @@
-//! JSON as a reader of answers wants it: a tree, and words for what is expected at a place in it.
+//! A JSON tree with assertions on the values at a path such as `result.artifacts.0.name`.
 //!
-//! A place is a path such as `result.artifacts.0.name`. The server's own JSON is not used here: what is judged by
-//! its own reader would be right by definition.
+//! The server's own JSON code is not used here: a bug in it would be present on both sides and stay undetected.
 
 use std::fmt::{self, Write as _};
 
-use super::{Checked, Trouble, wrong};
+use super::{CheckError, CheckResult, mismatch};
 
-/// How deep a text may go.
+/// The maximum nesting depth that is parsed.
 const MAX_DEPTH: usize = 200;
 
-/// A value.
 #[derive(Clone, Debug)]
 pub(super) enum Json {
     Null,
     Bool(bool),
-    /// As it was written.
+    /// The digits as they were written.
     Number(String),
     Text(String),
     List(Vec<Json>),
-    /// In the order in which it was written.
+    /// Members in the order in which they were written.
     Object(Vec<(String, Json)>),
 }
 
 impl Json {
-    pub(super) fn parse(text: &str) -> Result<Self, Trouble> {
-        let mut reader = Reader { rest: text };
-        let value = reader.value(0);
+    pub(super) fn parse(text: &str) -> Result<Self, CheckError> {
+        let mut parser = Parser { rest: text };
+        let value = parser.value(0);
         match value {
-            Some(value) if reader.trimmed().is_empty() => Ok(value),
-            _ => Err(wrong("JSON", text)),
+            Some(value) if parser.trimmed().is_empty() => Ok(value),
+            _ => Err(mismatch("JSON", text)),
         }
     }
 
-    /// The value at a path, if there is one.
+    /// The value at a path; the empty path is the value itself.
     pub(super) fn find(&self, path: &str) -> Option<&Self> {
         path.split('.').filter(|step| !step.is_empty()).try_fold(self, |value, step| match value {
             Self::Object(members) => members.iter().find(|member| member.0 == step).map(|member| &member.1),
@@ -42,36 +40,35 @@ impl Json {
         })
     }
 
-    /// The value at a path, which has to be there.
-    pub(super) fn at(&self, path: &str) -> Result<&Self, Trouble> {
-        self.find(path).ok_or_else(|| wrong(format!("a member {path}"), self))
+    /// The value at a path, which must exist.
+    pub(super) fn at(&self, path: &str) -> Result<&Self, CheckError> {
+        self.find(path).ok_or_else(|| mismatch(format!("a member {path}"), self))
     }
 
-    /// The text at a path.
-    pub(super) fn text(&self, path: &str) -> Result<&str, Trouble> {
+    /// The string at a path.
+    pub(super) fn text(&self, path: &str) -> Result<&str, CheckError> {
         match self.at(path)? {
             Self::Text(text) => Ok(text),
-            _ => Err(wrong(format!("a text at {path}"), self)),
+            _ => Err(mismatch(format!("a string at {path}"), self)),
         }
     }
 
-    /// The text at a path, which is not empty.
-    pub(super) fn filled(&self, path: &str) -> Result<&str, Trouble> {
+    /// The string at a path, which must not be empty.
+    pub(super) fn non_empty(&self, path: &str) -> Result<&str, CheckError> {
         match self.text(path)? {
-            "" => Err(wrong(format!("a text at {path} that is not empty"), self)),
+            "" => Err(mismatch(format!("a non-empty string at {path}"), self)),
             text => Ok(text),
         }
     }
 
-    /// The list at a path.
-    pub(super) fn list(&self, path: &str) -> Result<&[Self], Trouble> {
+    pub(super) fn list(&self, path: &str) -> Result<&[Self], CheckError> {
         match self.at(path)? {
             Self::List(items) => Ok(items),
-            _ => Err(wrong(format!("a list at {path}"), self)),
+            _ => Err(mismatch(format!("a list at {path}"), self)),
         }
     }
 
-    /// How many items the list at a path has; one that is not there has none.
+    /// The length of the list at a path; 0 where there is no list.
     pub(super) fn count(&self, path: &str) -> usize {
         match self.find(path) {
             Some(Self::List(items)) => items.len(),
@@ -79,12 +76,12 @@ impl Json {
         }
     }
 
-    /// The texts of the list at a path.
-    pub(super) fn texts(&self, path: &str) -> Result<Vec<&str>, Trouble> {
+    /// The strings of the list at a path.
+    pub(super) fn texts(&self, path: &str) -> Result<Vec<&str>, CheckError> {
         self.list(path)?.iter().map(|item| item.text("")).collect()
     }
 
-    /// The names of an object's members.
+    /// The member names of an object; empty for any other value.
     pub(super) fn names(&self) -> Vec<&str> {
         match self {
             Self::Object(members) => members.iter().map(|member| member.0.as_str()).collect(),
@@ -92,36 +89,36 @@ impl Json {
         }
     }
 
-    /// At this path is this value.
-    pub(super) fn is(&self, path: &str, expected: impl Into<Self>) -> Checked {
+    /// Checks that the value at a path equals `expected`.
+    pub(super) fn is(&self, path: &str, expected: impl Into<Self>) -> CheckResult {
         let expected = expected.into();
         match self.find(path) {
             Some(found) if *found == expected => Ok(()),
-            _ => Err(wrong(format!("{path} = {expected}"), self)),
+            _ => Err(mismatch(format!("{path} = {expected}"), self)),
         }
     }
 
-    /// At this path is this value, given as JSON.
-    pub(super) fn reads(&self, path: &str, expected: &str) -> Checked {
+    /// Like [`Self::is`], with the expected value given as JSON text.
+    pub(super) fn is_json(&self, path: &str, expected: &str) -> CheckResult {
         self.is(path, Self::parse(expected)?)
     }
 
-    /// At this path is nothing, or nothing to speak of.
-    pub(super) fn lacks(&self, path: &str) -> Checked {
+    /// Checks that the value at a path is absent, null or an empty list.
+    pub(super) fn lacks(&self, path: &str) -> CheckResult {
         match self.find(path) {
             None | Some(Self::Null) => Ok(()),
             Some(Self::List(items)) if items.is_empty() => Ok(()),
-            Some(_) => Err(wrong(format!("nothing at {path}"), self)),
+            Some(_) => Err(mismatch(format!("nothing at {path}"), self)),
         }
     }
 
-    /// It is so; `expected` says what.
-    pub(super) fn must(&self, holds: bool, expected: &str) -> Checked {
-        if holds { Ok(()) } else { Err(wrong(expected, self)) }
+    /// Checks a condition; `expected` describes it in the error.
+    pub(super) fn ensure(&self, holds: bool, expected: &str) -> CheckResult {
+        if holds { Ok(()) } else { Err(mismatch(expected, self)) }
     }
 }
 
-/// The members of an object have no order.
+/// Objects are equal regardless of the order of their members.
 impl PartialEq for Json {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -193,7 +190,7 @@ impl fmt::Display for Json {
     }
 }
 
-/// A text as JSON.
+/// A string as a JSON string literal.
 pub(super) fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
@@ -211,12 +208,12 @@ pub(super) fn quote(text: &str) -> String {
     out
 }
 
-/// Reads a value from the front of a text; `None` where there is none.
-struct Reader<'a> {
+/// A recursive-descent parser; its methods return `None` for invalid JSON.
+struct Parser<'a> {
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     fn value(&mut self, depth: usize) -> Option<Json> {
         if depth > MAX_DEPTH {
             return None;
@@ -225,7 +222,7 @@ impl<'a> Reader<'a> {
             '{' => self.object(depth),
             '[' => self.items(depth),
             '"' => self.string().map(Json::Text),
-            _ => self.word(),
+            _ => self.keyword_or_number(),
         }
     }
 
@@ -277,11 +274,11 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    fn word(&mut self) -> Option<Json> {
+    fn keyword_or_number(&mut self) -> Option<Json> {
         let end = self.rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)));
-        let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        let (token, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
-        match word {
+        match token {
             "null" => Some(Json::Null),
             "true" => Some(Json::Bool(true)),
             "false" => Some(Json::Bool(false)),
@@ -334,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_written_the_same() {
+    fn parsed_values_are_written_unchanged() {
         for text in [
             "null",
             "true",
@@ -349,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_not_read() {
+    fn invalid_json_is_rejected() {
         for text in ["", "{", "[1,]", "{\"a\"}", "nul", "1 2", "\"a", "\"\\x\"", "\"\\ud83d\"", "{1:2}"] {
             assert!(Json::parse(text).is_err(), "{text}");
         }
@@ -357,12 +354,12 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_through_members_and_items() {
+    fn paths_address_members_and_list_items() {
         let value = Json::parse(r#"{"a":[{"b":"c"}],"n":7}"#).unwrap();
         value.is("a.0.b", "c").unwrap();
         value.is("n", 7).unwrap();
         value.lacks("a.1").unwrap();
-        value.reads("a", r#"[{"b":"c"}]"#).unwrap();
+        value.is_json("a", r#"[{"b":"c"}]"#).unwrap();
         assert!(value.is("a.0.b", "d").is_err() && value.text("n").is_err() && value.at("x").is_err());
         assert_eq!(Json::parse(r#"{"x":1,"y":2}"#).unwrap(), Json::parse(r#"{"y":2,"x":1}"#).unwrap());
     }

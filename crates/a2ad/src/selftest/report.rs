@@ -1,30 +1,28 @@
-//! What was found, and how it is told.
+//! The results of a selftest run, as text and as JSON.
 
 use std::fmt::Write as _;
 
-use super::{SEEDS, Trouble, json::quote};
+use super::{CheckError, GROUPS, json::quote};
 
-/// What was found, item by item, in the order of the catalogue.
+/// The results of all items, in the order of the catalogue.
 #[derive(Debug)]
 pub struct Report {
-    items: Vec<Found>,
-    /// Tasks that were started, are open, and could not be cancelled.
+    items: Vec<ItemResult>,
+    /// Ids of tasks that the checks started and that could not be cancelled.
     left_open: Vec<String>,
 }
 
-/// What was found about one item.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) seed: &'static str,
+pub(super) struct ItemResult {
+    pub(super) group: &'static str,
     pub(super) number: u16,
     pub(super) what: &'static str,
     pub(super) verdict: Verdict,
 }
 
-/// What an item came to.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// It holds; a note says what of it could not be checked here.
+    /// The note names a part that could not be checked on this machine.
     Passed {
         note: Option<String>,
     },
@@ -32,31 +30,31 @@ pub(super) enum Verdict {
         expected: String,
         got: String,
     },
-    /// The server has not got what the check needs.
+    /// The server lacks an agent, a skill or a capability that the check needs.
     NotApplicable(String),
-    /// Checked by this ordinary test, not here.
+    /// Checked by this ordinary test, not by the selftest.
     Test(&'static str),
-    /// Owned by this step.
+    /// Depends on this feature, which is not built yet.
     NotYet(String),
-    /// Nobody asked for it.
+    /// Not selected by the arguments.
     LeftOut,
 }
 
 impl Verdict {
-    /// Of a check; to a server of our own, nothing may be absent.
-    pub(super) fn of(checked: Result<(), Trouble>, ours: bool) -> Self {
+    /// Something that the server does not offer is a failure only if the selftest started the server.
+    pub(super) fn of(checked: Result<(), CheckError>, self_started: bool) -> Self {
         match checked {
             Ok(()) => Self::Passed { note: None },
-            Err(Trouble::ButFor(note)) => Self::Passed { note: Some(note) },
-            Err(Trouble::Wrong { expected, got }) => Self::Failed { expected, got },
-            Err(Trouble::Absent(what)) if ours => {
-                Self::Failed { expected: what, got: "nothing of it".into() }
+            Err(CheckError::PartlyChecked(note)) => Self::Passed { note: Some(note) },
+            Err(CheckError::Mismatch { expected, got }) => Self::Failed { expected, got },
+            Err(CheckError::NotOffered(what)) if self_started => {
+                Self::Failed { expected: what, got: "not offered".into() }
             }
-            Err(Trouble::Absent(reason)) => Self::NotApplicable(reason),
+            Err(CheckError::NotOffered(reason)) => Self::NotApplicable(reason),
         }
     }
 
-    fn word(&self) -> &'static str {
+    fn label(&self) -> &'static str {
         match self {
             Self::Passed { .. } => "passed",
             Self::Failed { .. } => "FAILED",
@@ -78,14 +76,14 @@ impl Verdict {
     }
 }
 
-impl Found {
+impl ItemResult {
     fn id(&self) -> String {
-        format!("{}-{}", self.seed, self.number)
+        format!("{}-{}", self.group, self.number)
     }
 }
 
 impl Report {
-    pub(super) fn new(items: Vec<Found>) -> Self {
+    pub(super) fn new(items: Vec<ItemResult>) -> Self {
         Self { items, left_open: Vec::new() }
     }
 
@@ -93,69 +91,69 @@ impl Report {
         Self { left_open, ..self }
     }
 
-    /// Whether nothing failed.
-    pub fn is_good(&self) -> bool {
+    /// Whether no item failed; items that were not checked do not count as failures.
+    pub fn is_success(&self) -> bool {
         self.failed().is_empty()
     }
 
-    /// The items that failed.
+    /// The ids of the items that failed.
     pub fn failed(&self) -> Vec<String> {
         self.having(|verdict| matches!(verdict, Verdict::Failed { .. }))
     }
 
-    /// The items that passed.
+    /// The ids of the items that passed.
     pub fn passed(&self) -> Vec<String> {
         self.having(|verdict| matches!(verdict, Verdict::Passed { .. }))
     }
 
-    /// The items that ordinary tests check, with their names.
+    /// The ids of the items that ordinary tests check, each with the test's name.
     pub fn tests(&self) -> Vec<(String, &'static str)> {
-        let test = |found: &Found| match found.verdict {
-            Verdict::Test(name) => Some((found.id(), name)),
+        let test = |result: &ItemResult| match result.verdict {
+            Verdict::Test(name) => Some((result.id(), name)),
             _ => None,
         };
         self.items.iter().filter_map(test).collect()
     }
 
-    fn having(&self, fits: fn(&Verdict) -> bool) -> Vec<String> {
-        self.items.iter().filter(|found| fits(&found.verdict)).map(Found::id).collect()
+    fn having(&self, matches: fn(&Verdict) -> bool) -> Vec<String> {
+        self.items.iter().filter(|result| matches(&result.verdict)).map(ItemResult::id).collect()
     }
 
-    /// One line for each seed, such as `S1 66/89 (23 not yet)`.
+    /// One line for each group: passed and total items, such as `S1 66/89 (23 not yet)`.
     pub fn summary(&self) -> String {
-        SEEDS.iter().fold(String::new(), |text, seed| text + &self.seed_line(seed.name) + "\n")
+        GROUPS.iter().fold(String::new(), |text, group| text + &self.group_line(group.name) + "\n")
     }
 
-    fn seed_line(&self, seed: &str) -> String {
-        let of_seed = || self.items.iter().filter(|found| found.seed == seed);
-        let count = |word: &str| of_seed().filter(|found| found.verdict.word() == word).count();
+    fn group_line(&self, group: &str) -> String {
+        let of_group = || self.items.iter().filter(|result| result.group == group);
+        let count = |label: &str| of_group().filter(|result| result.verdict.label() == label).count();
         let rest: Vec<String> = ["FAILED", "n/a", "by test", "left out", "not yet"]
             .into_iter()
-            .map(|word| (count(word), word))
+            .map(|label| (count(label), label))
             .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {word}"))
+            .map(|(count, label)| format!("{count} {label}"))
             .collect();
         let rest = if rest.is_empty() { String::new() } else { format!(" ({})", rest.join(", ")) };
-        format!("{seed} {}/{}{rest}", count("passed"), of_seed().count())
+        format!("{group} {}/{}{rest}", count("passed"), of_group().count())
     }
 
-    /// All of it in one sentence, such as `selftest passed: 149 passed, 0 failed, 145 not built yet`.
-    pub fn sentence(&self) -> String {
-        let count = |word: &str| self.items.iter().filter(|found| found.verdict.word() == word).count();
+    /// The totals in one line, such as `selftest passed: 149 passed, 0 failed, 145 not built yet`.
+    pub fn verdict_line(&self) -> String {
+        let count = |label: &str| self.items.iter().filter(|result| result.verdict.label() == label).count();
         let mut text = format!(
             "selftest {}: {} passed, {} failed, {} not built yet",
-            if self.is_good() { "passed" } else { "FAILED" },
+            if self.is_success() { "passed" } else { "FAILED" },
             count("passed"),
             count("FAILED"),
             count("not yet")
         );
-        for (word, what) in [
+        for (label, what) in [
             ("by test", "checked by an ordinary test"),
             ("n/a", "not offered by this server"),
             ("left out", "left out"),
         ] {
-            if count(word) > 0 {
-                let _ = write!(text, ", {} {what}", count(word));
+            if count(label) > 0 {
+                let _ = write!(text, ", {} {what}", count(label));
             }
         }
         if !self.left_open.is_empty() {
@@ -165,12 +163,12 @@ impl Report {
         text
     }
 
-    /// One line for each item.
+    /// One line for each selected item.
     pub fn lines(&self) -> String {
         let mut text = String::new();
-        for found in self.items.iter().filter(|found| !matches!(found.verdict, Verdict::LeftOut)) {
-            let _ = write!(text, "{:<6} {:<8} {}", found.id(), found.verdict.word(), found.what);
-            let _ = match found.verdict.detail() {
+        for result in self.items.iter().filter(|result| !matches!(result.verdict, Verdict::LeftOut)) {
+            let _ = write!(text, "{:<6} {:<8} {}", result.id(), result.verdict.label(), result.what);
+            let _ = match result.verdict.detail() {
                 Some(detail) => writeln!(text, " [{detail}]"),
                 None => writeln!(text),
             };
@@ -178,22 +176,22 @@ impl Report {
         text
     }
 
-    /// What failed, each with what was expected and what came instead.
+    /// The failed items, each with the expected and the actual behaviour.
     pub fn failures(&self) -> String {
         let mut text = String::new();
-        for found in &self.items {
-            if let Verdict::Failed { expected, got } = &found.verdict {
-                let _ = writeln!(text, "{} {}", found.id(), found.what);
+        for result in &self.items {
+            if let Verdict::Failed { expected, got } = &result.verdict {
+                let _ = writeln!(text, "{} {}", result.id(), result.what);
                 let _ = writeln!(text, "  expected {}\n  got      {}", shortened(expected), shortened(got));
             }
         }
         text
     }
 
-    /// All of it as JSON.
+    /// The whole report as one JSON object.
     pub fn to_json(&self) -> String {
-        let item = |found: &Found| {
-            let more = match &found.verdict {
+        let item = |result: &ItemResult| {
+            let more = match &result.verdict {
                 Verdict::Failed { expected, got } => {
                     format!(r#","expected":{},"got":{}"#, quote(expected), quote(got))
                 }
@@ -203,27 +201,27 @@ impl Report {
             };
             format!(
                 r#"{{"id":{},"what":{},"verdict":{}{more}}}"#,
-                quote(&found.id()),
-                quote(found.what),
-                quote(&found.verdict.word().to_lowercase())
+                quote(&result.id()),
+                quote(result.what),
+                quote(&result.verdict.label().to_lowercase())
             )
         };
         let items: Vec<String> = self.items.iter().map(item).collect();
         let left_open: Vec<String> = self.left_open.iter().map(|id| quote(id)).collect();
         format!(
             r#"{{"good":{},"summary":{},"leftOpen":[{}],"items":[{}]}}"#,
-            self.is_good(),
-            quote(&self.sentence()),
+            self.is_success(),
+            quote(&self.verdict_line()),
             left_open.join(","),
             items.join(",")
         )
     }
 }
 
-/// The beginning of a text that may be long.
+/// At most the first 1,200 characters.
 fn shortened(text: &str) -> String {
-    const MOST: usize = 1_200;
-    match text.char_indices().nth(MOST) {
+    const MAX_CHARS: usize = 1_200;
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{} … ({} bytes)", &text[..end], text.len()),
         None => text.to_owned(),
     }
@@ -233,50 +231,50 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn found(number: u16, verdict: Verdict) -> Found {
-        Found { seed: "S1", number, what: "it works", verdict }
+    fn result(number: u16, verdict: Verdict) -> ItemResult {
+        ItemResult { group: "S1", number, what: "it works", verdict }
     }
 
     #[test]
-    fn what_is_not_there_yet_never_counts_as_passed() {
+    fn items_that_were_not_checked_do_not_count_as_passed() {
         let report = Report::new(vec![
-            found(1, Verdict::Passed { note: None }),
-            found(2, Verdict::NotYet("step 9".into())),
-            found(3, Verdict::NotApplicable("no agent".into())),
-            found(4, Verdict::Test("a::b")),
+            result(1, Verdict::Passed { note: None }),
+            result(2, Verdict::NotYet("guardrails".into())),
+            result(3, Verdict::NotApplicable("no agent".into())),
+            result(4, Verdict::Test("a::b")),
         ]);
-        assert_eq!(report.seed_line("S1"), "S1 1/4 (1 n/a, 1 by test, 1 not yet)");
+        assert_eq!(report.group_line("S1"), "S1 1/4 (1 n/a, 1 by test, 1 not yet)");
         assert_eq!(
-            report.sentence(),
+            report.verdict_line(),
             "selftest passed: 1 passed, 0 failed, 1 not built yet, 1 checked by an ordinary test, 1 not offered by this \
              server"
         );
-        assert!(report.is_good());
+        assert!(report.is_success());
         assert_eq!(report.passed(), ["S1-1"]);
-        assert!(report.lines().contains("S1-2   not yet  it works [step 9]\n"));
+        assert!(report.lines().contains("S1-2   not yet  it works [guardrails]\n"));
     }
 
     #[test]
-    fn a_failure_says_what_was_expected_and_what_came() {
+    fn a_failure_shows_expected_and_actual_behaviour() {
         let failed = Verdict::Failed { expected: "a".into(), got: "\"b\"".into() };
-        let report = Report::new(vec![found(1, failed)]);
-        assert!(!report.is_good());
-        assert_eq!(report.sentence(), "selftest FAILED: 0 passed, 1 failed, 0 not built yet");
+        let report = Report::new(vec![result(1, failed)]);
+        assert!(!report.is_success());
+        assert_eq!(report.verdict_line(), "selftest FAILED: 0 passed, 1 failed, 0 not built yet");
         assert_eq!(report.failures(), "S1-1 it works\n  expected a\n  got      \"b\"\n");
         assert!(report.to_json().contains(r#""verdict":"failed","expected":"a","got":"\"b\"""#));
     }
 
     #[test]
-    fn absence_is_a_failure_of_our_own_server_only() {
-        let absent = || Err(Trouble::Absent("the agent x".into()));
+    fn a_missing_agent_fails_only_on_a_server_that_the_selftest_started() {
+        let absent = || Err(CheckError::NotOffered("the agent x".into()));
         assert!(matches!(Verdict::of(absent(), true), Verdict::Failed { .. }));
         assert!(matches!(Verdict::of(absent(), false), Verdict::NotApplicable(_)));
     }
 
     #[test]
-    fn what_could_not_be_checked_stands_beside_what_passed() {
-        let passed = Verdict::of(Err(Trouble::ButFor("the port is taken".into())), true);
-        let report = Report::new(vec![found(80, passed)]);
+    fn a_part_that_could_not_be_checked_is_noted_on_the_passed_item() {
+        let passed = Verdict::of(Err(CheckError::PartlyChecked("the port is taken".into())), true);
+        let report = Report::new(vec![result(80, passed)]);
         assert_eq!(report.passed(), ["S1-80"]);
         assert_eq!(report.lines(), "S1-80  passed   it works [the port is taken]\n");
         assert!(report.to_json().contains(r#""verdict":"passed","detail":"the port is taken""#));

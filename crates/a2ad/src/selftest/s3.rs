@@ -1,338 +1,343 @@
-//! S3: agent-native. 0.3 whose parts are tagged the draft's way too, and work that outlives everything.
+//! S3: the profile `agent-native`. 0.3 whose parts also have the draft's `type`, and tasks that survive disconnects,
+//! crashes and restarts.
 
 use super::{
-    Checked, Item, Seed,
-    Step::{Client, Identity, Tools},
-    Trouble,
+    CheckError, CheckResult,
+    Feature::{Client, Identity, Tools},
+    Group, Item,
     crash::SECTIONS,
-    door::{Door, ends_well, fresh, states, text_part},
     fixture::Fixture,
-    http::{Answer, Server},
+    http::{Response, Server},
     json::quote,
-    not_yet, wire, wrong,
+    mismatch, not_yet,
+    test_client::{TestClient, ends_with_final, states, text_part, unique_id},
+    wire,
 };
 
 mod embedded;
 
-pub(super) const SEED: Seed = Seed { name: "S3", items: ITEMS };
+pub(super) const GROUP: Group = Group { name: "S3", items: ITEMS };
 
 const ITEMS: &[Item] = &[
-    wire!(1, "the card is at /.well-known/agent-card.json for everybody, also in production", public_card),
-    wire!(2, "POST /_agent-native/a2a takes JSON-RPC", main_path),
-    not_yet(3, "_process-task takes signed requests only", Identity),
-    wire!(4, "POST /a2a works as well", old_path),
-    not_yet(5, "_process-task is not swallowed by the path above it", Identity),
-    wire!(6, "anything but GET at the card is 405", card_is_read),
-    wire!(7, "the card has every member of the house", card_members),
-    not_yet(8, "the card names the schemes that are configured", Identity),
+    wire!(1, "the card at /.well-known/agent-card.json is public, also in production", public_card),
+    wire!(2, "POST /_agent-native/a2a accepts JSON-RPC", main_path),
+    not_yet(3, "_process-task accepts only signed requests", Identity),
+    wire!(4, "POST /a2a accepts JSON-RPC as well", a2a_path),
+    not_yet(5, "the _process-task route takes precedence over the path above it", Identity),
+    wire!(6, "methods other than GET at the card's path are 405", card_rejects_other_methods),
+    wire!(7, "the card has every member that the profile agent-native defines", card_members),
+    not_yet(8, "the card lists the configured authentication schemes", Identity),
     not_yet(9, "skills of users and organisations are not on the public card", Tools),
-    not_yet(10, "the operator's own tools are", Tools),
-    not_yet(11, "nobody learns of tenants from a public answer", Identity),
-    not_yet(12, "a known caller sees more", Identity),
-    wire!(13, "message/send waits and gives the completed task", waits),
-    wire!(14, "with async it answers at once, working", at_once),
-    wire!(15, "async counts at the top only, not in the metadata", top_flag_only),
-    wire!(16, "contextId may be given", context_given),
-    wire!(17, "message/stream streams the task", streams),
-    wire!(18, "message/stream is -32601 where streaming is off", stream_off),
-    wire!(19, "tasks/get asks for a task until it is done", polls),
-    wire!(20, "tasks/cancel cancels", cancels),
-    not_yet(21, "other executions are woken by a signed request", Identity),
-    not_yet(22, "such a signature is good for one task and five minutes", Identity),
-    wire!(23, "text, data and file parts have their type", typed_parts),
-    wire!(24, "what was accepted runs although the process is killed before it begins", survives_kill),
-    not_yet(25, "a client library with card, send, stream and wait", Client),
-    not_yet(26, "the task's text is in its status", Client),
-    not_yet(27, "callAgent gives text for text", Client),
-    not_yet(28, "callAgent polls unless told otherwise", Client),
-    not_yet(29, "callAgent signs for a user", Client),
+    not_yet(10, "the operator's own tools are on the public card", Tools),
+    not_yet(11, "public responses reveal no tenant", Identity),
+    not_yet(12, "an authenticated caller sees additional skills", Identity),
+    wire!(13, "message/send waits and returns the completed task", send_waits),
+    wire!(14, "message/send with async returns immediately with a working task", send_async_returns),
+    wire!(15, "async is honoured as a parameter only, not in metadata", async_is_parameter_only),
+    wire!(16, "the client can choose the contextId", context_chosen),
+    wire!(17, "message/stream streams the task, its statuses and its artifacts", streams),
+    wire!(18, "message/stream is -32601 where streaming is disabled", stream_off),
+    wire!(19, "tasks/get polls a task until it is completed", get_polls),
+    wire!(20, "tasks/cancel cancels a working task", cancel_working),
+    not_yet(21, "a signed request wakes another process to run a task", Identity),
+    not_yet(22, "such a signature is valid for one task and five minutes", Identity),
+    wire!(23, "text, data and file parts have a type", parts_have_type),
+    wire!(
+        24,
+        "a task that was accepted runs although the process is killed before it starts",
+        queued_task_survives_crash
+    ),
+    not_yet(25, "the client library can fetch a card, send, stream and wait", Client),
+    not_yet(26, "the client library reads a task's text from its status", Client),
+    not_yet(27, "callAgent returns text for text", Client),
+    not_yet(28, "callAgent polls by default", Client),
+    not_yet(29, "callAgent signs a token for a user", Client),
     not_yet(30, "the client falls back to /a2a", Client),
     not_yet(31, "the client prefers the card's url", Client),
-    not_yet(32, "the client polls with back-off and a deadline", Client),
-    wire!(33, "each message makes a task; six states can be reached", six_states),
-    wire!(34, "an agent that breaks makes the task failed", breaks),
-    wire!(35, "an agent may ask: input-required", asks),
-    wire!(36, "tasks are kept and readable after a restart", after_restart),
-    not_yet(37, "A2A_SECRET: tokens are verified before anything runs", Identity),
-    not_yet(38, "a static bearer by the name of a variable", Identity),
-    not_yet(39, "both at once", Identity),
-    not_yet(40, "no credentials in development: one warning", Identity),
-    not_yet(41, "no credentials in production: 503 and nothing runs", Identity),
-    not_yet(42, "production is known by the provider's flags", Identity),
+    not_yet(32, "the client polls with backoff and a deadline", Client),
+    wire!(33, "each message creates a task, and six states can be reached", six_states),
+    wire!(34, "an error or a panic of the agent sets the task's state to failed", agent_failure),
+    wire!(35, "an agent that needs input sets the state input-required", input_required),
+    wire!(36, "tasks are persisted and readable after a restart", after_restart),
+    not_yet(37, "tokens signed with A2A_SECRET are verified before an agent runs", Identity),
+    not_yet(38, "a static bearer token can be configured by the name of an environment variable", Identity),
+    not_yet(39, "signed tokens and a static bearer token can be used together", Identity),
+    not_yet(40, "without credentials in development, the server logs one warning", Identity),
+    not_yet(41, "without credentials in production, calls get 503 and no agent runs", Identity),
+    not_yet(42, "production is detected from the hosting provider's environment variables", Identity),
     not_yet(43, "_process-task without a secret in production is 503", Identity),
-    not_yet(44, "a bad token never reaches an agent", Identity),
-    not_yet(45, "the global secret, then the organisation's", Identity),
-    not_yet(46, "aud and iss count when they are there, exp always", Identity),
-    not_yet(47, "a token for another service is refused", Identity),
-    not_yet(48, "JWT is on the card only where it can be used", Identity),
-    not_yet(49, "a hand-over to a remote agent is a row of its own", Client),
-    not_yet(50, "it is asked for until it can be delivered", Client),
-    not_yet(51, "ten minutes or six attempts, then a clear error", Client),
-    not_yet(52, "rows of a dead process are taken up once", Client),
-    not_yet(53, "tasks that came by webhook have three attempts", Client),
+    not_yet(44, "a request with an invalid token never reaches an agent", Identity),
+    not_yet(45, "a token is verified with the global secret and then with the organisation's", Identity),
+    not_yet(46, "aud and iss are verified if present, and exp always", Identity),
+    not_yet(47, "a token for another service is rejected", Identity),
+    not_yet(48, "the card offers JWT only where it can be used", Identity),
+    not_yet(49, "a delegation to a remote agent is stored as a separate row", Client),
+    not_yet(50, "a delegated task is polled until its result can be delivered", Client),
+    not_yet(51, "a delegation fails with a clear error after ten minutes or six attempts", Client),
+    not_yet(52, "delegations of a crashed process are resumed exactly once", Client),
+    not_yet(53, "tasks that arrived by webhook have three attempts", Client),
     not_yet(54, "every app of a workspace is a peer", Client),
-    not_yet(55, "one secret for all of them", Client),
-    not_yet(56, "/apps/{id} on the same origin", Client),
-    not_yet(57, "outbound tokens say who asks", Client),
-    not_yet(58, "discovery walks the workspace", Client),
-    not_yet(59, "others still use bearer keys", Client),
-    wire!(60, "kept first, answered then, worked on afterwards", kept_first),
-    wire!(61, "the work does not hang on the connection that asked for it", detached),
-    wire!(62, "work that was claimed and not finished is taken up again", taken_up),
-    not_yet(63, "an @-mention is a call", Client),
-    not_yet(64, "local agents run in the process", Client),
-    not_yet(65, "a message goes to the app that suits it best", Client),
-    not_yet(66, "adapters answer in the same thread", Client),
-    not_yet(67, "one agent asks another and gets text", Client),
-    wire!(68, "one call mounts it into another HTTP app", embedded::mounted),
+    not_yet(55, "all apps of a workspace share one secret", Client),
+    not_yet(56, "an app is reachable at /apps/{id} on the same origin", Client),
+    not_yet(57, "outbound tokens identify the caller", Client),
+    not_yet(58, "discovery lists the agents of the workspace", Client),
+    not_yet(59, "agents outside the workspace use bearer keys", Client),
+    wire!(60, "a task is stored before the response is sent, and runs afterwards", stored_before_response),
+    wire!(61, "a task continues after the connection that started it is closed", continues_after_disconnect),
+    wire!(62, "a task that was claimed and not finished is resumed after a crash", resumed_after_crash),
+    not_yet(63, "an @-mention calls the mentioned agent", Client),
+    not_yet(64, "local agents run inside the process", Client),
+    not_yet(65, "a message is routed to the best-matching app", Client),
+    not_yet(66, "adapters reply in the same thread", Client),
+    not_yet(67, "one agent calls another and receives text", Client),
+    wire!(68, "the server's routes can be mounted into another HTTP app with one call", embedded::mounted),
 ];
 
-async fn public_card(at: &Fixture) -> Checked {
-    everybody_reads_the_card(&at.server).await?;
-    if at.is_ours() {
-        // Also where calls are refused, and also in production.
+async fn public_card(at: &Fixture) -> CheckResult {
+    card_is_public(&at.server).await?;
+    if at.is_self_started() {
+        // The card is public also for an agent that rejects anonymous calls, and in production.
         at.agent("keyed", "slow-writer")?.message(&text_part("the sea"), "").await?.has_status(403)?;
-        at.card("keyed", "agent-card.json").await?.filled("name")?;
-        everybody_reads_the_card(&at.production().await?.server).await?;
+        at.card("keyed", "agent-card.json").await?.non_empty("name")?;
+        card_is_public(&at.production().await?.server).await?;
     }
     Ok(())
 }
 
-/// Whatever credential is sent along, it takes no part.
-async fn everybody_reads_the_card(server: &Server) -> Checked {
+/// The card is returned also with an invalid credential, which is ignored.
+async fn card_is_public(server: &Server) -> CheckResult {
     for headers in [&[][..], &[("authorization", "Bearer nonsense")][..]] {
         let card = server.get("/.well-known/agent-card.json", headers).await?;
         card.has_status(200)?;
-        card.filled("name")?;
+        card.non_empty("name")?;
     }
     Ok(())
 }
 
-async fn main_path(at: &Fixture) -> Checked {
-    let answer = at.native("echo")?.message(&text_part("hello"), "").await?;
-    answer.has_status(200)?;
-    answer.state("completed")?;
+async fn main_path(at: &Fixture) -> CheckResult {
+    let response = at.native("echo")?.message(&text_part("hello"), "").await?;
+    response.has_status(200)?;
+    response.has_state("completed")?;
     Ok(())
 }
 
-async fn old_path(at: &Fixture) -> Checked {
-    let door = Door { path: "/a2a".into(), ..at.root("echo")? };
-    door.message(&text_part("hello"), "").await?.state("completed")?;
+async fn a2a_path(at: &Fixture) -> CheckResult {
+    let client = TestClient { path: "/a2a".into(), ..at.root("echo")? };
+    client.message(&text_part("hello"), "").await?.has_state("completed")?;
     Ok(())
 }
 
-async fn card_is_read(at: &Fixture) -> Checked {
+async fn card_rejects_other_methods(at: &Fixture) -> CheckResult {
     for verb in ["POST", "PUT", "DELETE"] {
-        let answer = at.server.ask(verb, "/.well-known/agent-card.json", &[], "").await?;
-        answer.has_status(405)?;
-        let allow = answer.header("allow").unwrap_or_default();
-        answer.must(allow.contains("GET"), "a header that allows GET")?;
+        let response = at.server.send_request(verb, "/.well-known/agent-card.json", &[], "").await?;
+        response.has_status(405)?;
+        let allow = response.header("allow").unwrap_or_default();
+        response.ensure(allow.contains("GET"), "an allow header with GET")?;
     }
     Ok(())
 }
 
-/// The server beside has a default agent in this style.
-async fn card_members(at: &Fixture) -> Checked {
-    let narrow = at.narrow().await?;
-    let card = narrow.server().get("/.well-known/agent-card.json", &[]).await?;
-    card.filled("name")?;
-    card.filled("description")?;
-    card.is("url", &format!("http://{}", narrow.server().host))?;
+/// Uses the single-task server, whose default agent has this profile.
+async fn card_members(at: &Fixture) -> CheckResult {
+    let single_task_server = at.single_task_server().await?;
+    let card = single_task_server.server().get("/.well-known/agent-card.json", &[]).await?;
+    card.non_empty("name")?;
+    card.non_empty("description")?;
+    card.is("url", &format!("http://{}", single_task_server.server().host))?;
     card.is("version", "1.0.0")?;
     card.is("protocolVersion", "0.3")?;
     card.is("capabilities.streaming", true)?;
     card.is("capabilities.pushNotifications", false)?;
     card.is("capabilities.stateTransitionHistory", true)?;
     for skill in card.list("skills")? {
-        skill.filled("id")?;
-        skill.filled("name")?;
-        skill.filled("description")?;
+        skill.non_empty("id")?;
+        skill.non_empty("name")?;
+        skill.non_empty("description")?;
         skill.texts("tags")?;
         skill.texts("examples")?;
     }
     card.is("securitySchemes.apiKey.type", "http")?;
     let scheme = card.text("securitySchemes.apiKey.scheme")?;
-    card.must(scheme.eq_ignore_ascii_case("bearer"), "the scheme bearer")?;
-    // The agent lets callers in without one too, and says so.
-    card.reads("security", r#"[{"apiKey":[]},{}]"#)
+    card.ensure(scheme.eq_ignore_ascii_case("bearer"), "the scheme bearer")?;
+    // The agent also accepts anonymous calls, which the empty requirement expresses.
+    card.is_json("security", r#"[{"apiKey":[]},{}]"#)
 }
 
 const SLOW: &str = "the sea sections=2 delay=40ms";
 
-async fn waits(at: &Fixture) -> Checked {
-    let answer = at.native("slow-writer")?.message(&text_part(SLOW), "").await?;
-    answer.is("result.kind", "task")?;
-    answer.state("completed")?;
-    answer.must(answer.count("result.artifacts.0.parts") == 2, "both sections")
+async fn send_waits(at: &Fixture) -> CheckResult {
+    let response = at.native("slow-writer")?.message(&text_part(SLOW), "").await?;
+    response.is("result.kind", "task")?;
+    response.has_state("completed")?;
+    response.ensure(response.count("result.artifacts.0.parts") == 2, "both sections")
 }
 
-/// Sends without waiting; gives the task's id.
-async fn begun(door: &Door, text: &str) -> Result<(String, Answer), Trouble> {
-    let answer = door.message(&text_part(text), r#","async":true"#).await?;
-    Ok((answer.filled("result.id")?.to_owned(), answer))
+/// Sends with `async` and returns the task's id with the response.
+async fn send_async(client: &TestClient, text: &str) -> Result<(String, Response), CheckError> {
+    let response = client.message(&text_part(text), r#","async":true"#).await?;
+    Ok((response.non_empty("result.id")?.to_owned(), response))
 }
 
-async fn at_once(at: &Fixture) -> Checked {
-    let door = at.native("slow-writer")?;
-    let (task, answer) = begun(&door, SLOW).await?;
-    answer.state("working")?;
-    door.until_state(&task, "completed").await?;
+async fn send_async_returns(at: &Fixture) -> CheckResult {
+    let client = at.native("slow-writer")?;
+    let (task, response) = send_async(&client, SLOW).await?;
+    response.has_state("working")?;
+    client.poll_until_state(&task, "completed").await?;
     Ok(())
 }
 
-async fn top_flag_only(at: &Fixture) -> Checked {
-    let door = at.native("slow-writer")?;
-    let within = r#","metadata":{"async":true}"#;
-    let params = door.message_params(&text_part(SLOW), within, within);
-    door.call("message/send", &params).await?.state("completed")?;
+async fn async_is_parameter_only(at: &Fixture) -> CheckResult {
+    let client = at.native("slow-writer")?;
+    let message_members = r#","metadata":{"async":true}"#;
+    let params = client.message_params(&text_part(SLOW), message_members, message_members);
+    client.call("message/send", &params).await?.has_state("completed")?;
     Ok(())
 }
 
-async fn context_given(at: &Fixture) -> Checked {
-    let door = at.native("echo")?;
-    let context = fresh();
+async fn context_chosen(at: &Fixture) -> CheckResult {
+    let client = at.native("echo")?;
+    let context = unique_id();
     let more = format!(r#","contextId":{}"#, quote(&context));
     for _ in 0..2 {
-        door.message(&text_part("hello"), &more).await?.is("result.contextId", &context)?;
+        client.message(&text_part("hello"), &more).await?.is("result.contextId", &context)?;
     }
-    door.message(&text_part("hello"), "").await?.filled("result.contextId")?;
+    client.message(&text_part("hello"), "").await?.non_empty("result.contextId")?;
     Ok(())
 }
 
-async fn streams(at: &Fixture) -> Checked {
-    let door = at.native("slow-writer")?;
-    let params = door.message_params(&text_part(SLOW), "", "");
-    let events = door.stream("message/stream", &params).await?.all().await?;
-    ends_well(&events)?;
+async fn streams(at: &Fixture) -> CheckResult {
+    let client = at.native("slow-writer")?;
+    let params = client.message_params(&text_part(SLOW), "", "");
+    let events = client.stream("message/stream", &params).await?.all().await?;
+    ends_with_final(&events)?;
     let kinds: Vec<&str> = events.iter().filter_map(|event| event.data.text("result.kind").ok()).collect();
     let has = |kind| kinds.contains(&kind);
     let good = kinds.first() == Some(&"task") && has("status-update") && has("artifact-update");
     let good = good && states(&events).last() == Some(&"completed");
-    if good { Ok(()) } else { Err(wrong("task, status-update, artifact-update", kinds.join(", "))) }
+    if good { Ok(()) } else { Err(mismatch("task, status-update, artifact-update", kinds.join(", "))) }
 }
 
-async fn stream_off(at: &Fixture) -> Checked {
-    let door = at.agent("quiet", "echo")?;
-    let params = door.message_params(&text_part("hello"), "", "");
-    door.call("message/stream", &params).await?.fails(-32601)?;
-    door.call("message/send", &params).await?.state("completed")?;
+async fn stream_off(at: &Fixture) -> CheckResult {
+    let client = at.agent("quiet", "echo")?;
+    let params = client.message_params(&text_part("hello"), "", "");
+    client.call("message/stream", &params).await?.has_error_code(-32601)?;
+    client.call("message/send", &params).await?.has_state("completed")?;
     Ok(())
 }
 
-async fn polls(at: &Fixture) -> Checked {
-    let door = at.native("slow-writer")?;
-    let (task, _) = begun(&door, SLOW).await?;
-    let done = door.until_state(&task, "completed").await?;
+async fn get_polls(at: &Fixture) -> CheckResult {
+    let client = at.native("slow-writer")?;
+    let (task, _) = send_async(&client, SLOW).await?;
+    let done = client.poll_until_state(&task, "completed").await?;
     done.is("result.kind", "task")?;
-    done.must(done.count("result.artifacts.0.parts") == 2, "both sections")
+    done.ensure(done.count("result.artifacts.0.parts") == 2, "both sections")
 }
 
-async fn cancels(at: &Fixture) -> Checked {
-    let door = at.native("echo")?;
-    let (task, _) = begun(&door, "hold").await?;
-    door.cancel(&task).await?.state("canceled")?;
-    door.get(&task).await?.state("canceled")?;
+async fn cancel_working(at: &Fixture) -> CheckResult {
+    let client = at.native("echo")?;
+    let (task, _) = send_async(&client, "hold").await?;
+    client.cancel(&task).await?.has_state("canceled")?;
+    client.get(&task).await?.has_state("canceled")?;
     Ok(())
 }
 
-async fn typed_parts(at: &Fixture) -> Checked {
+async fn parts_have_type(at: &Fixture) -> CheckResult {
     let parts = r#"[{"type":"text","text":"Show signups"},{"type":"data","data":{"dateRange":"last-30d"}},
         {"type":"file","file":{"name":"report.csv","mimeType":"text/csv","bytes":"YSxiCg=="}}]"#;
-    let answer = at.native("echo")?.message(parts, "").await?;
+    let response = at.native("echo")?.message(parts, "").await?;
     for (index, kind) in ["text", "data", "file"].into_iter().enumerate() {
-        answer.is(&format!("result.artifacts.0.parts.{index}.type"), kind)?;
+        response.is(&format!("result.artifacts.0.parts.{index}.type"), kind)?;
     }
-    answer.is("result.artifacts.0.parts.0.text", "Show signups")?;
-    answer.reads("result.artifacts.0.parts.1.data", r#"{"dateRange":"last-30d"}"#)?;
+    response.is("result.artifacts.0.parts.0.text", "Show signups")?;
+    response.is_json("result.artifacts.0.parts.1.data", r#"{"dateRange":"last-30d"}"#)?;
     let file = r#"{"name":"report.csv","mimeType":"text/csv","bytes":"YSxiCg=="}"#;
-    answer.reads("result.artifacts.0.parts.2.file", file)
+    response.is_json("result.artifacts.0.parts.2.file", file)
 }
 
-async fn survives_kill(at: &Fixture) -> Checked {
+async fn queued_task_survives_crash(at: &Fixture) -> CheckResult {
     let crash = at.crash().await?;
-    let done = crash.door().until_state(&crash.waiting.0, "completed").await?;
+    let done = crash.client().poll_until_state(&crash.queued.0, "completed").await?;
     done.is("result.artifacts.0.parts.0.text", "after")
 }
 
-async fn six_states(at: &Fixture) -> Checked {
+async fn six_states(at: &Fixture) -> CheckResult {
     let (echo, tck) = (at.native("echo")?, at.native("tck")?);
     let (one, two) =
         (echo.message(&text_part("hello"), "").await?, echo.message(&text_part("hello"), "").await?);
-    one.must(one.filled("result.id")? != two.filled("result.id")?, "a task for each message")?;
+    one.ensure(one.non_empty("result.id")? != two.non_empty("result.id")?, "a task for each message")?;
     let params = echo.message_params(&text_part("hello"), "", "");
     let events = echo.stream("message/stream", &params).await?.all().await?;
     let seen = states(&events);
     if seen != ["submitted", "working", "completed"] {
-        return Err(wrong("submitted, working, completed", seen.join(", ")));
+        return Err(mismatch("submitted, working, completed", seen.join(", ")));
     }
-    tck.message(&text_part("a2ad-fail"), "").await?.state("failed")?;
-    tck.message(&text_part("tck-input-required"), "").await?.state("input-required")?;
-    let (task, _) = begun(&echo, "hold").await?;
-    echo.cancel(&task).await?.state("canceled")?;
+    tck.message(&text_part("a2ad-fail"), "").await?.has_state("failed")?;
+    tck.message(&text_part("tck-input-required"), "").await?.has_state("input-required")?;
+    let (task, _) = send_async(&echo, "hold").await?;
+    echo.cancel(&task).await?.has_state("canceled")?;
     Ok(())
 }
 
-async fn breaks(at: &Fixture) -> Checked {
+async fn agent_failure(at: &Fixture) -> CheckResult {
     let tck = at.native("tck")?;
     for text in ["a2ad-fail", "a2ad-panic"] {
-        tck.message(&text_part(text), "").await?.state("failed")?;
+        tck.message(&text_part(text), "").await?.has_state("failed")?;
     }
     Ok(())
 }
 
-async fn asks(at: &Fixture) -> Checked {
-    let answer = at.native("approver")?.message(&text_part("delete the old backups"), "").await?;
-    answer.state("input-required")?;
-    answer.filled("result.status.message.parts.0.text")?;
+async fn input_required(at: &Fixture) -> CheckResult {
+    let response = at.native("approver")?.message(&text_part("delete the old backups"), "").await?;
+    response.has_state("input-required")?;
+    response.non_empty("result.status.message.parts.0.text")?;
     Ok(())
 }
 
-async fn after_restart(at: &Fixture) -> Checked {
+async fn after_restart(at: &Fixture) -> CheckResult {
     let crash = at.crash().await?;
     let (task, before) = &crash.finished;
-    let after = crash.door().get(task).await?;
+    let after = crash.client().get(task).await?;
     after.is("result", before.at("result")?)
 }
 
-async fn kept_first(at: &Fixture) -> Checked {
+async fn stored_before_response(at: &Fixture) -> CheckResult {
     let crash = at.crash().await?;
-    let (task, answer) = &crash.running;
-    answer.has_status(200)?;
-    answer.must(answer.state("completed").is_err(), "an answer before the end of the work")?;
-    answer.lacks("result.artifacts")?;
-    // The process that answered is dead; what it answered is there.
-    crash.readable.is("result.id", task)?;
-    crash.readable.must(crash.readable.state("failed").is_err(), "a task that is not lost")
+    let (task, response) = &crash.running;
+    response.has_status(200)?;
+    response.ensure(response.has_state("completed").is_err(), "a response before the task is completed")?;
+    response.lacks("result.artifacts")?;
+    // The process that sent the response was killed; the task must still be stored.
+    crash.after_restart.is("result.id", task)?;
+    crash.after_restart.ensure(crash.after_restart.has_state("failed").is_err(), "a task that is not lost")
 }
 
-/// The connection is closed with the answer, and a stream's is dropped in the middle.
-async fn detached(at: &Fixture) -> Checked {
-    let door = at.native("slow-writer")?;
-    let (asked, _) = begun(&door, "the sea sections=3 delay=40ms").await?;
-    let params = door.message_params(&text_part("the sea sections=3 delay=40ms"), "", "");
-    let mut events = door.stream("message/stream", &params).await?;
-    let first = events.next().await?.ok_or_else(|| wrong("an event", "none"))?;
-    let streamed = first.data.filled("result.id")?.to_owned();
+/// One connection is closed after the response, and one is dropped in the middle of a stream.
+async fn continues_after_disconnect(at: &Fixture) -> CheckResult {
+    let client = at.native("slow-writer")?;
+    let (sent, _) = send_async(&client, "the sea sections=3 delay=40ms").await?;
+    let params = client.message_params(&text_part("the sea sections=3 delay=40ms"), "", "");
+    let mut events = client.stream("message/stream", &params).await?;
+    let first = events.next().await?.ok_or_else(|| mismatch("an event", "none"))?;
+    let streamed = first.data.non_empty("result.id")?.to_owned();
     drop(events);
-    for task in [asked, streamed] {
-        let done = door.until_state(&task, "completed").await?;
-        done.must(done.count("result.artifacts.0.parts") == 3, "all three sections")?;
+    for task in [sent, streamed] {
+        let done = client.poll_until_state(&task, "completed").await?;
+        done.ensure(done.count("result.artifacts.0.parts") == 3, "all three sections")?;
     }
     Ok(())
 }
 
-async fn taken_up(at: &Fixture) -> Checked {
+async fn resumed_after_crash(at: &Fixture) -> CheckResult {
     let crash = at.crash().await?;
-    let done = crash.door().until_state(&crash.running.0, "completed").await?;
-    // Every section once: neither lost nor doubled.
-    let texts: Result<Vec<&str>, Trouble> =
+    let done = crash.client().poll_until_state(&crash.running.0, "completed").await?;
+    // No section is lost or duplicated.
+    let texts: Result<Vec<&str>, CheckError> =
         done.list("result.artifacts.0.parts")?.iter().map(|part| part.text("text")).collect();
     let expected = |number| format!("Section {number} of {SECTIONS}: more about the sea.\n");
     let all: Vec<String> = (1..=SECTIONS).map(expected).collect();
-    done.must(texts? == all, "every section once")
+    done.ensure(texts? == all, "every section exactly once")
 }
 
-/// A server that somebody else has made.
-fn elsewhere(server: &Server, path: &str) -> Door {
-    Door::new(server, path, "echo")
+fn echo_client(server: &Server, path: &str) -> TestClient {
+    TestClient::new(server, path, "echo")
 }

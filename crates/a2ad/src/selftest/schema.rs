@@ -1,42 +1,43 @@
-//! The first draft's published JSON schema, and as much of JSON Schema as it needs.
+//! Validation against the draft's published JSON schema, with the subset of JSON Schema that it uses.
 //!
-//! `schema.json` holds the definitions that answers are made of, without titles, defaults and examples, and with the
-//! one member that the text has and the schema forgot: the history of a task.
+//! `schema.json` holds the definitions of the responses, without titles, defaults and examples, and with one member
+//! added that the draft's text defines and its schema lacks: the history of a task.
 
-use super::{Checked, json::Json, wrong};
+use super::{CheckResult, json::Json, mismatch};
 
-/// Whether members that the schema does not name are let pass.
+/// Whether members that the schema does not name are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Strangers {
-    Pass,
-    Fail,
+pub(super) enum UnknownMembers {
+    Allow,
+    Reject,
 }
 
 impl Json {
-    /// The value is what the definition of this name says.
-    pub(super) fn is_valid(&self, name: &str, strangers: Strangers) -> Checked {
-        let schema = Schema { definitions: Self::parse(include_str!("schema.json"))?, strangers };
+    /// Validates the value against the definition of this name.
+    pub(super) fn matches_schema(&self, name: &str, unknown_members: UnknownMembers) -> CheckResult {
+        let schema = Schema { definitions: Self::parse(include_str!("schema.json"))?, unknown_members };
         let definition = schema.definitions.at(name)?;
-        schema.check(definition, self).map_err(|reason| wrong(format!("a valid {name}: {reason}"), self))
+        schema.check(definition, self).map_err(|reason| mismatch(format!("a valid {name}: {reason}"), self))
     }
 
-    /// At this path is a date and time in UTC.
-    pub(super) fn is_timestamp(&self, path: &str) -> Checked {
+    /// Checks that the value at a path is a date and time in UTC.
+    pub(super) fn is_timestamp(&self, path: &str) -> CheckResult {
         let text = self.text(path)?;
-        self.must(is_date_time(text), &format!("a date-time at {path}"))
+        self.ensure(is_date_time(text), &format!("a date-time at {path}"))
     }
 }
 
 struct Schema {
     definitions: Json,
-    strangers: Strangers,
+    unknown_members: UnknownMembers,
 }
 
 impl Schema {
     fn check(&self, rule: &Json, value: &Json) -> Result<(), String> {
         if let Some(Json::Text(path)) = rule.find("$ref") {
             let name = path.rsplit('/').next().unwrap_or_default();
-            let rule = self.definitions.find(name).ok_or_else(|| format!("there is no {name}"))?;
+            let rule =
+                self.definitions.find(name).ok_or_else(|| format!("the schema has no definition {name}"))?;
             return self.check(rule, value).map_err(|reason| format!("{name}: {reason}"));
         }
         if let Some(Json::List(rules)) = rule.find("anyOf") {
@@ -51,10 +52,10 @@ impl Schema {
         {
             return Err(format!("expected {expected}, found {value}"));
         }
-        if let Some(Json::List(words)) = rule.find("enum")
-            && !words.contains(value)
+        if let Some(Json::List(allowed)) = rule.find("enum")
+            && !allowed.contains(value)
         {
-            return Err(format!("{value} is not one of the words"));
+            return Err(format!("{value} is not one of the allowed values"));
         }
         if let Some(Json::Text(kind)) = rule.find("type")
             && !is_of(kind, value)
@@ -65,7 +66,7 @@ impl Schema {
             && format == "date-time"
             && !is_date_time(text)
         {
-            return Err(format!("{text} is no date-time"));
+            return Err(format!("{text} is not a date-time"));
         }
         match value {
             Json::List(items) => match rule.find("items") {
@@ -87,8 +88,8 @@ impl Schema {
             match known.and_then(|known| known.find(name)) {
                 Some(rule) => self.check(rule, value).map_err(|reason| format!("{name}: {reason}"))?,
                 None if known.is_none() || rule.find("additionalProperties").is_some() => {}
-                None if self.strangers == Strangers::Pass => {}
-                None => return Err(format!("{name} is not known")),
+                None if self.unknown_members == UnknownMembers::Allow => {}
+                None => return Err(format!("unknown member {name}")),
             }
         }
         Ok(())
@@ -106,7 +107,7 @@ fn is_of(kind: &str, value: &Json) -> bool {
     }
 }
 
-/// As our clocks write it: `2026-01-02T03:04:05.678Z`.
+/// Accepts only the server's format: `2026-01-02T03:04:05.678Z`.
 fn is_date_time(text: &str) -> bool {
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     shape == "0000-00-00T00:00:00.000Z"
@@ -117,12 +118,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_check_finds_what_is_wrong() {
-        let answer =
+    fn invalid_responses_are_rejected() {
+        let response =
             |task: &str| Json::parse(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{task}}}"#)).unwrap();
-        let is_valid = |task: &str| answer(task).is_valid("GetTaskResponse", Strangers::Fail).is_ok();
+        let matches_schema =
+            |task: &str| response(task).matches_schema("GetTaskResponse", UnknownMembers::Reject).is_ok();
         let time = r#""timestamp":"2026-01-02T03:04:05.678Z""#;
-        assert!(is_valid(&format!(r#"{{"id":"t","status":{{"state":"working",{time}}},"history":[]}}"#)));
+        assert!(matches_schema(&format!(
+            r#"{{"id":"t","status":{{"state":"working",{time}}},"history":[]}}"#
+        )));
         for task in [
             r#"{"status":{"state":"working"}}"#,
             r#"{"id":"t","status":{"state":"rejected"}}"#,
@@ -131,9 +135,9 @@ mod tests {
             r#"{"id":"t","status":{"state":"working"},"artifacts":[{"parts":[{"kind":"text","text":"x"}]}]}"#,
             r#"{"id":"t","status":{"state":"working"},"artifacts":[{"parts":[{"type":"data","data":5}]}]}"#,
         ] {
-            assert!(!is_valid(task), "{task}");
+            assert!(!matches_schema(task), "{task}");
         }
-        let stranger = answer(r#"{"id":"t","status":{"state":"working"},"kind":"task"}"#);
-        assert!(stranger.is_valid("GetTaskResponse", Strangers::Pass).is_ok());
+        let with_unknown_member = response(r#"{"id":"t","status":{"state":"working"},"kind":"task"}"#);
+        assert!(with_unknown_member.matches_schema("GetTaskResponse", UnknownMembers::Allow).is_ok());
     }
 }

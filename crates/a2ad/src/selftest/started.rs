@@ -1,4 +1,4 @@
-//! The tasks that the checks start on a server, so that none stays open behind them.
+//! A record of the tasks that the checks start on a server, so that those still open can be cancelled at the end.
 
 use std::{
     collections::BTreeMap,
@@ -9,17 +9,17 @@ use std::{
 use futures_util::{StreamExt as _, stream};
 
 use super::{
-    door::request,
     http::Server,
     json::{Json, quote},
+    test_client::request,
 };
 
-/// How long all cancels together may take.
+/// The time limit of all cancel requests together.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// How many are sent at a time.
-const AT_A_TIME: usize = 8;
-/// Where an answer or an event has the id and the state of its task, in one generation or another.
-const PLACES: [(&str, &str); 6] = [
+/// The number of cancel requests that are sent concurrently.
+const MAX_CONCURRENT_CANCELS: usize = 8;
+/// The paths of a task's id and state in responses and events of all protocol generations.
+const TASK_PATHS: [(&str, &str); 6] = [
     ("result.id", "result.status.state"),
     ("result.taskId", "result.status.state"),
     ("result.task.id", "result.task.status.state"),
@@ -28,7 +28,7 @@ const PLACES: [(&str, &str); 6] = [
     ("id", "status.state"),
 ];
 
-/// The tasks of a server: by path and id, whether it was open when it was last seen.
+/// The tasks of a server by request path and task id; the value is whether the task was open when last seen.
 #[derive(Clone, Debug)]
 pub(super) struct Started {
     host: String,
@@ -40,11 +40,11 @@ impl Started {
         Self { host: host.to_owned(), tasks: Arc::default() }
     }
 
-    /// Notes the task that a request starts, where its client names it.
+    /// Records the task that a request starts, if the request contains the task's id.
     pub(super) fn note_request(&self, path: &str, body: &str) {
         let Ok(request) = Json::parse(body) else { return };
         let sends = request.text("method").is_ok_and(|method| method.starts_with("tasks/send"));
-        // Some checks send an empty id, which every server refuses.
+        // Some checks send an empty id, which every server rejects.
         if let (true, Ok(id)) = (sends, request.text("params.id"))
             && !id.is_empty()
         {
@@ -52,9 +52,9 @@ impl Started {
         }
     }
 
-    /// Notes the task that an answer or an event shows.
-    pub(super) fn note_answer(&self, path: &str, answer: &Json) {
-        for (id, state) in PLACES {
+    /// Records the task in a response or an event.
+    pub(super) fn note_response(&self, path: &str, answer: &Json) {
+        for (id, state) in TASK_PATHS {
             if let (Ok(id), Ok(state)) = (answer.text(id), answer.text(state)) {
                 self.note(path, id, !is_terminal(state));
             }
@@ -66,7 +66,7 @@ impl Started {
         tasks.insert((path.to_owned(), id.to_owned()), open);
     }
 
-    /// Cancels every task that may still be open; gives the ids of those that are open all the same.
+    /// Cancels every task that may still be open and returns the ids of those that remain open.
     pub(super) async fn cancel_all(&self) -> Vec<String> {
         let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let open: Vec<(String, String)> =
@@ -76,21 +76,21 @@ impl Started {
             let server = &server;
             async move { (!cancel(server, path, id).await).then(|| id.clone()) }
         });
-        let all = cancelled.buffer_unordered(AT_A_TIME).filter_map(std::future::ready).collect();
+        let all = cancelled.buffer_unordered(MAX_CONCURRENT_CANCELS).filter_map(std::future::ready).collect();
         tokio::time::timeout(TIMEOUT, all)
             .await
             .unwrap_or_else(|_| open.into_iter().map(|task| task.1).collect())
     }
 }
 
-/// Cancels a task, by the name of the method before 1.0 and by that of 1.0. Whether it is over then.
+/// Cancels a task with the method name before 1.0 and then with that of 1.0; returns whether the task is terminal.
 async fn cancel(server: &Server, path: &str, id: &str) -> bool {
     for (cancel, get) in [("tasks/cancel", "tasks/get"), ("CancelTask", "GetTask")] {
         let params = format!(r#"{{"id":{}}}"#, quote(id));
         if server.post(path, &request(cancel, &params)).await.is_ok_and(|answer| is_over(&answer)) {
             return true;
         }
-        // It may have ended by itself, or not be a task at all.
+        // The task may have finished before the cancel request, or may not exist.
         match server.post(path, &request(get, &params)).await {
             Ok(answer) if is_over(&answer) || answer.is("error.code", -32001).is_ok() => return true,
             _ => {}

@@ -1,4 +1,4 @@
-//! What the program reports when something is in its way: locks, certificates, silent peers, variables, limits.
+//! Error messages for locked stores, untrusted certificates, unresponsive peers, unknown variables and limits.
 
 use std::{fs::File, path::Path, sync::Arc};
 
@@ -18,11 +18,11 @@ use super::{Server, a2ad, finish, member, within};
 
 const ANY: &str = "127.0.0.1:0";
 
-async fn serve(folder: &Path, more: &[&str]) -> super::Ran {
+async fn serve(folder: &Path, more: &[&str]) -> super::CommandOutput {
     finish(a2ad(folder, &[&["serve", "--listen", ANY], more].concat())).await
 }
 
-/// How another process of this test is described.
+/// How this test process is described as the holder of a lock.
 fn own_process() -> String {
     if cfg!(target_os = "linux") { format!("(PID {}, up ", std::process::id()) } else { String::new() }
 }
@@ -35,13 +35,13 @@ async fn a_store_held_by_another_program_names_its_process() {
     let refused = serve(folder.path(), &[]).await;
     refused.fails(1, &["the store a2ad.db is locked by ", &own_process(), "stop that process", "--store"]);
     assert!(!refused.err.contains("another a2ad"), "{}", refused.err);
-    // What an a2ad that was killed wrote is not taken for the process that has the lock now.
+    // The description left by a killed a2ad is not attributed to the current holder of the lock.
     let dead = r#"{"pid":1,"state":"serving","startedAt":"2026-01-01T00:00:00.000Z"}"#;
     std::fs::write(folder.path().join("a2ad.db.lock"), dead).unwrap();
     let refused = serve(folder.path(), &[]).await;
     refused.fails(1, &["is locked by ", &own_process()]);
     drop(lock);
-    // The database itself, locked by a program that knows nothing of the lock file.
+    // The database itself, locked by a program that does not use the lock file.
     let database = Connection::open(folder.path().join("a2ad.db")).unwrap();
     database.execute_batch("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE").unwrap();
     let refused = serve(folder.path(), &[]).await;
@@ -51,14 +51,14 @@ async fn a_store_held_by_another_program_names_its_process() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_store_has_one_lock_under_all_its_names() {
+async fn links_to_a_store_share_its_lock() {
     let server = Server::start().await;
     let other = tempfile::tempdir().unwrap();
     let link = other.path().join("link.db");
     std::os::unix::fs::symlink(server.folder.path().join("a2ad.db"), &link).unwrap();
     let holder = format!("is in use by another a2ad (PID {}, ", server.pid());
     serve(other.path(), &["--store", "link.db"]).await.fails(1, &["link.db", &holder]);
-    // So it is where the link was there before the database.
+    // The same if the link existed before the database.
     let (first, second) = (other.path().join("first.db"), other.path().join("folder"));
     std::fs::create_dir(&second).unwrap();
     std::os::unix::fs::symlink("folder/real.db", &first).unwrap();
@@ -70,7 +70,7 @@ async fn a_store_has_one_lock_under_all_its_names() {
 }
 
 #[tokio::test]
-async fn selftest_names_why_a_server_cannot_be_checked() {
+async fn selftest_reports_why_a_server_cannot_be_checked() {
     let server = Server::start().await;
     let selftest = async |url: &str| server.run(&["selftest", "--url", url]).await;
     let address = &server.address;
@@ -80,7 +80,7 @@ async fn selftest_names_why_a_server_cannot_be_checked() {
     selftest(&free).await.fails(1, &[&format!("cannot check http://{free}: "), &start]);
     let tls = tls_server().await;
     selftest(&tls.address).await.fails(1, &["that port expects TLS"]);
-    // A server that is shutting down: one sentence, not a list of failures.
+    // A draining server: one message, not a list of failures.
     server.run(&["send", "echo", "hold on", "--async"]).await;
     server.terminate().await;
     let draining = within(async {
@@ -97,7 +97,7 @@ async fn selftest_names_why_a_server_cannot_be_checked() {
 }
 
 #[tokio::test]
-async fn a_peer_that_never_answers_is_named() {
+async fn a_peer_that_never_answers_is_reported_as_a_timeout() {
     let listener = TcpListener::bind(ANY).await.unwrap();
     let silent = listener.local_addr().unwrap().to_string();
     let mut accepting = JoinSet::new();
@@ -108,16 +108,16 @@ async fn a_peer_that_never_answers_is_named() {
         }
     });
     let folder = tempfile::tempdir().unwrap();
-    for verb in [&["card"][..], &["send"]] {
-        let text = if verb == ["send"] { &["hi"][..] } else { &[] };
-        let arguments = [verb, &[silent.as_str()], text, &["--timeout", "1s"]].concat();
-        let ran = finish(a2ad(folder.path(), &arguments)).await;
-        ran.fails(7, &[&format!("no answer from http://{silent} within 1s"), "does not answer http"]);
-        assert!(!ran.err.contains("at work"), "{}", ran.err);
+    for subcommand in [&["card"][..], &["send"]] {
+        let text = if subcommand == ["send"] { &["hi"][..] } else { &[] };
+        let arguments = [subcommand, &[silent.as_str()], text, &["--timeout", "1s"]].concat();
+        let output = finish(a2ad(folder.path(), &arguments)).await;
+        output.fails(7, &[&format!("no answer from http://{silent} within 1s"), "does not answer http"]);
+        assert!(!output.err.contains("working"), "{}", output.err);
     }
 }
 
-/// A server with a certificate that nobody trusts.
+/// A server with a self-signed certificate.
 struct TlsServer {
     address: String,
     _serving: JoinSet<()>,
@@ -148,32 +148,32 @@ async fn tls_server() -> TlsServer {
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_not_trusted_is_explained() {
+async fn an_untrusted_certificate_is_explained() {
     let server = tls_server().await;
     let folder = tempfile::tempdir().unwrap();
     let url = format!("https://{}/a2a/echo", server.address);
-    let ran = finish(a2ad(folder.path(), &["card", &url])).await;
+    let output = finish(a2ad(folder.path(), &["card", &url])).await;
     let address = format!("cannot connect to https://{}: ", server.address);
     let problem = "its certificate is not trusted: it is signed by an authority this machine does not know";
-    ran.fails(1, &[&address, problem, "SSL_CERT_FILE"]);
-    assert!(!ran.err.contains("UnknownIssuer"), "{}", ran.err);
+    output.fails(1, &[&address, problem, "SSL_CERT_FILE"]);
+    assert!(!output.err.contains("UnknownIssuer"), "{}", output.err);
     let error = finish(a2ad(folder.path(), &["card", &url, "--json"])).await.error();
     assert!(member(&error, "error.hint").contains("SSL_CERT_FILE"), "{error:?}");
 }
 
 #[tokio::test]
-async fn variables_without_a_meaning_are_reported_by_every_verb() {
+async fn unknown_variables_are_reported_by_every_command() {
     let server = Server::start().await;
     for arguments in [&["agents"][..], &["check", "a2ad.toml"], &["card", "echo"]] {
         std::fs::write(server.folder.path().join("a2ad.toml"), "").unwrap();
         let mut command = server.client(arguments);
         command.env("A2AD_LOG", "inf").env("A2AD_FOO", "1");
-        let ran = finish(command).await;
-        assert_eq!(ran.code, 0, "{}", ran.err);
-        for words in ["A2AD_LOG: \"inf\" is not a log level; did you mean info?", "A2AD_FOO is unknown"] {
-            assert!(ran.err.contains(words), "{arguments:?}: {words:?} is not in {:?}", ran.err);
+        let output = finish(command).await;
+        assert_eq!(output.code, 0, "{}", output.err);
+        for expected in ["A2AD_LOG: \"inf\" is not a log level; did you mean info?", "A2AD_FOO is unknown"] {
+            assert!(output.err.contains(expected), "{arguments:?}: {expected:?} is not in {:?}", output.err);
         }
-        assert!(!ran.err.contains("did you mean A2AD_"), "far-fetched: {}", ran.err);
+        assert!(!output.err.contains("did you mean A2AD_"), "no similar name exists: {}", output.err);
     }
 }
 
@@ -183,16 +183,19 @@ async fn a_misspelt_section_names_the_nearest_variable_beside_other_warnings() {
     std::fs::write(folder.path().join("a2ad.toml"), "").unwrap();
     let mut command = a2ad(folder.path(), &["check", "a2ad.toml"]);
     command.env("A2AD_SERVR__LISTEN", "127.0.0.1:1").env("A2AD_LISTN", "127.0.0.1:1");
-    let ran = finish(command).await;
-    ran.fails(2, &["A2AD_SERVR__LISTEN: ", "did you mean A2AD_SERVER__LISTEN?", "did you mean A2AD_LISTEN?"]);
+    let output = finish(command).await;
+    output.fails(
+        2,
+        &["A2AD_SERVR__LISTEN: ", "did you mean A2AD_SERVER__LISTEN?", "did you mean A2AD_LISTEN?"],
+    );
     let mut command = a2ad(folder.path(), &["serve"]);
     command.env("A2AD_SERVER__LISEN", "127.0.0.1:1").env("A2AD_LISTN", "127.0.0.1:1");
-    let ran = finish(command).await;
-    ran.fails(2, &["did you mean A2AD_SERVER__LISTEN?", "did you mean A2AD_LISTEN?"]);
+    let output = finish(command).await;
+    output.fails(2, &["did you mean A2AD_SERVER__LISTEN?", "did you mean A2AD_LISTEN?"]);
 }
 
 #[tokio::test]
-async fn a_log_target_without_a_level_silences_nothing_else() {
+async fn a_filter_for_one_target_does_not_disable_others() {
     for setting in ["a2ad::call", "a2ad::call=off"] {
         let server = Server::start_with(tempfile::tempdir().unwrap(), ANY, &[("A2AD_LOG", setting)]).await;
         server.run(&["send", "echo", "hi"]).await.succeeds("hi\n");
@@ -204,7 +207,7 @@ async fn a_log_target_without_a_level_silences_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_log_follows_a_shutdown_to_its_end() {
+async fn each_step_of_a_shutdown_is_logged() {
     let folder = tempfile::tempdir().unwrap();
     let config = "[server]\ndrain_delay = \"2s\"\n[skills.echo]\nbuiltin = \"echo\"\n[agents.echo]\n";
     std::fs::write(folder.path().join("a2ad.toml"), config).unwrap();
@@ -237,7 +240,7 @@ async fn the_log_follows_a_shutdown_to_its_end() {
         let at = rest.find(step).unwrap_or_else(|| panic!("{step:?} is not in {rest:?}"));
         rest = &rest[at..];
     }
-    // With nothing under way, nothing is left.
+    // Without running tasks, none is left.
     let server = Server::start().await;
     server.terminate().await;
     let log = server.log().await;
@@ -245,30 +248,30 @@ async fn the_log_follows_a_shutdown_to_its_end() {
 }
 
 #[tokio::test]
-async fn memory_that_is_too_small_names_the_key_to_change() {
+async fn a_too_small_memory_limit_names_the_key_to_change() {
     let folder = tempfile::tempdir().unwrap();
     let check = async |text: &str| {
         std::fs::write(folder.path().join("a2ad.toml"), text).unwrap();
         finish(a2ad(folder.path(), &["check"])).await
     };
-    let needed = "limits.memory is 1GiB and has to be at least 1200MiB, four times max_body";
+    let needed = "limits.memory is 1GiB and must be at least 1200MiB, four times max_body";
     check("[limits]\nmax_body = \"300MiB\"\n").await.fails(2, &["a2ad.toml:2: limits.max_body: ", needed]);
     let needed = "expected at least 64MiB, four times max_body (16MiB)";
     check("[limits]\nmemory = \"63MiB\"\n").await.fails(2, &["a2ad.toml:2: limits.memory: ", needed]);
-    // Without a name, the file that `serve` would use is checked; without any, nothing is.
+    // Without FILE, `check` uses the file that `serve` would use; without any, it fails.
     check("").await.succeeds(&finish(a2ad(folder.path(), &["check", "a2ad.toml"])).await.out);
     let empty = tempfile::tempdir().unwrap();
     finish(a2ad(empty.path(), &["check"])).await.fails(2, &["FILE", "--store"]);
 }
 
 #[tokio::test]
-async fn completions_know_the_values_of_flags() {
+async fn completions_offer_the_values_of_flags() {
     let folder = tempfile::tempdir().unwrap();
     let script = finish(a2ad(folder.path(), &["completions", "bash"])).await.out;
     for values in ["draft 0.3 1.0", "submitted working input-required"] {
         assert!(script.contains(values), "{values}");
     }
-    // What was accepted before is accepted still.
+    // Other spellings are accepted too.
     let server = Server::start().await;
     for dialect in ["0.1", "v0.3", "1", "1.0.1", "DRAFT"] {
         server.run(&["send", "echo", "hi", "--dialect", dialect]).await.succeeds("hi\n");
@@ -279,7 +282,7 @@ async fn completions_know_the_values_of_flags() {
 }
 
 #[tokio::test]
-async fn a_task_at_work_can_be_watched() {
+async fn a_running_task_comes_with_a_watch_command() {
     let server = Server::start().await;
     let sent = server.run(&["send", "echo", "hold on", "--async"]).await;
     let watch = format!("; follow it with: a2ad tasks watch echo {}\n", sent.task());

@@ -1,6 +1,6 @@
-//! The command line as its users meet it: verbs, addresses, exit codes, errors, and what a second start is answered.
+//! The command line: commands, addresses, exit codes, error messages, and conflicts with a running server.
 
-#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
 mod diagnostics;
 
@@ -17,12 +17,12 @@ use tokio::{
     task::JoinSet,
 };
 
-/// How long anything may take before a test gives it up.
+/// The limit for any single wait.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const DIALECTS: [&str; 3] = ["draft", "0.3", "1.0"];
 
 async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(TIMEOUT, future).await.expect("it takes far too long")
+    tokio::time::timeout(TIMEOUT, future).await.expect("timed out")
 }
 
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
@@ -35,12 +35,12 @@ fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A server of the demo and the folder it keeps its tasks in.
+/// A server of the demo and the directory of its store.
 struct Server {
     folder: TempDir,
     child: Child,
     address: String,
-    /// Its log after the line with its address.
+    /// The log after the line with the address.
     log: JoinSet<String>,
 }
 
@@ -80,7 +80,7 @@ impl Server {
         assert!(within(signal).await.unwrap().success());
     }
 
-    /// Its log up to its end.
+    /// The log up to the end of the process.
     async fn log(mut self) -> String {
         within(self.log.join_next()).await.unwrap().unwrap()
     }
@@ -104,34 +104,34 @@ impl Server {
         command
     }
 
-    async fn run(&self, arguments: &[&str]) -> Ran {
+    async fn run(&self, arguments: &[&str]) -> CommandOutput {
         finish(self.client(arguments)).await
     }
 }
 
-/// How a run went.
-struct Ran {
+/// The exit code and output of a command.
+struct CommandOutput {
     code: i32,
     out: String,
     err: String,
 }
 
-async fn finish(mut command: Command) -> Ran {
+async fn finish(mut command: Command) -> CommandOutput {
     let output = within(command.output()).await.unwrap();
-    Ran {
+    CommandOutput {
         code: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
-impl Ran {
-    /// The exit code, and words of stderr.
+impl CommandOutput {
+    /// Checks the exit code, and that stderr contains these texts.
     #[track_caller]
-    fn fails(&self, code: i32, words: &[&str]) {
+    fn fails(&self, code: i32, expected: &[&str]) {
         assert_eq!(self.code, code, "{}{}", self.out, self.err);
-        for word in words {
-            assert!(self.err.contains(word), "{word:?} is not in {:?}", self.err);
+        for text in expected {
+            assert!(self.err.contains(text), "{text:?} is not in {:?}", self.err);
         }
     }
 
@@ -147,7 +147,7 @@ impl Ran {
         rest.split_whitespace().next().unwrap().to_owned()
     }
 
-    /// The one document of stderr.
+    /// The JSON document on stderr; there must be exactly one line.
     #[track_caller]
     fn error(&self) -> Json {
         assert_eq!((self.err.lines().count(), self.out.as_str()), (1, ""), "{}", self.err);
@@ -155,7 +155,7 @@ impl Ran {
     }
 }
 
-/// A member of a document, as text; empty where it is not there.
+/// A member of a document as text; empty if absent.
 fn member(document: &Json, path: &str) -> String {
     let found = path.split('.').try_fold(document.clone(), |value, name| {
         let object = Node::new(value.as_raw(), &Field::Root).object().ok()?;
@@ -177,12 +177,12 @@ async fn agents_lists_what_a_server_serves() {
         finish(a2ad(server.folder.path(), &["agents", "--server", &server.url()])).await,
     ] {
         assert_eq!(listed.code, 0, "{}", listed.err);
-        for words in [
+        for expected in [
             "demo (default): ",
             "\necho: Gives back what it is given\n  echo: Gives back what it is given\n",
             "\nslow-writer: ",
         ] {
-            assert!(format!("\n{}", listed.out).contains(words), "{words:?} is not in {}", listed.out);
+            assert!(format!("\n{}", listed.out).contains(expected), "{expected:?} is not in {}", listed.out);
         }
     }
     let listed = server.run(&["agents", "--json"]).await;
@@ -194,7 +194,7 @@ async fn agents_lists_what_a_server_serves() {
         server.url()
     );
     assert!(listed.out.contains(&echo) && listed.out.contains(r#""skills":[{"id":"echo""#), "{}", listed.out);
-    // Of a server that lists none, the agent whose card it shows.
+    // A server without a list is represented by its own card.
     let one = server.run(&["agents", &format!("{}/a2a/currency", server.url())]).await;
     assert!(one.code == 0 && one.out.to_lowercase().contains("currency"), "{}{}", one.out, one.err);
     finish(a2ad(server.folder.path(), &["agents", "127.0.0.1:1"])).await.fails(1, &["http://127.0.0.1:1"]);
@@ -206,8 +206,8 @@ async fn watch_follows_a_task_across_restarts_and_exits_by_its_state() {
     const SECTIONS: usize = 40;
     let mut server = Server::start().await;
     for dialect in DIALECTS {
-        let words = format!("the sea sections={SECTIONS} delay=25ms");
-        let sent = server.run(&["send", "slow-writer", &words, "--async", "--dialect", dialect]).await;
+        let message = format!("the sea sections={SECTIONS} delay=25ms");
+        let sent = server.run(&["send", "slow-writer", &message, "--async", "--dialect", dialect]).await;
         let mut command =
             server.client(&["tasks", "watch", "slow-writer", &sent.task(), "--dialect", dialect]);
         let mut child = command.spawn().unwrap();
@@ -221,9 +221,9 @@ async fn watch_follows_a_task_across_restarts_and_exits_by_its_state() {
         let output = within(child.wait_with_output()).await.unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), seen), (Some(0), sections(SECTIONS)), "{dialect}: {err}");
-        // In the draft the task is read now and then, which may miss a short break.
-        assert!(dialect == "draft" || err.contains("the connection is lost; coming back"), "{err}");
-        // Over by now: printed whole.
+        // In the draft the task is polled, which may miss a short interruption.
+        assert!(dialect == "draft" || err.contains("connection lost; reconnecting"), "{err}");
+        // The task has ended: printed completely.
         let again = server.run(&["tasks", "watch", "slow-writer", &sent.task(), "--dialect", dialect]).await;
         again.succeeds(&sections(SECTIONS));
 
@@ -239,7 +239,7 @@ async fn watch_follows_a_task_across_restarts_and_exits_by_its_state() {
     }
     let held = server.run(&["send", "echo", "hold on", "--async"]).await;
     let watch = ["tasks", "watch", "echo", &held.task(), "--timeout", "300ms"];
-    server.run(&watch).await.fails(7, &["goes on; follow it with: a2ad tasks watch echo "]);
+    server.run(&watch).await.fails(7, &["is still running; follow it with: a2ad tasks watch echo "]);
     let json = server.run(&["tasks", "watch", "echo", &held.task(), "--timeout", "300ms", "--json"]).await;
     assert!(json.out.starts_with(r#"{"task":{"id":""#), "{}", json.out);
 }
@@ -247,15 +247,16 @@ async fn watch_follows_a_task_across_restarts_and_exits_by_its_state() {
 #[tokio::test]
 async fn completions_are_printed_for_each_shell() {
     let folder = tempfile::tempdir().unwrap();
-    for (shell, words) in [("bash", "complete -F"), ("zsh", "#compdef a2ad"), ("fish", "complete -c a2ad")] {
+    for (shell, expected) in [("bash", "complete -F"), ("zsh", "#compdef a2ad"), ("fish", "complete -c a2ad")]
+    {
         let script = finish(a2ad(folder.path(), &["completions", shell])).await;
-        assert!(script.code == 0 && script.out.contains(words), "{shell}: {}", script.err);
-        for verb in ["agents", "watch", "selftest", "bearer-env"] {
-            assert!(script.out.contains(verb), "{verb} is not in the script for {shell}");
+        assert!(script.code == 0 && script.out.contains(expected), "{shell}: {}", script.err);
+        for subcommand in ["agents", "watch", "selftest", "bearer-env"] {
+            assert!(script.out.contains(subcommand), "{subcommand} is not in the script for {shell}");
         }
     }
     finish(a2ad(folder.path(), &["completions", "dash"])).await.fails(2, &["dash", "bash, ", "zsh"]);
-    // bash takes the script.
+    // bash accepts the script.
     let script = format!("source <({} completions bash) && complete -p a2ad", env!("CARGO_BIN_EXE_a2ad"));
     let mut bash = Command::new("bash");
     let sourced = finish(std::mem::replace(bash.args(["-c", &script]), Command::new("true"))).await;
@@ -263,7 +264,7 @@ async fn completions_are_printed_for_each_shell() {
 }
 
 #[tokio::test]
-async fn host_and_port_are_an_address_wherever_a_url_is() {
+async fn host_and_port_are_accepted_wherever_a_url_is() {
     let server = Server::start().await;
     let port = server.address.rsplit_once(':').unwrap().1.to_owned();
     for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}")] {
@@ -277,9 +278,9 @@ async fn host_and_port_are_an_address_wherever_a_url_is() {
         let checked = at(&["selftest", "--url", &host, "S3-1"]).await;
         assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
     }
-    // Elsewhere it is https, which is named.
+    // For other machines the scheme is https, which is reported.
     let elsewhere = server.run(&["card", "agents.invalid:4242", "--timeout", "20s"]).await;
-    elsewhere.fails(1, &["agents.invalid:4242 names no scheme; using https://agents.invalid:4242\n"]);
+    elsewhere.fails(1, &["agents.invalid:4242 has no scheme; using https://agents.invalid:4242\n"]);
     let mut wrong = server.client(&["card", "echo"]);
     wrong.env("A2AD_URL", "not an address");
     finish(wrong).await.fails(2, &["A2AD_URL: \"not an address\" is neither a URL nor host:port"]);
@@ -288,18 +289,18 @@ async fn host_and_port_are_an_address_wherever_a_url_is() {
 #[tokio::test]
 async fn a_mistyped_agent_gets_the_nearest_name_and_the_list() {
     let server = Server::start().await;
-    let there = "there are approver, currency, demo, echo, slow-writer\n";
-    for verb in [&["send"][..], &["stream"], &["card"], &["tasks", "ls"]] {
-        let words: &[&str] = if verb.len() == 1 && verb[0] != "card" { &["hi"] } else { &[] };
-        let near = server.run(&[verb, &["ecko"], words].concat()).await;
+    let there = "available agents: approver, currency, demo, echo, slow-writer\n";
+    for subcommand in [&["send"][..], &["stream"], &["card"], &["tasks", "ls"]] {
+        let message: &[&str] = if subcommand.len() == 1 && subcommand[0] != "card" { &["hi"] } else { &[] };
+        let near = server.run(&[subcommand, &["ecko"], message].concat()).await;
         near.fails(
             6,
             &["there is no agent ecko at http://127.0.0.1:", &format!("; did you mean echo? {there}")],
         );
-        let far = server.run(&[verb, &["weather-forecast"], words].concat()).await;
+        let far = server.run(&[subcommand, &["weather-forecast"], message].concat()).await;
         far.fails(6, &["there is no agent weather-forecast at ", &format!("; {there}")]);
         let url = format!("{}/a2a/curency", server.url());
-        server.run(&[verb, &[&url], words].concat()).await.fails(6, &["did you mean currency?"]);
+        server.run(&[subcommand, &[&url], message].concat()).await.fails(6, &["did you mean currency?"]);
     }
 }
 
@@ -337,7 +338,7 @@ async fn exit_codes_are_those_of_the_help() {
             assert_eq!(got.code, code, "{text} {more:?}: {}{}", got.out, got.err);
         }
     }
-    // Refused before anything is started: configured wrong, as for `check`.
+    // Rejected before the start as invalid configuration, as by `check`.
     let listen = |address: &str| a2ad(server.folder.path(), &["serve", "--listen", address]);
     finish(listen("0.0.0.0:0")).await.fails(2, &["0.0.0.0:0", "loopback"]);
     finish(listen("nowhere")).await.fails(2, &["nowhere"]);
@@ -348,13 +349,13 @@ async fn exit_codes_are_those_of_the_help() {
 }
 
 #[tokio::test]
-async fn errors_are_json_where_json_is_asked_for() {
+async fn errors_are_json_with_the_json_flag() {
     let server = Server::start().await;
     let broken = server.folder.path().join("broken.toml");
     std::fs::write(&broken, "[server]\nlissten = \"x\"\n[limits]\nwiat = \"1s\"\n").unwrap();
     let cases: [(&[&str], i32, &str); 14] = [
         (&["send", "ecko", "hi"], 6, "there is no agent ecko"),
-        (&["send", "echo"], 2, "there is nothing to say"),
+        (&["send", "echo"], 2, "the message is empty"),
         (&["send", "h/a", "hi"], 2, "neither a URL"),
         (&["send", "echo", "hi", "--dialect", "0.9"], 2, "expected draft, 0.3 or 1.0"),
         (&["stream", "echo", "hi", "--server", "127.0.0.1:1"], 1, "http://127.0.0.1:1"),
@@ -368,15 +369,15 @@ async fn errors_are_json_where_json_is_asked_for() {
         (&["check", "broken.toml"], 2, "the configuration cannot be used"),
         (&["selftest", "S9-1"], 2, "there is no item"),
     ];
-    for (arguments, code, words) in cases {
-        let ran = server.run(&[arguments, &["--json"]].concat()).await;
-        assert_eq!(ran.code, code, "{arguments:?}: {}{}", ran.out, ran.err);
-        let error = ran.error();
+    for (arguments, code, expected) in cases {
+        let output = server.run(&[arguments, &["--json"]].concat()).await;
+        assert_eq!(output.code, code, "{arguments:?}: {}{}", output.out, output.err);
+        let error = output.error();
         assert_eq!(member(&error, "error.exitCode"), code.to_string(), "{error:?}");
-        assert!(member(&error, "error.message").contains(words), "{arguments:?}: {error:?}");
+        assert!(member(&error, "error.message").contains(expected), "{arguments:?}: {error:?}");
     }
     let near = server.run(&["card", "ecko", "--json"]).await.error();
-    assert!(member(&near, "error.hint").starts_with("did you mean echo? there are "), "{near:?}");
+    assert!(member(&near, "error.hint").starts_with("did you mean echo? available agents: "), "{near:?}");
     let missing = server.run(&["tasks", "get", "echo", "task_none", "--json"]).await.error();
     assert_eq!(member(&missing, "error.reason"), "TASK_NOT_FOUND");
     let details = member(&server.run(&["check", "broken.toml", "--json"]).await.error(), "error.details");
@@ -389,7 +390,7 @@ async fn errors_are_json_where_json_is_asked_for() {
 }
 
 #[tokio::test]
-async fn connection_errors_name_the_address_and_what_is_likely() {
+async fn connection_errors_name_the_address_and_the_likely_cause() {
     let server = Server::start().await;
     let address = &server.address;
     let run =
@@ -399,11 +400,11 @@ async fn connection_errors_name_the_address_and_what_is_likely() {
     let down = run(&format!("http://{free}/a2a/echo")).await;
     let start = format!("; nothing listens there; start a server with: a2ad serve --listen {free}\n");
     down.fails(1, &[&format!("cannot connect to http://{free}: Connection refused"), &start]);
-    // https to a port of http.
+    // https to a plain http port.
     let plain = run(&format!("https://{address}/a2a/echo")).await;
     let hint = format!("; that port answers plain http: try http://{address}/a2a/echo\n");
     plain.fails(1, &[&format!("https://{address}: "), &hint]);
-    // http to a port of https, which answers with an alert.
+    // http to a TLS port, which responds with an alert.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let tls = listener.local_addr().unwrap().to_string();
     let mut serving = JoinSet::new();
@@ -415,18 +416,18 @@ async fn connection_errors_name_the_address_and_what_is_likely() {
     });
     let hint = format!("; that port expects TLS: try https://{tls}/a2a/echo\n");
     run(&format!("http://{tls}/a2a/echo")).await.fails(1, &[&format!("http://{tls} failed: "), &hint]);
-    // A name that is nowhere.
+    // A host name that does not resolve.
     let nowhere = run("https://agents.invalid/a2a/echo").await;
     nowhere.fails(1, &["cannot connect to https://agents.invalid: ", "check the host name"]);
 }
 
 #[tokio::test]
-async fn a_server_that_drains_is_named_where_it_is_missed() {
+async fn a_draining_server_is_reported_as_the_cause() {
     let server = Server::start().await;
     let held = server.run(&["send", "echo", "hold on", "--async"]).await;
     assert_eq!(held.code, 0, "{}", held.err);
     server.terminate().await;
-    // It takes no new work while the run has its time to finish.
+    // No new work is accepted while the run may finish.
     let missed = within(async {
         loop {
             let missed = server.run(&["send", "echo", "hi"]).await;
@@ -436,15 +437,15 @@ async fn a_server_that_drains_is_named_where_it_is_missed() {
         }
     })
     .await;
-    missed.fails(1, &["the server is shutting down; ", "it takes new work when it has been restarted"]);
-    // So it is where its store is wanted.
+    missed.fails(1, &["the server is shutting down; ", "it accepts new work again when it has restarted"]);
+    // A second server for the same store reports it too.
     let second = finish(a2ad(server.folder.path(), &["serve", "--listen", "127.0.0.1:0"])).await;
     let holder = format!("in use by another a2ad (PID {}, draining at {}, up ", server.pid(), server.address);
     second.fails(1, &["a2ad.db", &holder, "--store"]);
 }
 
 #[tokio::test]
-async fn a_second_start_names_who_has_the_port_and_the_store() {
+async fn a_second_start_names_the_process_that_holds_port_or_store() {
     let server = Server::start().await;
     let folder = tempfile::tempdir().unwrap();
     let port = finish(a2ad(folder.path(), &["serve", "--listen", &server.address])).await;
@@ -454,7 +455,7 @@ async fn a_second_start_names_who_has_the_port_and_the_store() {
     let store = finish(a2ad(server.folder.path(), &["serve", "--listen", "127.0.0.1:0"])).await;
     let holder = format!("in use by another a2ad (PID {}, serving at {}, up ", server.pid(), server.address);
     store.fails(1, &["a2ad.db", &holder, "--store"]);
-    // Somebody else's port: its process, and no claim about what it does.
+    // A port of another program: only its process is named.
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();
     let port = finish(a2ad(folder.path(), &["serve", "--listen", &taken])).await;
@@ -464,7 +465,7 @@ async fn a_second_start_names_who_has_the_port_and_the_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn selftest_ends_in_a_sentence_and_leaves_no_task_open() {
+async fn selftest_ends_with_a_summary_and_leaves_no_open_task() {
     let server = Server::start().await;
     let checked = server.run(&["selftest", "--url", &server.address]).await;
     assert!(!checked.out.contains("left open"), "{}", checked.out);

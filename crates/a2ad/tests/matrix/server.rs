@@ -1,4 +1,4 @@
-//! A server as the library makes it, on a socket of its own.
+//! A server built with the library, listening on a loopback socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -12,18 +12,17 @@ use inbound::listen::{self, Caps};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::wire::{Answer, within};
+use crate::wire::{StreamingResponse, with_timeout};
 
-/// A server that listens, and the ways to it.
 pub(crate) struct Server {
     address: SocketAddr,
-    /// One connection of HTTP/2 for all calls of gRPC, as its clients keep it.
+    /// One HTTP/2 connection that all gRPC calls share, as gRPC clients do.
     calls: http2::SendRequest<Full<Bytes>>,
     tasks: TaskTracker,
 }
 
 impl Server {
-    pub(crate) async fn open() -> Self {
+    pub(crate) async fn start() -> Self {
         let server = a2ad::Server::builder()
             .agent("echo", Echo)
             .agent("approver", Approver)
@@ -35,34 +34,33 @@ impl Server {
         let tasks = TaskTracker::new();
         tasks.spawn(listen::serve(listener, server.router(), Caps::default(), CancellationToken::new()));
         let stream = TokioIo::new(connect(address).await);
-        let (calls, connection) = within(http2::handshake(TokioExecutor::new(), stream)).await.unwrap();
+        let (calls, connection) = with_timeout(http2::handshake(TokioExecutor::new(), stream)).await.unwrap();
         tasks.spawn(connection);
         Self { address, calls, tasks }
     }
 
-    /// Sends a request over HTTP/1.1, on a connection of its own.
-    pub(crate) async fn request(&self, request: Request<Full<Bytes>>) -> Answer {
+    /// Sends a request over a new HTTP/1.1 connection.
+    pub(crate) async fn request(&self, request: Request<Full<Bytes>>) -> StreamingResponse {
         let stream = TokioIo::new(connect(self.address).await);
-        let (mut sender, connection) = within(http1::handshake(stream)).await.unwrap();
+        let (mut sender, connection) = with_timeout(http1::handshake(stream)).await.unwrap();
         self.tasks.spawn(connection);
-        Answer::of(within(sender.send_request(request)).await.unwrap())
+        StreamingResponse::of(with_timeout(sender.send_request(request)).await.unwrap())
     }
 
-    /// Sends a request over HTTP/2, beside whatever else is under way.
-    pub(crate) async fn call(&self, request: Request<Full<Bytes>>) -> Answer {
+    /// Sends a request over the shared HTTP/2 connection.
+    pub(crate) async fn call(&self, request: Request<Full<Bytes>>) -> StreamingResponse {
         let mut sender = self.calls.clone();
-        within(sender.ready()).await.unwrap();
-        Answer::of(within(sender.send_request(request)).await.unwrap())
+        with_timeout(sender.ready()).await.unwrap();
+        StreamingResponse::of(with_timeout(sender.send_request(request)).await.unwrap())
     }
 
-    /// Where a path is.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 }
 
 async fn connect(address: SocketAddr) -> TcpStream {
-    let stream = within(TcpStream::connect(address)).await.unwrap();
+    let stream = with_timeout(TcpStream::connect(address)).await.unwrap();
     stream.set_nodelay(true).unwrap();
     stream
 }

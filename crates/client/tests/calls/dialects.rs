@@ -1,17 +1,18 @@
-//! Answers of the older generations, as exact and as odd as agents give them.
+//! Responses of older generations, including nonconforming ones seen in practice.
 
-use a2ad_client::{Client, Error, Options};
+use a2ad_client::{Client, ClientOptions, Error};
 use protocol::{
     Content, Dialect, ErrorKind, Event, ListTasks, Operation, Reply, SubscribeToTask, Task, TaskState,
 };
 
 use crate::{
-    agent::{Agent, answer, events, json},
-    get, result, send,
+    get, result,
+    scripted_agent::{ScriptedAgent, events, json, response},
+    send,
 };
 
-fn client(agent: &Agent, dialect: Dialect) -> Client {
-    let options = Options { dialect: Some(dialect), ..Options::default() };
+fn client(agent: &ScriptedAgent, dialect: Dialect) -> Client {
+    let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
     Client::connect_with(&agent.url("/"), options).unwrap()
 }
 
@@ -23,10 +24,10 @@ async fn sent(client: &Client) -> Task {
 }
 
 #[tokio::test]
-async fn in_the_draft_the_client_names_the_task() {
+async fn draft_client_assigns_the_task_id() {
     let task = r#"{"id":"t-1","sessionId":null,"status":{"state":"working","timestamp":"2025-04-02T16:59:35.331844"},
         "artifacts":null,"history":null,"metadata":null,"extra":1}"#;
-    let agent = Agent::start(|_| vec![json(&result(task))]);
+    let agent = ScriptedAgent::start(|_| vec![json(&result(task))]);
     let task = sent(&client(&agent, Dialect::Draft)).await;
     assert_eq!(task.status.state, TaskState::Working);
     let request = &agent.requests()[0];
@@ -35,12 +36,12 @@ async fn in_the_draft_the_client_names_the_task() {
 }
 
 #[tokio::test]
-async fn odd_answers_of_old_agents_are_understood() {
+async fn nonconforming_responses_of_old_agents_are_read() {
     let task = "\u{feff}{\"id\":\"1\",\"result\":{\"id\":\"t-1\",\"status\":{\"state\":\"pondering\"},\
         \"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"type\":\"text\",\"text\":\"x\"}]}]},\"error\":null}";
     let message =
         r#"{"kind":"message","messageId":"m","role":"agent","parts":[{"kind":"text","text":"hi"}]}"#;
-    let agent = Agent::start(|_| vec![json(task), json(&result(message))]);
+    let agent = ScriptedAgent::start(|_| vec![json(task), json(&result(message))]);
     let client = client(&agent, Dialect::V03);
     let task = sent(&client).await;
     assert_eq!(task.status.state, TaskState::Unspecified);
@@ -50,14 +51,14 @@ async fn odd_answers_of_old_agents_are_understood() {
 }
 
 #[tokio::test]
-async fn a_code_is_read_as_its_generation_means_it_and_the_status_goes_before() {
+async fn error_code_is_read_by_generation_and_status_takes_precedence() {
     let error = |code: i32| format!(r#"{{"id":1,"error":{{"code":{code},"message":"no"}}}}"#);
-    let agent = Agent::start(|_| {
+    let agent = ScriptedAgent::start(|_| {
         vec![
             json(&error(-32006)),
             json(&error(-32007)),
-            answer("401 Unauthorized", "application/json", &error(-32010)),
-            answer("403 Forbidden", "application/json", &error(-32603)),
+            response("401 Unauthorized", "application/json", &error(-32010)),
+            response("403 Forbidden", "application/json", &error(-32603)),
         ]
     });
     let client = client(&agent, Dialect::Draft);
@@ -67,13 +68,13 @@ async fn a_code_is_read_as_its_generation_means_it_and_the_status_goes_before() 
         ErrorKind::Unauthenticated,
         ErrorKind::PermissionDenied,
     ] {
-        let refused = client.call(get()).await;
-        assert!(matches!(&refused, Err(Error::Protocol(error)) if error.kind == expected), "{refused:?}");
+        let outcome = client.call(get()).await;
+        assert!(matches!(&outcome, Err(Error::Protocol(error)) if error.kind == expected), "{outcome:?}");
     }
 }
 
 #[tokio::test]
-async fn old_streams_are_read_whatever_their_framing() {
+async fn old_streams_are_read_with_any_framing() {
     let draft =
         result(r#"{"id":"t-1","artifact":{"parts":[{"type":"text","text":"x"}],"index":0,"append":true}}"#);
     let old = result(
@@ -83,7 +84,7 @@ async fn old_streams_are_read_whatever_their_framing() {
         let (head, tail) = body.split_at(24);
         let body =
             format!("\u{feff}: hi\r\nevent: message\r\nid: x-1\r\ndata: {head}\r\ndata:{tail}\r\n\r\n");
-        let agent = Agent::start(|_| vec![events(&[&body])]);
+        let agent = ScriptedAgent::start(|_| vec![events(&[&body])]);
         let subscribe = Operation::SubscribeToTask(SubscribeToTask { id: "t-1".into(), tenant: None });
         let mut stream = client(&agent, dialect).stream(subscribe).await.unwrap();
         match stream.next().await.unwrap() {
@@ -96,9 +97,9 @@ async fn old_streams_are_read_whatever_their_framing() {
 }
 
 #[tokio::test]
-async fn what_a_generation_does_not_have_is_not_asked_for() {
+async fn missing_method_is_rejected_without_a_request() {
     for dialect in [Dialect::Draft, Dialect::V03] {
-        let options = Options { dialect: Some(dialect), ..Options::default() };
+        let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
         let client = Client::connect_with("http://127.0.0.1:1/", options).unwrap();
         let error = client.call(Operation::ListTasks(ListTasks::default())).await.unwrap_err();
         assert!(matches!(error, Error::NoMethod { method: "ListTasks", .. }), "{error:?}");

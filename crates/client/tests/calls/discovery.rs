@@ -1,12 +1,13 @@
-//! From a URL to what is called there.
+//! Discovery: from a URL to the selected endpoint.
 
-use a2ad_client::{Client, Error, Options, call_agent, find_card};
+use a2ad_client::{Client, ClientOptions, Error, call_agent, find_card};
 use http::HeaderValue;
 use protocol::{CancelTask, Dialect, Operation};
 
 use crate::{
-    agent::{Agent, Answer, answer, json},
-    get, refused, result, send,
+    error_of, get, result,
+    scripted_agent::{Response, ScriptedAgent, json, response},
+    send,
 };
 
 const TASK: &str = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED"}}"#;
@@ -14,11 +15,11 @@ const OLD_TASK: &str = r#"{"kind":"task","id":"t-1","contextId":"c-1","status":{
 const UNKNOWN_METHOD: &str =
     r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}"#;
 
-fn missing() -> Answer {
-    answer("404 Not Found", "text/plain", "nothing here")
+fn missing() -> Response {
+    response("404 Not Found", "text/plain", "nothing here")
 }
 
-fn card(interfaces: &str) -> Answer {
+fn card(interfaces: &str) -> Response {
     json(&format!(r#"{{"name":"a","supportedInterfaces":[{interfaces}]}}"#))
 }
 
@@ -27,8 +28,8 @@ fn interface(url: &str, version: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_card_is_read_and_what_it_offers_is_called() {
-    let agent = Agent::start(|url| {
+async fn newest_interface_of_the_card_is_called() {
+    let agent = ScriptedAgent::start(|url| {
         let interfaces = format!(
             r#"{{"url":"{url}/rest","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}},
                 {{"url":"{url}/v03","protocolBinding":"JSONRPC","protocolVersion":"0.3"}},
@@ -50,8 +51,8 @@ async fn the_card_is_read_and_what_it_offers_is_called() {
 }
 
 #[tokio::test]
-async fn an_older_card_is_found_where_older_cards_are() {
-    let agent = Agent::start(|url| {
+async fn older_card_is_found_at_its_older_path() {
+    let agent = ScriptedAgent::start(|url| {
         let old = format!(
             r#"{{"name":"a","url":"{url}/old","protocolVersion":"0.2.9","skills":null,"capabilities":{{}},
                 "defaultInputModes":null,"additionalInterfaces":null}}"#
@@ -69,8 +70,8 @@ async fn an_older_card_is_found_where_older_cards_are() {
 }
 
 #[tokio::test]
-async fn a_url_may_be_the_cards_own_and_an_endpoint_may_be_relative_to_it() {
-    let agent = Agent::start(|_| {
+async fn card_url_is_accepted_and_endpoint_may_be_relative() {
+    let agent = ScriptedAgent::start(|_| {
         let relative = || card(&interface("/rpc", "1.0"));
         vec![relative(), json(&result(TASK)), missing(), missing(), relative(), json(&result(TASK))]
     });
@@ -86,39 +87,42 @@ async fn a_url_may_be_the_cards_own_and_an_endpoint_may_be_relative_to_it() {
 }
 
 #[tokio::test]
-async fn a_card_without_marks_is_tried_in_both_old_generations() {
-    for (places, first, second) in [(1, "message/send", "tasks/send"), (2, "tasks/send", "message/send")] {
-        let agent = Agent::start(|url| {
-            let unmarked = json(&format!(r#"{{"name":"a","url":"{url}/"}}"#));
-            let mut answers = vec![missing(), unmarked];
+async fn ambiguous_card_is_tried_in_both_old_generations() {
+    for (locations, first, second) in [(1, "message/send", "tasks/send"), (2, "tasks/send", "message/send")] {
+        let agent = ScriptedAgent::start(|url| {
+            let ambiguous = json(&format!(r#"{{"name":"a","url":"{url}/"}}"#));
+            let mut responses = vec![missing(), ambiguous];
             let sent = json(&result(OLD_TASK));
-            answers.extend([json(UNKNOWN_METHOD), sent, json(&result(OLD_TASK))]);
-            answers.split_off(2 - places)
+            responses.extend([json(UNKNOWN_METHOD), sent, json(&result(OLD_TASK))]);
+            responses.split_off(2 - locations)
         });
         let client = Client::discover(&agent.url("")).await.unwrap();
         client.call(Operation::SendMessage(send())).await.unwrap();
         client.call(get()).await.unwrap();
         let requests = agent.requests();
-        for (request, method) in requests[places..].iter().zip([first, second, "tasks/get"]) {
+        for (request, method) in requests[locations..].iter().zip([first, second, "tasks/get"]) {
             assert!(request.body.contains(&format!(r#""method":"{method}""#)), "{}", request.body);
         }
-        assert_eq!(requests[places + 1].header("a2a-version"), requests[places + 2].header("a2a-version"));
+        assert_eq!(
+            requests[locations + 1].header("a2a-version"),
+            requests[locations + 2].header("a2a-version")
+        );
     }
 }
 
 #[tokio::test]
-async fn a_method_that_is_unknown_in_both_says_nothing_about_the_generation() {
-    let agent = Agent::start(|url| {
-        let unmarked = json(&format!(r#"{{"name":"a","url":"{url}/"}}"#));
+async fn method_unknown_in_both_dialects_does_not_confirm_one() {
+    let agent = ScriptedAgent::start(|url| {
+        let ambiguous = json(&format!(r#"{{"name":"a","url":"{url}/"}}"#));
         let unknown = || json(UNKNOWN_METHOD);
-        vec![unmarked, unknown(), unknown(), json(&result(OLD_TASK)), unknown()]
+        vec![ambiguous, unknown(), unknown(), json(&result(OLD_TASK)), unknown()]
     });
     let client = Client::discover(&agent.url("")).await.unwrap();
-    // It does not stream, in whichever generation.
-    refused(client.stream(Operation::SendStreamingMessage(send())).await);
+    // The agent supports streaming in neither generation.
+    error_of(client.stream(Operation::SendStreamingMessage(send())).await);
     client.call(Operation::SendMessage(send())).await.unwrap();
-    // Now it has shown what it speaks.
-    refused(client.stream(Operation::SendStreamingMessage(send())).await);
+    // The send has confirmed the dialect.
+    error_of(client.stream(Operation::SendStreamingMessage(send())).await);
     let methods = ["message/stream", "tasks/sendSubscribe", "message/send", "message/stream"];
     let requests = agent.requests();
     assert_eq!(requests.len(), 1 + methods.len());
@@ -128,11 +132,11 @@ async fn a_method_that_is_unknown_in_both_says_nothing_about_the_generation() {
 }
 
 #[tokio::test]
-async fn a_method_of_both_says_nothing_about_the_generation() {
-    let agent = Agent::start(|url| {
-        let unmarked = json(&format!(r#"{{"name":"a","url":"{url}/"}}"#));
+async fn method_shared_by_both_dialects_does_not_confirm_one() {
+    let agent = ScriptedAgent::start(|url| {
+        let ambiguous = json(&format!(r#"{{"name":"a","url":"{url}/"}}"#));
         let task = || json(&result(OLD_TASK));
-        vec![missing(), unmarked, task(), json(UNKNOWN_METHOD), task()]
+        vec![missing(), ambiguous, task(), json(UNKNOWN_METHOD), task()]
     });
     let client = Client::discover(&agent.url("")).await.unwrap();
     client.call(get()).await.unwrap();
@@ -144,12 +148,12 @@ async fn a_method_of_both_says_nothing_about_the_generation() {
 }
 
 #[tokio::test]
-async fn an_endpoint_without_a_card_is_called_in_what_the_caller_says() {
+async fn endpoint_without_a_card_uses_the_given_dialect() {
     for (dialect, method) in [(Dialect::V1, "GetTask"), (Dialect::V03, "tasks/get")] {
         let body = if dialect == Dialect::V1 { TASK } else { OLD_TASK };
-        let agent = Agent::start(|_| vec![missing(), missing(), missing(), json(&result(body))]);
-        let options = Options { dialect: Some(dialect), ..Options::default() };
-        let (client, found) = Client::reach(&agent.url("/rpc"), options).await.unwrap();
+        let agent = ScriptedAgent::start(|_| vec![missing(), missing(), missing(), json(&result(body))]);
+        let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
+        let (client, found) = Client::discover_or_connect(&agent.url("/rpc"), options).await.unwrap();
         assert!(found.is_none());
         client.call(get()).await.unwrap();
         let last = agent.requests().pop().unwrap();
@@ -159,46 +163,46 @@ async fn an_endpoint_without_a_card_is_called_in_what_the_caller_says() {
 }
 
 #[tokio::test]
-async fn credentials_do_not_follow_a_card_to_another_origin() {
-    let agent = Agent::start(|_| vec![card(&interface("http://127.0.0.1:1/rpc", "1.0"))]);
-    let mut options = Options::default();
+async fn credentials_are_not_sent_to_another_origin() {
+    let agent = ScriptedAgent::start(|_| vec![card(&interface("http://127.0.0.1:1/rpc", "1.0"))]);
+    let mut options = ClientOptions::default();
     let plain = options.clone();
     options.headers.insert("authorization", HeaderValue::from_static("Bearer s3cret"));
     let found = find_card(&agent.url(""), &options).await.unwrap();
-    assert_eq!(found.elsewhere(&options).unwrap().as_deref(), Some("http://127.0.0.1:1/rpc"));
-    assert!(matches!(refused(found.client(options)), Error::Elsewhere { .. }));
+    assert_eq!(found.endpoint_on_other_origin(&options).unwrap().as_deref(), Some("http://127.0.0.1:1/rpc"));
+    assert!(matches!(error_of(found.client(options)), Error::OtherOrigin { .. }));
     assert_eq!(found.client(plain).unwrap().endpoint(), "http://127.0.0.1:1/rpc");
     assert_eq!(agent.requests()[0].header("authorization"), Some("Bearer s3cret"));
 }
 
 #[tokio::test]
-async fn discovery_fails_in_words() {
-    let cases: [(Vec<Answer>, &str); 7] = [
+async fn discovery_errors_name_the_reason() {
+    let cases: [(Vec<Response>, &str); 7] = [
         (vec![missing(), missing(), missing()], "there is no agent card at http://127.0.0.1"),
-        (vec![answer("401 Unauthorized", "text/plain", "who?")], "HTTP status 401"),
-        (vec![answer("500 Oops", "text/plain", "")], "HTTP status 500"),
+        (vec![response("401 Unauthorized", "text/plain", "who?")], "HTTP status 401"),
+        (vec![response("500 Oops", "text/plain", "")], "HTTP status 500"),
         (vec![json("<html>")], "expected a card in JSON"),
         (vec![json("[]")], "expected an object"),
         (vec![json(r#"{"name":"a","supportedInterfaces":[]}"#)], "at least one interface"),
-        (vec![card(&interface("http://new.example", "2.0"))], "but JSONRPC 2.0"),
+        (vec![card(&interface("http://new.example", "2.0"))], "only JSONRPC 2.0"),
     ];
-    for (answers, expected) in cases {
-        let agent = Agent::start(|_| answers);
-        let error = refused(Client::discover(&agent.url("")).await).to_string();
+    for (responses, expected) in cases {
+        let agent = ScriptedAgent::start(|_| responses);
+        let error = error_of(Client::discover(&agent.url("")).await).to_string();
         assert!(error.contains(expected), "{error}");
     }
 }
 
 #[tokio::test]
-async fn one_question_has_one_answer() {
+async fn call_agent_returns_the_text_of_the_result() {
     let working = TASK.replace("COMPLETED", "WORKING");
     let done = r#"{"id":"t-1","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[
         {"artifactId":"a","parts":[{"text":"forty"},{"text":"-two"}]},{"artifactId":"b","parts":[{"data":[1]}]}]}"#;
-    let agent = Agent::start(|url| {
+    let agent = ScriptedAgent::start(|url| {
         vec![
             card(&interface(url, "1.0")),
             json(&result(&format!(r#"{{"task":{working}}}"#))),
-            answer("503 Service Unavailable", "text/plain", ""),
+            response("503 Service Unavailable", "text/plain", ""),
             json(&result(&working)),
             json(&result(done)),
         ]
@@ -207,7 +211,7 @@ async fn one_question_has_one_answer() {
 
     let failed = r#"{"task":{"id":"t","status":{"state":"TASK_STATE_FAILED",
         "message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"no luck"}]}}}}"#;
-    let agent = Agent::start(|url| vec![card(&interface(url, "1.0")), json(&result(failed))]);
+    let agent = ScriptedAgent::start(|url| vec![card(&interface(url, "1.0")), json(&result(failed))]);
     let error = call_agent(&agent.url(""), "what is it?").await.unwrap_err();
     assert!(error.to_string().contains("no luck"), "{error}");
 }

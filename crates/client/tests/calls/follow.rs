@@ -1,50 +1,54 @@
-//! One message seen through to its outcome, over connections that break.
+//! One message followed to its outcome over connections that break.
 
-use a2ad_client::{Client, Error, Follow, FollowEvent, Options, text};
+use a2ad_client::{Client, ClientOptions, Error, Follow, FollowEvent, text};
 use protocol::{Dialect, Event, SendMessage, TaskState};
 
 use crate::{
-    agent::{Agent, Answer, answer, broken, events, json},
-    refused, result, send,
+    error_of, result,
+    scripted_agent::{Response, ScriptedAgent, broken, events, json, response},
+    send,
 };
 
-/// What was heard: the text of the artifacts as it came, and how often the connection was lost.
-struct Told {
+/// What was received: the text of the artifacts in order, the states, and how often the connection was lost.
+struct Received {
     chunks: Vec<String>,
     states: Vec<TaskState>,
     lost: usize,
     end: Option<TaskState>,
 }
 
-fn client(agent: &Agent, dialect: Dialect) -> Client {
-    let options = Options { dialect: Some(dialect), ..Options::default() };
+fn client(agent: &ScriptedAgent, dialect: Dialect) -> Client {
+    let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
     Client::connect_with(&agent.url("/"), options).unwrap()
 }
 
-async fn listen(mut follow: Follow<'_>) -> Result<Told, Error> {
-    let mut told = Told { chunks: Vec::new(), states: Vec::new(), lost: 0, end: None };
-    while let Some(heard) = follow.next().await? {
-        match heard {
-            FollowEvent::Lost => told.lost += 1,
+async fn collect(mut follow: Follow<'_>) -> Result<Received, Error> {
+    let mut received = Received { chunks: Vec::new(), states: Vec::new(), lost: 0, end: None };
+    while let Some(event) = follow.next().await? {
+        match event {
+            FollowEvent::Lost => received.lost += 1,
             FollowEvent::Event(Event::Artifact(update)) => {
-                told.chunks.push(text::of_parts(&update.artifact.parts))
+                received.chunks.push(text::of_parts(&update.artifact.parts))
             }
-            FollowEvent::Event(Event::Status(update)) => told.states.push(update.status.state),
+            FollowEvent::Event(Event::Status(update)) => received.states.push(update.status.state),
             FollowEvent::Event(Event::Task(task)) => {
-                told.chunks.extend(task.artifacts.iter().map(|artifact| text::of_parts(&artifact.parts)));
+                received.chunks.extend(task.artifacts.iter().map(|artifact| text::of_parts(&artifact.parts)));
             }
-            FollowEvent::Event(Event::Message(message)) => told.chunks.push(message.text()),
+            FollowEvent::Event(Event::Message(message)) => received.chunks.push(message.text()),
         }
     }
-    told.end = follow.task().map(|task| task.status.state);
-    Ok(told)
+    received.end = follow.task().map(|task| task.status.state);
+    Ok(received)
 }
 
-async fn stream(dialect: Dialect, answers: Vec<Answer>) -> (Told, Vec<crate::agent::Request>) {
-    let agent = Agent::start(|_| answers);
+async fn stream(
+    dialect: Dialect,
+    responses: Vec<Response>,
+) -> (Received, Vec<crate::scripted_agent::Request>) {
+    let agent = ScriptedAgent::start(|_| responses);
     let client = client(&agent, dialect);
-    let told = listen(Follow::stream(&client, send()).await.unwrap()).await.unwrap();
-    (told, agent.requests())
+    let received = collect(Follow::stream(&client, send()).await.unwrap()).await.unwrap();
+    (received, agent.requests())
 }
 
 fn frame(seq: u64, body: &str) -> String {
@@ -65,7 +69,7 @@ mod v1 {
         format!(r#"{{"id":"t-1","contextId":"c","status":{{"state":"TASK_STATE_{state}"}}{artifacts}}}"#)
     }
 
-    pub(super) fn shown(state: &str, texts: &[&str]) -> String {
+    pub(super) fn snapshot(state: &str, texts: &[&str]) -> String {
         format!(r#"{{"task":{}}}"#, task(state, texts))
     }
 
@@ -81,14 +85,18 @@ mod v1 {
 }
 
 #[tokio::test]
-async fn numbered_events_are_resumed_behind_the_last() {
-    let (told, requests) = stream(
+async fn numbered_events_are_resumed_after_the_last() {
+    let (received, requests) = stream(
         Dialect::V1,
         vec![
-            broken(&[&frame(1, &v1::shown("WORKING", &[])), &frame(2, &v1::chunk("one ")), "id: 3\ndata: {"]),
-            answer("503 Service Unavailable", "text/plain", ""),
+            broken(&[
+                &frame(1, &v1::snapshot("WORKING", &[])),
+                &frame(2, &v1::chunk("one ")),
+                "id: 3\ndata: {",
+            ]),
+            response("503 Service Unavailable", "text/plain", ""),
             events(&[
-                &frame(2, &v1::shown("COMPLETED", &[])),
+                &frame(2, &v1::snapshot("COMPLETED", &[])),
                 &frame(2, &v1::chunk("one ")),
                 &frame(3, &v1::chunk("two ")),
                 &frame(4, &v1::chunk("three")),
@@ -98,21 +106,21 @@ async fn numbered_events_are_resumed_behind_the_last() {
         ],
     )
     .await;
-    assert_eq!(told.chunks.concat(), "one two three");
-    assert_eq!((told.lost, told.end), (2, Some(TaskState::Completed)));
-    assert_eq!(told.states, [TaskState::Completed]);
+    assert_eq!(received.chunks.concat(), "one two three");
+    assert_eq!((received.lost, received.end), (2, Some(TaskState::Completed)));
+    assert_eq!(received.states, [TaskState::Completed]);
     assert!(requests[2].body.contains("SubscribeToTask"));
     assert_eq!(requests[2].header("last-event-id"), Some("2"));
 }
 
 #[tokio::test]
-async fn without_numbers_the_whole_task_tells_what_was_missed() {
-    let (told, requests) = stream(
+async fn without_numbers_missed_events_come_from_the_snapshot() {
+    let (received, requests) = stream(
         Dialect::V1,
         vec![
-            broken(&[&unnumbered(&v1::shown("WORKING", &[])), &unnumbered(&v1::chunk("one "))]),
+            broken(&[&unnumbered(&v1::snapshot("WORKING", &[])), &unnumbered(&v1::chunk("one "))]),
             events(&[
-                &unnumbered(&v1::shown("WORKING", &["one ", "two "])),
+                &unnumbered(&v1::snapshot("WORKING", &["one ", "two "])),
                 &unnumbered(&v1::chunk("three")),
                 &unnumbered(&v1::status("COMPLETED")),
             ]),
@@ -120,46 +128,50 @@ async fn without_numbers_the_whole_task_tells_what_was_missed() {
         ],
     )
     .await;
-    assert_eq!(told.chunks, ["one ", "two ", "three"]);
-    assert_eq!(told.states, [TaskState::Completed]);
+    assert_eq!(received.chunks, ["one ", "two ", "three"]);
+    assert_eq!(received.states, [TaskState::Completed]);
     assert_eq!(requests[1].header("last-event-id"), None);
 }
 
 #[tokio::test]
-async fn a_stream_that_goes_on_without_showing_the_task_is_not_trusted() {
-    let (told, requests) = stream(
+async fn resumed_stream_without_snapshot_is_replaced_by_polling() {
+    let (received, requests) = stream(
         Dialect::V1,
         vec![
-            broken(&[&unnumbered(&v1::shown("WORKING", &[])), &unnumbered(&v1::chunk("one "))]),
+            broken(&[&unnumbered(&v1::snapshot("WORKING", &[])), &unnumbered(&v1::chunk("one "))]),
             events(&[&unnumbered(&v1::chunk("three"))]),
             json(&result(&v1::task("WORKING", &["one ", "two ", "three"]))),
             json(&result(&v1::task("COMPLETED", &["one ", "two ", "three"]))),
         ],
     )
     .await;
-    assert_eq!(told.chunks.concat(), "one two three");
+    assert_eq!(received.chunks.concat(), "one two three");
     assert!(requests[2].body.contains("GetTask"));
 }
 
 #[tokio::test]
-async fn a_task_that_ended_meanwhile_is_read() {
+async fn task_that_ended_meanwhile_is_read() {
     let over = r#"{"id":1,"error":{"code":-32004,"message":"the task is over"}}"#;
-    let (told, _) = stream(
+    let (received, _) = stream(
         Dialect::V1,
         vec![
-            // A stream that ends early and in peace is not the task's end either.
-            events(&[&frame(1, &v1::shown("WORKING", &[])), &frame(2, &v1::chunk("one ")), "retry: 1\n\n"]),
+            // A stream that ends early without an error is not the end of the task either.
+            events(&[
+                &frame(1, &v1::snapshot("WORKING", &[])),
+                &frame(2, &v1::chunk("one ")),
+                "retry: 1\n\n",
+            ]),
             json(over),
             json(&result(&v1::task("FAILED", &["one ", "two"]))),
         ],
     )
     .await;
-    assert_eq!((told.chunks.concat().as_str(), told.end), ("one two", Some(TaskState::Failed)));
-    assert_eq!((told.lost, told.states), (1, vec![TaskState::Failed]));
+    assert_eq!((received.chunks.concat().as_str(), received.end), ("one two", Some(TaskState::Failed)));
+    assert_eq!((received.lost, received.states), (1, vec![TaskState::Failed]));
 }
 
 #[tokio::test]
-async fn the_draft_is_resumed_by_numbers_or_by_reading() {
+async fn draft_is_resumed_by_number_or_by_polling() {
     let status =
         |state: &str, last: bool| format!(r#"{{"id":"t-1","status":{{"state":"{state}"}},"final":{last}}}"#);
     let chunk = |text: &str, append: bool| {
@@ -169,7 +181,7 @@ async fn the_draft_is_resumed_by_numbers_or_by_reading() {
     };
     let task = r#"{"id":"t-1","status":{"state":"completed"},"artifacts":[
         {"parts":[{"type":"text","text":"one "},{"type":"text","text":"two"}],"index":0}]}"#;
-    let (told, requests) = stream(
+    let (received, requests) = stream(
         Dialect::Draft,
         vec![
             broken(&[&frame(1, &status("submitted", false)), &frame(2, &chunk("one ", false))]),
@@ -182,53 +194,56 @@ async fn the_draft_is_resumed_by_numbers_or_by_reading() {
         ],
     )
     .await;
-    assert_eq!((told.chunks.concat().as_str(), told.end), ("one two", Some(TaskState::Completed)));
+    assert_eq!((received.chunks.concat().as_str(), received.end), ("one two", Some(TaskState::Completed)));
     assert!(requests[1].body.contains("tasks/resubscribe"));
     assert_eq!(requests[1].header("last-event-id"), Some("2"));
 
-    // Broken while the task was being shown: what was left out cannot be asked for by number.
-    let (told, requests) =
+    // Broken within the snapshot: its missing frames cannot be requested by number.
+    let (received, requests) =
         stream(Dialect::Draft, vec![broken(&[&frame(7, &status("working", false))]), json(&result(task))])
             .await;
-    assert_eq!(told.chunks.concat(), "one two");
+    assert_eq!(received.chunks.concat(), "one two");
     assert!(requests[1].body.contains("tasks/get"));
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_stream_is_asked_now_and_then() {
+async fn agent_without_streaming_is_polled() {
     let unsupported = r#"{"id":1,"error":{"code":-32004,"message":"This operation is not supported"}}"#;
-    let (told, requests) = stream(
+    let (received, requests) = stream(
         Dialect::V1,
         vec![
             json(unsupported),
-            json(&result(&v1::shown("SUBMITTED", &[]))),
+            json(&result(&v1::snapshot("SUBMITTED", &[]))),
             json(&result(&v1::task("WORKING", &["one "]))),
             json(&result(&v1::task("INPUT_REQUIRED", &["one ", "two"]))),
         ],
     )
     .await;
-    assert_eq!((told.chunks, told.end), (vec!["one ".into(), "two".into()], Some(TaskState::InputRequired)));
+    assert_eq!(
+        (received.chunks, received.end),
+        (vec!["one ".into(), "two".into()], Some(TaskState::InputRequired))
+    );
     assert!(requests[1].body.contains(r#""returnImmediately":true"#), "{}", requests[1].body);
 }
 
 #[tokio::test]
-async fn the_answer_to_a_question_waits_for_what_it_brings() {
-    let agent = Agent::start(|_| vec![json(&result(&v1::shown("COMPLETED", &["done"])))]);
+async fn message_to_an_existing_task_is_sent_blocking() {
+    let agent = ScriptedAgent::start(|_| vec![json(&result(&v1::snapshot("COMPLETED", &["done"])))]);
     let client = client(&agent, Dialect::V1);
     let mut req = SendMessage { return_immediately: true, ..send() };
     req.message.task_id = Some("t-1".into());
-    let told = listen(Follow::send(&client, req).await.unwrap()).await.unwrap();
-    assert_eq!((told.chunks.concat().as_str(), told.end), ("done", Some(TaskState::Completed)));
-    let [request] = &agent.requests()[..] else { panic!("one call is enough") };
+    let received = collect(Follow::send(&client, req).await.unwrap()).await.unwrap();
+    assert_eq!((received.chunks.concat().as_str(), received.end), ("done", Some(TaskState::Completed)));
+    let [request] = &agent.requests()[..] else { panic!("expected one request") };
     assert!(!request.body.contains("returnImmediately"), "{}", request.body);
 }
 
 #[tokio::test]
-async fn a_message_of_unknown_fate_is_sent_again_only_where_that_is_safe() {
-    let agent = Agent::start(|_| vec![broken(&[])]);
+async fn message_is_resent_only_if_the_agent_deduplicates() {
+    let agent = ScriptedAgent::start(|_| vec![broken(&[])]);
     let client_ = client(&agent, Dialect::V1);
     let error = match Follow::stream(&client_, send()).await {
-        Ok(follow) => refused(listen(follow).await),
+        Ok(follow) => error_of(collect(follow).await),
         Err(error) => error,
     };
     assert!(matches!(error, Error::Transport(_)), "{error:?}");
@@ -237,31 +252,32 @@ async fn a_message_of_unknown_fate_is_sent_again_only_where_that_is_safe() {
     let mut ours = broken(&[": alive\n\n"]);
     ours[0] =
         String::from_utf8(ours[0].clone()).unwrap().replacen("\r\n", "\r\na2ad-dialect: v1\r\n", 1).into();
-    let again = events(&[&frame(1, &v1::shown("WORKING", &[])), &frame(2, &v1::status("COMPLETED"))]);
-    let (told, requests) =
+    let again = events(&[&frame(1, &v1::snapshot("WORKING", &[])), &frame(2, &v1::status("COMPLETED"))]);
+    let (received, requests) =
         stream(Dialect::V1, vec![ours, again, json(&result(&v1::task("COMPLETED", &[])))]).await;
-    assert_eq!((told.lost, told.end), (1, Some(TaskState::Completed)));
+    assert_eq!((received.lost, received.end), (1, Some(TaskState::Completed)));
     let message = |at: usize| requests[at].body.split_once(r#""method""#).unwrap().1.to_owned();
     assert_eq!(message(0), message(1));
 }
 
 #[tokio::test]
-async fn a_bare_message_is_the_whole_answer() {
+async fn direct_message_ends_the_follow() {
     let message = r#"{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}"#;
-    let agent = Agent::start(|_| vec![events(&[&unnumbered(message)]), json(&result(message))]);
+    let agent = ScriptedAgent::start(|_| vec![events(&[&unnumbered(message)]), json(&result(message))]);
     let client = client(&agent, Dialect::V1);
     let streamed = Follow::stream(&client, send()).await.unwrap();
     let sent = Follow::send(&client, SendMessage { return_immediately: true, ..send() });
-    let told = listen(streamed).await.unwrap();
-    assert_eq!((told.chunks, told.end), (vec!["hi".to_owned()], None));
-    assert_eq!(listen(sent.await.unwrap()).await.unwrap().chunks, ["hi"]);
+    let received = collect(streamed).await.unwrap();
+    assert_eq!((received.chunks, received.end), (vec!["hi".to_owned()], None));
+    assert_eq!(collect(sent.await.unwrap()).await.unwrap().chunks, ["hi"]);
 }
 
 #[tokio::test]
-async fn a_task_that_is_gone_after_the_break_is_an_error() {
+async fn task_deleted_before_the_reconnect_is_an_error() {
     let gone = r#"{"id":1,"error":{"code":-32001,"message":"Task not found"}}"#;
-    let agent = Agent::start(|_| vec![broken(&[&frame(1, &v1::shown("WORKING", &[]))]), json(gone)]);
+    let agent =
+        ScriptedAgent::start(|_| vec![broken(&[&frame(1, &v1::snapshot("WORKING", &[]))]), json(gone)]);
     let client = client(&agent, Dialect::V1);
-    let error = refused(listen(Follow::stream(&client, send()).await.unwrap()).await);
+    let error = error_of(collect(Follow::stream(&client, send()).await.unwrap()).await);
     assert!(matches!(error, Error::Protocol(_)), "{error:?}");
 }

@@ -1,32 +1,33 @@
-//! The client against a server that says what the test tells it to, over a loopback socket.
+//! The client against a scripted server on a loopback socket.
 
 #![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
 
-mod agent;
 mod dialects;
 mod discovery;
 mod follow;
+mod scripted_agent;
 
 use std::time::Duration;
 
-use a2ad_client::{Client, Error, Options};
-use agent::{Agent, answer, events, json};
+use a2ad_client::{Client, ClientOptions, Error};
 use http::StatusCode;
 use protocol::{
     Dialect, ErrorKind, Event, GetTask, Message, Operation, Part, Reply, Role, SendMessage, SubscribeToTask,
     TaskState,
 };
+use scripted_agent::{ScriptedAgent, events, json, response};
 
 const TASK: &str = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_WORKING"}}"#;
 
 #[tokio::test]
-async fn a_call_is_one_post_and_its_reply_is_read() {
-    let agent = Agent::start(|_| vec![json(&result(TASK)), json(&result(&format!(r#"{{"task":{TASK}}}"#)))]);
+async fn call_is_one_post_with_a_decoded_reply() {
+    let agent =
+        ScriptedAgent::start(|_| vec![json(&result(TASK)), json(&result(&format!(r#"{{"task":{TASK}}}"#)))]);
     let client = Client::connect(&agent.url("/rpc?x=1")).unwrap();
-    let Reply::Task(task) = client.call(get()).await.unwrap() else { panic!("get is answered by a task") };
+    let Reply::Task(task) = client.call(get()).await.unwrap() else { panic!("expected a task") };
     assert_eq!(task.status.state, TaskState::Working);
     let Reply::SentTask(sent) = client.call(Operation::SendMessage(send())).await.unwrap() else {
-        panic!("this send is answered by a task")
+        panic!("expected a task")
     };
     assert_eq!(sent, task);
 
@@ -44,38 +45,39 @@ async fn a_call_is_one_post_and_its_reply_is_read() {
 }
 
 #[tokio::test]
-async fn an_error_object_is_the_agents_word_whatever_the_status() {
+async fn error_object_is_read_with_any_status() {
     let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"task not found: t-1"}}"#;
-    let agent = Agent::start(|_| vec![json(body), answer("404 Not Found", "application/json", body)]);
+    let agent =
+        ScriptedAgent::start(|_| vec![json(body), response("404 Not Found", "application/json", body)]);
     let client = Client::connect(&agent.url("/")).unwrap();
     for _ in 0..2 {
-        let refused = client.call(get()).await;
-        let Err(Error::Protocol(error)) = refused else { panic!("{refused:?}") };
+        let outcome = client.call(get()).await;
+        let Err(Error::Protocol(error)) = outcome else { panic!("{outcome:?}") };
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::TaskNotFound, "task not found: t-1"));
     }
 }
 
 #[tokio::test]
-async fn a_status_without_an_answer_is_told_as_such() {
-    let agent = Agent::start(|_| {
+async fn status_without_a_protocol_response_is_reported() {
+    let agent = ScriptedAgent::start(|_| {
         vec![
-            answer("502 Bad Gateway", "text/html", "<html>no</html>"),
-            answer("302 Found\r\nlocation: https://new.example/", "text/plain", ""),
-            answer("401 Unauthorized", "text/plain", "who?"),
+            response("502 Bad Gateway", "text/html", "<html>no</html>"),
+            response("302 Found\r\nlocation: https://new.example/", "text/plain", ""),
+            response("401 Unauthorized", "text/plain", "who?"),
         ]
     });
     let client = Client::connect(&agent.url("/")).unwrap();
-    let refused = client.call(get()).await;
-    assert!(matches!(refused, Err(Error::Status(StatusCode::BAD_GATEWAY))), "{refused:?}");
-    let refused = client.call(get()).await;
-    assert!(matches!(&refused, Err(Error::Moved { location }) if location == "https://new.example/"));
-    let error = self::refused(client.stream(subscribe()).await);
+    let outcome = client.call(get()).await;
+    assert!(matches!(outcome, Err(Error::Status(StatusCode::BAD_GATEWAY))), "{outcome:?}");
+    let outcome = client.call(get()).await;
+    assert!(matches!(&outcome, Err(Error::Redirected { location }) if location == "https://new.example/"));
+    let error = error_of(client.stream(subscribe()).await);
     assert!(matches!(error, Error::Status(StatusCode::UNAUTHORIZED)), "{error:?}");
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_a2a_names_the_field() {
-    let agent = Agent::start(|_| vec![json("hello"), json(&result(r#"{"id":"t-1"}"#))]);
+async fn invalid_response_names_the_field() {
+    let agent = ScriptedAgent::start(|_| vec![json("hello"), json(&result(r#"{"id":"t-1"}"#))]);
     let client = Client::connect(&agent.url("/")).unwrap();
     for expected in ["expected JSON", "result.status: required, expected a task status"] {
         let error = client.call(get()).await.unwrap_err();
@@ -85,9 +87,10 @@ async fn an_answer_that_is_not_a2a_names_the_field() {
 }
 
 #[tokio::test]
-async fn an_answer_beyond_the_limit_is_not_read() {
-    let agent = Agent::start(|_| vec![json(&result(&" ".repeat(2_000))), events(&[&"x".repeat(2_000)])]);
-    let client = Client::connect(&agent.url("/")).unwrap().with_max_answer_bytes(1_000);
+async fn oversized_response_is_rejected() {
+    let agent =
+        ScriptedAgent::start(|_| vec![json(&result(&" ".repeat(2_000))), events(&[&"x".repeat(2_000)])]);
+    let client = Client::connect(&agent.url("/")).unwrap().with_max_response_bytes(1_000);
     let error = client.call(get()).await.unwrap_err();
     assert!(matches!(error, Error::TooLarge { limit_bytes: 1_000 }), "{error:?}");
     let error = client.stream(subscribe()).await.unwrap().next().await.unwrap_err();
@@ -95,10 +98,10 @@ async fn an_answer_beyond_the_limit_is_not_read() {
 }
 
 #[tokio::test]
-async fn a_stream_gives_each_event_with_its_number() {
+async fn stream_events_have_sequence_numbers() {
     let working =
         r#"{"jsonrpc":"2.0","id":1,"result":{"statusUpdate":{"taskId":"t-1","status":{"state":2}}}}"#;
-    let agent = Agent::start(|_| {
+    let agent = ScriptedAgent::start(|_| {
         let task = result(&format!(r#"{{"task":{TASK}}}"#));
         vec![events(&[
             "\u{feff}: hello\r\n\r\nid: 4\r\n",
@@ -110,13 +113,11 @@ async fn a_stream_gives_each_event_with_its_number() {
     });
     let client = Client::connect(&agent.url("/")).unwrap();
     let mut stream = client.stream(Operation::SendStreamingMessage(send())).await.unwrap();
-    let Some((Some(4), Event::Task(task))) = stream.next().await.unwrap() else {
-        panic!("a task comes first")
-    };
+    let Some((Some(4), Event::Task(task))) = stream.next().await.unwrap() else { panic!("expected a task") };
     assert_eq!(task.id.as_str(), "t-1");
     for expected in [Some(5), None] {
         let Some((seq, Event::Status(update))) = stream.next().await.unwrap() else {
-            panic!("then its status")
+            panic!("expected a status")
         };
         assert_eq!((seq, update.status.state), (expected, TaskState::Working));
     }
@@ -130,7 +131,7 @@ async fn a_stream_gives_each_event_with_its_number() {
 }
 
 #[tokio::test]
-async fn an_error_event_is_read_in_every_form_that_servers_give_it() {
+async fn error_event_is_read_in_every_known_form() {
     let info = r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}"#;
     let forms = [
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no such task"}}"#.to_owned(),
@@ -141,7 +142,7 @@ async fn an_error_event_is_read_in_every_form_that_servers_give_it() {
         r#"{"code":-32001,"message":"no such task"}"#.to_owned(),
     ];
     for form in forms {
-        let agent = Agent::start(|_| {
+        let agent = ScriptedAgent::start(|_| {
             let task = result(&format!(r#"{{"task":{TASK}}}"#));
             vec![events(&[&format!("id: 1\ndata: {task}\n\nevent: error\ndata: {form}\n\n")])]
         });
@@ -153,18 +154,18 @@ async fn an_error_event_is_read_in_every_form_that_servers_give_it() {
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::TaskNotFound, "no such task"), "{form}");
         assert_eq!(stream.next().await.unwrap(), None, "an error is the last event");
     }
-    let agent = Agent::start(|_| vec![events(&["event: error\ndata: out of order\n\n"])]);
+    let agent = ScriptedAgent::start(|_| vec![events(&["event: error\ndata: out of order\n\n"])]);
     let ended = Client::connect(&agent.url("/")).unwrap().stream(subscribe()).await.unwrap().next().await;
     assert!(matches!(ended, Err(Error::Malformed(_))), "{ended:?}");
 }
 
 #[tokio::test]
-async fn a_skill_is_asked_for_in_the_metadata() {
+async fn skill_is_sent_in_the_metadata() {
     for dialect in [Dialect::V1, Dialect::V03] {
         let task = r#"{"id":"t-1","contextId":"c-1","status":{"state":"working"}}"#;
-        let answer = if dialect == Dialect::V1 { format!(r#"{{"task":{TASK}}}"#) } else { task.to_owned() };
-        let agent = Agent::start(|_| vec![json(&result(&answer))]);
-        let options = Options { dialect: Some(dialect), ..Options::default() };
+        let response = if dialect == Dialect::V1 { format!(r#"{{"task":{TASK}}}"#) } else { task.to_owned() };
+        let agent = ScriptedAgent::start(|_| vec![json(&result(&response))]);
+        let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
         let client = Client::connect_with(&agent.url("/"), options).unwrap();
         let req = SendMessage { skill: Some("sing".into()), ..send() };
         client.call(Operation::SendMessage(req)).await.unwrap();
@@ -191,12 +192,10 @@ async fn messages_and_artifacts_without_parts_are_read() {
         ),
     ];
     for (dialect, task) in cases {
-        let agent = Agent::start(|_| vec![json(&result(task))]);
-        let options = Options { dialect: Some(dialect), ..Options::default() };
+        let agent = ScriptedAgent::start(|_| vec![json(&result(task))]);
+        let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
         let client = Client::connect_with(&agent.url("/"), options).unwrap();
-        let Reply::Task(task) = client.call(get()).await.unwrap() else {
-            panic!("get is answered by a task")
-        };
+        let Reply::Task(task) = client.call(get()).await.unwrap() else { panic!("expected a task") };
         assert!(task.artifacts.iter().all(|artifact| artifact.parts.is_empty()), "{dialect:?}");
         assert_eq!((task.artifacts.len(), task.status.state), (2, TaskState::Completed), "{dialect:?}");
         assert_eq!(task.status.message.map(|message| message.parts.len()), Some(0), "{dialect:?}");
@@ -204,32 +203,32 @@ async fn messages_and_artifacts_without_parts_are_read() {
 }
 
 #[tokio::test]
-async fn a_stream_is_resumed_behind_an_event() {
-    let agent = Agent::start(|_| vec![events(&[])]);
+async fn stream_is_resumed_after_an_event() {
+    let agent = ScriptedAgent::start(|_| vec![events(&[])]);
     let client = Client::connect(&agent.url("/")).unwrap();
     assert_eq!(client.resume(subscribe(), 41).await.unwrap().next().await.unwrap(), None);
     assert_eq!(agent.requests()[0].header("last-event-id"), Some("41"));
 }
 
 #[tokio::test]
-async fn a_refusal_before_the_first_event_is_the_calls_error() {
+async fn error_before_the_first_event_fails_the_call() {
     let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"the task has ended"}}"#;
-    let agent = Agent::start(|_| vec![json(body), json(&result(TASK))]);
+    let agent = ScriptedAgent::start(|_| vec![json(body), json(&result(TASK))]);
     let client = Client::connect(&agent.url("/")).unwrap();
-    let error = refused(client.stream(subscribe()).await);
+    let error = error_of(client.stream(subscribe()).await);
     assert!(
         matches!(&error, Error::Protocol(error) if error.kind == ErrorKind::UnsupportedOperation),
         "{error:?}"
     );
-    let error = refused(client.stream(subscribe()).await);
-    assert!(error.to_string().ends_with("result: expected a stream, not one answer"), "{error}");
+    let error = error_of(client.stream(subscribe()).await);
+    assert!(error.to_string().ends_with("result: expected a stream, not a single response"), "{error}");
 }
 
 #[tokio::test]
-async fn an_error_is_the_last_thing_a_stream_says() {
+async fn stream_ends_after_an_error() {
     let task = result(&format!(r#"{{"task":{TASK}}}"#));
     let failure = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"request 17"}}"#;
-    let agent = Agent::start(|_| {
+    let agent = ScriptedAgent::start(|_| {
         vec![
             events(&[&format!("data: {task}\n\ndata: {failure}\n\ndata: {task}\n\n")]),
             events(&["data: {}\n\n"]),
@@ -247,12 +246,12 @@ async fn an_error_is_the_last_thing_a_stream_says() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_is_not_the_end_of_a_stream() {
+async fn broken_connection_is_a_transport_error() {
     let task = result(&format!(r#"{{"task":{TASK}}}"#));
     let frame = format!("data: {task}\n\n");
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: Text/Event-Stream; charset=utf-8\r\ncontent-length: 100000\r\n\r\n";
-    let agent = Agent::start(|_| vec![vec![format!("{head}{frame}").into_bytes()]]);
+    let agent = ScriptedAgent::start(|_| vec![vec![format!("{head}{frame}").into_bytes()]]);
     let client = Client::connect(&agent.url("/")).unwrap();
     let mut stream = client.stream(subscribe()).await.unwrap();
     assert!(matches!(stream.next().await, Ok(Some(_))));
@@ -261,18 +260,18 @@ async fn a_connection_that_breaks_is_not_the_end_of_a_stream() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_there_is_a_transport_error() {
+async fn unreachable_agent_is_a_transport_error() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = Client::connect(&format!("http://{free}/")).unwrap().call(get()).await.unwrap_err();
     assert!(matches!(error, Error::Transport(_)), "{error:?}");
 }
 
 #[tokio::test]
-async fn an_operation_is_called_the_way_it_is_answered() {
+async fn streaming_and_single_calls_are_not_interchangeable() {
     let client = Client::connect("http://127.0.0.1:1/").unwrap();
     let error = client.call(subscribe()).await.unwrap_err();
     assert!(matches!(error, Error::Misuse { method: "SubscribeToTask", .. }), "{error:?}");
-    let error = refused(client.stream(get()).await);
+    let error = error_of(client.stream(get()).await);
     assert!(matches!(error, Error::Misuse { method: "GetTask", .. }), "{error:?}");
 }
 
@@ -292,10 +291,10 @@ pub(crate) fn send() -> SendMessage {
     SendMessage::new(Message::new("m-1", Role::User, vec![Part::text("hi")]))
 }
 
-/// Neither a client nor a stream can be printed.
-pub(crate) fn refused<T>(outcome: Result<T, Error>) -> Error {
+/// The error of a call. Clients and streams do not implement `Debug`, so `unwrap_err` cannot be used.
+pub(crate) fn error_of<T>(outcome: Result<T, Error>) -> Error {
     match outcome {
-        Ok(_) => panic!("this is not refused"),
+        Ok(_) => panic!("the call succeeded"),
         Err(error) => error,
     }
 }

@@ -1,30 +1,30 @@
-//! Ends a task at its client's wish (A2A 3.1.5).
+//! Cancels a task (A2A 3.1.5).
 //!
-//! Cancelling is itself the terminal event: it is decided where it is committed, the fence moves with it, and
-//! whatever the run says afterwards is refused. A success is final.
+//! The cancel is itself the terminal event: the commit decides whether it applies and increments the fencing
+//! token, so later writes of the run are rejected. A successful cancel is final.
 
 use protocol::{CancelTask, Reply};
 
 use super::{get_task::load, trim_history};
 use crate::{
-    engine::{Call, Parts},
+    engine::{Call, EngineInner},
     error::{Error, Result},
     log::Log,
     store::{Advance, Change, NotCommitted, Snapshot, Step},
-    task::{Names, cancel, fold},
+    task::{PublicIds, cancel, fold},
 };
 
-/// How often a decision is made anew because the task moved on under it.
-const TRIES: usize = 8;
+/// How often to retry when the task changed between read and commit.
+const MAX_TRIES: usize = 8;
 
-pub(super) async fn cancel_task(engine: &Parts, call: Call, req: CancelTask) -> Result<Reply> {
-    for _ in 0..TRIES {
+pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTask) -> Result<Reply> {
+    for _ in 0..MAX_TRIES {
         let snapshot = load(engine, &call, &req.id).await?;
         if cancel_if_open(engine, &snapshot).await? {
-            // What the run said between the first look and the cancel belongs to the task too.
+            // Updates that the run committed between the read and the cancel belong to the task too.
             let canceled = load(engine, &call, &req.id).await?;
             let mut task = fold::snapshot(&engine.ids, &canceled)?;
-            if !call.dialect.shows_history_unasked() && !call.task_policy.whole_history {
+            if !call.dialect.includes_history_by_default() && !call.task_policy.always_include_history {
                 trim_history(&mut task, Some(0));
             }
             return Ok(Reply::Task(task));
@@ -33,9 +33,9 @@ pub(super) async fn cancel_task(engine: &Parts, call: Call, req: CancelTask) -> 
     Err(Error::later("the task changes too fast to be canceled; try again"))
 }
 
-/// Ends the task; `false` when it has moved on to where it cannot be ended.
-async fn cancel_if_open(engine: &Parts, snapshot: &Snapshot) -> Result<bool> {
-    let names = Names::of(&engine.ids, &snapshot.row);
+/// Cancels the task; `false` when it changed since the snapshot in a way that prevents it.
+async fn cancel_if_open(engine: &EngineInner, snapshot: &Snapshot) -> Result<bool> {
+    let names = PublicIds::of(&engine.ids, &snapshot.row);
     let event = cancel::cancel(&names, snapshot.row.state, engine.clock.now())?;
     let log = Log::pack([(event, None)]);
     let change = Change::Advance(Box::new(Advance {

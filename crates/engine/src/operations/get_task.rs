@@ -4,21 +4,22 @@ use protocol::{GetTask, Reply, TaskId};
 
 use super::trim_history;
 use crate::{
-    engine::{Call, Parts},
+    engine::{Call, EngineInner},
     error::Result,
     store::{Snapshot, Visibility},
     task::fold,
 };
 
-pub(super) async fn get_task(engine: &Parts, call: Call, req: GetTask) -> Result<Reply> {
+pub(super) async fn get_task(engine: &EngineInner, call: Call, req: GetTask) -> Result<Reply> {
     let snapshot = load(engine, &call, &req.id).await?;
     let mut task = fold::snapshot(&engine.ids, &snapshot)?;
     trim_history(&mut task, req.history_length);
     Ok(Reply::Task(task))
 }
 
-/// A task that shows itself to this caller; anything else does not exist.
-pub(super) async fn load(engine: &Parts, call: &Call, id: &TaskId) -> Result<Snapshot> {
+/// Loads a task that is visible to the caller. A hidden, purged or foreign task gives the same error as a
+/// missing one.
+pub(super) async fn load(engine: &EngineInner, call: &Call, id: &TaskId) -> Result<Snapshot> {
     engine.agent(call)?;
     let snapshot = match &call.memory {
         Some(memory) => engine.store.find_within(&call.scope, engine.lookup(id), memory).await?,

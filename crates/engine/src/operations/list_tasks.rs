@@ -1,20 +1,20 @@
-//! Reads many tasks, page by page, newest status first (A2A 3.1.4).
+//! Lists tasks in pages, newest status first (A2A 3.1.4).
 
 use protocol::{ListTasks, Reply, TaskPage};
 
 use super::trim_history;
 use crate::{
     cursor::PageTokens,
-    engine::{Call, Parts},
+    engine::{Call, EngineInner},
     error::{Error, Result},
-    store::{ContextLookup, ListQuery, Place},
+    store::{ContextLookup, ListPosition, ListQuery},
     task::fold,
 };
 
-/// Tasks a page when the caller does not say.
+/// Default page size.
 const PAGE_SIZE: u32 = 50;
 
-pub(super) async fn list_tasks(engine: &Parts, call: Call, req: ListTasks) -> Result<Reply> {
+pub(super) async fn list_tasks(engine: &EngineInner, call: Call, req: ListTasks) -> Result<Reply> {
     engine.agent(&call)?;
     let tokens = PageTokens::new(engine.store.seal_key(), &call.scope, &req);
     let after = match &req.page_token {
@@ -32,9 +32,9 @@ pub(super) async fn list_tasks(engine: &Parts, call: Call, req: ListTasks) -> Re
         size: size as usize,
     };
     let page = engine.store.list(&call.scope, query).await?;
-    call.has_read(page.tasks.iter().map(|snapshot| snapshot.row.size).sum())?;
+    call.charge_read(page.tasks.iter().map(|snapshot| snapshot.row.size).sum())?;
     let last = page.tasks.last().filter(|_| page.more);
-    let next = last.map(|last| tokens.token(Place { status_at: last.row.status_at, no: last.row.no }));
+    let next = last.map(|last| tokens.token(ListPosition { status_at: last.row.status_at, no: last.row.no }));
     let mut tasks = Vec::with_capacity(page.tasks.len());
     for snapshot in &page.tasks {
         let mut task = fold::snapshot(&engine.ids, snapshot)?;

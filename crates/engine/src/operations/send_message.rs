@@ -1,6 +1,7 @@
-//! Says something to an agent (A2A 3.1.1, 3.1.2).
+//! Sends a message to an agent (A2A 3.1.1, 3.1.2).
 //!
-//! Blocking, immediate and streaming answers are the same walk and differ only in how long one watches.
+//! Blocking, immediate and streaming sends take the same path and differ only in how long they watch the
+//! task.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,54 +9,58 @@ use protocol::{ErrorKind, Event, Message, Reply, SendMessage, Task};
 use tokio::time::timeout_at;
 
 use super::{
-    submit::{Submitted, Wait, submit},
+    submit::{Submitted, WaitMode, submit},
     trim_history,
 };
 use crate::{
-    engine::{Answer, Call, Parts},
+    engine::{Call, CallResponse, EngineInner},
     error::{Error, Result},
-    feed::News,
+    feed::FeedEvent,
     log::{Entry, Seq},
-    runner::later,
+    runner::deadline_in,
     store::Visibility,
-    stream::{TaskStream, Until, gone},
+    stream::{TaskStream, Until, purged_error},
     task::fold,
 };
 
-/// Says something and answers when the turn is over, or at once if the caller does not want to wait.
-pub(super) async fn send_message(engine: &Parts, call: Call, req: SendMessage) -> Result<Answer> {
+/// Records a message and replies when the turn has ended, or immediately if the caller asks for that.
+pub(super) async fn send_message(engine: &EngineInner, call: Call, req: SendMessage) -> Result<CallResponse> {
     let history_length = req.history_length;
-    let wait = if req.return_immediately { Wait::Not } else { Wait::ForOutcome };
-    let submitted = submit(engine, call, req, wait).await?;
+    let wait_mode = if req.return_immediately { WaitMode::Immediate } else { WaitMode::Blocking };
+    let submitted = submit(engine, call, req, wait_mode).await?;
     let replayed = submitted.replayed;
     let mut reply = match submitted.visibility {
-        Visibility::Visible if wait == Wait::Not => at_once(submitted)?,
-        // What is no task for anybody to see, or not yet, can only be waited for.
-        _ => settle(submitted, engine.runner.limits().wait).await?,
+        Visibility::Visible if wait_mode == WaitMode::Immediate => reply_without_waiting(submitted)?,
+        // A hidden or undecided task cannot be returned, so even an immediate send waits for the decision.
+        _ => wait_until_settled(submitted, engine.runner.limits().wait).await?,
     };
     if let Reply::SentTask(task) = &mut reply {
         trim_history(task, history_length);
     }
-    Ok(flagged(Answer::Reply(reply), replayed))
+    Ok(mark_replayed(CallResponse::Reply(reply), replayed))
 }
 
-fn flagged(answer: Answer, replayed: bool) -> Answer {
-    if replayed { Answer::Replayed(Box::new(answer)) } else { answer }
+fn mark_replayed(answer: CallResponse, replayed: bool) -> CallResponse {
+    if replayed { CallResponse::Replayed(Box::new(answer)) } else { answer }
 }
 
-/// Says something and shows what becomes of it until the turn is over.
-pub(super) async fn send_streaming_message(engine: &Parts, call: Call, req: SendMessage) -> Result<Answer> {
+/// Records a message and streams the task's events until the turn has ended.
+pub(super) async fn send_streaming_message(
+    engine: &EngineInner,
+    call: Call,
+    req: SendMessage,
+) -> Result<CallResponse> {
     let history_length = req.history_length;
-    let submitted = submit(engine, call, req, Wait::AsStream).await?;
+    let submitted = submit(engine, call, req, WaitMode::Streaming).await?;
     let Submitted { mut task, seq, rest, visibility, watcher, replayed } = submitted;
     trim_history(&mut task, history_length);
     let stream = TaskStream::new(seq, task, Until::Settled, watcher).followed_by(rest);
     let stream = if visibility == Visibility::Visible { stream } else { stream.undecided() };
-    Ok(flagged(Answer::Stream(stream), replayed))
+    Ok(mark_replayed(CallResponse::Stream(stream), replayed))
 }
 
-/// The task as recorded.
-fn at_once(submitted: Submitted) -> Result<Reply> {
+/// The task as of the commit that recorded the message.
+fn reply_without_waiting(submitted: Submitted) -> Result<Reply> {
     let mut task = submitted.task;
     for (_, entry) in &submitted.rest {
         fold::apply(&mut task, entry)?;
@@ -63,49 +68,50 @@ fn at_once(submitted: Submitted) -> Result<Reply> {
     Ok(Reply::SentTask(task))
 }
 
-/// Follows the task until its agent has answered or asks back, or until it has been waited for long enough: then the
-/// answer is the task as it stands. What may still turn out to be no task is made one by its run at that time.
-async fn settle(submitted: Submitted, patience: Option<Duration>) -> Result<Reply> {
+/// Follows the task until the turn ends (terminal or interrupted state) or until the timeout; then the reply
+/// is the task in its current state. A task that is still undecided is not returned: its run makes it visible
+/// at the same deadline.
+async fn wait_until_settled(submitted: Submitted, timeout: Option<Duration>) -> Result<Reply> {
     let Submitted { mut task, rest, watcher, visibility, .. } = submitted;
-    let deadline = patience.map(later);
+    let deadline = timeout.map(deadline_in);
     let mut is_task = visibility == Visibility::Visible;
-    if let Some(answered) = apply(&mut task, &rest)? {
-        return Ok(answered.reply(task));
+    if let Some(turn_reply) = apply(&mut task, &rest)? {
+        return Ok(turn_reply.reply(task));
     }
-    let mut watcher = watcher.ok_or_else(|| Error::Broken("a turn is open and nobody watches it".into()))?;
+    let mut watcher = watcher.ok_or_else(|| Error::Broken("an open turn has no watcher".into()))?;
     loop {
-        let news = match deadline {
+        let event = match deadline {
             Some(deadline) if is_task => match timeout_at(deadline, watcher.follow()).await {
-                Ok(news) => news?,
+                Ok(event) => event?,
                 Err(_) => return Ok(Reply::SentTask(task)),
             },
             _ => watcher.follow().await?,
         };
-        match news {
-            News::Entries(entries) => {
-                if let Some(answered) = apply(&mut task, &entries)? {
-                    return Ok(answered.reply(task));
+        match event {
+            FeedEvent::Entries(entries) => {
+                if let Some(turn_reply) = apply(&mut task, &entries)? {
+                    return Ok(turn_reply.reply(task));
                 }
-                // Whatever an agent says first but a message makes a task.
+                // A first update other than a bare message makes the task visible.
                 is_task = true;
             }
-            News::Gone => return Err(gone()),
-            News::Cut => {
-                let text = format!("the server is stopping; task {} goes on, get it later", task.id);
+            FeedEvent::Purged => return Err(purged_error()),
+            FeedEvent::Draining => {
+                let text = format!("the server is shutting down; task {} continues, get it later", task.id);
                 let error = protocol::Error::new(ErrorKind::Unavailable, text);
-                return Err(Error::Later(error.with("taskId", &task.id)));
+                return Err(Error::RetryLater(error.with("taskId", &task.id)));
             }
         }
     }
 }
 
-/// How a turn was answered.
-enum Answered {
+/// What ended the turn.
+enum TurnReply {
     ByMessage(Message),
     ByTask,
 }
 
-impl Answered {
+impl TurnReply {
     fn reply(self, task: Task) -> Reply {
         match self {
             Self::ByMessage(message) => Reply::SentMessage(message),
@@ -114,15 +120,15 @@ impl Answered {
     }
 }
 
-/// Adds entries up to the one that ends the turn; says how, when it was among them.
-fn apply(task: &mut Task, entries: &[(Seq, Arc<Entry>)]) -> Result<Option<Answered>> {
+/// Applies entries up to the one that ends the turn; returns how it ended, if it did.
+fn apply(task: &mut Task, entries: &[(Seq, Arc<Entry>)]) -> Result<Option<TurnReply>> {
     for (_, entry) in entries {
         if let Event::Message(message) = entry.event()? {
-            return Ok(Some(Answered::ByMessage(message.clone())));
+            return Ok(Some(TurnReply::ByMessage(message.clone())));
         }
         fold::apply(task, entry)?;
         if task.status.state.is_settled() {
-            return Ok(Some(Answered::ByTask));
+            return Ok(Some(TurnReply::ByTask));
         }
     }
     Ok(None)

@@ -1,8 +1,8 @@
-//! Records a message and gets its turn going: what both sends share.
+//! Records a message and starts its turn: the part that blocking and streaming sends share.
 //!
-//! A message without a task becomes one ([`start`]); a message to a task is its next input ([`follow_up`]); one
-//! that was recorded before is answered as then ([`replay`]). [`turn`] begins the run itself, in one pass where
-//! that is possible.
+//! A message without a task id starts a new task ([`start`]); a message to a task is its next input
+//! ([`follow_up`]); a duplicate gets the reply of the first one ([`replay`]). [`turn`] starts the run, in one
+//! commit where possible.
 
 mod follow_up;
 mod replay;
@@ -13,130 +13,138 @@ use std::sync::Arc;
 
 use protocol::{Dialect, ErrorKind, Json, Message, SendMessage, Task, TaskId, TaskState};
 
-use self::turn::Begun;
+use self::turn::StartResult;
 use super::{get_task, push_configs};
 use crate::{
     agents::RegisteredAgent,
-    engine::{Call, Parts},
+    engine::{Call, EngineInner},
     error::{Error, Result},
     feed::Watcher,
     idempotency,
     ids::TaskNo,
     log::{Entry, Log, Seq},
-    store::{Among, Committed, ContextLookup, ListQuery, MessageKey, NotCommitted, Snapshot, Visibility},
-    task::{Names, fold},
+    store::{Committed, ContextLookup, KeyOwner, ListQuery, MessageKey, NotCommitted, Snapshot, Visibility},
+    task::{PublicIds, fold},
 };
 
-/// How long the caller means to stay.
+/// How long the caller waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
-    /// Until the message is recorded.
-    Not,
-    /// Until the turn is over, for one answer.
-    ForOutcome,
-    /// Until the turn is over, for every event.
-    AsStream,
+pub(super) enum WaitMode {
+    /// Until the message is committed.
+    Immediate,
+    /// Until the turn ends, for one reply.
+    Blocking,
+    /// Until the turn ends, for every event.
+    Streaming,
 }
 
-/// A message that has been recorded.
+/// A committed message.
 pub(super) struct Submitted {
-    /// The task as of the status this message caused.
+    /// The task as of the status update this message caused.
     pub(super) task: Task,
-    /// The number of that status.
+    /// Sequence number of that status update.
     pub(super) seq: Seq,
-    /// What was recorded behind it in the same commit.
+    /// Later entries of the same commit.
     pub(super) rest: Vec<(Seq, Arc<Entry>)>,
-    /// Whether it is decided that there is a task to see.
+    /// Visibility of the task after that commit.
     pub(super) visibility: Visibility,
-    /// Follows what comes next; absent when nothing does.
+    /// Follows later entries; `None` when the turn has already ended.
     pub(super) watcher: Option<Watcher>,
-    /// The message was recorded by an earlier call.
+    /// The message is a duplicate, recorded by an earlier call.
     pub(super) replayed: bool,
 }
 
-/// How often a decision is made anew because the task moved on under it.
-const TRIES: usize = 8;
+/// How often to retry when the task changed between read and commit.
+const MAX_TRIES: usize = 8;
 
-/// Records the message, and starts or queues its turn.
-pub(super) async fn submit(engine: &Parts, call: Call, req: SendMessage, wait: Wait) -> Result<Submitted> {
+/// Commits the message, and starts or queues its turn.
+pub(super) async fn submit(
+    engine: &EngineInner,
+    call: Call,
+    req: SendMessage,
+    wait_mode: WaitMode,
+) -> Result<Submitted> {
     let registered = engine.agent(&call)?;
     if req.push.is_some() {
         return Err(push_configs::not_supported());
     }
     let skill_field = skill_field(call.dialect, &req);
-    let skill = known_skill(registered, skill_field, &req)?;
+    let skill = requested_skill(registered, skill_field, &req)?;
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(registered.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
-    let about = req.metadata.as_ref().filter(|_| call.dialect.describes_tasks_by_requests());
+    let task_metadata = req.metadata.as_ref().filter(|_| call.dialect.copies_request_metadata());
     let skill = skill.as_deref();
-    let sending = Sending { engine, call: &call, registered, key, skill, skill_field, about, wait };
+    let ctx =
+        SendContext { engine, call: &call, registered, key, skill, skill_field, task_metadata, wait_mode };
     let mut message = req.message;
     if message.id.as_str().is_empty() {
         message.id = uuid::Uuid::new_v4().to_string().into();
     }
-    // What is not asked often is boxed, so that the future of a first message stays small.
+    // The futures of the rarer paths are boxed, so that the future of a first message stays small.
     if message.task_id.is_none() && call.task_policy.resume_by_context && message.context_id.is_some() {
-        return Box::pin(submit_in_context(sending, message)).await;
+        return Box::pin(submit_in_context(ctx, message)).await;
     }
     match message.task_id.clone() {
-        None => begin(sending, message).await,
-        Some(id) => Box::pin(submit_to(sending, id, message)).await,
+        None => begin(ctx, message).await,
+        Some(id) => Box::pin(submit_to(ctx, id, message)).await,
     }
 }
 
-/// Records a message as a task of its own.
-async fn begin(sending: Sending<'_>, message: Message) -> Result<Submitted> {
-    match start::start(sending, message).await? {
-        Begun::Recorded(submitted) => Ok(*submitted),
-        Begun::Before(used) => Box::pin(replay::replay(sending, used)).await,
-        Begun::Conflict(met) => Err(NotCommitted::Conflict(met).into()),
+/// Starts a new task with the message.
+async fn begin(ctx: SendContext<'_>, message: Message) -> Result<Submitted> {
+    match start::start(ctx, message).await? {
+        StartResult::Recorded(submitted) => Ok(*submitted),
+        StartResult::Duplicate(used) => Box::pin(replay::replay(ctx, used)).await,
+        StartResult::Conflict(met) => Err(NotCommitted::Conflict(met).into()),
     }
 }
 
-/// Records a message that names a conversation at a door where that answers whatever waits there. Where nothing does,
-/// or no longer, it is a task of its own, unless it was an answer before.
-async fn submit_in_context(sending: Sending<'_>, message: Message) -> Result<Submitted> {
-    let Sending { engine, call, .. } = sending;
-    let Some(name) = message.context_id.clone() else { return begin(sending, message).await };
+/// Records a message with a context id and no task id under a profile with `resume_by_context`: it continues
+/// the task that waits for input in that context. If none waits (any more), it starts a new task, unless it
+/// is a duplicate of an earlier follow-up.
+async fn submit_in_context(ctx: SendContext<'_>, message: Message) -> Result<Submitted> {
+    let SendContext { engine, call, .. } = ctx;
+    let Some(name) = message.context_id.clone() else { return begin(ctx, message).await };
     let lookup = ContextLookup { ours: engine.ids.parse_context(&name), name };
     let waiting = waiting_in(engine, call, &lookup).await?;
-    // Behind the look for what waits: an answer that was recorded before that look is found here, and one recorded
-    // later answers the same task and is met there.
-    if let Some(key) = sending.key
-        && let Some(used) = engine.store.turn_key(&call.scope, Among::Context(lookup), key).await?
+    // After the lookup of the waiting task: a duplicate committed before that lookup is found here; one
+    // committed later continues the same task, and the commit detects it.
+    if let Some(key) = ctx.key
+        && let Some(used) = engine.store.turn_key(&call.scope, KeyOwner::Context(lookup), key).await?
     {
-        return replay::replay(sending, used).await;
+        return replay::replay(ctx, used).await;
     }
     if let Some(waiting) = waiting {
-        let id = Names::of(&engine.ids, &waiting.row).task;
-        let answer = Message { task_id: Some(id.clone()), ..message.clone() };
-        match submit_to(sending, id, answer).await {
+        let id = PublicIds::of(&engine.ids, &waiting.row).task;
+        let follow_up = Message { task_id: Some(id.clone()), ..message.clone() };
+        match submit_to(ctx, id, follow_up).await {
             Err(Error::Refused(error)) if error.kind == ErrorKind::UnsupportedOperation => {}
-            answered => return answered,
+            recorded => return recorded,
         }
     }
-    begin(sending, message).await
+    begin(ctx, message).await
 }
 
-/// Records a message that names its task; in a dialect whose clients name their tasks, one that is not known begins.
-async fn submit_to(sending: Sending<'_>, id: TaskId, message: Message) -> Result<Submitted> {
-    let Sending { engine, call, .. } = sending;
-    for _ in 0..TRIES {
+/// Records a message with a task id. In a dialect whose clients choose task ids, an unknown id starts a new
+/// task.
+async fn submit_to(ctx: SendContext<'_>, id: TaskId, message: Message) -> Result<Submitted> {
+    let SendContext { engine, call, .. } = ctx;
+    for _ in 0..MAX_TRIES {
         let found = match get_task::load(engine, call, &id).await {
             Err(Error::Refused(error))
-                if error.kind == ErrorKind::TaskNotFound && call.dialect.clients_name_tasks() =>
+                if error.kind == ErrorKind::TaskNotFound && call.dialect.clients_choose_task_ids() =>
             {
                 None
             }
             found => Some(found?),
         };
         let recorded = match found {
-            Some(snapshot) => follow_up::follow_up(sending, snapshot, &message).await?,
-            None => match start::start(sending, message.clone()).await? {
-                Begun::Recorded(submitted) => Some(*submitted),
-                Begun::Before(used) => Some(replay::replay(sending, used).await?),
-                // Somebody has begun a task of that name meanwhile.
-                Begun::Conflict(_) => None,
+            Some(snapshot) => follow_up::follow_up(ctx, snapshot, &message).await?,
+            None => match start::start(ctx, message.clone()).await? {
+                StartResult::Recorded(submitted) => Some(*submitted),
+                StartResult::Duplicate(used) => Some(replay::replay(ctx, used).await?),
+                // Another call has started a task with that id meanwhile.
+                StartResult::Conflict(_) => None,
             },
         };
         if let Some(submitted) = recorded {
@@ -146,9 +154,9 @@ async fn submit_to(sending: Sending<'_>, id: TaskId, message: Message) -> Result
     Err(Error::later("the task changes too fast to take a message; try again"))
 }
 
-/// The skill a message asks for, if the agent has it.
-fn known_skill(registered: &RegisteredAgent, field: &str, req: &SendMessage) -> Result<Option<String>> {
-    let Some(asked) = req.asked_skill() else { return Ok(None) };
+/// The skill the message requests; an error if the agent does not have it.
+fn requested_skill(registered: &RegisteredAgent, field: &str, req: &SendMessage) -> Result<Option<String>> {
+    let Some(asked) = req.requested_skill() else { return Ok(None) };
     let skills = &registered.info().skills;
     if skills.iter().any(|skill| skill.id == asked) {
         return Ok(Some(asked));
@@ -161,7 +169,7 @@ fn known_skill(registered: &RegisteredAgent, field: &str, req: &SendMessage) -> 
     Err(Error::invalid(field, wanted))
 }
 
-/// What the client calls the place where it says which skill it asks for.
+/// The request field that holds the skill id, for error texts.
 fn skill_field(dialect: Dialect, req: &SendMessage) -> &'static str {
     match (&req.skill, dialect) {
         (None, _) => "metadata.skillId",
@@ -170,8 +178,9 @@ fn skill_field(dialect: Dialect, req: &SendMessage) -> &'static str {
     }
 }
 
-/// The task of a conversation that waits for its client, the one that asked last.
-async fn waiting_in(engine: &Parts, call: &Call, context: &ContextLookup) -> Result<Option<Snapshot>> {
+/// The task of a conversation that waits for input or authentication; the one with the newest status if there
+/// are several.
+async fn waiting_in(engine: &EngineInner, call: &Call, context: &ContextLookup) -> Result<Option<Snapshot>> {
     let mut newest: Option<Snapshot> = None;
     for state in [TaskState::InputRequired, TaskState::AuthRequired] {
         let query = ListQuery {
@@ -188,30 +197,30 @@ async fn waiting_in(engine: &Parts, call: &Call, context: &ContextLookup) -> Res
     Ok(newest)
 }
 
-/// What every step of a send needs to know.
+/// The context of one send, shared by its steps.
 #[derive(Clone, Copy)]
-struct Sending<'a> {
-    engine: &'a Parts,
+struct SendContext<'a> {
+    engine: &'a EngineInner,
     call: &'a Call,
     registered: &'a RegisteredAgent,
     key: Option<MessageKey>,
-    /// The skill that was asked for.
+    /// The requested skill.
     skill: Option<&'a str>,
-    /// Where it was.
+    /// The request field it was found in.
     skill_field: &'static str,
-    /// What the client says about its task.
-    about: Option<&'a Json>,
-    wait: Wait,
+    /// Request metadata that describes the task, in dialects that have it.
+    task_metadata: Option<&'a Json>,
+    wait_mode: WaitMode,
 }
 
-impl Sending<'_> {
+impl SendContext<'_> {
     fn watch(&self, no: TaskNo) -> Watcher {
         self.engine.feed.watch(self.engine.store.clone(), self.call.scope.clone(), no)
     }
 }
 
 impl Submitted {
-    /// A log that has been committed: its first entry is the status the message caused, the rest follows it.
+    /// From a committed log: its first entry is the status update the message caused, the rest follows it.
     fn new(
         mut task: Task,
         visibility: Visibility,

@@ -1,9 +1,9 @@
-//! One turn of one task, from the agent's first word to its last.
+//! Drives one attempt at one turn of a task.
 //!
-//! One change is in flight at a time; what the agent says meanwhile joins the next. Every change carries the
-//! run's fence: when somebody else has moved the task on, a cancel above all, the change is refused, and the
-//! run ends without having said anything. The agent works on while a commit is under way, but for one that ends the
-//! turn.
+//! One change is in flight at a time; updates that the agent sends meanwhile join the next one. Every change
+//! carries the run's fencing token: when another writer has changed the task, usually by a cancel, the change
+//! is rejected and the run ends without recording anything. The agent keeps running during a commit, except
+//! during the one that ends the turn.
 
 use std::{
     collections::HashSet,
@@ -20,166 +20,175 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Registration, Runner, Slot,
-    fence::{Fenced, Panicked},
-    later,
+    Registration, Runner, Slot, deadline_in,
+    panic_guard::{PanicGuard, Panicked},
 };
 use crate::{
-    agent::{Agent, OnCrash, Outbox, Outcome, Turn, Update},
+    agent::{Agent, OnCrash, Outcome, Turn, Update, UpdateQueue},
     context::Conversation,
     ids::TaskNo,
     log::{Log, Seq},
     scope::Scope,
     store::{Advance, Change, Committed, Conflict, NotCommitted, Receipt, Step, Visibility},
-    task::{Names, Standing, advance, after_panic, closed::Closed},
+    task::{CurrentState, PublicIds, advance, earlier_artifacts::EarlierArtifacts, panic_metadata},
 };
 
-/// What a task is told that stopped half-way and must not run twice.
+/// Failure text of an interrupted turn with [`OnCrash::Fail`].
 pub(super) const INTERRUPTED: &str =
     "interrupted: the server stopped while this ran, and it must not run twice";
-/// How long an agent that is told to stop may take to do so.
+/// How long a cancelled agent may take to stop before its future is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// One turn that this process holds, or is about to.
+/// One turn that this process holds, or will hold after the pending commit.
 pub(crate) struct Run {
     no: TaskNo,
-    names: Names,
-    standing: Standing,
-    /// Gone when the agent has ended.
-    agent: Option<Fenced>,
+    names: PublicIds,
+    current: CurrentState,
+    /// `None` when the agent has ended.
+    agent: Option<PanicGuard>,
     on_crash: OnCrash,
-    /// Bytes of the task's log.
+    /// Size of the task's log, in bytes.
     size: u64,
-    /// Artifacts that earlier runs of this turn have left, to be begun anew.
+    /// Artifacts recorded by earlier attempts at this turn; their next chunk replaces them.
     stale: HashSet<ArtifactId>,
-    closed: Closed,
-    /// The skill that was asked for.
+    earlier_artifacts: EarlierArtifacts,
+    /// The requested skill.
     skill: Option<String>,
-    outbox: Arc<Outbox>,
+    queue: Arc<UpdateQueue>,
     outcome: Option<Outcome>,
     cancel: CancellationToken,
     deadline: Instant,
     reveal_at: Option<Instant>,
-    /// The client can be given tasks only, and the agent has not said anything yet.
+    /// The client's dialect has no bare messages, and the agent has not sent an update yet.
     tasks_only: bool,
     registration: Option<Registration>,
     _slot: Slot,
 }
 
-/// What a run begins with.
-pub(crate) struct Begin {
+/// The input of a run.
+pub(crate) struct RunInput {
     pub(crate) no: TaskNo,
-    pub(crate) names: Names,
-    pub(crate) standing: Standing,
+    pub(crate) names: PublicIds,
+    pub(crate) current: CurrentState,
     pub(crate) scope: Scope,
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) skill: Option<String>,
-    /// What its client speaks, as far as that is known.
+    /// The client's dialect; after a claim, the dialect that created the task.
     pub(crate) dialect: Dialect,
     pub(crate) message: Arc<Message>,
-    /// The number of the status that message caused: it tells this turn from the task's others.
+    /// Sequence number of the status update that message caused; distinguishes this turn from the task's
+    /// other turns.
     pub(crate) seq: Seq,
     pub(crate) history: Vec<Message>,
     pub(crate) conversation: Conversation,
     pub(crate) attempt: u32,
     pub(crate) size: u64,
     pub(crate) on_crash: OnCrash,
-    /// Artifacts that earlier runs of this turn have left, where this one starts over.
+    /// Artifacts recorded by earlier attempts at this turn, when this one starts from the beginning.
     pub(crate) stale: HashSet<ArtifactId>,
-    /// What the task had when it was opened again.
-    pub(crate) closed: Closed,
+    /// Artifacts of earlier turns of a reopened task.
+    pub(crate) earlier_artifacts: EarlierArtifacts,
     pub(crate) saved: Option<Bytes>,
 }
 
 impl Run {
-    /// Prepares a turn; nothing of the agent runs yet.
-    pub(crate) fn new(runner: &Runner, slot: Slot, begin: Begin, registration: Option<Registration>) -> Self {
-        let (outbox, updates) = Outbox::open();
+    /// Prepares a turn; the agent is not called yet.
+    pub(crate) fn new(
+        runner: &Runner,
+        slot: Slot,
+        input: RunInput,
+        registration: Option<Registration>,
+    ) -> Self {
+        let (queue, updates) = UpdateQueue::open();
         let cancel = registration.as_ref().map_or_else(CancellationToken::new, |made| made.cancel.clone());
         let deadline = runner.deadline();
         let turn = Turn {
-            // A name that a client chose is its own in its scope only, and that of a message may be used again.
-            idempotency_key: format!("a2ad:{}:{}:{}", begin.no.0, begin.names.task, begin.seq),
-            task_id: begin.names.task.clone(),
-            context_id: begin.names.context.clone(),
-            skill: begin.skill.clone(),
-            message: begin.message,
-            history: begin.history,
-            conversation: begin.conversation,
-            scope: begin.scope,
-            attempt: begin.attempt,
+            // A client-chosen task id is unique only in its scope, and message ids may be reused; so the key
+            // has the task number and the sequence number.
+            idempotency_key: format!("a2ad:{}:{}:{}", input.no.0, input.names.task, input.seq),
+            task_id: input.names.task.clone(),
+            context_id: input.names.context.clone(),
+            skill: input.skill.clone(),
+            message: input.message,
+            history: input.history,
+            conversation: input.conversation,
+            scope: input.scope,
+            attempt: input.attempt,
             cancel: cancel.clone(),
             deadline,
-            saved: begin.saved,
+            saved: input.saved,
         };
         Self {
-            no: begin.no,
-            names: begin.names,
-            standing: begin.standing,
-            agent: Some(Fenced::new(begin.agent, turn, updates)),
-            on_crash: begin.on_crash,
-            size: begin.size,
-            stale: begin.stale,
-            closed: begin.closed,
-            skill: begin.skill,
-            outbox,
+            no: input.no,
+            names: input.names,
+            current: input.current,
+            agent: Some(PanicGuard::new(input.agent, turn, updates)),
+            on_crash: input.on_crash,
+            size: input.size,
+            stale: input.stale,
+            earlier_artifacts: input.earlier_artifacts,
+            skill: input.skill,
+            queue,
             outcome: None,
             cancel,
             deadline,
             reveal_at: None,
-            tasks_only: !begin.dialect.has_bare_messages(),
+            tasks_only: !input.dialect.supports_message_replies(),
             registration,
             _slot: slot,
         }
     }
 
-    /// Makes the run known to cancels; to be called before the change that gives this process the work.
+    /// Makes the run cancellable; must be called before the change that gives this process the work.
     pub(crate) fn register(&mut self, runner: &Arc<Runner>) {
         self.registration = Some(runner.register(self.no, self.cancel.clone()));
     }
 
-    /// Where the task stands when the agent begins, if that is no longer where the run was prepared.
-    pub(crate) fn stands(&mut self, standing: Standing) {
-        self.standing = standing;
+    /// Sets the state and visibility at the start of the agent, if they changed since the run was prepared.
+    pub(crate) fn set_standing(&mut self, current: CurrentState) {
+        self.current = current;
     }
 
-    /// Somebody waits, and not for ever: what is undecided by then is a task.
-    pub(crate) fn reveal_after(&mut self, patience: Duration) {
-        self.reveal_at = Some(later(patience));
+    /// Makes an undecided task visible after this time, because a client waits for it.
+    pub(crate) fn reveal_after(&mut self, timeout: Duration) {
+        self.reveal_at = Some(deadline_in(timeout));
     }
 
-    /// Polls the agent once, inside the caller's own task. Gives what it said, and whether the turn is over.
-    pub(crate) async fn first_look(&mut self, runner: &Runner) -> advance::Advanced {
+    /// Polls the agent once, inside the caller's own task. Returns its updates as events, and whether the
+    /// turn has ended.
+    pub(crate) async fn poll_early(&mut self, runner: &Runner) -> advance::Advanced {
         let polled = poll_fn(|cx| Poll::Ready(poll_agent(&mut self.agent, cx))).await;
         let mut outcome = match polled {
             Poll::Ready(ended) => Some(self.outcome_of(ended)),
             Poll::Pending => None,
         };
-        // An outcome that wants another attempt is the runner's to judge.
+        // Whether a retryable failure is retried is decided later, by `commit_updates`.
         if matches!(outcome, Some(Outcome::Failed { retryable: true, .. })) {
             self.outcome = outcome.take();
         }
-        let mut said = self.spell_out(self.outbox.take());
-        self.name_results(&mut said);
-        self.closed.keep(&mut said);
-        if let Some(too_large) = self.outgrown(runner, &said, outcome.as_ref().or(self.outcome.as_ref())) {
-            said.clear();
+        let mut updates = self.add_answer_artifact(self.queue.take());
+        self.name_results(&mut updates);
+        self.earlier_artifacts.rename_reused(&mut updates);
+        if let Some(too_large) =
+            self.size_limit_outcome(runner, &updates, outcome.as_ref().or(self.outcome.as_ref()))
+        {
+            updates.clear();
             (self.agent, self.outcome, outcome) = (None, None, Some(too_large));
         }
-        let advanced = advance::advance(&self.names, self.standing, said, outcome, runner.clock().now());
-        self.standing = advanced.standing;
+        let advanced = advance::advance(&self.names, self.current, updates, outcome, runner.clock().now());
+        self.current = advanced.current;
         advanced
     }
 
-    /// Drives the turn to its end; this process holds it by this change.
+    /// Drives the turn to its end; `held` is the commit that gave it to this process.
     pub(crate) async fn drive(mut self, runner: &Arc<Runner>, held: Committed) {
         let fence = held.fence;
         self.size = held.size;
         let ending = self.work(runner, fence, held.attempt).await;
         self.registration = None;
         match ending {
-            Ending::Over => {}
-            Ending::Cancelled => self.let_stop(runner).await,
+            Ending::Finished => {}
+            Ending::Cancelled => self.await_stop(runner).await,
             Ending::Halted => self.release(runner, fence).await,
         }
     }
@@ -188,9 +197,9 @@ impl Run {
         let mut in_flight: Option<InFlight> = None;
         loop {
             if in_flight.is_none() {
-                let said = self.outbox.take();
-                if self.outcome.is_some() || !said.is_empty() || self.must_reveal() {
-                    in_flight = self.hand_over(runner, fence, attempt, said);
+                let updates = self.queue.take();
+                if self.outcome.is_some() || !updates.is_empty() || self.must_reveal() {
+                    in_flight = self.commit_updates(runner, fence, attempt, updates);
                 }
             }
             let idle = in_flight.is_none();
@@ -199,20 +208,22 @@ impl Run {
             tokio::select! {
                 biased;
                 result = receipt(&mut in_flight) => {
-                    let Some(InFlight { step, pausing, .. }) = in_flight.take() else { continue };
+                    let Some(InFlight { step, pause_content, .. }) = in_flight.take() else { continue };
                     match result {
                         Ok(committed) if matches!(step, Step::Report { .. }) => self.size = committed.size,
                         Ok(_) => {
                             if matches!(step, Step::Retry { .. }) {
                                 runner.wake();
                             }
-                            return Ending::Over;
+                            return Ending::Finished;
                         }
                         Err(NotCommitted::Conflict(met)) => {
-                            self.lost(runner, fence, met, pausing).await;
-                            return Ending::Over;
+                            self.resolve_conflict(runner, fence, met, pause_content).await;
+                            return Ending::Finished;
                         }
-                        Err(NotCommitted::Unavailable(_) | NotCommitted::KeyUsed(_)) => return Ending::Over,
+                        Err(NotCommitted::Unavailable(_) | NotCommitted::KeyUsed(_)) => {
+                            return Ending::Finished;
+                        }
                     }
                 }
                 () = self.cancel.cancelled() => return Ending::Cancelled,
@@ -220,44 +231,46 @@ impl Run {
                 ended = poll_fn(|cx| poll_agent(&mut self.agent, cx)), if !over => {
                     self.outcome = Some(self.outcome_of(ended));
                 }
-                () = self.outbox.something(), if idle && !over => {}
+                () = self.queue.ready(), if idle && !over => {}
                 () = tokio::time::sleep_until(self.deadline), if !over => {
                     let text = format!("the turn took longer than {:?}", runner.limits.run_time);
-                    self.outcome = Some(Outcome::Failed { message: Some(self.word(text)), retryable: false });
+                    let message = Some(self.agent_message(text));
+                    self.outcome = Some(Outcome::Failed { message, retryable: false });
                 }
-                () = reveal(self.reveal_at), if idle && self.standing.visibility == Visibility::Undecided => {}
+                () = reveal(self.reveal_at), if idle && self.current.visibility == Visibility::Undecided => {}
             }
         }
     }
 
-    /// The outcome of an agent that has ended, one way or the other.
+    /// The outcome of an agent that has returned or panicked.
     fn outcome_of(&self, ended: Result<Outcome, Panicked>) -> Outcome {
         ended.unwrap_or_else(|Panicked(text)| {
             tracing::error!(task = %self.names.task, panic = text, "an agent panicked");
-            let said = self.word("the agent stopped unexpectedly");
-            let message = Some(Message { metadata: Some(after_panic()), ..said });
+            let message = self.agent_message("the agent stopped unexpectedly");
+            let message = Some(Message { metadata: Some(panic_metadata()), ..message });
             Outcome::Failed { message, retryable: false }
         })
     }
 
-    /// Makes the change out of what has been said, and the outcome if there is one; `None` when nothing is left.
-    fn hand_over(
+    /// Builds and commits a change from the updates, and the outcome if there is one; `None` when there is
+    /// nothing to record.
+    fn commit_updates(
         &mut self,
         runner: &Runner,
         fence: i64,
         attempt: i64,
-        said: Vec<Update>,
+        updates: Vec<Update>,
     ) -> Option<InFlight> {
         let now = runner.clock().now();
-        let mut said = self.spell_out(said);
-        if self.must_reveal() && said.is_empty() && self.outcome.is_none() {
-            said.push(Update::Working(None));
+        let mut updates = self.add_answer_artifact(updates);
+        if self.must_reveal() && updates.is_empty() && self.outcome.is_none() {
+            updates.push(Update::Working(None));
         }
-        self.closed.keep(&mut said);
-        self.begin_anew(&mut said);
-        self.name_results(&mut said);
-        if let Some(too_large) = self.outgrown(runner, &said, self.outcome.as_ref()) {
-            said.clear();
+        self.earlier_artifacts.rename_reused(&mut updates);
+        self.restart_artifacts(&mut updates);
+        self.name_results(&mut updates);
+        if let Some(too_large) = self.size_limit_outcome(runner, &updates, self.outcome.as_ref()) {
+            updates.clear();
             (self.agent, self.outcome) = (None, Some(too_large));
         }
         let mut outcome = self.outcome.take();
@@ -266,15 +279,15 @@ impl Run {
             && attempt < i64::from(runner.limits.attempts)
         {
             let text = format!("attempt {attempt} of {} failed, trying again", runner.limits.attempts);
-            said.push(Update::Working(Some(self.word(text))));
+            updates.push(Update::Working(Some(self.agent_message(text))));
             retry = Some(Step::Retry { fence, at: runner.next_attempt(attempt) });
             outcome = None;
         }
-        let before = self.standing;
-        let advanced = advance::advance(&self.names, before, said, outcome, now);
-        self.standing = advanced.standing;
+        let before = self.current;
+        let advanced = advance::advance(&self.names, before, updates, outcome, now);
+        self.current = advanced.current;
         let step = match (retry, advanced.ended) {
-            (_, true) if self.standing.state.is_interrupted() => Step::Pause { fence },
+            (_, true) if self.current.state.is_interrupted() => Step::Pause { fence },
             (_, true) => Step::Finish { fence },
             (Some(retry), false) => retry,
             (None, false) => Step::Report { fence },
@@ -282,43 +295,49 @@ impl Run {
         if advanced.events.is_empty() && advanced.saved.is_none() && step == (Step::Report { fence }) {
             return None;
         }
-        // A pause can be refused because the client said more meanwhile; what was said with it is said again then.
-        let pausing =
+        // A pause is rejected when the client has sent another message meanwhile; its content is then
+        // recorded again with a requeue.
+        let pause_content =
             matches!(step, Step::Pause { .. }).then(|| (advanced.events.clone(), advanced.saved.clone()));
-        let visibility = (before.visibility != self.standing.visibility).then_some(self.standing.visibility);
+        let visibility = (before.visibility != self.current.visibility).then_some(self.current.visibility);
         let change = self.change(step, advanced.events, advanced.saved, visibility, now);
-        Some(InFlight { receipt: runner.store().commit(change), step, pausing })
+        Some(InFlight { receipt: runner.store().commit(change), step, pause_content })
     }
 
-    /// The outcome of a turn with which the task would be larger than it may be.
-    fn outgrown(&self, runner: &Runner, said: &[Update], outcome: Option<&Outcome>) -> Option<Outcome> {
+    /// A failure, if the updates and the outcome would exceed the task's size limit.
+    fn size_limit_outcome(
+        &self,
+        runner: &Runner,
+        updates: &[Update],
+        outcome: Option<&Outcome>,
+    ) -> Option<Outcome> {
         let max = runner.limits.max_task;
-        let more = said.iter().map(Update::size).sum::<u64>() + outcome.map_or(0, Outcome::size);
-        // An end that says nothing always fits: what was recorded may be a little more than was reckoned.
+        let more = updates.iter().map(Update::size).sum::<u64>() + outcome.map_or(0, Outcome::size);
+        // An outcome without a message always fits, because the size is an estimate and may be exceeded
+        // slightly.
         if more == 0 || self.size + more <= max {
             return None;
         }
         let text = format!("the task is larger than {max} bytes");
-        Some(Outcome::Failed { message: Some(self.word(text)), retryable: false })
+        Some(Outcome::Failed { message: Some(self.agent_message(text)), retryable: false })
     }
 
-    /// A bare answer to a client that can be given tasks only is the task's one artifact too.
-    fn spell_out(&mut self, mut said: Vec<Update>) -> Vec<Update> {
-        // Saving says nothing to the client.
-        let word = said.iter().position(|update| !matches!(update, Update::Save(_)));
-        let Some(at) = word.filter(|_| std::mem::take(&mut self.tasks_only)) else { return said };
-        if let Update::Message(message) = &said[at] {
+    /// For a dialect without bare messages, a bare message also becomes the task's only artifact.
+    fn add_answer_artifact(&mut self, mut updates: Vec<Update>) -> Vec<Update> {
+        // Checkpoints are not visible to the client.
+        let first_visible = updates.iter().position(|update| !matches!(update, Update::Save(_)));
+        let Some(at) = first_visible.filter(|_| std::mem::take(&mut self.tasks_only)) else { return updates };
+        if let Update::Message(message) = &updates[at] {
             let artifact = Artifact { name: None, ..Artifact::new("answer", message.parts.clone()) };
-            said.insert(at, Update::Artifact { artifact, append: false, last: true });
+            updates.insert(at, Update::Artifact { artifact, append: false, last: true });
         }
-        said
+        updates
     }
 
-    /// An artifact that its agent leaves without a name has that of the skill that was asked for. Chunks that are
-    /// appended keep the name of the first.
-    fn name_results(&self, said: &mut [Update]) {
+    /// Names an unnamed artifact after the requested skill. Appended chunks keep the name of the first.
+    fn name_results(&self, updates: &mut [Update]) {
         let Some(skill) = &self.skill else { return };
-        for update in said {
+        for update in updates {
             if let Update::Artifact {
                 artifact: artifact @ Artifact { name: None, .. }, append: false, ..
             } = update
@@ -328,10 +347,10 @@ impl Run {
         }
     }
 
-    /// A run that starts over begins every artifact anew, so that clients replace what the run before left
-    /// unfinished instead of adding to it.
-    fn begin_anew(&mut self, said: &mut [Update]) {
-        for update in said {
+    /// In a retried run, the first chunk of each artifact replaces what the previous attempt recorded instead
+    /// of being appended to it.
+    fn restart_artifacts(&mut self, updates: &mut [Update]) {
+        for update in updates {
             if let Update::Artifact { artifact, append, .. } = update
                 && self.stale.remove(&artifact.id)
             {
@@ -348,13 +367,13 @@ impl Run {
         visibility: Option<Visibility>,
         now: Timestamp,
     ) -> Change {
-        // A bare message says nothing about the state it leads to, nor since when.
+        // A bare message has neither state nor timestamp.
         let bare = events.iter().any(|event| matches!(event, Event::Message(_)));
         let log = Log::pack(events.into_iter().map(|event| (event, None)));
         Change::Advance(Box::new(Advance {
             no: self.no,
             step,
-            status: log.status().or_else(|| bare.then_some((self.standing.state, now))),
+            status: log.status().or_else(|| bare.then_some((self.current.state, now))),
             log,
             visibility,
             saved,
@@ -363,26 +382,34 @@ impl Run {
         }))
     }
 
-    /// The row was not as expected: somebody moved the task on, or said more to one that wanted to pause.
-    async fn lost(&mut self, runner: &Runner, fence: i64, met: Conflict, pausing: Option<Pausing>) {
-        match pausing {
+    /// Handles a rejected change: another writer changed the task, or the client sent a message to a task
+    /// that was about to pause.
+    async fn resolve_conflict(
+        &mut self,
+        runner: &Runner,
+        fence: i64,
+        met: Conflict,
+        pause_content: Option<PauseContent>,
+    ) {
+        match pause_content {
             Some((events, saved)) if met.fence == fence && met.unanswered > 0 => {
                 let now = runner.clock().now();
-                self.standing = Standing { state: TaskState::Working, visibility: Visibility::Visible };
-                let events = events.into_iter().map(|event| self.keep_working(event, now)).collect();
-                let step = Step::Again { fence, at: now };
+                self.current = CurrentState { state: TaskState::Working, visibility: Visibility::Visible };
+                let events = events.into_iter().map(|event| self.as_progress(event, now)).collect();
+                let step = Step::Requeue { fence, at: now };
                 let again = self.change(step, events, saved, Some(Visibility::Visible), now);
                 let _ = runner.store().commit(again).await;
                 runner.wake();
             }
             _ => {
-                tracing::debug!(task = %self.names.task, "lost_race: the task has moved on, the run's last word is dropped")
+                tracing::debug!(task = %self.names.task, "lost_race: the task was changed by another writer, the run's last update is dropped")
             }
         }
     }
 
-    /// The question of a pause that is passed over becomes progress: the answer may be there already.
-    fn keep_working(&self, event: Event, now: Timestamp) -> Event {
+    /// When a pause is skipped, its question becomes a progress message, because the client may have answered
+    /// it already.
+    fn as_progress(&self, event: Event, now: Timestamp) -> Event {
         match event {
             Event::Status(update) if update.status.state.is_interrupted() => {
                 self.names.status(TaskState::Working, update.status.message, now)
@@ -391,8 +418,8 @@ impl Run {
         }
     }
 
-    /// The work is no longer wanted: the agent has been told and gets a moment to stop by itself, unless the process ends.
-    async fn let_stop(mut self, runner: &Runner) {
+    /// The task was cancelled: waits a moment for the agent to stop by itself, unless the process is ending.
+    async fn await_stop(mut self, runner: &Runner) {
         if let Some(agent) = self.agent.take() {
             tokio::select! {
                 _ = tokio::time::timeout(STOP_GRACE, agent) => {}
@@ -401,7 +428,8 @@ impl Run {
         }
     }
 
-    /// The process ends: this store's next process takes the turn up again, unless it must not run twice.
+    /// The process is ending: the next process on this store runs the turn again, unless it must not run
+    /// twice.
     async fn release(self, runner: &Runner, fence: i64) {
         let now = runner.clock().now();
         let change = match self.on_crash {
@@ -415,17 +443,17 @@ impl Run {
 
     fn must_reveal(&self) -> bool {
         let due = self.reveal_at.is_some_and(|at| at <= Instant::now());
-        due && self.standing.visibility == Visibility::Undecided
+        due && self.current.visibility == Visibility::Undecided
     }
 
-    /// Something the runner itself has to say, in the agent's name.
-    fn word(&self, text: impl Into<String>) -> Message {
-        word(&self.names, text)
+    /// A message of the runner, sent in the agent's role.
+    fn agent_message(&self, text: impl Into<String>) -> Message {
+        agent_message(&self.names, text)
     }
 }
 
-/// Polls an agent that has not ended yet; it is gone when it has.
-fn poll_agent(agent: &mut Option<Fenced>, cx: &mut Context<'_>) -> Poll<Result<Outcome, Panicked>> {
+/// Polls the agent; sets it to `None` when it has ended.
+fn poll_agent(agent: &mut Option<PanicGuard>, cx: &mut Context<'_>) -> Poll<Result<Outcome, Panicked>> {
     let Some(running) = agent else { return Poll::Pending };
     let polled = Pin::new(running).poll(cx);
     if polled.is_ready() {
@@ -434,8 +462,8 @@ fn poll_agent(agent: &mut Option<Fenced>, cx: &mut Context<'_>) -> Poll<Result<O
     polled
 }
 
-/// A message in the agent's name.
-pub(crate) fn word(names: &Names, text: impl Into<String>) -> Message {
+/// A message of the engine, sent in the agent's role.
+pub(crate) fn agent_message(names: &PublicIds, text: impl Into<String>) -> Message {
     Message {
         context_id: Some(names.context.clone()),
         task_id: Some(names.task.clone()),
@@ -443,9 +471,9 @@ pub(crate) fn word(names: &Names, text: impl Into<String>) -> Message {
     }
 }
 
-/// Records that a task failed before its agent could run.
-pub(super) fn failed(names: &Names, no: TaskNo, fence: i64, text: &str, now: Timestamp) -> Change {
-    let event = names.status(TaskState::Failed, Some(word(names, text)), now);
+/// The change that fails a task before its agent could run.
+pub(super) fn failed(names: &PublicIds, no: TaskNo, fence: i64, text: &str, now: Timestamp) -> Change {
+    let event = names.status(TaskState::Failed, Some(agent_message(names, text)), now);
     Change::Advance(Box::new(Advance {
         no,
         step: Step::Finish { fence },
@@ -459,22 +487,22 @@ pub(super) fn failed(names: &Names, no: TaskNo, fence: i64, text: &str, now: Tim
 }
 
 enum Ending {
-    /// The last change is in, or is not ours to make.
-    Over,
-    /// A client ended the task.
+    /// The last change is committed, or another writer owns the task.
+    Finished,
+    /// The client cancelled the task.
     Cancelled,
-    /// The process ends.
+    /// The process is ending.
     Halted,
 }
 
 struct InFlight {
     receipt: Receipt,
     step: Step,
-    pausing: Option<Pausing>,
+    pause_content: Option<PauseContent>,
 }
 
-/// What was said together with a pause.
-type Pausing = (Vec<Event>, Option<Bytes>);
+/// The events and checkpoint of a pause.
+type PauseContent = (Vec<Event>, Option<Bytes>);
 
 async fn receipt(in_flight: &mut Option<InFlight>) -> Result<crate::store::Committed, NotCommitted> {
     match in_flight {

@@ -1,4 +1,4 @@
-//! What the engine writes: finished changes, one transaction's worth for one task each.
+//! The engine's writes: complete changes, each one transaction for one task.
 
 use bytes::Bytes;
 use protocol::{ContextId, Dialect, TaskId, TaskState, Timestamp};
@@ -10,115 +10,116 @@ use crate::{
     scope::Scope,
 };
 
-/// One thing that happens to one task.
+/// One transaction on one task.
 #[derive(Debug)]
 pub enum Change {
-    /// A message becomes a task.
+    /// Creates a task from a message.
     Accept(Box<Accept>),
-    /// A task moves on.
+    /// Applies one transition to an existing task.
     Advance(Box<Advance>),
 }
 
 /// A new task.
 #[derive(Debug)]
 pub struct Accept {
-    /// Its number, set aside before.
+    /// Row number, reserved before.
     pub no: TaskNo,
-    /// The random part of its name.
+    /// The random part of its public id.
     pub tag: Tag,
-    /// Whose it is.
+    /// The owner.
     pub scope: Scope,
-    /// The name its client chose for it: no other task of the scope has it.
+    /// Client-chosen id; unique within the scope.
     pub client_id: Option<TaskId>,
-    /// The skill that was asked for.
+    /// The requested skill.
     pub skill: Option<String>,
-    /// The dialect that makes it.
+    /// The dialect of the creating request.
     pub origin: Dialect,
-    /// The conversation it joins or begins.
+    /// The conversation it joins or starts.
     pub context: NewContext,
-    /// Its first entries.
+    /// First entries of its log.
     pub log: Log,
-    /// Its state after them.
+    /// State after the first entries.
     pub state: TaskState,
-    /// Since when.
+    /// Timestamp of that state.
     pub status_at: Timestamp,
-    /// Whether clients see it.
+    /// Whether clients can see the task.
     pub visibility: Visibility,
-    /// Who runs it, or when. Held means the first claim: fence 1, attempt 1.
-    pub work: Work,
-    /// What its agent saved.
+    /// Whether this process runs it or it is due later. `Held` includes the first claim: fencing token 1,
+    /// attempt 1.
+    pub work: WorkState,
+    /// The agent's checkpoint.
     pub saved: Option<Bytes>,
-    /// What tells a repetition of its message.
+    /// Idempotency key of its first message.
     pub key: Option<MessageKey>,
 }
 
-/// What tells a repetition of a message: whose it is and under which name, and what it said.
+/// The idempotency key of a message and the hash of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageKey {
-    /// A digest of the owner and the name.
+    /// Digest of the scope and the client's key.
     pub key: [u8; 16],
-    /// A digest of what was said.
+    /// Digest of the content.
     pub hash: [u8; 16],
 }
 
-/// The conversation of a new task.
+/// The conversation of a new task: its own, or an existing or client-chosen one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewContext {
-    /// Its own, named after it.
+    /// A new one, whose id is derived from the task.
     Own,
-    /// The one of this client-chosen name in its scope; begun if there is none.
+    /// The one with this client-chosen id in its scope; created if it does not exist.
     Named(ContextId),
-    /// One that exists.
+    /// An existing one.
     Joined(ContextRow),
 }
 
-/// A task moves on.
+/// Applies one transition to an existing task.
 #[derive(Debug)]
 pub struct Advance {
-    /// The task.
+    /// Row number of the task.
     pub no: TaskNo,
-    /// Which arrow of the state machine this is.
+    /// The transition, with its guards and effects.
     pub step: Step,
-    /// What is recorded.
+    /// The entries to append.
     pub log: Log,
-    /// The state afterwards, where it is said anew.
+    /// The new state and its timestamp, if the change sets them.
     pub status: Option<(TaskState, Timestamp)>,
-    /// Whether clients see it, where that is decided now.
+    /// The new visibility, if the change sets it.
     pub visibility: Option<Visibility>,
-    /// What its agent saved.
+    /// The agent's checkpoint.
     pub saved: Option<Bytes>,
-    /// The skill that was asked for now; a task that has one keeps it.
+    /// The skill requested by this message; a task that has a skill keeps it.
     pub skill: Option<String>,
-    /// What tells a repetition of the client's message, where this records one.
+    /// Idempotency key, if the change records a client message.
     pub key: Option<MessageKey>,
 }
 
-/// Who runs a task, or when.
+/// Whether a process runs a task, or when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
-    /// Nobody: it waits for its client or is over.
+pub enum WorkState {
+    /// No work: the task waits for its client or is terminal.
     Idle,
-    /// This process.
+    /// Held by the committing process.
     Held,
-    /// Whoever has room, from this time on.
+    /// Can be claimed by any process from this time on.
     Due(Timestamp),
 }
 
 /// Whether clients see a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// Its agent has not said anything yet: it may still turn out to be a bare message.
+    /// The agent has sent no update yet: the reply may still be a bare message.
     Undecided,
-    /// It is a task.
+    /// Readable and listed.
     Visible,
-    /// It was answered by a bare message.
+    /// The reply was a bare message.
     Hidden,
-    /// Its time is over: only the row is left, so that repetitions of its messages are still known.
+    /// Purged: only the row remains, so that duplicates of its messages are still detected.
     Purged,
 }
 
 impl Visibility {
-    /// Its number in a store.
+    /// Stored number; part of the database format.
     pub fn number(self) -> i64 {
         match self {
             Self::Undecided => 0,
@@ -128,7 +129,7 @@ impl Visibility {
         }
     }
 
-    /// The visibility of a number.
+    /// Decodes a stored number.
     pub fn from_number(number: i64) -> Option<Self> {
         [Self::Undecided, Self::Visible, Self::Hidden, Self::Purged]
             .into_iter()

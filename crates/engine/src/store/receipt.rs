@@ -1,4 +1,4 @@
-//! What became of a change.
+//! The result of a committed or rejected change.
 
 use std::{
     pin::Pin,
@@ -14,22 +14,22 @@ use crate::{
     log::Seq,
 };
 
-/// Says later what became of a change.
+/// A future of a change's result.
 pub struct Receipt(oneshot::Receiver<Result<Committed, NotCommitted>>);
 
-/// The store's end of a receipt.
-pub struct Receipts(oneshot::Sender<Result<Committed, NotCommitted>>);
+/// The store's sending half of a [`Receipt`].
+pub struct ReceiptSender(oneshot::Sender<Result<Committed, NotCommitted>>);
 
 impl Receipt {
-    /// A receipt and the end that fills it.
-    pub fn new() -> (Receipts, Self) {
+    /// Creates both halves.
+    pub fn new() -> (ReceiptSender, Self) {
         let (sender, receiver) = oneshot::channel();
-        (Receipts(sender), Self(receiver))
+        (ReceiptSender(sender), Self(receiver))
     }
 }
 
-impl Receipts {
-    /// Says what became of the change; whether somebody listens does not matter.
+impl ReceiptSender {
+    /// Sends the result; a dropped receiver is ignored.
     pub fn fill(self, result: Result<Committed, NotCommitted>) {
         let _ = self.0.send(result);
     }
@@ -45,51 +45,51 @@ impl Future for Receipt {
     }
 }
 
-/// A change that is durable.
+/// The task's row after a durable change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// The number of the task's last entry.
+    /// Sequence number of the task's last entry.
     pub last_seq: Seq,
-    /// The fence now in force.
+    /// Current fencing token.
     pub fence: i64,
     /// Attempts made so far.
     pub attempt: i64,
-    /// Bytes of the task's log.
+    /// Size of the task's log, in bytes.
     pub size: u64,
 }
 
-/// A change that did not happen.
+/// Why a change was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotCommitted {
-    /// The row was not as the step demands.
+    /// The row does not satisfy the step's guards.
     Conflict(Conflict),
-    /// The message is a repetition.
+    /// The message is a duplicate.
     KeyUsed(KeyUsed),
-    /// The store cannot write.
+    /// The store cannot write; the reason.
     Unavailable(String),
 }
 
-/// Where the key of a repeated message was used first.
+/// Where the key of a duplicate message was first used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyUsed {
-    /// The task.
+    /// Row number of the task.
     pub task: TaskNo,
-    /// The random part of its name.
+    /// The random part of the task's public id.
     pub tag: Tag,
-    /// The number of the status that message caused.
+    /// Sequence number of the status update that message caused.
     pub seq: Seq,
-    /// Whether the same was said then.
+    /// Whether the content is the same.
     pub same: bool,
 }
 
-/// The row a refused change met.
+/// The row that failed the guards of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Its state; `None` when there is no such task.
+    /// State; `None` when the task does not exist.
     pub state: Option<TaskState>,
-    /// Its fence.
+    /// Fencing token.
     pub fence: i64,
-    /// Its unanswered messages.
+    /// Messages recorded since the current turn started.
     pub unanswered: i64,
 }
 
@@ -97,12 +97,8 @@ impl From<NotCommitted> for error::Error {
     fn from(failure: NotCommitted) -> Self {
         match failure {
             NotCommitted::Unavailable(reason) => Self::Unavailable(reason),
-            NotCommitted::KeyUsed(used) => {
-                Self::Broken(format!("a change met a key nobody expected: {used:?}"))
-            }
-            NotCommitted::Conflict(met) => {
-                Self::Broken(format!("a change met a conflict nobody expected: {met:?}"))
-            }
+            NotCommitted::KeyUsed(used) => Self::Broken(format!("unexpected duplicate key: {used:?}")),
+            NotCommitted::Conflict(met) => Self::Broken(format!("unexpected conflict: {met:?}")),
         }
     }
 }

@@ -1,97 +1,98 @@
-//! The arrows of the state machine: who may take each, and what it does to the row.
+//! The transitions of the task state machine: their guards and their effects on the row.
 
 use protocol::{TaskState, Timestamp};
 
-use super::Work;
+use super::WorkState;
 
-/// The arrows of the state machine. Each says who may take it and what it does.
+/// A transition of the task state machine. "Holder" is the process that holds the task's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Due work is taken by this process.
+    /// This process claims due work.
     Claim,
-    /// The holder records something and works on.
+    /// The holder records progress and continues.
     Report {
-        /// The holder's fence.
+        /// The holder's fencing token.
         fence: i64,
     },
     /// The holder ends the turn with a terminal state.
     Finish {
-        /// The holder's fence.
+        /// The holder's fencing token.
         fence: i64,
     },
-    /// The holder ends the turn waiting for the client, provided that nothing new was said meanwhile.
+    /// The holder ends the turn in an interrupted state, unless the client has sent another message
+    /// meanwhile.
     Pause {
-        /// The holder's fence.
+        /// The holder's fencing token.
         fence: i64,
     },
-    /// The holder lets go; the work is due again later and the attempt is spent.
+    /// The holder schedules a retry; the attempt is spent.
     Retry {
-        /// The holder's fence.
+        /// The holder's fencing token.
         fence: i64,
-        /// When it is due.
+        /// When the work is due.
         at: Timestamp,
     },
-    /// The holder lets go; the work is due at once as a turn of its own, because something new was said.
-    Again {
-        /// The holder's fence.
+    /// The holder ends the turn and the next one is due at once, because the client has sent another message.
+    Requeue {
+        /// The holder's fencing token.
         fence: i64,
-        /// When it is due.
+        /// When the work is due.
         at: Timestamp,
     },
-    /// The holder lets go unfinished; the attempt is not spent.
+    /// The holder releases unfinished work at shutdown; the attempt is not spent.
     Release {
-        /// The holder's fence.
+        /// The holder's fencing token.
         fence: i64,
-        /// When it is due.
+        /// When the work is due.
         at: Timestamp,
     },
-    /// The client answers a task that waits, and this process takes up the work.
-    Resume(Waiting),
-    /// The client answers a task that waits; the work itself waits for a free slot.
+    /// The client continues a task that waits, and this process runs the turn.
+    Resume(TurnPrecondition),
+    /// The client continues a task that waits; the turn is queued because no slot is free.
     Queue {
-        /// How the task waited.
-        waiting: Waiting,
-        /// When it is due.
+        /// The state the task must be in.
+        waiting: TurnPrecondition,
+        /// When the work is due.
         at: Timestamp,
     },
-    /// The client answers a task that waits, and an overlapping agent has answered already: the turn begins
-    /// and ends in one change, held by nobody in between.
-    Settle(Waiting),
-    /// The client says more to a task that is being worked on.
-    Listen,
-    /// The client ends an open task.
+    /// The client continues a task that waits, and an overlapping agent has already finished: the turn starts
+    /// and ends in one change and is never held.
+    Settle(TurnPrecondition),
+    /// The client sends a message to a working task.
+    QueueMessage,
+    /// The client cancels an open task.
     Cancel,
-    /// The client never answered: the task is over.
+    /// The client did not reply in time: the task fails.
     Expire {
-        /// The fence of the turn that asked.
+        /// Fencing token of the turn that waits.
         fence: i64,
     },
 }
 
-/// How a task waits when a message begins its next turn.
+/// The state a task must be in when a message starts its next turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// What for.
-    pub when: When,
-    /// The fence of the turn before: the message was decided on that turn's end and on no other.
+pub struct TurnPrecondition {
+    /// Interrupted or terminal.
+    pub when: StartState,
+    /// Fencing token of the previous turn: the message is valid only for the end of that turn.
     pub fence: i64,
 }
 
-/// What a task waits for.
+/// From which kind of state a message starts the next turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// Its client's answer.
+pub enum StartState {
+    /// Interrupted: the task waits for its client.
     Interrupted,
-    /// Nothing: it is over, and its client's generation of the protocol opens it again.
-    Over,
+    /// Terminal: a dialect that allows it reopens the task.
+    Terminal,
 }
 
-impl Waiting {
-    /// A turn that begins because the client said something.
+impl TurnPrecondition {
+    /// Effects common to the steps that start a turn with a client message.
     fn effects(self, free: Effects) -> Effects {
         let (from, turn_step) = match self.when {
-            When::Interrupted => (States::INTERRUPTED, 0),
-            When::Over => (States::REOPENABLE, 1),
+            StartState::Interrupted => (States::INTERRUPTED, 0),
+            StartState::Terminal => (States::REOPENABLE, 1),
         };
         Effects {
             from,
@@ -104,44 +105,44 @@ impl Waiting {
     }
 }
 
-/// How many messages may wait for a task that is being worked on.
+/// Maximum number of messages queued for a working task.
 pub const MAX_UNANSWERED: i64 = 16;
 
-/// What a step demands of the row and does to it.
+/// Guards on the row and effects on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effects {
-    /// The states it may start from.
+    /// Guard: allowed states.
     pub from: States,
-    /// The fence it must find.
+    /// Guard: the expected fencing token.
     pub fence: Option<i64>,
-    /// The work must be held by the process that takes the step.
+    /// Guard: the work is held by the committing process.
     pub held: bool,
-    /// The work must be due and held by nobody.
+    /// Guard: the work is due and not held.
     pub due: bool,
-    /// How many unanswered messages there may be.
+    /// Guard: maximum number of queued messages.
     pub max_unanswered: i64,
-    /// Added to the fence: earlier holders can write no more.
+    /// Added to the fencing token; locks out earlier holders.
     pub fence_step: i64,
-    /// Added to the number of the turn: the task had ended and is open again.
+    /// Added to the turn number: 1 when a terminal task is reopened.
     pub turn_step: i64,
-    /// What becomes of the attempts.
+    /// Effect on the number of attempts.
     pub attempts: Counter,
-    /// What becomes of the unanswered messages.
+    /// Effect on the number of queued messages.
     pub unanswered: Counter,
-    /// Who runs it afterwards, or when; `None` leaves that as it is.
-    pub work: Option<Work>,
+    /// The new work state; `None` leaves it unchanged.
+    pub work: Option<WorkState>,
 }
 
-/// What a step does to a number.
+/// Effect on a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
-    /// Adds to it.
+    /// Adds this.
     Add(i64),
-    /// Sets it.
+    /// Sets this value.
     Set(i64),
 }
 
-/// A set of states, one bit each by number.
+/// A set of states; bit `n` is the state with number `n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct States(pub i64);
 
@@ -161,7 +162,7 @@ impl States {
         Self(bits)
     }
 
-    // `TaskState::number` in a form that constants can use; a test holds the two together.
+    // `TaskState::number` as a `const fn`; a test keeps the two equal.
     const fn number(state: TaskState) -> u8 {
         match state {
             TaskState::Submitted => 1,
@@ -174,14 +175,14 @@ impl States {
         }
     }
 
-    /// Whether a state is in the set.
+    /// Membership test.
     pub fn contains(self, state: TaskState) -> bool {
         self.0 >> state.number() & 1 == 1
     }
 }
 
 impl Step {
-    /// The one table of guards and effects.
+    /// The only table of guards and effects; all stores use it.
     pub fn effects(self) -> Effects {
         let free = Effects {
             from: States::OPEN,
@@ -202,32 +203,34 @@ impl Step {
                 due: true,
                 fence_step: 1,
                 attempts: Counter::Add(1),
-                work: Some(Work::Held),
+                work: Some(WorkState::Held),
                 ..free
             },
             Self::Report { fence } => held(fence),
-            Self::Finish { fence } => Effects { work: Some(Work::Idle), ..held(fence) },
-            Self::Pause { fence } => Effects { max_unanswered: 0, work: Some(Work::Idle), ..held(fence) },
-            Self::Retry { fence, at } => Effects { work: Some(Work::Due(at)), ..held(fence) },
-            Self::Again { fence, at } => Effects {
+            Self::Finish { fence } => Effects { work: Some(WorkState::Idle), ..held(fence) },
+            Self::Pause { fence } => {
+                Effects { max_unanswered: 0, work: Some(WorkState::Idle), ..held(fence) }
+            }
+            Self::Retry { fence, at } => Effects { work: Some(WorkState::Due(at)), ..held(fence) },
+            Self::Requeue { fence, at } => Effects {
                 attempts: Counter::Set(0),
                 unanswered: Counter::Set(0),
-                work: Some(Work::Due(at)),
+                work: Some(WorkState::Due(at)),
                 ..held(fence)
             },
             Self::Release { fence, at } => {
-                Effects { attempts: Counter::Add(-1), work: Some(Work::Due(at)), ..held(fence) }
+                Effects { attempts: Counter::Add(-1), work: Some(WorkState::Due(at)), ..held(fence) }
             }
             Self::Resume(waiting) => {
-                Effects { attempts: Counter::Set(1), work: Some(Work::Held), ..waiting.effects(free) }
+                Effects { attempts: Counter::Set(1), work: Some(WorkState::Held), ..waiting.effects(free) }
             }
             Self::Queue { waiting, at } => {
-                Effects { attempts: Counter::Set(0), work: Some(Work::Due(at)), ..waiting.effects(free) }
+                Effects { attempts: Counter::Set(0), work: Some(WorkState::Due(at)), ..waiting.effects(free) }
             }
             Self::Settle(waiting) => {
-                Effects { attempts: Counter::Set(1), work: Some(Work::Idle), ..waiting.effects(free) }
+                Effects { attempts: Counter::Set(1), work: Some(WorkState::Idle), ..waiting.effects(free) }
             }
-            Self::Listen => Effects {
+            Self::QueueMessage => Effects {
                 from: States::ACTIVE,
                 max_unanswered: MAX_UNANSWERED - 1,
                 unanswered: Counter::Add(1),
@@ -237,10 +240,10 @@ impl Step {
                 from: States::INTERRUPTED,
                 fence: Some(fence),
                 fence_step: 1,
-                work: Some(Work::Idle),
+                work: Some(WorkState::Idle),
                 ..free
             },
-            Self::Cancel => Effects { fence_step: 1, work: Some(Work::Idle), ..free },
+            Self::Cancel => Effects { fence_step: 1, work: Some(WorkState::Idle), ..free },
         }
     }
 }
@@ -250,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sets_of_states_are_what_the_model_says() {
+    fn state_sets_agree_with_the_model() {
         for state in TaskState::ALL {
             assert_eq!(States::INTERRUPTED.contains(state), state.is_interrupted(), "{state:?}");
             let open = !state.is_terminal() && state != TaskState::Unspecified;
@@ -259,21 +262,21 @@ mod tests {
     }
 
     #[test]
-    fn only_a_reopening_starts_from_a_terminal_state() {
+    fn only_reopening_starts_from_a_terminal_state() {
         let at = Timestamp::from_millis(0);
-        let interrupted = Waiting { when: When::Interrupted, fence: 1 };
+        let interrupted = TurnPrecondition { when: StartState::Interrupted, fence: 1 };
         let steps = [
             Step::Claim,
             Step::Report { fence: 1 },
             Step::Finish { fence: 1 },
             Step::Pause { fence: 1 },
             Step::Retry { fence: 1, at },
-            Step::Again { fence: 1, at },
+            Step::Requeue { fence: 1, at },
             Step::Release { fence: 1, at },
             Step::Resume(interrupted),
             Step::Queue { waiting: interrupted, at },
             Step::Settle(interrupted),
-            Step::Listen,
+            Step::QueueMessage,
             Step::Cancel,
             Step::Expire { fence: 1 },
         ];
@@ -282,7 +285,7 @@ mod tests {
                 assert!(!step.effects().from.contains(state), "{step:?} from {state:?}");
             }
         }
-        let over = Waiting { when: When::Over, fence: 1 };
+        let over = TurnPrecondition { when: StartState::Terminal, fence: 1 };
         for step in [Step::Resume(over), Step::Queue { waiting: over, at }, Step::Settle(over)] {
             for state in TaskState::ALL {
                 let may = matches!(state, TaskState::Completed | TaskState::Failed);

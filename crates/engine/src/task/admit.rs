@@ -1,4 +1,4 @@
-//! May this message be accepted, and what does accepting it record?
+//! Decides whether a message is accepted and what is recorded for it.
 
 use std::sync::Arc;
 
@@ -6,47 +6,48 @@ use protocol::{
     ContextId, Dialect, ErrorKind, Event, Json, Message, TaskState, Timestamp, model::StatusUpdate,
 };
 
-use super::Names;
+use super::PublicIds;
 use crate::{
     agent::message_size,
     error::{Error, Result},
-    log::Line,
+    log::NewEntry,
 };
 
-/// What a message to a task that exists does.
+/// The effect of a message to an existing task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowUp {
-    /// The task waited for it: the next run begins.
-    Answer,
-    /// The task is being worked on: the message waits for the run's end.
-    More,
-    /// The task is over and is opened again.
+    /// The task waits for its client: starts the next turn.
+    Continue,
+    /// The task is working: queued for the next turn.
+    Enqueue,
+    /// The task is terminal: reopens it.
     Reopen,
 }
 
-/// Records a message that becomes a task: submitted, with the message riding on it.
-pub fn start(names: &Names, message: Message, now: Timestamp) -> Line {
+/// The opening entry of a new task: status `submitted` with the message.
+pub fn start_entry(names: &PublicIds, message: Message, now: Timestamp) -> NewEntry {
     (names.status(TaskState::Submitted, None, now), Some(Arc::new(stamp(names, message))))
 }
 
-/// Records a message to a task that exists: working, with the message riding on it.
-pub fn go_on(names: &Names, message: Message, now: Timestamp) -> Line {
+/// The entry of a message to an existing task: status `working` with the message.
+pub fn follow_up_entry(names: &PublicIds, message: Message, now: Timestamp) -> NewEntry {
     (names.status(TaskState::Working, None, now), Some(Arc::new(stamp(names, message))))
 }
 
-/// Adds what the client says about the task to what its message is recorded with.
-pub fn about(about: Option<&Json>, opening: Line) -> Line {
+/// Adds the request's task metadata to the entry that records its message.
+pub fn with_task_metadata(with_task_metadata: Option<&Json>, opening: NewEntry) -> NewEntry {
     match opening {
-        (Event::Status(update), message) if about.is_some() => {
-            (Event::Status(StatusUpdate { metadata: about.cloned(), ..update }), message)
+        (Event::Status(update), message) if with_task_metadata.is_some() => {
+            (Event::Status(StatusUpdate { metadata: with_task_metadata.cloned(), ..update }), message)
         }
         opening => opening,
     }
 }
 
-/// Judges a message to a task that exists (A2A 3.4.3). What was canceled or rejected is never opened again.
+/// Decides the effect of a message to an existing task (A2A 3.4.3). Canceled and rejected tasks are never
+/// reopened.
 pub fn follow_up(
-    names: &Names,
+    names: &PublicIds,
     state: TaskState,
     context: Option<&ContextId>,
     dialect: Dialect,
@@ -54,7 +55,7 @@ pub fn follow_up(
     if context.is_some_and(|given| *given != names.context) {
         return Err(Error::invalid("message.contextId", "expected the context of the task, or none"));
     }
-    if dialect.reopens() && matches!(state, TaskState::Completed | TaskState::Failed) {
+    if dialect.reopens_finished_tasks() && matches!(state, TaskState::Completed | TaskState::Failed) {
         return Ok(FollowUp::Reopen);
     }
     if state.is_terminal() {
@@ -63,10 +64,10 @@ pub fn follow_up(
             format!("task {} is {state} and takes no more messages; send one without taskId", names.task);
         return Err(Error::refused(ErrorKind::UnsupportedOperation, message));
     }
-    Ok(if state.is_interrupted() { FollowUp::Answer } else { FollowUp::More })
+    Ok(if state.is_interrupted() { FollowUp::Continue } else { FollowUp::Enqueue })
 }
 
-/// Judges a message by what its task would hold with it, which is bounded over all its turns.
+/// Checks the task's size with this message against the limit, which covers all its turns.
 pub fn fits(size: u64, message: &Message, max: u64) -> Result<()> {
     let more = message_size(message);
     if size + more <= max {
@@ -82,7 +83,7 @@ pub fn fits(size: u64, message: &Message, max: u64) -> Result<()> {
     Err(Error::invalid("message.parts", problem))
 }
 
-/// Judges the skill that a message to a task asks for: its own, or any of the agent's while it has none.
+/// Checks the requested skill: it must be the task's skill, if the task has one.
 pub fn same_skill(field: &str, kept: Option<&str>, asked: Option<&str>) -> Result<()> {
     match (kept, asked) {
         (Some(kept), Some(asked)) if kept != asked => {
@@ -92,8 +93,8 @@ pub fn same_skill(field: &str, kept: Option<&str>, asked: Option<&str>) -> Resul
     }
 }
 
-/// A message in a task's history says which task and conversation it belongs to.
-fn stamp(names: &Names, message: Message) -> Message {
+/// Sets the task and context ids of a message.
+fn stamp(names: &PublicIds, message: Message) -> Message {
     Message { task_id: Some(names.task.clone()), context_id: Some(names.context.clone()), ..message }
 }
 
@@ -102,13 +103,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_open_tasks_take_messages_but_in_the_draft() {
-        let names = Names { task: "t".into(), context: "c".into() };
+    fn terminal_tasks_accept_messages_only_in_draft() {
+        let names = PublicIds { task: "t".into(), context: "c".into() };
         for state in TaskState::ALL {
             let verdict = follow_up(&names, state, None, Dialect::V1);
             assert_eq!(verdict.is_err(), state.is_terminal(), "{state:?}");
             if state.is_interrupted() {
-                assert_eq!(verdict.unwrap(), FollowUp::Answer);
+                assert_eq!(verdict.unwrap(), FollowUp::Continue);
             }
             let ended = matches!(state, TaskState::Completed | TaskState::Failed);
             let reopened = follow_up(&names, state, None, Dialect::Draft).ok() == Some(FollowUp::Reopen);

@@ -1,68 +1,68 @@
-//! What an agent says becomes what is recorded.
+//! Turns an agent's updates into events.
 
 use bytes::Bytes;
 use protocol::{Event, Message, TaskState, Timestamp, model::ArtifactUpdate};
 
-use super::{Names, Standing};
+use super::{CurrentState, PublicIds};
 use crate::{
     agent::{Outcome, Update},
     store::Visibility,
 };
 
-/// What is recorded, and where the task stands then.
+/// The events to record and the resulting state.
 #[derive(Debug)]
 pub struct Advanced {
-    /// The events, in order.
+    /// Events in log order.
     pub events: Vec<Event>,
-    /// Where the task stands after them.
-    pub standing: Standing,
-    /// The last thing saved.
+    /// State and visibility after the events.
+    pub current: CurrentState,
+    /// The last checkpoint among the updates.
     pub saved: Option<Bytes>,
-    /// The turn is over; whatever else was said is dropped.
+    /// The turn has ended; later updates are dropped.
     pub ended: bool,
 }
 
-/// Turns updates, and the outcome when there is one, into events.
+/// Turns updates, and the outcome if there is one, into events.
 ///
-/// The first update decides whether there is a task for clients to see: a bare message hides it for good,
-/// anything else shows it for good. Within a turn nothing follows the event that ends it.
+/// The first update decides the task's visibility for good: a bare message hides it, anything else makes it
+/// visible. Within a turn nothing follows the event that ends it.
 pub fn advance(
-    names: &Names,
-    standing: Standing,
-    said: Vec<Update>,
+    names: &PublicIds,
+    current: CurrentState,
+    updates: Vec<Update>,
     outcome: Option<Outcome>,
     now: Timestamp,
 ) -> Advanced {
-    let mut turn =
-        Recording { names, now, out: Advanced { events: Vec::new(), standing, saved: None, ended: false } };
-    for update in said {
-        if turn.out.ended {
+    let mut recorder =
+        Recorder { names, now, out: Advanced { events: Vec::new(), current, saved: None, ended: false } };
+    for update in updates {
+        if recorder.out.ended {
             break;
         }
-        turn.update(update);
+        recorder.update(update);
     }
-    if let (false, Some(outcome)) = (turn.out.ended, outcome) {
-        turn.end(outcome);
+    if let (false, Some(outcome)) = (recorder.out.ended, outcome) {
+        recorder.end(outcome);
     }
-    turn.out
+    recorder.out
 }
 
-struct Recording<'a> {
-    names: &'a Names,
+struct Recorder<'a> {
+    names: &'a PublicIds,
     now: Timestamp,
     out: Advanced,
 }
 
-impl Recording<'_> {
+impl Recorder<'_> {
     fn update(&mut self, update: Update) {
         match update {
-            Update::Working(None) if self.out.standing.state == TaskState::Working => self.show(),
+            Update::Working(None) if self.out.current.state == TaskState::Working => self.make_visible(),
             Update::Working(message) => self.status(TaskState::Working, message),
             Update::Artifact { artifact, append, last } => {
-                if self.out.standing.state == TaskState::Submitted {
+                if self.out.current.state == TaskState::Submitted {
                     self.status(TaskState::Working, None);
                 }
-                self.show();
+                self.make_visible();
                 self.out.events.push(Event::Artifact(ArtifactUpdate {
                     task_id: self.names.task.clone(),
                     context_id: self.names.context.clone(),
@@ -73,10 +73,11 @@ impl Recording<'_> {
                 }));
             }
             Update::Save(bytes) => self.out.saved = Some(bytes),
-            Update::Message(message) if self.out.standing.visibility == Visibility::Undecided => {
-                // A bare answer belongs to no task a client could ask for.
+            Update::Message(message) if self.out.current.visibility == Visibility::Undecided => {
+                // The reply is a bare message: the task stays hidden, so its id is removed.
                 let message = Message { task_id: None, ..message };
-                self.out.standing = Standing { state: TaskState::Completed, visibility: Visibility::Hidden };
+                self.out.current =
+                    CurrentState { state: TaskState::Completed, visibility: Visibility::Hidden };
                 self.out.events.push(Event::Message(message));
                 self.out.ended = true;
             }
@@ -97,13 +98,13 @@ impl Recording<'_> {
     }
 
     fn status(&mut self, state: TaskState, message: Option<Message>) {
-        self.show();
-        self.out.standing.state = state;
+        self.make_visible();
+        self.out.current.state = state;
         self.out.events.push(self.names.status(state, message, self.now));
     }
 
-    fn show(&mut self) {
-        self.out.standing.visibility = Visibility::Visible;
+    fn make_visible(&mut self) {
+        self.out.current.visibility = Visibility::Visible;
     }
 }
 
@@ -113,10 +114,10 @@ mod tests {
 
     use super::*;
 
-    fn run(visibility: Visibility, said: Vec<Update>, outcome: Option<Outcome>) -> Advanced {
-        let names = Names { task: "t".into(), context: "c".into() };
-        let standing = Standing { state: TaskState::Submitted, visibility };
-        advance(&names, standing, said, outcome, Timestamp::from_millis(0))
+    fn run(visibility: Visibility, updates: Vec<Update>, outcome: Option<Outcome>) -> Advanced {
+        let names = PublicIds { task: "t".into(), context: "c".into() };
+        let current = CurrentState { state: TaskState::Submitted, visibility };
+        advance(&names, current, updates, outcome, Timestamp::from_millis(0))
     }
 
     fn message() -> Message {
@@ -128,32 +129,41 @@ mod tests {
     }
 
     #[test]
-    fn a_message_said_first_is_no_task() {
-        let said =
+    fn message_as_first_update_hides_the_task() {
+        let updates =
             run(Visibility::Undecided, vec![Update::Message(message()), artifact()], Some(Outcome::done()));
-        assert!(matches!(said.events.as_slice(), [Event::Message(_)]));
-        assert_eq!(said.standing, Standing { state: TaskState::Completed, visibility: Visibility::Hidden });
+        assert!(matches!(updates.events.as_slice(), [Event::Message(_)]));
+        assert_eq!(
+            updates.current,
+            CurrentState { state: TaskState::Completed, visibility: Visibility::Hidden }
+        );
     }
 
     #[test]
-    fn a_message_said_later_completes_the_task() {
-        let said = run(Visibility::Undecided, vec![Update::Working(None), Update::Message(message())], None);
-        assert!(matches!(&said.events[1], Event::Status(update) if update.status.message == Some(message())));
-        assert_eq!(said.standing, Standing { state: TaskState::Completed, visibility: Visibility::Visible });
-        assert!(said.ended);
+    fn message_after_another_update_completes_the_task() {
+        let updates =
+            run(Visibility::Undecided, vec![Update::Working(None), Update::Message(message())], None);
+        assert!(
+            matches!(&updates.events[1], Event::Status(update) if update.status.message == Some(message()))
+        );
+        assert_eq!(
+            updates.current,
+            CurrentState { state: TaskState::Completed, visibility: Visibility::Visible }
+        );
+        assert!(updates.ended);
     }
 
     #[test]
-    fn a_bare_working_while_working_is_dropped_but_decides() {
-        let said = run(Visibility::Undecided, vec![Update::Working(None), Update::Working(None)], None);
-        assert_eq!(said.events.len(), 1);
-        assert_eq!(said.standing.visibility, Visibility::Visible);
+    fn repeated_working_is_dropped_but_makes_the_task_visible() {
+        let updates = run(Visibility::Undecided, vec![Update::Working(None), Update::Working(None)], None);
+        assert_eq!(updates.events.len(), 1);
+        assert_eq!(updates.current.visibility, Visibility::Visible);
     }
 
     #[test]
-    fn an_artifact_is_made_while_working() {
-        let said = run(Visibility::Visible, vec![artifact()], Some(Outcome::done()));
-        let states: Vec<_> = said
+    fn artifact_of_a_submitted_task_is_preceded_by_working() {
+        let updates = run(Visibility::Visible, vec![artifact()], Some(Outcome::done()));
+        let states: Vec<_> = updates
             .events
             .iter()
             .filter_map(|event| match event {
@@ -165,9 +175,9 @@ mod tests {
     }
 
     #[test]
-    fn saving_decides_nothing() {
-        let said = run(Visibility::Undecided, vec![Update::Save(Bytes::from_static(b"1"))], None);
-        assert_eq!((said.events.len(), said.standing.visibility), (0, Visibility::Undecided));
-        assert_eq!(said.saved.as_deref(), Some(b"1".as_slice()));
+    fn checkpoint_does_not_decide_visibility() {
+        let updates = run(Visibility::Undecided, vec![Update::Save(Bytes::from_static(b"1"))], None);
+        assert_eq!((updates.events.len(), updates.current.visibility), (0, Visibility::Undecided));
+        assert_eq!(updates.saved.as_deref(), Some(b"1".as_slice()));
     }
 }

@@ -1,12 +1,12 @@
-//! May this task be ended by its client, and what does that record?
+//! Decides whether a task can be canceled and what is recorded for it.
 
 use protocol::{ErrorKind, Event, TaskState, Timestamp};
 
-use super::Names;
+use super::PublicIds;
 use crate::error::{Error, Result};
 
-/// Ends an open task; a task that is over, cancelled ones included, stays as it is (A2A 3.1.5).
-pub fn cancel(names: &Names, state: TaskState, now: Timestamp) -> Result<Event> {
+/// The cancel event of an open task; an error for a terminal one, canceled included (A2A 3.1.5).
+pub fn cancel(names: &PublicIds, state: TaskState, now: Timestamp) -> Result<Event> {
     if state.is_terminal() {
         let state = protocol::dialect::v1::task::state_name(state);
         let error = protocol::Error::new(

@@ -1,19 +1,19 @@
-//! A task is the fold of its log.
+//! Builds a task by folding its log.
 
 use protocol::{Artifact, Event, Json, Message, Task, TaskState, TaskStatus};
 
-use super::Names;
+use super::PublicIds;
 use crate::{
     ids::Ids,
     log::{Corrupt, Entry},
     store::Snapshot,
 };
 
-/// How many messages a task's history shows; the oldest give way.
+/// Maximum number of messages in a task's history; the oldest are removed first.
 pub const MAX_HISTORY: usize = 1_000;
 
-/// A task before its first entry.
-pub fn begin(names: &Names) -> Task {
+/// The task before its first entry.
+pub fn begin(names: &PublicIds) -> Task {
     Task {
         id: names.task.clone(),
         context_id: names.context.clone(),
@@ -24,38 +24,38 @@ pub fn begin(names: &Names) -> Task {
     }
 }
 
-/// The task of a snapshot.
+/// Folds a snapshot.
 pub fn snapshot(ids: &Ids, snapshot: &Snapshot) -> Result<Task, Corrupt> {
-    let mut task = snapshot.doc.clone().unwrap_or_else(|| begin(&Names::of(ids, &snapshot.row)));
+    let mut task = snapshot.doc.clone().unwrap_or_else(|| begin(&PublicIds::of(ids, &snapshot.row)));
     for entry in &snapshot.log {
         apply(&mut task, entry)?;
     }
     Ok(task)
 }
 
-/// Adds one entry.
+/// Applies one entry.
 ///
-/// History holds what users said, and what agents said when they paused or ended a turn; progress messages
-/// are events only.
+/// The history contains user messages and the agent messages of interrupted and terminal statuses; progress
+/// messages are events only.
 pub fn apply(task: &mut Task, entry: &Entry) -> Result<(), Corrupt> {
-    let rider = entry.rider()?;
-    if let Some(message) = rider {
-        remember(task, message);
+    let user_message = entry.user_message()?;
+    if let Some(message) = user_message {
+        push_history(task, message);
     }
     match entry.event()? {
         Event::Status(update) => {
-            // What a client says about its task comes with its message.
-            if rider.is_some() && update.metadata.is_some() {
+            // Task metadata is sent by clients together with a message.
+            if user_message.is_some() && update.metadata.is_some() {
                 task.metadata = merge(task.metadata.take(), update.metadata.as_ref());
             }
             if let (true, Some(message)) = (update.status.state.is_settled(), &update.status.message) {
-                remember(task, message);
+                push_history(task, message);
             }
             task.status = update.status.clone();
         }
         Event::Artifact(update) => add_artifact(&mut task.artifacts, &update.artifact, update.append),
         Event::Message(message) => {
-            remember(task, message);
+            push_history(task, message);
             task.status.state = TaskState::Completed;
         }
         Event::Task(_) => {}
@@ -63,7 +63,7 @@ pub fn apply(task: &mut Task, entry: &Entry) -> Result<(), Corrupt> {
     Ok(())
 }
 
-fn remember(task: &mut Task, message: &Message) {
+fn push_history(task: &mut Task, message: &Message) {
     if task.history.len() == MAX_HISTORY {
         task.history.remove(0);
     }
@@ -81,7 +81,7 @@ fn add_artifact(artifacts: &mut Vec<Artifact>, new: &Artifact, append: bool) {
     }
 }
 
-/// The keys of both objects; where both have one, the newer value. What would grow too large stays as it was.
+/// Merges two objects; the newer value wins. If the result would be too large, the old object is kept.
 fn merge(old: Option<Json>, new: Option<&Json>) -> Option<Json> {
     match (old, new) {
         (Some(old), Some(new)) => Some(Json::merge_objects(&old, new).unwrap_or(old)),
@@ -96,13 +96,13 @@ mod tests {
     use protocol::{Part, Role, Timestamp, model::ArtifactUpdate};
 
     use super::*;
-    use crate::log::{Line, Log};
+    use crate::log::{Log, NewEntry};
 
-    fn names() -> Names {
-        Names { task: "t".into(), context: "c".into() }
+    fn names() -> PublicIds {
+        PublicIds { task: "t".into(), context: "c".into() }
     }
 
-    fn fold(events: Vec<Line>) -> Task {
+    fn fold(events: Vec<NewEntry>) -> Task {
         let mut task = begin(&names());
         for entry in Log::pack(events).entries() {
             apply(&mut task, entry).unwrap();
@@ -110,11 +110,11 @@ mod tests {
         task
     }
 
-    fn said(role: Role, text: &str) -> Message {
+    fn message(role: Role, text: &str) -> Message {
         Message::new(text, role, vec![Part::text(text)])
     }
 
-    fn chunk(text: &str, append: bool, metadata: Option<&str>) -> Line {
+    fn chunk(text: &str, append: bool, metadata: Option<&str>) -> NewEntry {
         let mut artifact = Artifact::new("a", vec![Part::text(text)]);
         artifact.metadata = metadata.map(|text| Json::parse(text).unwrap());
         let update = ArtifactUpdate {
@@ -129,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn history_is_what_was_said_but_for_progress() {
+    fn history_excludes_progress_messages() {
         let now = Timestamp::from_millis(0);
         let task = fold(vec![
-            (names().status(TaskState::Submitted, None, now), Some(Arc::new(said(Role::User, "one")))),
-            (names().status(TaskState::Working, Some(said(Role::Agent, "progress")), now), None),
-            (names().status(TaskState::InputRequired, Some(said(Role::Agent, "which")), now), None),
-            (names().status(TaskState::Working, None, now), Some(Arc::new(said(Role::User, "that")))),
-            (names().status(TaskState::Completed, Some(said(Role::Agent, "done")), now), None),
+            (names().status(TaskState::Submitted, None, now), Some(Arc::new(message(Role::User, "one")))),
+            (names().status(TaskState::Working, Some(message(Role::Agent, "progress")), now), None),
+            (names().status(TaskState::InputRequired, Some(message(Role::Agent, "which")), now), None),
+            (names().status(TaskState::Working, None, now), Some(Arc::new(message(Role::User, "that")))),
+            (names().status(TaskState::Completed, Some(message(Role::Agent, "done")), now), None),
         ]);
         let texts: Vec<_> = task.history.iter().map(Message::text).collect();
         assert_eq!(texts, ["one", "which", "that", "done"]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_append_and_a_new_beginning_replaces() {
+    fn appended_chunks_are_added_and_a_new_first_chunk_replaces() {
         let task = fold(vec![
             chunk("a", false, Some(r#"{"k":1,"l":1}"#)),
             chunk("b", true, Some(r#"{"k":2,"m":3}"#)),

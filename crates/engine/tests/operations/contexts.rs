@@ -1,86 +1,87 @@
-//! Conversations: a task begins one of its own, or joins one by its name.
+//! Contexts (conversations): a task starts its own or joins one by id.
 
-use a2ad_engine::{Answer, Call, Clock, Outcome, Scope, TaskPolicy};
+use a2ad_engine::{Call, CallResponse, Clock, Outcome, Scope, TaskPolicy};
 use protocol::{ContextId, ListTasks, Operation, Task, TaskState, Timestamp};
 
 use crate::common::{
-    Setup, Taken, answer, ask, done, done_saying, history, joined, refusal, reply, say, scope, task, voice,
+    RunningTurn, Setup, agent_message, bare_message, done, done_with, history, join, msg, need_input,
+    refusal, reply, scope, task,
 };
 
-async fn earlier(turn: &Taken) -> Vec<String> {
+async fn earlier(turn: &RunningTurn) -> Vec<String> {
     turn.conversation.messages().await.unwrap().iter().map(protocol::Message::text).collect()
 }
 
 #[tokio::test]
-async fn a_task_begins_a_conversation_that_others_join() {
+async fn later_tasks_join_the_context_of_the_first() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let mut house = setup.open();
-        let mut said = Vec::new();
+        let mut server = setup.open();
+        let mut messages = Vec::new();
         let mut context: Option<ContextId> = None;
         for number in 1..=3 {
-            let (question, told) = (format!("question {number}"), format!("answer {number}"));
-            house.stage.prepare_turn([], done_saying(&told));
-            let asked = say(&question);
+            let (question, updated) = (format!("question {number}"), format!("answer {number}"));
+            server.agent.prepare_turn([], done_with(&updated));
+            let asked = msg(&question);
             let asked = if let Some(context) = &context { asked.context(context.clone()) } else { asked };
-            let task = house.send_for_task(asked).await;
-            let turn = house.stage.turn().await;
+            let task = server.send_for_task(asked).await;
+            let turn = server.agent.turn().await;
             assert_eq!(turn.context_id, task.context_id);
-            assert_eq!(earlier(&turn).await, said);
-            assert!(turn.history.is_empty(), "another task's messages are not this one's");
-            assert_eq!(history(&task), [question.clone(), told.clone()]);
+            assert_eq!(earlier(&turn).await, messages);
+            assert!(turn.history.is_empty(), "the history has messages of another task");
+            assert_eq!(history(&task), [question.clone(), updated.clone()]);
             assert_eq!(context.get_or_insert(task.context_id.clone()), &task.context_id);
-            said.extend([question, told]);
+            messages.extend([question, updated]);
         }
-        house.stage.prepare_turn([], done_saying("elsewhere"));
-        assert_ne!(Some(house.send_for_task(say("alone")).await.context_id), context);
-        let page = house.list(ListTasks { context_id: context, ..ListTasks::default() }).await.unwrap();
+        server.agent.prepare_turn([], done_with("elsewhere"));
+        assert_ne!(Some(server.send_for_task(msg("alone")).await.context_id), context);
+        let page = server.list(ListTasks { context_id: context, ..ListTasks::default() }).await.unwrap();
         assert_eq!(page.total_size, 3);
         assert_eq!(history(&page.tasks[2]), ["question 1", "answer 1"]);
     }
 }
 
 #[tokio::test]
-async fn a_client_names_a_conversation() {
-    let mut house = Setup::overlapping().open();
+async fn client_chosen_context_id_is_kept() {
+    let mut server = Setup::overlapping().open();
     let mut before = Vec::new();
     for text in ["one", "two", "three"] {
-        house.stage.prepare_turn([], done_saying("ok"));
-        let task = house.send_for_task(say(text).context("my chat")).await;
+        server.agent.prepare_turn([], done_with("ok"));
+        let task = server.send_for_task(msg(text).context("my chat")).await;
         assert_eq!(task.context_id.as_str(), "my chat");
-        assert_eq!(earlier(&house.stage.turn().await).await, before);
+        assert_eq!(earlier(&server.agent.turn().await).await, before);
         before.extend([text.to_owned(), "ok".to_owned()]);
     }
-    let named = ListTasks { context_id: Some("my chat".into()), ..ListTasks::default() };
-    assert_eq!(house.list(named).await.unwrap().total_size, 3);
+    let client_task = ListTasks { context_id: Some("my chat".into()), ..ListTasks::default() };
+    assert_eq!(server.list(client_task).await.unwrap().total_size, 3);
     let unknown = ListTasks { context_id: Some("your chat".into()), ..ListTasks::default() };
-    assert_eq!(house.list(unknown).await.unwrap().total_size, 0);
+    assert_eq!(server.list(unknown).await.unwrap().total_size, 0);
 }
 
 #[tokio::test]
-async fn a_bare_answer_is_part_of_its_conversation() {
-    let mut house = Setup::overlapping().open();
-    house.stage.prepare_turn([answer("hello yourself")], done_saying(""));
-    house.send(say("hello").context("chat")).await.unwrap();
-    house.stage.turn().await;
-    house.stage.prepare_turn([], done_saying("ok"));
-    house.send(say("go on").context("chat")).await.unwrap();
-    assert_eq!(earlier(&house.stage.turn().await).await, ["hello", "hello yourself"]);
+async fn bare_message_reply_is_part_of_its_context() {
+    let mut server = Setup::overlapping().open();
+    server.agent.prepare_turn([bare_message("hello yourself")], done_with(""));
+    server.send(msg("hello").context("chat")).await.unwrap();
+    server.agent.turn().await;
+    server.agent.prepare_turn([], done_with("ok"));
+    server.send(msg("go on").context("chat")).await.unwrap();
+    assert_eq!(earlier(&server.agent.turn().await).await, ["hello", "hello yourself"]);
 }
 
 #[tokio::test]
-async fn a_foreign_conversation_is_only_a_name() {
-    let mut house = Setup::overlapping().open();
-    house.stage.prepare_turn([], done_saying("ours"));
-    let ours = house.send_for_task(say("hello")).await;
-    house.stage.turn().await;
+async fn context_id_of_another_tenant_starts_a_new_context() {
+    let mut server = Setup::overlapping().open();
+    server.agent.prepare_turn([], done_with("ours"));
+    let ours = server.send_for_task(msg("hello")).await;
+    server.agent.turn().await;
     for name in [ours.context_id.as_str(), "shared name"] {
         let mut tasks: Vec<Task> = Vec::new();
         for tenant in ["default", "elsewhere"] {
-            house.stage.prepare_turn([], done_saying("ok"));
-            let send = Operation::SendMessage(say("hi").context(name).into());
-            let answered = house.call(Scope::anonymous(tenant, "scripted"), send).await.unwrap();
+            server.agent.prepare_turn([], done_with("ok"));
+            let send = Operation::SendMessage(msg("hi").context(name).into());
+            let answered = server.call(Scope::anonymous(tenant, "scripted"), send).await.unwrap();
             tasks.push(task(reply(answered)));
-            let turn = house.stage.turn().await;
+            let turn = server.agent.turn().await;
             let known = tenant == "default" && name != "shared name";
             assert_eq!(earlier(&turn).await.len(), if known { 2 } else { 0 }, "{tenant} {name}");
         }
@@ -88,162 +89,166 @@ async fn a_foreign_conversation_is_only_a_name() {
     }
 }
 
-/// A call through a door that answers the task that waits in a conversation.
-fn resuming() -> Call {
+/// A call under a profile with `resume_by_context`.
+fn call_with_resume_by_context() -> Call {
     let task_policy = TaskPolicy { resume_by_context: true, ..TaskPolicy::default() };
     Call { task_policy, ..Call::new(scope()) }
 }
 
 #[tokio::test]
-async fn a_message_to_a_conversation_answers_the_task_that_waits_there() {
+async fn message_to_a_context_continues_its_waiting_task() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let mut house = setup.open();
-        for outcome in [ask("which?"), Outcome::NeedAuth { message: voice("which?") }] {
-            house.stage.prepare_turn([], outcome);
-            let asked = house.send_for_task(say("one of them")).await;
-            house.stage.turn().await;
+        let mut server = setup.open();
+        for outcome in [need_input("which?"), Outcome::NeedAuth { message: agent_message("which?") }] {
+            server.agent.prepare_turn([], outcome);
+            let asked = server.send_for_task(msg("one of them")).await;
+            server.agent.turn().await;
             let context = || asked.context_id.clone();
-            // Nobody's in another conversation, in none, or through another door.
-            for other in [say("blue"), say("blue").context("elsewhere")] {
-                house.stage.prepare_turn([], done());
-                let begun = task(reply(house.send_as(resuming(), other).await.unwrap()));
-                assert_ne!(begun.id, asked.id);
-                house.stage.turn().await;
+            // Not continued: from another context, without a context, or without `resume_by_context`.
+            for other in [msg("blue"), msg("blue").context("elsewhere")] {
+                server.agent.prepare_turn([], done());
+                let created =
+                    task(reply(server.send_as(call_with_resume_by_context(), other).await.unwrap()));
+                assert_ne!(created.id, asked.id);
+                server.agent.turn().await;
             }
-            house.stage.prepare_turn([], done());
-            assert_ne!(house.send_for_task(say("blue").context(context())).await.id, asked.id);
-            house.stage.turn().await;
+            server.agent.prepare_turn([], done());
+            assert_ne!(server.send_for_task(msg("blue").context(context())).await.id, asked.id);
+            server.agent.turn().await;
 
-            house.stage.prepare_turn([], done());
-            let told = house.send_as(resuming(), say("blue").context(context())).await.unwrap();
-            let told = task(reply(told));
-            assert_eq!((&told.id, told.status.state), (&asked.id, TaskState::Completed));
-            assert_eq!(history(&told), ["one of them", "which?", "blue"]);
-            house.stage.turn().await;
-            // Now nothing waits there, and a task begins.
-            house.stage.prepare_turn([], done());
-            let next = house.send_as(resuming(), say("red").context(context())).await.unwrap();
+            server.agent.prepare_turn([], done());
+            let updated =
+                server.send_as(call_with_resume_by_context(), msg("blue").context(context())).await.unwrap();
+            let updated = task(reply(updated));
+            assert_eq!((&updated.id, updated.status.state), (&asked.id, TaskState::Completed));
+            assert_eq!(history(&updated), ["one of them", "which?", "blue"]);
+            server.agent.turn().await;
+            // Nothing waits in the context now, so a new task starts.
+            server.agent.prepare_turn([], done());
+            let next =
+                server.send_as(call_with_resume_by_context(), msg("red").context(context())).await.unwrap();
             let next = task(reply(next));
             assert_ne!(next.id, asked.id);
             assert_eq!(next.context_id, asked.context_id);
-            house.stage.turn().await;
+            server.agent.turn().await;
         }
     }
 }
 
 #[tokio::test]
-async fn of_several_that_wait_the_newest_is_answered() {
+async fn newest_waiting_task_of_a_context_is_continued() {
     let clock = Clock::manual(Timestamp::from_millis(1_000));
-    let house = Setup::overlapping().clock(&clock).open();
-    let auth = || Outcome::NeedAuth { message: voice("who?") };
+    let server = Setup::overlapping().clock(&clock).open();
+    let auth = || Outcome::NeedAuth { message: agent_message("who?") };
     let mut waiting = Vec::new();
-    for outcome in [ask("one?"), auth(), ask("two?"), auth(), ask("three?")] {
+    for outcome in [need_input("one?"), auth(), need_input("two?"), auth(), need_input("three?")] {
         clock.advance(std::time::Duration::from_millis(1));
-        house.stage.prepare_turn([], outcome);
-        waiting.push(house.send_for_task(say("hello").context("chat")).await.id);
+        server.agent.prepare_turn([], outcome);
+        waiting.push(server.send_for_task(msg("hello").context("chat")).await.id);
     }
     for newest in waiting.into_iter().rev() {
-        house.stage.prepare_turn([], done());
-        let told = house.send_as(resuming(), say("here").context("chat")).await.unwrap();
-        assert_eq!(task(reply(told)).id, newest);
+        server.agent.prepare_turn([], done());
+        let updated =
+            server.send_as(call_with_resume_by_context(), msg("here").context("chat")).await.unwrap();
+        assert_eq!(task(reply(updated)).id, newest);
     }
 }
 
 #[tokio::test]
-async fn an_answer_to_a_conversation_is_repeated_like_any_other() {
+async fn retry_of_a_message_to_a_context_is_deduplicated() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let house = setup.open();
-        house.stage.prepare_turn([], ask("which?"));
-        house.send(say("one of them").context("chat")).await.unwrap();
-        let message = say("blue").context("chat");
-        house.stage.prepare_turn([], done());
-        let first = house.send_as(resuming(), message.clone()).await.unwrap();
-        house.stage.prepare_turn([], done());
-        let second = house.send_as(resuming(), message).await.unwrap();
-        assert!(matches!(second, Answer::Replayed(_)), "the answer was taken for something new");
+        let server = setup.open();
+        server.agent.prepare_turn([], need_input("which?"));
+        server.send(msg("one of them").context("chat")).await.unwrap();
+        let message = msg("blue").context("chat");
+        server.agent.prepare_turn([], done());
+        let first = server.send_as(call_with_resume_by_context(), message.clone()).await.unwrap();
+        server.agent.prepare_turn([], done());
+        let second = server.send_as(call_with_resume_by_context(), message).await.unwrap();
+        assert!(matches!(second, CallResponse::Replayed(_)), "the retry was not deduplicated");
         assert_eq!(reply(first), reply(second));
-        assert_eq!(house.list(ListTasks::default()).await.unwrap().total_size, 1);
+        assert_eq!(server.list(ListTasks::default()).await.unwrap().total_size, 1);
     }
 }
 
 #[tokio::test]
-async fn a_repeated_answer_reaches_no_other_task() {
-    let house = Setup::overlapping().open();
+async fn retry_of_a_message_to_a_context_reaches_no_other_task() {
+    let server = Setup::overlapping().open();
     for _ in 0..2 {
-        house.stage.prepare_turn([], ask("which?"));
-        house.send(say("one of them").context("chat")).await.unwrap();
+        server.agent.prepare_turn([], need_input("which?"));
+        server.send(msg("one of them").context("chat")).await.unwrap();
     }
-    let message = say("blue").context("chat");
-    house.stage.prepare_turn([], done());
-    let first = house.send_as(resuming(), message.clone()).await.unwrap();
-    // Another one waits there still.
-    house.stage.prepare_turn([], done());
-    let second = house.send_as(resuming(), message.clone()).await.unwrap();
-    assert!(matches!(second, Answer::Replayed(_)), "the answer to one task was given to another");
+    let message = msg("blue").context("chat");
+    server.agent.prepare_turn([], done());
+    let first = server.send_as(call_with_resume_by_context(), message.clone()).await.unwrap();
+    // Another task still waits in the context.
+    server.agent.prepare_turn([], done());
+    let second = server.send_as(call_with_resume_by_context(), message.clone()).await.unwrap();
+    assert!(matches!(second, CallResponse::Replayed(_)), "the retry continued another task");
     assert_eq!(reply(first), reply(second));
-    assert_eq!(house.count(TaskState::InputRequired).await, 1);
-    // Nor is it forgotten when the conversation goes on.
-    house.stage.forget_prepared();
-    house.stage.prepare_turn([], done());
-    house.send(say("something else").context("chat")).await.unwrap();
-    house.stage.prepare_turn([], done());
-    let third = house.send_as(resuming(), message).await.unwrap();
-    assert!(matches!(third, Answer::Replayed(_)));
+    assert_eq!(server.count(TaskState::InputRequired).await, 1);
+    // The duplicate is still detected when the context has newer tasks.
+    server.agent.clear_prepared();
+    server.agent.prepare_turn([], done());
+    server.send(msg("something else").context("chat")).await.unwrap();
+    server.agent.prepare_turn([], done());
+    let third = server.send_as(call_with_resume_by_context(), message).await.unwrap();
+    assert!(matches!(third, CallResponse::Replayed(_)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_answer_that_comes_too_late_begins_a_task() {
-    let house = Setup::overlapping().open();
+async fn message_to_a_context_without_waiting_task_starts_a_task() {
+    let server = Setup::overlapping().open();
     for round in 0..50 {
         let chat = format!("chat {round}");
-        house.stage.prepare_turn([], ask("which?"));
-        house.send(say("one of them").context(chat.as_str())).await.unwrap();
-        // More than enough: who is overtaken looks and tries again.
+        server.agent.prepare_turn([], need_input("which?"));
+        server.send(msg("one of them").context(chat.as_str())).await.unwrap();
+        // More than enough, because a call that loses a race retries and may run the agent again.
         for _ in 0..32 {
-            house.stage.prepare_turn([], done());
+            server.agent.prepare_turn([], done());
         }
         let calls: Vec<_> = (0..4)
             .map(|number| {
-                let message = say(&format!("answer {number}")).context(chat.as_str());
-                house.send_aside_as(resuming(), message)
+                let message = msg(&format!("answer {number}")).context(chat.as_str());
+                server.spawn_send_as(call_with_resume_by_context(), message)
             })
             .collect();
         for call in calls {
-            let told = task(reply(joined(call).await.unwrap()));
-            assert_eq!(told.status.state, TaskState::Completed);
+            let updated = task(reply(join(call).await.unwrap()));
+            assert_eq!(updated.status.state, TaskState::Completed);
         }
-        house.stage.forget_prepared();
+        server.agent.clear_prepared();
     }
 }
 
 #[tokio::test]
-async fn a_door_may_take_known_conversations_only() {
-    let house = Setup::overlapping().open();
+async fn known_contexts_only_rejects_unknown_contexts() {
+    let server = Setup::overlapping().open();
     let strict = |scope: Scope| {
         let task_policy = TaskPolicy { known_contexts_only: true, ..TaskPolicy::default() };
         Call { task_policy, ..Call::new(scope) }
     };
-    house.stage.prepare_turn([], done());
-    let own = house.send_for_task(say("hello")).await;
-    house.stage.prepare_turn([], done());
-    house.send(say("hello").context("chat")).await.unwrap();
-    house.stage.prepare_turn([answer("a bare answer")], done());
-    house.send(say("hello").context("bare")).await.unwrap();
+    server.agent.prepare_turn([], done());
+    let own = server.send_for_task(msg("hello")).await;
+    server.agent.prepare_turn([], done());
+    server.send(msg("hello").context("chat")).await.unwrap();
+    server.agent.prepare_turn([bare_message("a bare answer")], done());
+    server.send(msg("hello").context("bare")).await.unwrap();
     for known in [own.context_id.as_str(), "chat", "bare"] {
-        house.stage.prepare_turn([], done());
-        let told = house.send_as(strict(scope()), say("more").context(known)).await.unwrap();
-        assert_eq!(task(reply(told)).context_id.as_str(), known);
+        server.agent.prepare_turn([], done());
+        let updated = server.send_as(strict(scope()), msg("more").context(known)).await.unwrap();
+        assert_eq!(task(reply(updated)).context_id.as_str(), known);
     }
-    // One that is somebody else's and one that is nobody's cannot be told apart.
-    let stranger = Scope::anonymous("elsewhere", "scripted");
+    // A context of another tenant and a missing one give the same error.
+    let other_tenant = Scope::anonymous("elsewhere", "scripted");
     let mut refusals = Vec::new();
     for unknown in [own.context_id.as_str(), "chat", "bare", "nobody's", ""] {
-        let refused = house.send_as(strict(stranger.clone()), say("more").context(unknown)).await;
+        let refused = server.send_as(strict(other_tenant.clone()), msg("more").context(unknown)).await;
         refusals.push(format!("{:?}", refusal(refused)));
     }
     assert!(refusals.iter().all(|refusal| *refusal == refusals[0]), "{refusals:?}");
     assert!(refusals[0].contains("message.contextId"), "{}", refusals[0]);
-    // Whoever names none begins one.
-    house.stage.prepare_turn([], done());
-    house.send_as(strict(stranger), say("hello")).await.unwrap();
+    // Without a context id a new context is started.
+    server.agent.prepare_turn([], done());
+    server.send_as(strict(other_tenant), msg("hello")).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! A client that goes away takes its watcher with it, never the work.
+//! A client that disconnects drops its watcher, never the work.
 
 use std::{
     pin::Pin,
@@ -9,12 +9,12 @@ use std::{
 use a2ad_engine::Call;
 use protocol::{CancelTask, Operation, TaskState};
 
-use crate::common::{House, Setup, artifact, ask, done, say, scope, within};
+use crate::common::{Setup, TestServer, artifact, done, msg, need_input, scope, with_timeout};
 
-/// A future that is dropped instead of being polled once more than it may be.
-struct Short<F>(Option<Pin<Box<F>>>, usize);
+/// A future that is dropped after a number of polls.
+struct PollLimit<F>(Option<Pin<Box<F>>>, usize);
 
-impl<F: Future> Future for Short<F> {
+impl<F: Future> Future for PollLimit<F> {
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -28,79 +28,80 @@ impl<F: Future> Future for Short<F> {
     }
 }
 
-/// Makes a call and drops it after so many polls; says whether it came to its end before.
-async fn call(house: &House, operation: Operation, polls: usize) -> bool {
-    let call = house.engine.call(Call::new(scope()), operation);
-    match within(Short(Some(Box::pin(call)), polls)).await {
+/// Makes a call and drops it after `polls` polls; returns whether it completed before.
+async fn call(server: &TestServer, operation: Operation, polls: usize) -> bool {
+    let call = server.engine.call(Call::new(scope()), operation);
+    match with_timeout(PollLimit(Some(Box::pin(call)), polls)).await {
         Some(answered) => answered.map(|_| true).unwrap(),
         None => false,
     }
 }
 
-/// A new message, to be answered either way.
-const BOTH: [fn() -> Operation; 2] =
-    [|| Operation::SendMessage(say("hello").into()), || Operation::SendStreamingMessage(say("hello").into())];
+/// A new message, as a blocking and as a streaming send.
+const SEND_OPERATIONS: [fn() -> Operation; 2] =
+    [|| Operation::SendMessage(msg("hello").into()), || Operation::SendStreamingMessage(msg("hello").into())];
 
-/// Makes this call again and again, dropping it at one await point after the other, until one is not dropped.
-async fn drop_everywhere(house: &House, operation: fn() -> Operation, prepare: impl Fn()) {
+/// Repeats a call, dropping it at one await point after the other, until it completes.
+async fn drop_at_every_await(server: &TestServer, operation: fn() -> Operation, prepare: impl Fn()) {
     for polls in 0..50 {
         prepare();
-        if call(house, operation(), polls).await {
-            assert!(polls > 1, "there was no point to drop it at");
+        if call(server, operation(), polls).await {
+            assert!(polls > 1, "the call has no await point");
             return;
         }
     }
-    panic!("the call never came to its end");
+    panic!("the call never completed");
 }
 
 #[tokio::test]
-async fn what_was_recorded_of_a_ready_answer_is_whole() {
-    let house = Setup::overlapping().open();
-    let prepare = || house.stage.prepare_turn([artifact("a", "b")], done());
+async fn dropped_call_leaves_a_complete_record() {
+    let server = Setup::overlapping().open();
+    let prepare = || server.agent.prepare_turn([artifact("a", "b")], done());
     prepare();
-    house.send(say("first")).await.unwrap();
-    for operation in BOTH {
-        drop_everywhere(&house, operation, prepare).await;
+    server.send(msg("first")).await.unwrap();
+    for operation in SEND_OPERATIONS {
+        drop_at_every_await(&server, operation, prepare).await;
     }
-    let accepted = house.store.count("accept");
+    let accepted = server.store.count("accept");
     assert!(accepted >= 5, "{accepted}: no call was dropped after its commit was on its way");
-    house.store.until("accept", accepted).await;
-    assert_eq!(house.count(TaskState::Completed).await, accepted as u64);
+    server.store.until("accept", accepted).await;
+    assert_eq!(server.count(TaskState::Completed).await, accepted as u64);
 }
 
 #[tokio::test]
-async fn a_run_goes_on_without_its_caller() {
+async fn run_continues_without_its_caller() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let house = setup.open();
-        for operation in BOTH {
-            let prepare = || house.stage.prepare_slow_turn([artifact("a", "b")], done());
-            drop_everywhere(&house, operation, prepare).await;
+        let server = setup.open();
+        for operation in SEND_OPERATIONS {
+            let prepare = || server.agent.prepare_slow_turn([artifact("a", "b")], done());
+            drop_at_every_await(&server, operation, prepare).await;
         }
-        let accepted = house.store.count("accept");
+        let accepted = server.store.count("accept");
         assert!(accepted >= 4, "{accepted}: no call was dropped after its commit was on its way");
-        house.store.until("finish", accepted).await;
-        assert_eq!(house.count(TaskState::Completed).await, accepted as u64);
+        server.store.until("finish", accepted).await;
+        assert_eq!(server.count(TaskState::Completed).await, accepted as u64);
     }
 }
 
 #[tokio::test]
-async fn an_answer_to_a_question_goes_on_without_its_caller() {
+async fn follow_up_continues_without_its_caller() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let house = setup.open();
+        let server = setup.open();
         for polls in 0..50 {
-            house.stage.prepare_turn([], ask("which?"));
-            let asked = house.send_for_task(say("one of them")).await;
-            house.stage.prepare_slow_turn([], done());
-            let before = house.store.count("resume");
-            let over = call(&house, Operation::SendMessage(say("blue").to(&asked.id).into()), polls).await;
-            if house.store.count("resume") > before {
-                house.store.until("finish", before + 1).await;
-                assert_eq!(house.get(&asked.id).await.unwrap().status.state, TaskState::Completed);
+            server.agent.prepare_turn([], need_input("which?"));
+            let asked = server.send_for_task(msg("one of them")).await;
+            server.agent.prepare_slow_turn([], done());
+            let before = server.store.count("resume");
+            let completed =
+                call(&server, Operation::SendMessage(msg("blue").to(&asked.id).into()), polls).await;
+            if server.store.count("resume") > before {
+                server.store.until("finish", before + 1).await;
+                assert_eq!(server.get(&asked.id).await.unwrap().status.state, TaskState::Completed);
             } else {
-                assert_eq!(house.get(&asked.id).await.unwrap(), asked);
-                house.stage.forget_prepared();
+                assert_eq!(server.get(&asked.id).await.unwrap(), asked);
+                server.agent.clear_prepared();
             }
-            if over {
+            if completed {
                 break;
             }
         }
@@ -108,57 +109,57 @@ async fn an_answer_to_a_question_goes_on_without_its_caller() {
 }
 
 #[tokio::test]
-async fn a_change_on_its_way_does_not_need_its_caller() {
+async fn pending_change_is_committed_without_its_caller() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let house = setup.open();
-        house.stage.prepare_turn([], ask("which?"));
-        let asked = house.send_for_task(say("one of them")).await;
-        for (message, finished) in [(say("hello"), 1), (say("blue").to(&asked.id), 2)] {
-            house.stage.prepare_slow_turn([], done());
-            house.store.close_gate();
-            let call = house.send_aside(message);
-            house.store.until_waiting(1).await;
+        let server = setup.open();
+        server.agent.prepare_turn([], need_input("which?"));
+        let asked = server.send_for_task(msg("one of them")).await;
+        for (message, finished) in [(msg("hello"), 1), (msg("blue").to(&asked.id), 2)] {
+            server.agent.prepare_slow_turn([], done());
+            server.store.block_commits();
+            let call = server.spawn_send(message);
+            server.store.until_blocked(1).await;
             call.abort();
-            assert!(within(call).await.unwrap_err().is_cancelled());
-            house.store.open_gate();
-            house.store.until("finish", finished).await;
+            assert!(with_timeout(call).await.unwrap_err().is_cancelled());
+            server.store.unblock_commits();
+            server.store.until("finish", finished).await;
         }
-        assert_eq!(house.count(TaskState::Completed).await, 2);
+        assert_eq!(server.count(TaskState::Completed).await, 2);
     }
 }
 
 #[tokio::test]
-async fn a_queued_task_is_taken_up_without_its_caller_as_soon_as_there_is_room() {
-    let mut house = Setup::plain().slots(1).open();
-    let (_, running) = house.begin("one").await;
-    // Dropped as it is told that its task is recorded.
-    assert!(!call(&house, Operation::SendMessage(say("two").into()), 1).await);
-    house.store.until("accept", 2).await;
+async fn queued_task_is_claimed_without_its_caller() {
+    let mut server = Setup::plain().slots(1).open();
+    let (_, running) = server.start_task("one").await;
+    // Dropped at the point where its task is committed.
+    assert!(!call(&server, Operation::SendMessage(msg("two").into()), 1).await);
+    server.store.until("accept", 2).await;
     running.end(done());
-    let turn = tokio::time::timeout(Duration::from_secs(3), house.stage.turn()).await;
-    turn.expect("a free slot and due work did not find each other").end(done());
-    house.store.until("finish", 2).await;
+    let turn = tokio::time::timeout(Duration::from_secs(3), server.agent.turn()).await;
+    turn.expect("due work was not claimed though a slot was free").end(done());
+    server.store.until("finish", 2).await;
 }
 
 #[tokio::test]
-async fn a_cancel_stops_the_run_though_its_caller_is_gone() {
-    let mut house = Setup::plain().slots(1).open();
-    // A fast store leaves few points at which a call can be dropped, so all of them are tried several times.
+async fn cancel_stops_the_run_without_its_caller() {
+    let mut server = Setup::plain().slots(1).open();
+    // A fast store leaves few await points, so all of them are tried several times.
     let mut dropped_after_commit = 0;
     for polls in (0..8).cycle().take(80) {
-        let (id, running) = house.begin("go on").await;
+        let (id, running) = server.start_task("go on").await;
         let cancel = Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None });
-        let before = house.store.count("cancel");
-        let ended = call(&house, cancel, polls).await;
-        let handed_over = house.store.count("cancel");
+        let before = server.store.count("cancel");
+        let ended = call(&server, cancel, polls).await;
+        let handed_over = server.store.count("cancel");
         if handed_over > before {
-            house.store.until("cancel", handed_over).await;
-            within(running.cancel.cancelled()).await;
+            server.store.until("cancel", handed_over).await;
+            with_timeout(running.cancel.cancelled()).await;
             dropped_after_commit += usize::from(!ended);
         }
         running.end(done());
-        // Either way the slot is free for the next one.
-        running.gone().await;
+        // The slot is free for the next one in any case.
+        running.dropped().await;
         if dropped_after_commit == 3 {
             return;
         }
@@ -167,29 +168,29 @@ async fn a_cancel_stops_the_run_though_its_caller_is_gone() {
 }
 
 #[tokio::test]
-async fn an_engine_that_nobody_has_any_more_lets_go_of_its_work_and_its_store() {
+async fn dropped_engine_releases_its_work_and_store() {
     let folder = tempfile::tempdir().unwrap();
-    let mut house = Setup::plain().open_at(folder.path());
-    let (id, running) = house.begin("go on").await;
-    let mut watching = house.subscribe(&id).await.unwrap();
-    drop(house);
-    running.gone().await;
-    // Who watches is sent away, and holds nothing back.
+    let mut server = Setup::plain().open_at(folder.path());
+    let (id, running) = server.start_task("go on").await;
+    let mut watching = server.subscribe(&id).await.unwrap();
+    drop(server);
+    running.dropped().await;
+    // The subscriber's stream ends and does not block the release.
     watching.rest().await;
     drop(watching);
-    // A turn can look into the store for as long as its agent keeps it.
+    // The turn holds a reference to the store as long as the agent keeps it.
     drop(running);
-    // The file belongs to one owner at a time.
-    let mut again = within(async {
+    // The database has one owner at a time.
+    let mut again = with_timeout(async {
         loop {
             match Setup::plain().try_open_at(folder.path()) {
-                Some(house) => return house,
+                Some(server) => return server,
                 None => tokio::task::yield_now().await,
             }
         }
     })
     .await;
-    let turn = again.stage.turn().await;
+    let turn = again.agent.turn().await;
     assert_eq!(turn.task_id, id);
     turn.end(done());
 }

@@ -1,98 +1,99 @@
-//! A task that outgrows its bound fails and takes no more.
+//! A task that exceeds its size limit fails and accepts no more messages.
 
 use a2ad_engine::{Outcome, Update};
 use protocol::{ErrorKind, ListTasks, TaskState};
 
 use crate::common::{
-    Setup, answer, artifact, artifacts, ask, chunk, done, joined, refusal, say, status_text, task, try_again,
+    Setup, artifact, artifacts, bare_message, chunk, done, join, msg, need_input, refusal, retryable_failure,
+    status_text, task,
 };
 
 #[tokio::test]
-async fn a_task_that_says_too_much_fails_and_keeps_what_it_had() {
-    let mut house = Setup::plain().max_task(4_096).open();
-    let call = house.send_aside(say("hello"));
-    let turn = house.stage.turn().await;
-    turn.say([artifact("a", "kept")]);
-    house.store.until("report", 1).await;
-    turn.say([chunk("a", &"x".repeat(5_000))]);
-    let failed = task(joined(call).await.unwrap());
+async fn task_over_its_size_limit_fails_and_keeps_its_artifacts() {
+    let mut server = Setup::plain().max_task(4_096).open();
+    let call = server.spawn_send(msg("hello"));
+    let turn = server.agent.turn().await;
+    turn.send([artifact("a", "kept")]);
+    server.store.until("report", 1).await;
+    turn.send([chunk("a", &"x".repeat(5_000))]);
+    let failed = task(join(call).await.unwrap());
     assert_eq!(failed.status.state, TaskState::Failed);
     assert_eq!(status_text(&failed).as_deref(), Some("the task is larger than 4096 bytes"));
     assert_eq!(artifacts(&failed), [("a".into(), "kept".into())]);
-    turn.gone().await;
+    turn.dropped().await;
 }
 
 #[tokio::test]
-async fn an_agent_that_answers_at_once_is_held_to_the_bound_too() {
-    let house = Setup::overlapping().max_task(4_096).open();
+async fn size_limit_applies_to_overlapping_agents() {
+    let server = Setup::overlapping().max_task(4_096).open();
     let too_much = "x".repeat(5_000);
     let turns: [(Vec<Update>, Outcome); 4] = [
         (vec![artifact("a", &too_much)], done()),
-        (vec![answer(&too_much)], done()),
-        (vec![], ask(&too_much)),
-        (vec![], try_again(&too_much)),
+        (vec![bare_message(&too_much)], done()),
+        (vec![], need_input(&too_much)),
+        (vec![], retryable_failure(&too_much)),
     ];
-    for (said, outcome) in turns {
-        house.stage.prepare_turn(said, outcome);
-        let failed = house.send_for_task(say("hello")).await;
+    for (updates, outcome) in turns {
+        server.agent.prepare_turn(updates, outcome);
+        let failed = server.send_for_task(msg("hello")).await;
         assert_eq!(failed.status.state, TaskState::Failed);
         assert_eq!(status_text(&failed).as_deref(), Some("the task is larger than 4096 bytes"));
         assert!(failed.artifacts.is_empty());
     }
-    // What the message and the answer take together counts.
-    house.stage.prepare_turn([artifact("a", &"x".repeat(2_500))], done());
-    assert_eq!(house.send_for_task(say(&"y".repeat(2_500))).await.status.state, TaskState::Failed);
-    house.stage.prepare_turn([artifact("a", &"x".repeat(2_500))], done());
-    assert_eq!(house.send_for_task(say("hello")).await.status.state, TaskState::Completed);
+    // The limit counts the message and the updates together.
+    server.agent.prepare_turn([artifact("a", &"x".repeat(2_500))], done());
+    assert_eq!(server.send_for_task(msg(&"y".repeat(2_500))).await.status.state, TaskState::Failed);
+    server.agent.prepare_turn([artifact("a", &"x".repeat(2_500))], done());
+    assert_eq!(server.send_for_task(msg("hello")).await.status.state, TaskState::Completed);
 }
 
 #[tokio::test]
-async fn a_message_that_is_larger_than_a_task_may_be_is_refused() {
+async fn message_over_the_task_size_limit_is_rejected() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let mut house = setup.max_task(4_096).open();
-        let refusal = refusal(house.send(say(&"y".repeat(5_000))).await);
+        let mut server = setup.max_task(4_096).open();
+        let refusal = refusal(server.send(msg(&"y".repeat(5_000))).await);
         assert_eq!(refusal.kind, ErrorKind::InvalidParams);
         assert_eq!(refusal.violations[0].field, "message.parts");
         assert!(refusal.violations[0].problem.contains("4096"), "{:?}", refusal.violations);
-        assert!(house.stage.is_quiet());
-        assert_eq!(house.list(ListTasks::default()).await.unwrap().total_size, 0);
+        assert!(server.agent.is_idle());
+        assert_eq!(server.list(ListTasks::default()).await.unwrap().total_size, 0);
     }
 }
 
 #[tokio::test]
-async fn a_task_takes_only_messages_that_it_has_room_for() {
+async fn follow_up_over_the_task_size_limit_is_rejected() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let mut house = setup.max_task(4_096).open();
-        house.stage.prepare_turn([], ask("which?"));
-        let asked = house.send_for_task(say(&"y".repeat(2_000))).await;
+        let mut server = setup.max_task(4_096).open();
+        server.agent.prepare_turn([], need_input("which?"));
+        let asked = server.send_for_task(msg(&"y".repeat(2_000))).await;
         assert_eq!(asked.status.state, TaskState::InputRequired);
-        house.stage.turn().await;
-        let refusal = refusal(house.send(say(&"z".repeat(3_000)).to(&asked.id)).await);
+        server.agent.turn().await;
+        let refusal = refusal(server.send(msg(&"z".repeat(3_000)).to(&asked.id)).await);
         assert_eq!(
             (refusal.kind, refusal.violations[0].field.as_str()),
             (ErrorKind::InvalidParams, "message.parts")
         );
         assert!(refusal.violations[0].problem.contains("may hold 4096"), "{:?}", refusal.violations);
-        // A shorter one answers the question, and its repetition is known although there would be no room for another.
-        let short = say(&"z".repeat(800)).to(&asked.id);
-        house.stage.prepare_turn([], done());
-        let ended = house.send_for_task(short.clone()).await;
+        // A shorter one is accepted, and its retry is replayed although another message would not fit.
+        let short = msg(&"z".repeat(800)).to(&asked.id);
+        server.agent.prepare_turn([], done());
+        let ended = server.send_for_task(short.clone()).await;
         assert_eq!(ended.status.state, TaskState::Completed);
-        house.stage.turn().await;
-        assert_eq!(house.send_for_task(short).await, ended);
+        server.agent.turn().await;
+        assert_eq!(server.send_for_task(short).await, ended);
     }
 }
 
 #[tokio::test]
-async fn a_task_at_work_takes_only_messages_that_it_has_room_for() {
-    let mut house = Setup::plain().max_task(4_096).open();
-    let (id, turn) = house.begin("hello").await;
-    let refusal = refusal(house.send(say(&"z".repeat(5_000)).to(&id).at_once()).await);
+async fn message_to_a_working_task_over_the_size_limit_is_rejected() {
+    let mut server = Setup::plain().max_task(4_096).open();
+    let (id, turn) = server.start_task("hello").await;
+    let refusal = refusal(server.send(msg(&"z".repeat(5_000)).to(&id).return_immediately()).await);
     assert_eq!(
         (refusal.kind, refusal.violations[0].field.as_str()),
         (ErrorKind::InvalidParams, "message.parts")
     );
-    house.send(say("more").to(&id).at_once()).await.unwrap();
+    server.send(msg("more").to(&id).return_immediately()).await.unwrap();
     turn.end(done());
-    house.store.until("finish", 1).await;
+    server.store.until("finish", 1).await;
 }

@@ -1,9 +1,9 @@
-//! What the engine does for its callers, one file per behaviour.
+//! Tests of the engine's operations, one file per behaviour.
 //!
-//! Each test has a SQLite store of its own in a temporary folder and an agent whose every word it decides. All
-//! files are one program, because each would otherwise be linked with its own copy of the database.
+//! Each test has its own SQLite store in a temporary folder and an agent whose updates it scripts. All files
+//! are one binary, because each would otherwise be linked with its own copy of SQLite.
 
-#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+#![allow(clippy::unwrap_used, reason = "a test fails on an unexpected error")]
 
 mod common;
 
@@ -21,12 +21,12 @@ mod list;
 mod message_or_task;
 mod messages_to_working_task;
 mod multi_turn;
-mod one_pass;
 mod panic;
 mod queue;
 mod reopening;
 mod resume;
 mod retention;
 mod retry;
+mod single_commit;
 mod skills;
 mod subscribe;

@@ -1,104 +1,105 @@
-//! What is said to a task at work waits for the run's end.
+//! A message to a working task is queued until the run ends.
 
 use protocol::{ErrorKind, TaskState};
 
 use crate::common::{
-    Setup, artifact, artifacts, ask, done, history, joined, refusal, save, say, task, try_again, working,
+    Setup, artifact, artifacts, done, history, join, msg, need_input, refusal, retryable_failure, save, task,
+    working,
 };
 
 #[tokio::test]
-async fn it_is_recorded_at_once_and_used_when_the_run_asks() {
-    let mut house = Setup::plain().open();
-    let (id, first) = house.begin("one").await;
-    let more = house.send_for_task(say("two").to(&id).at_once()).await;
+async fn message_is_recorded_immediately_and_used_when_the_run_pauses() {
+    let mut server = Setup::plain().open();
+    let (id, first) = server.start_task("one").await;
+    let more = server.send_for_task(msg("two").to(&id).return_immediately()).await;
     assert_eq!(
         (more.status.state, history(&more)),
         (TaskState::Working, vec!["one".to_owned(), "two".to_owned()])
     );
-    let waiting = house.send_aside(say("three").to(&id));
-    house.store.until("listen", 2).await;
-    assert!(house.stage.is_quiet());
+    let waiting = server.spawn_send(msg("three").to(&id));
+    server.store.until("listen", 2).await;
+    assert!(server.agent.is_idle());
 
-    first.end(ask("which?"));
-    let second = house.stage.turn().await;
+    first.end(need_input("which?"));
+    let second = server.agent.turn().await;
     assert_eq!((second.message.text().as_str(), second.attempt), ("three", 1));
     assert_ne!(first.idempotency_key, second.idempotency_key);
     second.end(done());
-    let over = task(joined(waiting).await.unwrap());
+    let over = task(join(waiting).await.unwrap());
     assert_eq!(over.status.state, TaskState::Completed);
-    assert!(house.stage.is_quiet());
+    assert!(server.agent.is_idle());
 }
 
 #[tokio::test]
-async fn it_stays_in_history_when_the_run_ends() {
-    let mut house = Setup::plain().open();
-    let (id, turn) = house.begin("one").await;
-    let mut frames = house.subscribe(&id).await.unwrap();
+async fn message_stays_in_history_when_the_run_ends() {
+    let mut server = Setup::plain().open();
+    let (id, turn) = server.start_task("one").await;
+    let mut frames = server.subscribe(&id).await.unwrap();
     assert_eq!(frames.next().await, "2 task working");
-    let mut own = house.stream(say("two").to(&id)).await.unwrap();
+    let mut own = server.stream(msg("two").to(&id)).await.unwrap();
     assert_eq!(own.next().await, "3 task working");
     turn.end(done());
     assert_eq!(frames.lines().await, ["3 working", "4 completed"]);
     assert_eq!(own.lines().await, ["4 completed"]);
-    let over = house.get(&id).await.unwrap();
+    let over = server.get(&id).await.unwrap();
     assert_eq!(
         (over.status.state, history(&over)),
         (TaskState::Completed, vec!["one".to_owned(), "two".to_owned()])
     );
-    assert!(house.stage.is_quiet());
+    assert!(server.agent.is_idle());
 }
 
 #[tokio::test]
-async fn what_the_run_said_last_is_kept_when_it_is_answered_before_it_asked() {
-    let mut house = Setup::plain().open();
-    let (id, first) = house.begin("one").await;
-    house.send(say("two").to(&id).at_once()).await.unwrap();
-    // All of it reaches the writer in the change that would have paused the task.
-    house.store.close_gate();
-    first.say([working()]);
-    first.say([artifact("a", "kept"), save("place")]);
-    first.end(ask("which?"));
-    house.store.until_waiting(1).await;
-    house.store.open_gate();
-    let second = house.stage.turn().await;
+async fn updates_of_a_skipped_pause_are_kept() {
+    let mut server = Setup::plain().open();
+    let (id, first) = server.start_task("one").await;
+    server.send(msg("two").to(&id).return_immediately()).await.unwrap();
+    // All of it is in the change that would have paused the task.
+    server.store.block_commits();
+    first.send([working()]);
+    first.send([artifact("a", "kept"), save("place")]);
+    first.end(need_input("which?"));
+    server.store.until_blocked(1).await;
+    server.store.unblock_commits();
+    let second = server.agent.turn().await;
     assert_eq!(second.message.text(), "two");
-    assert_eq!(second.saved.as_deref(), Some(b"place".as_slice()), "what was saved is lost");
-    assert_eq!(artifacts(&house.get(&id).await.unwrap()), [("a".into(), "kept".into())]);
+    assert_eq!(second.saved.as_deref(), Some(b"place".as_slice()), "the checkpoint is lost");
+    assert_eq!(artifacts(&server.get(&id).await.unwrap()), [("a".into(), "kept".into())]);
     second.end(done());
 }
 
 #[tokio::test]
-async fn it_does_not_change_what_another_attempt_is_for() {
-    let mut house = Setup::plain().open();
-    let (id, first) = house.begin("one").await;
-    house.send(say("two").to(&id).at_once()).await.unwrap();
-    first.end(try_again("busy"));
-    let second = house.stage.turn().await;
+async fn queued_message_does_not_change_the_input_of_a_retry() {
+    let mut server = Setup::plain().open();
+    let (id, first) = server.start_task("one").await;
+    server.send(msg("two").to(&id).return_immediately()).await.unwrap();
+    first.end(retryable_failure("busy"));
+    let second = server.agent.turn().await;
     assert_eq!(second.attempt, 2);
     assert_eq!(second.message.text(), "one");
     assert_eq!(second.idempotency_key, first.idempotency_key);
-    second.end(ask("which?"));
-    let third = house.stage.turn().await;
+    second.end(need_input("which?"));
+    let third = server.agent.turn().await;
     assert_eq!((third.message.text().as_str(), third.attempt), ("two", 1));
     third.end(done());
 }
 
 #[tokio::test]
-async fn sixteen_may_wait() {
-    let mut house = Setup::plain().open();
-    let (id, turn) = house.begin("one").await;
+async fn at_most_sixteen_messages_are_queued() {
+    let mut server = Setup::plain().open();
+    let (id, turn) = server.start_task("one").await;
     for number in 0..16 {
-        house.send(say(&format!("more {number}")).to(&id).at_once()).await.unwrap();
+        server.send(msg(&format!("more {number}")).to(&id).return_immediately()).await.unwrap();
     }
-    let refusal = refusal(house.send(say("too much").to(&id).at_once()).await);
+    let refusal = refusal(server.send(msg("too much").to(&id).return_immediately()).await);
     assert_eq!(refusal.kind, ErrorKind::UnsupportedOperation);
     assert!(refusal.message.contains("16"), "{}", refusal.message);
-    turn.end(ask("which?"));
-    // The next run has them all, and the client may go on.
-    let second = house.stage.turn().await;
+    turn.end(need_input("which?"));
+    // The next run gets them all, and the client can send more.
+    let second = server.agent.turn().await;
     assert_eq!((second.message.text().as_str(), second.history.len()), ("more 15", 16));
-    house.send(say("and more").to(&id).at_once()).await.unwrap();
+    server.send(msg("and more").to(&id).return_immediately()).await.unwrap();
     second.end(done());
-    house.store.until("finish", 1).await;
-    assert_eq!(house.get(&id).await.unwrap().history.len(), 18);
+    server.store.until("finish", 1).await;
+    assert_eq!(server.get(&id).await.unwrap().history.len(), 18);
 }

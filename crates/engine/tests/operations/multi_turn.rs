@@ -1,35 +1,35 @@
-//! A task that asks goes on when it is answered.
+//! A task that waits for input continues with a follow-up message.
 
-use a2ad_engine::{Answer, Outcome, Scope};
+use a2ad_engine::{CallResponse, Outcome, Scope};
 use protocol::{ErrorKind, GetTask, Operation, Role, TaskId, TaskState};
 
 use crate::common::{
-    Setup, artifact, artifacts, ask, done, failed, history, joined, refusal, refused, save, say, status_text,
-    voice,
+    Setup, agent_message, artifact, artifacts, done, failed, history, join, msg, need_input, refusal,
+    refused, save, status_text,
 };
 
 #[tokio::test]
-async fn an_answered_question_goes_on_in_the_same_task() {
+async fn follow_up_continues_the_same_task() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let mut house = setup.open();
-        house.stage.prepare_turn([save("place"), artifact("draft", "a")], ask("which?"));
-        let asked = house.send_for_task(say("one of them")).await;
+        let mut server = setup.open();
+        server.agent.prepare_turn([save("place"), artifact("draft", "a")], need_input("which?"));
+        let asked = server.send_for_task(msg("one of them")).await;
         assert_eq!(asked.status.state, TaskState::InputRequired);
         assert_eq!(status_text(&asked).as_deref(), Some("which?"));
-        let first = house.stage.turn().await;
+        let first = server.agent.turn().await;
 
-        house.stage.prepare_turn([artifact("final", "b")], done());
-        let told = house.send_for_task(say("blue").to(&asked.id)).await;
-        assert_eq!((&told.id, &told.context_id), (&asked.id, &asked.context_id));
-        assert_eq!(told.status.state, TaskState::Completed);
-        assert_eq!(artifacts(&told), [("draft".into(), "a".into()), ("final".into(), "b".into())]);
-        assert_eq!(history(&told), ["one of them", "which?", "blue"]);
-        assert_eq!(house.get(&told.id).await.unwrap(), told);
+        server.agent.prepare_turn([artifact("final", "b")], done());
+        let updated = server.send_for_task(msg("blue").to(&asked.id)).await;
+        assert_eq!((&updated.id, &updated.context_id), (&asked.id, &asked.context_id));
+        assert_eq!(updated.status.state, TaskState::Completed);
+        assert_eq!(artifacts(&updated), [("draft".into(), "a".into()), ("final".into(), "b".into())]);
+        assert_eq!(history(&updated), ["one of them", "which?", "blue"]);
+        assert_eq!(server.get(&updated.id).await.unwrap(), updated);
 
-        let second = house.stage.turn().await;
+        let second = server.agent.turn().await;
         assert_eq!((&second.task_id, &second.context_id), (&first.task_id, &first.context_id));
         assert_eq!(second.message.text(), "blue");
-        let before: Vec<_> = second.history.iter().map(|said| (said.role, said.text())).collect();
+        let before: Vec<_> = second.history.iter().map(|messages| (messages.role, messages.text())).collect();
         assert_eq!(before, [(Role::User, "one of them".into()), (Role::Agent, "which?".into())]);
         assert_eq!(second.saved.as_deref(), Some(b"place".as_slice()));
         assert_eq!((first.attempt, second.attempt), (1, 1));
@@ -38,116 +38,118 @@ async fn an_answered_question_goes_on_in_the_same_task() {
 }
 
 #[tokio::test]
-async fn turns_whose_messages_share_an_id_have_keys_of_their_own() {
+async fn turns_with_equal_message_ids_have_different_keys() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let mut house = setup.open();
+        let mut server = setup.open();
         let mut keys = std::collections::HashSet::new();
-        house.stage.prepare_turn([], ask("which?"));
-        let asked = house.send_for_task(say("one of them").id("1")).await;
-        keys.insert(house.stage.turn().await.idempotency_key.clone());
+        server.agent.prepare_turn([], need_input("which?"));
+        let asked = server.send_for_task(msg("one of them").id("1")).await;
+        keys.insert(server.agent.turn().await.idempotency_key.clone());
         for text in ["blue", "red"] {
-            house.stage.prepare_turn([], ask("which else?"));
-            house.send(say(text).id("1").to(&asked.id)).await.unwrap();
-            assert!(keys.insert(house.stage.turn().await.idempotency_key.clone()), "{keys:?}");
+            server.agent.prepare_turn([], need_input("which else?"));
+            server.send(msg(text).id("1").to(&asked.id)).await.unwrap();
+            assert!(keys.insert(server.agent.turn().await.idempotency_key.clone()), "{keys:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_the_agent_asks_and_the_next_begins_with_the_answer() {
-    let house = Setup::plain().open();
-    house.stage.prepare_turn([], Outcome::NeedAuth { message: voice("who are you?") });
-    let mut frames = house.stream(say("hello")).await.unwrap();
+async fn stream_ends_at_an_interrupted_state_and_the_next_starts_with_the_follow_up() {
+    let server = Setup::plain().open();
+    server.agent.prepare_turn([], Outcome::NeedAuth { message: agent_message("who are you?") });
+    let mut frames = server.stream(msg("hello")).await.unwrap();
     assert_eq!(frames.lines().await, ["1 task submitted", "2 auth_required: who are you?"]);
-    let id = house.list(protocol::ListTasks::default()).await.unwrap().tasks[0].id.clone();
-    house.stage.prepare_turn([artifact("a", "b")], done());
-    let mut frames = house.stream(say("me").to(&id)).await.unwrap();
+    let id = server.list(protocol::ListTasks::default()).await.unwrap().tasks[0].id.clone();
+    server.agent.prepare_turn([artifact("a", "b")], done());
+    let mut frames = server.stream(msg("me").to(&id)).await.unwrap();
     assert_eq!(frames.lines().await, ["3 task working", "4 artifact a: b", "5 completed"]);
 }
 
 #[tokio::test]
-async fn an_answer_in_another_context_is_refused_by_name() {
-    let house = Setup::overlapping().open();
-    house.stage.prepare_turn([], ask("which?"));
-    let asked = house.send_for_task(say("one of them")).await;
-    let refusal = refusal(house.send(say("blue").to(&asked.id).context("elsewhere")).await);
+async fn follow_up_with_another_context_id_is_rejected() {
+    let server = Setup::overlapping().open();
+    server.agent.prepare_turn([], need_input("which?"));
+    let asked = server.send_for_task(msg("one of them")).await;
+    let refusal = refusal(server.send(msg("blue").to(&asked.id).context("elsewhere")).await);
     assert_eq!(refusal.kind, ErrorKind::InvalidParams);
     assert_eq!(refusal.violations[0].field, "message.contextId");
-    assert_eq!(house.get(&asked.id).await.unwrap(), asked);
+    assert_eq!(server.get(&asked.id).await.unwrap(), asked);
 
-    house.stage.prepare_turn([], done());
-    let told = house.send_for_task(say("blue").to(&asked.id).context(asked.context_id.clone())).await;
-    assert_eq!(told.status.state, TaskState::Completed);
+    server.agent.prepare_turn([], done());
+    let updated = server.send_for_task(msg("blue").to(&asked.id).context(asked.context_id.clone())).await;
+    assert_eq!(updated.status.state, TaskState::Completed);
 }
 
 #[tokio::test]
-async fn a_task_that_is_over_takes_no_more_messages() {
-    let mut house = Setup::overlapping().open();
+async fn terminal_task_rejects_messages() {
+    let mut server = Setup::overlapping().open();
     let mut over = Vec::new();
     for outcome in [done(), failed("broken"), Outcome::Rejected { message: None }] {
-        house.stage.prepare_turn([], outcome);
-        over.push(house.send_for_task(say("hello")).await);
-        house.stage.turn().await;
+        server.agent.prepare_turn([], outcome);
+        over.push(server.send_for_task(msg("hello")).await);
+        server.agent.turn().await;
     }
-    let (id, _turn) = house.begin("hold").await;
-    over.push(house.cancel(&id).await.unwrap());
+    let (id, _turn) = server.start_task("hold").await;
+    over.push(server.cancel(&id).await.unwrap());
     for task in over {
-        let refusal = refusal(house.send(say("more").to(&task.id)).await);
+        let refusal = refusal(server.send(msg("more").to(&task.id)).await);
         assert_eq!(refusal.kind, ErrorKind::UnsupportedOperation, "{:?}", task.status.state);
-        assert_eq!(house.get(&task.id).await.unwrap(), task);
+        assert_eq!(server.get(&task.id).await.unwrap(), task);
     }
-    assert!(house.stage.is_quiet());
+    assert!(server.agent.is_idle());
 }
 
 #[tokio::test]
-async fn what_lies_in_another_scope_does_not_exist() {
-    let house = Setup::overlapping().with("other", Silent).open();
-    house.stage.prepare_turn([], ask("which?"));
-    let asked = house.send_for_task(say("one of them")).await;
+async fn task_of_another_scope_is_not_found() {
+    let server = Setup::overlapping().with("other", NeverReplies).open();
+    server.agent.prepare_turn([], need_input("which?"));
+    let asked = server.send_for_task(msg("one of them")).await;
     for id in
         [TaskId::from("no-such-task"), TaskId::from(""), TaskId::from(asked.id.as_str().replace('_', "-"))]
     {
-        assert_eq!(refused(house.send(say("hi").to(&id)).await), ErrorKind::TaskNotFound);
-        assert_eq!(refused(house.get(&id).await), ErrorKind::TaskNotFound);
+        assert_eq!(refused(server.send(msg("hi").to(&id)).await), ErrorKind::TaskNotFound);
+        assert_eq!(refused(server.get(&id).await), ErrorKind::TaskNotFound);
     }
     for scope in [Scope::anonymous("default", "other"), Scope::anonymous("elsewhere", "scripted")] {
         let get = Operation::GetTask(GetTask { id: asked.id.clone(), history_length: None, tenant: None });
-        assert_eq!(refused(house.call(scope.clone(), get).await), ErrorKind::TaskNotFound);
-        let send = Operation::SendMessage(say("blue").to(&asked.id).into());
-        assert_eq!(refused(house.call(scope, send).await), ErrorKind::TaskNotFound);
+        assert_eq!(refused(server.call(scope.clone(), get).await), ErrorKind::TaskNotFound);
+        let send = Operation::SendMessage(msg("blue").to(&asked.id).into());
+        assert_eq!(refused(server.call(scope, send).await), ErrorKind::TaskNotFound);
     }
     let nobody =
-        house.call(Scope::anonymous("default", "nobody"), Operation::SendMessage(say("hi").into())).await;
-    assert_eq!(refused::<Answer>(nobody), ErrorKind::AgentDisabled);
-    assert_eq!(house.get(&asked.id).await.unwrap(), asked);
+        server.call(Scope::anonymous("default", "nobody"), Operation::SendMessage(msg("hi").into())).await;
+    assert_eq!(refused::<CallResponse>(nobody), ErrorKind::AgentDisabled);
+    assert_eq!(server.get(&asked.id).await.unwrap(), asked);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_answers_at_once_are_both_kept() {
-    let mut house = Setup::plain().open();
+async fn concurrent_follow_ups_are_both_recorded() {
+    let mut server = Setup::plain().open();
     for _ in 0..20 {
-        house.stage.prepare_turn([], ask("which?"));
-        let asked = house.send_for_task(say("one of them")).await;
-        house.stage.turn().await;
-        let calls = [house.send_aside(say("blue").to(&asked.id)), house.send_aside(say("red").to(&asked.id))];
-        let turn = house.stage.turn().await;
-        // One of them is what the run answers, the other is said to a task at work: both are recorded first.
-        let mut frames = house.subscribe(&asked.id).await.unwrap();
-        while frames.next().await != "4 working" && house.get(&asked.id).await.unwrap().history.len() < 4 {}
+        server.agent.prepare_turn([], need_input("which?"));
+        let asked = server.send_for_task(msg("one of them")).await;
+        server.agent.turn().await;
+        let calls =
+            [server.spawn_send(msg("blue").to(&asked.id)), server.spawn_send(msg("red").to(&asked.id))];
+        let turn = server.agent.turn().await;
+        // One of them starts the turn, the other is sent to the working task; both are recorded before the
+        // run ends.
+        let mut frames = server.subscribe(&asked.id).await.unwrap();
+        while frames.next().await != "4 working" && server.get(&asked.id).await.unwrap().history.len() < 4 {}
         turn.end(done());
         for call in calls {
-            joined(call).await.unwrap();
+            join(call).await.unwrap();
         }
-        let mut said = history(&house.get(&asked.id).await.unwrap());
-        said.sort();
-        assert_eq!(said, ["blue", "one of them", "red", "which?"]);
+        let mut messages = history(&server.get(&asked.id).await.unwrap());
+        messages.sort();
+        assert_eq!(messages, ["blue", "one of them", "red", "which?"]);
     }
 }
 
-/// An agent that never says anything.
-struct Silent;
+/// An agent that stays pending forever.
+struct NeverReplies;
 
-impl a2ad_engine::Agent for Silent {
+impl a2ad_engine::Agent for NeverReplies {
     fn run(
         &self,
         _turn: a2ad_engine::Turn,

@@ -4,52 +4,52 @@ use a2ad_engine::{Agent, Outcome, Scope, Turn, Updates};
 use futures_util::future::BoxFuture;
 use protocol::{Operation, TaskState};
 
-use crate::common::{Setup, artifact, artifacts, done, joined, reply, say, status_text, task, working};
+use crate::common::{Setup, artifact, artifacts, done, join, msg, reply, status_text, task, working};
 
 const SECRET: &str = "the password is swordfish";
 
 #[tokio::test]
-async fn a_panic_at_the_first_look_fails_the_task() {
+async fn panic_at_the_first_poll_fails_the_task() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let house = setup.open();
-        house.stage.prepare_panic(SECRET);
-        let failed = house.send_for_task(say("hello")).await;
+        let server = setup.open();
+        server.agent.prepare_panic(SECRET);
+        let failed = server.send_for_task(msg("hello")).await;
         assert_eq!(failed.status.state, TaskState::Failed);
         assert_eq!(status_text(&failed).as_deref(), Some("the agent stopped unexpectedly"));
-        house.stage.prepare_turn([], done());
-        assert_eq!(house.send_for_task(say("hello")).await.status.state, TaskState::Completed);
+        server.agent.prepare_turn([], done());
+        assert_eq!(server.send_for_task(msg("hello")).await.status.state, TaskState::Completed);
     }
 }
 
 #[tokio::test]
-async fn a_panic_on_the_way_keeps_what_was_said_and_frees_the_slot() {
+async fn panic_during_a_run_keeps_its_updates_and_frees_the_slot() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        let mut house = setup.slots(1).open();
-        house.stage.prepare_words([working(), artifact("a", "kept")]);
-        let call = house.send_aside(say("hello"));
-        house.stage.turn().await.panic(SECRET);
-        let failed = task(joined(call).await.unwrap());
+        let mut server = setup.slots(1).open();
+        server.agent.prepare_updates([working(), artifact("a", "kept")]);
+        let call = server.spawn_send(msg("hello"));
+        server.agent.turn().await.panic(SECRET);
+        let failed = task(join(call).await.unwrap());
         assert_eq!(failed.status.state, TaskState::Failed);
         assert_eq!(artifacts(&failed), [("a".into(), "kept".into())]);
         assert!(!status_text(&failed).unwrap().contains("swordfish"));
-        house.stage.prepare_turn([], done());
-        assert_eq!(house.send_for_task(say("hello")).await.status.state, TaskState::Completed);
+        server.agent.prepare_turn([], done());
+        assert_eq!(server.send_for_task(msg("hello")).await.status.state, TaskState::Completed);
     }
 }
 
-/// Panics before there is a future to poll.
-struct Hasty;
+/// Panics before it returns a future.
+struct PanicsInRun;
 
-impl Agent for Hasty {
+impl Agent for PanicsInRun {
     fn run(&self, _turn: Turn, _out: Updates) -> BoxFuture<'static, Outcome> {
         panic!("{SECRET}")
     }
 }
 
 #[tokio::test]
-async fn a_panic_before_the_first_look_fails_the_task() {
-    let house = Setup::plain().with("hasty", Hasty).open();
+async fn panic_in_run_before_the_future_exists_fails_the_task() {
+    let server = Setup::plain().with("hasty", PanicsInRun).open();
     let scope = Scope::anonymous("default", "hasty");
-    let answer = house.call(scope, Operation::SendMessage(say("hello").into())).await.unwrap();
+    let answer = server.call(scope, Operation::SendMessage(msg("hello").into())).await.unwrap();
     assert_eq!(task(reply(answer)).status.state, TaskState::Failed);
 }

@@ -1,42 +1,42 @@
-//! A stream that broke off goes on behind the last event its client saw (R16, R17).
+//! A broken stream is resumed after the last event its client received (`Last-Event-ID`).
 
 use a2ad_engine::Resume;
 use protocol::{Dialect, ErrorKind};
 
 use crate::common::{
-    House, Setup, artifact, ask, chunk, done, progress, refused, reply, say, speaking, task,
+    Setup, TestServer, artifact, call_in, chunk, done, msg, need_input, progress, refused, reply, task,
 };
 
-/// A task at work whose log has five events.
-async fn five() -> (House, crate::common::Taken, Vec<String>) {
-    let mut house = Setup::plain().open();
-    let (_, turn) = house.begin("hello").await;
-    let mut frames = house.subscribe(&turn.task_id).await.unwrap();
-    turn.say([progress("one"), chunk("a", "two"), artifact("b", "three")]);
+/// A working task whose log has five events.
+async fn task_with_five_events() -> (TestServer, crate::common::RunningTurn, Vec<String>) {
+    let mut server = Setup::plain().open();
+    let (_, turn) = server.start_task("hello").await;
+    let mut frames = server.subscribe(&turn.task_id).await.unwrap();
+    turn.send([progress("one"), chunk("a", "two"), artifact("b", "three")]);
     assert_eq!(frames.next().await, "2 task working");
     let mut lines = vec!["1 submitted".to_owned(), "2 working".to_owned()];
     for _ in 3..=5 {
         lines.push(frames.next().await);
     }
-    (house, turn, lines)
+    (server, turn, lines)
 }
 
 #[tokio::test]
-async fn what_was_missed_comes_first_and_then_what_is_new() {
-    let (house, turn, lines) = five().await;
+async fn resumed_stream_has_missed_events_then_new_ones() {
+    let (server, turn, lines) = task_with_five_events().await;
     let mut streams = Vec::new();
     for seen in 0..=5 {
-        streams.push((seen, house.resume(&turn.task_id, Resume::After(seen)).await.unwrap()));
+        streams.push((seen, server.resume(&turn.task_id, Resume::After(seen)).await.unwrap()));
     }
     turn.end(done());
-    house.store.until("finish", 1).await;
+    server.store.until("finish", 1).await;
     for seen in 0..=5 {
-        // By now the task is over, and who has not seen its end is still told.
-        streams.push((seen, house.resume(&turn.task_id, Resume::After(seen)).await.unwrap()));
+        // The task is terminal now; a client that has not received the end still gets it.
+        streams.push((seen, server.resume(&turn.task_id, Resume::After(seen)).await.unwrap()));
     }
     for (seen, mut frames) in streams {
         let found = frames.lines().await;
-        // As it was then, though it is over by now: a client stops at the first terminal status.
+        // The status at that event, not the current one, because a client stops at the first terminal status.
         let state = if seen < 2 { "submitted" } else { "working" };
         assert_eq!(found[0], format!("{seen} task {state} without history"));
         let missed = &lines[usize::try_from(seen).unwrap()..];
@@ -44,37 +44,37 @@ async fn what_was_missed_comes_first_and_then_what_is_new() {
         assert_eq!(found.last().unwrap(), "6 completed");
     }
     for seen in [Resume::After(6), Resume::After(7), Resume::Unknown] {
-        assert_eq!(refused(house.resume(&turn.task_id, seen).await), ErrorKind::UnsupportedOperation);
+        assert_eq!(refused(server.resume(&turn.task_id, seen).await), ErrorKind::UnsupportedOperation);
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_placed_begins_anew_and_says_so() {
-    let (house, turn, _) = five().await;
+async fn unknown_event_id_restarts_the_stream_with_a_gap_marker() {
+    let (server, turn, _) = task_with_five_events().await;
     for seen in [Resume::After(6), Resume::After(u64::MAX), Resume::Unknown] {
-        let mut frames = house.resume(&turn.task_id, seen).await.unwrap();
+        let mut frames = server.resume(&turn.task_id, seen).await.unwrap();
         assert_eq!(frames.next().await, "5 task working with a gap");
     }
 }
 
 #[tokio::test]
-async fn every_generation_gets_what_it_missed() {
+async fn resume_works_in_every_dialect() {
     for dialect in Dialect::ALL {
-        let (house, turn, lines) = five().await;
+        let (server, turn, lines) = task_with_five_events().await;
         let id = &turn.task_id;
         let mut streams = Vec::new();
         for seen in [0, 3, 5] {
-            let resumed = house.subscribe_in(dialect, id, Some(Resume::After(seen))).await;
+            let resumed = server.subscribe_in(dialect, id, Some(Resume::After(seen))).await;
             streams.push((seen, resumed.unwrap()));
         }
         for beyond in [Resume::After(6), Resume::Unknown] {
-            let mut frames = house.subscribe_in(dialect, id, Some(beyond)).await.unwrap();
+            let mut frames = server.subscribe_in(dialect, id, Some(beyond)).await.unwrap();
             assert_eq!(frames.next().await, "5 task working with a gap", "{dialect:?}");
         }
         turn.end(done());
-        house.store.until("finish", 1).await;
+        server.store.until("finish", 1).await;
         for seen in [0, 3, 5] {
-            let resumed = house.subscribe_in(dialect, id, Some(Resume::After(seen))).await;
+            let resumed = server.subscribe_in(dialect, id, Some(Resume::After(seen))).await;
             streams.push((seen, resumed.unwrap()));
         }
         for (seen, mut frames) in streams {
@@ -84,9 +84,9 @@ async fn every_generation_gets_what_it_missed() {
             assert_eq!(found[1..found.len() - 1], lines[usize::try_from(seen).unwrap()..]);
             assert_eq!(found.last().unwrap(), "6 completed");
         }
-        // Nothing was missed: one last status where the generation shows that.
+        // Nothing was missed: the older dialects get the last status once more.
         for seen in [Resume::After(6), Resume::After(7), Resume::Unknown] {
-            let resumed = house.subscribe_in(dialect, id, Some(seen)).await;
+            let resumed = server.subscribe_in(dialect, id, Some(seen)).await;
             match dialect {
                 Dialect::V1 => assert_eq!(refused(resumed), ErrorKind::UnsupportedOperation),
                 _ => assert_eq!(resumed.unwrap().lines().await, ["6 completed"], "{dialect:?} {seen:?}"),
@@ -96,18 +96,18 @@ async fn every_generation_gets_what_it_missed() {
 }
 
 #[tokio::test]
-async fn a_question_that_was_answered_meanwhile_does_not_end_the_stream() {
+async fn past_interrupted_state_does_not_end_a_resumed_stream() {
     for dialect in Dialect::ALL {
-        let mut house = Setup::plain().open();
-        house.stage.prepare_turn([], ask("which?"));
-        let asked = house.send_for_task(say("one of them")).await;
-        house.stage.turn().await;
-        let call = house.send_aside(say("blue").to(&asked.id));
-        let turn = house.stage.turn().await;
-        let mut open = house.subscribe_in(dialect, &asked.id, Some(Resume::After(1))).await.unwrap();
+        let mut server = Setup::plain().open();
+        server.agent.prepare_turn([], need_input("which?"));
+        let asked = server.send_for_task(msg("one of them")).await;
+        server.agent.turn().await;
+        let call = server.spawn_send(msg("blue").to(&asked.id));
+        let turn = server.agent.turn().await;
+        let mut open = server.subscribe_in(dialect, &asked.id, Some(Resume::After(1))).await.unwrap();
         turn.end(done());
-        crate::common::joined(call).await.unwrap();
-        let mut over = house.subscribe_in(dialect, &asked.id, Some(Resume::After(1))).await.unwrap();
+        crate::common::join(call).await.unwrap();
+        let mut over = server.subscribe_in(dialect, &asked.id, Some(Resume::After(1))).await.unwrap();
         let missed =
             ["1 task submitted without history", "2 input_required: which?", "3 working", "4 completed"];
         assert_eq!(over.lines().await, missed, "{dialect:?}");
@@ -116,45 +116,45 @@ async fn a_question_that_was_answered_meanwhile_does_not_end_the_stream() {
 }
 
 #[tokio::test]
-async fn the_end_of_an_earlier_turn_does_not_end_the_stream() {
+async fn terminal_state_of_an_earlier_turn_does_not_end_a_resumed_stream() {
     for dialect in Dialect::ALL {
-        let mut house = Setup::plain().open();
-        house.stage.prepare_turn([], done());
-        let draft = || speaking(Dialect::Draft);
-        let first = task(reply(house.send_as(draft(), say("hello").named("t-1")).await.unwrap()));
-        house.stage.turn().await;
-        house.send_as(draft(), say("more").named("t-1").at_once()).await.unwrap();
-        let turn = house.stage.turn().await;
-        let mut frames = house.subscribe_in(dialect, &first.id, Some(Resume::After(1))).await.unwrap();
+        let mut server = Setup::plain().open();
+        server.agent.prepare_turn([], done());
+        let draft = || call_in(Dialect::Draft);
+        let first = task(reply(server.send_as(draft(), msg("hello").client_task("t-1")).await.unwrap()));
+        server.agent.turn().await;
+        server.send_as(draft(), msg("more").client_task("t-1").return_immediately()).await.unwrap();
+        let turn = server.agent.turn().await;
+        let mut frames = server.subscribe_in(dialect, &first.id, Some(Resume::After(1))).await.unwrap();
         turn.end(done());
         let missed = ["1 task submitted without history", "2 completed", "3 working", "4 completed"];
         assert_eq!(frames.lines().await, missed, "{dialect:?}");
     }
 }
 
-/// A task whose log was folded into a doc is resumed from any of its events.
+/// A task whose log was folded into a document can be resumed from any of its events.
 #[tokio::test]
-async fn a_folded_task_shows_the_status_of_the_event_it_is_resumed_from() {
-    let mut setup = Setup::plain().open();
-    let (id, turn) = setup.begin("hello").await;
-    let mut watcher = setup.subscribe(&id).await.unwrap();
+async fn resume_of_a_folded_task_starts_with_the_status_at_that_event() {
+    let mut server = Setup::plain().open();
+    let (id, turn) = server.start_task("hello").await;
+    let mut watcher = server.subscribe(&id).await.unwrap();
     assert_eq!(watcher.next().await, "2 task working");
     let mut states = vec!["submitted".to_owned(), "submitted".to_owned(), "working".to_owned()];
-    // One commit each, and a status now and then.
+    // One commit each; every twentieth is a status update.
     for number in 3..=80 {
         if number % 20 == 0 {
-            turn.say([progress(&number.to_string())]);
+            turn.send([progress(&number.to_string())]);
         } else {
-            turn.say([chunk("a", "x")]);
+            turn.send([chunk("a", "x")]);
         }
         watcher.next().await;
         states.push("working".to_owned());
     }
     turn.end(done());
     assert_eq!(watcher.lines().await, ["81 completed"]);
-    // A duty writes the doc when it gets to it.
-    crate::common::within(async {
-        while setup.row(&id).await.doc < 81 {
+    // A background task writes the folded document later.
+    crate::common::with_timeout(async {
+        while server.row(&id).await.doc < 81 {
             tokio::task::yield_now().await;
         }
     })
@@ -162,7 +162,7 @@ async fn a_folded_task_shows_the_status_of_the_event_it_is_resumed_from() {
     for dialect in Dialect::ALL {
         for (seen, state) in (0..).zip(&states) {
             let resume = Some(Resume::After(seen));
-            let mut frames = setup.subscribe_in(dialect, &id, resume).await.unwrap();
+            let mut frames = server.subscribe_in(dialect, &id, resume).await.unwrap();
             let found = frames.lines().await;
             assert_eq!(found[0], format!("{seen} task {state} without history"), "{dialect:?}");
             assert_eq!(found.len() as u64, 1 + 81 - seen, "{dialect:?}");

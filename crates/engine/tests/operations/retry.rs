@@ -1,28 +1,28 @@
-//! A failure that may pass is tried again.
+//! A retryable failure is retried.
 
 use a2ad_engine::Clock;
 use protocol::{TaskState, Timestamp};
 
-use crate::common::{Setup, artifact, done_saying, save, say, status_text, try_again};
+use crate::common::{Setup, artifact, done_with, msg, retryable_failure, save, status_text};
 
 #[tokio::test]
-async fn the_first_retry_comes_at_once_with_the_same_key_and_what_was_saved() {
+async fn first_retry_is_immediate_with_the_same_key_and_checkpoint() {
     for setup in [Setup::overlapping(), Setup::plain()] {
-        // The clock stands still: what is not due now never will be.
+        // The clock does not advance: what is not due now never will be.
         let clock = Clock::manual(Timestamp::from_millis(1_000));
-        let mut house = setup.clock(&clock).open();
-        house.stage.prepare_turn([artifact("a", "one"), save("place")], try_again("busy"));
-        let mut frames = house.stream(say("hello")).await.unwrap();
-        let first = house.stage.turn().await;
-        let second = house.stage.turn().await;
+        let mut server = setup.clock(&clock).open();
+        server.agent.prepare_turn([artifact("a", "one"), save("place")], retryable_failure("busy"));
+        let mut frames = server.stream(msg("hello")).await.unwrap();
+        let first = server.agent.turn().await;
+        let second = server.agent.turn().await;
         assert_eq!((first.attempt, second.attempt), (1, 2));
         assert_eq!(first.idempotency_key, second.idempotency_key);
         assert_eq!((second.message.text().as_str(), second.history.len()), ("hello", 0));
         assert_eq!(second.saved.as_deref(), Some(b"place".as_slice()));
-        second.end(done_saying("ok"));
+        second.end(done_with("ok"));
         let lines = frames.lines().await;
         assert_eq!(lines.first().unwrap(), "1 task submitted");
-        // The public state never goes back, and the client is told that there is another try.
+        // The public state never goes back, and a progress message announces the retry.
         assert!(
             lines[1..lines.len() - 1].iter().any(|line| line.contains("attempt 1 of 6 failed")),
             "{lines:?}"
@@ -33,14 +33,14 @@ async fn the_first_retry_comes_at_once_with_the_same_key_and_what_was_saved() {
 }
 
 #[tokio::test]
-async fn the_last_failure_is_the_outcome() {
-    let mut house = Setup::plain().attempts(2).open();
-    house.stage.prepare_turn([], try_again("busy"));
-    house.stage.prepare_turn([], try_again("still busy"));
-    let failed = house.send_for_task(say("hello")).await;
+async fn last_failed_attempt_is_the_outcome() {
+    let mut server = Setup::plain().attempts(2).open();
+    server.agent.prepare_turn([], retryable_failure("busy"));
+    server.agent.prepare_turn([], retryable_failure("still busy"));
+    let failed = server.send_for_task(msg("hello")).await;
     assert_eq!(failed.status.state, TaskState::Failed);
     assert_eq!(status_text(&failed).as_deref(), Some("still busy"));
-    assert_eq!((house.stage.turn().await.attempt, house.stage.turn().await.attempt), (1, 2));
-    assert!(house.stage.is_quiet());
-    assert_eq!(house.store.steps(), ["accept", "retry", "claim", "finish"]);
+    assert_eq!((server.agent.turn().await.attempt, server.agent.turn().await.attempt), (1, 2));
+    assert!(server.agent.is_idle());
+    assert_eq!(server.store.steps(), ["accept", "retry", "claim", "finish"]);
 }

@@ -1,11 +1,11 @@
-//! Extensions of the protocol: which ones a client asks for, which an agent insists on, which are in use.
+//! Protocol extensions: those a client requests, those an agent requires, and those that are activated.
 
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use protocol::{Dialect, Error, ErrorKind, Operation, model::AgentExtension};
 
-/// Refuses a client that does not speak what the agent insists on. The extended card is for those who are still
-/// finding that out.
+/// Rejects a request that does not name every extension the agent requires. The extended card is exempt: a client reads
+/// it to learn which extensions are required.
 pub(super) fn check(
     declared: &[AgentExtension],
     headers: &HeaderMap,
@@ -32,21 +32,22 @@ pub(super) fn check(
     Err(Error::new(ErrorKind::ExtensionSupportRequired, text).with("requiredExtensions", missing))
 }
 
-/// Says on an answer which of the extensions that were asked for are in use.
-pub(crate) fn tell(
+/// Adds the header of activated extensions to a response, if there are any.
+pub(crate) fn set_activated_header(
     mut response: Response,
     declared: &[AgentExtension],
     dialect: Dialect,
     headers: &HeaderMap,
 ) -> Response {
-    if let Some((name, value)) = activated(declared, dialect, headers) {
+    if let Some((name, value)) = activated_header(declared, dialect, headers) {
         response.headers_mut().insert(name, value);
     }
     response
 }
 
-/// The header that tells a client which of the extensions it asked for are in use; none where none is.
-pub(crate) fn activated(
+/// The header that lists the activated extensions: those that the client requested and the agent declares. `None` if
+/// there are none.
+pub(crate) fn activated_header(
     declared: &[AgentExtension],
     dialect: Dialect,
     headers: &HeaderMap,
@@ -61,7 +62,7 @@ pub(crate) fn activated(
     (!active.is_empty()).then_some((name, value))
 }
 
-/// What a client asks for, under the name of any generation, in one header or several.
+/// The extensions a client requests, in the header of any protocol generation, given once or repeatedly.
 fn requested(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let names = [Dialect::V1, Dialect::V03].into_iter().filter_map(Dialect::extensions_header);
     let values = names.flat_map(|name| headers.get_all(name));
@@ -77,7 +78,7 @@ mod tests {
         AgentExtension { uri: uri.into(), description: None, required, params: None }
     }
 
-    fn asking(values: &[(&'static str, &'static str)]) -> HeaderMap {
+    fn headers_with(values: &[(&'static str, &'static str)]) -> HeaderMap {
         let values = values.iter();
         values.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
     }
@@ -87,35 +88,38 @@ mod tests {
     }
 
     #[test]
-    fn a_required_extension_may_be_named_under_both_names_and_among_others() {
+    fn required_extension_is_accepted_in_either_header_and_among_others() {
         let agent = [declared("urn:a", true), declared("urn:b", false)];
         for headers in [
-            asking(&[("a2a-extensions", "urn:a")]),
-            asking(&[("a2a-extensions", "urn:x, urn:a ,urn:y")]),
-            asking(&[("a2a-extensions", "urn:x"), ("a2a-extensions", "urn:a")]),
-            asking(&[("x-a2a-extensions", "urn:a")]),
+            headers_with(&[("a2a-extensions", "urn:a")]),
+            headers_with(&[("a2a-extensions", "urn:x, urn:a ,urn:y")]),
+            headers_with(&[("a2a-extensions", "urn:x"), ("a2a-extensions", "urn:a")]),
+            headers_with(&[("x-a2a-extensions", "urn:a")]),
         ] {
             assert_eq!(check(&agent, &headers, &get_task()), Ok(()), "{headers:?}");
         }
-        for headers in [asking(&[]), asking(&[("a2a-extensions", "urn:b")])] {
+        for headers in [headers_with(&[]), headers_with(&[("a2a-extensions", "urn:b")])] {
             let refused = check(&agent, &headers, &get_task()).unwrap_err();
             assert_eq!(refused.kind, ErrorKind::ExtensionSupportRequired);
             assert!(refused.message.contains("urn:a"), "{refused}");
         }
         let card = Operation::GetExtendedCard(GetExtendedCard::default());
-        assert_eq!(check(&agent, &asking(&[]), &card), Ok(()));
+        assert_eq!(check(&agent, &headers_with(&[]), &card), Ok(()));
     }
 
     #[test]
-    fn only_what_the_agent_declares_is_in_use() {
+    fn only_declared_extensions_are_activated() {
         let agent = [declared("urn:a", true), declared("urn:b", false)];
-        let asked = asking(&[("a2a-extensions", "urn:b,urn:c,urn:a")]);
-        let told = |dialect| activated(&agent, dialect, &asked);
+        let asked = headers_with(&[("a2a-extensions", "urn:b,urn:c,urn:a")]);
+        let header_for = |dialect| activated_header(&agent, dialect, &asked);
         for (dialect, name) in [(Dialect::V1, "a2a-extensions"), (Dialect::V03, "x-a2a-extensions")] {
             let value = HeaderValue::from_static("urn:a, urn:b");
-            assert_eq!(told(dialect), Some((HeaderName::from_static(name), value)));
+            assert_eq!(header_for(dialect), Some((HeaderName::from_static(name), value)));
         }
-        assert_eq!(told(Dialect::Draft), None);
-        assert_eq!(activated(&agent, Dialect::V1, &asking(&[("a2a-extensions", "urn:c")])), None);
+        assert_eq!(header_for(Dialect::Draft), None);
+        assert_eq!(
+            activated_header(&agent, Dialect::V1, &headers_with(&[("a2a-extensions", "urn:c")])),
+            None
+        );
     }
 }

@@ -1,27 +1,36 @@
-//! Media types: what an agent takes and gives against what a client brings and can read (A2A 3.1.1, 3.2.2).
+//! Media type checks: the agent's input and output modes against the types of a message's parts and the client's
+//! accepted output modes (A2A 3.1.1, 3.2.2).
 //!
-//! Names are compared without case and parameters. `*/*` and `type/*` stand for many on either side, and so do the
-//! draft's words: `text`, `data` and `file`.
+//! Types are compared without case and parameters. `*/*` and `type/*` are wildcards on either side, and so are the
+//! draft's names `text`, `data` and `file`.
 
 use engine::AgentInfo;
 use protocol::{Error, ErrorKind, Part, model::AgentSkill};
 
-/// What an agent gives: one skill of it where the client names one, else any.
-pub(super) fn given<'a>(info: &'a AgentInfo, skill: Option<&str>, shown: Option<&'a str>) -> Vec<&'a str> {
-    modes(&info.output_modes, &info.skills, skill, shown, |skill| &skill.output_modes)
+/// The agent's output modes: those of the requested skill, or of all skills if none is requested.
+pub(super) fn output_modes<'a>(
+    info: &'a AgentInfo,
+    skill: Option<&str>,
+    profile_mode: Option<&'a str>,
+) -> Vec<&'a str> {
+    modes(&info.output_modes, &info.skills, skill, profile_mode, |skill| &skill.output_modes)
 }
 
-/// What an agent takes: one skill of it where the client names one, else any.
-pub(super) fn taken<'a>(info: &'a AgentInfo, skill: Option<&str>, shown: Option<&'a str>) -> Vec<&'a str> {
-    modes(&info.input_modes, &info.skills, skill, shown, |skill| &skill.input_modes)
+/// The agent's input modes: those of the requested skill, or of all skills if none is requested.
+pub(super) fn input_modes<'a>(
+    info: &'a AgentInfo,
+    skill: Option<&str>,
+    profile_mode: Option<&'a str>,
+) -> Vec<&'a str> {
+    modes(&info.input_modes, &info.skills, skill, profile_mode, |skill| &skill.input_modes)
 }
 
-/// `own` counts for every skill that says nothing itself.
+/// `own` are the agent's modes; they apply to a skill that declares none.
 fn modes<'a>(
     own: &'a [String],
     skills: &'a [AgentSkill],
     asked: Option<&str>,
-    shown: Option<&'a str>,
+    profile_mode: Option<&'a str>,
     of: fn(&AgentSkill) -> &Vec<String>,
 ) -> Vec<&'a str> {
     let asked = asked.and_then(|id| skills.iter().find(|skill| skill.id == id));
@@ -30,46 +39,47 @@ fn modes<'a>(
         Some(skill) => of(skill).iter().collect(),
         None => own.iter().chain(skills.iter().flat_map(of)).collect(),
     };
-    modes.into_iter().map(String::as_str).chain(shown).collect()
+    modes.into_iter().map(String::as_str).chain(profile_mode).collect()
 }
 
-/// Refuses a client that can read nothing of what there may be; one that says nothing reads everything.
-pub(super) fn check_output(given: &[&str], accepted: &[String]) -> Result<(), Error> {
-    let fits = |accepted: &String| given.iter().any(|mode| meet(mode, accepted));
-    if accepted.is_empty() || given.is_empty() || accepted.iter().any(fits) {
+/// Rejects a client whose accepted modes exclude every mode of the agent. An empty list accepts everything.
+pub(super) fn check_output(offered: &[&str], accepted: &[String]) -> Result<(), Error> {
+    let fits = |accepted: &String| offered.iter().any(|mode| modes_overlap(mode, accepted));
+    if accepted.is_empty() || offered.is_empty() || accepted.iter().any(fits) {
         return Ok(());
     }
     let text = format!(
-        "acceptedOutputModes: this agent gives {}, and the client takes {} only",
-        listed(given),
+        "acceptedOutputModes: this agent produces {}, and the client accepts only {}",
+        joined(offered),
         accepted.join(", ")
     );
-    Err(Error::new(ErrorKind::ContentTypeNotSupported, text).with("supportedModes", listed(given)))
+    Err(Error::new(ErrorKind::ContentTypeNotSupported, text).with("supportedModes", joined(offered)))
 }
 
-/// Refuses a part of a kind that the agent does not take. A part that does not say what it is passes: text and data
-/// are turned into one another, and a file may be anything.
-pub(super) fn check_input(taken: &[&str], parts: &[Part]) -> Result<(), Error> {
-    for (place, part) in parts.iter().enumerate() {
+/// Rejects a part whose media type the agent does not accept. A part without a media type passes: text and data are
+/// converted into one another, and a file may have any type.
+pub(super) fn check_input(accepted_input: &[&str], parts: &[Part]) -> Result<(), Error> {
+    for (index, part) in parts.iter().enumerate() {
         let Some(kind) = part.media_type.as_deref() else { continue };
-        if !taken.is_empty() && !taken.iter().any(|mode| meet(mode, kind)) {
-            let text = format!("message.parts[{place}]: this agent takes {}, not {kind}", listed(taken));
+        if !accepted_input.is_empty() && !accepted_input.iter().any(|mode| modes_overlap(mode, kind)) {
+            let text =
+                format!("message.parts[{index}]: this agent accepts {}, not {kind}", joined(accepted_input));
             let error = Error::new(ErrorKind::ContentTypeNotSupported, text);
-            return Err(error.with("supportedModes", listed(taken)));
+            return Err(error.with("supportedModes", joined(accepted_input)));
         }
     }
     Ok(())
 }
 
-fn listed(modes: &[&str]) -> String {
+fn joined(modes: &[&str]) -> String {
     let mut modes = modes.to_vec();
     modes.sort_unstable();
     modes.dedup();
     modes.join(", ")
 }
 
-/// Whether there is something that both names stand for.
-fn meet(one: &str, other: &str) -> bool {
+/// Whether some media type matches both names.
+fn modes_overlap(one: &str, other: &str) -> bool {
     let (one, other) = (Mode::of(one), Mode::of(other));
     match (one, other) {
         (Mode::File, Mode::File) => true,
@@ -81,10 +91,10 @@ fn meet(one: &str, other: &str) -> bool {
     }
 }
 
-/// A name for one or many media types.
+/// A media type, a wildcard, or one of the draft's names.
 #[derive(Clone, Copy)]
 enum Mode<'a> {
-    /// The draft's word for whatever is neither text nor data.
+    /// The draft's name for everything that is neither text nor data.
     File,
     Type(&'a str, &'a str),
 }
@@ -113,7 +123,7 @@ mod tests {
     use protocol::Content;
 
     #[test]
-    fn names_meet_without_case_and_parameters_and_through_wildcards_and_words() {
+    fn modes_match_without_case_and_parameters_and_by_wildcard() {
         for (one, other) in [
             ("text/plain", "text/plain"),
             ("Text/Plain; charset=utf-8", "text/plain"),
@@ -127,7 +137,7 @@ mod tests {
             ("file", "file"),
             ("custom", "custom"),
         ] {
-            assert!(meet(one, other) && meet(other, one), "{one} {other}");
+            assert!(modes_overlap(one, other) && modes_overlap(other, one), "{one} {other}");
         }
         for (one, other) in [
             ("text/plain", "text/html"),
@@ -138,23 +148,23 @@ mod tests {
             ("text", "text/html"),
             ("", "text/plain"),
         ] {
-            assert!(!meet(one, other) && !meet(other, one), "{one} {other}");
+            assert!(!modes_overlap(one, other) && !modes_overlap(other, one), "{one} {other}");
         }
     }
 
     #[test]
-    fn a_part_without_a_media_type_may_be_anything() {
+    fn part_without_media_type_is_accepted() {
         let raw = || Part::new(Content::Raw(vec![1]));
         let image = Part { media_type: Some("image/png".into()), ..raw() };
         assert_eq!(check_input(&["text/plain"], &[Part::text("a"), raw()]), Ok(()));
         let refused = check_input(&["text/plain"], &[Part::text("a"), image.clone()]).unwrap_err();
         assert_eq!(refused.kind, ErrorKind::ContentTypeNotSupported);
-        assert_eq!(refused.message, "message.parts[1]: this agent takes text/plain, not image/png");
+        assert_eq!(refused.message, "message.parts[1]: this agent accepts text/plain, not image/png");
         assert_eq!(check_input(&["text/plain", "image/*"], &[image]), Ok(()));
     }
 
     #[test]
-    fn who_says_nothing_reads_everything() {
+    fn empty_accepted_modes_accept_everything() {
         assert_eq!(check_output(&["text/plain"], &[]), Ok(()));
         assert_eq!(check_output(&["text/plain"], &["image/png".into(), "text".into()]), Ok(()));
         let refused = check_output(&["text/plain"], &["image/png".into()]).unwrap_err();

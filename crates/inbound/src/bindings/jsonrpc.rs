@@ -1,4 +1,4 @@
-//! JSON-RPC: one POST is one call.
+//! The JSON-RPC binding: one POST is one call; batches are not supported.
 
 use axum::response::Response;
 use http::{HeaderMap, header};
@@ -8,117 +8,124 @@ use protocol::{
 };
 
 use crate::{
+    access_log::CallEntry,
     admit::{self, extensions},
     auth, body,
-    choose::{Asked, Choice, Refused},
+    negotiate::{DialectChoice, Negotiation, NegotiationError},
     perform::perform,
-    respond::{self, Envelope, Reader},
+    respond::{self, Envelope, ResponseFormat},
     server_state::{Endpoint, ServerState},
     sse,
-    trace::Line,
     version::Version,
 };
 
-/// Answers one request to one agent.
+/// Handles one request to one agent.
 pub(crate) async fn handle(
     server_state: &ServerState,
     endpoint: Endpoint<'_>,
     req: axum::extract::Request,
 ) -> Response {
     let request_id = fastrand::u64(..);
-    let mut line = Line::begin(server_state.engine.agents(), endpoint.agent, request_id);
+    let mut log_entry = CallEntry::begin(server_state.engine.agents(), endpoint.agent, request_id);
     let (head, incoming) = req.into_parts();
     let memory = server_state.engine.memory().begin();
     let version = Version::of(&head.headers, &head.uri);
-    let asked = Asked {
+    let negotiation = Negotiation {
         version: &version,
         profile: endpoint.profile,
         accepted_versions: server_state.accepted_versions,
     };
-    let mut reader =
-        Reader { envelope: Envelope::Rpc(Id::null()), dialect: asked.fallback(), profile: endpoint.profile };
+    let mut format = ResponseFormat {
+        envelope: Envelope::Rpc(Id::null()),
+        dialect: negotiation.fallback_dialect(),
+        profile: endpoint.profile,
+    };
     let answered = async {
-        body::check_media_type(&head.headers, reader.dialect, server_state.errors)?;
+        body::check_media_type(&head.headers, format.dialect, server_state.errors)?;
         body::check_encoding(&head.headers)?;
         let bytes = body::read(incoming, server_state.max_body_bytes, &memory).await?;
         let request = jsonrpc::decode(&bytes).map_err(|refusal| {
-            reader.envelope = Envelope::Rpc(refusal.id);
+            format.envelope = Envelope::Rpc(refusal.id);
             refusal.error
         })?;
-        reader.envelope = Envelope::Rpc(request.id.clone());
-        line.asked(&request.method);
+        format.envelope = Envelope::Rpc(request.id.clone());
+        log_entry.set_method_if_known(&request.method);
         let operation =
-            decode(server_state, &endpoint, asked, &head.headers, &request, &mut reader.dialect).await?;
-        line.about(&operation, reader.dialect);
-        // A call may take its time; the body is read.
+            decode(server_state, &endpoint, negotiation, &head.headers, &request, &mut format.dialect)
+                .await?;
+        log_entry.set_operation(&operation, format.dialect);
+        // Free the body before a call that may run for long.
         drop(bytes);
-        perform(server_state, &endpoint, reader.dialect, &head, operation, request_id, &memory).await
+        perform(server_state, &endpoint, format.dialect, &head, operation, request_id, &memory).await
     };
     let answered = answered.await;
-    line.answered(&answered);
-    let dialect = reader.dialect;
+    log_entry.set_result(&answered);
+    let dialect = format.dialect;
     match answered {
         Ok(answer) => {
-            let response = respond::answer(&reader, answer, line, request_id, server_state, memory);
-            extensions::tell(response, &endpoint.settings.extensions, dialect, &head.headers)
+            let response = respond::respond(&format, answer, log_entry, request_id, server_state, memory);
+            extensions::set_activated_header(response, &endpoint.settings.extensions, dialect, &head.headers)
         }
         Err(error) => {
-            line.end(dialect);
-            let refuse = if wants_events(&version, &head.headers) { sse::refuse } else { respond::refuse };
-            refuse(&reader, &error, server_state.engine.clock().now())
+            log_entry.finish(dialect);
+            let error_response = if wants_event_stream(&version, &head.headers) {
+                sse::error_response
+            } else {
+                respond::error_response
+            };
+            error_response(&format, &error, server_state.engine.clock().now())
         }
     }
 }
 
-/// Clients of 0.3 and before that ask for events cannot read a refusal that is none; those that name their version can,
-/// and everybody reads what HTTP itself refuses.
-fn wants_events(version: &Version, headers: &HeaderMap) -> bool {
+/// Whether an error must be sent as an event stream. Clients of 0.3 and earlier that request a stream cannot read a
+/// plain JSON error. Clients that name their version can, and every client reads errors that have an HTTP status.
+fn wants_event_stream(version: &Version, headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     *version == Version::Absent && accept.trim().eq_ignore_ascii_case("text/event-stream")
 }
 
-/// What is asked, in the dialect that is found on the way.
+/// Decodes the operation. Sets `dialect` as soon as it is known, also on errors, because the response uses it.
 async fn decode(
     server_state: &ServerState,
     endpoint: &Endpoint<'_>,
-    asked: Asked<'_>,
+    negotiation: Negotiation<'_>,
     headers: &HeaderMap,
     request: &Request<'_>,
     dialect: &mut Dialect,
 ) -> Result<Operation, Error> {
-    let choice = asked.choose(&request.method, request.versioned).map_err(|refused| {
-        let Refused { dialect: told_in, error } = refused;
-        *dialect = told_in;
+    let choice = negotiation.select(&request.method, request.versioned).map_err(|refused| {
+        let NegotiationError { dialect: dialect_of_error, error } = refused;
+        *dialect = dialect_of_error;
         error
     })?;
     let leniency = endpoint.profile.leniency;
-    let decode =
-        |dialect: Dialect| dialect.decode_operation_leniently(&request.method, request.params, leniency);
-    // The draft's decoder takes every id that 0.3's does.
-    *dialect = if let Choice::Dialect(dialect) = choice { dialect } else { Dialect::Draft };
-    endpoint.check()?;
+    let decode = |dialect: Dialect| dialect.decode_operation_with(&request.method, request.params, leniency);
+    // The draft's decoder accepts every id that 0.3's does.
+    *dialect = if let DialectChoice::Dialect(dialect) = choice { dialect } else { Dialect::Draft };
+    endpoint.check_access()?;
     if let Some(kind) = dialect.operation(&request.method) {
-        admit::operation(server_state, endpoint, kind)?;
+        admit::check_operation(server_state, endpoint, kind)?;
     }
     *dialect = match choice {
-        Choice::Dialect(dialect) => dialect,
-        Choice::OfTask => {
+        DialectChoice::Dialect(dialect) => dialect,
+        DialectChoice::TaskOrigin => {
             let operation = decode(Dialect::Draft)?;
-            let origin = match named(&operation) {
+            let origin = match shared_method_task(&operation) {
                 Some(task) => server_state.engine.origin(&endpoint.scope(), task).await.unwrap_or_default(),
                 None => None,
             };
-            // A task that is not there is told in a way that both of them read.
+            // The draft's form of "task not found" can be read by clients of both generations.
             if matches!(origin, None | Some(Dialect::Draft)) { Dialect::Draft } else { Dialect::V03 }
         }
     };
     let operation = decode(*dialect)?;
     auth::check_tenant(operation.tenant())?;
-    admit::request(server_state, endpoint, *dialect, headers, operation)
+    admit::check_request(server_state, endpoint, *dialect, headers, operation)
 }
 
-/// The task an operation of the shared names is about.
-fn named(operation: &Operation) -> Option<&TaskId> {
+/// The task that an operation names, for the methods that the draft and 0.3 share.
+fn shared_method_task(operation: &Operation) -> Option<&TaskId> {
     match operation {
         Operation::GetTask(req) => Some(&req.id),
         Operation::CancelTask(req) => Some(&req.id),

@@ -1,9 +1,10 @@
-//! HTTP+JSON: the verb and the path say what is asked, the status how it went.
+//! The HTTP+JSON (REST) binding: method and path name the operation, the status its result.
 //!
-//! Paths are taken apart by hand, because ids may hold slashes and colons and a verb stands behind them. Whatever is
-//! below such a path is answered in its form: unknown paths, wrong verbs and what cannot be decoded, too.
+//! Paths are parsed by hand, because ids may contain slashes and colons and a verb follows them. Every request below
+//! such a path gets a response in this binding's form, including unknown paths, wrong methods and bodies that cannot be
+//! decoded.
 
-mod find;
+mod path;
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
@@ -13,112 +14,114 @@ use hyper::body::Body as _;
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Operation, OperationKind, Violation,
     dialect::v1,
-    rest::{self, Address, Place},
+    rest::{self, Address, ResourcePath},
 };
 
-pub(crate) use find::{Found, find, is_taken};
+pub(crate) use path::{ResolvedPath, is_reserved, resolve_path};
 
 use crate::{
+    access_log::CallEntry,
     admit::{self, extensions},
     auth, body,
-    choose::{Asked, Refused},
+    negotiate::{Negotiation, NegotiationError},
     perform::perform,
-    respond::{self, Envelope, Reader},
+    respond::{self, Envelope, ResponseFormat},
     server_state::{Endpoint, ServerState},
-    trace::Line,
     version::Version,
 };
 
-/// What is at which path, for those who missed it.
+/// The served paths, for the error text of an unknown path.
 const PATHS: &str = "/message:send, /message:stream, /tasks, /tasks/{id}, /tasks/{id}:cancel, \
                      /tasks/{id}:subscribe, /tasks/{id}/pushNotificationConfigs, \
                      /tasks/{id}/pushNotificationConfigs/{id} and /extendedAgentCard";
 
-/// Whether this is where messages are sent to, which is asked more often than anything else.
+/// Whether this is the path to send messages, which is the most frequent one and therefore checked first.
 pub(crate) fn is_send(path: &str) -> bool {
     path.ends_with("/message:send")
 }
 
-/// Answers one request to one agent.
+/// Handles one request to one agent.
 pub(crate) async fn handle(
     server_state: &ServerState,
     endpoint: Endpoint<'_>,
-    place: &Place<'_>,
+    place: &ResourcePath<'_>,
     head: &Parts,
     incoming: Body,
 ) -> Response {
     let version = Version::of(&head.headers, &head.uri);
-    let asked = Asked {
+    let negotiation = Negotiation {
         version: &version,
         profile: endpoint.profile,
         accepted_versions: server_state.accepted_versions,
     };
     let media_type = media_type(place.dialect, server_state.errors, &head.headers);
     let envelope = Envelope::Http { media_type, errors: server_state.errors };
-    let mut reader = Reader { envelope, dialect: place.dialect, profile: endpoint.profile };
+    let mut format = ResponseFormat { envelope, dialect: place.dialect, profile: endpoint.profile };
     let Some(kind) = place.operation(head.method.as_str()) else {
-        return nothing_to_do(server_state, &reader, place, &head.method);
+        return path_or_method_not_found(server_state, &format, place, &head.method);
     };
     let request_id = fastrand::u64(..);
-    let mut line = Line::begin(server_state.engine.agents(), endpoint.agent, request_id);
-    line.called(v1::operation::method(kind));
+    let mut log_entry = CallEntry::begin(server_state.engine.agents(), endpoint.agent, request_id);
+    log_entry.set_method(v1::operation::method(kind));
     let memory = server_state.engine.memory().begin();
     let answered = async {
-        asked.allows(place.dialect).map_err(|refused| {
-            let Refused { dialect: told_in, error } = refused;
-            reader.dialect = told_in;
+        negotiation.check_path(place.dialect).map_err(|refused| {
+            let NegotiationError { dialect: dialect_of_error, error } = refused;
+            format.dialect = dialect_of_error;
             error
         })?;
         let body = read(server_state, place.dialect, kind, head, incoming, &memory).await?;
-        endpoint.check()?;
-        admit::operation(server_state, &endpoint, kind)?;
+        endpoint.check_access()?;
+        admit::check_operation(server_state, &endpoint, kind)?;
         let operation = decode(kind, place, head.uri.query(), &body)?;
         auth::check_tenant(operation.tenant())?;
-        let operation = admit::request(server_state, &endpoint, place.dialect, &head.headers, operation)?;
-        line.about(&operation, place.dialect);
-        // A call may take its time; the body is read.
+        let operation =
+            admit::check_request(server_state, &endpoint, place.dialect, &head.headers, operation)?;
+        log_entry.set_operation(&operation, place.dialect);
+        // Free the body before a call that may run for long.
         drop(body);
         perform(server_state, &endpoint, place.dialect, head, operation, request_id, &memory).await
     };
     let answered = answered.await;
-    line.answered(&answered);
-    let dialect = reader.dialect;
+    log_entry.set_result(&answered);
+    let dialect = format.dialect;
     match answered {
         Ok(answer) => {
-            let response = respond::answer(&reader, answer, line, request_id, server_state, memory);
-            extensions::tell(response, &endpoint.settings.extensions, dialect, &head.headers)
+            let response = respond::respond(&format, answer, log_entry, request_id, server_state, memory);
+            extensions::set_activated_header(response, &endpoint.settings.extensions, dialect, &head.headers)
         }
         Err(error) => {
-            line.end(dialect);
-            respond::refuse(&reader, &error, server_state.engine.clock().now())
+            log_entry.finish(dialect);
+            respond::error_response(&format, &error, server_state.engine.clock().now())
         }
     }
 }
 
-/// Refuses what is below a path of this binding and does nothing there.
-fn nothing_to_do(
+/// The error for a path or a method that names no operation: 404 or 405.
+fn path_or_method_not_found(
     server_state: &ServerState,
-    reader: &Reader<'_>,
-    place: &Place<'_>,
+    format: &ResponseFormat<'_>,
+    place: &ResourcePath<'_>,
     verb: &Method,
 ) -> Response {
     let now = server_state.engine.clock().now();
     if place.resource.is_none() {
-        let text = format!("nothing is served at this path; there are {PATHS}");
-        return respond::refuse(reader, &Error::new(ErrorKind::MethodNotFound, text), now);
+        let text = format!("nothing is served at this path; the paths are {PATHS}");
+        return respond::error_response(format, &Error::new(ErrorKind::MethodNotFound, text), now);
     }
     let allowed = place.allowed();
     let verb: String = verb.as_str().chars().take(32).collect();
-    let text = format!("{verb} does nothing at this path; use {allowed}");
+    let text = format!("method {verb} is not allowed at this path; use {allowed}");
     let error = Error::new(ErrorKind::MethodNotFound, text);
-    let mut response = respond::refuse_with(reader, &error, StatusCode::METHOD_NOT_ALLOWED.as_u16(), now);
+    let mut response =
+        respond::error_response_with_status(format, &error, StatusCode::METHOD_NOT_ALLOWED.as_u16(), now);
     if let Ok(allowed) = HeaderValue::try_from(allowed) {
         response.headers_mut().insert(header::ALLOW, allowed);
     }
     response
 }
 
-/// The body where there is one to be read; empty where the path says it all.
+/// Reads the body; empty for operations that are fully described by their path.
 async fn read(
     server_state: &ServerState,
     dialect: Dialect,
@@ -142,7 +145,7 @@ async fn read(
 
 fn decode(
     kind: OperationKind,
-    place: &Place<'_>,
+    place: &ResourcePath<'_>,
     query: Option<&str>,
     body: &[u8],
 ) -> Result<Operation, Error> {
@@ -150,39 +153,45 @@ fn decode(
     place.dialect.decode_request(kind, &address, rest::document(body)?)
 }
 
-/// What is around an answer to a request that speaks of a media type of this binding's own, whatever its path.
-pub(crate) fn envelope_of(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> Option<Envelope> {
+/// The response envelope of a request that names this binding's own media type, whatever its path.
+pub(crate) fn requested_envelope(
+    dialect: Dialect,
+    errors: ErrorTable,
+    headers: &HeaderMap,
+) -> Option<Envelope> {
     let media_type = dialect.media_type();
-    let said = [header::ACCEPT, header::CONTENT_TYPE].iter().any(|name| names(headers, name, media_type));
-    (said && media_type != respond::JSON).then_some(Envelope::Http { media_type, errors })
+    let is_named = [header::ACCEPT, header::CONTENT_TYPE]
+        .iter()
+        .any(|name| header_names_type(headers, name, media_type));
+    (is_named && media_type != respond::JSON).then_some(Envelope::Http { media_type, errors })
 }
 
-/// What an answer is called. 1.0.1 has a name of its own for it, unless the client speaks of plain JSON or does not want
-/// the other; in 1.0.0 it is plain JSON, unless the client asks for the other.
+/// The media type of a response. In 1.0.1 it is the binding's own, unless the client names plain JSON or gives the
+/// binding's own type quality 0; in 1.0.0 it is plain JSON, unless the client accepts the binding's own type.
 fn media_type(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> &'static str {
     let own = dialect.media_type();
-    if own == respond::JSON || names(headers, &header::ACCEPT, own) {
+    if own == respond::JSON || header_names_type(headers, &header::ACCEPT, own) {
         return own;
     }
     let plain = errors == ErrorTable::V1_0_0
-        || weight(headers, &header::ACCEPT, own).is_some()
-        || names(headers, &header::ACCEPT, respond::JSON)
-        || names(headers, &header::CONTENT_TYPE, respond::JSON);
+        || quality(headers, &header::ACCEPT, own).is_some()
+        || header_names_type(headers, &header::ACCEPT, respond::JSON)
+        || header_names_type(headers, &header::CONTENT_TYPE, respond::JSON);
     if plain { respond::JSON } else { own }
 }
 
-/// Whether a header names a media type, other than to say that it is not wanted.
-fn names(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> bool {
-    weight(headers, name, media_type).is_some_and(|weight| weight > 0.0)
+/// Whether a header names a media type with a quality above 0.
+fn header_names_type(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> bool {
+    quality(headers, name, media_type).is_some_and(|quality| quality > 0.0)
 }
 
-/// How much a media type is wanted that a header names.
-fn weight(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> Option<f32> {
+/// The quality value (`q`) that a header gives a media type; `None` if it does not name the type.
+fn quality(headers: &HeaderMap, name: &header::HeaderName, media_type: &str) -> Option<f32> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).find_map(|said| {
-        let mut words = said.split(';').map(str::trim);
-        words.next().filter(|word| word.eq_ignore_ascii_case(media_type))?;
-        let weight = words.find_map(|word| word.strip_prefix("q=").or_else(|| word.strip_prefix("Q=")));
-        Some(weight.and_then(|weight| weight.parse().ok()).unwrap_or(1.0))
+    values.flat_map(|value| value.split(',')).find_map(|media_range| {
+        let mut pieces = media_range.split(';').map(str::trim);
+        pieces.next().filter(|piece| piece.eq_ignore_ascii_case(media_type))?;
+        let quality = pieces.find_map(|piece| piece.strip_prefix("q=").or_else(|| piece.strip_prefix("Q=")));
+        Some(quality.and_then(|quality| quality.parse().ok()).unwrap_or(1.0))
     })
 }

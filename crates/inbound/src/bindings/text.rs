@@ -1,9 +1,9 @@
-//! Plain text in, plain text out: the simplest way to say something to an agent.
+//! The plain text binding: a message in, the result out, without any protocol envelope.
 
 use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
-use engine::{Answer, Reservation};
+use engine::{CallResponse, Reservation};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     Content, Dialect, Error, ErrorKind, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskState,
@@ -12,54 +12,57 @@ use protocol::{
 };
 
 use crate::{
+    access_log::CallEntry,
     admit, body, respond,
     server_state::{Endpoint, ServerState},
-    trace::Line,
 };
 
-/// Whether a request is a text and nothing else.
-pub(crate) fn is_meant(headers: &HeaderMap) -> bool {
+/// Whether the content type is `text/plain`.
+pub(crate) fn is_text_request(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/plain")
 }
 
-/// Answers one text.
 pub(crate) async fn handle(
     server_state: &ServerState,
     endpoint: Endpoint<'_>,
     req: axum::extract::Request,
 ) -> Response {
     let request_id = fastrand::u64(..);
-    let mut line = Line::begin(server_state.engine.agents(), endpoint.agent, request_id);
-    line.called("text");
+    let mut log_entry = CallEntry::begin(server_state.engine.agents(), endpoint.agent, request_id);
+    log_entry.set_method("text");
     let (head, incoming) = req.into_parts();
     let memory = server_state.engine.memory().begin();
     let answered = async {
-        endpoint.check()?;
+        endpoint.check_access()?;
         body::check_encoding(&head.headers)?;
         let bytes = body::read(incoming, server_state.max_body_bytes, &memory).await?;
         let text = std::str::from_utf8(&bytes)
             .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
-        // Without an id, so that only its key tells a repetition.
+        // No message id, so that only the idempotency key identifies a repeated request.
         let message = Message::new("", Role::User, vec![Part::text(text)]);
         let call = endpoint.call(Dialect::V1, &head.headers, &memory)?;
         let operation = Operation::SendMessage(SendMessage::new(message));
-        let operation = admit::request(server_state, &endpoint, Dialect::V1, &head.headers, operation)?;
-        server_state.engine.call(call, operation).await.map_err(|error| respond::explain(error, request_id))
+        let operation = admit::check_request(server_state, &endpoint, Dialect::V1, &head.headers, operation)?;
+        server_state
+            .engine
+            .call(call, operation)
+            .await
+            .map_err(|error| respond::to_caller_error(error, request_id))
     };
     let answered = answered.await;
-    line.answered(&answered);
-    line.end_text();
+    log_entry.set_result(&answered);
+    log_entry.finish_text();
     match answered {
         Ok(answer) => answer_with(answer, memory),
-        Err(error) => refuse(server_state, &error),
+        Err(error) => error_response(server_state, &error),
     }
 }
 
-fn answer_with(answer: Answer, memory: Arc<Reservation>) -> Response {
+fn answer_with(answer: CallResponse, memory: Arc<Reservation>) -> Response {
     match answer {
-        Answer::Reply(Reply::SentTask(task)) => {
-            let mut response = text(said_by(&task), memory);
+        CallResponse::Reply(Reply::SentTask(task)) => {
+            let mut response = text(result_text(&task), memory);
             let headers = response.headers_mut();
             let state = v03::task::state_name(task.status.state);
             for (name, value) in [("a2ad-task", task.id.as_str()), ("a2ad-state", state)] {
@@ -69,17 +72,21 @@ fn answer_with(answer: Answer, memory: Arc<Reservation>) -> Response {
             }
             response
         }
-        Answer::Reply(Reply::SentMessage(message)) => text(texts(&message.parts), memory),
-        Answer::Reply(_) | Answer::Stream(_) => text(String::new(), memory),
-        Answer::Replayed(answer) => respond::replayed(answer_with(*answer, memory)),
+        CallResponse::Reply(Reply::SentMessage(message)) => text(texts(&message.parts), memory),
+        CallResponse::Reply(_) | CallResponse::Stream(_) => text(String::new(), memory),
+        CallResponse::Replayed(answer) => respond::replayed(answer_with(*answer, memory)),
     }
 }
 
-/// What a task has to say: its question while it waits, else what it produced, else its last word.
-fn said_by(task: &Task) -> String {
-    let word = task.status.message.as_ref().map(|message| texts(&message.parts)).unwrap_or_default();
+/// The text of a task's result: the artifacts of a completed task, otherwise the message of its status.
+fn result_text(task: &Task) -> String {
+    let status_text = task.status.message.as_ref().map(|message| texts(&message.parts)).unwrap_or_default();
     let produced: Vec<String> = task.artifacts.iter().map(|artifact| texts(&artifact.parts)).collect();
-    if task.status.state == TaskState::Completed && !produced.is_empty() { produced.join("\n") } else { word }
+    if task.status.state == TaskState::Completed && !produced.is_empty() {
+        produced.join("\n")
+    } else {
+        status_text
+    }
 }
 
 fn texts(parts: &[Part]) -> String {
@@ -98,8 +105,8 @@ fn text(body: String, memory: Arc<Reservation>) -> Response {
     response
 }
 
-/// Errors are JSON here too, so that nobody takes one for an answer.
-fn refuse(server_state: &ServerState, error: &Error) -> Response {
+/// Errors are JSON here too, so that no client takes one for a result.
+fn error_response(server_state: &ServerState, error: &Error) -> Response {
     let row = error.kind.row();
     let mut writer = Writer::new();
     writer.object(|writer| {
@@ -108,6 +115,6 @@ fn refuse(server_state: &ServerState, error: &Error) -> Response {
     });
     let mut response = respond::json(writer.finish());
     *response.status_mut() = StatusCode::from_u16(row.http).unwrap_or(StatusCode::BAD_REQUEST);
-    respond::advise(&mut response, error);
+    respond::set_retry_and_auth_headers(&mut response, error);
     response
 }

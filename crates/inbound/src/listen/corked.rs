@@ -1,7 +1,7 @@
-//! A stream whose writes are held until its owner has had its turn.
+//! A stream that buffers its writes until its owner has been polled.
 //!
-//! HTTP/2 writes an answer in pieces: head, message and trailers each may be a write of their own. Held until the
-//! connection has nothing more to say, they are one. What is held is bounded; more than that goes out at once.
+//! HTTP/2 writes a response in pieces: head, message and trailers may each be a write of their own. Buffered until the
+//! connection has nothing more to write, they become one. The buffer is bounded; more than that is sent at once.
 
 use std::{
     io,
@@ -65,7 +65,7 @@ impl<S: AsyncWrite + Unpin> Inner<S> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    /// Makes room for this much more; false where that much is not held at all.
+    /// Makes space for `length` more bytes; false if that is more than the buffer holds.
     fn poll_room(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<bool>> {
         if self.held.len() + length > MOST {
             ready!(self.poll_send(cx))?;

@@ -1,12 +1,13 @@
 //! Slow readers of HTTP/2.
 //!
-//! Over HTTP/1.1 a peer that stops reading blocks the connection's writes, and [`super::connection_io`] ends it. Over HTTP/2
-//! it opens no window for one stream, reads everything else and answers pings: nothing blocks, and the response would be
-//! held for as long as the peer likes. So a response is handed on in pieces, each when the one before it has found room in
-//! the window, and a stream whose peer takes no piece for a whole window of time is reset. The connection goes on.
+//! Over HTTP/1.1 a peer that stops reading blocks the connection's writes, and [`super::connection_io`] ends it. Over
+//! HTTP/2 it opens no window for one stream, reads everything else and answers pings: nothing blocks, and the response
+//! would be held for as long as the peer likes. So a response is handed on in pieces, each after the one before it has
+//! fitted into the window, and a stream whose peer takes no piece for a whole window of time is reset. The connection
+//! goes on.
 //!
-//! A piece that has begun to leave stays in the buffers of hyper until the peer takes the rest of it, reset or not. So a
-//! connection that has more than [`MAX_UNSENT`] there and takes less than a piece in a window of time is ended.
+//! A piece that has begun to leave stays in the buffers of hyper until the peer takes the rest of it, reset or not. So
+//! a connection that has more than [`MAX_UNSENT`] there and takes less than a piece in a window of time is ended.
 
 use std::{
     pin::Pin,
@@ -23,8 +24,8 @@ use bytes::Bytes;
 use hyper::body::{Body as _, Frame, SizeHint};
 use tokio::time::Sleep;
 
-/// What a peer has to read within a window of time: 256 bytes a second over 30 seconds. hyper holds one piece until a byte of
-/// it has room in the window, and asks for the next one then.
+/// What a peer has to read within a window of time: 256 bytes a second over 30 seconds. hyper holds one piece until a
+/// byte of it fits into the window, and asks for the next one then.
 const PIECE: usize = 256 * 30;
 
 /// What a connection may hold for a peer that does not read.

@@ -1,9 +1,9 @@
 //! The streams of one HTTP/2 connection, driven by the connection's own task.
 //!
 //! A task for each stream would cost every call two hand-overs between tasks, often between threads, and the connection
-//! would send the head of an answer off while the rest is still being said. Here whatever the streams say in one turn
-//! leaves in one write. What a connection gives up for that is to use several processors at once: it is for calls that
-//! wait, and what computes belongs to the engine's own tasks.
+//! would send the head of a response while its body is still being produced. Here everything the streams produce in one
+//! poll is sent in one write. The price is that one connection cannot use several processors at once: it is for calls
+//! that wait; computation belongs to the engine's own tasks.
 
 use std::{
     io,
@@ -53,7 +53,7 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Begun {
     }
 }
 
-/// The streams under way, and where what they say is written.
+/// The streams in progress, and the transport their output is written to.
 pub(super) struct Streams<S> {
     begun: Begun,
     running: FuturesUnordered<BoxFuture<'static, ()>>,
@@ -83,7 +83,7 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
         self.advance(cx);
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
-                // Its last words, if they can be had without waiting.
+                // Send the final bytes if that is possible without waiting.
                 let _ = self.io.poll_send(cx);
                 return Poll::Ready(ended.map_err(Into::into));
             }
@@ -100,8 +100,8 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
         }
     }
 
-    /// Lets the streams go on; whether one of them has ended. One that has said something and goes on wakes the
-    /// connection itself.
+    /// Polls the streams; returns whether one of them has ended. A stream that has produced output and is still pending
+    /// wakes the connection itself.
     fn advance(&mut self, cx: &mut Context<'_>) -> bool {
         let mut ended = false;
         while let Poll::Ready(Some(())) = self.running.poll_next_unpin(cx) {
@@ -135,7 +135,7 @@ mod tests {
     async fn a_stream_that_panics_is_no_other_streams_business() {
         let begun = Begun::new(Duration::MAX);
         let mut streams = Streams::new(begun.clone(), Corked::new(tokio::io::sink()), Arc::default());
-        begun.execute(async { panic!("as it was told to") });
+        begun.execute(async { panic!("panic of the test") });
         let done = Arc::new(AtomicBool::new(false));
         let doing = Arc::clone(&done);
         begun.execute(async move {

@@ -1,43 +1,44 @@
-//! What an agent's card promises is what it does: streaming, webhooks, the extended card, extensions, media types.
+//! An agent's behaviour matches its card: streaming, push notifications, the extended card, extensions, media types.
 
 use a2ad_inbound::{AgentSettings, ExtendedCard, Profile};
 use protocol::{ErrorKind, ErrorTable, Json, model::AgentExtension};
 
 use crate::common::{
-    Answer, Server, Setup, request, said,
-    tongue::{Client, Tongue, Words},
+    Answer, Server, Setup,
+    generation::{Client, Generation, UserMessage},
+    request, send_params,
 };
 
-/// The `slow-writer` and the `demo` agent behind this door.
+/// A server whose `slow-writer` and `demo` agents have these settings.
 async fn with(settings: AgentSettings) -> Server {
     let mut setup = Setup::default();
     for agent in ["slow-writer", "demo"] {
-        setup.doors.agents.insert(agent.into(), settings.clone());
+        setup.options.agents.insert(agent.into(), settings.clone());
     }
     setup.open().await
 }
 
-/// The code of an error, or none.
+/// The error code of a response, if it is an error.
 fn code(answer: &Answer) -> Option<i64> {
     let code = answer.body.split_once(r#""error":{"code":"#)?.1;
     code[..code.find(',')?].parse().ok()
 }
 
-/// Calls a method of whatever generation has it, with a header.
+/// Calls a method of any generation, with a header.
 async fn ask(server: &Server, header: &str, method: &str, params: &str) -> Answer {
     let head = format!("POST /a2a/slow-writer HTTP/1.1\r\n{header}");
     server.exchange(&head, &request(method, params)).await
 }
 
 #[tokio::test]
-async fn streams_that_are_off_are_refused_in_every_generation() {
+async fn streaming_is_rejected_in_every_generation_if_disabled() {
     let server = with(AgentSettings { streaming: false, ..AgentSettings::default() }).await;
-    for tongue in Tongue::ALL {
-        let client = Client { server: &server, path: "/a2a/slow-writer", tongue };
-        client.check_refused(&client.try_subscribe("x").await, ErrorKind::UnsupportedOperation);
+    for generation in Generation::ALL {
+        let client = Client { server: &server, path: "/a2a/slow-writer", generation };
+        client.check_error(&client.try_subscribe("x").await, ErrorKind::UnsupportedOperation);
     }
     for (method, params) in [
-        ("SendStreamingMessage", said("hi", "")),
+        ("SendStreamingMessage", send_params("hi", "")),
         ("message/stream", "{}".into()),
         ("tasks/sendSubscribe", "7".into()),
     ] {
@@ -49,8 +50,8 @@ async fn streams_that_are_off_are_refused_in_every_generation() {
 }
 
 #[tokio::test]
-async fn webhooks_that_are_off_are_refused_where_nothing_else_is_wrong() {
-    // Every method takes from this what it needs.
+async fn push_operations_are_rejected_if_disabled_and_otherwise_valid() {
+    // Contains the parameters of every method.
     const PARAMS: &str = r#"{"taskId":"t","id":"c","url":"https://hooks.example/",
         "pushNotificationConfig":{"url":"https://hooks.example/"}}"#;
     let server = with(AgentSettings::default()).await;
@@ -68,16 +69,16 @@ async fn webhooks_that_are_off_are_refused_where_nothing_else_is_wrong() {
         let malformed = server.post("/a2a/slow-writer", &request(method, "[]")).await;
         assert_eq!(code(&malformed), Some(-32602), "{method}: {}", malformed.body);
     }
-    let params = said("hi", "").trim_end_matches('}').to_owned()
+    let params = send_params("hi", "").trim_end_matches('}').to_owned()
         + r#"},"configuration":{"taskPushNotificationConfig":{"url":"https://hooks.example/"}}}"#;
     let refused = ask(&server, "a2a-version: 1.0", "SendMessage", &params).await;
     assert_eq!(code(&refused), Some(-32003), "{}", refused.body);
     let listed = ask(&server, "a2a-version: 1.0", "ListTasks", "{}").await;
-    assert!(listed.body.contains(r#""totalSize":0"#), "nothing was begun: {}", listed.body);
+    assert!(listed.body.contains(r#""totalSize":0"#), "no task was created: {}", listed.body);
 }
 
 #[tokio::test]
-async fn an_extended_card_is_shown_to_everybody_to_nobody_or_to_those_who_are_known() {
+async fn extended_card_follows_its_setting() {
     const METHODS: [(&str, &str); 2] = [
         ("a2a-version: 1.0", "GetExtendedAgentCard"),
         ("a2a-version: 0.3", "agent/getAuthenticatedExtendedCard"),
@@ -90,7 +91,7 @@ async fn an_extended_card_is_shown_to_everybody_to_nobody_or_to_those_who_are_kn
     ] {
         let server = with(AgentSettings { extended_card: shown, ..AgentSettings::default() }).await;
         for ((header, method), expected) in METHODS.into_iter().zip(expected) {
-            // Parameters are the last thing that counts, and may be absent.
+            // Parameters are checked last and may be absent.
             let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
             let answer = server.exchange(&format!("POST /a2a/slow-writer HTTP/1.1\r\n{header}"), &body).await;
             assert_eq!((code(&answer), answer.status), (expected, status), "{shown:?} {}", answer.body);
@@ -102,9 +103,9 @@ async fn an_extended_card_is_shown_to_everybody_to_nobody_or_to_those_who_are_kn
     }
 }
 
-/// Clients of 0.2.1 to 0.2.6 have no method for it: they get it beside the endpoint, or below it.
+/// Clients of 0.2.1 to 0.2.6 have no method for the extended card: they get it beside the endpoint, or below it.
 #[tokio::test]
-async fn an_extended_card_is_where_clients_of_0_2_look() {
+async fn extended_card_is_served_at_the_paths_of_0_2() {
     const BELOW: &str = "/a2a/slow-writer/agent/authenticatedExtendedCard";
     for (shown, status) in [
         (ExtendedCard::Off, 404),
@@ -121,7 +122,7 @@ async fn an_extended_card_is_where_clients_of_0_2_look() {
             assert!(card.contains(r#""url":"http://example.test/a2a/slow-writer""#), "{card}");
             assert!(card.contains(r#""supportsAuthenticatedExtendedCard":true"#), "{card}");
             assert!(!card.contains("supportedInterfaces") && !card.contains("jsonrpc"), "{card}");
-            // What one caller is shown is not for everybody's cache.
+            // A card for one caller must not be stored in shared caches.
             assert_eq!(answer.header("cache-control"), Some("private"));
         } else {
             assert!(answer.body.starts_with(r#"{"code":-32"#), "{}", answer.body);
@@ -129,23 +130,23 @@ async fn an_extended_card_is_where_clients_of_0_2_look() {
     }
     let mut setup = Setup::default();
     let open = AgentSettings { extended_card: ExtendedCard::Open, ..AgentSettings::default() };
-    setup.doors.agents.insert("echo".into(), open.clone());
+    setup.options.agents.insert("echo".into(), open.clone());
     let server = setup.open().await;
     let card = server.get("/agent/authenticatedExtendedCard").await;
     assert_eq!(card.status, 200);
     assert!(card.body.contains(r#""name":"Echo""#), "{}", card.body);
-    // Nobody's card is shown for another's.
+    // No other agent's card is sent.
     for path in ["/a2a/agent/authenticatedExtendedCard", "/a2a/nobody/agent/authenticatedExtendedCard"] {
         assert_eq!(server.get(path).await.status, 404, "{path}");
     }
-    // Where that generation is not spoken there is none.
-    let mut setup = Setup::with(|doors| doors.accepted_versions.v03 = false);
-    setup.doors.agents.insert("echo".into(), open);
+    // Not served if 0.3 is not accepted.
+    let mut setup = Setup::with(|options| options.accepted_versions.v03 = false);
+    setup.options.agents.insert("echo".into(), open);
     assert_eq!(setup.open().await.get("/agent/authenticatedExtendedCard").await.status, 404);
 }
 
 #[tokio::test]
-async fn some_skills_are_on_the_extended_card_only() {
+async fn extended_skills_are_hidden_from_the_public_card() {
     let hidden = vec!["currency".to_owned(), "echo".to_owned()];
     let settings = AgentSettings {
         extended_card: ExtendedCard::Open,
@@ -178,11 +179,11 @@ fn extension(uri: &str, required: bool) -> AgentExtension {
 }
 
 #[tokio::test]
-async fn an_extension_that_is_required_has_to_be_named_by_clients_of_1_0() {
+async fn required_extension_must_be_named_by_clients_of_1_0() {
     let extensions = vec![extension("urn:test:must", true), extension("urn:test:may", false)];
     let server = with(AgentSettings { extensions, ..AgentSettings::default() }).await;
-    let send = said("a sections=1 delay=1ms", "");
-    let told = |answer: &Answer| {
+    let send = send_params("a sections=1 delay=1ms", "");
+    let code_and_extensions = |answer: &Answer| {
         let new = answer.header("a2a-extensions").map(str::to_owned);
         (code(answer), new, answer.header("x-a2a-extensions").map(str::to_owned))
     };
@@ -191,7 +192,12 @@ async fn an_extension_that_is_required_has_to_be_named_by_clients_of_1_0() {
             [("SendMessage", send.as_str()), ("ListTasks", "{}"), ("SendStreamingMessage", &send)]
         {
             let refused = ask(&server, header, method, params).await;
-            assert_eq!(told(&refused), (Some(-32008), None, None), "{method} {}", refused.body);
+            assert_eq!(
+                code_and_extensions(&refused),
+                (Some(-32008), None, None),
+                "{method} {}",
+                refused.body
+            );
             assert!(
                 refused.body.contains("EXTENSION_SUPPORT_REQUIRED") && refused.body.contains("urn:test:must")
             );
@@ -205,25 +211,30 @@ async fn an_extension_that_is_required_has_to_be_named_by_clients_of_1_0() {
     ] {
         for (method, params) in [("SendMessage", send.as_str()), ("ListTasks", "{}")] {
             let answer = ask(&server, &format!("a2a-version: 1.0\r\n{header}"), method, params).await;
-            assert_eq!(told(&answer), (None, Some(active.into()), None), "{method} {}", answer.body);
+            assert_eq!(
+                code_and_extensions(&answer),
+                (None, Some(active.into()), None),
+                "{method} {}",
+                answer.body
+            );
         }
     }
-    // A message that uses it says enough.
-    let using = said("a sections=1 delay=1ms", r#","extensions":["urn:test:must"]"#);
+    // Naming the extension in the message is sufficient.
+    let using = send_params("a sections=1 delay=1ms", r#","extensions":["urn:test:must"]"#);
     let answer = ask(&server, "a2a-version: 1.0", "SendMessage", &using).await;
-    assert_eq!(told(&answer), (None, None, None), "{}", answer.body);
-    // The older generations know of no such requirement, and 0.3 has a name of its own for what is in use.
-    for tongue in [Tongue::Draft, Tongue::V03] {
-        let client = Client { server: &server, path: "/a2a/slow-writer", tongue };
-        assert_eq!(code(&client.say(Words::new("a sections=1 delay=1ms")).await), None);
+    assert_eq!(code_and_extensions(&answer), (None, None, None), "{}", answer.body);
+    // Older generations do not enforce required extensions, and 0.3 has its own header for activated ones.
+    for generation in [Generation::Draft, Generation::V03] {
+        let client = Client { server: &server, path: "/a2a/slow-writer", generation };
+        assert_eq!(code(&client.try_send(UserMessage::new("a sections=1 delay=1ms")).await), None);
     }
-    let params = Tongue::V03.said(Words::new("a sections=1 delay=1ms"));
+    let params = Generation::V03.send_params(UserMessage::new("a sections=1 delay=1ms"));
     let answer = ask(&server, "x-a2a-extensions: urn:test:may", "message/send", &params).await;
-    assert_eq!(told(&answer), (None, None, Some("urn:test:may".into())), "{}", answer.body);
+    assert_eq!(code_and_extensions(&answer), (None, None, Some("urn:test:may".into())), "{}", answer.body);
 }
 
 #[tokio::test]
-async fn a_stream_says_which_extensions_are_in_use() {
+async fn stream_response_lists_activated_extensions() {
     let server = with(AgentSettings {
         extensions: vec![extension("urn:test:may", false)],
         ..AgentSettings::default()
@@ -231,14 +242,14 @@ async fn a_stream_says_which_extensions_are_in_use() {
     .await;
     let mut wire = server.connect().await;
     let head = "POST /a2a/slow-writer HTTP/1.1\r\na2a-version: 1.0\r\na2a-extensions: urn:test:may";
-    wire.send(head, &request("SendStreamingMessage", &said("a sections=1 delay=1ms", ""))).await;
+    wire.send(head, &request("SendStreamingMessage", &send_params("a sections=1 delay=1ms", ""))).await;
     let head = wire.head().await;
     assert_eq!(head.header("content-type"), Some("text/event-stream"));
     assert_eq!(head.header("a2a-extensions"), Some("urn:test:may"));
 }
 
 #[tokio::test]
-async fn extensions_stand_on_the_cards_of_generations_that_have_them() {
+async fn extensions_are_listed_on_the_cards_of_generations_that_have_them() {
     let server = with(AgentSettings {
         extensions: vec![extension("urn:test:must", true)],
         ..AgentSettings::default()
@@ -253,17 +264,17 @@ async fn extensions_stand_on_the_cards_of_generations_that_have_them() {
 }
 
 #[tokio::test]
-async fn a_client_that_can_read_nothing_of_what_an_agent_gives_is_told_so() {
+async fn client_that_accepts_none_of_the_output_modes_is_rejected() {
     let server = with(AgentSettings::default()).await;
     let sends = |modes: &str| {
         let text = "a sections=1 delay=1ms";
-        let v1 = said(text, "").trim_end_matches('}').to_owned()
+        let v1 = send_params(text, "").trim_end_matches('}').to_owned()
             + &format!(r#"}},"configuration":{{"acceptedOutputModes":{modes}}}}}"#);
-        let v03 = Tongue::V03
-            .said(Words::new(text))
+        let v03 = Generation::V03
+            .send_params(UserMessage::new(text))
             .replace(r#""blocking":"#, &format!(r#""acceptedOutputModes":{modes},"blocking":"#));
-        let draft = Tongue::Draft
-            .said(Words::new(text))
+        let draft = Generation::Draft
+            .send_params(UserMessage::new(text))
             .replace(r#""async":"#, &format!(r#""acceptedOutputModes":{modes},"async":"#));
         [("SendMessage", v1), ("message/send", v03), ("tasks/send", draft)]
     };
@@ -281,7 +292,7 @@ async fn a_client_that_can_read_nothing_of_what_an_agent_gives_is_told_so() {
             assert_eq!(code(&answer), None, "{method} {modes}: {}", answer.body);
         }
     }
-    // The demo agent gives anything; its skill for writing gives text.
+    // The demo agent produces every type; its skill for writing produces text.
     let [(_, v1), ..] = sends(r#"["image/png"]"#);
     let skilled = v1.replacen('{', r#"{"metadata":{"skillId":"slow-writer"},"#, 1);
     assert_eq!(code(&server.call("demo", "SendMessage", &v1).await), None);
@@ -291,8 +302,8 @@ async fn a_client_that_can_read_nothing_of_what_an_agent_gives_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_part_of_a_media_type_that_the_card_does_not_name_is_refused_where_that_is_checked() {
-    let part = |part: &str| said("x", "").replace(r#"{"text":"x"}"#, part);
+async fn part_of_undeclared_media_type_is_rejected_if_checked() {
+    let part = |part: &str| send_params("x", "").replace(r#"{"text":"x"}"#, part);
     let image = part(r#"{"text":"a sections=1 delay=1ms"},{"raw":"aGk=","mediaType":"image/png"}"#);
     let unnamed = part(r#"{"text":"a sections=1 delay=1ms","mediaType":"text/plain"},{"raw":"aGk="}"#);
     let old = r#"{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"a sections=1 delay=1ms"},{"type":"file","file":{"bytes":"aGk=","mimeType":"image/png"}}]}}"#;
@@ -302,25 +313,25 @@ async fn a_part_of_a_media_type_that_the_card_does_not_name_is_refused_where_tha
         let answer = server.call("slow-writer", "SendMessage", &image).await;
         assert_eq!(code(&answer), expected, "{}", answer.body);
         assert_eq!(
-            answer.body.contains("message.parts[1]: this agent takes text/plain, not image/png"),
+            answer.body.contains("message.parts[1]: this agent accepts text/plain, not image/png"),
             check
         );
         let answer = server.post("/a2a/slow-writer", &request("tasks/send", old)).await;
         assert_eq!(code(&answer), expected, "{}", answer.body);
         let answer = server.call("slow-writer", "SendMessage", &unnamed).await;
         assert_eq!(code(&answer), None, "{}", answer.body);
-        // An agent that takes anything is asked for nothing.
+        // An agent that accepts every type is not checked.
         assert_eq!(code(&server.call("demo", "SendMessage", &image).await), None);
     }
 }
 
 #[tokio::test]
-async fn a_body_of_another_type_is_told_as_the_edition_of_the_errors_has_it() {
+async fn wrong_content_type_is_reported_by_the_edition_of_the_error_table() {
     for (errors, code_of_rpc, type_of_rest) in [
         (ErrorTable::V1_0_1, -32600, "application/a2a+json"),
         (ErrorTable::V1_0_0, -32005, "application/json"),
     ] {
-        let server = Setup::with(|doors| doors.errors = errors).open().await;
+        let server = Setup::with(|options| options.errors = errors).open().await;
         let head = "HTTP/1.1\r\na2a-version: 1.0\r\ncontent-type: text/csv";
         let refused = server.exchange(&format!("POST / {head}"), "a,b").await;
         assert_eq!(code(&refused), Some(code_of_rpc), "{}", refused.body);
@@ -335,7 +346,7 @@ async fn a_body_of_another_type_is_told_as_the_edition_of_the_errors_has_it() {
 }
 
 #[tokio::test]
-async fn a_house_that_serves_sends_only_promises_nothing_else() {
+async fn send_only_profile_declares_no_other_capability() {
     let settings = AgentSettings {
         profile: Profile::pinkfish(),
         extended_card: ExtendedCard::Open,

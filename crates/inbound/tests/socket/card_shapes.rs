@@ -1,12 +1,13 @@
-//! The shapes of cards: which path shows which one to whom.
+//! The forms of agent cards by path and requested version.
 
 use std::time::Duration;
 
 use a2ad_inbound::{AcceptedVersions, AgentSettings, CardShape, IpNet, Profile};
 
 use crate::common::{
-    Answer, NOW, Server, Setup, member, request,
-    tongue::{Tongue, Words},
+    Answer, NOW, Server, Setup,
+    generation::{Generation, UserMessage},
+    member, request,
 };
 
 const PATHS: [&str; 4] = [
@@ -24,7 +25,7 @@ async fn get(server: &Server, path: &str, version: Option<&str>) -> Answer {
 const SKILL: &str = r#"{"id":"echo","name":"Echo","description":"Gives back what it is given","tags":["demo"],"examples":["hello","hold on"]}"#;
 const MODES: &str = r#"["text/plain","application/json","*/*"]"#;
 
-/// The card of `echo` in each shape, at a url.
+/// The card of `echo` in a form, with a url.
 fn card(shape: &str, url: &str) -> String {
     let base = url.trim_end_matches('/');
     let interface = |(url, binding, version): (&str, &str, &str)| {
@@ -68,9 +69,9 @@ fn card(shape: &str, url: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_reader_gets_the_shape_it_knows() {
+async fn card_has_the_form_of_the_requested_version() {
     for (style, usual) in [(CardShape::Merged, "merged"), (CardShape::V1, "v1"), (CardShape::V03, "v03")] {
-        let server = Setup::with(|doors| doors.card.shape = style).open().await;
+        let server = Setup::with(|options| options.card.shape = style).open().await;
         for path in PATHS {
             let url = if path.starts_with("/a2a/") { "/a2a/echo" } else { "/" };
             let newer = path.ends_with("agent-card.json");
@@ -83,7 +84,7 @@ async fn each_reader_gets_the_shape_it_knows() {
                 (Some("0.2.6"), "v03"),
                 (Some("0.1"), "draft"),
             ] {
-                // Readers of the older path read one shape.
+                // The older path has only one form.
                 let shape = if newer { shape } else { "draft" };
                 let answer = get(&server, path, version).await;
                 assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
@@ -102,15 +103,15 @@ async fn each_reader_gets_the_shape_it_knows() {
 }
 
 #[tokio::test]
-async fn the_version_of_a_card_may_stand_in_the_query() {
+async fn card_version_may_be_a_query_parameter() {
     let server = Server::open().await;
     let answer = server.get("/.well-known/agent-card.json?A2A-Version=0.3").await;
     assert_eq!(answer.body, card("v03", "http://example.test/"));
 }
 
 #[tokio::test]
-async fn each_shape_has_its_own_tag_and_is_known_by_it() {
-    let server = Setup::with(|doors| doors.card.max_age = Duration::from_secs(7)).open().await;
+async fn each_card_form_has_its_own_etag() {
+    let server = Setup::with(|options| options.card.max_age = Duration::from_secs(7)).open().await;
     let mut tags = Vec::new();
     for path in PATHS {
         for version in ["", "1.0", "0.3", "0.1"] {
@@ -127,11 +128,11 @@ async fn each_shape_has_its_own_tag_and_is_known_by_it() {
             tags.push((tag, whole.body));
         }
     }
-    // The same bytes have the same tag, and no others.
+    // Two cards have the same tag exactly if their bytes are equal.
     for (tag, body) in &tags {
         assert!(tags.iter().all(|(other, bytes)| (tag == other) == (body == bytes)));
     }
-    // A tag of one shape does not stand for another.
+    // A tag of one form does not match another.
     let merged = get(&server, PATHS[0], None).await;
     let head = format!(
         "GET {} HTTP/1.1\r\na2a-version: 1.0\r\nif-none-match: {}",
@@ -142,12 +143,12 @@ async fn each_shape_has_its_own_tag_and_is_known_by_it() {
 }
 
 #[tokio::test]
-async fn a_card_shows_only_what_is_spoken() {
+async fn card_lists_only_accepted_versions() {
     let all = AcceptedVersions::default();
     let of = |accepted_versions: AcceptedVersions| {
-        Setup::with(|doors| doors.accepted_versions = accepted_versions).open()
+        Setup::with(|options| options.accepted_versions = accepted_versions).open()
     };
-    // Which of the two names is there, and the versions that the card lists.
+    // Which of the two file names is served, and the versions that the card lists.
     let cases = [
         (AcceptedVersions { draft: false, v03: false, ..all }, [true, false], vec!["1.0"]),
         (AcceptedVersions { draft: false, ..all }, [true, true], vec!["1.0", "0.3"]),
@@ -170,23 +171,23 @@ async fn a_card_shows_only_what_is_spoken() {
         let card = get(&server, PATHS[0], Some("1.0")).await.body;
         assert_eq!(listed(&card), versions, "{accepted_versions:?}");
     }
-    // Without 0.3 there is nothing to merge, and nothing for its readers.
+    // Without 0.3 the merged form is that of 1.0, and there is no card for 0.3.
     let server = of(AcceptedVersions { v03: false, ..all }).await;
     let merged = get(&server, PATHS[0], None).await.body;
     assert!(!merged.contains("preferredTransport"), "{merged}");
     assert_ne!(get(&server, PATHS[0], Some("0.3")).await.status, 200);
-    // Where the draft alone is spoken, its card has no member of what came later.
+    // If only the draft is accepted, its card has no field of later generations.
     let server = of(AcceptedVersions { v03: false, v1: false, ..all }).await;
     let card = get(&server, PATHS[2], None).await;
     assert_eq!(member(&card.body, "url"), "http://example.test/");
     for later in ["preferredTransport", "protocolVersion", "securitySchemes", "supportedInterfaces"] {
         assert!(!card.body.contains(later), "{later} in {}", card.body);
     }
-    // Without 1.0 the newer path has the card of 0.3.
+    // Without 1.0 the newer path serves the card of 0.3.
     let server = of(AcceptedVersions { v1: false, ..all }).await;
     let card = get(&server, PATHS[0], None).await;
     assert!(card.body.contains(r#""protocolVersion":"0.3.0""#) && !card.body.contains("supportedInterfaces"));
-    // Readers of 1.0 are shown in their own form where else they may go.
+    // Clients of 1.0 still get a card in their form, which lists the other versions.
     let card = get(&server, PATHS[0], Some("1.0")).await;
     assert_eq!((card.status, listed(&card.body)), (200, vec!["0.3", "0.1"]));
 }
@@ -201,7 +202,7 @@ fn listed(card: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_card_in_an_unknown_version_is_a_bad_request() {
+async fn card_of_unknown_version_is_a_bad_request() {
     let server = Server::open().await;
     for path in PATHS {
         let answer = get(&server, path, Some("9")).await;
@@ -210,15 +211,15 @@ async fn a_card_in_an_unknown_version_is_a_bad_request() {
 }
 
 #[tokio::test]
-async fn a_card_that_is_not_there_in_one_form_may_be_there_in_another() {
+async fn missing_card_form_is_not_found_and_varies_by_version() {
     let accepted_versions = AcceptedVersions { v03: false, ..AcceptedVersions::default() };
-    let server = Setup::with(|doors| doors.accepted_versions = accepted_versions).open().await;
+    let server = Setup::with(|options| options.accepted_versions = accepted_versions).open().await;
     let answer = get(&server, PATHS[0], Some("0.3")).await;
     assert_eq!(answer.status, 404);
     assert_eq!(answer.header("vary"), Some("A2A-Version"));
 }
 
-/// The address a card names.
+/// The `url` of a card.
 async fn url(server: &Server, path: &str, more: &str) -> String {
     let card = server.exchange(&format!("GET {path} HTTP/1.1{more}"), "").await;
     assert_eq!(card.status, 200, "{}", card.body);
@@ -226,17 +227,17 @@ async fn url(server: &Server, path: &str, more: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_public_address_counts_more_than_what_anybody_says() {
-    let server = Setup::with(|doors| {
-        doors.public_url = Some("https://agents.example".into());
-        doors.trusted_proxies = vec![loopback()];
+async fn public_url_overrides_host_and_forwarding_headers() {
+    let server = Setup::with(|options| {
+        options.public_url = Some("https://agents.example".into());
+        options.trusted_proxies = vec![loopback()];
     });
     let server = server.open().await;
-    let told = "\r\nhost: inner:1\r\nx-forwarded-host: evil.test\r\nx-forwarded-proto: http\r\nforwarded: host=evil.test";
+    let headers = "\r\nhost: inner:1\r\nx-forwarded-host: evil.test\r\nx-forwarded-proto: http\r\nforwarded: host=evil.test";
     for (path, url_path) in
         [(PATHS[0], "/"), (PATHS[1], "/a2a/echo"), (PATHS[2], "/"), (PATHS[3], "/a2a/echo")]
     {
-        assert_eq!(url(&server, path, told).await, format!("https://agents.example{url_path}"));
+        assert_eq!(url(&server, path, headers).await, format!("https://agents.example{url_path}"));
     }
 }
 
@@ -245,7 +246,7 @@ fn loopback() -> IpNet {
 }
 
 #[tokio::test]
-async fn only_a_proxy_that_is_trusted_tells_where_the_server_is() {
+async fn forwarding_headers_are_used_only_from_trusted_proxies() {
     let cases = [
         ("\r\nhost: inner:1\r\nx-forwarded-host: out.test\r\nx-forwarded-proto: https", "https://out.test/"),
         ("\r\nhost: inner:1\r\nx-forwarded-proto: https", "https://inner:1/"),
@@ -259,39 +260,40 @@ async fn only_a_proxy_that_is_trusted_tells_where_the_server_is() {
         ("\r\nhost: inner:1\r\nx-forwarded-host: evil/path", "http://localhost/"),
         ("\r\nhost: inner:1", "http://inner:1/"),
     ];
-    let trusting = Setup::with(|doors| doors.trusted_proxies = vec![loopback()]).open().await;
+    let trusting = Setup::with(|options| options.trusted_proxies = vec![loopback()]).open().await;
     let elsewhere = "10.0.0.0/8".parse().unwrap();
-    let wary = Setup::with(|doors| doors.trusted_proxies = vec![elsewhere]).open().await;
+    let wary = Setup::with(|options| options.trusted_proxies = vec![elsewhere]).open().await;
     let alone = Server::open().await;
-    for (told, expected) in cases {
-        assert_eq!(url(&trusting, PATHS[0], told).await, expected, "{told}");
-        assert_eq!(url(&wary, PATHS[0], told).await, "http://inner:1/", "{told}");
-        assert_eq!(url(&alone, PATHS[0], told).await, "http://inner:1/", "{told}");
+    for (headers, expected) in cases {
+        assert_eq!(url(&trusting, PATHS[0], headers).await, expected, "{headers}");
+        assert_eq!(url(&wary, PATHS[0], headers).await, "http://inner:1/", "{headers}");
+        assert_eq!(url(&alone, PATHS[0], headers).await, "http://inner:1/", "{headers}");
     }
 }
 
 #[tokio::test]
-async fn some_houses_name_the_origin_for_the_agent_that_is_there() {
-    let houses = [
+async fn card_url_follows_the_profile() {
+    let cases = [
         (Profile::neutral(), ["/", "/a2a/echo", "/a2a/approver"]),
         (Profile::agentos(), ["/a2a/echo", "/a2a/echo", "/a2a/approver"]),
         (Profile::pinkfish(), ["/a2a/echo", "/a2a/echo", "/a2a/approver"]),
         (Profile::fold(), ["", "", "/a2a/approver"]),
         (Profile::agent_native(), ["", "", "/a2a/approver"]),
     ];
-    for (profile, expected) in houses {
+    for (profile, expected) in cases {
         let name = profile.name;
         let mut setup = Setup::default();
         for agent in ["echo", "approver"] {
             let settings = AgentSettings { profile: profile.clone(), ..AgentSettings::default() };
-            setup.doors.agents.insert(agent.into(), settings);
+            setup.options.agents.insert(agent.into(), settings);
         }
         let server = setup.open().await;
-        // What is printed can be called.
+        // The listed addresses accept calls.
         for expected in expected {
             let path = if expected.is_empty() { "/" } else { expected };
-            let answer =
-                server.post(path, &request("message/send", &Tongue::V03.said(Words::new("hi")))).await;
+            let answer = server
+                .post(path, &request("message/send", &Generation::V03.send_params(UserMessage::new("hi"))))
+                .await;
             assert!(answer.body.contains("\"result\""), "{name} {path}: {}", answer.body);
         }
         for file in ["agent-card.json", "agent.json"] {

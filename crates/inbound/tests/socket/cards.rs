@@ -1,11 +1,11 @@
-//! Agent cards: whole, cacheable, and pointing back to where they were asked for.
+//! Agent cards: caching, and URLs that match the request.
 
 use crate::common::Server;
 
 const CARD: &str = "/.well-known/agent-card.json";
 
 #[tokio::test]
-async fn each_agent_shows_its_card() {
+async fn each_agent_has_a_card() {
     let server = Server::open().await;
     for agent in ["approver", "slow-writer"] {
         let card = server.get(&format!("/a2a/{agent}{CARD}")).await;
@@ -17,7 +17,7 @@ async fn each_agent_shows_its_card() {
 }
 
 #[tokio::test]
-async fn a_card_that_is_known_is_not_sent_again() {
+async fn cached_card_is_not_modified() {
     let server = Server::open().await;
     let card = server.get(CARD).await;
     let etag = card.header("etag").unwrap().to_owned();
@@ -35,13 +35,13 @@ async fn a_card_that_is_known_is_not_sent_again() {
     );
     let other = ask("\"other\"").await;
     assert_eq!((other.status, &other.body), (200, &card.body));
-    // A different card has a different tag, and the same one the same.
+    // The same card keeps its tag; another card has another.
     assert_eq!(server.get(CARD).await.header("etag"), Some(etag.as_str()));
     assert_ne!(server.get(&format!("/a2a/echo{CARD}")).await.header("etag"), Some(etag.as_str()));
 }
 
 #[tokio::test]
-async fn a_known_card_may_be_named_in_any_spelling() {
+async fn if_none_match_accepts_weak_tags_lists_and_wildcard() {
     let server = Server::open().await;
     let etag = server.get(CARD).await.header("etag").unwrap().to_owned();
     for asked in [format!("W/{etag}"), format!("\"other\", {etag}"), "*".to_owned()] {
@@ -51,7 +51,7 @@ async fn a_known_card_may_be_named_in_any_spelling() {
 }
 
 #[tokio::test]
-async fn a_card_points_back_to_the_host_it_was_asked_at() {
+async fn card_url_has_the_requested_host() {
     let server = Server::open().await;
     let url = async |host: &str| {
         let card = server.exchange(&format!("GET {CARD} HTTP/1.1\r\nhost: {host}"), "").await.body;
@@ -67,7 +67,7 @@ async fn a_card_points_back_to_the_host_it_was_asked_at() {
 }
 
 #[tokio::test]
-async fn the_head_of_a_card_can_be_asked_for() {
+async fn card_supports_head_requests() {
     let server = Server::open().await;
     let card = server.get(CARD).await;
     let mut wire = server.connect().await;

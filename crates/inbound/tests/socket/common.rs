@@ -1,15 +1,15 @@
-//! A server to knock at, and words for the bytes that go to and fro.
+//! A test server, and helpers for requests and responses.
 
 pub(crate) mod agents;
 pub(crate) mod channel;
+pub(crate) mod generation;
 mod mask;
-pub(crate) mod tongue;
 mod wire;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use a2ad_inbound::{
-    Front, Options, Ready,
+    Front, Ready, ServerOptions,
     listen::{self, Caps},
 };
 use engine::{Agents, Clock, Engine, Feed, Limits, RegisteredAgent};
@@ -22,16 +22,16 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(crate) use mask::mask;
 pub(crate) use wire::{Answer, Wire};
 
-/// How long anything may take before a test gives it up.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits for anything before it fails.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What every clock of these tests shows, for ever.
+/// The fixed time of every clock in these tests.
 pub(crate) const NOW: &str = "2026-01-02T03:04:05.678Z";
 
-/// What to open a server with.
+/// The configuration of a test server.
 pub(crate) struct Setup {
     pub(crate) caps: Caps,
-    pub(crate) doors: Options,
+    pub(crate) options: ServerOptions,
     pub(crate) limits: Limits,
     /// Agents beside the built-in ones.
     pub(crate) agents: Vec<RegisteredAgent>,
@@ -42,7 +42,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             caps: Caps::default(),
-            doors: Options::new("echo"),
+            options: ServerOptions::new("echo"),
             limits: Limits::default(),
             agents: Vec::new(),
         }
@@ -50,10 +50,10 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// The usual doors, but for what is changed about them.
-    pub(crate) fn with(change: impl FnOnce(&mut Options)) -> Self {
+    /// The default setup with changed options.
+    pub(crate) fn with(change: impl FnOnce(&mut ServerOptions)) -> Self {
         let mut setup = Self::default();
-        change(&mut setup.doors);
+        change(&mut setup.options);
         setup
     }
 
@@ -61,12 +61,13 @@ impl Setup {
     pub(crate) async fn open(self) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::manual(Timestamp::parse(NOW).unwrap()));
-        let options = store::Options { sync: false, ..store::Options::at(folder.path().join("a2ad.db")) };
+        let options =
+            store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
         let store = Arc::new(Sqlite::open(&options, feed.clone(), &clock).unwrap());
         let agents = Agents::new(outbound::agents::demo().into_iter().chain(self.agents));
         let engine = Engine::start(store.clone(), feed, agents, clock, self.limits);
         let ready = Ready::default();
-        let front = Front::new(engine.clone(), self.doors, ready.clone());
+        let front = Front::new(engine.clone(), self.options, ready.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());
@@ -75,32 +76,31 @@ impl Setup {
     }
 }
 
-/// A server that listens.
+/// A listening server.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) engine: Engine,
     pub(crate) store: Arc<Sqlite>,
     pub(crate) ready: Ready,
-    /// Cancelled when the process is told to stop.
+    /// Cancel to shut the server down.
     pub(crate) drain: CancellationToken,
-    /// Ends when the last connection has.
+    /// Ends when the last connection has ended.
     pub(crate) serving: JoinHandle<()>,
     _tasks: TaskTracker,
     _folder: TempDir,
 }
 
 impl Server {
-    /// A server with the usual bounds.
+    /// A server with the default setup.
     pub(crate) async fn open() -> Self {
         Setup::default().open().await
     }
 
-    /// A connection.
     pub(crate) async fn connect(&self) -> Wire {
         Wire::connect(self.address).await
     }
 
-    /// Sends the head and body of a request on a connection of its own and reads the answer.
+    /// Sends the head and body of a request on a new connection and reads the response.
     pub(crate) async fn exchange(&self, head: &str, body: &str) -> Answer {
         let mut wire = self.connect().await;
         wire.send(head, body).await;
@@ -122,14 +122,14 @@ impl Server {
         self.exchange(&format!("GET {path} HTTP/1.1"), "").await
     }
 
-    /// Calls a method of 1.0 of an agent.
+    /// Calls a method of 1.0 at an agent's own path.
     pub(crate) async fn call(&self, agent: &str, method: &str, params: &str) -> Answer {
         let answer = self.post_v1(&format!("/a2a/{agent}"), &request(method, params)).await;
         assert_eq!(answer.header("a2ad-dialect"), Some("v1;profile=neutral"), "{method}");
         answer
     }
 
-    /// Calls a method of 1.0 of an agent that answers with a stream, up to the head of the answer.
+    /// Calls a method of 1.0 that responds with a stream, up to the head of the response.
     pub(crate) async fn stream(&self, agent: &str, method: &str, params: &str) -> Wire {
         let mut wire = self.connect().await;
         let head = format!("POST /a2a/{agent} HTTP/1.1\r\na2a-version: 1.0");
@@ -145,8 +145,8 @@ pub(crate) fn request(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
 }
 
-/// The parameters of a send of this text; `more` follows the parts of the message.
-pub(crate) fn said(text: &str, more: &str) -> String {
+/// The parameters of SendMessage in 1.0; `more` follows the parts of the message.
+pub(crate) fn send_params(text: &str, more: &str) -> String {
     format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","parts":[{{"text":"{text}"}}]{more}}}}}"#)
 }
 
@@ -157,23 +157,23 @@ pub(crate) fn member(body: &str, name: &str) -> String {
     value[..value.find('"').unwrap()].to_owned()
 }
 
-/// Waits, but not for ever.
-pub(crate) async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+/// Fails the test if the future takes longer than [`TIMEOUT`].
+pub(crate) async fn with_timeout<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(TIMEOUT, future).await.expect("the test timed out")
 }
 
-/// Keeps the paused time of a test where it is while threads outside the runtime work, until this is dropped.
+/// Stops the paused time of a test from advancing while threads outside the runtime work, until this is dropped.
 ///
-/// Paused time runs ahead whenever every task waits, and a task that waits for the store would set it off. A
-/// blocking job holds it; one that is given up lets time run, so that every timeout of the test strikes.
-pub(crate) struct StandStill {
+/// Paused time advances whenever every task waits, and a task that waits for the store would cause that. A blocking job
+/// prevents it; when the job times out, time advances and the test's timeouts fire.
+pub(crate) struct TimeHold {
     _until: std::sync::mpsc::Sender<()>,
 }
 
-pub(crate) fn stand_still() -> StandStill {
+pub(crate) fn hold_time() -> TimeHold {
     let (until, dropped) = std::sync::mpsc::channel();
     tokio::task::spawn_blocking(move || {
-        let _ = dropped.recv_timeout(PATIENCE);
+        let _ = dropped.recv_timeout(TIMEOUT);
     });
-    StandStill { _until: until }
+    TimeHold { _until: until }
 }

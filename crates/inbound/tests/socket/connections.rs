@@ -1,10 +1,10 @@
-//! What a connection may do, and how long it may take.
+//! Keep-alive, timeouts and connection limits.
 
 use std::time::Duration;
 
 use a2ad_inbound::listen::Caps;
 
-use crate::common::{Server, Setup, Wire, request, said, within};
+use crate::common::{Server, Setup, Wire, request, send_params, with_timeout};
 
 const SHORT: Duration = Duration::from_millis(150);
 
@@ -13,14 +13,14 @@ async fn with(caps: Caps) -> Server {
 }
 
 #[tokio::test]
-async fn a_connection_serves_many_requests() {
+async fn connection_serves_many_requests() {
     let server = Server::open().await;
     let mut wire = server.connect().await;
     for _ in 0..3 {
-        wire.send("POST / HTTP/1.1", &request("SendMessage", &said("hi", ""))).await;
+        wire.send("POST / HTTP/1.1", &request("SendMessage", &send_params("hi", ""))).await;
         assert_eq!(wire.answer().await.status, 200);
     }
-    // Two at once are answered in order.
+    // Pipelined requests are answered in order.
     let one = request("ListTasks", "{}");
     let two = one.replace(r#""id":1"#, r#""id":2"#);
     let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", one.len());
@@ -33,9 +33,9 @@ async fn a_connection_serves_many_requests() {
 }
 
 #[tokio::test]
-async fn a_body_in_pieces_is_put_together() {
+async fn chunked_body_is_reassembled() {
     let server = Server::open().await;
-    let body = request("SendMessage", &said("hi", ""));
+    let body = request("SendMessage", &send_params("hi", ""));
     let mut wire = server.connect().await;
     wire.write(b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n").await;
     for piece in body.as_bytes().chunks(7) {
@@ -44,7 +44,7 @@ async fn a_body_in_pieces_is_put_together() {
     }
     wire.write(b"0\r\n\r\n").await;
     assert!(wire.answer().await.body.contains("TASK_STATE_COMPLETED"));
-    // A client that asks first is told to go on.
+    // `Expect: 100-continue` gets an interim response.
     let head = format!(
         "POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n",
         body.len()
@@ -56,21 +56,21 @@ async fn a_body_in_pieces_is_put_together() {
 }
 
 #[tokio::test]
-async fn a_silent_connection_is_closed() {
+async fn connection_without_first_bytes_is_closed() {
     let server = with(Caps { first_bytes: SHORT, ..Caps::default() }).await;
-    // Half of what HTTP/2 begins with is not enough either.
+    // Half of the HTTP/2 preface is not enough.
     let mut half = server.connect().await;
     half.write(b"PRI * HTTP/2.0\r\n").await;
     assert_eq!(half.closed().await, "");
     assert_eq!(server.connect().await.closed().await, "");
-    // Beginning like HTTP/2 and saying no more is silence too.
+    // A first byte that could begin the HTTP/2 preface does not stop the timeout.
     let mut wire = server.connect().await;
     wire.write(b"P").await;
     assert_eq!(wire.closed().await, "");
 }
 
 #[tokio::test]
-async fn a_head_that_takes_too_long_is_not_waited_for() {
+async fn slow_request_head_times_out() {
     let server = with(Caps { head: SHORT, ..Caps::default() }).await;
     let mut wire = server.connect().await;
     wire.write(b"POST / HTTP/1.1\r\nhost: x\r\n").await;
@@ -79,7 +79,7 @@ async fn a_head_that_takes_too_long_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_no_http_or_far_too_large_ends_the_connection() {
+async fn invalid_or_too_large_head_closes_the_connection() {
     let server = with(Caps { head: SHORT, ..Caps::default() }).await;
     for bytes in [
         b"hello\r\n\r\n".to_vec(),
@@ -94,9 +94,9 @@ async fn a_head_that_is_no_http_or_far_too_large_ends_the_connection() {
     assert_eq!(server.get("/healthz").await.status, 200);
 }
 
-/// Tries until the server takes another connection.
+/// Tries until the server accepts another connection.
 async fn served(server: &Server) {
-    within(async {
+    with_timeout(async {
         loop {
             let mut wire = server.connect().await;
             if is_served(&mut wire).await {
@@ -113,7 +113,7 @@ async fn is_served(wire: &mut Wire) -> bool {
 }
 
 #[tokio::test]
-async fn more_connections_than_may_be_are_closed_at_once() {
+async fn connections_over_the_limit_are_closed() {
     for caps in [Caps { connections: 2, ..Caps::default() }, Caps { per_address: 2, ..Caps::default() }] {
         let server = with(caps).await;
         let mut open = Vec::new();
@@ -124,7 +124,7 @@ async fn more_connections_than_may_be_are_closed_at_once() {
             open.push(wire);
         }
         assert!(!is_served(&mut server.connect().await).await);
-        // Who is in is served on, and a place that is left is free.
+        // Open connections are still served, and a closed one frees its slot.
         open[0].send("GET /healthz HTTP/1.1", "").await;
         assert_eq!(open[0].answer().await.status, 200);
         open.pop();
@@ -133,11 +133,14 @@ async fn more_connections_than_may_be_are_closed_at_once() {
 }
 
 #[tokio::test]
-async fn a_reader_that_does_not_read_is_let_go() {
+async fn connection_of_a_stalled_reader_is_closed() {
     let server = with(Caps { connections: 1, write_window: SHORT, ..Caps::default() }).await;
     let mut wire = server.connect().await;
-    // Far more than the buffers of the two sockets hold.
-    wire.send("POST / HTTP/1.1", &request("SendMessage", &said(&"x".repeat(12 << 20), ""))).await;
+    // More than the buffers of the two sockets hold.
+    wire.send("POST / HTTP/1.1", &request("SendMessage", &send_params(&"x".repeat(12 << 20), ""))).await;
     served(&server).await;
-    assert!(!wire.closed().await.ends_with("}}}"), "the answer went through; it was too small for this test");
+    assert!(
+        !wire.closed().await.ends_with("}}}"),
+        "the response was sent completely; it is too small for this test"
+    );
 }

@@ -1,14 +1,15 @@
-//! Which generation a request is taken for, and that it is answered in that one, errors too.
+//! Version negotiation over JSON-RPC: which generation is selected, and that responses and errors use it.
 
 use a2ad_inbound::AcceptedVersions;
 
 use crate::common::{
-    Answer, Server, Setup, member, request,
-    tongue::{Client, Tongue, Words},
+    Answer, Server, Setup,
+    generation::{Client, Generation, UserMessage},
+    member, request,
 };
 
-/// What an answer says about itself: its generation, and the code of its error or 0.
-fn told(answer: &Answer) -> (String, i32) {
+/// The generation of a response, and its error code or 0.
+fn dialect_and_code(answer: &Answer) -> (String, i32) {
     let label = answer.header("a2ad-dialect").unwrap_or_else(|| panic!("no label: {}", answer.body));
     let code = answer
         .body
@@ -24,15 +25,15 @@ async fn ask(server: &Server, version: Option<&str>, body: &str) -> Answer {
     server.exchange(&format!("POST / HTTP/1.1{version}"), body).await
 }
 
-/// A request of a method, with parameters that fit the generation it belongs to.
+/// A request with valid parameters for the generation of its method.
 fn of(method: &str) -> String {
-    let tongue = match method {
-        "tasks/send" | "tasks/sendSubscribe" => Tongue::Draft,
-        "message/send" | "message/stream" => Tongue::V03,
-        "SendMessage" | "SendStreamingMessage" => Tongue::V1,
+    let generation = match method {
+        "tasks/send" | "tasks/sendSubscribe" => Generation::Draft,
+        "message/send" | "message/stream" => Generation::V03,
+        "SendMessage" | "SendStreamingMessage" => Generation::V1,
         _ => return request(method, r#"{"id":"x","taskId":"x"}"#),
     };
-    request(method, &tongue.said(Words::new("hi")))
+    request(method, &generation.send_params(UserMessage::new("hi")))
 }
 
 const SLASHED: [&str; 14] = [
@@ -53,11 +54,11 @@ const SLASHED: [&str; 14] = [
 ];
 
 #[tokio::test]
-async fn the_name_of_a_method_decides() {
+async fn method_name_selects_the_generation() {
     let server = Server::open().await;
     let check = async |version: Option<&str>, method: &str, expected: (&str, i32)| {
         let answer = ask(&server, version, &of(method)).await;
-        let (dialect, code) = told(&answer);
+        let (dialect, code) = dialect_and_code(&answer);
         assert_eq!((dialect.as_str(), code), expected, "{version:?} {method}: {}", answer.body);
     };
     for version in [None, Some(""), Some("1.0"), Some("1"), Some("1.0.7"), Some(" 1.0 ")] {
@@ -91,9 +92,9 @@ async fn the_name_of_a_method_decides() {
 }
 
 #[tokio::test]
-async fn what_nobody_knows_is_told_in_the_generation_that_was_named() {
+async fn unknown_method_error_is_in_the_named_generation() {
     let server = Server::open().await;
-    // The schema of the draft has no place for details.
+    // The draft's error has no field for details.
     let bare = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found","data":null}}"#;
     for (version, methods) in [
         (None, &["tasks/make", "", "rpc.discover"][..]),
@@ -102,7 +103,7 @@ async fn what_nobody_knows_is_told_in_the_generation_that_was_named() {
         for method in methods {
             let answer = ask(&server, version, &of(method)).await;
             assert_eq!(
-                (told(&answer).0.as_str(), answer.body.as_str()),
+                (dialect_and_code(&answer).0.as_str(), answer.body.as_str()),
                 ("draft", bare),
                 "{version:?} {method}"
             );
@@ -114,15 +115,15 @@ async fn what_nobody_knows_is_told_in_the_generation_that_was_named() {
             r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32601,"message":"Method not found","data":{{"errors":[{{"field":"method","message":"\"{method}\" is not a method; "#
         );
         assert!(answer.body.starts_with(&start), "{}", answer.body);
-        assert_eq!(told(&answer).0, "v03");
+        assert_eq!(dialect_and_code(&answer).0, "v03");
     }
     let answer = ask(&server, Some("1.0"), &of("tasks/make")).await;
-    assert_eq!(told(&answer), ("v1".into(), -32601));
+    assert_eq!(dialect_and_code(&answer), ("v1".into(), -32601));
     assert!(answer.body.contains("METHOD_NOT_FOUND"), "{}", answer.body);
 }
 
 #[tokio::test]
-async fn an_unknown_method_is_named_beside_the_nearest_one() {
+async fn unknown_method_error_suggests_the_nearest_method() {
     let server = Server::open().await;
     for (version, method, dialect, near) in [
         (None, "SendMesage", "v1", "SendMessage"),
@@ -134,15 +135,20 @@ async fn an_unknown_method_is_named_beside_the_nearest_one() {
         (Some("0.3"), "message/streem", "v03", "message/stream"),
     ] {
         let answer = ask(&server, version, &of(method)).await;
-        assert_eq!(told(&answer), (dialect.into(), -32601), "{version:?} {method}: {}", answer.body);
+        assert_eq!(
+            dialect_and_code(&answer),
+            (dialect.into(), -32601),
+            "{version:?} {method}: {}",
+            answer.body
+        );
         let named = format!(r#"\"{method}\""#);
         assert!(answer.body.contains(&named), "{}", answer.body);
         assert!(answer.body.contains(&format!("did you mean {near}?")), "{}", answer.body);
     }
-    // What is far from all of them is answered with all of them.
+    // Without a similar method the error lists all methods.
     let answer = ask(&server, Some("1.0"), &of("paint")).await;
     assert!(answer.body.contains("SendMessage, SendStreamingMessage, GetTask, "), "{}", answer.body);
-    // However long it is, a sentence names its beginning.
+    // A long method name is truncated in the error text.
     for version in [None, Some("0.3"), Some("1.0")] {
         let answer = ask(&server, version, &of(&"x".repeat(100_000))).await;
         assert!(answer.body.len() < 2_000, "{}", answer.body.len());
@@ -150,13 +156,13 @@ async fn an_unknown_method_is_named_beside_the_nearest_one() {
 }
 
 #[tokio::test]
-async fn names_that_generations_share_are_decided_by_the_version_and_else_by_the_task() {
+async fn shared_method_names_follow_the_version_or_the_task() {
     let server = Server::open().await;
-    for maker in Tongue::ALL {
-        let client = Client { server: &server, path: "/", tongue: maker };
-        let id = client.send(Words::new("hold").at_once()).await.id;
+    for creator in Generation::ALL {
+        let client = Client { server: &server, path: "/", generation: creator };
+        let id = client.send(UserMessage::new("hold").without_waiting()).await.id;
         let about = format!(r#"{{"id":"{id}"}}"#);
-        let origin = if maker == Tongue::Draft { "draft" } else { "v03" };
+        let origin = if creator == Generation::Draft { "draft" } else { "v03" };
         let bare = format!(r#"{{"id":1,"method":"tasks/get","params":{about}}}"#);
         let whole = request("tasks/get", &about);
         let cases = [
@@ -169,29 +175,29 @@ async fn names_that_generations_share_are_decided_by_the_version_and_else_by_the
         ];
         for (version, body, dialect) in cases {
             let answer = ask(&server, version, body).await;
-            assert_eq!(told(&answer), (dialect.into(), 0), "{maker:?} {version:?} {body}");
+            assert_eq!(dialect_and_code(&answer), (dialect.into(), 0), "{creator:?} {version:?} {body}");
             let marks = (answer.body.contains(r#""kind":"task""#), answer.body.contains("sessionId"));
             assert_eq!(marks, (dialect == "v03", dialect == "draft"), "{}", answer.body);
         }
-        // Watching and cancelling go the same way.
+        // Subscribing and cancelling select the generation in the same way.
         let mut wire = server.connect().await;
         wire.send("POST / HTTP/1.1", &request("tasks/resubscribe", &about)).await;
         let head = wire.head().await;
         assert_eq!(head.header("a2ad-dialect"), Some(format!("{origin};profile=neutral").as_str()));
         wire.event().await.unwrap();
         let canceled = ask(&server, None, &request("tasks/cancel", &about)).await;
-        assert_eq!(told(&canceled), (origin.into(), 0));
+        assert_eq!(dialect_and_code(&canceled), (origin.into(), 0));
         assert!(canceled.body.contains(r#""state":"canceled""#), "{}", canceled.body);
         let last = wire.event().await.unwrap();
         assert_eq!(last.contains(r#""kind":"status-update""#), origin == "v03", "{last}");
         assert_eq!(wire.event().await, None);
     }
-    // A miss is told in a way that both read; nobody else's task is any different.
-    let elsewhere = Client { server: &server, path: "/a2a/approver", tongue: Tongue::Draft };
-    let id = elsewhere.send(Words::new("x")).await.id;
+    // The error for an unknown task can be read by both generations; another caller's task gives the same error.
+    let elsewhere = Client { server: &server, path: "/a2a/approver", generation: Generation::Draft };
+    let id = elsewhere.send(UserMessage::new("x")).await.id;
     for id in ["nothing", id.as_str()] {
         let answer = ask(&server, None, &request("tasks/get", &format!(r#"{{"id":"{id}"}}"#))).await;
-        assert_eq!(told(&answer).0, "draft");
+        assert_eq!(dialect_and_code(&answer).0, "draft");
         let error = r#"{"code":-32001,"message":"Task not found","data":null}"#;
         let expected = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
         assert_eq!((answer.status, answer.body), (200, expected));
@@ -199,21 +205,21 @@ async fn names_that_generations_share_are_decided_by_the_version_and_else_by_the
 }
 
 #[tokio::test]
-async fn a_task_that_its_client_calls_by_a_number_is_found_by_it() {
+async fn task_with_a_numeric_id_is_found() {
     let server = Server::open().await;
     let sent = r#"{"method":"tasks/send","params":{"id":1,"message":{"parts":[{"text":"hi"}]}}}"#;
     let sent = ask(&server, None, sent).await;
-    assert_eq!((told(&sent), member(&sent.body, "id")), (("draft".into(), 0), "1".into()));
+    assert_eq!((dialect_and_code(&sent), member(&sent.body, "id")), (("draft".into(), 0), "1".into()));
     for body in
         [r#"{"method":"tasks/get","params":{"id":1}}"#.to_owned(), request("tasks/get", r#"{"id":1}"#)]
     {
         let got = ask(&server, None, &body).await;
-        assert_eq!(told(&got), ("draft".into(), 0), "{body}: {}", got.body);
+        assert_eq!(dialect_and_code(&got), ("draft".into(), 0), "{body}: {}", got.body);
     }
 }
 
 #[tokio::test]
-async fn the_version_may_stand_in_the_query_and_the_header_counts_more() {
+async fn version_header_overrides_the_query_parameter() {
     let server = Server::open().await;
     let unknown = request("tasks/make", "{}");
     let cases = [
@@ -226,14 +232,14 @@ async fn the_version_may_stand_in_the_query_and_the_header_counts_more() {
     ];
     for (path, header, dialect) in cases {
         let answer = server.exchange(&format!("POST {path} HTTP/1.1{header}"), &unknown).await;
-        assert_eq!(told(&answer), (dialect.into(), -32601), "{path} {header}");
+        assert_eq!(dialect_and_code(&answer), (dialect.into(), -32601), "{path} {header}");
     }
     let answer = server.post("/?A2A-Version=7.7", &of("message/send")).await;
-    assert_eq!(told(&answer), ("v1".into(), -32009));
+    assert_eq!(dialect_and_code(&answer), ("v1".into(), -32009));
 }
 
 #[tokio::test]
-async fn only_requests_of_the_draft_may_leave_out_the_version_of_json_rpc() {
+async fn only_the_draft_may_omit_the_jsonrpc_version() {
     let server = Server::open().await;
     let without = |method: &str, version: &str| of(method).replace(r#""jsonrpc":"2.0","#, version);
     for method in
@@ -245,32 +251,32 @@ async fn only_requests_of_the_draft_may_leave_out_the_version_of_json_rpc() {
             _ => -32001,
         };
         let answer = ask(&server, None, &without(method, "")).await;
-        assert_eq!(told(&answer), ("draft".into(), code), "{method}: {}", answer.body);
+        assert_eq!(dialect_and_code(&answer), ("draft".into(), code), "{method}: {}", answer.body);
         assert!(answer.body.starts_with(r#"{"jsonrpc":"2.0","id":1,"#), "{}", answer.body);
     }
-    // Nor need they have an id.
+    // The id is optional too.
     let nameless = without("tasks/send", "").replace(r#""id":1,"#, "");
     let answer = ask(&server, None, &nameless).await;
     assert!(answer.body.starts_with(r#"{"jsonrpc":"2.0","id":null,"result":"#), "{}", answer.body);
 
     for method in ["message/send", "tasks/list", "agent/getAuthenticatedExtendedCard", "SendMessage", "x"] {
         let answer = ask(&server, None, &without(method, "")).await;
-        assert_eq!(told(&answer), ("draft".into(), -32600), "{method}: {}", answer.body);
+        assert_eq!(dialect_and_code(&answer), ("draft".into(), -32600), "{method}: {}", answer.body);
     }
     for wrong in [r#""jsonrpc":"1.0","#, r#""jsonrpc":2.0,"#, r#""jsonrpc":null,"#] {
         for method in ["tasks/send", "tasks/get", "message/send", "SendMessage"] {
             let answer = ask(&server, None, &without(method, wrong)).await;
-            assert_eq!(told(&answer).1, -32600, "{wrong} {method}: {}", answer.body);
+            assert_eq!(dialect_and_code(&answer).1, -32600, "{wrong} {method}: {}", answer.body);
         }
     }
 }
 
-fn speaking(accepted_versions: AcceptedVersions) -> Setup {
-    Setup::with(|doors| doors.accepted_versions = accepted_versions)
+fn setup_with(accepted_versions: AcceptedVersions) -> Setup {
+    Setup::with(|options| options.accepted_versions = accepted_versions)
 }
 
 #[tokio::test]
-async fn a_generation_that_is_switched_off_is_not_spoken() {
+async fn methods_of_a_disabled_generation_are_rejected() {
     let all = AcceptedVersions::default();
     let none = AcceptedVersions { draft: false, v03: false, ..all };
     let cases = [
@@ -296,26 +302,26 @@ async fn a_generation_that_is_switched_off_is_not_spoken() {
         (AcceptedVersions { lenient_version: false, ..all }, None, "tasks/send", ("draft", 0)),
     ];
     for (accepted_versions, version, method, (dialect, code)) in cases {
-        let server = speaking(accepted_versions).open().await;
+        let server = setup_with(accepted_versions).open().await;
         let answer = ask(&server, version, &of(method)).await;
         assert_eq!(
-            told(&answer),
+            dialect_and_code(&answer),
             (dialect.into(), code),
             "{accepted_versions:?} {version:?} {method}: {}",
             answer.body
         );
     }
-    let server = speaking(AcceptedVersions { v1: false, ..all }).open().await;
+    let server = setup_with(AcceptedVersions { v1: false, ..all }).open().await;
     let answer = ask(&server, None, &of("SendMessage")).await;
     assert!(answer.body.contains(r#""supportedVersions":"0.3, 0.1""#), "{}", answer.body);
-    let server = speaking(AcceptedVersions { draft: false, ..all }).open().await;
+    let server = setup_with(AcceptedVersions { draft: false, ..all }).open().await;
     let answer = ask(&server, None, &of("tasks/send")).await;
     let error = r#"{"code":-32004,"message":"This operation is not supported","data":null}"#;
     assert_eq!(answer.body, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#));
 }
 
 #[tokio::test]
-async fn a_version_that_is_switched_off_is_refused_whatever_the_method() {
+async fn disabled_version_is_rejected_for_every_method() {
     let all = AcceptedVersions::default();
     let cases = [
         (AcceptedVersions { v1: false, ..all }, "1.0", "message/send"),
@@ -327,10 +333,10 @@ async fn a_version_that_is_switched_off_is_refused_whatever_the_method() {
         (AcceptedVersions { draft: false, ..all }, "0.1", "message/send"),
     ];
     for (accepted_versions, version, method) in cases {
-        let server = speaking(accepted_versions).open().await;
+        let server = setup_with(accepted_versions).open().await;
         let answer = ask(&server, Some(version), &of(method)).await;
         assert_eq!(
-            told(&answer),
+            dialect_and_code(&answer),
             ("v1".into(), -32009),
             "{accepted_versions:?} {version} {method}: {}",
             answer.body
@@ -338,20 +344,20 @@ async fn a_version_that_is_switched_off_is_refused_whatever_the_method() {
     }
 }
 
-/// The error object of an answer.
+/// The error object of a response.
 fn error(answer: &Answer) -> &str {
     let (_, rest) = answer.body.split_once(r#""error":"#).unwrap_or_else(|| panic!("{}", answer.body));
     rest.strip_suffix('}').unwrap()
 }
 
 #[tokio::test]
-async fn errors_have_the_fixed_words_of_the_older_generations() {
+async fn errors_have_the_fixed_texts_of_the_older_generations() {
     let server = Server::open().await;
-    let client = Client { server: &server, path: "/", tongue: Tongue::V1 };
-    let over = format!(r#"{{"id":"{}"}}"#, client.send(Words::new("hi")).await.id);
+    let client = Client { server: &server, path: "/", generation: Generation::V1 };
+    let over = format!(r#"{{"id":"{}"}}"#, client.send(UserMessage::new("hi")).await.id);
     let reason =
         |field: &str, message: &str| format!(r#"{{"errors":[{{"field":"{field}","message":"{message}"}}]}}"#);
-    // What is asked in the draft and in 0.3, the code and text, and the details where there are any.
+    // Request in the draft and in 0.3, expected code and text, and expected details.
     let not_json = reason("", "the body is not JSON: line 1, column 1: expected one JSON-RPC request object");
     let batch =
         reason("", "expected one request object; batches are not served, send each request by itself");
@@ -411,7 +417,7 @@ async fn errors_have_the_fixed_words_of_the_older_generations() {
     for (draft, v03, code, text, data) in cases {
         let answer = ask(&server, Some("0.1"), &draft).await;
         let details = data.as_deref().unwrap_or("null");
-        assert_eq!((answer.status, told(&answer)), (200, ("draft".into(), code)), "{draft}");
+        assert_eq!((answer.status, dialect_and_code(&answer)), (200, ("draft".into(), code)), "{draft}");
         assert_eq!(
             error(&answer),
             format!(r#"{{"code":{code},"message":"{text}","data":{details}}}"#),
@@ -419,13 +425,13 @@ async fn errors_have_the_fixed_words_of_the_older_generations() {
         );
         let unattributed = ask(&server, None, &draft).await;
         if !draft.contains("tasks/") {
-            assert_eq!(unattributed.body, answer.body, "where nothing tells, it is as in the draft");
+            assert_eq!(unattributed.body, answer.body, "without a version the error is that of the draft");
         }
 
         let answer = ask(&server, Some("0.3"), &v03).await;
         let details = data.filter(|_| code == -32600 || code == -32602);
         let details = details.map_or(String::new(), |data| format!(r#","data":{data}"#));
-        assert_eq!((answer.status, told(&answer)), (200, ("v03".into(), code)), "{v03}");
+        assert_eq!((answer.status, dialect_and_code(&answer)), (200, ("v03".into(), code)), "{v03}");
         if code == -32601 {
             let start = r#"{"code":-32601,"message":"Method not found","data":{"errors":[{"field":"method","message":"\"nothing\" is not a method; "#;
             assert!(error(&answer).starts_with(start), "{}", answer.body);
@@ -438,19 +444,19 @@ async fn errors_have_the_fixed_words_of_the_older_generations() {
 }
 
 #[tokio::test]
-async fn what_is_refused_at_the_threshold_is_told_in_the_generation_that_was_named() {
-    let server = Setup::with(|doors| doors.max_body_bytes = 1_000).open().await;
+async fn errors_before_decoding_are_in_the_named_generation() {
+    let server = Setup::with(|options| options.max_body_bytes = 1_000).open().await;
     let text = "Request payload validation error";
-    let kind = r#"Content-Type \"text/html\" is not served here; send application/json"#;
+    let kind = r#"Content-Type \"text/html\" is not supported; send application/json"#;
     let large = "the body is larger than 1000 bytes; send files by url instead";
-    let long = request("tasks/send", &Tongue::Draft.said(Words::new(&"x".repeat(1_000))));
+    let long = request("tasks/send", &Generation::Draft.send_params(UserMessage::new(&"x".repeat(1_000))));
     for (version, dialect) in [("", "draft"), ("0.1", "draft"), ("0.3", "v03")] {
         for (media_type, body, status, told_why) in
             [("text/html", "{}", 415, kind), ("application/json", long.as_str(), 413, large)]
         {
             let head = format!("POST / HTTP/1.1\r\na2a-version: {version}\r\ncontent-type: {media_type}");
             let answer = server.exchange(&head, body).await;
-            assert_eq!((answer.status, told(&answer)), (status, (dialect.into(), -32600)));
+            assert_eq!((answer.status, dialect_and_code(&answer)), (status, (dialect.into(), -32600)));
             let data = format!(r#"{{"errors":[{{"field":"","message":"{told_why}"}}]}}"#);
             assert_eq!(error(&answer), format!(r#"{{"code":-32600,"message":"{text}","data":{data}}}"#));
             assert!(answer.body.starts_with(r#"{"jsonrpc":"2.0","id":null,"#));
@@ -459,19 +465,19 @@ async fn what_is_refused_at_the_threshold_is_told_in_the_generation_that_was_nam
 }
 
 #[tokio::test]
-async fn a_key_that_was_used_for_another_message_is_an_invalid_parameter() {
+async fn idempotency_key_of_another_message_is_an_invalid_parameter() {
     let server = Server::open().await;
     let why = "this key was used for another message before; use a new one, or send the same message again";
     let data = format!(r#"{{"errors":[{{"field":"","message":"{why}"}}]}}"#);
-    for tongue in [Tongue::Draft, Tongue::V03] {
+    for generation in [Generation::Draft, Generation::V03] {
         let send = async |text: &str| {
-            let head = format!("POST / HTTP/1.1\r\nidempotency-key: {tongue:?}");
-            let method = tongue.method(protocol::OperationKind::SendMessage);
-            server.exchange(&head, &request(method, &tongue.said(Words::new(text)))).await
+            let head = format!("POST / HTTP/1.1\r\nidempotency-key: {generation:?}");
+            let method = generation.method(protocol::OperationKind::SendMessage);
+            server.exchange(&head, &request(method, &generation.send_params(UserMessage::new(text)))).await
         };
-        assert_eq!(told(&send("one").await), (tongue.name().into(), 0));
+        assert_eq!(dialect_and_code(&send("one").await), (generation.name().into(), 0));
         let reused = send("two").await;
-        assert_eq!((reused.status, told(&reused)), (200, (tongue.name().into(), -32602)));
+        assert_eq!((reused.status, dialect_and_code(&reused)), (200, (generation.name().into(), -32602)));
         assert_eq!(
             error(&reused),
             format!(r#"{{"code":-32602,"message":"Invalid parameters","data":{data}}}"#)

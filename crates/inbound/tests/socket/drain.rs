@@ -1,19 +1,19 @@
-//! A server that is told to stop.
+//! Graceful shutdown of the server.
 
 use std::time::Duration;
 
-use engine::{Answer as EngineAnswer, Call, Scope};
+use engine::{Call, CallResponse as EngineAnswer, Scope};
 use protocol::{ListTasks, Operation, Reply};
 
-use crate::common::{Server, member, request, said, within};
+use crate::common::{Server, member, request, send_params, with_timeout};
 
 async fn hold(server: &Server) -> String {
-    let params = said("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
+    let params = send_params("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
     format!(r#"{{"id":"{}"}}"#, member(&server.call("echo", "SendMessage", &params).await.body, "id"))
 }
 
 #[tokio::test]
-async fn streams_end_with_a_word_when_to_come_back() {
+async fn streams_end_with_a_retry_hint_at_shutdown() {
     let server = Server::open().await;
     let task = hold(&server).await;
     let mut wire = server.stream("echo", "SubscribeToTask", &task).await;
@@ -22,41 +22,41 @@ async fn streams_end_with_a_word_when_to_come_back() {
     idle.send("GET /healthz HTTP/1.1", "").await;
     idle.answer().await;
     let mut waiting = server.connect().await;
-    waiting.send("POST / HTTP/1.1", &request("SendMessage", &said("hold", ""))).await;
-    // It waits for its outcome: the server has read it when its task is there.
+    waiting.send("POST / HTTP/1.1", &request("SendMessage", &send_params("hold", ""))).await;
+    // This call waits for its outcome; the server has read it as soon as its task exists.
     while !server.call("echo", "ListTasks", "{}").await.body.contains(r#""totalSize":2"#) {}
 
     server.drain.cancel();
-    within(server.engine.drain(Duration::ZERO)).await;
+    with_timeout(server.engine.drain(Duration::ZERO)).await;
     assert_eq!(wire.event().await.as_deref(), Some("retry: 1000\n"));
     assert_eq!(wire.event().await, None);
     assert_eq!(wire.closed().await, "");
     assert_eq!(idle.closed().await, "");
-    // It is told which task goes on without it.
+    // The error names the task that continues.
     let answer = waiting.answer().await;
     let page = server
         .engine
         .call(Call::new(Scope::anonymous("default", "echo")), Operation::ListTasks(ListTasks::default()));
-    let Ok(EngineAnswer::Reply(Reply::Tasks(page))) = within(page).await else { panic!("no list") };
+    let Ok(EngineAnswer::Reply(Reply::Tasks(page))) = with_timeout(page).await else { panic!("no list") };
     assert!(
         page.tasks.iter().any(|task| answer.body.contains(&format!(r#""taskId":"{}""#, task.id))),
         "{}",
         answer.body
     );
-    assert!(answer.body.contains("goes on, get it later"), "{}", answer.body);
+    assert!(answer.body.contains("continues, get it later"), "{}", answer.body);
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     assert!(
         answer.body.contains(r#""code":-32000"#) && answer.body.contains("UNAVAILABLE"),
         "{}",
         answer.body
     );
-    within(server.serving).await.unwrap();
+    with_timeout(server.serving).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_request_under_way_is_answered_and_nothing_new_is_taken() {
+async fn request_in_progress_is_completed_and_new_connections_are_refused() {
     let server = Server::open().await;
-    let body = request("SendMessage", &said("hi", ""));
+    let body = request("SendMessage", &send_params("hi", ""));
     let mut wire = server.connect().await;
     let head = format!(
         "POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: {}\r\n\r\n",
@@ -70,6 +70,6 @@ async fn a_request_under_way_is_answered_and_nothing_new_is_taken() {
     assert!(answer.body.contains("TASK_STATE_COMPLETED"), "{}", answer.body);
     assert_eq!(answer.header("connection"), Some("close"));
     assert_eq!(wire.closed().await, "");
-    within(server.serving).await.unwrap();
+    with_timeout(server.serving).await.unwrap();
     assert!(tokio::net::TcpStream::connect(server.address).await.is_err());
 }

@@ -1,10 +1,10 @@
-//! Every refusal of 1.0, byte for byte.
+//! Every error of 1.0 over JSON-RPC, byte for byte.
 
 use std::time::Duration;
 
-use crate::common::{Answer, NOW, Server, Setup, Wire, mask, member, request, said, stand_still};
+use crate::common::{Answer, NOW, Server, Setup, Wire, hold_time, mask, member, request, send_params};
 
-/// An error answer: the facts beside the timestamp, and the field at fault.
+/// An error response with these facts and this invalid field.
 fn error(
     id: &str,
     code: i32,
@@ -30,7 +30,7 @@ fn invalid(code: i32, id: &str, field: &str, problem: &str) -> String {
 }
 
 #[tokio::test]
-async fn broken_envelopes() {
+async fn invalid_envelopes_are_rejected() {
     let server = Server::open().await;
     let batch = "expected one request object; batches are not served, send each request by itself";
     let not_json = "the body is not JSON: line 1, column 1: expected one JSON-RPC request object";
@@ -65,7 +65,7 @@ async fn broken_envelopes() {
 }
 
 #[tokio::test]
-async fn broken_parameters_are_named() {
+async fn invalid_parameters_are_named() {
     let server = Server::open().await;
     let part =
         |part: &str| format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","parts":[{part}]}}}}"#);
@@ -83,7 +83,7 @@ async fn broken_parameters_are_named() {
         ("SendMessage", part(""), "message.parts", "expected at least one part"),
         (
             "SendStreamingMessage",
-            said("hi", "").replace("ROLE_USER", "user"),
+            send_params("hi", "").replace("ROLE_USER", "user"),
             "message.role",
             "expected ROLE_USER or ROLE_AGENT",
         ),
@@ -106,15 +106,18 @@ async fn broken_parameters_are_named() {
 }
 
 #[tokio::test]
-async fn tasks_that_are_not_there_or_are_over() {
+async fn unknown_and_finished_tasks_are_rejected() {
     let server = Server::open().await;
     let missing = error("1", -32001, "TASK_NOT_FOUND", "task not found: x", r#""taskId":"x","#, None);
     for method in ["GetTask", "CancelTask", "SubscribeToTask"] {
         assert_eq!(server.call("echo", method, r#"{"id":"x"}"#).await.body, missing, "{method}");
     }
-    assert_eq!(server.call("echo", "SendMessage", &said("hi", r#","taskId":"x""#)).await.body, missing);
+    assert_eq!(
+        server.call("echo", "SendMessage", &send_params("hi", r#","taskId":"x""#)).await.body,
+        missing
+    );
 
-    let sent = server.call("echo", "SendMessage", &said("hi", "")).await.body;
+    let sent = server.call("echo", "SendMessage", &send_params("hi", "")).await.body;
     let (id, context) = (member(&sent, "id"), member(&sent, "contextId"));
     let params = format!(r#"{{"id":"{id}"}}"#);
     let over = "is TASK_STATE_COMPLETED and can no longer be canceled";
@@ -130,20 +133,21 @@ async fn tasks_that_are_not_there_or_are_over() {
     let unsupported = |message: &str| error("1", -32004, "UNSUPPORTED_OPERATION", message, "", None);
     assert_eq!(
         server.call("echo", "SubscribeToTask", &params).await.body,
-        unsupported("the task is TASK_STATE_COMPLETED, nothing more will happen to it; get it instead")
+        unsupported("the task is TASK_STATE_COMPLETED and will not change any more; get it instead")
     );
-    let more = server.call("echo", "SendMessage", &said("more", &format!(r#","taskId":"{id}""#))).await;
+    let more =
+        server.call("echo", "SendMessage", &send_params("more", &format!(r#","taskId":"{id}""#))).await;
     let text = "task TASK is TASK_STATE_COMPLETED and takes no more messages; send one without taskId";
     assert_eq!(mask(&more.body), unsupported(text));
     let other = format!(r#","taskId":"{id}","contextId":"not-{context}""#);
     assert_eq!(
-        server.call("echo", "SendMessage", &said("more", &other)).await.body,
+        server.call("echo", "SendMessage", &send_params("more", &other)).await.body,
         invalid(-32602, "1", "message.contextId", "expected the context of the task, or none")
     );
 }
 
 #[tokio::test]
-async fn what_is_not_served() {
+async fn unsupported_operations_are_rejected() {
     let server = Server::open().await;
     let push = error(
         "1",
@@ -158,7 +162,7 @@ async fn what_is_not_served() {
         assert_eq!(server.call("echo", &method, params).await.body, push, "{method}");
     }
     assert_eq!(server.call("echo", "ListTaskPushNotificationConfigs", r#"{"taskId":"x"}"#).await.body, push);
-    let with_push = said("hi", "")
+    let with_push = send_params("hi", "")
         .replace("]}}", r#"]},"configuration":{"taskPushNotificationConfig":{"url":"http://localhost/"}}}"#);
     assert_eq!(server.call("echo", "SendMessage", &with_push).await.body, push);
 
@@ -166,7 +170,7 @@ async fn what_is_not_served() {
         "1",
         -32004,
         "UNSUPPORTED_OPERATION",
-        "this agent has no extended card; its public card says everything",
+        "this agent has no extended card; its public card is complete",
         "",
         None,
     );
@@ -180,7 +184,7 @@ async fn what_is_not_served() {
 }
 
 #[tokio::test]
-async fn versions() {
+async fn unsupported_versions_are_rejected() {
     let server = Server::open().await;
     let body = request("ListTasks", "{}");
     for version in ["1.0", "1", "1.0.3"] {
@@ -188,16 +192,16 @@ async fn versions() {
         assert!(answer.body.contains("\"result\""), "{version}: {}", answer.body);
     }
     let accepted_versions = r#""supportedVersions":"1.0, 0.3, 0.1","#;
-    let text = r#"A2A-Version \"1.1\" is not supported here; use 1.0, 0.3, 0.1"#;
+    let text = r#"A2A-Version \"1.1\" is not supported; use 1.0, 0.3, 0.1"#;
     let unknown = error("1", -32009, "VERSION_NOT_SUPPORTED", text, accepted_versions, None);
     for head in ["POST / HTTP/1.1\r\na2a-version: 1.1", "POST /?A2A-Version=1.1 HTTP/1.1"] {
-        // The version is judged before the method.
+        // The version is checked before the method.
         for method in ["ListTasks", "message/send", "tasks/send", "tasks/get", "no-such-method"] {
             let answer = server.exchange(head, &request(method, "{}")).await;
             assert_eq!((answer.status, answer.body.as_str()), (200, unknown.as_str()), "{method}");
         }
     }
-    let text = "A2A-Version 0.x for a method of 1.0 is not supported here; use 1.0, 0.3, 0.1";
+    let text = "A2A-Version 0.x for a method of 1.0 is not supported; use 1.0, 0.3, 0.1";
     let older = error("1", -32009, "VERSION_NOT_SUPPORTED", text, accepted_versions, None);
     for head in ["POST / HTTP/1.1\r\na2a-version: 0.3", "POST /?A2A-Version=0.1 HTTP/1.1"] {
         let answer = server.exchange(head, &body).await;
@@ -206,7 +210,7 @@ async fn versions() {
 }
 
 #[tokio::test]
-async fn media_types() {
+async fn unsupported_media_types_are_rejected() {
     let server = Server::open().await;
     let body = request("ListTasks", "{}");
     for good in ["application/json", "Application/JSON; charset=utf-8", "application/a2a+json"] {
@@ -217,14 +221,14 @@ async fn media_types() {
         let answer = server
             .exchange(&format!("POST / HTTP/1.1\r\na2a-version: 1.0\r\ncontent-type: {bad}; q=1"), &body)
             .await;
-        let text = format!(r#"Content-Type \"{bad}\" is not served here; send application/json"#);
+        let text = format!(r#"Content-Type \"{bad}\" is not supported; send application/json"#);
         let expected = error("null", -32600, "UNSUPPORTED_MEDIA_TYPE", &text, "", None);
         assert_eq!((answer.status, answer.body), (415, expected));
     }
 }
 
-/// The answer to a request whose rest the server waits for, while time runs.
-async fn patiently(wire: &mut Wire) -> Answer {
+/// The response to a request whose rest the server waits for, while time advances.
+async fn response_while_time_advances(wire: &mut Wire) -> Answer {
     let mut answer = std::pin::pin!(wire.answer());
     loop {
         tokio::select! {
@@ -235,37 +239,38 @@ async fn patiently(wire: &mut Wire) -> Answer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_beyond_the_limit() {
-    let _time = stand_still();
-    let server = Setup::with(|doors| doors.max_body_bytes = 1_000).open().await;
+async fn body_over_the_limit_is_rejected() {
+    let _time = hold_time();
+    let server = Setup::with(|options| options.max_body_bytes = 1_000).open().await;
     let text = "the body is larger than 1000 bytes; send files by url instead";
     let expected = error("null", -32600, "BODY_TOO_LARGE", text, r#""maxBodyBytes":"1000","#, None);
-    let frame = request("SendMessage", &said("", "")).len();
-    let fits = server.post("/", &request("SendMessage", &said(&"x".repeat(1_000 - frame), ""))).await;
+    let frame = request("SendMessage", &send_params("", "")).len();
+    let fits = server.post("/", &request("SendMessage", &send_params(&"x".repeat(1_000 - frame), ""))).await;
     assert_eq!(fits.status, 200, "{}", fits.body);
-    let answer = server.post_v1("/", &request("SendMessage", &said(&"x".repeat(1_001 - frame), ""))).await;
+    let answer =
+        server.post_v1("/", &request("SendMessage", &send_params(&"x".repeat(1_001 - frame), ""))).await;
     assert_eq!((answer.status, answer.body.as_str()), (413, expected.as_str()));
-    // The rest of a body that is too large is read for a while, because its sender reads no answer before that.
+    // The rest of a body that is too large is read for a while, because its sender reads no response before that.
     let mut wire = server.connect().await;
     wire.write(b"POST / HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ncontent-length: 100000000\r\n\r\n").await;
     wire.write(&[b'x'; 2_000]).await;
-    let answer = patiently(&mut wire).await;
+    let answer = response_while_time_advances(&mut wire).await;
     assert_eq!((answer.status, answer.body.as_str()), (413, expected.as_str()));
     let mut wire = server.connect().await;
     wire.write(b"POST / HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ntransfer-encoding: chunked\r\n\r\n").await;
     wire.write(format!("400\r\n{}\r\n", "x".repeat(1_024)).as_bytes()).await;
-    let answer = patiently(&mut wire).await;
+    let answer = response_while_time_advances(&mut wire).await;
     assert_eq!((answer.status, answer.body), (413, expected));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_stops_coming() {
-    let _time = stand_still();
+async fn stalled_body_times_out() {
+    let _time = hold_time();
     let server = Server::open().await;
     let mut wire = server.connect().await;
     wire.write(b"POST / HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ncontent-length: 10\r\n\r\n{").await;
-    // It is waited for from its first byte on: nothing tells when that has been seen.
-    let answer = patiently(&mut wire).await;
+    // The timeout runs from the first byte; the test cannot observe when that arrives.
+    let answer = response_while_time_advances(&mut wire).await;
     let text = "the request body timed out: too few bytes arrived; send it again";
     assert_eq!(
         (answer.status, answer.body),
@@ -274,11 +279,11 @@ async fn a_body_that_stops_coming() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_used_for_another_message() {
+async fn idempotency_key_of_another_message_is_rejected() {
     let server = Server::open().await;
     let send = async |text: &str| {
         let head = "POST / HTTP/1.1\r\nidempotency-key: once";
-        server.exchange(head, &request("SendMessage", &said(text, ""))).await
+        server.exchange(head, &request("SendMessage", &send_params(text, ""))).await
     };
     assert_eq!(send("one").await.status, 200);
     let text = "this key was used for another message before; use a new one, or send the same message again";
@@ -288,9 +293,9 @@ async fn a_key_that_was_used_for_another_message() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_not_text() {
+async fn idempotency_key_that_is_not_utf8_is_rejected() {
     let server = Server::open().await;
-    let body = request("SendMessage", &said("one", ""));
+    let body = request("SendMessage", &send_params("one", ""));
     let expected = invalid(-32602, "1", "Idempotency-Key", "expected text in UTF-8, 1 to 255 bytes");
     for key in [b"once\xff".as_slice(), b"\xc3".as_slice()] {
         let mut wire = server.connect().await;
@@ -303,9 +308,9 @@ async fn a_key_that_is_not_text() {
     assert!(tasks.contains(r#""totalSize":0"#), "{tasks}");
 }
 
-/// Protobuf readers stop at 100 levels, and an object takes three of them.
+/// Protobuf decoders stop at 100 levels, and an object takes three of them.
 #[tokio::test]
-async fn values_nested_more_than_30_deep_are_refused_in_every_binding() {
+async fn values_nested_more_than_30_deep_are_rejected_in_every_binding() {
     let server = Server::open().await;
     let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
     let fields = ["parts[0].data", "parts[0].metadata", "metadata"];

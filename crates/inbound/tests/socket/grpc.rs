@@ -1,11 +1,11 @@
-//! gRPC on the same port: both services of the protocol, health and reflection.
+//! The gRPC binding: both A2A services, health and reflection.
 
 mod addresses;
+mod embedded;
 mod errors;
 mod frames;
 mod health;
 mod methods;
-mod mounted;
 mod reflection;
 mod streams;
 
@@ -15,26 +15,24 @@ use protocol::{
 
 use crate::common::channel::Channel;
 
-/// Both services.
 const BOTH: [Service; 2] = Service::ALL;
 
-/// A message of this text.
-fn said(text: &str) -> SendMessage {
+fn user_message(text: &str) -> SendMessage {
     let id = uuid::Uuid::new_v4().to_string();
     SendMessage::new(Message::new(id, Role::User, vec![Part::text(text)]))
 }
 
 fn send(text: &str) -> Operation {
-    Operation::SendMessage(said(text))
+    Operation::SendMessage(user_message(text))
 }
 
-/// A message that is answered as soon as it is recorded.
-fn send_at_once(text: &str) -> Operation {
-    Operation::SendMessage(SendMessage { return_immediately: true, ..said(text) })
+/// A send that returns as soon as the task is recorded.
+fn send_without_waiting(text: &str) -> Operation {
+    Operation::SendMessage(SendMessage { return_immediately: true, ..user_message(text) })
 }
 
 fn send_streaming(text: &str) -> Operation {
-    Operation::SendStreamingMessage(said(text))
+    Operation::SendStreamingMessage(user_message(text))
 }
 
 fn get(task: &Task) -> Operation {
@@ -45,7 +43,7 @@ fn subscribe(task: &Task) -> Operation {
     Operation::SubscribeToTask(SubscribeToTask { id: task.id.clone(), tenant: None })
 }
 
-/// The task in an answer.
+/// The task in a reply.
 fn task(reply: Reply) -> Task {
     match reply {
         Reply::SentTask(task) | Reply::Task(task) => task,
@@ -55,5 +53,5 @@ fn task(reply: Reply) -> Task {
 
 /// A task that stays open until it is cancelled.
 async fn held(channel: &Channel, service: Service) -> Task {
-    task(channel.ask(service, &send_at_once("hold")).await)
+    task(channel.ask(service, &send_without_waiting("hold")).await)
 }

@@ -1,4 +1,4 @@
-//! The methods of the draft and of 0.3, answered whole.
+//! The methods of the draft and of 0.3, with their complete responses.
 
 use crate::common::{Answer, NOW, Server, Setup, agents::chats, mask, member, request};
 
@@ -11,14 +11,14 @@ fn result(answer: &Answer) -> String {
     mask(rest.strip_suffix('}').unwrap())
 }
 
-/// How many messages an answer shows.
+/// Number of messages in a response.
 fn shown(answer: &Answer) -> usize {
     assert!(answer.body.contains("\"result\""), "{}", answer.body);
     answer.body.split_once(r#""history":"#).map_or(0, |(_, history)| history.matches(r#""role""#).count())
 }
 
 #[tokio::test]
-async fn a_task_of_the_draft() {
+async fn draft_task_lifecycle() {
     let server = Server::open().await;
     let params = r#"{"id":"mine","sessionId":"talk","message":{"role":"user","parts":[{"type":"text","text":"hi"}]},"acceptedOutputModes":["text"]}"#;
     let sent = call(&server, "/", "tasks/send", params).await;
@@ -31,16 +31,16 @@ async fn a_task_of_the_draft() {
     let got = call(&server, "/", "tasks/get", r#"{"id":"mine"}"#).await;
     assert_eq!(result(&got), task);
 
-    // The same words again are the same message; other words open the task again.
+    // The same text again is the same message; another text reopens the task.
     let again = call(&server, "/", "tasks/send", params).await;
     assert_eq!((again.header("a2ad-replayed"), result(&again)), (Some("true"), task));
     let more = params.replace("hi", "ho").replace(r#""acceptedOutputModes""#, r#""historyLength":9,"x""#);
     let more = call(&server, "/", "tasks/send", &more).await;
     assert_eq!((more.header("a2ad-replayed"), shown(&more)), (None, 2));
-    // What was made before stays, and the new turn makes something of its own.
+    // Earlier artifacts stay, and the new turn adds its own.
     let second = artifact.replace("hi", "ho").replace(r#""index":0"#, r#""index":1"#);
     assert!(more.body.contains(&format!(r#""artifacts":[{artifact},{second}]"#)), "{}", more.body);
-    // Its session is its own.
+    // Its session id is its own.
     let elsewhere = params.replace("talk", "walk").replace("hi", "he");
     let refused = call(&server, "/", "tasks/send", &elsewhere).await;
     assert!(refused.body.contains(r#""code":-32602"#), "{}", refused.body);
@@ -50,7 +50,7 @@ async fn a_task_of_the_draft() {
 }
 
 #[tokio::test]
-async fn a_task_of_0_3() {
+async fn v03_task_lifecycle() {
     let server = Server::open().await;
     let message =
         r#"{"kind":"message","messageId":"m-1","role":"user","parts":[{"kind":"text","text":"hi"}]"#;
@@ -76,10 +76,10 @@ async fn a_task_of_0_3() {
 }
 
 #[tokio::test]
-async fn how_much_of_a_history_is_shown() {
+async fn history_length_limits_the_history() {
     let server = Server::open().await;
     let (draft, v03) = ("tasks/send", "message/send");
-    // What is asked for, and how many of two messages it shows in the draft and in 0.3.
+    // The requested length, and how many of two messages it returns in the draft and in 0.3.
     let cases = [(None, 0, 2), (Some("null"), 0, 2), (Some("0"), 0, 2), (Some("1"), 1, 1), (Some("9"), 2, 2)];
     for (at, (length, in_draft, in_v03)) in cases.into_iter().enumerate() {
         let length = length.map_or(String::new(), |length| format!(r#","historyLength":{length}"#));
@@ -117,7 +117,7 @@ async fn how_much_of_a_history_is_shown() {
 }
 
 #[tokio::test]
-async fn parts_come_back_in_the_spelling_of_whoever_asks() {
+async fn parts_are_returned_in_the_generation_of_the_request() {
     let server = Server::open().await;
     let tagged = |tag: &str| {
         format!(
@@ -158,7 +158,7 @@ async fn parts_come_back_in_the_spelling_of_whoever_asks() {
 }
 
 #[tokio::test]
-async fn a_skill_that_the_agent_does_not_have_is_an_invalid_parameter() {
+async fn unknown_skill_is_an_invalid_parameter() {
     let server = Server::open().await;
     let draft = r#"{"id":"x","message":{"parts":[{"text":"a"}]},"#;
     let v03 = r#"{"message":{"messageId":"m","role":"user","parts":[{"text":"a"}]},"#;
@@ -181,7 +181,7 @@ async fn a_skill_that_the_agent_does_not_have_is_an_invalid_parameter() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_asked_for_along_the_way_is_refused() {
+async fn push_config_in_a_send_is_rejected() {
     let server = Server::open().await;
     let draft = r#"{"id":"x","message":{"parts":[{"text":"a"}]},"pushNotification":{"url":"http://x/"}}"#;
     let refused = call(&server, "/", "tasks/send", draft).await.body;
@@ -196,7 +196,7 @@ async fn a_webhook_that_is_asked_for_along_the_way_is_refused() {
 }
 
 #[tokio::test]
-async fn a_bare_message_is_a_message_but_in_the_draft() {
+async fn bare_message_is_a_task_in_the_draft() {
     let server = Setup { agents: vec![chats()], ..Setup::default() }.open().await;
     let path = "/a2a/chats";
     let v03 = r#"{"message":{"messageId":"m","role":"user","parts":[{"text":"hi"}]}}"#;
@@ -213,7 +213,7 @@ async fn a_bare_message_is_a_message_but_in_the_draft() {
         ("mine".into(), "completed".into())
     );
     assert!(answer.body.contains(r#""artifacts":[{"#), "{}", answer.body);
-    // That task is kept.
+    // The task is stored.
     let got = call(&server, path, "tasks/get", r#"{"id":"mine"}"#).await;
     assert_eq!(result(&got), result(&answer));
 }

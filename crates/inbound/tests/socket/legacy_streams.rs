@@ -3,11 +3,11 @@
 use crate::common::{
     NOW, Server, Setup, Wire,
     agents::{chats, paced},
+    generation::{Client, Generation, UserMessage},
     mask, member, request,
-    tongue::{Client, Tongue, Words},
 };
 
-/// The results of numbered events, in which what differs from run to run is named.
+/// Event ids and results of a stream, with random values masked.
 async fn results(wire: &mut Wire) -> Vec<(u64, String)> {
     let mut results = Vec::new();
     for event in wire.events().await {
@@ -26,12 +26,12 @@ fn status(state: &str, message: &str) -> String {
 mod draft {
     use super::*;
 
-    /// A status of the task `mine`.
-    fn told(state: &str, last: bool) -> String {
+    /// A status event of the task `mine`.
+    fn status_event(state: &str, last: bool) -> String {
         format!(r#"{{"id":"mine",{},"final":{last}}}"#, status(state, ""))
     }
 
-    fn piece(name: &str, text: &str, append: bool, last: bool) -> String {
+    fn chunk_event(name: &str, text: &str, append: bool, last: bool) -> String {
         format!(
             r#"{{"id":"mine","artifact":{{"name":"{name}","parts":[{{"type":"text","text":"{text}"}}],"index":0,"append":{append},"lastChunk":{last}}}}}"#
         )
@@ -46,49 +46,51 @@ mod draft {
         wire
     }
 
-    const MINE: &str = r#"{"id":"mine"}"#;
-    const SAID: &str = r#"{"id":"mine","message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}"#;
+    const TASK_PARAMS: &str = r#"{"id":"mine"}"#;
+    const SEND_PARAMS: &str =
+        r#"{"id":"mine","message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}"#;
 
     #[tokio::test]
-    async fn a_stream_is_statuses_and_artifacts() {
+    async fn stream_has_statuses_and_artifacts() {
         let server = Server::open().await;
-        let mut wire = ask(&server, "/", "tasks/sendSubscribe", SAID, "").await;
+        let mut wire = ask(&server, "/", "tasks/sendSubscribe", SEND_PARAMS, "").await;
         let whole = [
-            (1, told("submitted", false)),
-            (2, told("working", false)),
-            (3, piece("echo-result", "hi", false, true)),
-            (4, told("completed", true)),
+            (1, status_event("submitted", false)),
+            (2, status_event("working", false)),
+            (3, chunk_event("echo-result", "hi", false, true)),
+            (4, status_event("completed", true)),
         ];
         assert_eq!(results(&mut wire).await, whole);
 
-        // Who was cut off gets what it missed behind the status as it was then; one who saw everything gets the end again.
+        // A resumed stream gets the status as of the last event seen and then the missed events; after the final event
+        // it gets that again.
         for (seen, behind) in [(0, 0), (1, 1), (2, 2), (3, 3)] {
             let more = format!("\r\nlast-event-id: {seen}");
-            let mut wire = ask(&server, "/", "tasks/resubscribe", MINE, &more).await;
+            let mut wire = ask(&server, "/", "tasks/resubscribe", TASK_PARAMS, &more).await;
             let state = if seen < 2 { "submitted" } else { "working" };
-            let first = [(seen, told(state, false))];
+            let first = [(seen, status_event(state, false))];
             assert_eq!(results(&mut wire).await, [&first[..], &whole[behind..]].concat(), "{seen}");
         }
         for more in ["", "\r\nlast-event-id: 4", "\r\nlast-event-id: 99", "\r\nlast-event-id: what"] {
-            let mut wire = ask(&server, "/", "tasks/resubscribe", MINE, more).await;
+            let mut wire = ask(&server, "/", "tasks/resubscribe", TASK_PARAMS, more).await;
             assert_eq!(results(&mut wire).await, whole[3..], "{more:?}");
         }
     }
 
     #[tokio::test]
-    async fn pieces_of_an_artifact_have_one_index() {
+    async fn chunks_of_an_artifact_have_one_index() {
         let (agent, pace) = paced();
         let server = Setup { agents: vec![agent], ..Setup::default() }.open().await;
         let path = "/a2a/paced";
-        let mut first = ask(&server, path, "tasks/sendSubscribe", SAID, "").await;
+        let mut first = ask(&server, path, "tasks/sendSubscribe", SEND_PARAMS, "").await;
         for _ in 0..2 {
             first.event().await.unwrap();
         }
         pace.add_permits(1);
         first.event().await.unwrap();
-        // One who comes now is shown what there is as a piece that more may follow.
-        let mut second = ask(&server, path, "tasks/resubscribe", MINE, "").await;
-        let opening = [told("working", false), piece("words", "one", false, false)];
+        // A new subscriber gets the current content as one chunk that is not the last.
+        let mut second = ask(&server, path, "tasks/resubscribe", TASK_PARAMS, "").await;
+        let opening = [status_event("working", false), chunk_event("words", "one", false, false)];
         for expected in opening {
             let event = second.event().await.unwrap();
             assert_eq!(
@@ -96,14 +98,14 @@ mod draft {
                 format!("id: 3\ndata: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{expected}}}\n\n")
             );
         }
-        // One who knows the first piece is not shown it again, and the index of the next is still its own.
-        let mut third = ask(&server, path, "tasks/resubscribe", MINE, "\r\nlast-event-id: 3").await;
+        // A subscriber that has the first chunk does not get it again, and the next chunk keeps its own index.
+        let mut third = ask(&server, path, "tasks/resubscribe", TASK_PARAMS, "\r\nlast-event-id: 3").await;
         third.event().await.unwrap();
         pace.add_permits(2);
         let rest = [
-            (4, piece("words", "two", true, false)),
-            (5, piece("words", "three", true, true)),
-            (6, told("completed", true)),
+            (4, chunk_event("words", "two", true, false)),
+            (5, chunk_event("words", "three", true, true)),
+            (6, status_event("completed", true)),
         ];
         for wire in [&mut first, &mut second, &mut third] {
             assert_eq!(results(wire).await, rest);
@@ -111,10 +113,11 @@ mod draft {
     }
 
     #[tokio::test]
-    async fn a_question_ends_the_stream_and_the_answer_begins_another() {
+    async fn input_required_ends_the_stream_and_the_reply_opens_another() {
         let server = Server::open().await;
         let path = "/a2a/approver";
-        let mut wire = ask(&server, path, "tasks/sendSubscribe", &SAID.replace("hi", "jump"), "").await;
+        let mut wire =
+            ask(&server, path, "tasks/sendSubscribe", &SEND_PARAMS.replace("hi", "jump"), "").await;
         let asked = results(&mut wire).await;
         let last = &asked.last().unwrap().1;
         assert!(
@@ -122,38 +125,42 @@ mod draft {
             "{last}"
         );
         assert!(last.ends_with(r#""final":true}"#), "{last}");
-        assert!(asked[..asked.len() - 1].iter().all(|(_, told)| told.ends_with(r#""final":false}"#)));
-        let mut wire = ask(&server, path, "tasks/sendSubscribe", &SAID.replace("hi", "approve"), "").await;
+        assert!(asked[..asked.len() - 1].iter().all(|(_, event)| event.ends_with(r#""final":false}"#)));
+        let mut wire =
+            ask(&server, path, "tasks/sendSubscribe", &SEND_PARAMS.replace("hi", "approve"), "").await;
         let done = results(&mut wire).await;
-        assert_eq!(done[0], (4, told("working", false)));
-        assert_eq!(done[1], (5, piece("approval", "Approved: jump", false, true)));
+        assert_eq!(done[0], (4, status_event("working", false)));
+        assert_eq!(done[1], (5, chunk_event("approval", "Approved: jump", false, true)));
         assert!(done[2].1.contains(r#""state":"completed""#) && done[2].1.ends_with(r#""final":true}"#));
         assert_eq!(done.len(), 3);
     }
 
     #[tokio::test]
-    async fn a_bare_message_is_the_last_word_of_a_completed_task() {
+    async fn bare_message_is_the_final_status_of_a_completed_task() {
         let server = Setup { agents: vec![chats()], ..Setup::default() }.open().await;
         let path = "/a2a/chats";
-        let mut wire = ask(&server, path, "tasks/sendSubscribe", SAID, "").await;
-        let told = results(&mut wire).await;
-        let last = &told.last().unwrap().1;
-        assert!(last.contains(r#""state":"completed""#) && last.contains("you said hi"), "{last}");
+        let mut wire = ask(&server, path, "tasks/sendSubscribe", SEND_PARAMS, "").await;
+        let events = results(&mut wire).await;
+        let last = &events.last().unwrap().1;
+        assert!(last.contains(r#""state":"completed""#) && last.contains("reply to hi"), "{last}");
         assert!(last.contains(r#""final":true"#), "{last}");
-        // The task is there to be read, with the message as its result.
-        let got = server.post(path, &request("tasks/get", MINE)).await.body;
+        // The task can be read, with the message as its result.
+        let got = server.post(path, &request("tasks/get", TASK_PARAMS)).await.body;
         let result = r#""artifacts":[{"#;
-        assert!(got.contains(result) && got.contains(r#"{"type":"text","text":"you said hi"}"#), "{got}");
+        assert!(got.contains(result) && got.contains(r#"{"type":"text","text":"reply to hi"}"#), "{got}");
     }
 
     #[tokio::test]
-    async fn ids_that_clients_choose_may_be_anything() {
+    async fn client_chosen_ids_may_be_any_text() {
         let server = Server::open().await;
         for id in ["a:b", "a/b", "%2F", "ü ☃", "task_", "129", r#"\"quoted\""#] {
-            let params = SAID.replace("mine", id);
+            let params = SEND_PARAMS.replace("mine", id);
             let mut wire = ask(&server, "/", "tasks/sendSubscribe", &params, "").await;
-            let told = results(&mut wire).await;
-            assert!(told.iter().all(|(_, told)| told.starts_with(&format!(r#"{{"id":"{id}","#))), "{told:?}");
+            let events = results(&mut wire).await;
+            assert!(
+                events.iter().all(|(_, event)| event.starts_with(&format!(r#"{{"id":"{id}","#))),
+                "{events:?}"
+            );
             let got = server.post("/", &request("tasks/get", &format!(r#"{{"id":"{id}"}}"#))).await.body;
             assert!(got.contains(&format!(r#""result":{{"id":"{id}","#)), "{got}");
         }
@@ -163,12 +170,12 @@ mod draft {
 mod v03 {
     use super::*;
 
-    fn told(state: &str, last: bool) -> String {
+    fn status_event(state: &str, last: bool) -> String {
         let status = status(state, "");
         format!(r#"{{"kind":"status-update","taskId":"TASK","contextId":"CTX",{status},"final":{last}}}"#)
     }
 
-    fn piece(name: &str, text: &str, append: bool, last: bool) -> String {
+    fn chunk_event(name: &str, text: &str, append: bool, last: bool) -> String {
         format!(
             r#"{{"kind":"artifact-update","taskId":"TASK","contextId":"CTX","append":{append},"lastChunk":{last},"artifact":{{"artifactId":"{name}","name":"{name}","parts":[{{"kind":"text","text":"{text}"}}]}}}}"#
         )
@@ -191,16 +198,16 @@ mod v03 {
     }
 
     #[tokio::test]
-    async fn a_stream_begins_with_the_task_and_says_when_it_ends() {
+    async fn stream_begins_with_the_task_and_marks_the_final_event() {
         let server = Server::open().await;
-        let client = Client { server: &server, path: "/", tongue: Tongue::V03 };
-        let mut wire = client.stream(Words::new("hi")).await;
+        let client = Client { server: &server, path: "/", generation: Generation::V03 };
+        let mut wire = client.stream(UserMessage::new("hi")).await;
         let first = wire.event().await.unwrap();
         let id = member(&first[first.find("\"kind\"").unwrap()..], "id");
         let rest = [
-            (2, told("working", false)),
-            (3, piece("echo-result", "hi", false, true)),
-            (4, told("completed", true)),
+            (2, status_event("working", false)),
+            (3, chunk_event("echo-result", "hi", false, true)),
+            (4, status_event("completed", true)),
         ];
         let opening = task("submitted", HISTORY);
         assert_eq!(
@@ -222,48 +229,48 @@ mod v03 {
     }
 
     #[tokio::test]
-    async fn pieces_of_an_artifact_say_whether_they_are_added_and_the_last() {
+    async fn artifact_chunks_are_marked_append_and_last() {
         let (agent, pace) = paced();
         let server = Setup { agents: vec![agent], ..Setup::default() }.open().await;
-        let client = Client { server: &server, path: "/a2a/paced", tongue: Tongue::V03 };
-        let mut wire = client.stream(Words::new("hi")).await;
+        let client = Client { server: &server, path: "/a2a/paced", generation: Generation::V03 };
+        let mut wire = client.stream(UserMessage::new("hi")).await;
         pace.add_permits(3);
         let all = results(&mut wire).await;
         let expected = [
-            (3, piece("words", "one", false, false)),
-            (4, piece("words", "two", true, false)),
-            (5, piece("words", "three", true, true)),
-            (6, told("completed", true)),
+            (3, chunk_event("words", "one", false, false)),
+            (4, chunk_event("words", "two", true, false)),
+            (5, chunk_event("words", "three", true, true)),
+            (6, status_event("completed", true)),
         ];
         assert_eq!(all[2..], expected);
         assert_eq!(all[0], (1, task("submitted", HISTORY)));
     }
 
     #[tokio::test]
-    async fn one_who_waits_for_a_question_sees_the_stream_end_with_it() {
+    async fn stream_ends_with_input_required() {
         let server = Server::open().await;
-        let client = Client { server: &server, path: "/a2a/approver", tongue: Tongue::V03 };
-        let mut wire = client.stream(Words::new("jump")).await;
+        let client = Client { server: &server, path: "/a2a/approver", generation: Generation::V03 };
+        let mut wire = client.stream(UserMessage::new("jump")).await;
         let asked = results(&mut wire).await;
         let last = &asked.last().unwrap().1;
         assert!(last.contains(r#""state":"input-required""#) && last.ends_with(r#""final":true}"#), "{last}");
     }
 
     #[tokio::test]
-    async fn a_bare_message_is_the_whole_stream() {
+    async fn bare_message_is_the_whole_stream() {
         let server = Setup { agents: vec![chats()], ..Setup::default() }.open().await;
-        let client = Client { server: &server, path: "/a2a/chats", tongue: Tongue::V03 };
-        let mut wire = client.stream(Words::new("hi")).await;
-        let told = results(&mut wire).await;
-        assert_eq!(told.len(), 1);
-        assert!(told[0].1.starts_with(r#"{"kind":"message","messageId":"UUID","#), "{told:?}");
-        assert!(told[0].1.contains(r#""parts":[{"kind":"text","text":"you said hi"}]"#), "{told:?}");
+        let client = Client { server: &server, path: "/a2a/chats", generation: Generation::V03 };
+        let mut wire = client.stream(UserMessage::new("hi")).await;
+        let events = results(&mut wire).await;
+        assert_eq!(events.len(), 1);
+        assert!(events[0].1.starts_with(r#"{"kind":"message","messageId":"UUID","#), "{events:?}");
+        assert!(events[0].1.contains(r#""parts":[{"kind":"text","text":"reply to hi"}]"#), "{events:?}");
     }
 }
 
-/// Clients before 1.0 that ask for events read a refusal only as one.
+/// Clients before 1.0 that request a stream can read an error only as an event.
 #[tokio::test]
-async fn a_refusal_is_an_event_where_its_reader_asked_for_nothing_else() {
+async fn error_is_an_event_for_legacy_streaming_clients() {
     let server = Server::open().await;
     let missing = request("tasks/resubscribe", r#"{"id":"x"}"#);
     let error = r#"{"code":-32001,"message":"Task not found","data":null}"#;
@@ -281,24 +288,26 @@ async fn a_refusal_is_an_event_where_its_reader_asked_for_nothing_else() {
     assert_eq!(ask("\r\naccept: */*", &missing).await, (json.clone(), expected.clone()));
     let both = "\r\naccept: application/json, text/event-stream";
     assert_eq!(ask(both, &missing).await, (json.clone(), expected));
-    // Whoever names a version, or speaks 1.0, reads every answer.
+    // Clients that name a version, and those of 1.0, read plain errors.
     let named = "\r\naccept: text/event-stream\r\na2a-version: 0.3";
     assert_eq!(ask(named, &missing).await.0, json);
     let v1 = request("SubscribeToTask", r#"{"id":"x"}"#);
     assert_eq!(ask("\r\naccept: text/event-stream", &v1).await.0, json);
-    // What HTTP has a status for keeps it.
+    // Errors with an HTTP status keep it.
     let head = "POST /a2a/nobody HTTP/1.1\r\naccept: text/event-stream";
     let nobody = server.exchange(head, &missing).await;
     assert_eq!((nobody.status, nobody.header("content-type")), (404, Some("application/json")));
 }
 
-/// Where nobody says which version is meant, a stream is in the generation its task was made in.
+/// Without a version, a stream is in the generation in which its task was created.
 #[tokio::test]
-async fn a_stream_that_is_taken_up_without_a_version_is_in_the_generation_of_its_task() {
+async fn resubscription_without_version_is_in_the_generation_of_the_task() {
     let server = Server::open().await;
-    for (tongue, label) in [(Tongue::Draft, "draft"), (Tongue::V03, "v03"), (Tongue::V1, "v03")] {
-        let client = Client { server: &server, path: "/", tongue };
-        let id = client.send(Words::new("hi")).await.id;
+    for (generation, label) in
+        [(Generation::Draft, "draft"), (Generation::V03, "v03"), (Generation::V1, "v03")]
+    {
+        let client = Client { server: &server, path: "/", generation };
+        let id = client.send(UserMessage::new("hi")).await.id;
         let mut wire = server.connect().await;
         let body = request("tasks/resubscribe", &format!(r#"{{"id":"{id}"}}"#));
         wire.send("POST / HTTP/1.1\r\nlast-event-id: 2", &body).await;
@@ -306,9 +315,9 @@ async fn a_stream_that_is_taken_up_without_a_version_is_in_the_generation_of_its
         assert_eq!(
             head.header("a2ad-dialect"),
             Some(format!("{label};profile=neutral").as_str()),
-            "{tongue:?}"
+            "{generation:?}"
         );
         let numbers: Vec<u64> = results(&mut wire).await.into_iter().map(|(number, _)| number).collect();
-        assert_eq!(numbers, [2, 3, 4], "{tongue:?}");
+        assert_eq!(numbers, [2, 3, 4], "{generation:?}");
     }
 }

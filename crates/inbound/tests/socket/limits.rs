@@ -1,23 +1,23 @@
-//! What the server holds for its clients, and for how long.
+//! Memory limits and idle timeouts.
 
 use std::time::Duration;
 
 use a2ad_inbound::listen::Caps;
 use engine::Limits;
 
-use crate::common::{Server, Setup, request, said, within};
+use crate::common::{Server, Setup, request, send_params, with_timeout};
 
 const SHORT: Duration = Duration::from_millis(150);
 
-/// A server that holds at most this many bytes.
+/// A server with this memory limit in bytes.
 async fn with_memory(memory: u64) -> Server {
     let limits = Limits { memory, ..Limits::default() };
     Setup { limits, ..Setup::default() }.open().await
 }
 
-/// Waits until nothing is held any more.
+/// Waits until all memory is released.
 async fn released(server: &Server) {
-    within(async {
+    with_timeout(async {
         while server.engine.memory().used() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -26,28 +26,28 @@ async fn released(server: &Server) {
 }
 
 #[tokio::test]
-async fn a_request_that_does_not_fit_into_memory_is_refused_and_a_small_one_is_served() {
+async fn request_over_the_memory_limit_is_rejected_and_a_small_one_is_served() {
     let server = with_memory(4 << 20).await;
-    let large = request("SendMessage", &said(&"x".repeat(2 << 20), ""));
+    let large = request("SendMessage", &send_params(&"x".repeat(2 << 20), ""));
     let answer = server.post_v1("/", &large).await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "{}", answer.body);
     assert!(answer.body.contains("limits.memory") && answer.body.contains("UNAVAILABLE"), "{}", answer.body);
-    // The length of a chunked body is not known before it has arrived.
+    // The length of a chunked body is unknown until it has arrived.
     let mut wire = server.connect().await;
     wire.write(b"POST / HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ntransfer-encoding: chunked\r\n\r\n").await;
     wire.try_write(format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len()).as_bytes()).await;
     assert_eq!(wire.answer().await.status, 503);
-    assert_eq!(server.post_v1("/", &request("SendMessage", &said("hi", ""))).await.status, 200);
+    assert_eq!(server.post_v1("/", &request("SendMessage", &send_params("hi", ""))).await.status, 200);
     released(&server).await;
 }
 
 #[tokio::test]
-async fn responses_count_until_they_are_read() {
+async fn responses_are_counted_until_they_are_read() {
     let server = with_memory(64 << 20).await;
-    let answer = server.post_v1("/", &request("SendMessage", &said(&"x".repeat(6 << 20), ""))).await;
+    let answer = server.post_v1("/", &request("SendMessage", &send_params(&"x".repeat(6 << 20), ""))).await;
     let id = crate::common::member(&answer.body, "id");
     let get = request("GetTask", &format!(r#"{{"id":"{id}"}}"#));
-    // More than the buffers of the sockets hold, and nobody reads.
+    // More than the buffers of the sockets, and the client does not read.
     let mut unread = Vec::new();
     let refused = loop {
         let mut wire = server.connect().await;
@@ -57,18 +57,18 @@ async fn responses_count_until_they_are_read() {
             break head;
         }
         unread.push(wire);
-        assert!(unread.len() < 20, "the responses that nobody reads are not counted");
+        assert!(unread.len() < 20, "unread responses are not counted");
     };
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
-    // The last quarter is for small calls.
-    assert_eq!(server.post_v1("/", &request("SendMessage", &said("hi", ""))).await.status, 200);
+    // The last quarter of the memory is reserved for small calls.
+    assert_eq!(server.post_v1("/", &request("SendMessage", &send_params("hi", ""))).await.status, 200);
     drop(unread);
     released(&server).await;
     assert_eq!(server.post_v1("/", &get).await.status, 200);
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_kept_longer_than_an_unfinished_head() {
+async fn idle_connection_is_kept_longer_than_an_unfinished_head() {
     let caps = Caps { head: SHORT, ..Caps::default() };
     let server = Setup { caps, ..Setup::default() }.open().await;
     let mut idle = server.connect().await;
@@ -86,7 +86,7 @@ async fn an_idle_connection_is_kept_longer_than_an_unfinished_head() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_idle_for_too_long_is_closed() {
+async fn idle_connection_is_closed_after_its_timeout() {
     let caps = Caps { idle: SHORT, ..Caps::default() };
     let server = Setup { caps, ..Setup::default() }.open().await;
     let mut wire = server.connect().await;
@@ -96,12 +96,12 @@ async fn a_connection_that_is_idle_for_too_long_is_closed() {
 }
 
 #[tokio::test]
-async fn a_large_body_gets_its_refusal_over_a_slow_line() {
-    let server = Setup::with(|doors| doors.max_body_bytes = 64 << 10).open().await;
+async fn too_large_body_gets_its_error_over_a_slow_connection() {
+    let server = Setup::with(|options| options.max_body_bytes = 64 << 10).open().await;
     let mut wire = server.connect().await;
     let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", 20 * (64 << 10));
     wire.write(head.as_bytes()).await;
-    // A client that reads its answer after it has written everything; a reset fails one of the writes.
+    // A client that reads the response only after it has written everything; a reset would fail one of the writes.
     for _ in 0..20 {
         wire.write(&vec![b'x'; 64 << 10]).await;
         tokio::time::sleep(Duration::from_millis(70)).await;
@@ -112,8 +112,8 @@ async fn a_large_body_gets_its_refusal_over_a_slow_line() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_before_it_sends_a_large_body_is_not_asked_to_continue() {
-    let server = Setup::with(|doors| doors.max_body_bytes = 64 << 10).open().await;
+async fn expect_continue_with_too_large_body_gets_the_error_at_once() {
+    let server = Setup::with(|options| options.max_body_bytes = 64 << 10).open().await;
     let mut wire = server.connect().await;
     wire.write(b"POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 100000\r\n\r\n").await;
     assert_eq!(wire.head().await.status, 413);

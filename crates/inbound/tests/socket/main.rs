@@ -1,7 +1,7 @@
-//! The doors from outside: bytes in, bytes out, over a real socket.
+//! Tests of the server over a real socket: bytes in, bytes out.
 //!
-//! The client is a few lines of our own that add nothing to what is sent and hide nothing of what comes back. Each
-//! test has a server and a store of its own, whose clock stands still, so that answers can be compared whole.
+//! The client is a few lines of our own that add nothing to what is sent and hide nothing of what is received. Each
+//! test has its own server and store with a fixed clock, so that whole responses can be compared.
 
 #![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
 
@@ -14,17 +14,17 @@ mod cards;
 mod connections;
 mod dialects;
 mod drain;
+mod endpoints;
 mod errors;
 mod grpc;
-mod houses;
 mod http2;
 mod legacy_methods;
 mod legacy_streams;
 mod limits;
 mod matrix;
 mod methods;
-mod mounts;
 mod paths;
+mod profiles;
 mod rest;
 mod streams;
 mod text;

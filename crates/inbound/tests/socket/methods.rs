@@ -1,8 +1,8 @@
-//! Every method of A2A 1.0, answered whole.
+//! Every method of A2A 1.0, with its complete response.
 
-use crate::common::{NOW, Server, mask, member, request, said};
+use crate::common::{NOW, Server, mask, member, request, send_params};
 
-/// A message in an answer.
+/// A message in a response.
 fn message(id: &str, role: &str, text: &str) -> String {
     format!(
         r#"{{"messageId":"{id}","contextId":"CTX","taskId":"TASK","role":"ROLE_{role}","parts":[{{"text":"{text}"}}]}}"#
@@ -13,7 +13,7 @@ fn status(state: &str) -> String {
     format!(r#"{{"state":"TASK_STATE_{state}","timestamp":"{NOW}"}}"#)
 }
 
-/// The task that `echo` makes of `hi`; `artifacts` where they are shown.
+/// The task that `echo` returns for `hi`; `artifacts` is whether they are included.
 fn echoed(artifacts: bool) -> String {
     let artifacts = if artifacts {
         r#""artifacts":[{"artifactId":"echo-result","name":"echo-result","parts":[{"text":"hi"}]}],"#
@@ -29,9 +29,9 @@ fn result(result: &str) -> String {
 }
 
 #[tokio::test]
-async fn send_get_and_list() {
+async fn task_is_sent_read_and_listed() {
     let server = Server::open().await;
-    let sent = server.call("echo", "SendMessage", &said("hi", "")).await;
+    let sent = server.call("echo", "SendMessage", &send_params("hi", "")).await;
     assert_eq!((sent.status, sent.header("content-type")), (200, Some("application/json")));
     assert_eq!(mask(&sent.body), result(&format!(r#"{{"task":{}}}"#, echoed(true))));
 
@@ -57,10 +57,10 @@ async fn send_get_and_list() {
 }
 
 #[tokio::test]
-async fn pages_lead_to_the_next() {
+async fn page_token_leads_to_the_next_page() {
     let server = Server::open().await;
     for _ in 0..3 {
-        server.call("echo", "SendMessage", &said("hi", "")).await;
+        server.call("echo", "SendMessage", &send_params("hi", "")).await;
     }
     let first = server.call("echo", "ListTasks", r#"{"pageSize":2}"#).await.body;
     assert!(first.ends_with(r#","pageSize":2,"totalSize":3}}"#), "{first}");
@@ -73,9 +73,9 @@ async fn pages_lead_to_the_next() {
 }
 
 #[tokio::test]
-async fn ask_answer_and_cancel() {
+async fn input_is_provided_and_task_is_cancelled() {
     let server = Server::open().await;
-    let asked = server.call("approver", "SendMessage", &said("jump", "")).await;
+    let asked = server.call("approver", "SendMessage", &send_params("jump", "")).await;
     let question = message("UUID", "AGENT", "May I proceed with: jump? Answer approve or deny.");
     let expected = format!(
         r#"{{"task":{{"id":"TASK","contextId":"CTX","status":{{"state":"TASK_STATE_INPUT_REQUIRED","message":{question},"timestamp":"{NOW}"}},"history":[{},{question}]}}}}"#,
@@ -84,14 +84,15 @@ async fn ask_answer_and_cancel() {
     assert_eq!(mask(&asked.body), result(&expected));
 
     let id = member(&asked.body, "id");
-    let told =
-        server.call("approver", "SendMessage", &said("approve", &format!(r#","taskId":"{id}""#))).await;
+    let response = server
+        .call("approver", "SendMessage", &send_params("approve", &format!(r#","taskId":"{id}""#)))
+        .await;
     assert!(
-        told.body.contains("TASK_STATE_COMPLETED") && told.body.contains("Approved: jump"),
+        response.body.contains("TASK_STATE_COMPLETED") && response.body.contains("Approved: jump"),
         "{}",
-        told.body
+        response.body
     );
-    assert_eq!(member(&told.body, "id"), id);
+    assert_eq!(member(&response.body, "id"), id);
 
     let params = r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hold"}]},"configuration":{"returnImmediately":true}}"#;
     let held = server.call("echo", "SendMessage", params).await;
@@ -106,7 +107,7 @@ async fn ask_answer_and_cancel() {
 }
 
 #[tokio::test]
-async fn parts_come_back_as_they_were_sent() {
+async fn parts_are_returned_unchanged() {
     let server = Server::open().await;
     let parts = r#"[{"text":"tab\t\u0001 \"ü\""},{"raw":"AAEC","filename":"a.bin","mediaType":"application/x"},{"url":"https://example.test/x"},{"data":{"n":9007199254740993,"x":1.0}}]"#;
     let params = format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","parts":{parts}}}}}"#);
@@ -116,7 +117,7 @@ async fn parts_come_back_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn ids_of_requests_are_echoed_and_both_mounts_lead_to_the_agent() {
+async fn request_ids_are_echoed_at_both_paths_of_the_agent() {
     let server = Server::open().await;
     for id in ["7", "\"seven\"", "null", "-1", "123456789012345678901234567890"] {
         let body = request("ListTasks", "{}").replace(r#""id":1"#, &format!(r#""id":{id}"#));
@@ -132,9 +133,9 @@ async fn ids_of_requests_are_echoed_and_both_mounts_lead_to_the_agent() {
 }
 
 #[tokio::test]
-async fn a_repeated_message_is_answered_as_before_and_says_so() {
+async fn repeated_message_is_replayed_and_marked() {
     let server = Server::open().await;
-    let params = said("hi", "").replace(r#""m""#, r#""3f2b8c1e-7d4a-4b6f-9c0d-5e8a1b2c3d4e""#);
+    let params = send_params("hi", "").replace(r#""m""#, r#""3f2b8c1e-7d4a-4b6f-9c0d-5e8a1b2c3d4e""#);
     let first = server.call("echo", "SendMessage", &params).await;
     let second = server.call("echo", "SendMessage", &params).await;
     assert_eq!(first.body, second.body);
@@ -142,10 +143,10 @@ async fn a_repeated_message_is_answered_as_before_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_tenant_that_is_not_here_is_told() {
+async fn unknown_tenant_is_rejected() {
     let server = Server::open().await;
     let send = |tenant: &str| {
-        let message = said("hi", "");
+        let message = send_params("hi", "");
         request("SendMessage", &format!(r#"{{"tenant":"{tenant}",{}"#, &message[1..]))
     };
     for tenant in ["", "default"] {
@@ -154,16 +155,16 @@ async fn a_tenant_that_is_not_here_is_told() {
     }
     let answer = server.post("/a2a/echo", &send("acme")).await;
     assert_eq!((answer.status, member(&answer.body, "reason").as_str()), (404, "AGENT_DISABLED"));
-    assert!(answer.body.contains(r#"there is no tenant \"acme\" here"#), "{}", answer.body);
+    assert!(answer.body.contains(r#"unknown tenant \"acme\""#), "{}", answer.body);
 }
 
 #[tokio::test]
-async fn the_question_for_a_skill_is_answered_by_naming_one() {
+async fn skill_request_is_answered_by_naming_a_skill() {
     let server = Server::open().await;
-    let asked = server.call("demo", "SendMessage", &said("good morning", "")).await.body;
+    let asked = server.call("demo", "SendMessage", &send_params("good morning", "")).await.body;
     assert!(asked.contains("TASK_STATE_INPUT_REQUIRED") && asked.contains("Which skill"), "{asked}");
     let answer = |text: &str, skill: &str| {
-        let params = said(text, &format!(r#","taskId":"{}""#, member(&asked, "id")));
+        let params = send_params(text, &format!(r#","taskId":"{}""#, member(&asked, "id")));
         params.replace("\"}}", &format!(r#""}},"metadata":{{"skillId":"{skill}"}}}}"#))
     };
     let chosen = server.call("demo", "SendMessage", &answer("how much is 1 USD?", "currency")).await.body;

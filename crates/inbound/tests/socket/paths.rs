@@ -1,9 +1,9 @@
-//! Wrong paths and wrong methods are answered in JSON like everything else.
+//! Unknown paths and wrong methods get JSON errors.
 
 use crate::common::{Answer, Server, request};
 
 const NO_METHOD: &str = r#""error":{"code":-32601,"message":"Method not found","data":null}}"#;
-const NO_PATH: &str = "calls of JSON-RPC go to / or /a2a/{agent}, those of HTTP+JSON to /message:send";
+const NO_PATH: &str = "send JSON-RPC calls to / or /a2a/{agent}, HTTP+JSON calls to /message:send";
 
 fn is_json_error(answer: &Answer, status: u16, what: &str) {
     assert_eq!((answer.status, answer.header("content-type")), (status, Some("application/json")), "{what}");
@@ -15,7 +15,7 @@ fn is_json_error(answer: &Answer, status: u16, what: &str) {
 }
 
 #[tokio::test]
-async fn a_path_that_is_not_served_is_told_where_to_go() {
+async fn unknown_path_error_lists_the_paths() {
     let server = Server::open().await;
     for path in ["/nowhere", "/a2a/echo/more", "//", "/.well-known/", "/%00"] {
         for method in ["GET", "POST", "PUT"] {
@@ -24,11 +24,11 @@ async fn a_path_that_is_not_served_is_told_where_to_go() {
                 is_json_error(&answer, 404, path);
                 assert!(answer.body.contains(NO_PATH), "{}", answer.body);
             }
-            // The generations before 1.0 have one text for it.
+            // The generations before 1.0 have one fixed text for it.
             let answer = server.exchange(&format!("{method} {path} HTTP/1.1\r\na2a-version: 0.1"), "").await;
             is_json_error(&answer, 404, path);
             assert!(answer.body.ends_with(NO_METHOD), "{}", answer.body);
-            // Who speaks of the media type of HTTP+JSON is answered in its form.
+            // A request that names the media type of HTTP+JSON gets an error in its form.
             for header in ["accept", "content-type"] {
                 let head = format!("{method} {path} HTTP/1.1\r\n{header}: application/a2a+json");
                 let answer = server.exchange(&head, "").await;
@@ -42,7 +42,7 @@ async fn a_path_that_is_not_served_is_told_where_to_go() {
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_be_is_not_here() {
+async fn invalid_agent_name_is_not_found() {
     let server = Server::open().await;
     let legacy = r#""error":{"code":-32011,"message":"Agent is not enabled","data":null}"#;
     let cases = [
@@ -50,7 +50,7 @@ async fn an_agent_that_cannot_be_is_not_here() {
         ("a2a-version: 0.1", "tasks/get", legacy),
         ("x: y", "tasks/sendSubscribe", legacy),
     ];
-    for (header, method, told) in cases {
+    for (header, method, error_text) in cases {
         for path in ["/a2a/%ff", "/a2a/nobody"] {
             let params = r#"{"id":"x","message":{"role":"user","parts":[{"text":"hi"}]}}"#;
             let head = format!("POST {path} HTTP/1.1\r\n{header}");
@@ -60,14 +60,14 @@ async fn an_agent_that_cannot_be_is_not_here() {
             for answer in [called, asked] {
                 let kind = answer.header("content-type");
                 assert_eq!((answer.status, kind), (404, Some("application/json")), "{path}");
-                assert!(answer.body.contains(told), "{path} {header}: {}", answer.body);
+                assert!(answer.body.contains(error_text), "{path} {header}: {}", answer.body);
             }
         }
     }
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_told_which_are_right() {
+async fn wrong_method_error_lists_the_allowed_methods() {
     let server = Server::open().await;
     let cases = [
         ("PUT /", "POST,GET,HEAD"),
@@ -88,7 +88,7 @@ async fn a_wrong_method_is_told_which_are_right() {
     for (wrong, right) in cases {
         let answer = server.exchange(&format!("{wrong} HTTP/1.1"), "").await;
         is_json_error(&answer, 405, wrong);
-        assert!(answer.body.contains("calls are POST, everything else is GET"), "{}", answer.body);
+        assert!(answer.body.contains("calls use POST, everything else GET"), "{}", answer.body);
         assert_eq!(
             answer.header("allow").map(|allow| allow.replace(' ', "")).as_deref(),
             Some(right),
@@ -98,7 +98,7 @@ async fn a_wrong_method_is_told_which_are_right() {
 }
 
 #[tokio::test]
-async fn health_and_readiness_are_two_questions() {
+async fn health_and_readiness_are_separate() {
     let server = Server::open().await;
     let ask = async |path: &str| {
         let answer = server.get(path).await;
@@ -106,15 +106,15 @@ async fn health_and_readiness_are_two_questions() {
     };
     assert_eq!(ask("/healthz").await, (200, r#"{"status":"ok"}"#.into()));
     assert_eq!(ask("/readyz").await, (200, r#"{"status":"ready"}"#.into()));
-    server.ready.withdraw();
+    server.ready.set_not_ready();
     assert_eq!(ask("/readyz").await, (503, r#"{"status":"not ready"}"#.into()));
     assert_eq!(ask("/healthz").await, (200, r#"{"status":"ok"}"#.into()));
-    // Who is still connected is still served.
+    // Open connections are still served.
     assert_eq!(server.post("/", &request("ListTasks", "{}")).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_card_that_is_looked_for_elsewhere_is_answered_with_where_cards_are() {
+async fn card_at_unknown_path_error_lists_the_card_paths() {
     let server = Server::open().await;
     for path in
         ["/a2a/.well-known/agent-card.json", "/a2a/.well-known/agent.json", "/x/.well-known/agent.json"]

@@ -1,34 +1,34 @@
-//! HTTP+JSON in both generations: verbs, paths, queries and bodies in, statuses and bodies out.
+//! The HTTP+JSON binding in 1.0 and 0.3: methods, paths, queries and bodies in, statuses and bodies out.
 
 mod calls;
+mod endpoints;
 mod errors;
 mod forms;
 mod ids;
-mod mounts;
 mod streams;
 mod verbs;
 
 use crate::common::{Answer, Server};
 
-/// A generation of the binding, at an agent.
+/// A client of one version at one agent.
 #[derive(Clone, Copy)]
 struct Rest<'a> {
     server: &'a Server,
-    /// The agent's address.
+    /// The agent's path.
     at: &'a str,
-    generation: Generation,
+    version: RestVersion,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Generation {
+enum RestVersion {
     V1,
     V03,
 }
 
-impl Generation {
+impl RestVersion {
     const BOTH: [Self; 2] = [Self::V1, Self::V03];
 
-    /// What stands between an agent's address and a path.
+    /// Path prefix of the version.
     fn prefix(self) -> &'static str {
         match self {
             Self::V1 => "",
@@ -43,24 +43,24 @@ impl Generation {
         }
     }
 
-    /// The body of a send of this text; `more` follows the message's parts.
-    fn said(self, text: &str, more: &str) -> String {
+    /// The body of a send; `more` follows the message's parts.
+    fn send_body(self, text: &str, more: &str) -> String {
         let parts = if self == Self::V1 { "parts" } else { "content" };
         format!(
             r#"{{"message":{{"messageId":"m","role":"ROLE_USER","{parts}":[{{"text":"{text}"}}]{more}}}}}"#
         )
     }
 
-    /// The body of a send whose outcome is not waited for.
-    fn said_at_once(self, text: &str) -> String {
+    /// The body of a send that returns immediately.
+    fn send_body_without_waiting(self, text: &str) -> String {
         let no_wait = match self {
             Self::V1 => r#""returnImmediately":true"#,
             Self::V03 => r#""blocking":false"#,
         };
-        self.said(text, "").replace("]}}", &format!("]}},\"configuration\":{{{no_wait}}}}}"))
+        self.send_body(text, "").replace("]}}", &format!("]}},\"configuration\":{{{no_wait}}}}}"))
     }
 
-    fn canceled(self) -> &'static str {
+    fn canceled_state(self) -> &'static str {
         match self {
             Self::V1 => "TASK_STATE_CANCELED",
             Self::V03 => "TASK_STATE_CANCELLED",
@@ -69,45 +69,44 @@ impl Generation {
 }
 
 impl Server {
-    /// The agent `echo` in a generation of this binding.
-    fn rest(&self, generation: Generation) -> Rest<'_> {
-        Rest { server: self, at: "/a2a/echo", generation }
+    /// A client of the agent `echo`.
+    fn rest(&self, version: RestVersion) -> Rest<'_> {
+        Rest { server: self, at: "/a2a/echo", version }
     }
 }
 
 impl Rest<'_> {
     fn head(self, verb: &str, path: &str) -> String {
-        format!("{verb} {}{}{path} HTTP/1.1", self.at, self.generation.prefix())
+        format!("{verb} {}{}{path} HTTP/1.1", self.at, self.version.prefix())
     }
 
-    /// Asks for something with a body, or with none where it is empty, and reads the answer, which is of this
-    /// generation whatever it says.
+    /// Sends a request, without a body if it is empty, and checks that the response is of this version.
     async fn ask(self, verb: &str, path: &str, body: &str) -> Answer {
         let answer = self.server.exchange(&self.head(verb, path), body).await;
-        let label = match self.generation {
-            Generation::V1 => "v1;profile=neutral",
-            Generation::V03 => "v03-proto;profile=neutral",
+        let label = match self.version {
+            RestVersion::V1 => "v1;profile=neutral",
+            RestVersion::V03 => "v03-proto;profile=neutral",
         };
         assert_eq!(answer.header("a2ad-dialect"), Some(label), "{verb} {path}: {}", answer.body);
-        assert_eq!(answer.header("content-type"), Some(self.generation.media_type()), "{verb} {path}");
+        assert_eq!(answer.header("content-type"), Some(self.version.media_type()), "{verb} {path}");
         answer
     }
 
-    /// The same, where it works.
+    /// The body of a request that must succeed.
     async fn done(self, verb: &str, path: &str, body: &str) -> String {
         let answer = self.ask(verb, path, body).await;
         assert_eq!(answer.status, 200, "{verb} {path}: {}", answer.body);
         answer.body
     }
 
-    /// Checks that what is asked is refused with this status and for this reason, in 0.3 by its code.
+    /// Checks that a request fails with this status and reason (in 0.3: code).
     async fn refused(self, verb: &str, path: &str, body: &str, refusal: (u16, &str, i32)) -> Answer {
         let (status, reason, code) = refusal;
         let answer = self.ask(verb, path, body).await;
         let case = format!("{verb} {path} {body}: {}", answer.body);
         assert_eq!(answer.status, status, "{case}");
-        match self.generation {
-            Generation::V1 => {
+        match self.version {
+            RestVersion::V1 => {
                 assert!(
                     answer.body.starts_with(&format!(r#"{{"error":{{"code":{status},"status":""#)),
                     "{case}"
@@ -117,7 +116,7 @@ impl Rest<'_> {
                 );
                 assert!(answer.body.contains(&info), "{case}");
             }
-            Generation::V03 => {
+            RestVersion::V03 => {
                 assert!(answer.body.starts_with(&format!(r#"{{"code":{code},"message":""#)), "{case}");
             }
         }

@@ -1,10 +1,10 @@
-//! Server-sent events as they stand on the wire.
+//! Server-sent events of 1.0, byte for byte.
 
 use std::time::Duration;
 
-use crate::common::{NOW, Server, mask, member, request, said, stand_still};
+use crate::common::{NOW, Server, hold_time, mask, member, request, send_params};
 
-/// An event with its number.
+/// An event with its id.
 fn event(number: u64, result: &str) -> String {
     format!("id: {number}\ndata: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{result}}}\n\n")
 }
@@ -21,17 +21,17 @@ fn task(state: &str, text: &str) -> String {
     )
 }
 
-/// A task that holds; gives its id.
+/// Creates an open task and returns its id.
 async fn hold(server: &Server) -> String {
-    let params = said("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
+    let params = send_params("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
     member(&server.call("echo", "SendMessage", &params).await.body, "id")
 }
 
 #[tokio::test]
-async fn a_stream_is_numbered_events_of_one_line_each() {
+async fn stream_has_events_with_ids_of_one_line_each() {
     let server = Server::open().await;
     let mut wire = server.connect().await;
-    wire.send("POST / HTTP/1.1", &request("SendStreamingMessage", &said("hi", ""))).await;
+    wire.send("POST / HTTP/1.1", &request("SendStreamingMessage", &send_params("hi", ""))).await;
     let head = wire.head().await;
     assert_eq!(head.status, 200);
     assert_eq!(head.header("content-type"), Some("text/event-stream"));
@@ -48,15 +48,15 @@ async fn a_stream_is_numbered_events_of_one_line_each() {
             event(4, &status_update("COMPLETED")),
         ]
     );
-    // The connection is good for another request.
+    // The connection can be used for another request.
     wire.send("POST / HTTP/1.1", &request("ListTasks", "{}")).await;
     assert_eq!(wire.answer().await.status, 200);
 }
 
 #[tokio::test]
-async fn a_text_with_line_ends_stays_on_one_line() {
+async fn text_with_line_breaks_stays_on_one_line() {
     let server = Server::open().await;
-    let mut wire = server.stream("echo", "SendStreamingMessage", &said(r"a\nb\r\nc\n\nd", "")).await;
+    let mut wire = server.stream("echo", "SendStreamingMessage", &send_params(r"a\nb\r\nc\n\nd", "")).await;
     let events = wire.events().await;
     assert_eq!(events.len(), 4);
     for event in events {
@@ -66,7 +66,7 @@ async fn a_text_with_line_ends_stays_on_one_line() {
 }
 
 #[tokio::test]
-async fn a_subscriber_sees_the_task_and_then_its_end() {
+async fn subscriber_gets_the_task_and_its_final_status() {
     let server = Server::open().await;
     let id = hold(&server).await;
     let params = format!(r#"{{"id":"{id}"}}"#);
@@ -82,9 +82,9 @@ async fn a_subscriber_sees_the_task_and_then_its_end() {
 }
 
 #[tokio::test]
-async fn a_stream_that_broke_off_is_taken_up_behind_the_last_event() {
+async fn interrupted_stream_resumes_after_the_last_event() {
     let server = Server::open().await;
-    let mut wire = server.stream("echo", "SendStreamingMessage", &said("hi", "")).await;
+    let mut wire = server.stream("echo", "SendStreamingMessage", &send_params("hi", "")).await;
     let whole = wire.events().await;
     let id = member(&whole[0], "id");
     let body = request("SubscribeToTask", &format!(r#"{{"id":"{id}"}}"#));
@@ -102,7 +102,7 @@ async fn a_stream_that_broke_off_is_taken_up_behind_the_last_event() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_one_answer_and_no_stream() {
+async fn error_is_a_plain_response() {
     let server = Server::open().await;
     for (method, params) in
         [("SubscribeToTask", r#"{"id":"x"}"#.to_owned()), ("SendStreamingMessage", "{}".to_owned())]
@@ -114,8 +114,8 @@ async fn a_refusal_is_one_answer_and_no_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_stream_says_that_it_is_alive() {
-    let _time = stand_still();
+async fn idle_stream_sends_keep_alive_comments() {
+    let _time = hold_time();
     let server = Server::open().await;
     let id = hold(&server).await;
     let mut wire = server.stream("echo", "SubscribeToTask", &format!(r#"{{"id":"{id}"}}"#)).await;
@@ -133,7 +133,7 @@ async fn a_silent_stream_says_that_it_is_alive() {
         assert!((13..=30).contains(&seconds), "{seconds}");
     }
     server.call("echo", "CancelTask", &format!(r#"{{"id":"{id}"}}"#)).await;
-    // A blank line after a comment would be here, before the next event.
+    // A blank line after a comment would appear here, before the next event.
     let last = wire.event().await.unwrap();
     assert!(last.starts_with("id: 3\n") && last.contains("TASK_STATE_CANCELED"), "{last}");
     assert_eq!(wire.event().await, None);

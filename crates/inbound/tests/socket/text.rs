@@ -1,13 +1,14 @@
-//! Plain text in, plain text out.
+//! The plain text binding.
 
 use a2ad_inbound::{AgentSettings, Profile};
 
 use crate::common::{
-    Answer, Server, Setup, agents, mask, member,
-    tongue::{Client, Tongue},
+    Answer, Server, Setup, agents,
+    generation::{Client, Generation},
+    mask, member,
 };
 
-async fn say(server: &Server, agent: &str, text: &str) -> Answer {
+async fn send_text(server: &Server, agent: &str, text: &str) -> Answer {
     server.exchange(&format!("POST /a2a/{agent} HTTP/1.1\r\ncontent-type: text/plain"), text).await
 }
 
@@ -15,14 +16,14 @@ async fn open() -> Server {
     let agents = vec![agents::fails(), agents::chats(), agents::panics()];
     let mut setup = Setup { agents, ..Setup::default() };
     let settings = |enabled, anonymous| AgentSettings { enabled, anonymous, ..AgentSettings::default() };
-    setup.doors.agents.insert("currency".into(), settings(false, true));
-    setup.doors.agents.insert("demo".into(), settings(true, false));
-    setup.doors.max_body_bytes = 1_000;
+    setup.options.agents.insert("currency".into(), settings(false, true));
+    setup.options.agents.insert("demo".into(), settings(true, false));
+    setup.options.max_body_bytes = 1_000;
     setup.open().await
 }
 
 #[tokio::test]
-async fn a_text_is_answered_by_what_the_agent_made_of_it() {
+async fn text_response_is_the_result_of_the_task() {
     let server = open().await;
     for (agent, text, state, answer) in [
         ("echo", "two\nlines, \"quoted\" ü", "completed", "two\nlines, \"quoted\" ü"),
@@ -36,36 +37,36 @@ async fn a_text_is_answered_by_what_the_agent_made_of_it() {
         ("approver", "jump", "input-required", "May I proceed with: jump? Answer approve or deny."),
         ("fails", "hi", "failed", "out of paper"),
     ] {
-        let said = say(&server, agent, text).await;
+        let response = send_text(&server, agent, text).await;
         assert_eq!(
-            (said.status, said.header("content-type")),
+            (response.status, response.header("content-type")),
             (200, Some("text/plain; charset=utf-8")),
             "{agent}"
         );
-        assert_eq!((said.header("a2ad-state"), said.body.as_str()), (Some(state), answer), "{agent}");
-        // The task is one like any other.
+        assert_eq!((response.header("a2ad-state"), response.body.as_str()), (Some(state), answer), "{agent}");
+        // The task can be read over the other bindings.
         let path = format!("/a2a/{agent}");
-        let id = said.header("a2ad-task").unwrap();
-        let got = Client { server: &server, path: &path, tongue: Tongue::V1 }.get(id).await;
+        let id = response.header("a2ad-task").unwrap();
+        let got = Client { server: &server, path: &path, generation: Generation::V1 }.get(id).await;
         assert_eq!(got.history[0].text(), text, "{agent}");
     }
-    // What asks for credentials says so in text, and its data as JSON.
-    let login = say(&server, "approver", "login").await;
+    // A task that requires authorization returns its text, and its data as JSON.
+    let login = send_text(&server, "approver", "login").await;
     assert_eq!(login.header("a2ad-state"), Some("auth-required"));
     assert!(login.body.ends_with("\n{\"schemes\":[\"bearer\"]}"), "{}", login.body);
     // A bare message has no task.
-    let chatted = say(&server, "chats", "hi").await;
-    assert_eq!((chatted.header("a2ad-task"), chatted.body.as_str()), (None, "you said hi"));
+    let chatted = send_text(&server, "chats", "hi").await;
+    assert_eq!((chatted.header("a2ad-task"), chatted.body.as_str()), (None, "reply to hi"));
 }
 
 #[tokio::test]
-async fn the_type_of_a_text_may_have_parameters() {
+async fn content_type_may_have_parameters() {
     let server = open().await;
     for kind in ["text/plain; charset=utf-8", "Text/Plain", "text/plain;x=y"] {
         let head = format!("POST /a2a/echo HTTP/1.1\r\ncontent-type: {kind}");
         assert_eq!(server.exchange(&head, "hi").await.body, "hi", "{kind}");
     }
-    // Only an agent's own path takes text.
+    // Only an agent's own path accepts text.
     for path in ["/", "/a2a", "/_a2a/", "/a2a/rpc"] {
         let head = format!("POST {path} HTTP/1.1\r\ncontent-type: text/plain");
         assert_eq!(server.exchange(&head, "hi").await.status, 415, "{path}");
@@ -75,7 +76,7 @@ async fn the_type_of_a_text_may_have_parameters() {
 }
 
 #[tokio::test]
-async fn errors_are_json_with_a_status_of_their_own() {
+async fn errors_are_json_with_their_http_status() {
     let server = open().await;
     let long = "x".repeat(1_001);
     for (agent, text, status, code, reason) in [
@@ -84,7 +85,7 @@ async fn errors_are_json_with_a_status_of_their_own() {
         ("demo", "hi", 401, -32000, "UNAUTHENTICATED"),
         ("echo", long.as_str(), 413, -32600, "BODY_TOO_LARGE"),
     ] {
-        let answer = say(&server, agent, text).await;
+        let answer = send_text(&server, agent, text).await;
         assert_eq!(
             (answer.status, answer.header("content-type")),
             (status, Some("application/json")),
@@ -103,14 +104,14 @@ async fn errors_are_json_with_a_status_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_stranger_is_told_what_is_wanted() {
+async fn missing_credential_gets_a_challenge() {
     let server = open().await;
-    let refused = say(&server, "demo", "hi").await;
+    let refused = send_text(&server, "demo", "hi").await;
     assert_eq!((refused.status, refused.header("www-authenticate").is_some()), (401, true));
 }
 
 #[tokio::test]
-async fn a_key_works_for_texts_too() {
+async fn idempotency_key_deduplicates_texts() {
     let server = open().await;
     let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: text/plain\r\nidempotency-key: once";
     let first = server.exchange(head, "hi").await;
@@ -123,13 +124,16 @@ async fn a_key_works_for_texts_too() {
 }
 
 #[tokio::test]
-async fn a_house_does_not_change_a_text() {
+async fn profile_does_not_change_a_text() {
     let mut setup = Setup::default();
     setup
-        .doors
+        .options
         .agents
         .insert("echo".into(), AgentSettings { profile: Profile::pinkfish(), ..AgentSettings::default() });
     let server = setup.open().await;
-    let said = say(&server, "echo", "hi").await;
-    assert_eq!((said.status, said.header("a2ad-state"), said.body.as_str()), (200, Some("completed"), "hi"));
+    let response = send_text(&server, "echo", "hi").await;
+    assert_eq!(
+        (response.status, response.header("a2ad-state"), response.body.as_str()),
+        (200, Some("completed"), "hi")
+    );
 }

@@ -1,13 +1,12 @@
-//! Aborts the whole process when it is told to. For the test of what a poisonous task does to a server.
+//! Aborts the whole process on request: for testing how a server survives a poisonous task.
 
 use engine::{Agent, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::model::AgentSkill;
 
-/// The agent that aborts.
 pub(super) struct Abort;
 
-pub(super) const ABOUT: &str = "Aborts the whole process when told to";
+pub(super) const ABOUT: &str = "Aborts the whole process on request";
 
 pub(super) fn skills() -> Vec<AgentSkill> {
     vec![super::skill("abort", "Abort", ABOUT, &["abort"], &["abort"])]

@@ -1,10 +1,10 @@
-//! Rejects: adds whole numbers, and will not do anything else.
+//! Example of rejecting: adds whole numbers and rejects every other request.
 
 use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Part, model::AgentSkill};
 
-/// The adder agent.
+/// Adds whole numbers.
 pub struct Adder;
 
 pub(super) const ABOUT: &str = "Adds whole numbers and rejects everything else";

@@ -1,4 +1,4 @@
-//! Delegates: has the currency agent do the work and signs what comes of it.
+//! Example of delegating: the currency agent does the work, and the clerk signs the result.
 
 use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -6,17 +6,17 @@ use protocol::model::AgentSkill;
 
 use super::Currency;
 
-/// The clerk agent.
+/// Delegates to the currency agent.
 pub struct Clerk;
 
-pub(super) const ABOUT: &str = "Has the currency agent do the work and signs what comes of it";
+pub(super) const ABOUT: &str = "Delegates to the currency agent and signs the result";
 
 pub(super) fn skills() -> Vec<AgentSkill> {
     vec![super::skill("clerk", "Clerk", ABOUT, &["delegate"], &["10 USD in INR"])]
 }
 
 impl Agent for Clerk {
-    /// The other agent takes the very same turn: what it says and asks is this task's, and so is what it saves.
+    /// The other agent runs the same turn: its updates, questions and checkpoints belong to this task.
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
         async move {
             let started = turn.reply_text("Handed over to the currency agent");

@@ -1,8 +1,8 @@
-//! Converts an amount from one currency into another, and asks for what the question leaves out.
+//! Converts an amount from one currency into another, and asks for missing parts of the question.
 //!
-//! What is known of the question is saved with every turn, so that the next message needs to say only what is
-//! missing, or what is to be different once it has been answered: "and in EUR?". In a new task of the same
-//! conversation that is read off what was said before.
+//! The parsed question is saved with every turn, so that the next message needs only the missing part, or the
+//! part to change after an answer: "and in EUR?". A new task of the same conversation takes it from the
+//! earlier messages.
 
 mod question;
 mod rates;
@@ -13,7 +13,7 @@ use protocol::{Artifact, Content, Message, Part, Role, model::AgentSkill};
 
 use question::{Missing, Question};
 
-/// The currency agent.
+/// Converts amounts between currencies.
 pub struct Currency;
 
 pub(super) const ABOUT: &str = "Converts amounts between currencies, at bundled rates of April 2025";
@@ -24,7 +24,7 @@ pub(super) fn skills() -> Vec<AgentSkill> {
     vec![super::skill("currency", "Currency", ABOUT, &tags, &examples)]
 }
 
-/// Every word that names a currency.
+/// All currency codes and names, in lower case.
 pub(super) fn words() -> impl Iterator<Item = String> {
     rates::words().map(str::to_lowercase)
 }
@@ -32,18 +32,18 @@ pub(super) fn words() -> impl Iterator<Item = String> {
 impl Agent for Currency {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
         async move {
-            let Some(said) = words_of(&turn.message) else {
+            let Some(text) = text_of(&turn.message) else {
                 let text = "I cannot read files. Please write your question, such as: 10 USD in INR";
                 return Outcome::NeedInput { message: turn.reply_text(text) };
             };
-            let asked = Question::read(&said);
+            let asked = Question::read(&text);
             let asks_nothing = asked == Question::default();
-            let (question, answers) = match turn.saved.as_deref().and_then(recall) {
-                Some((earlier, answers)) => (asked.after(earlier), answers),
-                None => match alone_or_after(asked, &turn.conversation).await {
+            let (question, answers) = match turn.saved.as_deref().and_then(from_saved) {
+                Some((earlier, answers)) => (asked.following(earlier), answers),
+                None => match resolve_first_question(asked, &turn.conversation).await {
                     Ok(question) => (question, 0),
                     Err(_) => {
-                        let message = Some(turn.reply_text("I cannot read what was said before."));
+                        let message = Some(turn.reply_text("I cannot read the earlier messages."));
                         return Outcome::Failed { message, retryable: true };
                     }
                 },
@@ -51,7 +51,7 @@ impl Agent for Currency {
             let answer = match question.answer() {
                 Ok(answer) if !asks_nothing => answer,
                 unanswered => {
-                    // What was answered before is still known, but nobody asks for it again.
+                    // The earlier question is still saved, but this message does not repeat it.
                     let missing = unanswered.err().unwrap_or(Missing::Everything);
                     out.say([Update::Working(None), save(&question, answers)]).await;
                     return Outcome::NeedInput { message: turn.reply_text(ask(&missing)) };
@@ -73,19 +73,20 @@ impl Agent for Currency {
     }
 }
 
-/// The first question of a task: what it leaves open is as in the conversation so far.
-async fn alone_or_after(asked: Question, conversation: &Conversation) -> Result<Question, Error> {
-    if let Some(alone) = asked.alone() {
-        return Ok(alone);
+/// The first question of a task: parts it leaves open are taken from the conversation.
+async fn resolve_first_question(asked: Question, conversation: &Conversation) -> Result<Question, Error> {
+    if let Some(standalone) = asked.standalone() {
+        return Ok(standalone);
     }
     let messages = conversation.messages().await?;
-    let said = messages.iter().filter(|message| message.role == Role::User).filter_map(words_of);
-    let earlier = said.fold(Question::default(), |earlier, said| earlier.overhear(&said));
-    Ok(asked.after(earlier))
+    let text = messages.iter().filter(|message| message.role == Role::User).filter_map(text_of);
+    let earlier = text.fold(Question::default(), |earlier, text| earlier.merge_earlier_message(&text));
+    Ok(asked.following(earlier))
 }
 
-/// The texts of a message and its data, whose names and values read like a question too.
-fn words_of(message: &Message) -> Option<String> {
+/// The text and data parts of a message as one text; JSON names and values parse like a question too. `None`
+/// for files only.
+fn text_of(message: &Message) -> Option<String> {
     let words = message.parts.iter().filter_map(|part| match &part.content {
         Content::Text(text) => Some(text.as_str()),
         Content::Data(json) => Some(json.as_str()),
@@ -107,18 +108,18 @@ fn ask(missing: &Missing) -> String {
     }
 }
 
-/// An artifact is never changed once it is finished: a further answer in the same task is a further artifact.
+/// A finished artifact never changes: another answer in the same task is another artifact.
 fn artifact(answers: u32, answer: String) -> Artifact {
     let id = if answers == 0 { "currency-result".into() } else { format!("currency-result-{}", answers + 1) };
     Artifact { name: None, ..Artifact::new(id, vec![Part::text(answer)]) }
 }
 
-/// What is known of the question, and how many answers the task has had.
+/// Checkpoint: the question so far and the number of answers in this task.
 fn save(question: &Question, answers: u32) -> Update {
     Update::Save(format!("{answers} {}", question.save()).into())
 }
 
-fn recall(saved: &[u8]) -> Option<(Question, u32)> {
+fn from_saved(saved: &[u8]) -> Option<(Question, u32)> {
     let (answers, question) = std::str::from_utf8(saved).ok()?.split_once(' ')?;
-    Some((Question::recall(question)?, answers.parse().ok()?))
+    Some((Question::from_saved(question)?, answers.parse().ok()?))
 }

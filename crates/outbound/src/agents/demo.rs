@@ -1,4 +1,4 @@
-//! The agent at `/` when there is no configuration: the other built-in ones behind one door.
+//! The default agent when there is no configuration: a router to the other built-in agents.
 
 use protocol::model::AgentSkill;
 
@@ -10,7 +10,7 @@ const SKILLS: [&str; 4] = ["currency", "echo", "slow-writer", "approver"];
 
 pub(super) fn router() -> Router {
     let route =
-        |name: &&str| Some(Route::new(skill(name)?, super::builtin(name)?).with_words(super::words(name)));
+        |name: &&str| Some(Route::new(skill(name)?, super::builtin(name)?).with_keywords(super::words(name)));
     Router::new(SKILLS.iter().filter_map(route).collect())
 }
 
@@ -18,7 +18,7 @@ pub(super) fn skills() -> Vec<AgentSkill> {
     SKILLS.iter().filter_map(|name| skill(name)).collect()
 }
 
-/// The skill an agent is named after, with that agent's modes.
+/// The skill with the agent's own name, with that agent's media types.
 fn skill(name: &str) -> Option<AgentSkill> {
     let info = super::info(name)?;
     let skill = info.skills.into_iter().find(|skill| skill.id == name)?;

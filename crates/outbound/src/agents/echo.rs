@@ -1,10 +1,10 @@
-//! Gives back what it is given. A text that begins with `hold` is held until somebody cancels.
+//! Returns the received parts. A text that starts with `hold` keeps the task working until it is canceled.
 
 use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::model::AgentSkill;
 
-/// The echo agent.
+/// Returns the received parts.
 pub struct Echo;
 
 pub(super) const ABOUT: &str = "Gives back what it is given";

@@ -1,22 +1,23 @@
-//! Negotiates the modality: draws numbers as text or as SVG, and asks which when it is to be something else.
+//! Example of media type negotiation: draws numbers as text or as SVG, and asks which when another format is
+//! requested.
 
 use engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Artifact, Content, Json, Part, model::AgentSkill};
 
-/// The plotter agent. `as FORM` in the text asks for a form; numbers are what is drawn, and the artifact's metadata has
-/// them again.
+/// Draws the numbers in the text as bars. `as FORMAT` in the text selects the format; the artifact's metadata
+/// has the numbers.
 pub struct Plotter;
 
-/// How many numbers are drawn, and how far a bar goes.
+/// Limits: number of bars and length of a bar.
 const MAX_BARS: usize = 100;
 const MAX_LENGTH: u32 = 1_000;
 
 pub(super) const ABOUT: &str =
-    "Draws numbers as bars, in text or as SVG, and says so when asked for another form";
+    "Draws numbers as bars, in text or as SVG, and asks when another format is requested";
 
-/// What it gives.
-pub(super) const FORMS: &[&str] = &["text/plain", "image/svg+xml"];
+/// Supported output media types.
+pub(super) const FORMATS: &[&str] = &["text/plain", "image/svg+xml"];
 
 pub(super) fn skills() -> Vec<AgentSkill> {
     let examples = ["3 1 2", "3 1 2 as svg"];
@@ -27,23 +28,23 @@ impl Agent for Plotter {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
         async move {
             let text = turn.message.text();
-            // What was to be drawn before the question came up.
+            // The numbers saved when the agent asked for the format.
             let saved = turn.saved.as_deref().map(|saved| numbers(&String::from_utf8_lossy(saved)));
             let bars = saved.filter(|bars| !bars.is_empty()).unwrap_or_else(|| numbers(&text));
             if bars.is_empty() {
                 return Outcome::NeedInput { message: turn.reply_text("Which numbers? Such as: 3 1 2") };
             }
-            let Some(form) = Form::asked(&text, turn.saved.is_some()) else {
+            let Some(format) = Format::requested(&text, turn.saved.is_some()) else {
                 let kept: Vec<String> = bars.iter().map(u32::to_string).collect();
                 out.say([Update::Working(None), Update::Save(kept.join(" ").into())]).await;
-                let question = format!("I cannot draw that; I give {}. Which one?", FORMS.join(" or "));
+                let question = format!("I cannot draw that; I give {}. Which one?", FORMATS.join(" or "));
                 let offered = Json::parse(r#"{"offeredModes":["text/plain","image/svg+xml"]}"#);
                 let parts = [Part::text(question)].into_iter().chain(offered.ok().map(Part::data));
                 return Outcome::NeedInput { message: turn.reply(parts.collect()) };
             };
             let artifact = Artifact {
                 metadata: Json::parse(&format!(r#"{{"bars":{bars:?}}}"#)).ok(),
-                ..super::result(&turn, "plot", vec![form.draw(&bars)])
+                ..super::result(&turn, "plot", vec![format.draw(&bars)])
             };
             out.say([
                 Update::Artifact { artifact, append: false, last: true },
@@ -67,18 +68,19 @@ fn numbers(text: &str) -> Vec<u32> {
 }
 
 #[derive(Clone, Copy)]
-enum Form {
+enum Format {
     Text,
     Svg,
 }
 
-impl Form {
-    /// The form behind `as`, or the one that answers the question; text where nothing is said.
-    fn asked(text: &str, is_answer: bool) -> Option<Self> {
+impl Format {
+    /// The format after `as`, or the whole text when it is the reply to the question; text by default. `None`
+    /// for an unsupported format.
+    fn requested(text: &str, is_answer: bool) -> Option<Self> {
         let text = text.to_lowercase();
-        let named = text.rsplit_once("as ").map(|(_, form)| form);
-        let form = named.or(is_answer.then_some(text.as_str())).map(str::trim);
-        match form {
+        let explicit = text.rsplit_once("as ").map(|(_, format)| format);
+        let format = explicit.or(is_answer.then_some(text.as_str())).map(str::trim);
+        match format {
             None | Some("text" | "text/plain") => Some(Self::Text),
             Some("svg" | "image/svg+xml") => Some(Self::Svg),
             Some(_) => None,

@@ -1,4 +1,4 @@
-//! Schedules: says at once when it will be done, and does it then.
+//! Example of scheduling: reports at once when the work is due, and does it then.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Content, Part, model::AgentSkill};
 
-/// The reminder agent. `in=Nms` in the text says when; a second is what it takes without. What comes with the text
-/// comes back with the reminder.
+/// Sends a reminder after a delay: `in=Nms` in the text, by default one second. The other parts of the
+/// message are returned with the reminder.
 pub struct Reminder;
 
 const MAX_MILLIS: u64 = 300_000;
 
-pub(super) const ABOUT: &str = "Schedules a reminder: says when it comes, and gives it then";
+pub(super) const ABOUT: &str = "Schedules a reminder: reports when it is due, and sends it then";
 
 pub(super) fn skills() -> Vec<AgentSkill> {
     let examples = ["stretch", "stretch in=5000ms"];
@@ -39,7 +39,7 @@ impl Agent for Reminder {
     }
 }
 
-/// What to be reminded of, and after how long.
+/// Parses the subject and the delay.
 fn read(text: &str) -> (String, Duration) {
     let millis = |word: &str| word.strip_prefix("in=")?.trim_end_matches("ms").parse::<u64>().ok();
     let wait = text.split_whitespace().find_map(millis).unwrap_or(1_000).min(MAX_MILLIS);

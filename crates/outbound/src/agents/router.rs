@@ -1,8 +1,9 @@
-//! Hands a turn to another agent: by the skill that was named, else by what is said, else it asks.
+//! Delegates a turn to another agent: by the requested skill, else by keywords in the text, else it asks the
+//! client.
 //!
-//! The other agent takes the very same turn, so there is one task. It hears the name too, so a router behind a router
-//! may hear one that is none of its own: then it is the other's. Which one it was is kept for the task's later
-//! turns: everything saved begins with the skill's id and a line feed, and the rest is the other agent's own.
+//! The other agent runs the same turn, so there is one task. It also gets the requested skill id; a router
+//! behind a router ignores an id it does not have. The choice is kept for the task's later turns: every
+//! checkpoint starts with the skill's id and a line feed, and the rest belongs to the other agent.
 
 use std::sync::Arc;
 
@@ -11,27 +12,27 @@ use engine::{Agent, ExecutionPolicy, OnCrash, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Json, Part, json::write::Writer, model::AgentSkill};
 
-/// Hands turns to other agents.
+/// Delegates turns to other agents.
 pub struct Router(Vec<Route>);
 
-/// One of the agents a router can reach.
+/// One agent of a router.
 pub struct Route {
     skill: AgentSkill,
     agent: Arc<dyn Agent>,
-    /// Words that ask for it, in lower case.
+    /// Routing keywords, in lower case.
     words: Vec<String>,
 }
 
 impl Route {
-    /// The agent behind a skill. The skill's id and tags are the words that ask for it.
+    /// A route to the agent of a skill. The skill's id and tags are routing keywords.
     pub fn new(skill: AgentSkill, agent: Arc<dyn Agent>) -> Self {
         let words = skill.tags.iter().chain([&skill.id]).map(|word| word.to_lowercase()).collect();
         Self { skill, agent, words }
     }
 
-    /// More words that ask for it.
+    /// Adds routing keywords.
     #[must_use]
-    pub fn with_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
+    pub fn with_keywords(mut self, words: impl IntoIterator<Item = String>) -> Self {
         self.words.extend(words);
         self
     }
@@ -42,28 +43,29 @@ impl Route {
 }
 
 impl Router {
-    /// A router to these agents.
+    /// A router with these routes.
     pub fn new(routes: Vec<Route>) -> Self {
         Self(routes)
     }
 
-    /// The skill that was named, or the one this task has had before, or the one the words ask for.
+    /// Chooses by the requested skill, else the task's earlier skill, else the text.
     fn choose(&self, turn: &Turn, before: Option<&str>) -> Option<&Route> {
         let find = |skill: &str| self.0.iter().find(|route| route.is(skill));
         let known = turn.skill.as_deref().and_then(find).or_else(|| before.and_then(find));
-        known.or_else(|| self.understand(&turn.message.text()))
+        known.or_else(|| self.match_text(&turn.message.text()))
     }
 
-    /// One of a skill's own examples, or the first word that asks for one skill and no other.
-    fn understand(&self, text: &str) -> Option<&Route> {
+    /// Matches a text that equals an example of a skill, else by the first word that is a keyword of exactly
+    /// one skill.
+    fn match_text(&self, text: &str) -> Option<&Route> {
         let example = |route: &&Route| route.skill.examples.iter().any(|example| example == text.trim());
-        let asked = |word: &str| {
+        let by_keyword = |word: &str| {
             let mut routes = self.0.iter().filter(|route| route.words.iter().any(|known| known == word));
             routes.next().filter(|_| routes.next().is_none())
         };
         let text = text.to_lowercase();
         let words = text.split(|character: char| !(character.is_alphanumeric() || character == '-'));
-        self.0.iter().find(example).or_else(|| words.map(asked).find_map(|route| route))
+        self.0.iter().find(example).or_else(|| words.map(by_keyword).find_map(|route| route))
     }
 
     fn ask(&self, turn: &Turn) -> Outcome {
@@ -91,11 +93,11 @@ impl Agent for Router {
             let question = self.ask(&turn);
             return async move { question }.boxed();
         };
-        // What another skill has saved means nothing to this one.
+        // A checkpoint of another skill is not passed on.
         turn.saved = saved.filter(|saved| before.is_some_and(|skill| route.is(&skill)) && !saved.is_empty());
         let named = turn.skill.as_deref().is_some_and(|skill| route.is(skill));
-        let mark = format!("{}\n", route.skill.id);
-        let (agent, inner) = (Arc::clone(&route.agent), out.marked(mark.as_bytes()));
+        let prefix = format!("{}\n", route.skill.id);
+        let (agent, inner) = (Arc::clone(&route.agent), out.with_save_prefix(prefix.as_bytes()));
         async move {
             if !named && turn.saved.is_none() {
                 inner.say([Update::Save(Bytes::new())]).await;
@@ -105,7 +107,7 @@ impl Agent for Router {
         .boxed()
     }
 
-    /// What holds for every agent that can be reached.
+    /// The most restrictive policy of all reachable agents.
     fn policy(&self) -> ExecutionPolicy {
         let all = || self.0.iter().map(|route| route.agent.policy());
         let any = |on_crash| all().any(|policy| policy.on_crash == on_crash);
@@ -119,7 +121,7 @@ impl Agent for Router {
     }
 }
 
-/// The skill's id and what its agent saved.
+/// Splits a checkpoint into the skill's id and the agent's own part.
 fn unpack(saved: &Bytes) -> Option<(String, Bytes)> {
     let end = saved.iter().position(|byte| *byte == b'\n')?;
     Some((String::from_utf8_lossy(&saved[..end]).into_owned(), saved.slice(end + 1..)))

@@ -1,4 +1,5 @@
-//! Writes a text section by section, saving its place with each one: a crash costs no section and doubles none.
+//! Example of resuming: writes a text section by section with a checkpoint after each, so that a crash
+//! neither loses nor repeats a section.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use engine::{Agent, ExecutionPolicy, OnCrash, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Part, model::AgentSkill};
 
-/// The slow writer. `sections=N` and `delay=Nms` in the text set its size and pace.
+/// Writes a text slowly. `sections=N` and `delay=Nms` in the text set the number of sections and the delay
+/// for each.
 pub struct SlowWriter;
 
 const MAX_SECTIONS: u64 = 10_000;
@@ -30,7 +32,7 @@ impl Agent for SlowWriter {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
         async move {
             let plan = Plan::read(&turn.message.text());
-            let written = turn.saved.as_deref().and_then(saved_place).unwrap_or(0);
+            let written = turn.saved.as_deref().and_then(sections_written).unwrap_or(0);
             for section in written + 1..=plan.sections {
                 if turn.cancel.is_cancelled() {
                     break;
@@ -45,7 +47,8 @@ impl Agent for SlowWriter {
                         append: section > 1,
                         last,
                     },
-                    // The last section is recorded with the outcome; the next turn, if any, writes a text anew.
+                    // The last section is committed with the outcome; the next turn, if any, writes a new
+                    // text.
                     Update::Save(if last { Bytes::new() } else { section.to_string().into() }),
                 ])
                 .await;
@@ -60,7 +63,7 @@ impl Agent for SlowWriter {
     }
 }
 
-/// What to write, read off the request.
+/// The parsed request.
 struct Plan {
     topic: String,
     sections: u64,
@@ -88,7 +91,7 @@ impl Plan {
     }
 }
 
-fn saved_place(bytes: &[u8]) -> Option<u64> {
+fn sections_written(bytes: &[u8]) -> Option<u64> {
     std::str::from_utf8(bytes).ok()?.parse().ok()
 }
 
@@ -97,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_request_sets_size_and_pace() {
+    fn request_sets_sections_and_delay() {
         let plan = Plan::read("the sea sections=3 delay=20ms");
         assert_eq!(
             (plan.topic.as_str(), plan.sections, plan.delay),

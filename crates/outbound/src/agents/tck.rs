@@ -1,5 +1,5 @@
-//! Does what the official conformance kits expect of the server under test: the start of the message's id, or of
-//! its text, says what.
+//! The agent that the official A2A conformance kits (TCK) expect of a server under test. The prefix of the
+//! message id, or of the text, selects the behaviour.
 
 use std::time::Duration;
 
@@ -7,18 +7,19 @@ use engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Artifact, Content, Json, Message, Part, model::AgentSkill};
 
-/// The agent the kits test. It takes the same message id any number of times.
+/// The agent for the conformance kits. It accepts the same message id any number of times.
 pub struct Tck {
-    /// How long it works on what it does not know before it asks for more.
+    /// How long it works on an unknown message before it asks for input.
     think: Duration,
-    /// How long it works while a kit subscribes a second time.
+    /// How long it works while a kit subscribes for the second time.
     hold: Duration,
 }
 
 pub(super) const ABOUT: &str = "Does what the A2A conformance kits ask of a server";
 
-/// Whatever comes. The kit of 0.3 looks for the words of the draft, and leaves tests out where it does not find them; `file`
-/// is not among these because the files it sends are none of 0.3: they have a `url` and no `uri`.
+/// Accepts everything. The 0.3 kit looks for the draft's mode names (`text`, `data`) and skips tests if it
+/// does not find them; `file` is missing on purpose, because the files that kit sends are not valid 0.3: they
+/// have a `url` and no `uri`.
 pub(super) const MODES: &[&str] = &["text/plain", "application/json", "*/*", "text", "data"];
 
 pub(super) fn skills() -> Vec<AgentSkill> {
@@ -32,15 +33,15 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 }
 
 impl Tck {
-    /// As slow as the kits want it: `TCK_STREAMING_TIMEOUT` has their patience in seconds.
+    /// Delays for the kits: `TCK_STREAMING_TIMEOUT` is their timeout in seconds.
     pub fn from_environment() -> Self {
-        let patience = std::env::var("TCK_STREAMING_TIMEOUT").ok().and_then(|text| text.trim().parse().ok());
-        let patience = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let patience = patience.unwrap_or(Duration::from_secs(2)).min(Duration::from_secs(60));
-        Self::paced(Duration::from_secs(1), patience * 2 + Duration::from_secs(1))
+        let timeout = std::env::var("TCK_STREAMING_TIMEOUT").ok().and_then(|text| text.trim().parse().ok());
+        let timeout = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let timeout = timeout.unwrap_or(Duration::from_secs(2)).min(Duration::from_secs(60));
+        Self::paced(Duration::from_secs(1), timeout * 2 + Duration::from_secs(1))
     }
 
-    /// Thinks and holds this long.
+    /// With these delays.
     pub fn paced(think: Duration, hold: Duration) -> Self {
         Self { think, hold }
     }
@@ -132,7 +133,7 @@ enum Sample {
     Data,
 }
 
-/// What a message asks for by the way it starts; of several that fit, the longest counts.
+/// Behaviour by message prefix; the longest matching prefix wins.
 const BEHAVIOURS: [(&str, Behaviour); 19] = [
     ("tck-complete-task", Behaviour::Complete),
     ("tck-artifact-text", Behaviour::Artifact(Sample::Text)),
@@ -161,11 +162,11 @@ impl Behaviour {
             Content::Text(text) => Some(text.as_str()),
             _ => None,
         });
-        let by_id = Self::by_start(message.id.as_str());
-        by_id.or_else(|| Self::by_start(text?)).unwrap_or(Self::Think)
+        let by_id = Self::by_prefix(message.id.as_str());
+        by_id.or_else(|| Self::by_prefix(text?)).unwrap_or(Self::Think)
     }
 
-    fn by_start(name: &str) -> Option<Self> {
+    fn by_prefix(name: &str) -> Option<Self> {
         let fits = BEHAVIOURS.iter().filter(|row| name.starts_with(row.0));
         let longest = fits.max_by_key(|row| row.0.len()).map(|row| row.1);
         longest.or_else(|| name.starts_with("tck-").then_some(Self::Complete))

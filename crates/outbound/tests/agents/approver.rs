@@ -1,13 +1,13 @@
-//! Asks before it proceeds.
+//! The approver asks before it proceeds.
 
 use protocol::{Json, Part};
 
-use crate::common::House;
+use crate::common::TestServer;
 
 #[tokio::test]
-async fn it_proceeds_when_it_may_and_gives_up_when_it_may_not() {
-    let house = House::of("approver");
-    let asked = house.say("delete it").await;
+async fn approval_completes_and_denial_rejects() {
+    let server = TestServer::builtin("approver");
+    let asked = server.send_text("delete it").await;
     assert_eq!(
         asked.lines,
         ["working", "input_required: May I proceed with: delete it? Answer approve or deny."]
@@ -28,24 +28,24 @@ async fn it_proceeds_when_it_may_and_gives_up_when_it_may_not() {
         (data(r#"{"approved":"yes"}"#), &again),
         (data("[true]"), &again),
     ] {
-        let asked = house.say("delete it").await;
+        let asked = server.send_text("delete it").await;
         let shown = format!("{answer:?}");
-        assert_eq!(house.more(&asked, vec![answer]).await.lines, expected, "{shown}");
+        assert_eq!(server.follow_up(&asked, vec![answer]).await.lines, expected, "{shown}");
     }
 }
 
 #[tokio::test]
-async fn it_asks_for_credentials_when_it_needs_them() {
-    for (house, request) in [
-        (House::of("approver"), "Login to the archive"),
-        (House::asked_for("approver", "approver-auth"), "open it"),
+async fn login_request_asks_for_credentials() {
+    for (server, request) in [
+        (TestServer::builtin("approver"), "Login to the archive"),
+        (TestServer::with_skill("approver", "approver-auth"), "open it"),
     ] {
-        let asked = house.say(request).await;
-        let question = format!("Please authenticate, then say so; I wait with: {request}");
+        let asked = server.send_text(request).await;
+        let question = format!("Please authenticate, then reply. Pending request: {request}");
         let expected =
             ["working".into(), format!("auth_required: {question} | {{\"schemes\":[\"bearer\"]}}")];
         assert_eq!(asked.lines, expected);
-        let after = house.more(&asked, vec![Part::text("here I am")]).await;
+        let after = server.follow_up(&asked, vec![Part::text("here I am")]).await;
         assert_eq!(
             after.lines,
             [format!("artifact approval: Approved: {request}"), format!("completed: Done: {request}")]
@@ -54,8 +54,8 @@ async fn it_asks_for_credentials_when_it_needs_them() {
 }
 
 #[tokio::test]
-async fn a_second_request_in_the_same_task_is_asked_about_again() {
-    let seen = House::reopening("approver").talk(&["delete it", "yes", "delete more"]).await;
+async fn second_request_in_the_same_task_needs_approval_again() {
+    let seen = TestServer::kept_open("approver").send_all(&["delete it", "yes", "delete more"]).await;
     assert_eq!(
         seen.last().unwrap(),
         "input_required: May I proceed with: delete more? Answer approve or deny."

@@ -1,11 +1,11 @@
-//! An engine with agents to talk to, and what they say, one short line per event.
+//! Test harness: an engine with one agent, and the events of a turn as short lines, one per event.
 
 use std::{sync::Arc, time::Duration};
 
 use a2ad_outbound::agents;
 use engine::{
-    Agent, AgentInfo, Agents, Answer, Call, Clock, Engine, ExecutionPolicy, Feed, Frame, Limits, Next,
-    Outcome, RegisteredAgent, Scope, Turn, Updates,
+    Agent, AgentInfo, Agents, Call, CallResponse, Clock, Engine, ExecutionPolicy, Feed, Frame, Limits,
+    Outcome, RegisteredAgent, Scope, StreamItem, Turn, Updates,
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{
@@ -14,128 +14,128 @@ use protocol::{
 use store::Sqlite;
 use tempfile::TempDir;
 
-/// How long anything may take before a test gives it up.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout of every wait in these tests.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An engine that runs one agent.
-pub(crate) struct House {
+/// An engine with one agent.
+pub(crate) struct TestServer {
     engine: Engine,
     _folder: TempDir,
 }
 
-impl House {
-    /// Runs the built-in agent of this name.
-    pub(crate) fn of(name: &str) -> Self {
+impl TestServer {
+    /// With a built-in agent.
+    pub(crate) fn builtin(name: &str) -> Self {
         Self::with(agents::info(name).unwrap(), agents::builtin(name).unwrap())
     }
 
-    /// Runs the built-in agent of this name, whose tasks stay open when they are done.
-    pub(crate) fn reopening(name: &str) -> Self {
-        Self::with(agents::info(name).unwrap(), Arc::new(StaysOpen(agents::builtin(name).unwrap())))
+    /// With a built-in agent whose tasks stay open when they are done.
+    pub(crate) fn kept_open(name: &str) -> Self {
+        Self::with(agents::info(name).unwrap(), Arc::new(KeepsTaskOpen(agents::builtin(name).unwrap())))
     }
 
-    /// Runs the built-in agent of this name, of which all clients want this skill.
-    pub(crate) fn asked_for(name: &str, skill: &'static str) -> Self {
-        Self::with(agents::info(name).unwrap(), Arc::new(Named(skill, agents::builtin(name).unwrap())))
+    /// With a built-in agent; every message requests this skill.
+    pub(crate) fn with_skill(name: &str, skill: &'static str) -> Self {
+        Self::with(agents::info(name).unwrap(), Arc::new(WithSkill(skill, agents::builtin(name).unwrap())))
     }
 
-    /// Runs this agent.
+    /// With any agent.
     pub(crate) fn with(info: AgentInfo, agent: Arc<dyn Agent>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::system());
-        let options = store::Options { sync: false, ..store::Options::at(folder.path().join("a2ad.db")) };
+        let options =
+            store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
         let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
         let agents = Agents::new([RegisteredAgent::new(AgentInfo { id: "agent".into(), ..info }, agent)]);
         let engine = Engine::start(Arc::new(store), feed, agents, clock, Limits::default());
         Self { engine, _folder: folder }
     }
 
-    /// Says something in a task of its own.
-    pub(crate) async fn say(&self, text: &str) -> Said {
+    /// Sends a text in a new task.
+    pub(crate) async fn send_text(&self, text: &str) -> TurnOutput {
         self.send(message(vec![Part::text(text)])).await
     }
 
-    /// Says something more in a task.
-    pub(crate) async fn more(&self, said: &Said, parts: Vec<Part>) -> Said {
-        self.send(Message { task_id: said.task.clone(), ..message(parts) }).await
+    /// Sends a follow-up message.
+    pub(crate) async fn follow_up(&self, output: &TurnOutput, parts: Vec<Part>) -> TurnOutput {
+        self.send(Message { task_id: output.task.clone(), ..message(parts) }).await
     }
 
-    /// Says these texts in one task; gives what was seen of the last.
-    pub(crate) async fn talk(&self, texts: &[&str]) -> Vec<String> {
-        let mut said = Said { task: None, lines: Vec::new() };
+    /// Sends these texts in one task; returns the events of the last turn.
+    pub(crate) async fn send_all(&self, texts: &[&str]) -> Vec<String> {
+        let mut output = TurnOutput { task: None, lines: Vec::new() };
         for text in texts {
-            said = self.more(&said, vec![Part::text(*text)]).await;
+            output = self.follow_up(&output, vec![Part::text(*text)]).await;
         }
-        said.lines
+        output.lines
     }
 
-    /// Sends a message and watches until the turn is over.
-    pub(crate) async fn send(&self, message: Message) -> Said {
-        let mut said = Said { task: message.task_id.clone(), lines: Vec::new() };
+    /// Sends a message and streams until the turn ends.
+    pub(crate) async fn send(&self, message: Message) -> TurnOutput {
+        let mut output = TurnOutput { task: message.task_id.clone(), lines: Vec::new() };
         let operation = Operation::SendStreamingMessage(SendMessage::new(message));
-        let Answer::Stream(mut stream) = self.call(operation).await else { panic!("no stream") };
-        while let Next::Frames(frames) = within(stream.next()).await.unwrap() {
+        let CallResponse::Stream(mut stream) = self.call(operation).await else { panic!("no stream") };
+        while let StreamItem::Frames(frames) = with_timeout(stream.next()).await.unwrap() {
             for frame in frames {
                 match frame {
-                    Frame::Snapshot { task, .. } => said.task = Some(task.id.clone()),
-                    Frame::Entry { entry, .. } => said.lines.push(line(entry.event().unwrap())),
+                    Frame::Snapshot { task, .. } => output.task = Some(task.id.clone()),
+                    Frame::Entry { entry, .. } => output.lines.push(line(entry.event().unwrap())),
                 }
             }
         }
-        said
+        output
     }
 
-    /// Sends a message and does not wait.
-    pub(crate) async fn send_at_once(&self, message: Message) -> Task {
+    /// Sends a message without waiting for the outcome.
+    pub(crate) async fn send_immediate(&self, message: Message) -> Task {
         let req = SendMessage { return_immediately: true, ..SendMessage::new(message) };
         self.task(Operation::SendMessage(req)).await
     }
 
-    /// Sends a message; gives the task when it is settled.
-    pub(crate) async fn settled(&self, message: Message) -> Task {
+    /// Sends a message and waits for the settled task.
+    pub(crate) async fn send_and_wait(&self, message: Message) -> Task {
         self.task(Operation::SendMessage(SendMessage::new(message))).await
     }
 
-    /// Asks for a skill by its id; gives the task when it is settled.
-    pub(crate) async fn ask(&self, skill: &str, text: &str) -> Task {
+    /// Requests a skill and waits for the settled task.
+    pub(crate) async fn send_for_skill(&self, skill: &str, text: &str) -> Task {
         let message = message(vec![Part::text(text)]);
         let req = SendMessage { skill: Some(skill.into()), ..SendMessage::new(message) };
         self.task(Operation::SendMessage(req)).await
     }
 
-    /// Cancels a task.
     pub(crate) async fn cancel(&self, id: &TaskId) -> Task {
         self.task(Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None })).await
     }
 
     async fn task(&self, operation: Operation) -> Task {
         match self.call(operation).await {
-            Answer::Reply(Reply::SentTask(task) | Reply::Task(task)) => task,
+            CallResponse::Reply(Reply::SentTask(task) | Reply::Task(task)) => task,
             _ => panic!("no task"),
         }
     }
 
-    async fn call(&self, operation: Operation) -> Answer {
+    async fn call(&self, operation: Operation) -> CallResponse {
         let call = Call::new(Scope::anonymous("default", "agent"));
-        within(self.engine.call(call, operation)).await.unwrap()
+        with_timeout(self.engine.call(call, operation)).await.unwrap()
     }
 }
 
-/// What a stream showed of one turn.
-pub(crate) struct Said {
-    /// The task, if there was one.
+/// The events of one turn.
+pub(crate) struct TurnOutput {
+    /// The task, if it is visible.
     pub(crate) task: Option<TaskId>,
     /// One line per event.
     pub(crate) lines: Vec<String>,
 }
 
-/// A message from a client.
+/// A client message.
 pub(crate) fn message(parts: Vec<Part>) -> Message {
     Message::new("m", Role::User, parts)
 }
 
-async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(PATIENCE, future).await.expect("it takes far too long")
+async fn with_timeout<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(TEST_TIMEOUT, future).await.expect("test timed out")
 }
 
 fn line(event: &Event) -> String {
@@ -143,8 +143,8 @@ fn line(event: &Event) -> String {
         Event::Status(update) => {
             let state =
                 v1::task::state_name(update.status.state).trim_start_matches("TASK_STATE_").to_lowercase();
-            let said = update.status.message.as_ref().map(|message| format!(": {}", show(&message.parts)));
-            format!("{state}{}", said.unwrap_or_default())
+            let output = update.status.message.as_ref().map(|message| format!(": {}", show(&message.parts)));
+            format!("{state}{}", output.unwrap_or_default())
         }
         Event::Artifact(update) => {
             let append = if update.append { "+" } else { "" };
@@ -152,7 +152,7 @@ fn line(event: &Event) -> String {
             format!("artifact {}{append}: {}{last}", update.artifact.id, show(&update.artifact.parts))
         }
         Event::Message(message) => format!("message: {}", show(&message.parts)),
-        Event::Task(_) => panic!("a task is no entry of a log"),
+        Event::Task(_) => panic!("a log has no task entries"),
     }
 }
 
@@ -168,19 +168,19 @@ pub(crate) fn show(parts: &[Part]) -> String {
     parts.iter().map(show).collect::<Vec<_>>().join(" | ")
 }
 
-/// An agent whose client has named a skill.
-struct Named(&'static str, Arc<dyn Agent>);
+/// Wraps an agent: every turn requests this skill.
+struct WithSkill(&'static str, Arc<dyn Agent>);
 
-impl Agent for Named {
+impl Agent for WithSkill {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
         self.1.run(Turn { skill: Some(self.0.into()), ..turn }, out)
     }
 }
 
-/// An agent that asks for more when it is done, as if its task were opened again.
-struct StaysOpen(Arc<dyn Agent>);
+/// Wraps an agent: asks for input instead of completing, as if its task were reopened.
+struct KeepsTaskOpen(Arc<dyn Agent>);
 
-impl Agent for StaysOpen {
+impl Agent for KeepsTaskOpen {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
         let done = turn.reply_text("(done)");
         let outcome = self.0.run(turn, out);

@@ -1,6 +1,6 @@
-//! What the built-in agents say, as clients of an engine see it: one file per agent.
+//! Tests of the built-in agents through an engine, one file per agent.
 
-#![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+#![allow(clippy::unwrap_used, reason = "a test fails on an unexpected error")]
 
 mod common;
 
@@ -8,6 +8,6 @@ mod approver;
 mod currency;
 mod demo;
 mod echo;
+mod other_agents;
 mod slow_writer;
-mod stances;
 mod tck;

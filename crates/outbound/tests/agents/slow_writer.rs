@@ -1,11 +1,11 @@
-//! Writes a text section by section.
+//! The slow writer writes section by section.
 
-use crate::common::House;
+use crate::common::TestServer;
 
 #[tokio::test]
-async fn a_second_text_in_the_same_task_begins_anew() {
-    let house = House::reopening("slow-writer");
-    let seen = house.talk(&["the sea sections=1 delay=0ms", "the moon sections=2 delay=0ms"]).await;
+async fn second_text_in_the_same_task_starts_at_section_one() {
+    let server = TestServer::kept_open("slow-writer");
+    let seen = server.send_all(&["the sea sections=1 delay=0ms", "the moon sections=2 delay=0ms"]).await;
     assert_eq!(
         seen,
         [

@@ -1,15 +1,15 @@
-//! What the conformance kits expect, row by row.
+//! The behaviours that the conformance kits expect.
 
 use std::{sync::Arc, time::Duration};
 
 use a2ad_outbound::agents::{self, Tck};
 use protocol::{Message, Part, Role, TaskState};
 
-use crate::common::House;
+use crate::common::TestServer;
 
-fn house() -> House {
+fn server() -> TestServer {
     let millis = Duration::from_millis;
-    House::with(agents::info("tck").unwrap(), Arc::new(Tck::paced(millis(20), millis(40))))
+    TestServer::with(agents::info("tck").unwrap(), Arc::new(Tck::paced(millis(20), millis(40))))
 }
 
 fn named(id: &str, text: &str) -> Message {
@@ -24,8 +24,8 @@ const DATA: &str = r#"artifact tck-result: {"key":"value","count":42}"#;
 const ASK: &str = "input_required: Please say more";
 
 #[tokio::test]
-async fn the_start_of_the_id_or_of_the_text_says_what_to_do() {
-    let house = house();
+async fn prefix_of_the_id_or_text_selects_the_behaviour() {
+    let server = server();
     let rows: [(&str, &[&str]); 19] = [
         ("tck-complete-task", &[HELLO]),
         ("tck-artifact-text", &["working", TEXT, HELLO]),
@@ -51,40 +51,40 @@ async fn the_start_of_the_id_or_of_the_text_says_what_to_do() {
         ("tck-anything-else", &[HELLO]),
     ];
     for (start, expected) in rows {
-        let by_id = house.send(named(&format!("{start}-xyz"), "hello")).await;
+        let by_id = server.send(named(&format!("{start}-xyz"), "hello")).await;
         assert_eq!(by_id.lines, expected, "{start}");
-        let by_text = house.send(named("6f0c", &format!("{start} please"))).await;
+        let by_text = server.send(named("6f0c", &format!("{start} please"))).await;
         assert_eq!(by_text.lines, expected, "{start}");
     }
     for other in ["test-1", "msg-1", ""] {
-        assert_eq!(house.send(named("1", other)).await.lines, ["working", ASK], "{other}");
+        assert_eq!(server.send(named("1", other)).await.lines, ["working", ASK], "{other}");
     }
 }
 
 #[tokio::test]
-async fn a_task_that_waits_takes_the_same_message_again_and_again() {
-    let house = house();
-    let mut said = house.send(named("tck-input-required-xyz", "one")).await;
+async fn waiting_task_accepts_the_same_message_id_repeatedly() {
+    let server = server();
+    let mut output = server.send(named("tck-input-required-xyz", "one")).await;
     for text in ["two", "three", "four"] {
-        let message = Message { task_id: said.task.clone(), ..named("tck-input-required-xyz", text) };
-        said = house.send(message).await;
-        assert_eq!(said.lines, [ASK]);
+        let message = Message { task_id: output.task.clone(), ..named("tck-input-required-xyz", text) };
+        output = server.send(message).await;
+        assert_eq!(output.lines, [ASK]);
     }
-    let last = Message { task_id: said.task.clone(), ..named("tck-complete-task-xyz", "five") };
-    let task = house.settled(last).await;
+    let last = Message { task_id: output.task.clone(), ..named("tck-complete-task-xyz", "five") };
+    let task = server.send_and_wait(last).await;
     assert_eq!(task.status.state, TaskState::Completed);
-    let said: Vec<String> =
-        task.history.iter().filter(|said| said.role == Role::User).map(Message::text).collect();
-    assert_eq!(said, ["one", "two", "three", "four", "five"]);
+    let texts: Vec<String> =
+        task.history.iter().filter(|message| message.role == Role::User).map(Message::text).collect();
+    assert_eq!(texts, ["one", "two", "three", "four", "five"]);
 }
 
 #[tokio::test]
-async fn work_that_is_held_or_thought_about_can_be_cancelled() {
+async fn held_and_slow_work_can_be_canceled() {
     let second = Duration::from_secs(60);
-    let house = House::with(agents::info("tck").unwrap(), Arc::new(Tck::paced(second, second)));
+    let server = TestServer::with(agents::info("tck").unwrap(), Arc::new(Tck::paced(second, second)));
     for id in ["tck-hold-xyz", "msg-xyz", "test-resubscribe-message-id-xyz"] {
-        let task = house.send_at_once(named(id, "hello")).await;
+        let task = server.send_immediate(named(id, "hello")).await;
         assert_eq!(task.status.state, TaskState::Working, "{id}");
-        assert_eq!(house.cancel(&task.id).await.status.state, TaskState::Canceled, "{id}");
+        assert_eq!(server.cancel(&task.id).await.status.state, TaskState::Canceled, "{id}");
     }
 }

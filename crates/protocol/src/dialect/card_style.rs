@@ -1,19 +1,19 @@
-//! How a house spells its card.
+//! Encoding options for cards.
 
-/// What the cards before 1.0 leave open and houses spell in their own way. The default is the generation's own
-/// spelling.
+/// Encoding options of a compatibility profile for cards before 1.0. The default is the generation's own
+/// form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CardStyle {
-    /// `capabilities.tools` lists the ids of the skills, in `agent.json`.
+    /// `agent.json` lists the skill ids in `capabilities.tools`.
     pub tools_in_capabilities: bool,
-    /// `text`, `data` and `file` instead of media types.
-    pub modes_as_words: bool,
-    /// The agent claims `capabilities.stateTransitionHistory`.
+    /// Modes are `text`, `data` and `file` instead of media types.
+    pub short_modes: bool,
+    /// The card sets `capabilities.stateTransitionHistory`.
     pub state_transition_history: bool,
-    /// The card says nothing about authentication.
+    /// The card omits authentication.
     pub no_security: bool,
-    /// `protocolVersion` without its patch number.
+    /// `protocolVersion` has no patch number.
     pub short_version: bool,
-    /// `authentication.credentials` of `agent.json`: how private cards are had.
+    /// `authentication.credentials` of `agent.json`: how clients obtain the credentials for private cards.
     pub credentials: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Each dialect's codec behind the dialect's name: the one place that chooses.
+//! Dispatch from a [`Dialect`] to its codec. No other code selects a codec by dialect.
 
 use crate::{
     Error, Event, Operation, OperationKind, Reply, Timestamp, Violation,
@@ -12,13 +12,13 @@ use crate::{
 use super::{Dialect, Leniency, Style, draft, family, v1, v03, v03_proto};
 
 impl Dialect {
-    /// Reads a JSON-RPC request's parameters. A dialect without a JSON-RPC binding knows no method.
+    /// Decodes the parameters of a JSON-RPC request. A dialect without a JSON-RPC binding has no methods.
     pub fn decode_operation(self, method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error> {
-        self.decode_operation_leniently(method, params, Leniency::default())
+        self.decode_operation_with(method, params, Leniency::default())
     }
 
-    /// Reads a JSON-RPC request's parameters and lets pass what the house does.
-    pub fn decode_operation_leniently(
+    /// Decodes the parameters of a JSON-RPC request with a profile's relaxed rules.
+    pub fn decode_operation_with(
         self,
         method: &str,
         params: Option<Raw<'_>>,
@@ -37,7 +37,7 @@ impl Dialect {
         Ok(operation)
     }
 
-    /// How a request calls a field that 1.0 calls by this name.
+    /// The dialect's name of a request field, given its 1.0 name.
     fn field(self, field: &'static str) -> &'static str {
         match (self, field) {
             (Self::Draft, "message.taskId") => "id",
@@ -47,7 +47,7 @@ impl Dialect {
         }
     }
 
-    /// Which operation a JSON-RPC method is.
+    /// The operation of a JSON-RPC method.
     pub fn operation(self, method: &str) -> Option<OperationKind> {
         match self {
             Self::Draft => draft::operation::kind(method),
@@ -57,7 +57,8 @@ impl Dialect {
         }
     }
 
-    /// Writes the parameters of a request; the older protobuf file has part of them in the address.
+    /// Encodes the parameters of a request. The older protobuf file has some of them in path and query
+    /// instead.
     pub fn encode_operation(self, writer: &mut Writer, operation: &Operation) {
         match self {
             Self::Draft => draft::operation::encode(writer, operation),
@@ -67,7 +68,7 @@ impl Dialect {
         }
     }
 
-    /// The JSON-RPC method of an operation, where the dialect has one.
+    /// The JSON-RPC method of an operation, if the dialect has one.
     pub fn method(self, kind: OperationKind) -> Option<&'static str> {
         match self {
             Self::Draft => draft::operation::method(kind),
@@ -77,7 +78,7 @@ impl Dialect {
         }
     }
 
-    /// Writes an answer.
+    /// Encodes a reply.
     pub fn encode_reply(self, writer: &mut Writer, reply: &Reply, style: Style) {
         match self {
             Self::Draft => draft::reply::encode(writer, reply, style),
@@ -87,7 +88,7 @@ impl Dialect {
         }
     }
 
-    /// Reads the answer to an operation of this kind.
+    /// Decodes the reply to an operation of this kind.
     pub fn decode_reply(self, kind: OperationKind, node: Node<'_, '_>) -> Read<Reply> {
         match self {
             Self::Draft => draft::reply::decode(kind, node),
@@ -97,7 +98,7 @@ impl Dialect {
         }
     }
 
-    /// Reads a stream frame. Writing them is the business of [`Frames`](super::Frames).
+    /// Decodes a stream frame. [`Frames`](super::Frames) encodes them.
     pub fn decode_event(self, node: Node<'_, '_>) -> Read<Event> {
         match self {
             Self::Draft => draft::event::decode(node),
@@ -107,7 +108,7 @@ impl Dialect {
         }
     }
 
-    /// Writes the error object of an answer.
+    /// Encodes the error object of a response.
     pub fn encode_error(self, writer: &mut Writer, error: &Error, now: Timestamp) {
         match self {
             Self::Draft => draft::error::encode(writer, error),
@@ -117,7 +118,7 @@ impl Dialect {
         }
     }
 
-    /// Reads the error object of an answer.
+    /// Decodes the error object of a response.
     pub fn decode_error(self, node: Node<'_, '_>) -> Read<Error> {
         match self {
             Self::Draft => draft::error::decode(node),

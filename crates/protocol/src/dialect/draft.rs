@@ -1,10 +1,10 @@
-//! The first public draft, up to 0.1, over JSON-RPC: `tasks/send` and what belongs to it.
+//! The first public draft, up to 0.1, over JSON-RPC: `tasks/send` and its related methods.
 //!
-//! A client names its task and says what it has to say beside it; messages and artifacts have no names of
-//! their own, two states are missing, a stream knows changes only, and everything is a task. Ids, references
-//! and extensions of messages and artifacts and the missing states go through
-//! [`carrier`](super::legacy::carrier); tenants, the ids of artifacts and webhooks, the context of an update
-//! and the place of a message in a history are not said at all.
+//! The client chooses the task id and sends it beside the message. Messages and artifacts have no ids, two
+//! task states do not exist, a stream has status and artifact updates only, and every send is a task. Ids,
+//! references and extensions of messages and artifacts and the missing states are carried in metadata by
+//! [`carrier`](super::legacy::carrier). Tenants, the ids of artifacts and webhooks, the context of an update
+//! and the position of a message in the history are lost.
 
 pub mod card;
 pub mod error;
@@ -15,5 +15,5 @@ pub mod push;
 pub mod reply;
 pub mod task;
 
-/// The version clients name for this dialect.
+/// The version number clients use for this dialect.
 pub const VERSION: &str = "0.1";

@@ -1,6 +1,6 @@
-//! Which generation a JSON-RPC method belongs to, and which was meant by one that is unknown.
+//! Maps JSON-RPC methods to generations, with suggestions for unknown methods.
 
-use crate::{Dialect, Error, ErrorKind, OperationKind, Violation, error::in_short, nearest};
+use crate::{Dialect, Error, ErrorKind, OperationKind, Violation, error::excerpt, nearest};
 
 use super::{draft, v1, v03};
 
@@ -13,15 +13,15 @@ pub enum MethodFamily {
     V03,
     /// The first public draft.
     Draft,
-    /// The first public draft and 0.2 and 0.3 alike: the name does not decide.
+    /// Both the draft and 0.2/0.3: the name alone does not decide.
     Shared,
-    /// Nobody's.
+    /// No generation.
     Unknown,
 }
 
-/// The generation of a method, by the tables of methods.
+/// The generation of a method, from the method tables.
 pub fn of_method(method: &str) -> MethodFamily {
-    // Only names of 1.0 have no slash, so that most calls look into one table.
+    // Only 1.0 names have no slash, so most calls search one table.
     if !method.contains('/') {
         return v1::operation::kind(method).map_or(MethodFamily::Unknown, |_| MethodFamily::V1);
     }
@@ -33,25 +33,25 @@ pub fn of_method(method: &str) -> MethodFamily {
     }
 }
 
-/// The method that was probably meant by one that no generation has, and the generation of it.
+/// The most similar known method and its generation, if one is similar enough.
 pub fn nearest_method(method: &str) -> Option<(&'static str, MethodFamily)> {
     let tables = [&v1::operation::METHODS[..], &v03::operation::METHODS, &draft::operation::METHODS];
     let near = nearest(method, tables.into_iter().flatten().map(|row| row.0))?;
     Some((near, of_method(near)))
 }
 
-/// The refusal of a method; the hint helps to find one that there is. Long names are cut. Before 1.0 the message is a fixed
-/// text, so the details name both.
+/// The error for an unknown method, with a hint at existing ones. Long names are truncated. Before 1.0 the
+/// error message is a fixed text, so the details name the method and the hint.
 pub fn not_found(dialect: Dialect, method: &str, hint: &str) -> Error {
-    let asked = in_short(method);
-    let mut error = Error::new(ErrorKind::MethodNotFound, format!("method not found: {asked:?}; {hint}"));
+    let quoted = excerpt(method);
+    let mut error = Error::new(ErrorKind::MethodNotFound, format!("method not found: {quoted:?}; {hint}"));
     if dialect != Dialect::V1 {
-        error.violations.push(Violation::new("method", format_args!("{asked:?} is not a method; {hint}")));
+        error.violations.push(Violation::new("method", format_args!("{quoted:?} is not a method; {hint}")));
     }
     error
 }
 
-/// The refusal of a method that a generation does not have.
+/// The error for a method that a generation does not have.
 pub(crate) fn unknown(dialect: Dialect, method: &str, methods: &[(&str, OperationKind)]) -> Error {
     let names = methods.iter().map(|row| row.0);
     let hint = match nearest(method, names.clone()) {

@@ -1,7 +1,7 @@
 //! The frames of one stream.
 //!
-//! In most dialects an event is a frame. `draft` has no frame for a task as a whole or for a bare message, and it
-//! knows an artifact by its index, so there a stream must remember which artifacts it has seen.
+//! In most dialects one event is one frame. The draft has no frame for a whole task or a direct message, and
+//! it identifies an artifact by its index, so the encoder keeps the artifacts a stream has shown.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::{ArtifactId, Event, json::write::Writer};
 
 use super::{Dialect, Style, draft, v1, v03, v03_proto};
 
-/// What a stream remembers between its frames: the order in which the task's artifacts appeared.
+/// Encoder state of one stream: the order in which the task's artifacts appeared.
 #[derive(Debug)]
 pub struct Frames {
     dialect: Dialect,
@@ -18,20 +18,20 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// A stream that has not begun.
+    /// The state at the start of a stream.
     pub fn new(dialect: Dialect, style: Style) -> Self {
         Self { dialect, style, places: HashMap::new() }
     }
 
-    /// The artifacts the task had when the stream began, in order of first appearance. Needed where the
-    /// snapshot shown does not carry them.
+    /// Registers the artifacts the task had when the stream started, in order of first appearance. Needed if
+    /// the snapshot sent does not contain them.
     pub fn know(&mut self, artifacts: impl IntoIterator<Item = ArtifactId>) {
         for artifact in artifacts {
             place(&mut self.places, &artifact);
         }
     }
 
-    /// Writes the frames of one event, in order; each is one JSON document on one line, handed to `each`.
+    /// Encodes one event. Each frame is one JSON document on one line and is passed to `each` in order.
     pub fn encode(&mut self, event: &Event, each: &mut dyn FnMut(&[u8])) {
         let mut one = |write: &dyn Fn(&mut Writer)| {
             let mut writer = Writer::new();
@@ -49,7 +49,7 @@ impl Frames {
     }
 }
 
-/// The index of an artifact: the next one where it is new.
+/// The index of an artifact; a new artifact gets the next one.
 fn place(places: &mut HashMap<ArtifactId, usize>, artifact: &ArtifactId) -> usize {
     if let Some(place) = places.get(artifact) {
         return *place;

@@ -1,13 +1,13 @@
-//! What the JSON-RPC generations before 1.0 have in common.
+//! Code shared by the JSON-RPC generations before 1.0.
 //!
-//! `draft` and `v03` tag their parts, spell states and roles in lower case, fix the text of their errors and
-//! nest a webhook's config. The pieces for that stand here once; what each generation builds of them stands
-//! in its own folder. Neither can say all the model can: what is left goes through [`carrier`].
+//! `draft` and `v03` tag their parts, write states and roles in lower case, have fixed error messages and
+//! nest the webhook config. The shared pieces are here; each generation composes them in its own folder.
+//! Model fields that a generation lacks are carried in metadata by [`carrier`].
 
 pub mod carrier;
+pub(crate) mod enums;
 pub(crate) mod error;
 pub(crate) mod operation;
 pub(crate) mod part;
 pub(crate) mod push;
 pub(crate) mod time;
-pub(crate) mod word;

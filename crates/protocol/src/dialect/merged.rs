@@ -1,7 +1,7 @@
-//! The card at `/.well-known/agent-card.json`: one document for the readers of 1.0 and of 0.3.
+//! The card at `/.well-known/agent-card.json`: one document for clients of 1.0 and of 0.3.
 //!
-//! It is the card of 1.0 with every member the card of 0.3 has besides, at every depth: the two sets of names do
-//! not collide. It carries no signatures, because they cover the card of 1.0 alone.
+//! It is the 1.0 card plus every additional member of the 0.3 card, at every depth: the two sets of names do
+//! not collide. It has no signatures, because they cover the pure 1.0 card.
 
 use std::collections::HashMap;
 
@@ -18,17 +18,17 @@ use crate::{
     },
 };
 
-/// Reads a merged card: all that is in it is in its 1.0 members.
+/// Reads a merged card; the 1.0 members contain everything.
 pub fn decode(node: Node<'_, '_>) -> Read<AgentCard> {
     v1::card::decode(node)
 }
 
-/// Writes a merged card; where 0.3 is not spoken, the card of 1.0.
+/// Writes a merged card; if 0.3 is not supported, the 1.0 card.
 pub fn encode(writer: &mut Writer, card: &AgentCard) {
     encode_styled(writer, card, &CardStyle::default());
 }
 
-/// Writes a merged card whose 0.3 members are as a house spells them.
+/// Writes a merged card with the 0.3 members in the form a compatibility profile selects.
 pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
     if !v03::card::offered(card) {
         return v1::card::encode(writer, card);
@@ -39,14 +39,14 @@ pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
         writer.finish()
     };
     let new = document(&|writer| v1::card::encode(writer, card));
-    let old = document(&|writer| v03::card::encode_form(writer, card, style, Form::Beside));
+    let old = document(&|writer| v03::card::encode_form(writer, card, style, Form::Merged));
     let raw = |document| Raw::parse(document).expect("the writer writes JSON");
     let (new, old) = (members(raw(&new)), members(raw(&old)));
     let unsigned: Vec<_> = new.into_iter().filter(|(name, _)| name != "signatures").collect();
     merge_members(writer, &unsigned, &old);
 }
 
-/// Writes the first value with what the second has besides.
+/// Writes the first value plus the members that only the second has.
 fn merge(writer: &mut Writer, first: Raw<'_>, second: Raw<'_>) {
     let both = |bracket| first.get().starts_with(bracket) && second.get().starts_with(bracket);
     if first == second {

@@ -1,4 +1,4 @@
-//! A page of tasks. Only 1.0 has one; where the others show tasks in pages, its members are the same.
+//! A page of tasks. Only 1.0 defines one; where other dialects list tasks, the members are the same.
 
 use crate::{
     Task, TaskPage,
@@ -23,7 +23,7 @@ pub(crate) fn decode(node: Node<'_, '_>, each: fn(Node<'_, '_>) -> Read<Task>) -
     let object = node.object()?;
     let tasks = object.list("tasks", each)?;
     Ok(TaskPage {
-        // Whether artifacts were asked for is not said; what is there is kept.
+        // The reply does not state whether artifacts were requested; any that are present are kept.
         with_artifacts: tasks.iter().any(|task| !task.artifacts.is_empty()),
         tasks,
         next_page_token: object.text("nextPageToken")?,

@@ -1,4 +1,4 @@
-//! Values of a query. Everything is text there; beyond that it is read by the rules of a body.
+//! Query parameters. All values are strings; apart from that they follow the rules of a body.
 
 use crate::{
     ContextId, Json, ListTasks, TaskState, Timestamp,
@@ -11,7 +11,7 @@ use crate::{
 
 use super::v1::operation::{decode_page_size, decode_state_filter};
 
-/// The query as the object it would be in a body, where there is one. What is empty says nothing.
+/// The query as the JSON object it would be in a body. Empty values are omitted.
 pub(crate) fn object(pairs: &[(String, String)]) -> Option<Json> {
     if pairs.is_empty() {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn object(pairs: &[(String, String)]) -> Option<Json> {
     Some(Json::from_checked(text))
 }
 
-/// Reads which tasks are wanted; `state` reads the dialect's names of states.
+/// Reads the filters of a list; `state` reads the dialect's state names.
 pub(crate) fn decode_list(
     query: &Object<'_, '_>,
     state: fn(Node<'_, '_>) -> Read<TaskState>,
@@ -45,7 +45,7 @@ pub(crate) fn decode_list(
     })
 }
 
-/// The pairs that say which tasks are wanted.
+/// The query parameters of a list.
 pub(crate) fn list_pairs(req: &ListTasks, name: fn(TaskState) -> &'static str) -> Vec<(String, String)> {
     pairs([
         ("contextId", req.context_id.as_ref().map(ToString::to_string)),
@@ -58,12 +58,12 @@ pub(crate) fn list_pairs(req: &ListTasks, name: fn(TaskState) -> &'static str) -
     ])
 }
 
-/// The pairs that have a value.
+/// The parameters that have a value.
 pub(crate) fn pairs<const N: usize>(pairs: [(&str, Option<String>); N]) -> Vec<(String, String)> {
     pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// A number in a query is text too.
+/// Numbers arrive as strings in a query.
 fn numbered<T>(node: Node<'_, '_>, read: impl Fn(Node<'_, '_>) -> Read<T>) -> Read<T> {
     let number = node.int32().ok().map(|number| number.to_string());
     let number = number.as_deref().and_then(|number| Raw::parse_text(number).ok());
@@ -73,7 +73,7 @@ fn numbered<T>(node: Node<'_, '_>, read: impl Fn(Node<'_, '_>) -> Read<T>) -> Re
     })
 }
 
-/// The plus of an offset may arrive as the space it stands for in a query.
+/// The plus sign of an offset may arrive as a space.
 fn decode_time(node: Node<'_, '_>) -> Read<Timestamp> {
     let text = node.string()?.replace(' ', "+");
     Timestamp::parse(&text)

@@ -1,4 +1,4 @@
-//! The dialects that have an HTTP+JSON binding, behind the dialect's name.
+//! Dispatch from a [`Dialect`] to its HTTP+JSON codec.
 
 use crate::{
     Error, ErrorKind, ErrorTable, Operation, OperationKind, Reply, Timestamp,
@@ -13,7 +13,7 @@ use crate::{
 use super::{Dialect, Style, v1, v03_proto};
 
 impl Dialect {
-    /// Reads an HTTP+JSON request. An absent body equals an empty object.
+    /// Decodes an HTTP+JSON request. An absent body means an empty object.
     pub fn decode_request(
         self,
         kind: OperationKind,
@@ -37,7 +37,7 @@ impl Dialect {
         Ok(operation)
     }
 
-    /// Writes the body of an HTTP+JSON request.
+    /// Encodes the body of an HTTP+JSON request.
     pub fn encode_request(self, writer: &mut Writer, operation: &Operation) {
         match self {
             Self::V1 => v1::address::encode(writer, operation),
@@ -45,7 +45,7 @@ impl Dialect {
         }
     }
 
-    /// Writes the body of an HTTP+JSON answer.
+    /// Encodes the body of an HTTP+JSON response.
     pub fn encode_response(self, writer: &mut Writer, reply: &Reply, style: Style) {
         match reply {
             Reply::Deleted => writer.object(|_| {}),
@@ -53,8 +53,8 @@ impl Dialect {
         }
     }
 
-    /// Writes the body of a refused HTTP+JSON request, which is answered with this status.
-    pub fn encode_refusal(
+    /// Encodes the body of an HTTP+JSON error response with this status.
+    pub fn encode_error_body(
         self,
         writer: &mut Writer,
         error: &Error,
@@ -68,8 +68,8 @@ impl Dialect {
         }
     }
 
-    /// Reads the body of a refused HTTP+JSON request.
-    pub fn decode_refusal(self, node: Node<'_, '_>) -> Read<Error> {
+    /// Decodes the body of an HTTP+JSON error response.
+    pub fn decode_error_body(self, node: Node<'_, '_>) -> Read<Error> {
         match self {
             Self::V1 => v1::error::decode_status(node),
             _ => self.decode_error(node),

@@ -1,9 +1,9 @@
-//! A2A 0.2 and 0.3 over JSON-RPC: every object says its `kind`.
+//! A2A 0.2 and 0.3 over JSON-RPC: every object has a `kind`.
 //!
-//! The releases of this family only added to each other, so one codec serves them all. Of what the model
-//! holds it has no word for tenants, pages of webhooks, "no history at all", and media types and file names of
-//! text and data; the last two go through [`carrier`](super::legacy::carrier). A message without an id is
-//! let in, as clients of the time send it; whoever takes it gives it one.
+//! The releases of this generation only added members, so one codec serves all of them. It has no form for
+//! tenants, pages of webhooks, "no history at all", and media types and file names of text and data parts;
+//! the last two are carried in metadata by [`carrier`](super::legacy::carrier). Messages without an id are
+//! accepted, because clients of the time send them; the receiver assigns an id.
 
 pub mod card;
 pub mod error;
@@ -14,5 +14,5 @@ pub mod push;
 pub mod reply;
 pub mod task;
 
-/// The version clients name for this dialect.
+/// The version number clients use for this dialect.
 pub const VERSION: &str = "0.3";

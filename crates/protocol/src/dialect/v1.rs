@@ -1,8 +1,8 @@
 //! A2A 1.0: the JSON form of the protobuf file `lf.a2a.v1`.
 //!
-//! Decoders follow ProtoJSON and accept liberally; encoders emit camelCase, enum names, and nothing that is
-//! unset, but for the fields every reader relies on. The bytes of an event in this form are also what the
-//! store keeps: a log read years from now is read by this codec.
+//! Decoders follow ProtoJSON and are lenient; encoders emit camelCase, enum names, and omit unset members
+//! except those every client relies on. The store keeps events in this form, so this codec must stay able to
+//! read everything it ever wrote.
 
 pub mod address;
 pub mod card;
@@ -14,5 +14,5 @@ pub mod push;
 pub mod reply;
 pub mod task;
 
-/// The version clients name for this dialect.
+/// The version number clients use for this dialect.
 pub const VERSION: &str = "1.0";

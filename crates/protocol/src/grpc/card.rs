@@ -1,4 +1,4 @@
-//! What the cards of both generations have in common.
+//! Card messages shared by both generations.
 
 use crate::{
     Json,
@@ -38,7 +38,7 @@ pub(super) fn encode_extension(extension: &AgentExtension) -> pb::AgentExtension
     }
 }
 
-/// Reads a skill; requirements are called differently in each generation.
+/// Reads a skill; `security` is the generation's name of its requirements.
 pub(super) fn decode_skill(skill: pb::AgentSkill, path: &Path<'_>, security: &str) -> Read<AgentSkill> {
     Ok(AgentSkill {
         id: need_text(skill.id, path, "id")?,

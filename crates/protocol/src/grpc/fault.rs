@@ -1,7 +1,8 @@
-//! Where bytes stop being the message they should be.
+//! Locates the invalid field of a message that failed to decode.
 //!
-//! Decoding says that they are none; a caller needs to know which field to look at, by the name it has in JSON. Both are
-//! known from the descriptors, so the bytes are gone through once more, only when they have been refused.
+//! The protobuf decoder only reports that decoding failed, but the caller needs the field, by its JSON name.
+//! Names and types are known from the descriptors, so the bytes are scanned a second time, only after a
+//! failure.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -19,7 +20,7 @@ use super::{
     wire::{Fields, Payload},
 };
 
-/// The fields of every message, by its full name.
+/// The fields of every message, by the message's full name.
 static MESSAGES: LazyLock<HashMap<String, Vec<Field>>> = LazyLock::new(|| {
     let files = FileDescriptorSet::decode(DESCRIPTORS).unwrap_or_default();
     let mut messages = HashMap::new();
@@ -38,7 +39,7 @@ struct Field {
     kind: Kind,
 }
 
-/// What the payload of a field is.
+/// The type of a field's payload.
 enum Kind {
     Integer,
     Flag,
@@ -46,13 +47,13 @@ enum Kind {
     Text,
     Bytes,
     Message(String),
-    /// A value of any shape, whose reader names the field by itself.
+    /// A `Struct` or `Value`, whose reader reports the field itself.
     Any(String),
 }
 
-/// What is wrong with bytes that are no message of this name.
+/// The violation for bytes that are not a valid message of this type.
 pub(super) fn of(message: &str, bytes: &[u8]) -> Violation {
-    walk(message, bytes, &Path::Root).unwrap_or_else(|| no_message(message, &Path::Root))
+    walk(message, bytes, &Path::Root).unwrap_or_else(|| not_a_message(message, &Path::Root))
 }
 
 fn walk(message: &str, bytes: &[u8], path: &Path<'_>) -> Option<Violation> {
@@ -60,30 +61,30 @@ fn walk(message: &str, bytes: &[u8], path: &Path<'_>) -> Option<Violation> {
     let mut seen = Vec::new();
     let mut rest = Fields::new(bytes);
     while !rest.is_empty() {
-        let Ok((number, wire)) = rest.key() else { return Some(no_message(message, path)) };
+        let Ok((number, wire)) = rest.key() else { return Some(not_a_message(message, path)) };
         let payload = rest.payload(wire, number);
         let Some(field) = known.iter().find(|field| field.number == number) else {
             if payload.is_err() {
-                return Some(no_message(message, path));
+                return Some(not_a_message(message, path));
             }
             continue;
         };
         let named = Path::Field(path, &field.name);
         let place = if field.repeated { Path::Index(&named, index_of(&mut seen, number)) } else { named };
         if wire != field.kind.wire() {
-            return Some(expected(&place, &field.kind.words()));
+            return Some(expected(&place, &field.kind.description()));
         }
         let Ok(payload) = payload else {
-            let words = format!("{}, found its beginning only", field.kind.words());
-            return Some(expected(&place, &words));
+            let what = format!("{}, but the data is truncated", field.kind.description());
+            return Some(expected(&place, &what));
         };
         let fault = match (&field.kind, payload) {
             (Kind::Text, Payload::Bytes(text)) if std::str::from_utf8(text).is_err() => {
                 Some(expected(&place, "UTF-8 text"))
             }
-            (Kind::Message(name), Payload::Bytes(inside)) => walk(name, inside, &place),
-            (Kind::Any(name), Payload::Bytes(inside)) if Fields::new(inside).any(|field| field.is_err()) => {
-                Some(no_message(name, &place))
+            (Kind::Message(name), Payload::Bytes(nested)) => walk(name, nested, &place),
+            (Kind::Any(name), Payload::Bytes(nested)) if Fields::new(nested).any(|field| field.is_err()) => {
+                Some(not_a_message(name, &place))
             }
             _ => None,
         };
@@ -94,7 +95,7 @@ fn walk(message: &str, bytes: &[u8], path: &Path<'_>) -> Option<Violation> {
     None
 }
 
-/// How many of the field came before.
+/// The index of this occurrence of a repeated field.
 fn index_of(seen: &mut Vec<(u32, usize)>, number: u32) -> usize {
     if let Some((_, count)) = seen.iter_mut().find(|(known, _)| *known == number) {
         *count += 1;
@@ -104,8 +105,8 @@ fn index_of(seen: &mut Vec<(u32, usize)>, number: u32) -> usize {
     0
 }
 
-fn no_message(name: &str, path: &Path<'_>) -> Violation {
-    expected(path, &format!("{name} as protobuf writes it"))
+fn not_a_message(name: &str, path: &Path<'_>) -> Violation {
+    expected(path, &format!("a {name} in protobuf encoding"))
 }
 
 impl Kind {
@@ -120,12 +121,12 @@ impl Kind {
                 ".google.protobuf.Struct" | ".google.protobuf.Value" => Self::Any(name()),
                 _ => Self::Message(name()),
             },
-            // The files have no other numbers than these, which a test looks after: int32, int64 and those of names.
+            // The files use no other numeric types than int32, int64 and enums; a test checks that.
             _ => Self::Integer,
         }
     }
 
-    /// How the wire calls it.
+    /// The wire type number.
     fn wire(&self) -> u8 {
         match self {
             Self::Integer | Self::Flag => 0,
@@ -134,7 +135,7 @@ impl Kind {
         }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Self::Integer => "an integer".to_owned(),
             Self::Flag => "true or false".to_owned(),
@@ -164,7 +165,7 @@ fn add(messages: &mut HashMap<String, Vec<Field>>, around: &str, message: &Descr
 mod tests {
     use super::*;
 
-    /// Every field of every message in these files.
+    /// Every field of every message, recursively.
     fn fields(messages: &[DescriptorProto]) -> Vec<&FieldDescriptorProto> {
         let each = |message| {
             let DescriptorProto { field, nested_type, .. }: &DescriptorProto = message;
@@ -174,12 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_for_an_integer_is_one() {
+    fn integer_kinds_are_varint_types() {
         let files = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
         let fields: Vec<_> = files.file.iter().flat_map(|file| fields(&file.message_type)).collect();
         assert!(fields.len() > 100, "{}", fields.len());
         for field in fields {
-            // Of the other numbers some take four bytes or eight, and some are not what their varint says.
+            // Other numeric types have fixed width or use another varint encoding.
             let taken = matches!(Kind::of(field), Kind::Integer);
             let is_one = matches!(field.r#type(), Type::Int32 | Type::Int64 | Type::Enum);
             assert_eq!(taken, is_one, "{field:?}");
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_is_known_by_the_names_of_json() {
+    fn every_message_has_json_field_names() {
         for (message, number, name) in [
             ("lf.a2a.v1.SendMessageRequest", 2, "message"),
             ("lf.a2a.v1.Message", 8, "referenceTaskIds"),

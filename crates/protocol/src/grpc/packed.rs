@@ -1,8 +1,8 @@
-//! A value of any shape as it is on the wire: `google.protobuf.Struct` or `Value`, not looked into.
+//! A `google.protobuf.Struct` or `Value` in its encoded form.
 //!
-//! Reading keeps the bytes; whoever knows the place of the value turns them into JSON text and can name the field
-//! when they are wrong. Writing is handed the bytes without the lengths that nested messages begin with: those are
-//! known last and stand beside, so that nothing is moved however deep the value.
+//! Decoding keeps the bytes; the caller, which knows the path of the value, converts them to JSON text and
+//! can name the field of a violation. When encoding, the length prefixes of nested messages are known last;
+//! they are kept in a separate list, so that no bytes are moved however deep the value is.
 
 use prost::{
     DecodeError, Message,
@@ -13,34 +13,34 @@ use prost::{
     },
 };
 
-/// The fields of the message, and the lengths that are still to be put between them.
+/// The encoded fields, and the length prefixes that are inserted between them on output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Packed {
     bytes: Vec<u8>,
-    /// Where a length goes, in order, and which.
+    /// Offset and value of each length prefix, in order.
     lengths: Vec<(usize, usize)>,
-    /// How many bytes the lengths take.
+    /// Number of bytes the length prefixes take.
     extra: usize,
 }
 
 impl Packed {
-    /// The bytes of a value that was read.
+    /// The bytes of a decoded value.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The bytes so far, to be added to.
+    /// The output buffer.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Begins a nested message.
+    /// Starts a nested message.
     pub(super) fn open(&mut self) -> Open {
         self.lengths.push((self.bytes.len(), 0));
         Open { place: self.lengths.len() - 1, before: self.bytes.len() + self.extra }
     }
 
-    /// Ends the nested message: its length is known now.
+    /// Ends a nested message and sets its length.
     pub(super) fn close(&mut self, open: &Open) {
         let length = self.bytes.len() + self.extra - open.before;
         if let Some(mark) = self.lengths.get_mut(open.place) {
@@ -50,7 +50,7 @@ impl Packed {
     }
 }
 
-/// A nested message that is being written.
+/// A nested message that has not ended.
 pub(super) struct Open {
     place: usize,
     before: usize,
@@ -67,7 +67,7 @@ impl Message for Packed {
         out.put_slice(&self.bytes[written..]);
     }
 
-    /// Pieces of one message are its fields one after the other, so merging is appending.
+    /// Protobuf merges repeated occurrences of a message by concatenating their fields.
     fn merge_field(
         &mut self,
         tag: u32,
@@ -91,8 +91,8 @@ impl Message for Packed {
                 prost::encoding::fixed64::merge(wire_type, &mut payload, from, ctx)?;
                 prost::encoding::fixed64::encode(tag, &payload, &mut self.bytes);
             }
-            // No value is a group or four bytes. That one stood there is kept: whoever knows the fields decides
-            // whether it matters.
+            // Neither groups nor 32-bit fields occur in a value. The occurrence is recorded as a zero, and
+            // the reader of the fields decides whether it is an error.
             WireType::StartGroup | WireType::EndGroup | WireType::ThirtyTwoBit => {
                 skip_field(wire_type, tag, from, ctx)?;
                 prost::encoding::fixed32::encode(tag, &0, &mut self.bytes);

@@ -1,6 +1,6 @@
-//! Reading decoded messages: the rules both generations share, each complaint at its field.
+//! Helpers for reading decoded messages: the rules both generations share, with violations by field.
 //!
-//! Fields are called as in JSON, so that one mistake has one description whatever the binding.
+//! Fields have their JSON names, so that one mistake has one description in every binding.
 
 use prost_types::Timestamp as Time;
 
@@ -11,7 +11,7 @@ use crate::{
 
 use super::{packed::Packed, values};
 
-/// A list of messages, each read with its place.
+/// Reads a repeated message; each element gets its path.
 pub(super) fn list<T, U>(
     items: Vec<T>,
     path: &Path<'_>,
@@ -26,7 +26,7 @@ pub(super) fn list<T, U>(
     Ok(list)
 }
 
-/// A message that must be there; `what` says what was expected.
+/// Reads a required message; `what` describes what is expected.
 pub(super) fn need<T, U>(
     message: Option<T>,
     path: &Path<'_>,
@@ -40,7 +40,7 @@ pub(super) fn need<T, U>(
     }
 }
 
-/// A message that may be absent.
+/// Reads an optional message.
 pub(super) fn maybe<T, U>(
     message: Option<T>,
     path: &Path<'_>,
@@ -50,17 +50,17 @@ pub(super) fn maybe<T, U>(
     message.map(|message| read(message, &Path::Field(path, name))).transpose()
 }
 
-/// An optional string: the empty one is none.
+/// An optional string; empty means absent.
 pub(super) fn text(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// A string that must be there.
+/// A required string.
 pub(super) fn need_text(text: String, path: &Path<'_>, name: &str) -> Read<String> {
     if text.is_empty() { Err(lacks(path, name, "a non-empty string")) } else { Ok(text) }
 }
 
-/// An element of a list of strings, which must not be empty.
+/// A non-empty element of a list of strings.
 pub(super) fn filled(text: String, path: &Path<'_>) -> Read<String> {
     if text.is_empty() { Err(expected(path, "a non-empty string")) } else { Ok(text) }
 }
@@ -72,12 +72,12 @@ pub(super) fn object(packed: Option<Packed>, path: &Path<'_>, name: &str) -> Rea
     })
 }
 
-/// A number that may not be negative.
+/// A non-negative number.
 pub(super) fn count(number: i32, path: &Path<'_>, name: &str) -> Read<u32> {
     u32::try_from(number).map_err(|_| expected(&Path::Field(path, name), "an integer of 0 or more"))
 }
 
-/// Who speaks.
+/// Reads a role.
 pub(super) fn role(number: i32, path: &Path<'_>) -> Read<Role> {
     const WHAT: &str = "ROLE_USER or ROLE_AGENT";
     match number {
@@ -88,7 +88,7 @@ pub(super) fn role(number: i32, path: &Path<'_>) -> Read<Role> {
     }
 }
 
-/// The number of a role.
+/// The enum number of a role.
 pub(super) fn role_number(role: Role) -> i32 {
     match role {
         Role::User => 1,
@@ -96,13 +96,13 @@ pub(super) fn role_number(role: Role) -> i32 {
     }
 }
 
-/// How a task stands.
+/// Reads a task state.
 pub(super) fn state(number: i32, path: &Path<'_>, name: &str) -> Read<TaskState> {
     let state = u8::try_from(number).ok().and_then(TaskState::from_number);
     state.ok_or_else(|| expected(&Path::Field(path, name), "a task state such as TASK_STATE_WORKING"))
 }
 
-/// A point in time.
+/// Reads a timestamp.
 pub(super) fn timestamp(time: Time, path: &Path<'_>) -> Read<Timestamp> {
     let millis = match time.nanos {
         nanos @ 0..1_000_000_000 => time
@@ -115,25 +115,25 @@ pub(super) fn timestamp(time: Time, path: &Path<'_>) -> Read<Timestamp> {
     time.ok_or_else(|| expected(path, "a timestamp within the years 0000 to 9999"))
 }
 
-/// The message for a point in time.
+/// Writes a timestamp.
 pub(super) fn time(timestamp: Timestamp) -> Time {
     let millis = timestamp.as_millis();
-    // Within range: the remainder is less than a thousand.
+    // The remainder is less than a thousand, so the conversion cannot fail.
     let nanos = i32::try_from(millis.rem_euclid(1_000)).unwrap_or_default() * 1_000_000;
     Time { seconds: millis.div_euclid(1_000), nanos }
 }
 
-/// A count as the wire has it.
+/// A count as int32; i32::MAX if it does not fit.
 pub(super) fn int(count: impl TryInto<i32>) -> i32 {
     count.try_into().unwrap_or(i32::MAX)
 }
 
-/// A field that is missing.
+/// A violation for a missing field.
 pub(super) fn lacks(path: &Path<'_>, name: &str, what: &str) -> Violation {
     Violation::new(Path::Field(path, name), format_args!("required, expected {what}"))
 }
 
-/// A field that is something else.
+/// A violation for an invalid field.
 pub(super) fn expected(path: &Path<'_>, what: &str) -> Violation {
     Violation::new(path, format_args!("expected {what}"))
 }

@@ -1,4 +1,4 @@
-//! Security schemes and requirements: the same messages in both generations.
+//! Security schemes and requirements, whose messages are the same in both generations.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn encode_requirements(requirements: &[SecurityRequirement]) -> Vec<p
     requirements.iter().map(encode).collect()
 }
 
-/// Reads a scheme; `None` where it says nothing.
+/// Reads a scheme; `None` if no variant is set.
 pub(super) fn decode(scheme: pb::SecurityScheme, path: &Path<'_>) -> Read<Option<SecurityScheme>> {
     use pb::security_scheme::Scheme;
     let Some(scheme) = scheme.scheme else { return Ok(None) };

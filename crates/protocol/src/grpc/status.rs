@@ -1,4 +1,4 @@
-//! `google.rpc.Status`: what `grpc-status-details-bin` carries beside the code and the message of a refused call.
+//! `google.rpc.Status`: the content of the `grpc-status-details-bin` trailer of a failed call.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ struct FieldViolation {
     description: String,
 }
 
-/// Writes the status: ErrorInfo first, then the fields at fault.
+/// Writes the status: ErrorInfo first, then the invalid fields.
 pub fn encode_status(error: &Error, code: i32, now: Timestamp) -> Vec<u8> {
     let facts = error.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
     let info = ErrorInfo {
@@ -63,8 +63,8 @@ pub fn encode_status(error: &Error, code: i32, now: Timestamp) -> Vec<u8> {
     Status { code, message: error.message.clone(), details }.encode_to_vec()
 }
 
-/// Reads the status of a refused call: the reason decides, the code where there is none of ours. Facts are not kept.
-/// `None` where the bytes are something else.
+/// Reads the status of a failed call. The reason identifies the error, else the code. Other ErrorInfo
+/// metadata is dropped. `None` if the bytes are not a status.
 pub fn decode_status(bytes: &[u8]) -> Option<Error> {
     let status = Status::decode(bytes).ok()?;
     let mut kind = None;
@@ -87,7 +87,7 @@ pub fn decode_status(bytes: &[u8]) -> Option<Error> {
     Some(Error { violations, ..Error::new(kind, status.message) })
 }
 
-/// What a bare status code says: the error that most likely has it.
+/// The most likely error for a status code without details.
 pub fn kind_of_code(code: i32) -> ErrorKind {
     match code {
         3 => ErrorKind::InvalidParams,

@@ -1,7 +1,8 @@
 //! A2A 0.2.5 to 0.3: package `a2a.v1`.
 //!
-//! Ids are resource names here, parts stand under `content`, files and data in messages of their own. What this form
-//! cannot say rides in metadata, by the code of its JSON form (`dialect::v03_proto`); siblings by name.
+//! Ids are resource names, parts are under `content`, files and data are nested messages. Fields this form
+//! lacks are carried in metadata with the code of its JSON form (`dialect::v03_proto`), which has modules of
+//! the same names.
 
 mod card;
 mod event;

@@ -1,10 +1,11 @@
-//! JSON text to `google.protobuf.Struct` and `Value`, and back, without a tree between.
+//! Converts JSON text to `google.protobuf.Struct` and `Value` and back, without an intermediate tree.
 //!
-//! Every number is a double there. One that is an integer is written as one; what no double can hold is brought to
-//! the nearest that is finite, because protobuf has no other number in a value. The bounds are those of JSON.
+//! Every protobuf number is a double. An integral double is written as an integer; a JSON number out of range
+//! is clamped to the nearest finite double, because a protobuf value has no other number type. The size
+//! limits are those of JSON.
 //!
-//! Protobuf readers refuse a message of more than 100 levels. A value that is nested deeper than they read is written as a
-//! string, its JSON text, in the place where it becomes too deep.
+//! Protobuf decoders reject messages of more than 100 levels. A value that is nested deeper is written as a
+//! string with its JSON text at the point where it becomes too deep.
 
 use std::collections::HashSet;
 
@@ -18,7 +19,7 @@ use super::{
     wire::{Fields, Malformed, Payload},
 };
 
-/// What the value should have been.
+/// The error describes what was expected.
 type Reading<T> = Result<T, String>;
 
 /// Reads a `Struct`.
@@ -34,7 +35,7 @@ pub(super) fn value(packed: &Packed) -> Reading<Json> {
     read(packed, |reader, bytes| reader.value(bytes, 0))
 }
 
-/// Writes a `Struct`; what is no object becomes the member `value` of one.
+/// Writes a `Struct`; a value that is not an object becomes its member `value`.
 pub(super) fn pack_object(json: &Json) -> Packed {
     let mut packer = Packer::of(json);
     if json.is_object() {
@@ -52,17 +53,17 @@ pub(super) fn pack_value(json: &Json) -> Packed {
     packer.packed
 }
 
-/// Whether a `Struct` of a request nests no deeper than it may.
+/// Checks the nesting depth of a `Struct` in a request.
 pub(super) fn check_object(bytes: &[u8]) -> Reading<()> {
     check_depth(&Kind::Object(bytes), MAX_DEPTH)
 }
 
-/// Whether a `Value` of a request nests no deeper than it may. Its reader finds what else is wrong with it.
+/// Checks the nesting depth of a `Value` in a request. Other errors are found by its reader.
 pub(super) fn check_value(bytes: &[u8]) -> Reading<()> {
     kind(bytes).map_or(Ok(()), |value| check_depth(&value, MAX_DEPTH))
 }
 
-/// Whether a value has at most so many objects and lists inside each other.
+/// Checks that at most `left` objects and lists are nested.
 fn check_depth(value: &Kind<'_>, left: usize) -> Reading<()> {
     let (Kind::Object(bytes) | Kind::List(bytes)) = *value else { return Ok(()) };
     if left == 0 {
@@ -96,7 +97,7 @@ impl From<Malformed> for String {
     }
 }
 
-/// The fields of `Value`; of a oneof the last one counts.
+/// The variants of `Value`; if several fields of the oneof are present, the last one wins.
 enum Kind<'a> {
     Null,
     Number(f64),
@@ -126,7 +127,7 @@ impl Reader {
     }
 
     fn members(&mut self, bytes: &[u8], depth: usize) -> Reading<()> {
-        deep(depth)?;
+        check_max_depth(depth)?;
         self.writer.open(b'{');
         for (name, value) in entries(bytes)? {
             self.writer.key(text(name)?);
@@ -137,7 +138,7 @@ impl Reader {
     }
 
     fn elements(&mut self, bytes: &[u8], depth: usize) -> Reading<()> {
-        deep(depth)?;
+        check_max_depth(depth)?;
         self.writer.open(b'[');
         for value in nested(bytes) {
             self.value(value?, depth)?;
@@ -147,7 +148,7 @@ impl Reader {
     }
 
     fn number(&mut self, number: f64) -> Reading<()> {
-        // Where every integer has its own eight bytes.
+        // The range in which integral doubles fit an i64.
         const INTEGERS: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0;
         if !number.is_finite() {
             return Err("a finite number".to_owned());
@@ -174,7 +175,7 @@ fn too_many() -> String {
     format!("a value of at most {MAX_NODES} nodes")
 }
 
-/// The members of an object. A map has each name once: of several the last one counts.
+/// The members of an object. Map keys are unique: the last duplicate wins.
 fn entries(bytes: &[u8]) -> Reading<Vec<(&[u8], &[u8])>> {
     let mut entries: Vec<(&[u8], &[u8])> = Vec::new();
     for member in nested(bytes) {
@@ -184,7 +185,7 @@ fn entries(bytes: &[u8]) -> Reading<Vec<(&[u8], &[u8])>> {
         }
         entries.push(member);
     }
-    // Most objects are small, and hardly any has a name twice.
+    // Most objects are small and have no duplicates.
     const FEW: usize = 8;
     let twice = if entries.len() <= FEW {
         (1..entries.len()).any(|at| entries[..at].iter().any(|(name, _)| *name == entries[at].0))
@@ -200,7 +201,7 @@ fn entries(bytes: &[u8]) -> Reading<Vec<(&[u8], &[u8])>> {
     Ok(entries)
 }
 
-/// The name and the value of an object's entry.
+/// Name and value of an object entry.
 fn entry(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     let (mut name, mut value): (&[u8], &[u8]) = (&[], &[]);
     for field in Fields::new(bytes) {
@@ -214,7 +215,7 @@ fn entry(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     Ok((name, value))
 }
 
-/// The messages under field 1: the entries of an object, the elements of a list.
+/// The messages in field 1: the entries of an object or the elements of a list.
 fn nested(bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], Malformed>> {
     Fields::new(bytes).filter_map(|field| match field {
         Ok((1, Payload::Bytes(bytes))) => Some(Ok(bytes)),
@@ -224,7 +225,7 @@ fn nested(bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], Malformed>> {
     })
 }
 
-/// Which value it is. One that says nothing is null, as other readers have it.
+/// The variant of a value. Without one it is null, as in other implementations.
 fn kind(bytes: &[u8]) -> Result<Kind<'_>, Malformed> {
     let mut kind = Kind::Null;
     for field in Fields::new(bytes) {
@@ -242,7 +243,7 @@ fn kind(bytes: &[u8]) -> Result<Kind<'_>, Malformed> {
     Ok(kind)
 }
 
-fn deep(depth: usize) -> Reading<()> {
+fn check_max_depth(depth: usize) -> Reading<()> {
     if depth > MAX_KEPT_DEPTH { Err(too_deep(MAX_KEPT_DEPTH)) } else { Ok(()) }
 }
 
@@ -254,19 +255,19 @@ fn text(bytes: &[u8]) -> Reading<&str> {
     std::str::from_utf8(bytes).map_err(|_| UTF8.to_owned())
 }
 
-/// How many levels of messages a value may add: those of as many objects as a request may nest. With the messages around it
-/// that stays below the 100 that readers allow.
+/// Maximum number of message levels a value may add: those of the deepest object a request may contain. With
+/// the enclosing messages this stays below the 100 levels that decoders allow.
 const MAX_LEVELS: usize = MAX_DEPTH * OBJECT_LEVELS;
-/// `Struct`, its entry, and the value of that.
+/// `Struct`, its entry, and the entry's value.
 const OBJECT_LEVELS: usize = 3;
-/// `ListValue` and the value in it.
+/// `ListValue` and its element.
 const LIST_LEVELS: usize = 2;
 
-/// Walks compact, valid JSON text: what [`Json`] holds.
+/// Encodes compact, valid JSON text, which is what [`Json`] holds.
 struct Packer<'a> {
     text: &'a [u8],
     packed: Packed,
-    /// How many levels of messages are around what comes next.
+    /// Number of message levels around the next value.
     levels: usize,
 }
 
@@ -304,7 +305,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// The members of the object that begins here.
+    /// Encodes the members of the object that starts here.
     fn members(&mut self) {
         self.each(b'}', OBJECT_LEVELS, |packer| {
             packer.nest(1, |packer| {
@@ -319,7 +320,7 @@ impl<'a> Packer<'a> {
         self.each(b']', LIST_LEVELS, |packer| packer.nest(1, Self::value));
     }
 
-    /// What begins here as the only member of an object.
+    /// Encodes the value that starts here as the only member of an object.
     fn member(&mut self, name: &str) {
         self.levels += OBJECT_LEVELS;
         self.nest(1, |packer| {
@@ -329,7 +330,7 @@ impl<'a> Packer<'a> {
         });
     }
 
-    /// Each thing between the bracket that opens here and the one that closes, so many levels further in.
+    /// Visits each element between the bracket that opens here and its closing bracket, `levels` deeper.
     fn each(&mut self, close: u8, levels: usize, thing: impl FnMut(&mut Self)) {
         self.levels += levels;
         self.each_here(close, thing);
@@ -366,7 +367,7 @@ impl<'a> Packer<'a> {
         self.packed.close(&open);
     }
 
-    /// The string that begins here.
+    /// Encodes the string that starts here.
     fn string(&mut self, field: u8) {
         self.packed.out().push(field << 3 | 2);
         self.skip();
@@ -391,7 +392,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// What is neither a string nor in brackets.
+    /// Consumes a number, a boolean or null.
     fn scalar(&mut self) -> &'a [u8] {
         let end = self.text.iter().position(|byte| matches!(byte, b',' | b']' | b'}'));
         let (scalar, rest) = self.text.split_at(end.unwrap_or(self.text.len()));
@@ -399,13 +400,13 @@ impl<'a> Packer<'a> {
         scalar
     }
 
-    /// Goes past one byte.
+    /// Skips one byte.
     fn skip(&mut self) {
         self.text = self.text.get(1..).unwrap_or_default();
     }
 }
 
-/// The text of a JSON string. Half a surrogate pair is JSON and no text: it becomes the replacement character.
+/// The text of a JSON string. A lone surrogate is valid JSON but not text: it becomes U+FFFD.
 fn unescape(string: &[u8]) -> String {
     let mut out = Vec::with_capacity(string.len());
     let mut rest = string;
@@ -431,7 +432,7 @@ fn unescape(string: &[u8]) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The character of `\uXXXX`, whose digits come next, and of the other half where it takes two.
+/// Decodes `\uXXXX`, whose digits come next, and a following low surrogate if needed.
 fn unescape_unicode(rest: &mut &[u8]) -> char {
     let digits = |text: &[u8]| u32::from_str_radix(std::str::from_utf8(text.get(..4)?).ok()?, 16).ok();
     let first = digits(rest).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The wire format by itself: fields and their payloads, without knowing the message.
+//! The protobuf wire format: fields and payloads without knowledge of the message type.
 //!
-//! Three readers need that: values of any shape are turned into text without a tree between ([`super::values`]), the
-//! elements of a request are counted and its strings measured before any is kept, because two bytes on the wire can
-//! become hundreds in memory, and what is wrong with a message is looked for field by field ([`super::fault`]).
+//! It has three users: values are converted to text without an intermediate tree ([`super::values`]); the
+//! elements of a request are counted and its strings measured before decoding, because two bytes on the wire
+//! can become hundreds in memory; and the invalid field of a message is located ([`super::fault`]).
 
 use crate::json::read::{MAX_TEXT_BYTES, MAX_TEXTS, MAX_TEXTS_BYTES, Path, Read};
 
@@ -14,15 +14,15 @@ pub(super) enum Payload<'a> {
     Varint(u64),
     Fixed64([u8; 8]),
     Bytes(&'a [u8]),
-    /// What nobody here looks into: four bytes, or a group.
+    /// A 32-bit field or a group, which no user interprets.
     Other,
 }
 
-/// Bytes that are not in the wire format.
+/// The bytes are not valid wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// The fields of a message one by one: number and payload.
+/// Iterates over the fields of a message: number and payload.
 pub(super) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
         self.0.is_empty()
     }
 
-    /// The bytes of the first field of this number.
+    /// The bytes of the first field with this number.
     pub(super) fn find_bytes(mut self, wanted: u32) -> Option<&'a [u8]> {
         while !self.is_empty() {
             match self.field().ok()? {
@@ -50,14 +50,14 @@ impl<'a> Fields<'a> {
         Ok((number, self.payload(kind, number)?))
     }
 
-    /// The number of the next field and how the wire calls its kind.
+    /// Reads the number of the next field and its wire type.
     pub(super) fn key(&mut self) -> Result<(u32, u8), Malformed> {
         let key = u32::try_from(self.varint()?).map_err(|_| Malformed)?;
         let (number, kind) = (key >> 3, (key & 7) as u8);
         if number == 0 { Err(Malformed) } else { Ok((number, kind)) }
     }
 
-    /// What stands behind the key of a field of this kind and number.
+    /// Reads the payload of a field with this wire type and number.
     pub(super) fn payload(&mut self, kind: u8, number: u32) -> Result<Payload<'a>, Malformed> {
         Ok(match kind {
             0 => Payload::Varint(self.varint()?),
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Goes past a group and the groups in it, however deep.
+    /// Skips a group and the groups nested in it, at any depth.
     fn skip_group(&mut self, number: u32) -> Result<Payload<'a>, Malformed> {
         let mut open = vec![number];
         while let Some(&last) = open.last() {
@@ -124,59 +124,60 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// How much a request may make us keep at a field.
+/// Size limit of one field of a request.
 pub(super) enum Bound {
-    /// A string that is no content.
+    /// A string that is not content.
     Text { field: u32, name: &'static str },
-    /// Strings that are no content: a list of these things.
+    /// A list of strings that are not content; `things` names them in violations.
     Texts { field: u32, name: &'static str, things: &'static str },
-    /// At most so many of these messages, with bounds of their own. A list in them would count over all of them
-    /// together: none has one.
+    /// At most `max` of these messages, with their own limits. A list within them would be counted over all
+    /// of them together, so none may contain one.
     Each { field: u32, name: &'static str, max: usize, things: &'static str, bounds: &'static [Bound] },
-    /// A `Struct`, which nests no deeper than it may.
+    /// A `Struct` with limited nesting.
     Object { field: u32, name: &'static str },
-    /// A `Value`, which nests no deeper than it may.
+    /// A `Value` with limited nesting.
     Value { field: u32, name: &'static str },
-    /// A message with bounds of its own. On the wire it may come in pieces, whose elements count together.
-    Inside { field: u32, name: &'static str, bounds: &'static [Bound] },
+    /// A message with its own limits. On the wire it may be split into several occurrences, whose elements
+    /// are counted together.
+    Nested { field: u32, name: &'static str, bounds: &'static [Bound] },
 }
 
-/// Counts before anything is kept. Whether the bytes are the message they should be is not looked at.
+/// Checks the limits before anything is decoded. Other errors in the bytes are not reported here.
 pub(super) fn check(message: &[u8], bounds: &'static [Bound]) -> Read<()> {
     let mut seen = Vec::new();
-    check_inside(message, bounds, &Path::Root, &mut seen)
+    check_nested(message, bounds, &Path::Root, &mut seen)
 }
 
-/// What has come at a field that may stand several times.
+/// Counters of a field that may occur several times.
 struct Seen {
-    /// Known by its address, so that the pieces of a message count together wherever they stand.
+    /// Compared by address, so that all occurrences of a split message are counted together.
     bound: &'static Bound,
     count: usize,
     bytes: usize,
 }
 
-fn check_inside(message: &[u8], bounds: &'static [Bound], path: &Path<'_>, seen: &mut Vec<Seen>) -> Read<()> {
+fn check_nested(message: &[u8], bounds: &'static [Bound], path: &Path<'_>, seen: &mut Vec<Seen>) -> Read<()> {
     for field in Fields::new(message) {
-        // Who decodes the message stops here too, and says why.
+        // Decoding the message fails at the same byte and reports it.
         let Ok((number, payload)) = field else { return Ok(()) };
         let Some(bound) = bounds.iter().find(|bound| bound.field() == number) else { continue };
-        let inside = match payload {
-            Payload::Bytes(inside) => inside,
+        let payload_bytes = match payload {
+            Payload::Bytes(payload_bytes) => payload_bytes,
             _ => &[],
         };
         match bound {
-            Bound::Text { name, .. } => check_text(inside, &Path::Field(path, name))?,
+            Bound::Text { name, .. } => check_text(payload_bytes, &Path::Field(path, name))?,
             Bound::Object { name, .. } => {
-                values::check_object(inside)
+                values::check_object(payload_bytes)
                     .map_err(|problem| expected(&Path::Field(path, name), &problem))?;
             }
             Bound::Value { name, .. } => {
-                values::check_value(inside)
+                values::check_value(payload_bytes)
                     .map_err(|problem| expected(&Path::Field(path, name), &problem))?;
             }
             Bound::Texts { name, things, .. } => {
                 let place = Path::Field(path, name);
-                let (count, bytes) = add(bound, inside.len(), seen);
+                let (count, bytes) = add(bound, payload_bytes.len(), seen);
                 if count > MAX_TEXTS {
                     return Err(expected(&place, &format!("at most {MAX_TEXTS} {things}")));
                 }
@@ -186,18 +187,18 @@ fn check_inside(message: &[u8], bounds: &'static [Bound], path: &Path<'_>, seen:
                         &format!("{things} of at most {MAX_TEXTS_BYTES} bytes in all"),
                     ));
                 }
-                check_text(inside, &Path::Index(&place, count - 1))?;
+                check_text(payload_bytes, &Path::Index(&place, count - 1))?;
             }
             Bound::Each { name, max, things, bounds, .. } => {
                 let place = Path::Field(path, name);
-                let (count, _) = add(bound, inside.len(), seen);
+                let (count, _) = add(bound, payload_bytes.len(), seen);
                 if count > *max {
                     return Err(expected(&place, &format!("at most {max} {things}")));
                 }
-                check_inside(inside, bounds, &Path::Index(&place, count - 1), seen)?;
+                check_nested(payload_bytes, bounds, &Path::Index(&place, count - 1), seen)?;
             }
-            Bound::Inside { name, bounds, .. } => {
-                check_inside(inside, bounds, &Path::Field(path, name), seen)?;
+            Bound::Nested { name, bounds, .. } => {
+                check_nested(payload_bytes, bounds, &Path::Field(path, name), seen)?;
             }
         }
     }
@@ -211,7 +212,7 @@ fn check_text(text: &[u8], place: &Path<'_>) -> Read<()> {
     Ok(())
 }
 
-/// Counts one more of this length; how many there are, and how long they are together.
+/// Adds one occurrence of this length; returns count and total length.
 fn add(bound: &'static Bound, length: usize, seen: &mut Vec<Seen>) -> (usize, usize) {
     if let Some(known) = seen.iter_mut().find(|known| std::ptr::eq(known.bound, bound)) {
         known.count += 1;
@@ -230,7 +231,7 @@ impl Bound {
             | Self::Object { field, .. }
             | Self::Value { field, .. }
             | Self::Each { field, .. }
-            | Self::Inside { field, .. } => *field,
+            | Self::Nested { field, .. } => *field,
         }
     }
 }

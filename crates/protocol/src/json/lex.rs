@@ -1,43 +1,43 @@
-//! The lexer: whether a text is one JSON value, and where the values inside it end.
+//! The lexer: validates that a text is one JSON value, and finds the end of values.
 //!
-//! [`check`] looks at every byte once and takes no memory but for one bit a level of nesting. What it has passed is
-//! known to be JSON, so that [`value_end`] and the rest only look for quotes and brackets. Eight bytes are looked at
-//! in one step where nothing of interest is in them. Deliberately not here: what the values mean.
+//! [`check`] visits every byte once and allocates only one bit per nesting level. In validated text
+//! [`value_end`] and the other functions only search for quotes and brackets. Runs of ordinary string bytes
+//! are skipped eight at a time. Interpreting values is left to the reader.
 
-/// Whether the text is one JSON value. The error is where it stops being one.
+/// Validates that the text is one JSON value. The error is the offset of the first invalid byte.
 pub(super) fn check(text: &str) -> Result<(), usize> {
     let bytes = text.as_bytes();
     let mut open = Nesting::default();
     let mut at = skip_space(bytes, 0);
     loop {
-        // A value begins here.
+        // A value starts here.
         at = match byte(bytes, at) {
             b'"' => check_string(bytes, at)?,
             b'{' => {
-                let inside = skip_space(bytes, at + 1);
-                if byte(bytes, inside) != b'}' {
+                let after = skip_space(bytes, at + 1);
+                if byte(bytes, after) != b'}' {
                     open.push(Bracket::Object, bytes.len());
-                    at = check_name(bytes, inside)?;
+                    at = check_name(bytes, after)?;
                     continue;
                 }
-                inside + 1
+                after + 1
             }
             b'[' => {
-                let inside = skip_space(bytes, at + 1);
-                if byte(bytes, inside) != b']' {
+                let after = skip_space(bytes, at + 1);
+                if byte(bytes, after) != b']' {
                     open.push(Bracket::Array, bytes.len());
-                    at = inside;
+                    at = after;
                     continue;
                 }
-                inside + 1
+                after + 1
             }
             b'-' | b'0'..=b'9' => check_number(bytes, at)?,
-            b't' => check_word(bytes, at, b"true")?,
-            b'f' => check_word(bytes, at, b"false")?,
-            b'n' => check_word(bytes, at, b"null")?,
+            b't' => check_literal(bytes, at, b"true")?,
+            b'f' => check_literal(bytes, at, b"false")?,
+            b'n' => check_literal(bytes, at, b"null")?,
             _ => return Err(at),
         };
-        // It has ended, and with it perhaps some that it is the last of.
+        // The value has ended; close every container that ends with it.
         loop {
             at = skip_space(bytes, at);
             match (open.innermost(), byte(bytes, at)) {
@@ -60,11 +60,11 @@ pub(super) fn check(text: &str) -> Result<(), usize> {
     }
 }
 
-/// Where the value that begins at `at` ends, in a text that is JSON.
+/// The end of the value that starts at `at`, in validated text.
 pub(super) fn value_end(bytes: &[u8], at: usize) -> usize {
     match byte(bytes, at) {
         b'"' => string_end(bytes, at),
-        b'{' | b'[' => nest_end(bytes, at),
+        b'{' | b'[' => container_end(bytes, at),
         _ => {
             let ends = |byte: &u8| matches!(byte, b',' | b']' | b'}') || is_space(*byte);
             bytes[at..].iter().position(ends).map_or(bytes.len(), |length| at + length)
@@ -72,7 +72,7 @@ pub(super) fn value_end(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Where the string whose opening quote stands at `at` ends, behind its closing quote, in a text that is JSON.
+/// The offset after the closing quote of the string that starts at `at`, in validated text.
 pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut at = at + 1;
     loop {
@@ -84,7 +84,7 @@ pub(super) fn string_end(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// The first byte at or behind `at` that is no white space.
+/// The first offset from `at` that is not white space.
 pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while is_space(byte(bytes, at)) {
         at += 1;
@@ -92,17 +92,17 @@ pub(super) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Whether the byte is white space between tokens.
+/// Whether the byte is JSON white space.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// The byte at a place; behind the end it is none that JSON has.
+/// The byte at an offset; past the end 0, which never occurs in valid JSON.
 pub(super) fn byte(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).copied().unwrap_or(0)
 }
 
-fn nest_end(bytes: &[u8], mut at: usize) -> usize {
+fn container_end(bytes: &[u8], mut at: usize) -> usize {
     let mut depth = 0usize;
     while at < bytes.len() {
         match bytes[at] {
@@ -120,7 +120,7 @@ fn nest_end(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Checks a name and its colon; returns where its value begins.
+/// Validates a name and its colon; returns the start of its value.
 fn check_name(bytes: &[u8], at: usize) -> Result<usize, usize> {
     if byte(bytes, at) != b'"' {
         return Err(at);
@@ -162,7 +162,7 @@ fn check_number(bytes: &[u8], at: usize) -> Result<usize, usize> {
     Ok(at)
 }
 
-/// One digit or more.
+/// Validates one or more digits.
 fn check_digits(bytes: &[u8], at: usize) -> Result<usize, usize> {
     let mut end = at;
     while byte(bytes, end).is_ascii_digit() {
@@ -171,14 +171,15 @@ fn check_digits(bytes: &[u8], at: usize) -> Result<usize, usize> {
     if end > at { Ok(end) } else { Err(at) }
 }
 
-fn check_word(bytes: &[u8], at: usize, word: &[u8]) -> Result<usize, usize> {
-    let same = word.iter().zip(at..).take_while(|(wanted, at)| byte(bytes, *at) == **wanted).count();
-    if same == word.len() { Ok(at + same) } else { Err(at + same) }
+fn check_literal(bytes: &[u8], at: usize, literal: &[u8]) -> Result<usize, usize> {
+    let same = literal.iter().zip(at..).take_while(|(wanted, at)| byte(bytes, *at) == **wanted).count();
+    if same == literal.len() { Ok(at + same) } else { Err(at + same) }
 }
 
-/// The first byte at or behind `at` that cannot stand for itself in a string: a quote, a backslash, a control.
+/// The first offset from `at` that ends a run of plain string bytes: a quote, a backslash or a control
+/// character.
 fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
-    // Most strings are short, and in odd ones every other byte is special: the nearest are looked at one by one.
+    // Most strings are short, and some have many escapes: the first 16 bytes are checked one by one.
     let near = bytes.len().min(at + 16);
     while at < near {
         if is_special(bytes[at]) {
@@ -188,8 +189,8 @@ fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
     }
     let mut rest = bytes.get(at..).unwrap_or_default();
     while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
-        let word = u64::from_le_bytes(*eight);
-        let found = same_as(word, b'"') | same_as(word, b'\\') | below(word, b' ');
+        let chunk = u64::from_le_bytes(*eight);
+        let found = same_as(chunk, b'"') | same_as(chunk, b'\\') | below(chunk, b' ');
         if found != 0 {
             return at + (found.trailing_zeros() / 8) as usize;
         }
@@ -206,14 +207,14 @@ const fn splat(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// The high bit of the bytes that are `byte`. Those above the first such byte may be wrong.
-fn same_as(word: u64, byte: u8) -> u64 {
-    below(word ^ splat(byte), 1)
+/// Sets the high bit of each byte equal to `byte`. Only the lowest match is reliable.
+fn same_as(chunk: u64, byte: u8) -> u64 {
+    below(chunk ^ splat(byte), 1)
 }
 
-/// The high bit of the bytes below `byte`, which is at most 128. Those above the first such byte may be wrong.
-fn below(word: u64, byte: u8) -> u64 {
-    word.wrapping_sub(splat(byte)) & !word & splat(0x80)
+/// Sets the high bit of each byte less than `byte`, which is at most 128. Only the lowest match is reliable.
+fn below(chunk: u64, byte: u8) -> u64 {
+    chunk.wrapping_sub(splat(byte)) & !chunk & splat(0x80)
 }
 
 #[derive(Clone, Copy)]
@@ -222,22 +223,22 @@ enum Bracket {
     Object,
 }
 
-/// The open brackets, one bit each: sixteen million of them are two megabytes.
+/// Stack of open brackets, one bit each: sixteen million take two megabytes.
 #[derive(Default)]
 struct Nesting {
     depth: usize,
-    /// The innermost up to 64, the innermost lowest.
+    /// The innermost 64 or fewer, the innermost lowest.
     inner: u64,
-    /// Those around them, 64 at a time.
+    /// The enclosing ones, 64 per element.
     outer: Vec<u64>,
 }
 
 impl Nesting {
-    /// One more, in a document of so many bytes.
+    /// Pushes a bracket; `document` is the document's length in bytes.
     fn push(&mut self, bracket: Bracket, document: usize) {
         if self.depth > 0 && self.depth.is_multiple_of(64) {
             if self.depth == 64 {
-                // As many as there can be: a list that grows leaves shorter ones behind.
+                // Reserve the maximum at once: growing would leave smaller buffers behind.
                 self.outer.reserve_exact(document / 64);
             }
             self.outer.push(self.inner);
@@ -270,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    /// Pieces of which texts are made that are JSON, or almost.
+    /// Fragments that combine into valid or almost valid JSON.
     const PIECES: [&str; 34] = [
         "{",
         "}",
@@ -312,14 +313,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn the_verdict_is_that_of_serde_json(pieces in prop::collection::vec(0..PIECES.len(), 0..12)) {
-            let text: String = pieces.into_iter().map(|piece| PIECES[piece]).collect();
+        fn validation_agrees_with_serde_json(pieces in prop::collection::vec(0..PIECES.len(), 0..12)) {
+            let text: String = pieces.into_iter().map(|slice| PIECES[slice]).collect();
             let theirs = serde_json::from_str::<&RawValue>(&text).is_ok();
             prop_assert_eq!(check(&text).is_ok(), theirs, "{}", text);
         }
 
         #[test]
-        fn values_end_where_they_do(values in prop::collection::vec(valid(), 0..6), space in "[ \n]{0,3}") {
+        fn value_ends_are_found(values in prop::collection::vec(valid(), 0..6), space in "[ \n]{0,3}") {
             let text = format!("[{}]", values.join(&format!("{space},{space}")));
             prop_assert_eq!(check(&text), Ok(()));
             let bytes = text.as_bytes();
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_not_json_is_left_at_its_end() {
+    fn scanning_invalid_text_stops_at_its_end() {
         for text in ["", "\"", "\"\\", "{", "[1", "[\"a", "{\"a\":[", "1"] {
             assert!(value_end(text.as_bytes(), 0) <= text.len(), "{text}");
         }

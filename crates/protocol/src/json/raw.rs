@@ -1,27 +1,27 @@
-//! A piece of text that is known to be one JSON value.
+//! A slice of text that is known to be one JSON value.
 
 use std::fmt;
 
 use super::lex;
 
-/// One JSON value as it stands in its document, with nothing around it.
+/// One validated JSON value within its document, without surrounding white space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raw<'a>(&'a str);
 
-/// Where a document stops being JSON.
+/// Position of the first invalid byte of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Lines are counted from 1.
+    /// Counted from 1.
     pub line: usize,
-    /// So are the characters of a line; where the document ends too soon, its last one.
+    /// In characters, counted from 1; the last character if the document is truncated.
     pub column: usize,
 }
 
 impl<'a> Raw<'a> {
-    /// What absent parameters equal.
+    /// The value of absent parameters.
     pub const EMPTY_OBJECT: Self = Self("{}");
 
-    /// Checks a document, which may have white space around its value.
+    /// Validates a document; white space around its value is allowed.
     pub fn parse(document: &'a [u8]) -> Result<Self, Fault> {
         match std::str::from_utf8(document) {
             Ok(text) => Self::parse_text(text),
@@ -29,7 +29,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// Checks a document that is known to be text.
+    /// Validates a document that is known to be UTF-8.
     pub fn parse_text(document: &'a str) -> Result<Self, Fault> {
         lex::check(document).map_err(|at| fault(document.as_bytes(), at))?;
         let is_space = |character| u8::try_from(character).is_ok_and(lex::is_space);
@@ -46,8 +46,8 @@ impl<'a> Raw<'a> {
         self.0 == "null"
     }
 
-    /// A piece of a text that has been checked: the value between two places.
-    pub(super) fn piece(checked: &'a str, start: usize, end: usize) -> Self {
+    /// A slice of validated text: the value between two offsets.
+    pub(super) fn slice(checked: &'a str, start: usize, end: usize) -> Self {
         Self(&checked[start..end])
     }
 }
@@ -64,7 +64,7 @@ fn fault(document: &[u8], at: usize) -> Fault {
         read[..read.len().min(at)].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     Fault {
         line: 1 + read[..line_start].iter().filter(|byte| **byte == b'\n').count(),
-        // Of the bytes of a character the first one counts.
+        // Count only the first byte of each character.
         column: read[line_start..].iter().filter(|byte| **byte & 0xc0 != 0x80).count(),
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_says_line_and_column() {
+    fn fault_has_line_and_column() {
         fn place(document: &[u8]) -> Result<Raw<'_>, (usize, usize)> {
             Raw::parse(document).map_err(|fault| (fault.line, fault.column))
         }

@@ -1,10 +1,10 @@
-//! Reading a document one level at a time, knowing where one stands.
+//! Reading a document one level at a time with path tracking.
 //!
-//! A [`Node`] is a piece of raw JSON and its path from the root of the request; an [`Object`] is one whose members
-//! are found by name. What does not fit becomes a [`Violation`] that names the field and says what was expected. The
-//! rules are those of ProtoJSON: camelCase and snake_case names, `null` means absent, unknown fields are ignored, of
-//! duplicate keys the last one wins, integers may come as numbers, integral floats or decimal strings, enums by name
-//! or by number.
+//! A [`Node`] is a raw JSON value and its path from the root of the request; an [`Object`] gives access to
+//! members by name. A mismatch becomes a [`Violation`] with the field's path and what was expected. The rules
+//! are those of ProtoJSON: camelCase and snake_case names, `null` means absent, unknown fields are ignored,
+//! the last of duplicate keys wins, integers may be numbers, integral floats or decimal strings, enums may be
+//! names or numbers.
 
 mod object;
 
@@ -12,16 +12,16 @@ use std::{borrow::Cow, fmt};
 
 pub use object::Object;
 
-use super::{Json, MAX_DEPTH, MAX_KEPT_DEPTH, Raw, inside::Inside, text};
+use super::{Json, MAX_DEPTH, MAX_KEPT_DEPTH, Raw, contents::Contents, text};
 use crate::{error::Violation, model::Timestamp};
 
-/// What reading gives: the value, or the first thing that is wrong.
+/// The result of reading: the value, or the first violation.
 pub type Read<T> = Result<T, Violation>;
 
-/// Where a node stands: a chain of names and indexes back to the root, rendered only when something is wrong.
+/// The path of a node: a chain of names and indexes back to the root, formatted only for a violation.
 #[derive(Clone, Copy)]
 pub enum Path<'p> {
-    /// The root of what is being read.
+    /// The root of the document.
     Root,
     /// A field of an object.
     Field(&'p Path<'p>, &'p str),
@@ -40,16 +40,16 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// How many strings a list of them may hold.
+/// Maximum number of strings in a list.
 pub const MAX_TEXTS: usize = 10_000;
-/// How long a string of a request may be that is no content, and the name of a member.
+/// Maximum length in bytes of a member name and of a request string that is not content.
 pub const MAX_TEXT_BYTES: usize = 64 << 10;
-/// How much of a request a list of strings may take.
+/// Maximum size in bytes of a list of strings in a request.
 pub const MAX_TEXTS_BYTES: usize = 1 << 20;
-/// How much of a document a number may take, a time, or a word of a closed set.
-const MAX_WORD_BYTES: usize = 1_024;
+/// Maximum length in bytes of a number, a timestamp or an enumeration value.
+const MAX_TOKEN_BYTES: usize = 1_024;
 
-/// One value of the document and its path.
+/// One value of a document and its path.
 #[derive(Clone, Copy)]
 pub struct Node<'a, 'p> {
     raw: Raw<'a>,
@@ -57,13 +57,13 @@ pub struct Node<'a, 'p> {
     bounds: Bounds,
 }
 
-/// How long strings may be that are not content, and how deep values may nest. Strings are judged before anything is
-/// copied.
+/// Limits on the length of strings that are not content, and on nesting. Lengths are checked before anything
+/// is copied.
 #[derive(Clone, Copy)]
 enum Bounds {
-    /// As long as they are: what we keep ourselves, and what we have asked for.
+    /// No limit on strings: our own stored data, and responses to our requests.
     None,
-    /// As in a request by anybody.
+    /// The limits for requests from clients.
     Request,
 }
 
@@ -91,24 +91,24 @@ impl Bounds {
 }
 
 impl<'a, 'p> Node<'a, 'p> {
-    /// A node for a value at a known place.
+    /// A node for a value at this path.
     pub fn new(raw: Raw<'a>, path: &'p Path<'p>) -> Self {
         Self { raw, path, bounds: Bounds::None }
     }
 
-    /// The same as a part of a request by anybody: strings that are not content are bounded, at every depth,
-    /// values may nest less, and lists of parts may not be empty.
+    /// The same value with the limits of a client request: strings that are not content are limited at every
+    /// depth, nesting is less deep, and lists of parts must not be empty.
     #[must_use]
     pub fn bounded(self) -> Self {
         Self { bounds: Bounds::Request, ..self }
     }
 
-    /// Whether this is a part of a request by anybody.
+    /// Whether the limits of a client request apply.
     pub(crate) fn is_request(&self) -> bool {
         matches!(self.bounds, Bounds::Request)
     }
 
-    /// This value by itself.
+    /// The raw value without its path.
     pub fn raw(&self) -> Raw<'a> {
         self.raw
     }
@@ -118,7 +118,7 @@ impl<'a, 'p> Node<'a, 'p> {
         self.raw.get()
     }
 
-    /// A violation at this place.
+    /// A violation at this path.
     pub fn expected(&self, what: impl fmt::Display) -> Violation {
         Violation::new(self.path, format_args!("expected {what}"))
     }
@@ -128,25 +128,27 @@ impl<'a, 'p> Node<'a, 'p> {
         Object::of(self)
     }
 
-    /// Each element of the value, which must be an array, read by `each`.
+    /// Reads every element of an array with `each`.
     pub fn list<T>(&self, each: impl FnMut(Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
         self.list_up_to(usize::MAX, "elements", each)
     }
 
-    /// The same, where there may be so many `things` and no more. They are counted before any of them is read.
+    /// Reads an array of at most `max` `things`. Elements are counted before any of them is read.
     pub fn list_up_to<T>(
         &self,
         max: usize,
         things: &str,
         mut each: impl FnMut(Node<'a, '_>) -> Read<T>,
     ) -> Read<Vec<T>> {
-        let Some(mut inside) = Inside::of(self.text(), b'[') else { return Err(self.expected("an array")) };
+        let Some(mut contents) = Contents::of(self.text(), b'[') else {
+            return Err(self.expected("an array"));
+        };
         let mut elements = Vec::new();
-        while inside.next().is_some() {
+        while contents.next().is_some() {
             if elements.len() == max {
                 return Err(self.expected(format_args!("at most {max} {things}")));
             }
-            elements.push(inside.value());
+            elements.push(contents.value());
         }
         let mut list = Vec::with_capacity(elements.len());
         for (index, raw) in elements.into_iter().enumerate() {
@@ -155,8 +157,8 @@ impl<'a, 'p> Node<'a, 'p> {
         Ok(list)
     }
 
-    /// A list of which a request must have at least one; `each` reads an element.
-    pub(crate) fn filled_list<T>(
+    /// Reads a list that must not be empty in a request.
+    pub(crate) fn non_empty_list<T>(
         &self,
         max: usize,
         things: &str,
@@ -167,7 +169,7 @@ impl<'a, 'p> Node<'a, 'p> {
         if list.is_empty() && self.is_request() { Err(self.expected(what)) } else { Ok(list) }
     }
 
-    /// A list of strings, or of what `each` makes of them.
+    /// Reads a list of strings, each converted by `each`.
     pub fn texts<T>(&self, things: &str, each: impl FnMut(Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
         if self.text().len() > self.bounds.texts() {
             return Err(self.expected(format_args!("{things} of at most {MAX_TEXTS_BYTES} bytes in all")));
@@ -175,14 +177,14 @@ impl<'a, 'p> Node<'a, 'p> {
         self.list_up_to(MAX_TEXTS, things, each)
     }
 
-    /// The value as a string, however long it is: content.
+    /// The value as a string of any length, for content.
     pub fn string(&self) -> Read<Cow<'a, str>> {
         let is_string = self.text().starts_with('"');
         let text = if is_string { text::unescape(self.text()) } else { None };
         text.ok_or_else(|| self.expected("a string"))
     }
 
-    /// The value as a string that is not content.
+    /// The value as a string that is not content, limited in length in a request.
     pub fn short_string(&self) -> Read<Cow<'a, str>> {
         let most = self.bounds.text();
         let too_long = || self.expected(format_args!("at most {most} bytes"));
@@ -194,17 +196,17 @@ impl<'a, 'p> Node<'a, 'p> {
         if text.len() > most { Err(too_long()) } else { Ok(text) }
     }
 
-    /// The value as a string that is a word: one of a closed set, a time, a number.
-    pub fn word(&self) -> Read<Cow<'a, str>> {
-        if self.text().len() > MAX_WORD_BYTES {
-            Err(self.expected(format_args!("a string of at most {MAX_WORD_BYTES} bytes")))
+    /// The value as a short string: an enumeration value, a timestamp or a number.
+    pub fn token(&self) -> Read<Cow<'a, str>> {
+        if self.text().len() > MAX_TOKEN_BYTES {
+            Err(self.expected(format_args!("a string of at most {MAX_TOKEN_BYTES} bytes")))
         } else {
             self.string()
         }
     }
 
-    /// The value as an owned string of at least one character.
-    pub fn filled_string(&self) -> Read<String> {
+    /// The value as an owned, non-empty string.
+    pub fn non_empty_string(&self) -> Read<String> {
         let text = self.short_string()?;
         if text.is_empty() { Err(self.expected("a non-empty string")) } else { Ok(text.into_owned()) }
     }
@@ -223,43 +225,43 @@ impl<'a, 'p> Node<'a, 'p> {
         self.number().and_then(|text| parse_int32(&text)).ok_or_else(|| self.expected("a 32-bit integer"))
     }
 
-    /// The text of a number, which may stand in quotes.
+    /// The text of a number, which may be quoted.
     fn number(&self) -> Option<Cow<'a, str>> {
         match self.text() {
-            text if text.len() > MAX_WORD_BYTES => None,
+            text if text.len() > MAX_TOKEN_BYTES => None,
             text if text.starts_with('"') => text::unescape(text),
             text => Some(Cow::Borrowed(text)),
         }
     }
 
-    /// Bytes from base64: standard or URL-safe alphabet, padded or not.
+    /// Decodes base64: standard or URL-safe alphabet, padded or not.
     pub fn bytes(&self) -> Read<Vec<u8>> {
         let is_string = self.text().starts_with('"');
         let bytes = if is_string { text::unbase64(self.text()) } else { None };
         bytes.ok_or_else(|| self.expected("a base64 string"))
     }
 
-    /// An RFC 3339 point in time.
+    /// Parses an RFC 3339 timestamp.
     pub fn timestamp(&self) -> Read<Timestamp> {
         let wanted = "an RFC 3339 timestamp such as 2026-01-02T03:04:05.678Z";
-        let text = self.word().map_err(|_| self.expected(wanted))?;
+        let text = self.token().map_err(|_| self.expected(wanted))?;
         Timestamp::parse(&text).ok_or_else(|| self.expected(wanted))
     }
 
-    /// Any JSON value, kept as it came.
+    /// Any JSON value, kept verbatim apart from white space.
     pub fn any(&self) -> Read<Json> {
-        Json::nested_up_to(self.bounds.depth(), self.raw).map_err(|problem| self.expected(problem))
+        Json::with_max_depth(self.bounds.depth(), self.raw).map_err(|problem| self.expected(problem))
     }
 
-    /// A JSON object, kept as it came.
+    /// A JSON object, kept verbatim apart from white space.
     pub fn any_object(&self) -> Read<Json> {
         if self.text().starts_with('{') { self.any() } else { Err(self.expected("an object")) }
     }
 
-    /// One of a closed set of names or their numbers.
+    /// An enumeration value, by name or number.
     pub fn one_of<T: Copy>(&self, what: &str, table: &[(&str, i32, T)]) -> Read<T> {
         let found = if self.text().starts_with('"') {
-            let name = self.word().map_err(|_| self.expected(what))?;
+            let name = self.token().map_err(|_| self.expected(what))?;
             table.iter().find(|row| row.0 == name)
         } else {
             self.int32().ok().and_then(|number| table.iter().find(|row| row.1 == number))
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_answers_to_both_spellings_and_the_last_one_wins() {
+    fn fields_match_both_spellings_and_the_last_one_wins() {
         let name = |text| read(text, |node| node.object()?.text("messageId")).unwrap();
         assert_eq!(name(r#"{"message_id":"a"}"#).as_deref(), Some("a"));
         assert_eq!(name(r#"{"messageId":"a","message_id":"b"}"#).as_deref(), Some("b"));
@@ -300,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_come_in_four_spellings() {
+    fn integers_are_read_in_four_forms() {
         for good in ["5", "5.0", "\"5\"", "\"5.0\"", "5e0"] {
             assert_eq!(read(good, |node| node.int32()).unwrap(), 5, "{good}");
         }
@@ -318,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_violation_names_the_place() {
+    fn violation_has_the_field_path() {
         let violation = read(r#"{"message":{"parts":[{},{"raw":5}]}}"#, |node| {
             node.object()?.need("message", "a message", |node| {
                 node.object()?.list("parts", |node| node.object()?.maybe("raw", |node| node.bytes()))

@@ -1,7 +1,7 @@
-//! Strings as they stand in a document, between their quotes: what they say, and the bytes that base64 stands for.
+//! Quoted strings of a document: unescaping and base64 decoding.
 //!
-//! Base64 is looked over before anything is decoded, so that what is none costs nothing; a string takes no more memory
-//! than it is long.
+//! Base64 is validated before decoding, so invalid input is rejected without an allocation; a decoded string
+//! takes no more memory than its source.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use base64::{
     engine::{DecodePaddingMode::Indifferent, GeneralPurpose, GeneralPurposeConfig},
 };
 
-/// How many bytes of a document one byte of a string may take: `\u0041`.
+/// Maximum number of document bytes per byte of a string: `\u0041`.
 pub(super) const LONGEST_ESCAPE: usize = 6;
 
-/// What a quoted string says. `None` where an escape is half of a character.
+/// The unescaped content of a quoted string. `None` if an escape is a lone surrogate.
 pub(super) fn unescape(quoted: &str) -> Option<Cow<'_, str>> {
     let inner = inner(quoted);
     if !inner.contains('\\') {
@@ -32,7 +32,7 @@ pub(super) fn unescape(quoted: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(text))
 }
 
-/// The bytes of a quoted string of base64: standard or URL-safe alphabet, padded or not.
+/// Decodes a quoted base64 string: standard or URL-safe alphabet, padded or not.
 pub(super) fn unbase64(quoted: &str) -> Option<Vec<u8>> {
     const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
         .with_decode_padding_mode(Indifferent)
@@ -57,7 +57,7 @@ fn inner(quoted: &str) -> &str {
     quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default()
 }
 
-/// The character of the escape with which the bytes begin, and how long the escape is.
+/// The character of the escape at the start of the bytes, and the escape's length.
 fn escaped(bytes: &[u8]) -> Option<(char, usize)> {
     let simple = match bytes.get(1)? {
         b'"' => '"',
@@ -80,7 +80,7 @@ fn escaped_by_number(bytes: &[u8]) -> Option<(char, usize)> {
     };
     let first = unit(0)?;
     if !(0xd800..0xdc00).contains(&first) {
-        // The second half of a pair is no character of its own.
+        // The second half of a surrogate pair is not a character by itself.
         return Some((char::from_u32(first)?, LONGEST_ESCAPE));
     }
     let second = unit(LONGEST_ESCAPE).filter(|second| (0xdc00..0xe000).contains(second))?;
@@ -88,7 +88,7 @@ fn escaped_by_number(bytes: &[u8]) -> Option<(char, usize)> {
     Some((char::from_u32(character)?, 2 * LONGEST_ESCAPE))
 }
 
-/// What a text of base64 consists of, as far as it has been read: so the alphabet is known without decoding twice.
+/// Classifies the base64 characters read so far, so that the alphabet is known without decoding twice.
 #[derive(Default)]
 struct Digits {
     count: usize,
@@ -128,7 +128,7 @@ impl Digits {
         self.padding += padding;
     }
 
-    /// Whether they are of the URL-safe alphabet; `None` where they are no base64.
+    /// Whether the alphabet is the URL-safe one; `None` if the text is not base64.
     fn are_url_safe(&self) -> Option<bool> {
         let most = match self.count % 4 {
             0 => 0,
@@ -151,14 +151,14 @@ mod tests {
     use super::*;
 
     fn quoted(pieces: &[usize], kinds: &[&str]) -> String {
-        format!("\"{}\"", pieces.iter().map(|piece| kinds[piece % kinds.len()]).collect::<String>())
+        format!("\"{}\"", pieces.iter().map(|slice| kinds[slice % kinds.len()]).collect::<String>())
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn strings_say_what_serde_json_reads(pieces in prop::collection::vec(0..100usize, 0..8)) {
+        fn unescaping_agrees_with_serde_json(pieces in prop::collection::vec(0..100usize, 0..8)) {
             let kinds =
                 ["a", "é", "\\n", "\\\"", "\\\\", "\\/", "\\b\\f\\r\\t", "\\u00e9", "\\ud83d", "\\uDE00", "\\u0000", "𝄞"];
             let text = quoted(&pieces, &kinds);
@@ -167,7 +167,7 @@ mod tests {
         }
 
         #[test]
-        fn only_base64_is_taken_for_it(pieces in prop::collection::vec(0..100usize, 0..8)) {
+        fn only_valid_base64_is_decoded(pieces in prop::collection::vec(0..100usize, 0..8)) {
             let kinds = ["A", "Zz", "+", "/", "-", "_", "=", "\\/", "\\u0041", "\\u003d", "%", " ", "é", "AAAA"];
             let text = quoted(&pieces, &kinds);
             let plain = serde_json::from_str::<String>(&text).unwrap();

@@ -1,8 +1,7 @@
 //! Writing a document front to back into one buffer.
 //!
-//! The writer keeps track of commas and escapes strings; it trusts its caller to close what it opened. Absent
-//! values are written by not writing them: the `maybe_…` calls and `…_unless_empty` read as the ProtoJSON
-//! rule they stand for.
+//! The writer inserts commas and escapes strings; the caller closes what it opens. Absent values are not
+//! written: the `maybe_…` and `…_unless_empty` methods implement that ProtoJSON rule.
 
 use base64::Engine as _;
 
@@ -16,12 +15,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An empty writer with room for a typical message.
+    /// An empty writer with capacity for a typical message.
     pub fn new() -> Self {
         Self { out: Vec::with_capacity(512), comma: false }
     }
 
-    /// A writer that puts its document behind what the buffer already holds.
+    /// A writer that appends its document to the buffer.
     pub fn append_to(out: Vec<u8>) -> Self {
         Self { out, comma: false }
     }
@@ -31,14 +30,14 @@ impl Writer {
         self.out
     }
 
-    /// Writes one object whose fields are written by `fields`.
+    /// Writes an object; `fields` writes its members.
     pub fn object(&mut self, fields: impl FnOnce(&mut Self)) {
         self.open(b'{');
         fields(self);
         self.close(b'}');
     }
 
-    /// Writes one array with an element per item.
+    /// Writes an array; `each` writes one element per item.
     pub fn array<T>(&mut self, items: impl IntoIterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
         self.open(b'[');
         for item in items {
@@ -47,7 +46,7 @@ impl Writer {
         self.close(b']');
     }
 
-    /// Writes a field name; the value must follow.
+    /// Writes a member name; the caller must write the value next.
     pub fn key(&mut self, name: &str) -> &mut Self {
         self.string(name);
         self.out.push(b':');
@@ -103,28 +102,28 @@ impl Writer {
         self.key(name).string(value);
     }
 
-    /// A string field, left out when absent.
+    /// A string field, omitted if absent.
     pub fn maybe_text(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.text(name, value);
         }
     }
 
-    /// A raw JSON field, left out when absent.
+    /// A raw JSON field, omitted if absent.
     pub fn maybe_json(&mut self, name: &str, value: Option<&Json>) {
         if let Some(value) = value {
             self.key(name).raw(value.as_str());
         }
     }
 
-    /// A boolean field, left out when absent.
+    /// A boolean field, omitted if absent.
     pub fn maybe_flag(&mut self, name: &str, value: Option<bool>) {
         if let Some(value) = value {
             self.key(name).boolean(value);
         }
     }
 
-    /// A boolean field, left out when false.
+    /// A boolean field, omitted if false.
     pub fn flag_if_set(&mut self, name: &str, value: bool) {
         self.maybe_flag(name, value.then_some(true));
     }
@@ -134,27 +133,27 @@ impl Writer {
         self.key(name).array(values, |writer, value| writer.string(value.as_ref()));
     }
 
-    /// A list of strings, left out when empty.
+    /// A list of strings, omitted if empty.
     pub fn texts_unless_empty<S: AsRef<str>>(&mut self, name: &str, values: &[S]) {
         if !values.is_empty() {
             self.texts(name, values);
         }
     }
 
-    /// Begins an object or an array, for who cannot wrap what is inside in a closure.
+    /// Opens an object or an array, for callers that cannot write the content in a closure.
     pub(crate) fn open(&mut self, bracket: u8) {
         self.separate();
         self.out.push(bracket);
         self.comma = false;
     }
 
-    /// Ends it.
+    /// Closes an object or an array.
     pub(crate) fn close(&mut self, bracket: u8) {
         self.out.push(bracket);
         self.comma = true;
     }
 
-    /// Puts the comma between two values and notes that a value stands here now.
+    /// Writes the comma between two values.
     fn separate(&mut self) {
         if self.comma {
             self.out.push(b',');
@@ -163,7 +162,7 @@ impl Writer {
     }
 }
 
-/// Whether a text needs no escape. Every byte is looked at, so that many are looked at in one step.
+/// Whether a text needs no escape. There is no early exit, so that the loop can be vectorised.
 fn is_plain(text: &[u8]) -> bool {
     text.iter().fold(true, |plain, &byte| plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\'))
 }
@@ -173,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commas_stand_between_values_and_nowhere_else() {
+    fn commas_separate_values() {
         let mut writer = Writer::new();
         writer.object(|writer| {
             writer.text("a", "x\n\"");

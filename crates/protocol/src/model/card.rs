@@ -1,57 +1,57 @@
-//! The agent card: what an agent says about itself, where it is reached and what it asks of its callers.
+//! The agent card: an agent's self-description, its interfaces and its security requirements.
 //!
-//! Names follow A2A 4.4. Maps keep the order they came in; their keys are unique. What carries presence in the
-//! protocol (`Option<bool>`, the two URLs of the card) keeps it here, because a signature covers it.
+//! Names follow A2A 4.4. Maps keep their input order; their keys are unique. Fields whose presence matters in
+//! the protocol (`Option<bool>`, the two URLs of the card) keep it here, because a signature covers it.
 
 use crate::Json;
 
-/// An agent's description of itself.
+/// An agent's self-description, as published at its well-known URL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentCard {
-    /// A name for people.
+    /// Human-readable name.
     pub name: String,
-    /// What the agent is for.
+    /// Human-readable purpose of the agent.
     pub description: String,
-    /// Where it is reached; at least one, the preferred one first.
+    /// Interfaces in order of preference; at least one.
     pub interfaces: Vec<AgentInterface>,
-    /// Who runs it.
+    /// The organisation that operates the agent.
     pub provider: Option<AgentProvider>,
     /// The agent's own version, not the protocol's.
     pub version: String,
-    /// Where more is written about it; an empty text is not the same as none.
+    /// Link to documentation; an empty string is distinct from `None`.
     pub documentation_url: Option<String>,
-    /// What it can do beyond answering.
+    /// Optional protocol features the agent supports.
     pub capabilities: AgentCapabilities,
-    /// The ways to authenticate, by the names that requirements use.
+    /// Authentication schemes, keyed by the names that requirements refer to.
     pub security_schemes: Vec<(String, SecurityScheme)>,
-    /// Alternatives: a caller fulfils one of them.
+    /// Alternatives: a caller must satisfy one of them.
     pub security_requirements: Vec<SecurityRequirement>,
-    /// Media types every skill takes unless it says otherwise.
+    /// Input media types of every skill that does not list its own.
     pub default_input_modes: Vec<String>,
-    /// Media types every skill gives unless it says otherwise.
+    /// Output media types of every skill that does not list its own.
     pub default_output_modes: Vec<String>,
-    /// What it is good at.
+    /// The skills the agent offers.
     pub skills: Vec<AgentSkill>,
     /// Signatures over the card without this field.
     pub signatures: Vec<AgentCardSignature>,
-    /// A picture of it; an empty text is not the same as none.
+    /// Link to an icon; an empty string is distinct from `None`.
     pub icon_url: Option<String>,
 }
 
-/// One address of an agent and what is spoken there.
+/// One URL of an agent with the binding and protocol version served there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentInterface {
     /// An absolute URL, or `host:port` for gRPC.
     pub url: String,
     /// `JSONRPC`, `GRPC`, `HTTP+JSON`, or the URI of a custom binding.
     pub binding: String,
-    /// Goes into the `tenant` of every request sent there.
+    /// The `tenant` to send in every request to this URL.
     pub tenant: Option<String>,
-    /// The protocol version as the card spells it, with or without a patch number.
+    /// The protocol version as written in the card, with or without a patch number.
     pub version: String,
 }
 
-/// Who runs an agent.
+/// The organisation that operates an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentProvider {
     /// The organisation's web site.
@@ -60,119 +60,120 @@ pub struct AgentProvider {
     pub organization: String,
 }
 
-/// What an agent can do beyond answering. An absent flag means no.
+/// Optional protocol features an agent supports. An absent flag means unsupported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentCapabilities {
-    /// Answers as a stream.
+    /// Supports streaming responses.
     pub streaming: Option<bool>,
-    /// Posts events to webhooks.
+    /// Supports push notifications to webhooks.
     pub push_notifications: Option<bool>,
-    /// Extensions of the protocol it speaks.
+    /// Protocol extensions the agent supports.
     pub extensions: Vec<AgentExtension>,
-    /// Shows known callers another card.
+    /// Serves an extended card to authenticated callers.
     pub extended_card: Option<bool>,
 }
 
-/// An extension of the protocol that an agent speaks.
+/// A protocol extension that an agent supports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentExtension {
-    /// Names the extension.
+    /// Identifies the extension.
     pub uri: String,
-    /// How this agent uses it.
+    /// Human-readable note on how this agent uses the extension.
     pub description: Option<String>,
-    /// Callers must speak it too.
+    /// Whether callers must support it too.
     pub required: bool,
-    /// A JSON object the extension defines.
+    /// Extension-specific parameters, a JSON object.
     pub params: Option<Json>,
 }
 
-/// Something an agent is good at.
+/// One capability of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentSkill {
-    /// Names the skill within its card.
+    /// Unique within the card.
     pub id: String,
-    /// A name for people.
+    /// Human-readable name.
     pub name: String,
-    /// What it does.
+    /// Human-readable description.
     pub description: String,
-    /// Keywords to find it by.
+    /// Keywords for search.
     pub tags: Vec<String>,
-    /// What one might say to it.
+    /// Example prompts.
     pub examples: Vec<String>,
-    /// Media types it takes; empty means the card's.
+    /// Accepted media types; empty means the card's default.
     pub input_modes: Vec<String>,
-    /// Media types it gives; empty means the card's.
+    /// Produced media types; empty means the card's default.
     pub output_modes: Vec<String>,
-    /// Alternatives it asks for on its own.
+    /// Alternatives that apply to this skill only.
     pub security_requirements: Vec<SecurityRequirement>,
 }
 
 /// A JSON Web Signature over a card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentCardSignature {
-    /// The protected header, base64url as signed.
+    /// The protected header, base64url exactly as signed.
     pub protected: String,
     /// The signature, base64url.
     pub signature: String,
-    /// A JSON object with the unprotected header.
+    /// The unprotected header, a JSON object.
     pub header: Option<Json>,
 }
 
-/// Schemes to be fulfilled together, each with the scopes it needs. None at all means anyone may call.
+/// Schemes that must all be satisfied, each with the scopes it needs. An empty list means no authentication
+/// is required.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SecurityRequirement {
-    /// Names from the card's security schemes, with scopes.
+    /// Names of the card's security schemes, each with its scopes.
     pub schemes: Vec<(String, Vec<String>)>,
 }
 
-/// A way to authenticate.
+/// An authentication scheme.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SecurityScheme {
-    /// A key sent along with each request.
+    /// An API key sent with each request.
     ApiKey {
-        /// A sentence about it.
+        /// Human-readable description.
         description: Option<String>,
-        /// Where the key goes.
+        /// Which part of the request carries the key.
         location: ApiKeyLocation,
         /// The name of the header, parameter or cookie.
         name: String,
     },
     /// An HTTP authentication scheme.
     HttpAuth {
-        /// A sentence about it.
+        /// Human-readable description.
         description: Option<String>,
         /// The scheme's name, such as `Bearer`.
         scheme: String,
-        /// What a bearer token looks like, such as `JWT`.
+        /// Format of a bearer token, such as `JWT`.
         bearer_format: Option<String>,
     },
     /// OAuth 2.0.
     OAuth2 {
-        /// A sentence about it.
+        /// Human-readable description.
         description: Option<String>,
-        /// How a token is had.
+        /// The grant by which a client obtains a token.
         flow: OAuthFlow,
-        /// The authorization server's metadata (RFC 8414).
+        /// URL of the authorization server's metadata (RFC 8414).
         metadata_url: Option<String>,
     },
     /// OpenID Connect.
     OpenIdConnect {
-        /// A sentence about it.
+        /// Human-readable description.
         description: Option<String>,
-        /// The provider's discovery document.
+        /// URL of the provider's discovery document.
         url: String,
     },
-    /// A client certificate.
+    /// Mutual TLS with a client certificate.
     MutualTls {
-        /// A sentence about it.
+        /// Human-readable description.
         description: Option<String>,
     },
 }
 
-/// Where an API key goes.
+/// The part of a request that carries an API key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiKeyLocation {
-    /// The query of the URL.
+    /// A query parameter.
     Query,
     /// A header.
     Header,
@@ -180,58 +181,58 @@ pub enum ApiKeyLocation {
     Cookie,
 }
 
-/// How an OAuth 2.0 token is had. Scopes come with a sentence each.
+/// The OAuth 2.0 grants. Scopes map each name to a description.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OAuthFlow {
-    /// A person agrees in a browser; the client trades the code for a token.
+    /// Authorization code grant: the user consents in a browser, the client exchanges the code for a token.
     AuthorizationCode {
-        /// Where the person agrees.
+        /// Authorization endpoint.
         authorization_url: String,
-        /// Where the token is had.
+        /// Token endpoint.
         token_url: String,
-        /// Where it is renewed.
+        /// Refresh endpoint, if different.
         refresh_url: Option<String>,
-        /// What may be asked for.
+        /// Available scopes with descriptions.
         scopes: Vec<(String, String)>,
         /// The client must use PKCE (RFC 7636).
         pkce_required: bool,
     },
-    /// The client speaks for itself.
+    /// Client credentials grant: the client acts on its own behalf.
     ClientCredentials {
-        /// Where the token is had.
+        /// Token endpoint.
         token_url: String,
-        /// Where it is renewed.
+        /// Refresh endpoint, if different.
         refresh_url: Option<String>,
-        /// What may be asked for.
+        /// Available scopes with descriptions.
         scopes: Vec<(String, String)>,
     },
-    /// A person agrees and the browser is handed the token; deprecated.
+    /// Implicit grant: the browser receives the token directly; deprecated.
     Implicit {
-        /// Where the person agrees.
+        /// Authorization endpoint.
         authorization_url: Option<String>,
-        /// Where the token is renewed.
+        /// Refresh endpoint, if different.
         refresh_url: Option<String>,
-        /// What may be asked for.
+        /// Available scopes with descriptions.
         scopes: Vec<(String, String)>,
     },
-    /// The client is told the person's password; deprecated.
+    /// Password grant: the client handles the user's password; deprecated.
     Password {
-        /// Where the token is had.
+        /// Token endpoint.
         token_url: Option<String>,
-        /// Where it is renewed.
+        /// Refresh endpoint, if different.
         refresh_url: Option<String>,
-        /// What may be asked for.
+        /// Available scopes with descriptions.
         scopes: Vec<(String, String)>,
     },
-    /// A person agrees on another device (RFC 8628).
+    /// Device authorization grant: the user consents on another device (RFC 8628).
     DeviceCode {
-        /// Where the device gets its code.
+        /// Device authorization endpoint.
         device_authorization_url: String,
-        /// Where the token is had.
+        /// Token endpoint.
         token_url: String,
-        /// Where it is renewed.
+        /// Refresh endpoint, if different.
         refresh_url: Option<String>,
-        /// What may be asked for.
+        /// Available scopes with descriptions.
         scopes: Vec<(String, String)>,
     },
 }

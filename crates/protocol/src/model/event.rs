@@ -1,45 +1,45 @@
-//! What a stream or a webhook carries.
+//! Events carried by a stream or posted to a webhook.
 
 use crate::{Artifact, ContextId, Json, Message, Task, TaskId, TaskStatus};
 
-/// One frame of a stream.
+/// One event of a task's stream. Usually one frame on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The whole task as it stands.
+    /// A snapshot of the whole task.
     Task(Task),
-    /// A bare answer; there is no task to speak of.
+    /// A direct response from the agent; no task exists.
     Message(Message),
-    /// The task's status changed, or the agent reports progress.
+    /// The task's status changed, or the agent reported progress.
     Status(StatusUpdate),
-    /// The task produced something, or more of it.
+    /// The task produced an artifact or a further chunk of one.
     Artifact(ArtifactUpdate),
 }
 
-/// A status and whose it is.
+/// A new status of one task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusUpdate {
-    /// The task.
+    /// The task whose status this is.
     pub task_id: TaskId,
-    /// Its conversation.
+    /// The context of that task.
     pub context_id: ContextId,
-    /// The new status.
+    /// Replaces the task's previous status.
     pub status: TaskStatus,
     /// A JSON object.
     pub metadata: Option<Json>,
 }
 
-/// An artifact, or a chunk of one, and whose it is.
+/// An artifact of one task, or a chunk of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArtifactUpdate {
-    /// The task.
+    /// The task that produced it.
     pub task_id: TaskId,
-    /// Its conversation.
+    /// The context of that task.
     pub context_id: ContextId,
-    /// The artifact or the chunk.
+    /// The whole artifact, or only the new chunk if `append` is set.
     pub artifact: Artifact,
-    /// Add the parts to the artifact of this id instead of replacing it.
+    /// Append the parts to the artifact with this id instead of replacing it.
     pub append: bool,
-    /// Nothing more follows for this artifact.
+    /// No further chunk follows for this artifact.
     pub last_chunk: bool,
     /// A JSON object.
     pub metadata: Option<Json>,

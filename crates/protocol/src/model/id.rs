@@ -1,4 +1,4 @@
-//! Identifiers as types of their own, so that a context cannot be passed where a task is meant.
+//! Identifiers as distinct types, so that a context id cannot be passed where a task id is expected.
 
 use std::{fmt, sync::Arc};
 
@@ -42,22 +42,22 @@ macro_rules! identifier {
 }
 
 identifier!(
-    /// Names a task. The server makes it; only the oldest generation lets a client choose.
+    /// Identifies a task. Assigned by the server; only the draft lets clients choose it.
     TaskId
 );
 identifier!(
-    /// Names a conversation that several tasks may share.
+    /// Identifies a context (conversation) that several tasks may share.
     ContextId
 );
 identifier!(
-    /// Names a message; its sender makes it.
+    /// Identifies a message; assigned by its sender.
     MessageId
 );
 identifier!(
-    /// Names an artifact within its task.
+    /// Identifies an artifact within its task.
     ArtifactId
 );
 identifier!(
-    /// Names a push notification config within its task.
+    /// Identifies a push notification config within its task.
     ConfigId
 );

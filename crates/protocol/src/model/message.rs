@@ -1,30 +1,30 @@
-//! What is said: messages and their parts.
+//! Messages and their parts.
 
 use crate::{ContextId, Json, MessageId, TaskId};
 
-/// Who speaks.
+/// Who sent a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The client's side.
+    /// The client.
     User,
-    /// The agent's side.
+    /// The agent.
     Agent,
 }
 
-/// One thing said by one side.
+/// One message from the client or the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Made by the sender.
+    /// Assigned by the sender.
     pub id: MessageId,
-    /// Who speaks.
+    /// Who sent it.
     pub role: Role,
-    /// At least one.
+    /// At least one in a request; responses of other implementations may have none.
     pub parts: Vec<Part>,
-    /// The conversation it belongs to.
+    /// The context it belongs to.
     pub context_id: Option<ContextId>,
     /// The task it belongs to.
     pub task_id: Option<TaskId>,
-    /// Other tasks it speaks of.
+    /// Other tasks it refers to.
     pub reference_task_ids: Vec<TaskId>,
     /// URIs of the extensions it uses.
     pub extensions: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message with an id, a side and its parts, and nothing else.
+    /// A message with an id, a role and parts; every other field is empty.
     pub fn new(id: impl Into<MessageId>, role: Role, parts: Vec<Part>) -> Self {
         Self {
             id: id.into(),
@@ -61,21 +61,21 @@ impl Message {
     }
 }
 
-/// One piece of a message or an artifact.
+/// One part of a message or an artifact.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What it holds.
+    /// Text, bytes, a URL or JSON.
     pub content: Content,
-    /// Its media type, where one was given.
+    /// Its media type, if given.
     pub media_type: Option<String>,
-    /// A file name, where one was given.
+    /// A file name, if given.
     pub filename: Option<String>,
     /// A JSON object.
     pub metadata: Option<Json>,
 }
 
 impl Part {
-    /// A part with this content and nothing else.
+    /// A part with this content; every other field is empty.
     pub fn new(content: Content) -> Self {
         Self { content, media_type: None, filename: None, metadata: None }
     }
@@ -91,14 +91,14 @@ impl Part {
     }
 }
 
-/// What a part holds: exactly one of these.
+/// The content of a part: exactly one of these.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// Plain text.
     Text(String),
-    /// The bytes of a file.
+    /// The bytes of a file, decoded.
     Raw(Vec<u8>),
-    /// Where a file can be had.
+    /// The URL of a file.
     Url(String),
     /// Any JSON value.
     Data(Json),

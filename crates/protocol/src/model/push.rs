@@ -1,4 +1,4 @@
-//! Where a task's events are posted to.
+//! Webhook registrations for push notifications.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use crate::{ConfigId, TaskId};
 /// A webhook registered for one task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PushConfig {
-    /// Its name within the task; made by the server when the client gives none.
+    /// Unique within the task; assigned by the server when the client gives none.
     pub id: Option<ConfigId>,
-    /// The task; absent when the config rides on the message that creates it.
+    /// The task; absent when the config is part of the message that creates the task.
     pub task_id: Option<TaskId>,
     /// An absolute http or https URL.
     pub url: String,
-    /// Sent along so that the receiver recognises us.
+    /// Sent with each notification so that the receiver can verify the sender.
     pub token: Option<Secret>,
-    /// How we authenticate there.
+    /// How the server authenticates to the webhook.
     pub authentication: Option<PushAuth>,
     /// The tenant named in the request.
     pub tenant: Option<String>,
@@ -24,23 +24,23 @@ pub struct PushConfig {
 /// An HTTP authentication scheme with its credentials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PushAuth {
-    /// `Bearer`, `Basic`, …: at least one. A2A 1.0 knows one only, the first.
+    /// `Bearer`, `Basic`, …: at least one. A2A 1.0 supports one only; the first is used there.
     pub schemes: Vec<String>,
-    /// What follows the scheme in the header.
+    /// The part of the `Authorization` header after the scheme.
     pub credentials: Option<Secret>,
 }
 
-/// A text that must not reach a log.
+/// A string that must not be logged: its `Debug` output is masked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a secret text.
+    /// Wraps a secret string.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the one place that sends it.
+    /// The plain text, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,60 +1,60 @@
-//! The task: what became of a message that was work.
+//! The task: the unit of work that a message starts, with its status, artifacts and history.
 
 use crate::{ArtifactId, ContextId, Json, Message, Part, TaskId, Timestamp};
 
-/// Work that was asked for, how it stands and what it has produced.
+/// A unit of work, its current status and its results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
-    /// Its name towards clients.
+    /// The id shown to clients.
     pub id: TaskId,
-    /// The conversation it belongs to.
+    /// The context it belongs to.
     pub context_id: ContextId,
-    /// How it stands.
+    /// The current status.
     pub status: TaskStatus,
-    /// What it has produced, in order of first appearance.
+    /// Results, in order of first appearance.
     pub artifacts: Vec<Artifact>,
-    /// What was said, oldest first.
+    /// The messages of both sides, oldest first.
     pub history: Vec<Message>,
     /// A JSON object.
     pub metadata: Option<Json>,
 }
 
-/// The state of a task since a point in time, and what the agent says about it.
+/// A task's state with its time and an optional message from the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskStatus {
-    /// The state.
+    /// Where the task is in its life cycle.
     pub state: TaskState,
-    /// What the agent says about it.
+    /// The agent's message that accompanies this state.
     pub message: Option<Message>,
-    /// Since when; peers may leave it out, we never do.
+    /// When the state was entered. Always set by this server; other implementations may omit it.
     pub timestamp: Option<Timestamp>,
 }
 
-/// The states of a task.
+/// The life cycle states of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TaskState {
-    /// A foreign agent said nothing we understand; our engine never produces it.
+    /// Unknown: a remote agent sent no state or one this codec does not know. The engine never produces it.
     Unspecified,
-    /// Received and recorded.
+    /// Accepted and stored, not started.
     Submitted,
-    /// Being worked on.
+    /// In progress.
     Working,
-    /// Done.
+    /// Finished successfully.
     Completed,
     /// Ended without success.
     Failed,
-    /// Ended at the client's wish.
+    /// Canceled on the client's request.
     Canceled,
-    /// Waits for the client to say more.
+    /// Paused until the client sends more input.
     InputRequired,
-    /// The agent declined it.
+    /// Declined by the agent.
     Rejected,
-    /// Waits for the client to authenticate.
+    /// Paused until the client authenticates.
     AuthRequired,
 }
 
 impl TaskState {
-    /// The number of this state in the protobuf files of every generation, and in our store.
+    /// The number of this state in every generation's protobuf files and in the store.
     pub fn number(self) -> u8 {
         match self {
             Self::Unspecified => 0,
@@ -69,7 +69,7 @@ impl TaskState {
         }
     }
 
-    /// The state of a number.
+    /// The state with this number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.number() == number)
     }
@@ -87,30 +87,30 @@ impl TaskState {
         Self::AuthRequired,
     ];
 
-    /// Whether nothing follows within this turn.
+    /// Whether the state ends the current turn.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled | Self::Rejected)
     }
 
-    /// Whether the task waits for its client.
+    /// Whether the task is paused until the client acts.
     pub fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
     }
 
-    /// Whether a blocking call returns: terminal or interrupted.
+    /// Whether a blocking send returns: terminal or interrupted.
     pub fn is_settled(self) -> bool {
         self.is_terminal() || self.is_interrupted()
     }
 }
 
-/// Something a task produced.
+/// A result of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Artifact {
-    /// Its name within the task.
+    /// Unique within the task.
     pub id: ArtifactId,
-    /// A name for people.
+    /// Human-readable name.
     pub name: Option<String>,
-    /// A sentence about it.
+    /// Human-readable description.
     pub description: Option<String>,
     /// At least one.
     pub parts: Vec<Part>,
@@ -121,7 +121,7 @@ pub struct Artifact {
 }
 
 impl Artifact {
-    /// An artifact named after its id.
+    /// An artifact whose name equals its id.
     pub fn new(id: impl Into<ArtifactId>, parts: Vec<Part>) -> Self {
         let id = id.into();
         Self {

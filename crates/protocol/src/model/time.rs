@@ -1,4 +1,4 @@
-//! Points in time, in whole milliseconds: what every wire form carries and the store keeps.
+//! Timestamps in whole milliseconds, the precision of every wire form and of the store.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use std::fmt;
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// From the start of the year 0000 almost to the end of 9999: what RFC 3339 can write in any time zone.
+    /// From the year 0000 to almost the end of 9999: the range RFC 3339 can express in any time zone.
     const RANGE: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_207_199_999;
 
-    /// A timestamp from milliseconds; values outside the years 0000 to 9999 are brought to the nearest end.
+    /// A timestamp from milliseconds; values outside the years 0000 to 9999 are clamped.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(*Self::RANGE.start(), *Self::RANGE.end()))
     }
@@ -26,16 +26,16 @@ impl Timestamp {
         time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
     }
 
-    /// Reads RFC 3339 with any offset and up to nine fraction digits; `None` when the text is something else.
+    /// Parses RFC 3339 with any offset and up to nine fraction digits; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
-        // The parser behind it takes more than RFC 3339.
-        let time: jiff::Timestamp = looks_right(text).then(|| text.parse().ok())??;
+        // jiff accepts more forms than RFC 3339, so the shape is checked first.
+        let time: jiff::Timestamp = is_rfc_3339(text).then(|| text.parse().ok())??;
         Self::RANGE.contains(&time.as_millisecond()).then(|| Self(time.as_millisecond()))
     }
 }
 
-/// `2026-01-02T03:04:05`, up to nine fraction digits, and `Z` or an offset such as `+02:00`.
-fn looks_right(text: &str) -> bool {
+/// Matches `2026-01-02T03:04:05`, up to nine fraction digits, and `Z` or an offset such as `+02:00`.
+fn is_rfc_3339(text: &str) -> bool {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let fits = |(byte, shape): (u8, &u8)| match shape {
         b'0' => byte.is_ascii_digit(),
@@ -76,7 +76,7 @@ mod tests {
     use super::Timestamp;
 
     #[test]
-    fn three_fraction_digits_and_a_z_whatever_came_in() {
+    fn output_has_three_fraction_digits_and_utc_zone() {
         let cases = [
             ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05.000Z"),
             ("2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678Z"),
@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn headers_have_their_own_form() {
+    fn http_date_uses_the_header_format() {
         let time = Timestamp::parse("2026-01-02T03:04:05.678Z").unwrap();
         assert_eq!(time.http_date(), "Fri, 02 Jan 2026 03:04:05 GMT");
     }
 
     #[test]
-    fn the_ends_of_time_can_be_written() {
+    fn range_limits_are_formatted() {
         for millis in [i64::MIN, i64::MAX] {
             let time = Timestamp::from_millis(millis);
             assert_eq!(Timestamp::parse(&time.to_string()), Some(time));

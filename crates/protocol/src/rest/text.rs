@@ -1,21 +1,21 @@
-//! Percent-encoding, and the pairs of a query.
+//! Percent-encoding and query strings.
 //!
-//! The crates that do it take what they cannot decode as it came. A request with such an escape is refused instead, so
-//! that nobody is given a task whose name was guessed.
+//! The usual crates keep an invalid escape as literal text. Here such a request is rejected, so that it
+//! cannot address a different task than the client meant.
 
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::{Violation, error::in_short};
+use crate::{Violation, error::excerpt};
 
-/// What a piece should have been that cannot be decoded.
+/// Violation text for a segment that cannot be decoded.
 pub(super) const EXPECTED: &str = "expected percent-encoded UTF-8";
 
-/// What is escaped in a piece of a path or of a query: all but the unreserved characters of RFC 3986.
+/// Characters escaped in a path segment or a query: all but the unreserved ones of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The text that percent-encoded text stands for. `None` where an escape is none, or what comes out is not UTF-8.
+/// Percent-decodes text. `None` on an invalid escape or if the result is not UTF-8.
 pub fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     let is_escape =
         |rest: &str| rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
@@ -25,15 +25,15 @@ pub fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(text).decode_utf8().ok()
 }
 
-/// Writes text so that it can be a piece of a path or of a query.
+/// Percent-encodes text for a path segment or a query.
 pub(super) fn percent_encode(out: &mut String, text: &str) {
     out.extend(utf8_percent_encode(text, RESERVED));
 }
 
-/// How many pairs a query may have.
+/// Maximum number of query parameters.
 const MAX_PAIRS: usize = 1_000;
 
-/// The pairs of a query, decoded. A plus is a space there.
+/// Parses and decodes a query. A plus means a space.
 pub(super) fn pairs(query: &str) -> Result<Vec<(String, String)>, Violation> {
     let given = || query.split('&').filter(|pair| !pair.is_empty());
     if given().nth(MAX_PAIRS).is_some() {
@@ -41,7 +41,7 @@ pub(super) fn pairs(query: &str) -> Result<Vec<(String, String)>, Violation> {
     }
     if let Some(wrong) = given().find(|pair| percent_decode(pair).is_none()) {
         let name = wrong.split('=').next().unwrap_or_default();
-        return Err(Violation::new(in_short(name), EXPECTED));
+        return Err(Violation::new(excerpt(name), EXPECTED));
     }
     Ok(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
 }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn encoding_round_trips() {
         for text in ["", "a", "a/b:c%2F", "größe 🙂", "\0\u{7f}", "+&=?#"] {
             let mut out = String::new();
             percent_encode(&mut out, text);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_its_pairs() {
+    fn queries_are_split_into_pairs() {
         let read = |query: &str| pairs(query).map_err(|violation| violation.field);
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(

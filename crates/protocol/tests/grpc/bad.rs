@@ -1,4 +1,4 @@
-//! What is refused: the field is named as in JSON, and the words are the same.
+//! Invalid messages: the violation names the field and the expectation as in JSON.
 
 use a2ad_protocol::{Error, ErrorKind, OperationKind, Violation, grpc::Service};
 
@@ -7,8 +7,8 @@ use crate::wire::{bytes, double, int};
 const FILLED: &str = "required, expected a non-empty string";
 const ROLE: &str = "required, expected ROLE_USER or ROLE_AGENT";
 
-/// That something was refused, in these words.
-pub(crate) fn refused<T: std::fmt::Debug>(read: Result<T, Error>, field: &str, problem: &str) {
+/// Asserts that decoding failed with this violation.
+pub(crate) fn assert_rejected<T: std::fmt::Debug>(read: Result<T, Error>, field: &str, problem: &str) {
     let error = match read {
         Err(error) => error,
         Ok(value) => panic!("{field} is accepted: {value:?}"),
@@ -17,14 +17,14 @@ pub(crate) fn refused<T: std::fmt::Debug>(read: Result<T, Error>, field: &str, p
     assert_eq!(error.violations, [Violation::new(field, problem)]);
 }
 
-fn refuse(service: Service, kind: OperationKind, cases: &[(Vec<u8>, &str, &str)]) {
+fn assert_all_rejected(service: Service, kind: OperationKind, cases: &[(Vec<u8>, &str, &str)]) {
     for (body, field, problem) in cases {
-        refused(service.decode_operation(kind, body), field, problem);
+        assert_rejected(service.decode_operation(kind, body), field, problem);
     }
 }
 
 #[test]
-fn a_bad_send_of_1_0_names_its_field() {
+fn invalid_send_of_1_0_names_its_field() {
     let text = bytes(5, bytes(1, "hi"));
     let send = |message: Vec<u8>| bytes(2, message);
     let head = [bytes(1, "m"), int(4, 1)].concat();
@@ -33,7 +33,7 @@ fn a_bad_send_of_1_0_names_its_field() {
     let part = |part: Vec<u8>| send([head.clone(), text.clone(), bytes(5, part)].concat());
     let config = |config: Vec<u8>| with(bytes(3, bytes(2, config)));
     let url = "expected an absolute http or https URL";
-    refuse(
+    assert_all_rejected(
         Service::V1,
         OperationKind::SendMessage,
         &[
@@ -76,9 +76,9 @@ fn a_bad_send_of_1_0_names_its_field() {
 }
 
 #[test]
-fn a_bad_request_of_1_0_names_its_field() {
+fn invalid_request_of_1_0_names_its_field() {
     let v1 = Service::V1;
-    refuse(
+    assert_all_rejected(
         v1,
         OperationKind::GetTask,
         &[
@@ -86,7 +86,7 @@ fn a_bad_request_of_1_0_names_its_field() {
             ([bytes(2, "t"), int(3, -1)].concat(), "historyLength", "expected an integer of 0 or more"),
         ],
     );
-    refuse(
+    assert_all_rejected(
         v1,
         OperationKind::ListTasks,
         &[
@@ -106,9 +106,9 @@ fn a_bad_request_of_1_0_names_its_field() {
             ),
         ],
     );
-    refuse(v1, OperationKind::CancelTask, &[(Vec::new(), "id", FILLED)]);
-    refuse(v1, OperationKind::SubscribeToTask, &[(Vec::new(), "id", FILLED)]);
-    refuse(
+    assert_all_rejected(v1, OperationKind::CancelTask, &[(Vec::new(), "id", FILLED)]);
+    assert_all_rejected(v1, OperationKind::SubscribeToTask, &[(Vec::new(), "id", FILLED)]);
+    assert_all_rejected(
         v1,
         OperationKind::CreatePushConfig,
         &[
@@ -116,13 +116,13 @@ fn a_bad_request_of_1_0_names_its_field() {
             (bytes(3, "t"), "url", "required, expected an absolute http or https URL"),
         ],
     );
-    refuse(
+    assert_all_rejected(
         v1,
         OperationKind::GetPushConfig,
         &[(Vec::new(), "taskId", FILLED), (bytes(2, "t"), "id", FILLED)],
     );
-    refuse(v1, OperationKind::DeletePushConfig, &[(bytes(2, "t"), "id", FILLED)]);
-    refuse(
+    assert_all_rejected(v1, OperationKind::DeletePushConfig, &[(bytes(2, "t"), "id", FILLED)]);
+    assert_all_rejected(
         v1,
         OperationKind::ListPushConfigs,
         &[
@@ -133,23 +133,23 @@ fn a_bad_request_of_1_0_names_its_field() {
 }
 
 #[test]
-fn a_bad_send_of_0_3_names_its_field() {
+fn invalid_send_of_0_3_names_its_field() {
     let text = bytes(5, bytes(1, "hi"));
     let send = |message: Vec<u8>| bytes(1, message);
     let good = send([bytes(1, "m"), int(4, 1), text.clone()].concat());
-    let nameless = send([int(4, 1), text.clone()].concat());
+    let without_id = send([int(4, 1), text.clone()].concat());
     let part = |part: Vec<u8>| send([int(4, 1), bytes(5, part)].concat());
     let config = |config: Vec<u8>| [good.clone(), bytes(2, bytes(2, config))].concat();
     let auth = |auth: Vec<u8>| config([bytes(2, "https://h.example"), bytes(4, auth)].concat());
     let field = "configuration.pushNotification.authentication.schemes";
-    refuse(
+    assert_all_rejected(
         Service::V03,
         OperationKind::SendMessage,
         &[
             (Vec::new(), "message", "required, expected a message"),
             (send(text), "message.role", ROLE),
             (send(int(4, 2)), "message.content", "required, expected at least one part"),
-            (nameless, "message.messageId", "expected a non-empty string, found nothing"),
+            (without_id, "message.messageId", "expected a non-empty string, found nothing"),
             (part(Vec::new()), "message.content[0]", "expected one of text, file, data"),
             (
                 part(bytes(2, bytes(3, "image/png"))),
@@ -179,8 +179,8 @@ fn a_bad_send_of_0_3_names_its_field() {
 }
 
 #[test]
-fn bytes_that_are_no_message_are_refused_with_its_name() {
-    // A key without an end, the field 0, a length without its bytes, and groups that do not end.
+fn malformed_bytes_are_rejected_with_the_message_name() {
+    // An incomplete key, field number 0, a length without its bytes, and unterminated groups.
     let broken: [&[u8]; 5] =
         [&[0xff], &[0x00], &[0x9a, 0x06, 0x05, b'x'], &[0x9b, 0x06], &[0x9b, 0x06, 0xa4, 0x06]];
     for service in Service::ALL {
@@ -190,7 +190,7 @@ fn bytes_that_are_no_message_are_refused_with_its_name() {
                 assert_eq!(error.kind, ErrorKind::InvalidParams, "{method} {body:?}");
                 assert_eq!(error.violations[0].field, "", "{method} {body:?}");
                 let package = service.name().strip_suffix("A2AService").unwrap();
-                assert!(error.message.starts_with(&format!("expected {package}")), "{}", error.message);
+                assert!(error.message.starts_with(&format!("expected a {package}")), "{}", error.message);
             }
         }
         for body in broken {
@@ -200,39 +200,44 @@ fn bytes_that_are_no_message_are_refused_with_its_name() {
 }
 
 #[test]
-fn the_field_where_a_message_breaks_is_named() {
+fn malformed_field_is_named() {
     let v1 = |message: Vec<u8>| (OperationKind::SendMessage, bytes(2, message));
     let v03 = |message: Vec<u8>| (OperationKind::SendMessage, bytes(1, message));
     let part = |part: Vec<u8>| [bytes(5, bytes(1, "hi")), bytes(5, part)].concat();
     let cut = |field: Vec<u8>| field[..field.len() - 1].to_vec();
     let list = |request: Vec<u8>| (OperationKind::ListTasks, request);
-    let begun = "expected a string, found its beginning only";
+    let truncated = "expected a string, but the data is truncated";
     for (service, (kind, body), field, problem) in [
         (Service::V1, v1(bytes(1, [0xff])), "message.messageId", "expected UTF-8 text"),
         (Service::V1, v1(int(1, 5)), "message.messageId", "expected a string"),
-        (Service::V1, v1(cut(bytes(1, "m-1"))), "message.messageId", begun),
+        (Service::V1, v1(cut(bytes(1, "m-1"))), "message.messageId", truncated),
         (Service::V1, v1(bytes(4, "x")), "message.role", "expected an integer"),
         (Service::V1, v1(part(int(1, 5))), "message.parts[1].text", "expected a string"),
-        (Service::V1, v1(part(vec![0])), "message.parts[1]", "expected lf.a2a.v1.Part as protobuf writes it"),
+        (
+            Service::V1,
+            v1(part(vec![0])),
+            "message.parts[1]",
+            "expected a lf.a2a.v1.Part in protobuf encoding",
+        ),
         (Service::V1, v1([bytes(7, "e"), int(7, 5)].concat()), "message.extensions[1]", "expected a string"),
         (Service::V1, v1(int(6, 5)), "message.metadata", "expected google.protobuf.Struct"),
         (
             Service::V1,
             v1(bytes(6, [0x9b, 0x06, 0xa4, 0x06])),
             "message.metadata",
-            "expected google.protobuf.Struct as protobuf writes it",
+            "expected a google.protobuf.Struct in protobuf encoding",
         ),
         (Service::V1, list(bytes(7, bytes(1, "x"))), "statusTimestampAfter.seconds", "expected an integer"),
         (Service::V1, list(bytes(8, "x")), "includeArtifacts", "expected true or false"),
         (Service::V03, v03(part(bytes(1, [0xff]))), "message.content[1].text", "expected UTF-8 text"),
         (Service::V03, (OperationKind::GetTask, int(1, 5)), "name", "expected a string"),
     ] {
-        refused(service.decode_operation(kind, &body), field, problem);
+        assert_rejected(service.decode_operation(kind, &body), field, problem);
     }
 }
 
 #[test]
-fn members_of_an_object_are_fields_of_their_kind() {
+fn members_of_an_object_need_the_right_wire_type() {
     let fixed = |number: u8| vec![number << 3 | 5, 0, 0, 0, 0];
     let group = |number: u8| vec![number << 3 | 3, number << 3 | 4];
     let value = int(4, 1);
@@ -246,9 +251,9 @@ fn members_of_an_object_are_fields_of_their_kind() {
     ] {
         let request = [bytes(2, "t"), bytes(3, &metadata)].concat();
         let read = Service::V1.decode_operation(OperationKind::CancelTask, &request);
-        refused(read, "metadata", "expected a google.protobuf.Value");
+        assert_rejected(read, "metadata", "expected a google.protobuf.Value");
     }
-    // What is unknown may be of any kind.
+    // Unknown fields may have any wire type.
     let metadata =
         [fixed(2), group(3), bytes(1, [fixed(3), bytes(1, "k"), bytes(2, value)].concat())].concat();
     let request = [bytes(2, "t"), bytes(3, metadata)].concat();
@@ -256,38 +261,42 @@ fn members_of_an_object_are_fields_of_their_kind() {
 }
 
 #[test]
-fn an_answer_without_its_payload_is_refused() {
+fn reply_without_payload_is_rejected() {
     for service in Service::ALL {
-        refused(
+        assert_rejected(
             service.decode_event(&[]),
             "",
             "expected exactly one of task, message, statusUpdate, artifactUpdate",
         );
-        refused(service.decode_reply(OperationKind::SendMessage, &[]), "", "expected a task or a message");
-        refused(service.decode_reply(OperationKind::GetTask, &[]), "id", FILLED);
-        refused(
+        assert_rejected(
+            service.decode_reply(OperationKind::SendMessage, &[]),
+            "",
+            "expected a task or a message",
+        );
+        assert_rejected(service.decode_reply(OperationKind::GetTask, &[]), "id", FILLED);
+        assert_rejected(
             service.decode_reply(OperationKind::GetTask, &bytes(1, "t")),
             "status",
             "required, expected a task status",
         );
-        refused(
+        assert_rejected(
             service.decode_event(&bytes(1, [bytes(1, "t"), bytes(3, int(1, 9))].concat())),
             "task.status.state",
             "expected a task state such as TASK_STATE_WORKING",
         );
-        refused(
+        assert_rejected(
             service.decode_event(&bytes(4, bytes(1, "t"))),
             "artifactUpdate.artifact",
             "required, expected an artifact",
         );
         for kind in [OperationKind::SendStreamingMessage, OperationKind::SubscribeToTask] {
-            refused(service.decode_reply(kind, &[]), "", "expected a stream, not one answer");
+            assert_rejected(service.decode_reply(kind, &[]), "", "expected a stream, not a single response");
         }
     }
 }
 
 #[test]
-fn tasks_are_not_listed_in_0_3() {
+fn listing_tasks_is_unsupported_in_0_3() {
     let (list, v03) = (OperationKind::ListTasks, Service::V03);
     let errors = [v03.decode_operation(list, &[]).unwrap_err(), v03.decode_reply(list, &[]).unwrap_err()];
     for error in errors {
@@ -297,7 +306,7 @@ fn tasks_are_not_listed_in_0_3() {
 }
 
 #[test]
-fn fields_nobody_knows_are_passed_over() {
+fn unknown_fields_are_ignored() {
     let unknown = [bytes(100, "x"), int(101, 5), double(102, 1.0), vec![0xbb, 0x06, 0x08, 0x01, 0xbc, 0x06]];
     for service in Service::ALL {
         let name = if service == Service::V1 { bytes(2, "t") } else { bytes(1, "tasks/t") };

@@ -11,19 +11,19 @@ use crate::{bad, card_values, doubles, wire::bytes};
 
 proptest! {
     #[test]
-    fn every_card_survives(card in card_values::card()) {
+    fn every_card_round_trips(card in card_values::card()) {
         for service in Service::ALL {
             let expected = match service {
                 Service::V1 => card.clone(),
-                Service::V03 => of_its_time(card.clone()),
+                Service::V03 => limited_to_v03(card.clone()),
             };
-            prop_assert_eq!(again(service, &card), shown(expected));
+            prop_assert_eq!(round_trip(service, &card), sorted_text(expected));
         }
     }
 }
 
 #[test]
-fn what_came_with_1_0_survives_there_and_is_left_out_before() {
+fn flows_new_in_1_0_are_omitted_in_0_3() {
     let device = OAuthFlow::DeviceCode {
         device_authorization_url: "https://a.example/d".into(),
         token_url: "https://a.example/t".into(),
@@ -46,16 +46,16 @@ fn what_came_with_1_0_survives_there_and_is_left_out_before() {
         header: Some(Json::parse(r#"{"kid":"k"}"#).unwrap()),
     }];
     card.documentation_url = Some(String::new());
-    assert_eq!(again(Service::V1, &card), shown(card.clone()));
-    let mut old = of_its_time(card.clone());
+    assert_eq!(round_trip(Service::V1, &card), sorted_text(card.clone()));
+    let mut old = limited_to_v03(card.clone());
     old.security_schemes = vec![("code".into(), scheme(pkce(false)))];
     old.signatures.clear();
     old.documentation_url = None;
-    assert_eq!(again(Service::V03, &card), shown(old));
+    assert_eq!(round_trip(Service::V03, &card), sorted_text(old));
 }
 
 #[test]
-fn the_same_card_is_the_same_bytes() {
+fn encoding_is_deterministic() {
     let mut card = minimal();
     let scheme = |name: &str| (name.to_owned(), SecurityScheme::MutualTls { description: None });
     card.security_schemes = ["b", "a", "c"].map(scheme).into();
@@ -67,7 +67,7 @@ fn the_same_card_is_the_same_bytes() {
 }
 
 #[test]
-fn a_bad_card_names_its_field() {
+fn invalid_card_names_its_field() {
     let interface = bytes(3, [bytes(1, "u"), bytes(2, "GRPC"), bytes(4, "1.0")].concat());
     let card = |more: Vec<u8>| [bytes(1, "n"), interface.clone(), more].concat();
     let scheme = |scheme: Vec<u8>| card(bytes(8, [bytes(1, "k"), bytes(2, scheme)].concat()));
@@ -104,34 +104,34 @@ fn a_bad_card_names_its_field() {
     ];
     for (body, field, problem) in cases {
         let read = Service::V1.decode_reply(OperationKind::GetExtendedCard, &body);
-        bad::refused(read, field, problem);
+        bad::assert_rejected(read, field, problem);
     }
     let read = Service::V03.decode_reply(OperationKind::GetExtendedCard, &bytes(1, "n"));
-    bad::refused(read, "url", filled);
+    bad::assert_rejected(read, "url", filled);
 }
 
 #[test]
-fn a_scheme_nobody_understands_is_left_out_before_1_0() {
+fn unknown_scheme_is_omitted_in_0_3() {
     let unknown = bytes(8, [bytes(1, "k"), bytes(2, Vec::new())].concat());
     let body = [bytes(1, "n"), bytes(3, "https://a.example"), unknown].concat();
     let Ok(Reply::Card(card)) = Service::V03.decode_reply(OperationKind::GetExtendedCard, &body) else {
-        panic!("a card without a known scheme is a card")
+        panic!("expected a card")
     };
     assert!(card.security_schemes.is_empty());
     assert_eq!(card.interfaces[0].binding, "JSONRPC");
     assert_eq!(card.interfaces[0].version, "0.2");
 }
 
-fn again(service: Service, card: &AgentCard) -> String {
+fn round_trip(service: Service, card: &AgentCard) -> String {
     let bytes = service.encode_reply(&Reply::Card(Box::new(card.clone())));
     let Ok(Reply::Card(read)) = service.decode_reply(OperationKind::GetExtendedCard, &bytes) else {
-        panic!("a card of ours is read")
+        panic!("expected a card")
     };
-    shown(*read)
+    sorted_text(*read)
 }
 
-/// A card as text, with maps in the order of their names.
-fn shown(mut card: AgentCard) -> String {
+/// A card as text, with maps sorted by key.
+fn sorted_text(mut card: AgentCard) -> String {
     card.security_schemes.sort_by(|one, other| one.0.cmp(&other.0));
     for (_, scheme) in &mut card.security_schemes {
         if let SecurityScheme::OAuth2 { flow, .. } = scheme {
@@ -150,12 +150,12 @@ fn shown(mut card: AgentCard) -> String {
     doubles::reply(&Reply::Card(Box::new(card)))
 }
 
-/// What a card of 0.3 has: the interfaces of that time, and flags that say yes.
-fn of_its_time(mut card: AgentCard) -> AgentCard {
+/// What a 0.3 card keeps: the interfaces of that generation, and only flags that are true.
+fn limited_to_v03(mut card: AgentCard) -> AgentCard {
     card.interfaces.retain(|interface| interface.version != "1.0");
     let flags = &mut card.capabilities;
     for flag in [&mut flags.streaming, &mut flags.push_notifications, &mut flags.extended_card] {
-        *flag = flag.filter(|said| *said);
+        *flag = flag.filter(|flag_value| *flag_value);
     }
     card
 }
@@ -164,7 +164,7 @@ fn minimal() -> AgentCard {
     let interface = [bytes(1, "https://a.example"), bytes(2, "JSONRPC"), bytes(4, "0.3.0")].concat();
     let body = [bytes(1, "n"), bytes(3, interface)].concat();
     let Ok(Reply::Card(card)) = Service::V1.decode_reply(OperationKind::GetExtendedCard, &body) else {
-        panic!("a minimal card is a card")
+        panic!("expected a card")
     };
     *card
 }

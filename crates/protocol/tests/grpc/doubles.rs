@@ -1,4 +1,4 @@
-//! JSON whose numbers went through doubles and whose names stand once: what a value of protobuf can hold of it.
+//! JSON with numbers rounded to doubles and without duplicate names: what a protobuf value can represent.
 //!
 //! Written with the project's JSON reader, not with the code under test.
 
@@ -12,14 +12,14 @@ use a2ad_protocol::{
     },
 };
 
-/// Every number as the double it is nearest to, everything else as it is.
+/// Rounds every number to the nearest double and keeps everything else.
 pub(crate) fn through_doubles(text: &str) -> String {
     let mut writer = Writer::new();
     copy(&mut writer, Node::new(Raw::parse_text(text).unwrap(), &Path::Root));
     String::from_utf8(writer.finish()).unwrap()
 }
 
-/// The JSON of 1.0 with every number through a double: what two values must agree in.
+/// The 1.0 JSON with every number rounded to a double, for comparing two values.
 pub(crate) fn operation(operation: &Operation) -> String {
     written(|writer| v1::operation::encode(writer, operation))
 }
@@ -46,7 +46,7 @@ fn copy(writer: &mut Writer, node: Node<'_, '_>) {
             let mut rest = names.iter().map(String::as_str);
             let copied = object.entries(|name, value| {
                 rest.next();
-                // Of a name that stands twice the last one counts.
+                // The last duplicate name wins.
                 if !rest.clone().any(|later| later == name) {
                     copy(writer.key(name), value);
                 }
@@ -55,7 +55,7 @@ fn copy(writer: &mut Writer, node: Node<'_, '_>) {
             copied.unwrap();
         }),
         b'[' => {
-            // The writer wants the elements, the reader gives them one by one.
+            // The writer needs all elements at once, the reader returns them one by one.
             let mut elements = Vec::new();
             node.list(|value| {
                 elements.push(through_doubles(value.text()));

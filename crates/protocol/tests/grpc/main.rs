@@ -1,8 +1,9 @@
-//! The protobuf services seen from outside: bytes in, bytes out.
+//! The protobuf services as black boxes: bytes in, bytes out.
 //!
-//! [`samples`] compares with what others write; [`round_trips`] says what survives; [`bad`] what is refused, and in
-//! which words; [`numbers`] what becomes of JSON; [`names`] of ids; [`sizes`] what is too much; [`cards`] and
-//! [`status`] are about cards and errors; [`service`] about names and descriptors.
+//! [`samples`] compares with the output of other implementations; [`round_trips`] checks what is preserved;
+//! [`bad`] which input is rejected with which violation; [`numbers`] the conversion of JSON; [`names`]
+//! resource names; [`sizes`] the limits; [`cards`] and [`status`] cards and errors; [`service`] names and
+//! descriptors.
 
 #![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
 

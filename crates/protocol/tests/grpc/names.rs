@@ -1,18 +1,18 @@
-//! Resource names of 0.3, and names of any size.
+//! Resource names of 0.3, and names of any length.
 
 use a2ad_protocol::{
     ErrorKind, Operation, OperationKind, PushConfigRef, Violation, grpc::Service, operation::MAX_ID_BYTES,
 };
 
 use crate::{
-    bad::refused,
+    bad::assert_rejected,
     wire::{bytes, int},
 };
 
 const V03: Service = Service::V03;
 
 #[test]
-fn an_id_is_everything_after_the_collection() {
+fn id_is_everything_after_the_collection() {
     for id in ["t-1", "a:b", "日本", "a/b", "tasks/x", "%2F", " "] {
         let body = bytes(1, format!("tasks/{id}"));
         for kind in [OperationKind::GetTask, OperationKind::CancelTask, OperationKind::SubscribeToTask] {
@@ -21,7 +21,7 @@ fn an_id_is_everything_after_the_collection() {
             | Operation::CancelTask(a2ad_protocol::CancelTask { id: read, .. })
             | Operation::SubscribeToTask(a2ad_protocol::SubscribeToTask { id: read, .. })) = read
             else {
-                panic!("{kind:?} became something else")
+                panic!("{kind:?} was decoded as another operation")
             };
             assert_eq!(read.as_str(), id);
         }
@@ -29,7 +29,7 @@ fn an_id_is_everything_after_the_collection() {
 }
 
 #[test]
-fn a_config_is_named_after_its_task() {
+fn config_name_contains_its_task() {
     for (task, config) in [("t", "c"), ("a:b", "日本"), ("a/b", "c"), ("t", "%2F")] {
         let body = bytes(1, format!("tasks/{task}/pushNotificationConfigs/{config}"));
         let expected = PushConfigRef { task_id: task.into(), id: Some(config.into()), tenant: None };
@@ -41,24 +41,28 @@ fn a_config_is_named_after_its_task() {
 }
 
 #[test]
-fn what_is_no_resource_name_is_refused() {
+fn invalid_resource_names_are_rejected() {
     let task = "tasks/{task}";
     for name in ["t", "task/t", "/tasks/t", "tasks", "tasks/"] {
         let read = V03.decode_operation(OperationKind::GetTask, &bytes(1, name));
-        refused(read, "name", &format!("expected {task}"));
+        assert_rejected(read, "name", &format!("expected {task}"));
         let read = V03.decode_operation(OperationKind::ListPushConfigs, &bytes(1, name));
-        refused(read, "parent", &format!("expected {task}"));
+        assert_rejected(read, "parent", &format!("expected {task}"));
     }
-    refused(V03.decode_operation(OperationKind::GetTask, &[]), "name", &format!("required, expected {task}"));
+    assert_rejected(
+        V03.decode_operation(OperationKind::GetTask, &[]),
+        "name",
+        &format!("required, expected {task}"),
+    );
     let config = "tasks/{task}/pushNotificationConfigs/{config}";
     for name in ["tasks/t", "tasks/t/pushNotificationConfigs/", "tasks//pushNotificationConfigs/c", "c"] {
         let read = V03.decode_operation(OperationKind::GetPushConfig, &bytes(1, name));
-        refused(read, "name", &format!("expected {config}"));
+        assert_rejected(read, "name", &format!("expected {config}"));
     }
 }
 
 #[test]
-fn a_created_config_takes_its_id_from_where_it_is_said() {
+fn created_config_takes_its_id_from_any_of_three_places() {
     let bare = |id: &str| bytes(2, [bytes(1, id), bytes(2, "https://h.example")].concat());
     let create = |config_id: &str, name: &str, id: &str| {
         let config = bytes(3, [bytes(1, name), bare(id)].concat());
@@ -77,17 +81,17 @@ fn a_created_config_takes_its_id_from_where_it_is_said() {
         assert_eq!(config.id.as_ref().map(AsRef::as_ref), expected);
         assert_eq!(config.task_id, Some("t".into()));
     }
-    refused(
+    assert_rejected(
         create("c", "tasks/other/pushNotificationConfigs/n", ""),
         "config.name",
         "expected a config of the task in parent",
     );
-    refused(
+    assert_rejected(
         V03.decode_operation(OperationKind::CreatePushConfig, &bytes(1, "tasks/t")),
         "config",
         "required, expected a config",
     );
-    refused(
+    assert_rejected(
         V03.decode_operation(OperationKind::CreatePushConfig, &[bytes(1, "tasks/t"), bytes(3, [])].concat()),
         "config.pushNotificationConfig",
         "required, expected a config",
@@ -95,7 +99,7 @@ fn a_created_config_takes_its_id_from_where_it_is_said() {
 }
 
 #[test]
-fn a_name_too_long_to_be_kept_names_its_field() {
+fn oversized_id_names_its_field() {
     let long = "x".repeat(MAX_ID_BYTES + 1);
     let url = bytes(4, "https://h.example");
     let bare = bytes(2, [bytes(1, &long), bytes(2, "https://h.example")].concat());

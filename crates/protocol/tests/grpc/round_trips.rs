@@ -1,4 +1,4 @@
-//! What is written is read back as the same value, as far as a generation has words for it.
+//! Encoding and decoding yields the same value, as far as the generation can express it.
 
 use a2ad_protocol::{
     Artifact, ConfigId, Dialect, Operation, OperationKind, Part, PushConfig, Reply, Task, TaskId, TaskPage,
@@ -10,7 +10,7 @@ use crate::{doubles, limits, values};
 
 proptest! {
     #[test]
-    fn every_operation_survives(operation in values::operation()) {
+    fn every_operation_round_trips(operation in values::operation()) {
         for service in Service::ALL {
             if service.method(operation.kind()).is_none() || !nameable(&operation) {
                 continue;
@@ -23,9 +23,9 @@ proptest! {
     }
 
     #[test]
-    fn every_reply_survives(reply in values::reply()) {
-        // Cards have tests of their own.
-        let Some(kind) = answered(&reply) else { return Ok(()) };
+    fn every_reply_round_trips(reply in values::reply()) {
+        // Cards have separate tests.
+        let Some(kind) = operation_of(&reply) else { return Ok(()) };
         for service in Service::ALL {
             if service.method(kind).is_none() {
                 continue;
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn every_event_survives(event in values::event()) {
+    fn every_event_round_trips(event in values::event()) {
         for service in Service::ALL {
             let bytes = service.encode_event(&event);
             let limited = |event| match service {
@@ -51,17 +51,17 @@ proptest! {
     }
 
     #[test]
-    fn what_was_read_once_is_read_again_exactly(operation in values::operation()) {
-        // Numbers have become doubles; from then on nothing changes.
+    fn second_round_trip_changes_nothing(operation in values::operation()) {
+        // The first round trip rounds numbers to doubles; later ones change nothing.
         for service in Service::ALL {
-            let Some(first) = again(service, &operation) else { continue };
-            prop_assert_eq!(again(service, &first), Some(first));
+            let Some(first) = round_trip(service, &operation) else { continue };
+            prop_assert_eq!(round_trip(service, &first), Some(first));
         }
     }
 }
 
 #[test]
-fn a_list_shows_artifacts_only_to_those_who_asked_for_them() {
+fn list_has_artifacts_only_if_requested() {
     let status = TaskStatus { state: TaskState::Completed, message: None, timestamp: None };
     let artifacts = vec![Artifact::new("a", vec![Part::text("made")])];
     let (history, metadata) = (Vec::new(), None);
@@ -76,11 +76,11 @@ fn a_list_shows_artifacts_only_to_those_who_asked_for_them() {
     }
 }
 
-fn again(service: Service, operation: &Operation) -> Option<Operation> {
+fn round_trip(service: Service, operation: &Operation) -> Option<Operation> {
     service.decode_operation(operation.kind(), &service.encode_operation(operation)).ok()
 }
 
-/// Whether the ids can be told apart inside a resource name.
+/// Whether the ids can be separated within a resource name.
 fn nameable(operation: &Operation) -> bool {
     let plain = |task: Option<&TaskId>, config: Option<&ConfigId>| {
         let slash = |id: &str| id.contains('/');
@@ -95,13 +95,13 @@ fn nameable(operation: &Operation) -> bool {
     }
 }
 
-/// There is no field for the skill: it is asked for in the metadata. The rest are the limits of 0.3, and that a
-/// cancel there says nothing but its task.
+/// The skill has no field and is carried in the metadata. The rest are the limits of 0.3, where a cancel
+/// carries only its task.
 fn limited(service: Service, operation: Operation) -> Operation {
     let old = service == Service::V03;
     let operation = match operation {
         Operation::ListPushConfigs(mut req) => {
-            // Zero is nothing said.
+            // Zero means unspecified.
             req.page_size = req.page_size.filter(|size| *size > 0);
             req.tenant = req.tenant.filter(|_| !old);
             return Operation::ListPushConfigs(req);
@@ -134,7 +134,7 @@ fn limited_config(config: PushConfig) -> PushConfig {
     PushConfig { tenant: None, ..config }
 }
 
-fn answered(reply: &Reply) -> Option<OperationKind> {
+fn operation_of(reply: &Reply) -> Option<OperationKind> {
     Some(match reply {
         Reply::SentTask(_) | Reply::SentMessage(_) => OperationKind::SendMessage,
         Reply::Task(_) => OperationKind::CancelTask,

@@ -1,7 +1,8 @@
-//! Messages as the official Python SDK of each generation writes them, beside the JSON it takes them for.
+//! Messages as the official Python SDK of each generation encodes them, with the equivalent JSON.
 //!
-//! A line is a kind, a method, the bytes in hexadecimal digits, and the JSON. Both forms are read and must mean the
-//! same; what is written again must be the same bytes. The addresses of 0.3 have no JSON form: theirs is that of 1.0.
+//! A line has a kind, a method, the bytes in hexadecimal, and the JSON. Both forms must decode to the same
+//! value, and encoding must reproduce the bytes. Path and query of 0.3 have no JSON form, so the 1.0 form is
+//! used.
 
 use a2ad_protocol::{
     Dialect, Event, Operation, Reply,
@@ -16,13 +17,13 @@ use a2ad_protocol::{
 use crate::doubles;
 
 #[test]
-fn what_others_write_is_read_and_written_as_they_do() {
+fn samples_of_the_python_sdk_round_trip() {
     for (service, lines) in
         [(Service::V1, include_str!("samples/v1.txt")), (Service::V03, include_str!("samples/v03.txt"))]
     {
         for line in lines.lines() {
-            let words: Vec<&str> = line.splitn(4, ' ').collect();
-            let [kind, method, digits, json] = words[..] else { panic!("{line}") };
+            let columns: Vec<&str> = line.splitn(4, ' ').collect();
+            let [kind, method, digits, json] = columns[..] else { panic!("{line}") };
             check(service, kind, method, &unhex(digits), json);
         }
     }
@@ -47,7 +48,7 @@ fn check(service: Service, what: &str, method: &str, bytes: &[u8], json: &str) {
             let expected: Reply = service.dialect().decode_reply(kind(), node(json)).unwrap();
             assert_eq!(doubles::reply(&reply), doubles::reply(&expected), "{json}");
             if matches!(reply, Reply::Card(_)) {
-                // An empty value of a map may be left out, and signatures are not written in 0.3.
+                // An empty map value may be omitted, and signatures are not written in 0.3.
                 let again = service.decode_reply(kind(), &service.encode_reply(&reply));
                 assert!(service == Service::V03 || again == Ok(reply), "{json}");
                 return;

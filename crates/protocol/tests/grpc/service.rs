@@ -1,4 +1,4 @@
-//! The services' names and methods, beside the files they are published in.
+//! The services' names and methods compared with the published descriptors.
 
 use std::collections::BTreeSet;
 
@@ -31,13 +31,13 @@ fn the_methods_are_those_of_the_descriptors() {
         }
         assert_eq!(service.operation("Nothing"), None);
     }
-    // Reflection hands out what a file imports too.
+    // Reflection also serves the imports of a file.
     let names: BTreeSet<&str> = set.file.iter().map(|file| file.name()).collect();
     assert!(set.file.iter().flat_map(|file| &file.dependency).all(|name| names.contains(name.as_str())));
 }
 
 #[test]
-fn each_service_speaks_its_generation() {
+fn each_service_has_its_dialect() {
     assert_eq!(Service::V1.dialect(), Dialect::V1);
     assert_eq!(Service::V03.dialect(), Dialect::V03Proto);
     assert_eq!(Service::V03.method(OperationKind::ListTasks), None);
@@ -59,7 +59,7 @@ fn only_a_settled_status_of_0_3_is_final() {
 }
 
 #[test]
-fn a_send_of_0_3_waits_unless_a_configuration_does_not_say_so() {
+fn send_of_0_3_blocks_unless_a_configuration_omits_blocking() {
     let message = bytes(1, [bytes(1, "m"), int(4, 1), bytes(5, bytes(1, "x"))].concat());
     let waits = |configuration: Option<Vec<u8>>| {
         let configuration = configuration.map(|fields| bytes(2, fields)).unwrap_or_default();

@@ -17,14 +17,14 @@ fn now() -> Timestamp {
 
 proptest! {
     #[test]
-    fn every_error_survives(error in values::error()) {
+    fn every_error_round_trips(error in values::error()) {
         let code = error.kind.row().grpc as i32;
         prop_assert_eq!(decode_status(&encode_status(&error, code, now())), Some(error));
     }
 }
 
 #[test]
-fn a_status_says_what_the_error_says() {
+fn status_has_the_content_of_the_error() {
     let entry = |name: &str, value: &str| bytes(3, [bytes(1, name), bytes(2, value)].concat());
     let any = |kind: &str, value: Vec<u8>| {
         bytes(3, [bytes(1, format!("type.googleapis.com/google.rpc.{kind}")), bytes(2, value)].concat())
@@ -51,7 +51,7 @@ fn a_status_says_what_the_error_says() {
 }
 
 #[test]
-fn a_foreign_status_is_told_by_its_code() {
+fn status_of_another_server_is_mapped_by_its_code() {
     let foreign = bytes(
         3,
         [
@@ -72,11 +72,11 @@ fn a_foreign_status_is_told_by_its_code() {
         (99, ErrorKind::Internal),
     ];
     for (code, kind) in cases {
-        let status = [int(1, code), bytes(2, "words"), foreign.clone()].concat();
-        assert_eq!(decode_status(&status), Some(Error::new(kind, "words")));
+        let status = [int(1, code), bytes(2, "some text"), foreign.clone()].concat();
+        assert_eq!(decode_status(&status), Some(Error::new(kind, "some text")));
         assert_eq!(kind_of_code(i32::try_from(code).unwrap()), kind);
     }
-    // Every error of ours has a code that means an error.
+    // Every error of this project has a status code that is an error.
     for kind in ErrorKind::ALL {
         let code = kind.row().grpc as i32;
         assert_eq!(kind_of_code(code).row().grpc as i32, code, "{kind:?}");
@@ -84,7 +84,7 @@ fn a_foreign_status_is_told_by_its_code() {
 }
 
 #[test]
-fn what_is_no_status_is_none() {
+fn invalid_status_is_none() {
     assert_eq!(decode_status(&[0xff]), None);
     assert_eq!(decode_status(&bytes(3, [0xff])), None);
 }

@@ -1,17 +1,17 @@
-//! Messages made by hand, field by field.
+//! Hand-encoded messages, field by field.
 
-/// A field that holds bytes: a string, bytes, or a message.
+/// A length-delimited field: a string, bytes or a message.
 pub(crate) fn bytes(number: u32, payload: impl AsRef<[u8]>) -> Vec<u8> {
     let payload = payload.as_ref();
     [key(number, 2), varint(payload.len() as u64), payload.to_vec()].concat()
 }
 
-/// A field that holds a number, a flag or the number of a name.
+/// A varint field: a number, a flag or an enum.
 pub(crate) fn int(number: u32, value: i64) -> Vec<u8> {
     [key(number, 0), varint(value.cast_unsigned())].concat()
 }
 
-/// A field that holds a double.
+/// A double field.
 pub(crate) fn double(number: u32, value: f64) -> Vec<u8> {
     [key(number, 1), value.to_le_bytes().to_vec()].concat()
 }

@@ -1,13 +1,13 @@
-//! What is refused: each row names the field at fault and what was expected there, in exactly these words.
+//! Invalid input: each row has the invalid field and the exact violation text.
 //!
-//! Most rows are one member that is put behind the members of a good sample. The last of two equal names
-//! counts, so the member takes the place of the sample's own.
+//! Most rows are one member appended to a valid sample. The last duplicate name wins, so the member overrides
+//! the sample's own.
 
 use a2ad_protocol::{Dialect, ErrorKind, OperationKind, Violation};
 
 use crate::codec::{DIALECTS, methods, raw, read_error, read_event, read_operation, read_reply, sends};
 
-/// A member or a whole document, the field at fault, what was expected.
+/// A member or a whole document, the invalid field, what was expected.
 type Row = (&'static str, &'static str, &'static str);
 
 const ARRAY: &str = "expected an array";
@@ -34,28 +34,28 @@ const TIME: &str = "expected an RFC 3339 timestamp such as 2026-01-02T03:04:05.6
 const URL: &str = "expected an absolute http or https URL";
 
 #[test]
-fn params_that_are_no_object_are_refused_by_every_method() {
+fn params_must_be_an_object_for_every_method() {
     for dialect in DIALECTS {
         for (method, _) in methods(dialect) {
             for params in ["[]", "5", "\"x\"", "true"] {
-                refuses(dialect, method, params, "params", OBJECT);
+                assert_rejected(dialect, method, params, "params", OBJECT);
             }
         }
     }
 }
 
-/// Houses may let this pass; the generation does not.
+/// A compatibility profile may relax this; the generation itself requires the id.
 #[test]
-fn a_message_of_0_3_has_an_id() {
+fn message_of_0_3_requires_an_id() {
     let params = r#"{"message":{"role":"user","parts":[{"text":"hi"}]}}"#;
     let error = Dialect::V03.decode_operation("message/send", Some(raw(params))).unwrap_err();
     assert_eq!(error.violations[0].field, "message.messageId");
 }
 
 #[test]
-fn names_have_a_bound() {
+fn ids_are_limited_in_length() {
     let long = "x".repeat(1_025);
-    refuses(
+    assert_rejected(
         Dialect::Draft,
         "tasks/get",
         &format!(r#"{{"id":"{long}"}}"#),
@@ -63,11 +63,17 @@ fn names_have_a_bound() {
         "expected at most 1024 bytes",
     );
     let params = format!(r#"{{"message":{{"messageId":"{long}","role":"user","parts":[{{"text":"hi"}}]}}}}"#);
-    refuses(Dialect::V03, "message/send", &params, "message.messageId", "expected at most 1024 bytes");
+    assert_rejected(
+        Dialect::V03,
+        "message/send",
+        &params,
+        "message.messageId",
+        "expected at most 1024 bytes",
+    );
 }
 
 #[test]
-fn a_bad_part_names_its_field() {
+fn invalid_part_names_its_field() {
     let rows: &[Row] = &[
         ("null", "message.parts[1]", OBJECT),
         ("\"hi\"", "message.parts[1]", OBJECT),
@@ -104,13 +110,13 @@ fn a_bad_part_names_its_field() {
         let message = format!(r#"{{"messageId":"m","role":"user","parts":{parts}}}"#);
         let params = format!(r#"{{"id":"t-1","message":{message}}}"#);
         for (dialect, method) in sends() {
-            refuses(dialect, method, &params, field, problem);
+            assert_rejected(dialect, method, &params, field, problem);
         }
     }
 }
 
 #[test]
-fn a_bad_message_names_its_field() {
+fn invalid_message_names_its_field() {
     let rows: &[Row] = &[
         (r#""role":"ROLE_USER""#, "message.role", ROLE),
         (r#""role":"""#, "message.role", ROLE),
@@ -126,7 +132,7 @@ fn a_bad_message_names_its_field() {
         let params =
             format!(r#"{{"id":"t-1","message":{{"role":"user","parts":[{{"text":"hi"}}],{member}}}}}"#);
         for (dialect, method) in sends() {
-            refuses(dialect, method, &params, field, problem);
+            assert_rejected(dialect, method, &params, field, problem);
         }
     }
     let rows: &[Row] = &[
@@ -145,7 +151,7 @@ fn a_bad_message_names_its_field() {
         (r#"{"role":"user","parts":[{"text":"hi"}],"extensions":[5]}"#, "message.extensions[0]", STRING),
     ];
     for (message, field, problem) in rows {
-        refuses(Dialect::V03, "message/send", &format!(r#"{{"message":{message}}}"#), field, problem);
+        assert_rejected(Dialect::V03, "message/send", &format!(r#"{{"message":{message}}}"#), field, problem);
     }
     let rows: &[Row] = &[
         (r#"{"role":"user"}"#, "message.parts", NEEDS_PART),
@@ -160,7 +166,7 @@ fn a_bad_message_names_its_field() {
         ),
     ];
     for (message, field, problem) in rows {
-        refuses(
+        assert_rejected(
             Dialect::Draft,
             "tasks/send",
             &format!(r#"{{"id":"t","message":{message}}}"#),
@@ -171,7 +177,7 @@ fn a_bad_message_names_its_field() {
 }
 
 #[test]
-fn a_bad_send_names_its_field() {
+fn invalid_send_names_its_field() {
     const GOOD: &str = r#""id":"t-1","message":{"role":"user","parts":[{"text":"hi"}]}"#;
     let rows: &[Row] = &[
         (r#""message":null"#, "message", NEEDS_MESSAGE),
@@ -183,7 +189,7 @@ fn a_bad_send_names_its_field() {
     ];
     for (member, field, problem) in rows {
         for (dialect, method) in sends() {
-            refuses(dialect, method, &format!("{{{GOOD},{member}}}"), field, problem);
+            assert_rejected(dialect, method, &format!("{{{GOOD},{member}}}"), field, problem);
         }
     }
     let rows: &[Row] = &[
@@ -200,7 +206,7 @@ fn a_bad_send_names_its_field() {
         (r#""pushNotification":"u""#, "pushNotification", OBJECT),
     ];
     for (member, field, problem) in rows {
-        refuses(Dialect::Draft, "tasks/send", &format!("{{{GOOD},{member}}}"), field, problem);
+        assert_rejected(Dialect::Draft, "tasks/send", &format!("{{{GOOD},{member}}}"), field, problem);
     }
     let rows: &[Row] = &[
         (r#""contextId":5"#, "contextId", STRING),
@@ -221,12 +227,12 @@ fn a_bad_send_names_its_field() {
         ),
     ];
     for (member, field, problem) in rows {
-        refuses(Dialect::V03, "message/send", &format!("{{{GOOD},{member}}}"), field, problem);
+        assert_rejected(Dialect::V03, "message/send", &format!("{{{GOOD},{member}}}"), field, problem);
     }
 }
 
 #[test]
-fn a_bad_push_config_names_its_field() {
+fn invalid_push_config_names_its_field() {
     let rows: &[Row] = &[
         (r#""url":null"#, "url", NEEDS_URL),
         (r#""url":"""#, "url", FILLED),
@@ -255,13 +261,13 @@ fn a_bad_push_config_names_its_field() {
             (Dialect::Draft, "tasks/pushNotification/set"),
             (Dialect::V03, "tasks/pushNotificationConfig/set"),
         ] {
-            refuses(dialect, method, &params, &format!("pushNotificationConfig.{field}"), problem);
+            assert_rejected(dialect, method, &params, &format!("pushNotificationConfig.{field}"), problem);
         }
     }
 }
 
 #[test]
-fn bad_parameters_of_the_other_operations_name_their_field() {
+fn invalid_parameters_of_other_operations_name_their_field() {
     let shared: &[(&str, &str, &str, &str)] = &[
         ("tasks/get", "{}", "id", NEEDS_FILLED),
         ("tasks/get", r#"{"id":""}"#, "id", FILLED),
@@ -275,7 +281,7 @@ fn bad_parameters_of_the_other_operations_name_their_field() {
     ];
     for (method, params, field, problem) in shared {
         for dialect in DIALECTS {
-            refuses(dialect, method, params, field, problem);
+            assert_rejected(dialect, method, params, field, problem);
         }
     }
     let draft: &[(&str, &str, &str, &str)] = &[
@@ -284,7 +290,7 @@ fn bad_parameters_of_the_other_operations_name_their_field() {
         ("tasks/pushNotification/get", "{}", "id", NEEDS_FILLED),
     ];
     for (method, params, field, problem) in draft {
-        refuses(Dialect::Draft, method, params, field, problem);
+        assert_rejected(Dialect::Draft, method, params, field, problem);
     }
     let v03: &[(&str, &str, &str, &str)] = &[
         ("tasks/get", r#"{"id":1}"#, "id", STRING),
@@ -310,12 +316,12 @@ fn bad_parameters_of_the_other_operations_name_their_field() {
         ("tasks/list", r#"{"includeArtifacts":1}"#, "includeArtifacts", FLAG),
     ];
     for (method, params, field, problem) in v03 {
-        refuses(Dialect::V03, method, params, field, problem);
+        assert_rejected(Dialect::V03, method, params, field, problem);
     }
 }
 
 #[test]
-fn a_bad_event_names_its_field() {
+fn invalid_event_names_its_field() {
     const KINDS: &str = "expected a task, a message, a status-update or an artifact-update";
     let rows: &[(Dialect, &str, &str, &str)] = &[
         (Dialect::Draft, "5", "", OBJECT),
@@ -396,14 +402,14 @@ fn a_bad_event_names_its_field() {
 }
 
 #[test]
-fn a_bad_reply_names_its_field() {
+fn invalid_reply_names_its_field() {
     use OperationKind::{
         CreatePushConfig, GetTask, ListPushConfigs, ListTasks, SendMessage, SendStreamingMessage,
         SubscribeToTask,
     };
     for dialect in DIALECTS {
         for kind in [SendStreamingMessage, SubscribeToTask] {
-            let stream = Violation::new("result", "expected a stream, not one answer");
+            let stream = Violation::new("result", "expected a stream, not a single response");
             assert_eq!(read_reply(dialect, kind, "{}"), Err(stream));
         }
     }
@@ -444,7 +450,7 @@ fn a_bad_reply_names_its_field() {
 }
 
 #[test]
-fn a_bad_error_object_names_its_field() {
+fn invalid_error_object_names_its_field() {
     let rows: &[Row] = &[
         ("[]", "", OBJECT),
         ("{}", "code", "required, expected an integer"),
@@ -458,8 +464,9 @@ fn a_bad_error_object_names_its_field() {
     }
 }
 
-/// The one violation of these parameters stands at `field`; the message for the caller says the same.
-fn refuses(dialect: Dialect, method: &str, params: &str, field: &str, problem: &str) {
+/// Asserts that these parameters have exactly one violation, at `field`, and that the error message repeats
+/// it.
+fn assert_rejected(dialect: Dialect, method: &str, params: &str, field: &str, problem: &str) {
     let Err(error) = read_operation(dialect, method, params) else { panic!("{method} {params} is accepted") };
     assert_eq!(error.violations, [Violation::new(field, problem)], "{dialect:?} {method} {params}");
     assert_eq!(error.kind, ErrorKind::InvalidParams, "{dialect:?} {method} {params}");

@@ -10,23 +10,23 @@ use a2ad_protocol::{
     },
 };
 
-/// The dialects these tests are about.
+/// The dialects under test.
 pub(crate) const DIALECTS: [Dialect; 2] = [Dialect::Draft, Dialect::V03];
 
 pub(crate) fn now() -> Timestamp {
     Timestamp::parse("2026-01-02T03:04:05.678Z").unwrap()
 }
 
-/// Every method a dialect answers to.
+/// Every method a dialect has.
 pub(crate) fn methods(dialect: Dialect) -> Vec<(&'static str, OperationKind)> {
     match dialect {
         Dialect::Draft => draft::operation::METHODS.to_vec(),
-        Dialect::V03 => [&v03::operation::METHODS[..], &v03::operation::UNWRITTEN[..]].concat(),
-        Dialect::V03Proto | Dialect::V1 => panic!("these tests are not about {dialect:?}"),
+        Dialect::V03 => [&v03::operation::METHODS[..], &v03::operation::EXTRA_METHODS[..]].concat(),
+        Dialect::V03Proto | Dialect::V1 => panic!("{dialect:?} is not tested here"),
     }
 }
 
-/// The method of a send in each dialect.
+/// The send method of each dialect.
 pub(crate) fn sends() -> [(Dialect, &'static str); 2] {
     [(Dialect::Draft, "tasks/send"), (Dialect::V03, "message/send")]
 }
@@ -36,9 +36,9 @@ pub(crate) fn kind(dialect: Dialect, method: &str) -> OperationKind {
 }
 
 pub(crate) fn read_operation(dialect: Dialect, method: &str, params: &str) -> Result<Operation, Error> {
-    // As leniently as the houses whose samples are here.
+    // With the relaxed rules of the profiles whose samples are used here.
     let leniency = Leniency { message_id_optional: true, ..Leniency::default() };
-    dialect.decode_operation_leniently(method, Some(raw(params)), leniency)
+    dialect.decode_operation_with(method, Some(raw(params)), leniency)
 }
 
 pub(crate) fn write_operation(dialect: Dialect, operation: &Operation) -> String {
@@ -49,7 +49,7 @@ pub(crate) fn read_event(dialect: Dialect, text: &str) -> Result<Event, Violatio
     dialect.decode_event(Node::new(raw(text), &Path::Root))
 }
 
-/// The frames of an event at the beginning of its stream.
+/// The frames of an event at the start of its stream.
 pub(crate) fn write_event(dialect: Dialect, event: &Event) -> Vec<String> {
     next_frames(&mut Frames::new(dialect, Style::default()), event)
 }

@@ -1,11 +1,11 @@
-//! Every error in both dialects, and how the errors of others are understood.
+//! Every error in both dialects, and reading the errors of other servers.
 
 use a2ad_protocol::{Dialect, Error, ErrorKind, TaskId, Violation};
 
 use crate::codec::{DIALECTS, read_error, write_error};
 
-/// What has no words of its own before 1.0 is said in those of another error.
-fn understood(dialect: Dialect, kind: ErrorKind) -> ErrorKind {
+/// Errors without a form of their own before 1.0 are decoded as another kind.
+fn decoded_kind(dialect: Dialect, kind: ErrorKind) -> ErrorKind {
     match (dialect, kind) {
         (Dialect::Draft, ErrorKind::InvalidAgentResponse) => ErrorKind::Internal,
         (Dialect::Draft, ErrorKind::ExtendedCardNotConfigured) => ErrorKind::UnsupportedOperation,
@@ -19,12 +19,12 @@ fn understood(dialect: Dialect, kind: ErrorKind) -> ErrorKind {
 }
 
 #[test]
-fn every_error_has_its_code_its_fixed_text_and_its_data() {
+fn every_error_has_its_code_fixed_message_and_data() {
     for kind in ErrorKind::ALL {
         for dialect in DIALECTS {
-            let error = Error::new(kind, "what the caller is told").with("taskId", "t-1");
-            let row = understood(dialect, kind).row();
-            let details = r#"{"errors":[{"field":"","message":"what the caller is told"}]}"#;
+            let error = Error::new(kind, "text for the caller").with("taskId", "t-1");
+            let row = decoded_kind(dialect, kind).row();
+            let details = r#"{"errors":[{"field":"","message":"text for the caller"}]}"#;
             let data = match (dialect, row.legacy_code) {
                 (Dialect::Draft, -32700 | -32600 | -32602 | -32603) | (_, -32600 | -32602) => {
                     format!(r#","data":{details}"#)
@@ -38,7 +38,7 @@ fn every_error_has_its_code_its_fixed_text_and_its_data() {
             assert_eq!(text, expected, "{dialect:?} {kind:?}");
             assert_eq!(
                 read_error(dialect, &text).unwrap().kind,
-                understood(dialect, kind),
+                decoded_kind(dialect, kind),
                 "{dialect:?} {kind:?}"
             );
         }
@@ -46,7 +46,7 @@ fn every_error_has_its_code_its_fixed_text_and_its_data() {
 }
 
 #[test]
-fn fields_at_fault_are_named_beside_the_fixed_text() {
+fn invalid_fields_are_listed_in_the_data() {
     let error = Error::invalid_params(Violation::new("message.parts[0].file", "expected one of bytes, uri"));
     let expected = r#"{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"message.parts[0].file","message":"expected one of bytes, uri"}]}}"#;
     for dialect in DIALECTS {
@@ -56,7 +56,7 @@ fn fields_at_fault_are_named_beside_the_fixed_text() {
 }
 
 #[test]
-fn a_missing_task_looks_the_same_in_both_but_for_the_data() {
+fn missing_task_differs_only_in_the_data() {
     let error = Error::task_not_found(&TaskId::from("t-1"));
     assert_eq!(
         write_error(Dialect::Draft, &error),
@@ -66,7 +66,7 @@ fn a_missing_task_looks_the_same_in_both_but_for_the_data() {
 }
 
 #[test]
-fn the_codes_of_others_mean_what_their_generation_says() {
+fn error_codes_of_other_servers_are_read_by_generation() {
     use ErrorKind::{
         AgentDisabled, ExtendedCardNotConfigured, ExtensionSupportRequired, Internal, InvalidAgentResponse,
         PermissionDenied, RateLimited, TaskNotFound, Unauthenticated, Unavailable, UnsupportedOperation,
@@ -86,10 +86,10 @@ fn the_codes_of_others_mean_what_their_generation_says() {
         (5, Internal, Internal),
     ];
     for (code, draft, v03) in rows {
-        let text = format!(r#"{{"code":{code},"message":"in words of its own","data":"free text"}}"#);
+        let text = format!(r#"{{"code":{code},"message":"some other text","data":"free text"}}"#);
         assert_eq!(read_error(Dialect::Draft, &text).unwrap().kind, draft, "{code}");
         let error = read_error(Dialect::V03, &text).unwrap();
-        assert_eq!((error.kind, error.message.as_str()), (v03, "in words of its own"), "{code}");
+        assert_eq!((error.kind, error.message.as_str()), (v03, "some other text"), "{code}");
     }
     let ours = r#"{"code":-32010,"message":"Authorization failed","data":null}"#;
     assert_eq!(read_error(Dialect::Draft, ours).unwrap().kind, PermissionDenied);

@@ -1,4 +1,4 @@
-//! What a stream looks like, event by event.
+//! The frames of a stream, event by event.
 
 use a2ad_protocol::{
     Artifact, ArtifactId, Dialect, Event, Message, Part, Role, Task, TaskState, TaskStatus,
@@ -9,7 +9,7 @@ use a2ad_protocol::{
 use crate::codec::{next_frames, write_event};
 
 #[test]
-fn a_draft_stream_begins_with_the_status_and_counts_its_artifacts() {
+fn draft_stream_starts_with_the_status_and_numbers_its_artifacts() {
     let mut stream = Frames::new(Dialect::Draft, Style::default());
     let snapshot =
         Task { artifacts: vec![artifact("a", "1"), artifact("b", "2")], ..task(TaskState::Working) };
@@ -29,7 +29,7 @@ fn a_draft_stream_begins_with_the_status_and_counts_its_artifacts() {
 }
 
 #[test]
-fn artifacts_a_snapshot_does_not_show_keep_their_places() {
+fn artifacts_missing_from_the_snapshot_keep_their_index() {
     let mut stream = Frames::new(Dialect::Draft, Style::default());
     stream.know(["a", "b", "a"].map(ArtifactId::from));
     assert_eq!(next_frames(&mut stream, &Event::Task(task(TaskState::Working))).len(), 1);
@@ -38,11 +38,11 @@ fn artifacts_a_snapshot_does_not_show_keep_their_places() {
 }
 
 #[test]
-fn the_state_of_an_event_alone_says_whether_it_is_the_last() {
+fn final_flag_depends_on_the_state_only() {
     for state in TaskState::ALL {
         let ends = format!(r#""final":{}"#, state.is_settled());
         for dialect in [Dialect::Draft, Dialect::V03] {
-            let [frame] = &write_event(dialect, &status(state))[..] else { panic!("one frame") };
+            let [frame] = &write_event(dialect, &status(state))[..] else { panic!("expected one frame") };
             assert!(frame.contains(&ends), "{frame}");
         }
         let snapshot = &write_event(Dialect::Draft, &Event::Task(task(state)))[0];
@@ -53,7 +53,7 @@ fn the_state_of_an_event_alone_says_whether_it_is_the_last() {
 }
 
 #[test]
-fn a_message_is_the_last_frame_of_a_draft_stream() {
+fn message_is_the_final_frame_of_a_draft_stream() {
     let message = Message {
         task_id: Some("t-1".into()),
         context_id: Some("c-1".into()),
@@ -64,7 +64,7 @@ fn a_message_is_the_last_frame_of_a_draft_stream() {
 }
 
 #[test]
-fn states_the_draft_lacks_are_told_in_metadata() {
+fn states_missing_in_the_draft_are_carried_in_metadata() {
     let frame = |state| write_event(Dialect::Draft, &status(state)).remove(0);
     let rejected =
         r#"{"id":"t-1","status":{"state":"failed"},"final":true,"metadata":{"a2ad":{"state":"rejected"}}}"#;
@@ -74,7 +74,7 @@ fn states_the_draft_lacks_are_told_in_metadata() {
 }
 
 #[test]
-fn the_frames_of_1_0_are_its_events() {
+fn each_event_of_1_0_is_one_frame() {
     for event in [Event::Task(task(TaskState::Working)), status(TaskState::Completed), chunk("a")] {
         let mut stream =
             Frames::new(Dialect::V1, Style { cancelled: true, both_tags: true, data_as_text: true });

@@ -1,4 +1,4 @@
-//! Nothing that comes in makes a decoder panic, and what a decoder lets in can be written and read again.
+//! No input makes a decoder panic, and everything a decoder accepts round-trips.
 
 use a2ad_protocol::{Dialect, Event, Json, Operation, Reply, json::Raw, jsonrpc};
 use proptest::{
@@ -19,17 +19,17 @@ use crate::{
 
 proptest! {
     #[test]
-    fn any_json_is_survived(text in json_text()) {
-        survive(&text);
+    fn any_json_is_handled(text in json_text()) {
+        check_document(&text);
     }
 
     #[test]
-    fn known_names_with_unfit_values_are_survived(text in almost()) {
-        survive(&text);
+    fn known_names_with_wrong_values_are_handled(text in almost_valid()) {
+        check_document(&text);
     }
 
     #[test]
-    fn a_sample_that_was_cut_or_scratched_is_survived(
+    fn truncated_or_corrupted_sample_is_handled(
         sample in select(samples()), at in any::<usize>(), byte in any::<u8>(), cut in any::<bool>()
     ) {
         let mut bytes = sample.as_bytes().to_vec();
@@ -37,14 +37,14 @@ proptest! {
         if cut { bytes.truncate(at) } else { bytes[at] = byte }
         let _ = jsonrpc::decode(&bytes);
         if let Ok(document) = Raw::parse(&bytes) {
-            survive(document.get());
+            check_document(document.get());
         }
     }
 
     #[test]
-    fn a_callers_own_note_is_never_overwritten(reply in values::reply(), value in json_text()) {
+    fn metadata_member_of_the_caller_is_never_overwritten(reply in values::reply(), value in json_text()) {
         let (Reply::Task(mut task) | Reply::SentTask(mut task)) = reply else { return Ok(()) };
-        // With a member we do not know it is the caller's, whatever else it holds.
+        // With an unknown member in it the value belongs to the caller, whatever else it contains.
         let own = format!(r#"{{"k":"\\","a2ad":{{"mine":{value},"state":"rejected","messageId":"m"}}}}"#);
         let own = Json::parse(&own).unwrap();
         task.metadata = Some(own.clone());
@@ -68,14 +68,14 @@ proptest! {
     }
 }
 
-/// Hands the document to every decoder; what one accepts is read back as the same value.
-fn survive(text: &str) {
+/// Passes the document to every decoder; an accepted document must round-trip.
+fn check_document(text: &str) {
     for dialect in DIALECTS {
         for (method, kind) in methods(dialect) {
             if let Ok(operation) = read_operation(dialect, method, text) {
                 let again = write_operation(dialect, &operation);
                 let again = read_operation(dialect, method, &again);
-                same(again.map(tidy(Dialect::V1)), &tidy(dialect)(operation), text);
+                same(again.map(normalised(Dialect::V1)), &normalised(dialect)(operation), text);
             }
             if let Ok(reply) = read_reply(dialect, kind, text) {
                 let again = read_reply(dialect, kind, &write_reply(dialect, &reply));
@@ -105,7 +105,7 @@ fn survive(text: &str) {
     }
 }
 
-fn tidy(dialect: Dialect) -> impl Fn(Operation) -> Operation {
+fn normalised(dialect: Dialect) -> impl Fn(Operation) -> Operation {
     move |operation| limits::operation(dialect, operation)
 }
 
@@ -113,8 +113,8 @@ fn same<T: PartialEq + std::fmt::Debug, E: std::fmt::Debug>(read: Result<T, E>, 
     assert_eq!(&read.unwrap_or_else(|error| panic!("{error:?}: {text}")), expected, "{text}");
 }
 
-/// A document of the protocol's own names and words in any place, so that most of it is nearly right.
-fn almost() -> BoxedStrategy<String> {
+/// A document made of the protocol's own names and values in any place, so that most of it is almost valid.
+fn almost_valid() -> BoxedStrategy<String> {
     const NAMES: &[&str] = &[
         "a2ad",
         "append",
@@ -210,7 +210,7 @@ fn almost() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Documents with something in every field.
+/// Documents in which every field is set.
 fn samples() -> Vec<&'static str> {
     vec![
         include_str!("../samples/draft/operation/tasks/send/full.json"),

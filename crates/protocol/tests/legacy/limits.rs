@@ -1,6 +1,7 @@
-//! What is left of a value on its way through an older dialect: the limits these tests hold the codecs to.
+//! What an older dialect preserves of a value: the expectations these tests check.
 //!
-//! 1.0 has no limits. Absent and empty metadata are the same thing in every dialect, so both are `None` here.
+//! 1.0 preserves everything. Absent and empty metadata mean the same in every dialect, so both are `None`
+//! here.
 
 use a2ad_protocol::{
     Artifact, CancelTask, Content, Dialect, Event, GetExtendedCard, GetTask, Json, ListTasks, Message,
@@ -59,13 +60,13 @@ pub(crate) fn event(dialect: Dialect, event: Event) -> Event {
         Event::Status(update) => Event::Status(StatusUpdate {
             context_id: if dialect == Dialect::Draft { "".into() } else { update.context_id },
             status: status(dialect, update.status),
-            metadata: tidy(update.metadata),
+            metadata: normalised(update.metadata),
             ..update
         }),
         Event::Artifact(update) => Event::Artifact(ArtifactUpdate {
             context_id: if dialect == Dialect::Draft { "".into() } else { update.context_id },
             artifact: artifact(dialect, 0, update.artifact),
-            metadata: tidy(update.metadata),
+            metadata: normalised(update.metadata),
             ..update
         }),
     }
@@ -94,20 +95,20 @@ pub(crate) fn task(dialect: Dialect, task: Task) -> Task {
     Task {
         status: status(dialect, task.status),
         artifacts: (0..).zip(task.artifacts).map(|(at, value)| artifact(dialect, at, value)).collect(),
-        history: task.history.into_iter().map(|said| message(dialect, said)).collect(),
-        metadata: tidy(task.metadata),
+        history: task.history.into_iter().map(|item| message(dialect, item)).collect(),
+        metadata: normalised(task.metadata),
         ..task
     }
 }
 
-/// A message in a task or an update. The draft says whose it is around it, not in it.
+/// A message in a task or an update. In the draft the enclosing object has the ids, not the message.
 pub(crate) fn message(dialect: Dialect, message: Message) -> Message {
     let draft = dialect == Dialect::Draft;
     Message {
         context_id: message.context_id.filter(|_| !draft),
         task_id: message.task_id.filter(|_| !draft),
         parts: message.parts.into_iter().map(part).collect(),
-        metadata: tidy(message.metadata),
+        metadata: normalised(message.metadata),
         ..message
     }
 }
@@ -133,7 +134,7 @@ fn tenant(dialect: Dialect, tenant: Option<String>) -> Option<String> {
     tenant.filter(|_| dialect == Dialect::V1)
 }
 
-/// The draft can say any number and has the largest for "all"; 0.3 cannot say "none".
+/// The draft can express any number and uses the largest for "all"; 0.3 cannot express "none".
 fn history_length(dialect: Dialect, length: Option<u32>) -> Option<u32> {
     match dialect {
         Dialect::Draft => length.filter(|length| *length != i32::MAX.unsigned_abs()),
@@ -142,7 +143,7 @@ fn history_length(dialect: Dialect, length: Option<u32>) -> Option<u32> {
     }
 }
 
-/// In the draft a task's config is called as the task is.
+/// In the draft the id of a task's config is the task id.
 fn push(dialect: Dialect, config: PushConfig) -> PushConfig {
     let task = config.task_id.clone();
     let id = if dialect == Dialect::Draft { task.map(|task| task.as_str().into()) } else { config.id };
@@ -150,15 +151,15 @@ fn push(dialect: Dialect, config: PushConfig) -> PushConfig {
 }
 
 fn status(dialect: Dialect, status: a2ad_protocol::TaskStatus) -> a2ad_protocol::TaskStatus {
-    a2ad_protocol::TaskStatus { message: status.message.map(|said| message(dialect, said)), ..status }
+    a2ad_protocol::TaskStatus { message: status.message.map(|item| message(dialect, item)), ..status }
 }
 
-/// The draft knows an artifact by its place.
+/// The draft identifies an artifact by its index.
 pub(crate) fn artifact(dialect: Dialect, at: usize, artifact: Artifact) -> Artifact {
     Artifact {
         id: if dialect == Dialect::Draft { format!("index-{at}").into() } else { artifact.id },
         parts: artifact.parts.into_iter().map(part).collect(),
-        metadata: tidy(artifact.metadata),
+        metadata: normalised(artifact.metadata),
         ..artifact
     }
 }
@@ -171,11 +172,11 @@ fn part(part: Part) -> Part {
     };
     Part {
         media_type: part.media_type.filter(|media_type| Some(media_type.as_str()) != usual),
-        metadata: tidy(part.metadata),
+        metadata: normalised(part.metadata),
         ..part
     }
 }
 
-fn tidy(metadata: Option<Json>) -> Option<Json> {
+fn normalised(metadata: Option<Json>) -> Option<Json> {
     metadata.filter(|metadata| metadata.as_str() != "{}")
 }

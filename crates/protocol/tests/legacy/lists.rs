@@ -1,4 +1,4 @@
-//! The lists that must agree: operations, methods, generations and samples.
+//! Consistency of the lists of operations, methods, generations and samples.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn each_method_is_read_as_its_own_operation_and_has_samples() {
 }
 
 #[test]
-fn a_method_belongs_to_one_generation_or_is_shared() {
+fn method_belongs_to_one_generation_or_is_shared() {
     use MethodFamily::{Draft, Shared, Unknown, V1, V03};
     let rows = [
         ("tasks/send", Draft),
@@ -57,13 +57,13 @@ fn a_method_belongs_to_one_generation_or_is_shared() {
         assert_eq!(of_method(method), family, "{method}");
     }
     let known =
-        draft::operation::METHODS.len() + v03::operation::METHODS.len() + v03::operation::UNWRITTEN.len();
+        draft::operation::METHODS.len() + v03::operation::METHODS.len() + v03::operation::EXTRA_METHODS.len();
     assert_eq!(known, 7 + 10 + 1);
     assert!(v1::operation::METHODS.iter().all(|row| of_method(row.0) == V1));
 }
 
 #[test]
-fn a_client_finds_the_method_of_an_operation_where_there_is_one() {
+fn operation_maps_to_its_method() {
     for dialect in DIALECTS {
         for (method, kind) in methods(dialect) {
             let expected = Some(method).filter(|method| *method != "tasks/list");
@@ -78,14 +78,14 @@ fn a_client_finds_the_method_of_an_operation_where_there_is_one() {
 }
 
 #[test]
-fn a_dialect_does_not_answer_to_the_methods_of_another() {
+fn dialect_rejects_methods_of_other_dialects() {
     use a2ad_protocol::ErrorKind::MethodNotFound;
     for dialect in Dialect::ALL {
         for method in ["tasks/send", "message/send", "SendMessage", "nothing/of/it"] {
             let own = dialect.method(OperationKind::SendMessage) == Some(method);
-            let refused =
+            let assert_rejected =
                 dialect.decode_operation(method, None).is_err_and(|error| error.kind == MethodNotFound);
-            assert_eq!(refused, !own, "{dialect:?} {method}");
+            assert_eq!(assert_rejected, !own, "{dialect:?} {method}");
         }
     }
 }

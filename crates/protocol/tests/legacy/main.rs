@@ -1,10 +1,10 @@
-//! The JSON-RPC wire forms before A2A 1.0 seen from outside: bytes in, bytes out.
+//! The JSON-RPC wire forms before A2A 1.0 as black boxes: bytes in, bytes out.
 //!
-//! [`samples`] holds what is read and written, byte for byte; [`bad`] what is refused, and in which words;
-//! [`round_trips`] what survives the way through an older dialect; [`frames`] what a stream looks like; [`style`]
-//! how houses spell; [`errors`] every error and how those of others are understood; [`hostile`] what holds for
-//! any input; [`sizes`] how much there may be of it; [`lists`] that the lists of operations agree; [`schema`] that the
-//! draft's answers are what its published schema says.
+//! [`samples`] checks decoding and encoding byte for byte; [`bad`] which input is rejected with which
+//! violation; [`round_trips`] what an older dialect preserves; [`frames`] the frames of a stream; [`style`]
+//! the options of compatibility profiles; [`errors`] every error, also of other servers; [`hostile`]
+//! properties of any input; [`sizes`] the limits; [`lists`] that the lists of operations agree; [`schema`]
+//! that the draft's output conforms to its published schema.
 
 #![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
 

@@ -1,7 +1,7 @@
-//! What 1.0 says survives the way through an older dialect, as far as the older one has words for it.
+//! A value of 1.0 round-trips through an older dialect, as far as that dialect can express it.
 //!
-//! Values are those 1.0 can say. [`limits`](crate::limits) tells what is left of them in an older dialect; what is
-//! read must be that, no less and no more.
+//! The values are those 1.0 can express. [`limits`](crate::limits) computes what an older dialect preserves;
+//! the decoded value must equal that.
 
 use a2ad_protocol::{Dialect, Event, Operation, OperationKind, PushConfig, Reply, TaskId, TaskState};
 use proptest::{prop_assert, prop_assert_eq, prop_assume, proptest};
@@ -16,9 +16,9 @@ use crate::{
 
 proptest! {
     #[test]
-    fn every_operation_survives(operation in values::operation()) {
+    fn every_operation_round_trips(operation in values::operation()) {
         for dialect in DIALECTS {
-            let operation = addressed(operation.clone());
+            let operation = with_task_id(operation.clone());
             let method = match (dialect.method(operation.kind()), dialect) {
                 (Some(method), _) => method,
                 (None, Dialect::V03) => "tasks/list",
@@ -31,9 +31,9 @@ proptest! {
     }
 
     #[test]
-    fn every_reply_survives(reply in values::reply()) {
+    fn every_reply_round_trips(reply in values::reply()) {
         for dialect in DIALECTS {
-            let reply = owned(reply.clone());
+            let reply = with_task(reply.clone());
             let kind = match &reply {
                 Reply::SentMessage(_) if dialect == Dialect::Draft => continue,
                 Reply::SentTask(_) | Reply::SentMessage(_) => OperationKind::SendMessage,
@@ -42,7 +42,7 @@ proptest! {
                 Reply::PushConfig(_) => OperationKind::GetPushConfig,
                 Reply::PushConfigs(_) => OperationKind::ListPushConfigs,
                 Reply::Deleted => OperationKind::DeletePushConfig,
-                // Cards have tests of their own.
+                // Cards have separate tests.
                 Reply::Card(_) => continue,
             };
             let text = write_reply(dialect, &reply);
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn every_change_survives_in_one_line(event in values::event()) {
+    fn every_update_round_trips_on_one_line(event in values::event()) {
         for dialect in DIALECTS {
             if dialect == Dialect::Draft && matches!(event, Event::Task(_) | Event::Message(_)) {
                 continue;
@@ -66,7 +66,7 @@ proptest! {
     }
 
     #[test]
-    fn a_snapshot_in_the_draft_is_its_status_and_then_each_artifact(event in values::event()) {
+    fn snapshot_in_the_draft_is_its_status_followed_by_each_artifact(event in values::event()) {
         let dialect = Dialect::Draft;
         let Event::Task(task) = event else { return Ok(()) };
         let different = task.artifacts.iter().map(|artifact| &artifact.id).collect::<std::collections::HashSet<_>>();
@@ -75,13 +75,13 @@ proptest! {
         let task = limits::task(dialect, task);
         let mut events = frames.iter().map(|frame| read_event(dialect, frame).unwrap());
         let Some(Event::Status(first)) = events.next().map(|first| limits::event(Dialect::V1, first)) else {
-            panic!("the status comes first")
+            panic!("expected a status")
         };
         prop_assert!(frames[0].contains(r#""final":false"#));
         prop_assert_eq!((&first.task_id, &first.status, &first.metadata), (&task.id, &task.status, &task.metadata));
         let mut artifacts = Vec::new();
         for event in events {
-            let Event::Artifact(update) = event else { panic!("artifacts follow") };
+            let Event::Artifact(update) = event else { panic!("expected an artifact") };
             prop_assert_eq!((&update.task_id, update.append), (&task.id, false));
             prop_assert_eq!(update.last_chunk, task.status.state.is_terminal());
             artifacts.push(limits::artifact(Dialect::V1, 0, update.artifact));
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn a_message_in_the_draft_is_the_end_of_a_task(event in values::event()) {
+    fn message_in_the_draft_is_a_final_status(event in values::event()) {
         let dialect = Dialect::Draft;
         let Event::Message(message) = event else { return Ok(()) };
         prop_assume!(message.task_id.is_some());
@@ -99,24 +99,24 @@ proptest! {
         prop_assert!(frames[0].contains(r#""final":true"#));
         let Ok(Event::Status(update)) = read_event(dialect, &frames[0]) else { panic!("{}", frames[0]) };
         prop_assert_eq!((Some(&update.task_id), update.status.state), (message.task_id.as_ref(), TaskState::Completed));
-        let said = limits::message(dialect, message.clone());
-        prop_assert_eq!(update.status.message.map(|said| limits::message(Dialect::V1, said)), Some(said.clone()));
+        let expected_message = limits::message(dialect, message.clone());
+        prop_assert_eq!(update.status.message.map(|expected_message| limits::message(Dialect::V1, expected_message)), Some(expected_message.clone()));
         let text = write_reply(dialect, &Reply::SentMessage(message.clone()));
         let Ok(Reply::SentTask(task)) = read_reply(dialect, OperationKind::SendMessage, &text) else { panic!("{text}") };
         let task = limits::task(Dialect::V1, task);
         prop_assert_eq!((Some(&task.id), task.status.state), (message.task_id.as_ref(), TaskState::Completed));
-        prop_assert_eq!((&task.status.message, &task.artifacts[0].parts), (&Some(said.clone()), &said.parts));
+        prop_assert_eq!((&task.status.message, &task.artifacts[0].parts), (&Some(expected_message.clone()), &expected_message.parts));
     }
 
     #[test]
-    fn an_error_keeps_its_kind_and_its_fields(error in values::error()) {
+    fn error_keeps_its_kind_and_fields(error in values::error()) {
         for dialect in DIALECTS {
             let text = write_error(dialect, &error);
             let read = read_error(dialect, &text).unwrap();
-            prop_assert_eq!(read.kind.row().legacy_code, shown_code(dialect, error.kind), "{}", text);
-            // Field by field where there are several; one without a field is what the caller is told.
-            let told = error.violations.len() == 1 && error.violations[0].field.is_empty();
-            if text.contains(r#""errors""#) && !error.violations.is_empty() && !told {
+            prop_assert_eq!(read.kind.row().legacy_code, wire_code(dialect, error.kind), "{}", text);
+            // Several violations are kept one by one; a single one without a field becomes the message.
+            let is_message = error.violations.len() == 1 && error.violations[0].field.is_empty();
+            if text.contains(r#""errors""#) && !error.violations.is_empty() && !is_message {
                 prop_assert_eq!(&read.violations, &error.violations, "{}", text);
             }
             prop_assert_eq!(write_error(dialect, &read), text);
@@ -124,16 +124,16 @@ proptest! {
     }
 }
 
-/// In the draft a send names its task.
-fn addressed(mut operation: Operation) -> Operation {
+/// In the draft a send has a task id.
+fn with_task_id(mut operation: Operation) -> Operation {
     if let Operation::SendMessage(req) | Operation::SendStreamingMessage(req) = &mut operation {
         req.message.task_id.get_or_insert_with(|| TaskId::from("t-1"));
     }
     operation
 }
 
-/// A webhook that is shown belongs to a task.
-fn owned(mut reply: Reply) -> Reply {
+/// A returned webhook belongs to a task.
+fn with_task(mut reply: Reply) -> Reply {
     let own = |config: &mut PushConfig| {
         config.task_id.get_or_insert_with(|| TaskId::from("t-1"));
     };
@@ -146,7 +146,7 @@ fn owned(mut reply: Reply) -> Reply {
 }
 
 /// The draft has no code for two errors.
-fn shown_code(dialect: Dialect, kind: a2ad_protocol::ErrorKind) -> i32 {
+fn wire_code(dialect: Dialect, kind: a2ad_protocol::ErrorKind) -> i32 {
     match (dialect, kind.row().legacy_code) {
         (Dialect::Draft, -32006) => -32603,
         (Dialect::Draft, -32007) => -32004,

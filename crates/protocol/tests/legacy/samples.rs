@@ -1,9 +1,9 @@
-//! Samples as files: each is read, written again, and compared byte for byte with what is expected.
+//! Samples as files: each is decoded, encoded again, and compared byte for byte with the expected output.
 //!
-//! A sample `x.json` is expected to become `x.expected.json`, or itself where there is no such file. In a `.jsonl`
-//! file each line is a sample; the lines of an event's file are one stream. Operations and replies stand in
-//! folders named after their method. An envelope is a whole request, and what is expected is the answer of a
-//! server that says back what it understood. Adding a file adds a test; nothing here writes one.
+//! The expected output of `x.json` is `x.expected.json`, or the sample itself if there is no such file. In a
+//! `.jsonl` file each line is a sample; the lines of an event's file are one stream. Operations and replies
+//! are in folders named after their method. An envelope is a whole request, and its expected output is the
+//! response of a server that echoes the decoded request. Adding a file adds a test; no test writes one.
 
 use std::{
     fs,
@@ -49,7 +49,7 @@ fn envelopes_are_answered_exactly() {
 }
 
 #[test]
-fn what_is_expected_stays_as_it_is_when_read_again() {
+fn expected_output_is_stable() {
     for dialect in DIALECTS {
         for family in ["operation", "reply", "event", "error"] {
             for sample in samples(dialect, family) {
@@ -68,7 +68,7 @@ fn check_family(family: &str) {
     }
 }
 
-/// What becomes of the sample is the expected file, byte for byte.
+/// Asserts that the output for the sample equals the expected file, byte for byte.
 fn check(dialect: Dialect, sample: &Path, expected: &Path) {
     let text = fs::read_to_string(sample).unwrap();
     let lines = sample.extension().is_some_and(|extension| extension == "jsonl");
@@ -76,7 +76,7 @@ fn check(dialect: Dialect, sample: &Path, expected: &Path) {
     let mut stream = Frames::new(dialect, Style::default());
     let written: String = documents
         .iter()
-        .flat_map(|document| through(dialect, sample, document, &mut stream))
+        .flat_map(|document| round_trip(dialect, sample, document, &mut stream))
         .map(|line| line + "\n")
         .collect();
     let expected_text = fs::read_to_string(expected).unwrap();
@@ -86,8 +86,8 @@ fn check(dialect: Dialect, sample: &Path, expected: &Path) {
     assert_eq!(written, expected_text, "{}", sample.display());
 }
 
-/// Reads a document of this file and writes it again, as the folders it stands in say.
-fn through(dialect: Dialect, sample: &Path, text: &str, stream: &mut Frames) -> Vec<String> {
+/// Decodes a document and encodes it again, as determined by the folders of its file.
+fn round_trip(dialect: Dialect, sample: &Path, text: &str, stream: &mut Frames) -> Vec<String> {
     let place = sample.strip_prefix(Path::new(ROOT).join(dialect.name())).unwrap();
     let folders: Vec<&str> = place.iter().map(|name| name.to_str().unwrap()).collect();
     let method = || folders[1..folders.len() - 1].join("/");
@@ -109,20 +109,20 @@ fn through(dialect: Dialect, sample: &Path, text: &str, stream: &mut Frames) -> 
             next_frames(stream, &event.unwrap_or_else(|error| panic!("{name}: {error:?}: {text}")))
         }
         "error" => vec![write_error(dialect, &read_error(dialect, text).unwrap())],
-        "envelope" => vec![answer(dialect, text)],
-        _ => panic!("{name} is no place for a sample"),
+        "envelope" => vec![respond(dialect, text)],
+        _ => panic!("{name} is not a sample folder"),
     }
 }
 
-/// A server that says back what it understood.
-fn answer(dialect: Dialect, body: &str) -> String {
+/// A server that echoes the decoded request.
+fn respond(dialect: Dialect, body: &str) -> String {
     let understood = jsonrpc::decode(body.as_bytes()).and_then(|request| {
         let operation = dialect.decode_operation(&request.method, request.params);
         operation
             .map(|operation| (request.id.clone(), operation))
             .map_err(|error| Refusal { id: request.id, error })
     });
-    let answer = match understood {
+    let respond = match understood {
         Ok((id, operation)) => jsonrpc::encode_result(&id, |writer| {
             writer.object(|writer| {
                 writer.maybe_text("method", dialect.method(operation.kind()));
@@ -133,13 +133,13 @@ fn answer(dialect: Dialect, body: &str) -> String {
             jsonrpc::encode_error(&id, |writer| dialect.encode_error(writer, &error, now()))
         }
     };
-    String::from_utf8(answer).unwrap()
+    String::from_utf8(respond).unwrap()
 }
 
 fn samples(dialect: Dialect, family: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(&Path::new(ROOT).join(dialect.name()).join(family), &mut found);
-    assert!(!found.is_empty(), "{dialect:?} {family} has samples");
+    assert!(!found.is_empty(), "{dialect:?} {family} must have samples");
     found
 }
 

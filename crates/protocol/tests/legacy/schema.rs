@@ -1,8 +1,9 @@
-//! What the draft dialect writes is what the draft's published JSON schema says (`samples/draft/schema.json`).
+//! The output of the draft dialect conforms to the draft's published JSON schema
+//! (`samples/draft/schema.json`).
 //!
-//! The schema lets unknown members pass and reads a part as any of three, so a wrong name would pass as well. Here
-//! each object is closed before anything is compared: no member may be there that the schema does not name. The
-//! one exception is the history of a task, which the text has and the schema forgot.
+//! The schema allows unknown members and accepts a part as any of three types, so a wrong name would pass.
+//! Therefore each object is closed before validation: only members the schema names are allowed. The one
+//! exception is the history of a task, which the specification text has but the schema lacks.
 
 #![expect(clippy::disallowed_types, reason = "the validator works on serde_json's values")]
 
@@ -24,7 +25,7 @@ use crate::{
 
 proptest! {
     #[test]
-    fn every_answer_is_valid(reply in values::reply()) {
+    fn every_reply_is_valid(reply in values::reply()) {
         let names: &[&str] = match &reply {
             Reply::SentTask(_) | Reply::SentMessage(_) => &["SendTaskResponse"],
             Reply::Task(_) => &["GetTaskResponse", "CancelTaskResponse"],
@@ -43,7 +44,7 @@ proptest! {
     }
 }
 
-/// `cancelled` is not among them: that spelling is the house's own and not the schema's.
+/// `cancelled` is missing: that spelling belongs to a compatibility profile, not to the schema.
 const STYLES: [Style; 2] = [
     Style { both_tags: false, cancelled: false, data_as_text: false },
     Style { both_tags: false, cancelled: false, data_as_text: true },
@@ -72,7 +73,7 @@ fn every_error_is_valid() {
     ];
     for kind in ErrorKind::ALL {
         for violations in [Vec::new(), vec![Violation::new("message.parts", "expected at least one part")]] {
-            let error = Error { violations, ..Error::new(kind, "told") };
+            let error = Error { violations, ..Error::new(kind, "text") };
             let bytes =
                 jsonrpc::encode_error(&id(), |writer| Dialect::Draft.encode_error(writer, &error, now()));
             let answer = parse(&bytes);
@@ -86,7 +87,7 @@ fn every_error_is_valid() {
 }
 
 #[test]
-fn every_sample_is_valid_once_it_is_written_by_us() {
+fn every_encoded_sample_is_valid() {
     let replies = [
         ("send", OperationKind::SendMessage, "SendTaskResponse"),
         ("get", OperationKind::GetTask, "GetTaskResponse"),
@@ -106,7 +107,7 @@ fn every_sample_is_valid_once_it_is_written_by_us() {
 }
 
 #[test]
-fn our_requests_are_valid_but_for_what_the_schema_forgot() {
+fn requests_are_valid_except_for_members_missing_in_the_schema() {
     let requests = [
         ("send", "SendTaskRequest"),
         ("sendSubscribe", "SendTaskStreamingRequest"),
@@ -121,7 +122,8 @@ fn our_requests_are_valid_but_for_what_the_schema_forgot() {
             let method = format!("tasks/{method}");
             let operation = read_operation(Dialect::Draft, &method, &line).unwrap();
             let mut params = parse(write_operation(Dialect::Draft, &operation).as_bytes());
-            // Named by the text, by the reference code or by a house, not by the schema.
+            // Defined by the specification text, the reference code or a compatibility profile, not by the
+            // schema.
             for ours in ["acceptedOutputModes", "async", "skill"] {
                 params.as_object_mut().unwrap().remove(ours);
             }
@@ -131,7 +133,7 @@ fn our_requests_are_valid_but_for_what_the_schema_forgot() {
 }
 
 #[test]
-fn the_check_itself_finds_what_is_wrong() {
+fn validation_detects_errors() {
     let task = |task: Value| json!({"jsonrpc": "2.0", "id": 1, "result": task});
     let valid = task(json!({"id": "t", "status": {"state": "working"}, "history": []}));
     assert!(validator("GetTaskResponse").is_valid(&valid));
@@ -165,7 +167,7 @@ fn result(write: impl FnOnce(&mut a2ad_protocol::json::write::Writer)) -> Value 
     parse(&jsonrpc::encode_result(&id(), write))
 }
 
-/// The validator's numbers are smaller than ours.
+/// The validator's numbers have less precision than ours.
 fn parse(bytes: &[u8]) -> Value {
     serde_json::from_str(&String::from_utf8_lossy(bytes).replace("1e400", "1e40")).unwrap()
 }
@@ -174,7 +176,7 @@ fn id() -> Id {
     jsonrpc::decode(br#"{"jsonrpc":"2.0","id":"a","method":"m"}"#).unwrap().id
 }
 
-/// The value is what the schema's definition of this name says.
+/// Asserts that the value conforms to the schema's definition of this name.
 fn check(name: &str, value: &Value) {
     thread_local! {
         static VALIDATORS: std::cell::RefCell<std::collections::HashMap<String, Validator>> = Default::default();

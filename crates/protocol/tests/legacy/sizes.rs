@@ -1,4 +1,4 @@
-//! Sizes: what is large and still read, and what is too large and refused in words.
+//! Size limits: large input that is accepted, and oversized input that is rejected with a violation.
 
 use a2ad_protocol::{
     Content, Dialect, Operation, Violation,
@@ -9,7 +9,7 @@ use a2ad_protocol::{
 use crate::codec::{read_operation, sends, write_operation};
 
 #[test]
-fn a_message_holds_a_thousand_parts_and_not_one_more() {
+fn message_has_at_most_a_thousand_parts() {
     for (dialect, method) in sends() {
         let send = |count: usize| {
             let parts = vec![r#"{"text":"x"}"#; count].join(",");
@@ -23,7 +23,7 @@ fn a_message_holds_a_thousand_parts_and_not_one_more() {
 }
 
 #[test]
-fn a_body_of_ten_megabytes_is_read_and_written_exactly() {
+fn body_of_ten_megabytes_round_trips() {
     let bytes = "aGkh".repeat(10 * 1024 * 1024 / 4);
     for (dialect, method) in sends() {
         let part = format!(r#"{{"file":{{"bytes":"{bytes}"}}}}"#);
@@ -31,18 +31,18 @@ fn a_body_of_ten_megabytes_is_read_and_written_exactly() {
         let Ok(Operation::SendMessage(req)) =
             read_operation(dialect, method, &format!(r#"{{"id":"t","message":{message}}}"#))
         else {
-            panic!("{method} takes it")
+            panic!("{method} must accept it")
         };
         assert!(
             matches!(&req.message.parts[0].content, Content::Raw(raw) if raw.len() == bytes.len() / 4 * 3)
         );
-        // Not `assert_eq`: a failure would print the whole of it.
+        // Not `assert_eq`: a failure would print all of it.
         assert!(write_operation(dialect, &Operation::SendMessage(req)).contains(&bytes));
     }
 }
 
 #[test]
-fn the_schemes_of_a_webhook_are_counted_and_measured() {
+fn schemes_of_a_webhook_are_limited_in_number_and_size() {
     for (dialect, method) in sends() {
         let place = if dialect == Dialect::Draft { "pushNotification" } else { "pushNotificationConfig" };
         let send = |schemes: &str| {
@@ -56,14 +56,14 @@ fn the_schemes_of_a_webhook_are_counted_and_measured() {
         };
         let field = if dialect == Dialect::Draft { String::new() } else { "configuration.".to_owned() };
         let field = format!("{field}{place}.authentication.schemes");
-        let refused = |schemes: &str, problem: String| {
-            let Err(error) = send(schemes) else { panic!("{method} takes them") };
+        let assert_rejected = |schemes: &str, problem: String| {
+            let Err(error) = send(schemes) else { panic!("{method} must reject them") };
             assert_eq!(error.violations, [Violation::new(&field, problem)]);
         };
         assert!(send(&vec![r#""a""#; MAX_TEXTS].join(",")).is_ok(), "{method}");
         let many = vec![r#""a""#; MAX_TEXTS + 1].join(",");
-        refused(&many, format!("expected at most {MAX_TEXTS} strings"));
+        assert_rejected(&many, format!("expected at most {MAX_TEXTS} strings"));
         let long = vec![format!(r#""{}""#, "a".repeat(1_000)); 1_100].join(",");
-        refused(&long, format!("expected strings of at most {MAX_TEXTS_BYTES} bytes in all"));
+        assert_rejected(&long, format!("expected strings of at most {MAX_TEXTS_BYTES} bytes in all"));
     }
 }

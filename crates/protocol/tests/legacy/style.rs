@@ -1,4 +1,4 @@
-//! How houses spell, and what they let pass.
+//! Encoding and decoding options of compatibility profiles.
 
 use a2ad_protocol::{
     Content, Dialect, ErrorKind, Json, Operation, Part, Reply, Task, TaskState, TaskStatus,
@@ -12,7 +12,7 @@ const AGENT_NATIVE: Style = Style { both_tags: true, cancelled: false, data_as_t
 const AGENT_OS: Style = Style { both_tags: false, cancelled: true, data_as_text: false };
 
 #[test]
-fn parts_say_what_they_hold_twice_where_the_house_wants_it() {
+fn parts_have_both_tags_if_the_profile_selects_it() {
     let text = Part::text("x");
     assert_eq!(part(Dialect::Draft, AGENT_NATIVE, &text), r#"{"type":"text","kind":"text","text":"x"}"#);
     assert_eq!(part(Dialect::V03, AGENT_NATIVE, &text), r#"{"kind":"text","type":"text","text":"x"}"#);
@@ -24,7 +24,7 @@ fn parts_say_what_they_hold_twice_where_the_house_wants_it() {
 }
 
 #[test]
-fn data_leaves_as_text_where_the_house_wants_it() {
+fn data_is_written_as_text_if_the_profile_selects_it() {
     let rows = [
         (r#"{"temp":62,"condition":"foggy"}"#, r#"{\"temp\":62,\"condition\":\"foggy\"}"#),
         ("9007199254740993", "9007199254740993"),
@@ -41,7 +41,7 @@ fn data_leaves_as_text_where_the_house_wants_it() {
 }
 
 #[test]
-fn canceled_has_another_spelling_where_the_house_wants_it() {
+fn canceled_is_spelled_cancelled_if_the_profile_selects_it() {
     for dialect in DIALECTS {
         let canceled = task(TaskState::Canceled, Vec::new());
         let reply = written(|writer| dialect.encode_reply(writer, &Reply::Task(canceled.clone()), AGENT_OS));
@@ -53,20 +53,20 @@ fn canceled_has_another_spelling_where_the_house_wants_it() {
 }
 
 #[test]
-fn a_send_without_an_id_passes_only_where_the_house_says_so() {
+fn send_without_task_id_is_accepted_only_if_the_profile_allows_it() {
     let params = raw(r#"{"skill":"weather","message":{"city":"San Francisco"}}"#);
-    let read = |leniency| Dialect::Draft.decode_operation_leniently("tasks/send", Some(params), leniency);
+    let read = |leniency| Dialect::Draft.decode_operation_with("tasks/send", Some(params), leniency);
     let error = read(Leniency::default()).unwrap_err();
     assert_eq!((error.kind, &error.violations[0].field[..]), (ErrorKind::InvalidParams, "id"));
     let Ok(Operation::SendMessage(req)) = read(Leniency { task_id_optional: true, ..Leniency::default() })
     else {
-        panic!("it passes")
+        panic!("it must be accepted")
     };
     assert_eq!((req.message.task_id, req.skill.as_deref()), (None, Some("weather")));
     assert_eq!(req.message.parts, [Part::data(Json::parse(r#"{"city":"San Francisco"}"#).unwrap())]);
     assert_eq!(req.message.id.as_str(), "");
     for method in ["tasks/get", "tasks/cancel"] {
-        let read = Dialect::Draft.decode_operation_leniently(
+        let read = Dialect::Draft.decode_operation_with(
             method,
             None,
             Leniency { task_id_optional: true, ..Leniency::default() },
@@ -75,7 +75,7 @@ fn a_send_without_an_id_passes_only_where_the_house_says_so() {
     }
 }
 
-/// The part as it stands in a task's artifact.
+/// The part as written in a task's artifact.
 fn part(dialect: Dialect, style: Style, part: &Part) -> String {
     let artifact = a2ad_protocol::Artifact::new("a", vec![part.clone()]);
     let reply = Reply::Task(task(TaskState::Completed, vec![artifact]));

@@ -21,7 +21,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The forms a card of 0.3 can be written in and read back from.
+    /// The forms a 0.3 card round-trips in.
     pub(crate) const OLD: [Self; 3] = [Self::V03, Self::V03Proto, Self::AgentJson];
 
     pub(crate) fn encode(self, card: &AgentCard) -> String {
@@ -52,7 +52,7 @@ impl Form {
     }
 }
 
-/// Reads a stranger's card.
+/// Reads the card of a remote agent.
 pub(crate) fn read(text: &str) -> Result<(Dialect, AgentCard), Violation> {
     dialect::read_card(Node::new(Raw::parse_text(text).unwrap(), &Path::Root))
 }
@@ -61,7 +61,7 @@ pub(crate) fn sample(name: &str) -> String {
     std::fs::read_to_string(format!("tests/old_cards/samples/{name}")).unwrap()
 }
 
-/// A card of 1.0 from a file.
+/// A 1.0 card from a file.
 pub(crate) fn card(name: &str) -> AgentCard {
     Form::V1.decode(&sample(name)).unwrap()
 }

@@ -1,14 +1,14 @@
-//! Agent cards in the forms from before 1.0, and the one document for readers of both.
+//! Agent cards in the forms before 1.0, and the merged document for clients of both generations.
 //!
-//! [`samples`] holds what is written, byte for byte; [`security`] each scheme both ways; [`foreign`] the cards of
-//! strangers and of careless peers; [`houses`] what a house may spell in its own way; [`schema`] that the draft's
-//! schema agrees; [`round_trips`] what holds for any card.
+//! [`samples`] checks the output byte for byte; [`security`] each scheme in both directions; [`remote_cards`]
+//! cards of other implementations; [`profiles`] the options of compatibility profiles; [`schema`] conformance
+//! to the draft's schema; [`round_trips`] properties of any card.
 
 #![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
 
 mod codec;
-mod foreign;
-mod houses;
+mod profiles;
+mod remote_cards;
 mod round_trips;
 mod samples;
 mod schema;

@@ -1,4 +1,4 @@
-//! What holds for any card.
+//! Properties of any card.
 
 use a2ad_protocol::{AgentCard, dialect::Dialect};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use crate::{
 
 proptest! {
     #[test]
-    fn every_card_survives_the_older_forms(card in values::card()) {
+    fn every_card_round_trips_in_the_older_forms(card in values::card()) {
         let shown = AgentCard {
             interfaces: card.interfaces.iter().filter(|interface| interface.version != "1.0").cloned().collect(),
             ..card.clone()
@@ -23,7 +23,7 @@ proptest! {
     }
 
     #[test]
-    fn every_merged_card_serves_both_readers(card in values::card()) {
+    fn every_merged_card_can_be_read_in_both_generations(card in values::card()) {
         let text = Form::Merged.encode(&card);
         prop_assert_eq!(Form::V03.decode(&text), Form::V03.decode(&Form::V03.encode(&card)), "{}", text);
         prop_assert_eq!(read(&text), Ok((Dialect::V1, card)), "{}", text);

@@ -1,4 +1,4 @@
-//! What is written, byte for byte but for white space.
+//! The output of each form, byte for byte except for white space.
 
 use a2ad_protocol::{
     AgentCard, Json,
@@ -9,7 +9,7 @@ use a2ad_protocol::{
 use crate::codec::{Form, card, sample};
 
 #[test]
-fn a_card_with_everything_in_each_form() {
+fn full_card_is_written_in_each_form() {
     check("full.json", Form::V03, "full.v03.json");
     check("full.json", Form::V03Proto, "full.v03-proto.json");
     check("full.json", Form::AgentJson, "full.agent.json");
@@ -17,12 +17,12 @@ fn a_card_with_everything_in_each_form() {
 }
 
 #[test]
-fn where_only_the_draft_is_spoken_the_card_has_nothing_newer() {
+fn card_of_a_draft_only_agent_has_no_newer_members() {
     check("draft-only.json", Form::AgentJson, "draft-only.agent.json");
 }
 
 #[test]
-fn a_card_is_offered_where_its_generation_is_spoken() {
+fn card_is_offered_if_its_generation_is_supported() {
     let cases = [
         // version, binding, a card of 0.3, agent.json
         ("1.0", "JSONRPC", false, false),
@@ -39,15 +39,15 @@ fn a_card_is_offered_where_its_generation_is_spoken() {
         ("", "JSONRPC", false, false),
     ];
     for (version, binding, in_v03, in_agent_json) in cases {
-        let card = speaking(&[(version, binding, "u")]);
+        let card = with_interfaces(&[(version, binding, "u")]);
         assert_eq!(v03::card::offered(&card), in_v03, "{version} {binding}");
         assert_eq!(draft::card::offered(&card), in_agent_json, "{version} {binding}");
     }
 }
 
 #[test]
-fn the_first_transport_of_that_time_is_the_preferred_one() {
-    let card = speaking(&[
+fn first_known_transport_is_the_preferred_one() {
+    let card = with_interfaces(&[
         ("1.0", "JSONRPC", "new"),
         ("0.3", "urn:example:flags", "flags"),
         ("0.3", "GRPC", "grpc"),
@@ -58,7 +58,7 @@ fn the_first_transport_of_that_time_is_the_preferred_one() {
         start(&Form::V03.encode(&card)),
         r#"{"name":"n","description":"","url":"grpc","preferredTransport":"GRPC","additionalInterfaces":[{"url":"flags","transport":"urn:example:flags"},{"url":"rpc","transport":"JSONRPC"}]"#
     );
-    // Readers of the draft can do JSON-RPC alone.
+    // Draft clients support JSON-RPC only.
     assert_eq!(
         start(&Form::AgentJson.encode(&card)),
         r#"{"name":"n","description":"","url":"rpc","preferredTransport":"JSONRPC","additionalInterfaces":[{"url":"flags","transport":"urn:example:flags"},{"url":"grpc","transport":"GRPC"}]"#
@@ -66,13 +66,14 @@ fn the_first_transport_of_that_time_is_the_preferred_one() {
 }
 
 #[test]
-fn where_nothing_older_is_spoken_the_merged_card_is_the_signed_card_of_1_0() {
-    let card = AgentCard { signatures: card("full.json").signatures, ..speaking(&[("1.0", "JSONRPC", "u")]) };
+fn merged_card_without_older_interfaces_is_the_signed_1_0_card() {
+    let card =
+        AgentCard { signatures: card("full.json").signatures, ..with_interfaces(&[("1.0", "JSONRPC", "u")]) };
     assert_eq!(Form::Merged.encode(&card), Form::V1.encode(&card));
 }
 
 #[test]
-fn both_readers_of_a_merged_card_find_the_same() {
+fn merged_card_reads_the_same_in_both_generations() {
     let card = card("full.json");
     let merged = Form::Merged.encode(&card);
     let unsigned = AgentCard { signatures: Vec::new(), ..card.clone() };
@@ -94,7 +95,7 @@ fn both_readers_of_a_merged_card_find_the_same() {
 }
 
 #[test]
-fn a_catalogue_of_skills_is_merged_as_one_card() {
+fn card_with_many_skills_is_merged() {
     let mut card = card("full.json");
     card.skills = (0..15_000)
         .map(|at| a2ad_protocol::model::AgentSkill { id: format!("skill-{at}"), ..card.skills[0].clone() })
@@ -109,7 +110,7 @@ fn check(source: &str, form: Form, expected: &str) {
     assert_eq!(form.decode(&form.encode(&read)), Ok(read), "{expected}");
 }
 
-fn speaking(interfaces: &[(&str, &str, &str)]) -> AgentCard {
+fn with_interfaces(interfaces: &[(&str, &str, &str)]) -> AgentCard {
     let interfaces = interfaces.iter().map(|(version, binding, url)| AgentInterface {
         url: (*url).into(),
         binding: (*binding).into(),

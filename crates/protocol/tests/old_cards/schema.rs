@@ -1,4 +1,4 @@
-//! The card at `agent.json` against the JSON schema of the draft (seed 001).
+//! The card at `agent.json` validated against the draft's JSON schema.
 
 use a2ad_protocol::{
     dialect::CardStyle,
@@ -15,12 +15,12 @@ use crate::{
 };
 
 #[test]
-fn our_samples_fit_the_schema_of_the_draft() {
+fn samples_conform_to_the_schema_of_the_draft() {
     let styles = [
         CardStyle::default(),
         CardStyle {
             tools_in_capabilities: true,
-            modes_as_words: true,
+            short_modes: true,
             state_transition_history: true,
             no_security: false,
             short_version: true,
@@ -36,26 +36,26 @@ fn our_samples_fit_the_schema_of_the_draft() {
     assert_ne!(
         problems(&sample("seeds/001.json")),
         "",
-        "the seed's own sample has a word where a list belongs"
+        "the published sample has a string where a list is required"
     );
 }
 
 proptest! {
     #![proptest_config(Config::with_cases(64))]
     #[test]
-    fn every_card_fits_the_schema_of_the_draft(card in values::card()) {
+    fn every_card_conforms_to_the_schema_of_the_draft(card in values::card()) {
         prop_assert_eq!(problems(&Form::AgentJson.encode(&card)), "");
     }
 }
 
-/// What the schema finds wrong with a card.
+/// The schema violations of a card.
 fn problems(text: &str) -> String {
     let validator = jsonschema::validator_for(&serde_json::from_str(&card_schema()).unwrap()).unwrap();
     let card = serde_json::from_str(text).unwrap();
     validator.iter_errors(&card).map(|error| error.to_string()).collect::<Vec<_>>().join("; ")
 }
 
-/// The part of the schema that is about cards.
+/// The part of the schema that defines cards.
 fn card_schema() -> String {
     let schema = std::fs::read_to_string("tests/samples/draft/schema.json").unwrap();
     let raw = Raw::parse_text(&schema).unwrap();

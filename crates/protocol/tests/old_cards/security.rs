@@ -1,11 +1,11 @@
-//! Each security scheme in each form, both ways.
+//! Each security scheme in each form, decoding and encoding.
 
 use a2ad_protocol::model::{SecurityRequirement, SecurityScheme};
 
 use crate::codec::{Form, card, sample};
 
 #[test]
-fn every_scheme_is_said_in_openapi_form_and_in_the_protobuf_form() {
+fn every_scheme_has_an_openapi_and_a_protobuf_form() {
     let cases = [
         (
             r#"{"type":"apiKey","in":"header","name":"X-Key"}"#,
@@ -66,7 +66,7 @@ fn every_scheme_is_said_in_openapi_form_and_in_the_protobuf_form() {
 fn several_flows_become_several_schemes_and_alternatives() {
     let card = Form::V03.decode(&sample("careless.v03.json")).unwrap();
     let names: Vec<&str> = card.security_schemes.iter().map(|(name, _)| name.as_str()).collect();
-    // The name that is taken stays with whom it belongs to.
+    // A name that is already taken stays with its scheme.
     assert_eq!(names, ["oneof", "twice", "many", "many-implicit-", "many-implicit"]);
     let oauth2 = |at: usize| matches!(&card.security_schemes[at].1, SecurityScheme::OAuth2 { description, .. } if description.as_deref() == Some("Two ways."));
     assert!(oauth2(2) && oauth2(3));
@@ -86,7 +86,7 @@ fn several_flows_become_several_schemes_and_alternatives() {
 }
 
 #[test]
-fn alternatives_do_not_grow_without_bound() {
+fn number_of_alternatives_is_limited() {
     let flows = r#"{"type":"oauth2","flows":{"implicit":{},"password":{}}}"#;
     let schemes: Vec<String> = (0..40).map(|at| format!(r#""k{at}":{flows}"#)).collect();
     let names: Vec<String> = (0..40).map(|at| format!(r#""k{at}":[]"#)).collect();
@@ -100,19 +100,19 @@ fn alternatives_do_not_grow_without_bound() {
 }
 
 #[test]
-fn what_cannot_be_said_is_left_out_but_still_required() {
+fn inexpressible_scheme_is_omitted_but_still_required() {
     let full = card("full.json");
     for form in Form::OLD {
         let read = form.decode(&form.encode(&full)).unwrap();
         assert!(read.security_schemes.iter().all(|(name, _)| name != "device"), "{form:?}");
         assert!(read.security_requirements.contains(&requirement(&[("device", &[])])), "{form:?}");
-        // An alternative that asks for nothing still lets everyone in.
+        // An empty alternative still means no authentication.
         assert!(read.security_requirements.contains(&requirement(&[])), "{form:?}");
     }
 }
 
 #[test]
-fn a_scheme_may_be_called_schemes() {
+fn scheme_may_be_named_schemes() {
     let card = with_security(r#""security":[{"schemes":["a"]},{"schemes":[],"k":["b"]}]"#);
     let card = Form::V03.decode(&card).unwrap();
     assert_eq!(

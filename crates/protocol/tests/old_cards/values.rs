@@ -1,7 +1,7 @@
-//! Arbitrary cards, as far as the forms before 1.0 can say them.
+//! Arbitrary cards that the forms before 1.0 can express.
 //!
-//! One version for all older interfaces, addresses that differ, no flow for devices, no PKCE and no signatures;
-//! where absent and empty are the same thing, the card holds `None`.
+//! One version for all older interfaces, distinct URLs, no device code flow, no PKCE and no signatures; where
+//! absent and empty mean the same, the card holds `None`.
 
 use a2ad_protocol::{
     AgentCard, Json,
@@ -39,7 +39,7 @@ pub(crate) fn card() -> impl Strategy<Value = AgentCard> {
     )
 }
 
-/// At least one of 0.2 or 0.3, and perhaps some of 1.0 between them.
+/// At least one interface of 0.2 or 0.3, and possibly some of 1.0 between them.
 fn interfaces() -> impl Strategy<Value = Vec<AgentInterface>> {
     let binding = select(vec!["JSONRPC", "HTTP+JSON", "GRPC", "urn:example:flags"]);
     let one = (filled(), binding, any::<bool>());
@@ -157,7 +157,7 @@ fn filled_modes() -> impl Strategy<Value = Vec<String>> {
     vec(text(), 1..3)
 }
 
-/// Entries in any order, each key once.
+/// Entries in any order with unique keys.
 fn map<T: std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<(String, T)>> {
     proptest::collection::hash_map(text(), value, 0..3).prop_map(Vec::from_iter)
 }

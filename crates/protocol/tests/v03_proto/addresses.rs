@@ -1,4 +1,4 @@
-//! What stands in paths and queries.
+//! Path and query parameters.
 
 use a2ad_protocol::{
     CancelTask, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfigQuery,
@@ -8,7 +8,7 @@ use a2ad_protocol::{
 use crate::codec::{at, read_operation, write_operation};
 
 #[test]
-fn ids_come_from_the_path_as_they_are() {
+fn ids_are_taken_verbatim_from_the_path() {
     let id = "t:/%2F é";
     for (kind, expected) in [
         (
@@ -38,13 +38,13 @@ fn ids_come_from_the_path_as_they_are() {
     ] {
         let address = at(id, "p/1", &[]);
         assert_eq!(read_operation(kind, &address, None), Ok(expected.clone()), "{kind:?}");
-        // The body of a cancel is not looked at.
+        // The body of a cancel is ignored.
         assert_eq!(read_operation(kind, &address, Some(r#"{"id":"other"}"#)), Ok(expected), "{kind:?}");
     }
 }
 
 #[test]
-fn history_is_all_of_it_unless_a_number_is_said() {
+fn history_is_complete_unless_a_length_is_given() {
     let cases = [
         (&[][..], Ok(None)),
         (&[("historyLength", "0")], Ok(None)),
@@ -65,7 +65,7 @@ fn history_is_all_of_it_unless_a_number_is_said() {
 }
 
 #[test]
-fn a_list_is_asked_for_by_query() {
+fn list_parameters_are_in_the_query() {
     let query = [
         ("contextId", "c"),
         ("status", "5"),
@@ -93,7 +93,7 @@ fn a_list_is_asked_for_by_query() {
 }
 
 #[test]
-fn a_bad_query_names_its_field() {
+fn invalid_query_names_its_field() {
     let cases = [
         ("status", "TASK_STATE_ODD", "expected a task state such as TASK_STATE_WORKING"),
         ("status", "42", "expected a task state such as TASK_STATE_WORKING"),
@@ -109,7 +109,7 @@ fn a_bad_query_names_its_field() {
 }
 
 #[test]
-fn pages_of_webhooks_are_asked_for_by_query() {
+fn webhook_list_parameters_are_in_the_query() {
     let expected = Operation::ListPushConfigs(PushConfigQuery {
         task_id: "t".into(),
         page_size: Some(5),
@@ -122,7 +122,7 @@ fn pages_of_webhooks_are_asked_for_by_query() {
 }
 
 #[test]
-fn the_name_of_a_webhook_may_stand_in_the_query() {
+fn webhook_id_may_be_in_the_query() {
     let body = r#"{"pushNotificationConfig":{"url":"https://hook.example/"}}"#;
     let address = at("t", "", &[("configId", "p-1")]);
     let Ok(Operation::CreatePushConfig(config)) =

@@ -1,4 +1,4 @@
-//! What is refused, and in which words.
+//! Invalid input and the exact violations.
 
 use a2ad_protocol::{
     OperationKind, Violation, dialect::v03_proto::message::MAX_PARTS, json::read::MAX_TEXTS,
@@ -7,7 +7,7 @@ use a2ad_protocol::{
 use crate::codec::{at, read_event, read_operation, read_reply};
 
 #[test]
-fn a_bad_send_names_its_field() {
+fn invalid_send_names_its_field() {
     let role = "ROLE_USER or ROLE_AGENT";
     let cases: Vec<(&str, &str, String)> = vec![
         ("[]", "", "expected an object".into()),
@@ -56,7 +56,7 @@ fn a_bad_send_names_its_field() {
     }
 }
 
-/// Bodies with one thing wrong in the message.
+/// Bodies whose message has one error each.
 static MESSAGE: [&str; 11] = [
     r#"{"message":{"messageId":"m","content":[{"text":"x"}]}}"#,
     r#"{"message":{"messageId":"m","role":"ROLE_UNSPECIFIED","content":[{"text":"x"}]}}"#,
@@ -72,7 +72,7 @@ static MESSAGE: [&str; 11] = [
 ];
 
 #[test]
-fn a_webhook_of_another_task_than_the_path_is_refused() {
+fn webhook_of_another_task_than_the_path_is_rejected() {
     let config = r#"{"url":"https://hook.example/"}"#;
     let cases = [
         (format!(r#"{{"name":"tasks/t-2","pushNotificationConfig":{config}}}"#), "name"),
@@ -95,7 +95,7 @@ fn a_webhook_of_another_task_than_the_path_is_refused() {
 }
 
 #[test]
-fn a_path_without_an_id_is_refused() {
+fn path_without_an_id_is_rejected() {
     let lacks = |field| Violation::new(field, "required, expected a non-empty string").into();
     for kind in [OperationKind::GetTask, OperationKind::CancelTask, OperationKind::ListPushConfigs] {
         assert_eq!(read_operation(kind, &at("", "", &[]), None), Err(lacks("id")), "{kind:?}");
@@ -105,7 +105,7 @@ fn a_path_without_an_id_is_refused() {
 }
 
 #[test]
-fn a_bad_answer_names_its_field() {
+fn invalid_response_names_its_field() {
     let one = "expected exactly one of task, message, statusUpdate, artifactUpdate";
     let event_cases = [
         ("{}", "", one),
@@ -134,7 +134,7 @@ fn a_bad_answer_names_its_field() {
 }
 
 #[test]
-fn parts_are_counted() {
+fn number_of_parts_is_limited() {
     let send = |count: usize| {
         let parts = vec![r#"{"text":""}"#; count].join(",");
         let body = format!(r#"{{"message":{{"messageId":"m","role":1,"content":[{parts}]}}}}"#);
@@ -148,7 +148,7 @@ fn parts_are_counted() {
 }
 
 #[test]
-fn the_schemes_of_a_webhook_are_counted() {
+fn number_of_webhook_schemes_is_limited() {
     let create = |count: usize| {
         let schemes = vec![r#""a""#; count].join(",");
         let body = format!(r#"{{"url":"https://a.example","authentication":{{"schemes":[{schemes}]}}}}"#);

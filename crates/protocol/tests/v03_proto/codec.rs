@@ -10,7 +10,7 @@ use a2ad_protocol::{
     },
 };
 
-/// A request as the binding hands it over.
+/// Decodes a request as the binding passes it.
 pub(crate) fn read_operation(
     kind: OperationKind,
     address: &Address,
@@ -47,7 +47,7 @@ pub(crate) fn write_error(error: &Error) -> String {
     written(|writer| error::encode(writer, error))
 }
 
-/// The address of a task, and of one of its webhooks.
+/// The address of a task and one of its webhooks.
 pub(crate) fn at(task: &str, config: &str, query: &[(&str, &str)]) -> Address {
     let id = |id: &str| Some(id.to_owned()).filter(|id| !id.is_empty());
     let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

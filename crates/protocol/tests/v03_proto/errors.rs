@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn every_error_has_its_code_and_its_fixed_text() {
+fn every_error_has_its_code_and_fixed_message() {
     for kind in ErrorKind::ALL {
         let row = kind.row();
         let text = write_error(&Error::new(kind, "free text with a secret"));
@@ -20,7 +20,7 @@ fn every_error_has_its_code_and_its_fixed_text() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_is_told() {
+fn invalid_fields_are_listed_in_the_data() {
     let error: Error = Violation::new("message.role", "expected ROLE_USER or ROLE_AGENT").into();
     let text = write_error(&error);
     let expected = r#"{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"message.role","message":"expected ROLE_USER or ROLE_AGENT"}]}}"#;
@@ -29,7 +29,7 @@ fn what_is_wrong_with_a_request_is_told() {
 }
 
 #[test]
-fn what_is_no_error_is_refused() {
+fn invalid_error_object_is_rejected() {
     for text in ["5", "{}", r#"{"error":{}}"#, r#"{"message":"x"}"#] {
         assert!(read_error(text).is_err(), "{text}");
     }
@@ -37,7 +37,7 @@ fn what_is_no_error_is_refused() {
 
 proptest! {
     #[test]
-    fn every_error_is_written_as_it_was_read(error in values::error()) {
+    fn every_error_round_trips(error in values::error()) {
         let text = write_error(&error);
         let read = read_error(&text).unwrap();
         prop_assert_eq!(read.kind.row().legacy_code, error.kind.row().legacy_code, "{}", text);

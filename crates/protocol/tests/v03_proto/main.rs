@@ -1,8 +1,8 @@
-//! The JSON form of the older protobuf file seen from outside: bytes in, bytes out.
+//! The JSON form of the older protobuf file as a black box: bytes in, bytes out.
 //!
-//! [`samples`] holds what is read and written, byte for byte; [`addresses`] what stands in paths and queries;
-//! [`parts`] files, data and what rides in metadata; [`bad`] what is refused, and in which words; [`errors`] the
-//! bare error object; [`round_trips`] what survives the way through this dialect.
+//! [`samples`] checks decoding and encoding byte for byte; [`addresses`] path and query; [`parts`] files,
+//! data and fields carried in metadata; [`bad`] which input is rejected with which violation; [`errors`] the
+//! bare error object; [`round_trips`] what this dialect preserves.
 
 #![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
 

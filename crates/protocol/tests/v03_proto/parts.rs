@@ -1,4 +1,4 @@
-//! Files, data and what rides in metadata.
+//! Files, data and fields carried in metadata.
 
 use a2ad_protocol::{Content, Event, Json, Message, Part, Role, TaskId};
 
@@ -13,17 +13,17 @@ fn bytes_are_base64_of_base64() {
     let cases: [(&str, &[u8]); 9] = [
         (r#""aVZCTw==""#, b"\x89PN"),
         (r#""""#, b""),
-        // Not base64 inside: the bytes themselves.
+        // The content is not base64: it is the bytes themselves.
         (r#""iVBO""#, b"\x89PN"),
         (r#""YSBi""#, b"a b"),
-        // Base64 letters, but not a whole number of groups.
+        // Base64 characters, but not a whole number of groups.
         (r#""YWJj""#, b"abc"),
         (r#""YWJjZGU=""#, b"abcde"),
-        // Four letters are taken for base64: peers put text there.
+        // Four base64 characters are decoded: other implementations put base64 text there.
         (r#""YWJjZA==""#, b"i\xb7\x1d"),
-        // Padding in the middle is no base64.
+        // Padding in the middle is not base64.
         (r#""YT09PT09PT0=""#, b"a======="),
-        // Both alphabets outside, padded or not.
+        // The outer base64 in both alphabets, padded or not.
         (r#""_w""#, b"\xff"),
     ];
     for (text, bytes) in cases {
@@ -33,7 +33,7 @@ fn bytes_are_base64_of_base64() {
 }
 
 #[test]
-fn the_media_type_and_the_name_of_a_file_stand_beside_it() {
+fn media_type_and_name_of_a_file_are_beside_it() {
     let part = Part {
         media_type: Some("image/png".into()),
         filename: Some("a.png".into()),
@@ -45,7 +45,7 @@ fn the_media_type_and_the_name_of_a_file_stand_beside_it() {
 }
 
 #[test]
-fn what_is_no_object_is_wrapped() {
+fn data_that_is_not_an_object_is_wrapped() {
     for value in ["null", "5", "[1,2.0]", r#""x""#, "true", "9007199254740993"] {
         let part = Part::data(Json::parse(value).unwrap());
         let text =
@@ -53,7 +53,7 @@ fn what_is_no_object_is_wrapped() {
         assert_eq!(write_part(part.clone()), text);
         assert_eq!(read_part(&text), part);
     }
-    // Without the flag, and with more than a value, it is what it is.
+    // Without the marker, or with more members, it is an ordinary object.
     for text in [
         r#"{"data":{"data":{"value":5}}}"#,
         r#"{"data":{"data":{"value":5,"k":1}},"metadata":{"data_part_compat":true}}"#,
@@ -63,7 +63,7 @@ fn what_is_no_object_is_wrapped() {
 }
 
 #[test]
-fn media_types_of_text_and_data_ride_in_metadata() {
+fn media_types_of_text_and_data_are_carried_in_metadata() {
     let markdown =
         Part { media_type: Some("text/markdown".into()), filename: Some("a.md".into()), ..Part::text("x") };
     let text = r#"{"text":"x","metadata":{"a2ad":{"mediaType":"text/markdown","filename":"a.md"}}}"#;
@@ -71,14 +71,14 @@ fn media_types_of_text_and_data_ride_in_metadata() {
     assert_eq!(read_part(text), markdown);
     let plain = Part { media_type: Some("text/plain".into()), ..Part::text("x") };
     assert_eq!(write_part(plain), r#"{"text":"x"}"#);
-    // A caller's own key is never touched.
+    // A key of the caller is never changed.
     let own = Json::parse(r#"{"a2ad":1}"#).unwrap();
     let noted = Part { metadata: Some(own), ..markdown };
     assert_eq!(write_part(noted), r#"{"text":"x","metadata":{"a2ad":1}}"#);
 }
 
 #[test]
-fn the_tasks_a_message_speaks_of_ride_in_metadata() {
+fn referenced_tasks_are_carried_in_metadata() {
     let metadata = Json::parse(r#"{"k":1}"#).unwrap();
     let message = Message {
         reference_task_ids: vec![TaskId::from("t-0")],

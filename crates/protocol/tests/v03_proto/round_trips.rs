@@ -1,4 +1,4 @@
-//! What 1.0 says survives the way through this dialect, as far as it has words for it.
+//! A value of 1.0 round-trips through this dialect, as far as it can express it.
 
 use a2ad_protocol::{Dialect, Event, Operation, OperationKind, Reply, dialect::v1, json::write::Writer};
 use proptest::{prop_assert, prop_assert_eq, proptest};
@@ -10,7 +10,7 @@ use crate::{
 
 proptest! {
     #[test]
-    fn every_operation_survives(operation in values::operation()) {
+    fn every_operation_round_trips(operation in values::operation()) {
         let (address, body) = write_operation(&operation);
         let read = read_operation(operation.kind(), &address, Some(&body));
         let read = read.map(limited);
@@ -18,7 +18,7 @@ proptest! {
     }
 
     #[test]
-    fn every_reply_survives(reply in values::reply()) {
+    fn every_reply_round_trips(reply in values::reply()) {
         let kind = match &reply {
             Reply::SentTask(_) | Reply::SentMessage(_) => OperationKind::SendMessage,
             Reply::Task(_) => OperationKind::CancelTask,
@@ -26,7 +26,7 @@ proptest! {
             Reply::PushConfig(_) => OperationKind::GetPushConfig,
             Reply::PushConfigs(_) => OperationKind::ListPushConfigs,
             Reply::Deleted => OperationKind::DeletePushConfig,
-            // Cards have tests of their own.
+            // Cards have separate tests.
             Reply::Card(_) => return Ok(()),
         };
         let text = write_reply(&reply);
@@ -35,7 +35,7 @@ proptest! {
     }
 
     #[test]
-    fn every_event_survives_in_one_line(event in values::event()) {
+    fn every_event_round_trips_on_one_line(event in values::event()) {
         let text = write_event(&event);
         prop_assert!(!text.contains(['\n', '\r']), "{}", text);
         let read = read_event(&text).map(|read| limits::event(Dialect::V03, read));
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn what_arrives_here_can_be_said_in_1_0(operation in values::operation()) {
+    fn decoded_operation_can_be_expressed_in_1_0(operation in values::operation()) {
         let (address, body) = write_operation(&operation);
         let Ok(read) = read_operation(operation.kind(), &address, Some(&body)) else { panic!("{body}") };
         let mut writer = Writer::new();
@@ -60,8 +60,8 @@ proptest! {
     }
 }
 
-/// The limits of the JSON-RPC form of this generation, and that a cancel has no body and a skill is asked for in
-/// the metadata.
+/// The limits of this generation's JSON-RPC form; in addition a cancel has no body and the skill is carried
+/// in the metadata.
 fn limited(operation: Operation) -> Operation {
     match limits::operation(Dialect::V03, operation) {
         Operation::CancelTask(mut req) => {

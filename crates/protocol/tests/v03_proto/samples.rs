@@ -1,8 +1,9 @@
-//! Samples as files: each line is read, written again, and compared byte for byte with what is expected.
+//! Samples as files: each line is decoded, encoded again, and compared byte for byte with the expected
+//! output.
 //!
-//! A sample `x.jsonl` is expected to become `x.expected.jsonl`, or itself where there is no such file. Operations
-//! and replies are named after their operation; the path of an operation speaks of the task `t-1`. Adding a file
-//! adds a test; nothing here writes one.
+//! The expected output of `x.jsonl` is `x.expected.jsonl`, or the sample itself if there is no such file.
+//! Operation and reply files are named after their operation; the path of an operation contains the task
+//! `t-1`. Adding a file adds a test; no test writes one.
 
 use std::{
     fs,
@@ -43,31 +44,31 @@ fn errors_are_written_exactly() {
     check_family("error", |_, body| write_error(&read_error(body).unwrap()));
 }
 
-fn check_family(family: &str, through: impl Fn(&str, &str) -> String) {
+fn check_family(family: &str, round_trip: impl Fn(&str, &str) -> String) {
     let files: Vec<PathBuf> =
         fs::read_dir(Path::new(ROOT).join(family)).unwrap().map(|entry| entry.unwrap().path()).collect();
     let samples: Vec<&PathBuf> =
         files.iter().filter(|path| !path.to_str().unwrap().contains(".expected.")).collect();
-    assert!(!samples.is_empty(), "{family} has samples");
+    assert!(!samples.is_empty(), "{family} must have samples");
     for sample in samples {
         let other = sample.with_extension("expected.jsonl");
         let expected = if other.exists() { &other } else { sample };
-        check(sample, expected, &through);
-        check(expected, expected, &through);
+        check(sample, expected, &round_trip);
+        check(expected, expected, &round_trip);
     }
 }
 
-fn check(sample: &Path, expected: &Path, through: &impl Fn(&str, &str) -> String) {
+fn check(sample: &Path, expected: &Path, round_trip: &impl Fn(&str, &str) -> String) {
     let name = sample.file_stem().unwrap().to_str().unwrap();
     let text = fs::read_to_string(sample).unwrap();
     let expected = fs::read_to_string(expected).unwrap();
     assert_eq!(text.lines().count(), expected.lines().count(), "{}", sample.display());
     for (at, (line, expected)) in text.lines().zip(expected.lines()).enumerate() {
-        assert_eq!(through(name, line), expected, "{} line {}", sample.display(), at + 1);
+        assert_eq!(round_trip(name, line), expected, "{} line {}", sample.display(), at + 1);
     }
 }
 
-/// The operation a file is named after: what stands before the first dot or dash.
+/// The operation a file is named after: its name up to the first dot or dash.
 fn kind(name: &str) -> OperationKind {
     match name.split(['.', '-']).next().unwrap() {
         "send" => OperationKind::SendMessage,
@@ -77,6 +78,6 @@ fn kind(name: &str) -> OperationKind {
         "pushes" => OperationKind::ListPushConfigs,
         "delete" => OperationKind::DeletePushConfig,
         "card" => OperationKind::GetExtendedCard,
-        other => panic!("no operation is called {other}"),
+        other => panic!("unknown operation {other}"),
     }
 }

@@ -1,13 +1,13 @@
-//! What is refused: each row names the field at fault and what was expected there, in exactly these words.
+//! Invalid input: each row has the invalid field and the exact violation text.
 //!
-//! Most rows are one member that is put behind the members of a good sample. The last of two equal names
-//! counts, so the member takes the place of the sample's own.
+//! Most rows are one member appended to a valid sample. The last duplicate name wins, so the member overrides
+//! the sample's own.
 
 use a2ad_protocol::{ErrorKind, OperationKind, Violation};
 
 use crate::codec::{read_error, read_event, read_operation, read_reply};
 
-/// A member or a whole document, the field at fault, what was expected.
+/// A member or a whole document, the invalid field, what was expected.
 type Row = (&'static str, &'static str, &'static str);
 
 const ARRAY: &str = "expected an array";
@@ -34,16 +34,16 @@ const TIME: &str = "expected an RFC 3339 timestamp such as 2026-01-02T03:04:05.6
 const URL: &str = "expected an absolute http or https URL";
 
 #[test]
-fn params_that_are_no_object_are_refused_by_every_method() {
+fn params_must_be_an_object_for_every_method() {
     for (method, _) in a2ad_protocol::dialect::v1::operation::METHODS {
         for params in ["[]", "5", "\"x\"", "true"] {
-            refuses(method, params, "", OBJECT);
+            assert_rejected(method, params, "", OBJECT);
         }
     }
 }
 
 #[test]
-fn a_bad_message_names_its_field() {
+fn invalid_message_names_its_field() {
     const GOOD: &str = r#""messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hi"}]"#;
     let rows: &[Row] = &[
         (r#""messageId":null"#, "message.messageId", NEEDS_FILLED),
@@ -83,13 +83,13 @@ fn a_bad_message_names_its_field() {
     ];
     for (member, field, problem) in rows {
         for method in ["SendMessage", "SendStreamingMessage"] {
-            refuses(method, &format!(r#"{{"message":{{{GOOD},{member}}}}}"#), field, problem);
+            assert_rejected(method, &format!(r#"{{"message":{{{GOOD},{member}}}}}"#), field, problem);
         }
     }
 }
 
 #[test]
-fn a_bad_part_names_its_field() {
+fn invalid_part_names_its_field() {
     let rows: &[Row] = &[
         ("{}", "message.parts[1]", ONE_CONTENT),
         (r#"{"kind":"text"}"#, "message.parts[1]", ONE_CONTENT),
@@ -123,12 +123,12 @@ fn a_bad_part_names_its_field() {
     ];
     for (part, field, problem) in rows {
         let message = format!(r#"{{"messageId":"m-1","role":"ROLE_USER","parts":[{{"text":"hi"}},{part}]}}"#);
-        refuses("SendMessage", &format!(r#"{{"message":{message}}}"#), field, problem);
+        assert_rejected("SendMessage", &format!(r#"{{"message":{message}}}"#), field, problem);
     }
 }
 
 #[test]
-fn a_bad_send_names_its_field() {
+fn invalid_send_names_its_field() {
     const GOOD: &str = r#""message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hi"}]}"#;
     let rows: &[Row] = &[
         (r#""message":null"#, "message", "required, expected a message"),
@@ -161,13 +161,13 @@ fn a_bad_send_names_its_field() {
         (r#""configuration":{"return_immediately":1}"#, "configuration.returnImmediately", FLAG),
     ];
     for (member, field, problem) in rows {
-        refuses("SendMessage", &format!("{{{GOOD},{member}}}"), field, problem);
+        assert_rejected("SendMessage", &format!("{{{GOOD},{member}}}"), field, problem);
     }
-    refuses("SendMessage", "{}", "message", "required, expected a message");
+    assert_rejected("SendMessage", "{}", "message", "required, expected a message");
 }
 
 #[test]
-fn a_bad_push_config_names_its_field() {
+fn invalid_push_config_names_its_field() {
     const GOOD: &str = r#""taskId":"t-1","url":"https://hooks.example/in""#;
     let rows: &[Row] = &[
         (r#""id":5"#, "id", STRING),
@@ -201,16 +201,16 @@ fn a_bad_push_config_names_its_field() {
     let message = r#""message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hi"}]}"#;
     for (member, field, problem) in rows {
         let config = format!("{{{GOOD},{member}}}");
-        refuses("CreateTaskPushNotificationConfig", &config, field, problem);
+        assert_rejected("CreateTaskPushNotificationConfig", &config, field, problem);
         for name in ["taskPushNotificationConfig", "pushNotificationConfig"] {
             let params = format!(r#"{{{message},"configuration":{{"{name}":{config}}}}}"#);
-            refuses("SendMessage", &params, &format!("configuration.{name}.{field}"), problem);
+            assert_rejected("SendMessage", &params, &format!("configuration.{name}.{field}"), problem);
         }
     }
 }
 
 #[test]
-fn bad_parameters_of_the_other_operations_name_their_field() {
+fn invalid_parameters_of_other_operations_name_their_field() {
     let rows: &[(&str, &str, &str, &str)] = &[
         ("GetTask", "{}", "id", NEEDS_FILLED),
         ("GetTask", r#"{"id":null}"#, "id", NEEDS_FILLED),
@@ -270,12 +270,12 @@ fn bad_parameters_of_the_other_operations_name_their_field() {
         ("GetExtendedAgentCard", r#"{"tenant":5}"#, "tenant", STRING),
     ];
     for (method, params, field, problem) in rows {
-        refuses(method, params, field, problem);
+        assert_rejected(method, params, field, problem);
     }
 }
 
 #[test]
-fn a_bad_event_names_its_field() {
+fn invalid_event_names_its_field() {
     let rows: &[Row] = &[
         ("5", "", OBJECT),
         ("[]", "", OBJECT),
@@ -372,12 +372,12 @@ fn a_bad_event_names_its_field() {
 }
 
 #[test]
-fn a_bad_reply_names_its_field() {
+fn invalid_reply_names_its_field() {
     use OperationKind::{
         CancelTask, CreatePushConfig, GetExtendedCard, GetPushConfig, GetTask, ListPushConfigs, ListTasks,
         SendMessage, SendStreamingMessage, SubscribeToTask,
     };
-    let stream = "expected a stream, not one answer";
+    let stream = "expected a stream, not a single response";
     let rows: &[(OperationKind, &str, &str, &str)] = &[
         (SendMessage, "{}", "", ONE_EVENT),
         (SendMessage, "null", "", OBJECT),
@@ -412,7 +412,7 @@ fn a_bad_reply_names_its_field() {
 }
 
 #[test]
-fn a_bad_error_object_names_its_field() {
+fn invalid_error_object_names_its_field() {
     let rows: &[Row] = &[
         ("5", "", OBJECT),
         ("[]", "", OBJECT),
@@ -428,9 +428,9 @@ fn a_bad_error_object_names_its_field() {
 }
 
 #[test]
-fn a_push_url_needs_a_host() {
+fn webhook_url_requires_a_host() {
     for url in ["http://:80/in", "https://user@/in", "https://user:pw@:443"] {
-        refuses(
+        assert_rejected(
             "CreateTaskPushNotificationConfig",
             &format!(r#"{{"taskId":"t","url":"{url}"}}"#),
             "url",
@@ -439,8 +439,9 @@ fn a_push_url_needs_a_host() {
     }
 }
 
-/// The one violation of these parameters stands at `field`; the message for the caller says the same.
-fn refuses(method: &str, params: &str, field: &str, problem: &str) {
+/// Asserts that these parameters have exactly one violation, at `field`, and that the error message repeats
+/// it.
+fn assert_rejected(method: &str, params: &str, field: &str, problem: &str) {
     let Err(error) = read_operation(method, params) else { panic!("{method} {params} is accepted") };
     assert_eq!(error.violations, [Violation::new(field, problem)], "{method} {params}");
     assert_eq!(error.kind, ErrorKind::InvalidParams, "{method} {params}");

@@ -10,7 +10,7 @@ use a2ad_protocol::{
     },
 };
 
-/// The time every error object of these tests is written at.
+/// The timestamp of every error object in these tests.
 pub(crate) const NOW: &str = "2026-01-02T03:04:05.678Z";
 
 pub(crate) fn now() -> Timestamp {

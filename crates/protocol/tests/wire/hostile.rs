@@ -1,4 +1,4 @@
-//! Nothing that comes in makes a decoder panic, and what a decoder lets in can be written and read again.
+//! No input makes a decoder panic, and everything a decoder accepts round-trips.
 
 use a2ad_protocol::{dialect::v1, json::Raw, jsonrpc};
 use proptest::{
@@ -18,44 +18,44 @@ use crate::{
 
 proptest! {
     #[test]
-    fn any_bytes_are_survived(bytes in vec(any::<u8>(), 0..200)) {
-        survive_bytes(&bytes);
+    fn any_bytes_are_handled(bytes in vec(any::<u8>(), 0..200)) {
+        check_bytes(&bytes);
     }
 
     #[test]
-    fn any_json_is_survived(text in json_text()) {
-        survive_bytes(text.as_bytes());
-        survive_document(&text);
+    fn any_json_is_handled(text in json_text()) {
+        check_bytes(text.as_bytes());
+        check_document(&text);
     }
 
     #[test]
-    fn known_names_with_unfit_values_are_survived(text in almost()) {
-        survive_document(&text);
+    fn known_names_with_wrong_values_are_handled(text in almost_valid()) {
+        check_document(&text);
     }
 
     #[test]
-    fn a_sample_that_was_cut_or_scratched_is_survived(
+    fn truncated_or_corrupted_sample_is_handled(
         sample in select(samples()), at in any::<usize>(), byte in any::<u8>(), cut in any::<bool>()
     ) {
         let mut bytes = sample.as_bytes().to_vec();
         let at = at % bytes.len();
         if cut { bytes.truncate(at) } else { bytes[at] = byte }
-        survive_bytes(&bytes);
+        check_bytes(&bytes);
         if let Ok(document) = Raw::parse(&bytes) {
-            survive_document(document.get());
+            check_document(document.get());
         }
     }
 }
 
-fn survive_bytes(bytes: &[u8]) {
+fn check_bytes(bytes: &[u8]) {
     let _ = v1::event::decode_bytes(bytes);
     if let Ok(request) = jsonrpc::decode(bytes) {
         let _ = v1::operation::decode(&request.method, request.params);
     }
 }
 
-/// Hands the document to every decoder; what one accepts is read back as the same value.
-fn survive_document(text: &str) {
+/// Passes the document to every decoder; an accepted document must round-trip.
+fn check_document(text: &str) {
     for (method, kind) in v1::operation::METHODS {
         if let Ok(operation) = read_operation(method, text) {
             let again = read_operation(method, &write_operation(&operation));
@@ -73,8 +73,8 @@ fn survive_document(text: &str) {
     }
 }
 
-/// A document of the protocol's own names and words in any place, so that most of it is nearly right.
-fn almost() -> BoxedStrategy<String> {
+/// A document made of the protocol's own names and values in any place, so that most of it is almost valid.
+fn almost_valid() -> BoxedStrategy<String> {
     const NAMES: &[&str] = &[
         "append",
         "artifact",
@@ -153,7 +153,7 @@ fn almost() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Documents with something in every field.
+/// Documents in which every field is set.
 fn samples() -> Vec<&'static str> {
     vec![
         include_str!("../samples/v1/operation/SendMessage/full.json"),

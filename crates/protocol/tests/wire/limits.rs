@@ -1,4 +1,4 @@
-//! Sizes: what is large and still read, and what is too large and refused in words.
+//! Size limits: large input that is accepted, and oversized input that is rejected with a violation.
 
 use a2ad_protocol::{
     Artifact, Content, Error, ErrorKind, Event, Json, Operation, OperationKind, Part, Reply, Task, Violation,
@@ -10,7 +10,7 @@ use a2ad_protocol::{
 use crate::codec::{read_event, read_operation, read_reply, write_event, write_operation, write_reply};
 
 #[test]
-fn a_body_of_ten_megabytes_is_read_and_written_exactly() {
+fn body_of_ten_megabytes_round_trips() {
     const SIZE: usize = 10 * 1024 * 1024;
     let contents = [
         format!(r#"{{"text":"{}"}}"#, "é\\n".repeat(SIZE / 4)),
@@ -22,25 +22,28 @@ fn a_body_of_ten_megabytes_is_read_and_written_exactly() {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{params}}}"#);
         let request = jsonrpc::decode(body.as_bytes()).unwrap();
         let operation = v1::operation::decode(&request.method, request.params).unwrap();
-        // Not `assert_eq`: a failure would print the whole of it.
+        // Not `assert_eq`: a failure would print all of it.
         assert!(write_operation(&operation) == params);
     }
 }
 
 #[test]
-fn a_message_holds_a_thousand_parts_and_not_one_more() {
+fn message_has_at_most_a_thousand_parts() {
     let send = |parts: usize| read_operation("SendMessage", &format!(r#"{{"message":{}}}"#, message(parts)));
-    let Ok(Operation::SendMessage(req)) = send(MAX_PARTS) else { panic!("a thousand parts are fine") };
+    let Ok(Operation::SendMessage(req)) = send(MAX_PARTS) else {
+        panic!("a thousand parts must be accepted")
+    };
     assert_eq!(req.message.parts.len(), 1_000);
     let expected = Error::invalid_params(Violation::new("message.parts", "expected at most 1000 parts"));
     assert_eq!(send(MAX_PARTS + 1), Err(expected));
 }
 
 #[test]
-fn a_task_whose_artifact_grew_by_appending_is_read_back() {
-    // A thousand and one chunks of one part each: every event is within bounds, and so must be their sum.
+fn task_with_an_artifact_of_many_chunks_round_trips() {
+    // 1,001 chunks of one part each: every event is within the limit, so the resulting task must be readable
+    // too.
     let first = r#"{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true}}"#;
-    let Ok(Event::Artifact(chunk)) = read_event(first) else { panic!("a chunk is an artifact event") };
+    let Ok(Event::Artifact(chunk)) = read_event(first) else { panic!("expected an artifact") };
     let mut task = task();
     task.artifacts.push(chunk.artifact);
     task.artifacts[0].parts = vec![Part::text("x"); MAX_PARTS + 1];
@@ -51,7 +54,7 @@ fn a_task_whose_artifact_grew_by_appending_is_read_back() {
 }
 
 #[test]
-fn objects_that_are_too_large_together_do_not_merge() {
+fn merging_respects_the_size_limit() {
     let object =
         |name: &str, count| Json::parse(&format!(r#"{{"{name}":[0{}]}}"#, ",0".repeat(count))).unwrap();
     assert!(Json::merge_objects(&object("a", 9_000), &object("b", 9_000)).is_none());
@@ -62,14 +65,14 @@ fn objects_that_are_too_large_together_do_not_merge() {
 }
 
 #[test]
-fn the_bound_on_a_value_counts_values_not_names() {
-    // One object and 9,999 numbers: as many values as are allowed.
+fn size_limit_counts_values_not_names() {
+    // One object and 9,999 numbers: the maximum number of values.
     let members: Vec<String> = (1..MAX_NODES).map(|at| format!(r#""n{at}":{at}"#)).collect();
     assert!(Json::parse(&format!("{{{}}}", members.join(","))).is_ok());
 }
 
 #[test]
-fn a_value_too_deep_or_too_wide_names_its_field() {
+fn value_too_deep_or_too_large_names_its_field() {
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let send = |part: &str, rest: &str| {
         let message = format!(r#"{{"messageId":"m","role":1,"parts":[{part}]}}"#);
@@ -97,9 +100,9 @@ fn a_value_too_deep_or_too_wide_names_its_field() {
 }
 
 #[test]
-fn strings_that_are_no_content_are_bounded_in_requests_only() {
+fn non_content_strings_are_limited_in_requests_only() {
     let long = "x".repeat(MAX_TEXT_BYTES + 1);
-    // The length is that of the string, however many bytes it takes in the document.
+    // The limit applies to the decoded string, not to its bytes in the document.
     let escaped = "\\u0078".repeat(MAX_TEXT_BYTES + 1);
     let fits = "\\u0078".repeat(MAX_TEXT_BYTES);
     let too_long = "expected at most 65536 bytes";
@@ -112,7 +115,7 @@ fn strings_that_are_no_content_are_bounded_in_requests_only() {
         (String::new(), format!(r#""tenant":"{long}""#), "tenant", too_long),
         (String::new(), format!(r#""tenant":"{escaped}""#), "tenant", too_long),
         (String::new(), format!(r#""metadata":{{"skillId":"{long}"}}"#), "metadata.skillId", too_long),
-        (String::new(), format!(r#""{long}":1"#), "", "expected names that take at most 65536 bytes"),
+        (String::new(), format!(r#""{long}":1"#), "", "expected member names of at most 65536 bytes"),
         (format!(r#","filename":"{long}""#), r#""a":1"#.to_owned(), "message.parts[0].filename", too_long),
         (
             String::new(),
@@ -128,15 +131,15 @@ fn strings_that_are_no_content_are_bounded_in_requests_only() {
         assert_eq!(error.violations, [Violation::new(field, problem)]);
     }
     let rest = format!(r#""tenant":"{fits}","metadata":{{"{long}":"{long}"}}"#);
-    assert!(send(&format!(r#"{{"text":"{long}"}}"#), &rest).is_ok(), "content is as long as it is");
+    assert!(send(&format!(r#"{{"text":"{long}"}}"#), &rest).is_ok(), "content is not limited");
     let mut kept = task();
     kept.artifacts = vec![Artifact { description: Some(long), ..Artifact::new("a", vec![Part::text("x")]) }];
     let event = Event::Task(kept);
-    assert!(read_event(&write_event(&event)) == Ok(event), "what we wrote ourselves is read");
+    assert!(read_event(&write_event(&event)) == Ok(event), "our own output is not limited");
 }
 
 #[test]
-fn a_number_or_a_word_is_short() {
+fn numbers_and_enum_values_are_limited_in_length() {
     let long = "0".repeat(2_000);
     let cases = [
         (format!(r#"{{"id":"t","historyLength":1{long}}}"#), "historyLength", "expected a 32-bit integer"),
@@ -149,7 +152,7 @@ fn a_number_or_a_word_is_short() {
 }
 
 #[test]
-fn what_nobody_looks_into_may_nest_without_end() {
+fn unknown_members_may_nest_without_limit() {
     let depth = 200_000;
     let unknown = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let operation = read_operation("GetTask", &format!(r#"{{"zz":{unknown},"id":"t-1"}}"#)).unwrap();
@@ -157,21 +160,21 @@ fn what_nobody_looks_into_may_nest_without_end() {
 }
 
 #[test]
-fn a_total_beyond_32_bits_is_read_back() {
+fn total_size_beyond_32_bits_round_trips() {
     let text = r#"{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":2147483648}"#;
     let reply = read_reply(OperationKind::ListTasks, text).map(|reply| write_reply(&reply));
     assert_eq!(reply.as_deref(), Ok(text));
 }
 
 #[test]
-fn an_unknown_method_is_not_echoed_at_any_length() {
+fn unknown_method_is_truncated_in_the_error() {
     let Err(error) = v1::operation::decode(&"x".repeat(1_000_000), None) else { panic!("no such method") };
     assert_eq!(error.kind, ErrorKind::MethodNotFound);
     assert!(error.message.len() < 2_000, "{} bytes", error.message.len());
 }
 
 #[test]
-fn empty_contents_are_contents() {
+fn empty_content_is_valid() {
     let cases = [
         (r#"{"text":""}"#, Content::Text(String::new())),
         (r#"{"raw":""}"#, Content::Raw(Vec::new())),
@@ -192,6 +195,6 @@ fn message(parts: usize) -> String {
 
 fn task() -> Task {
     let text = r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}"#;
-    let Ok(Event::Task(task)) = read_event(text) else { panic!("a task is a task event") };
+    let Ok(Event::Task(task)) = read_event(text) else { panic!("expected a task") };
     task
 }

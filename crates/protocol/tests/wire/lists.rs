@@ -1,20 +1,20 @@
-//! The lists that must agree: operations and methods, errors and their table, and the samples of both.
+//! Consistency of the lists of operations, methods, errors and samples.
 
 use std::path::Path;
 
 use a2ad_protocol::{
     ErrorKind, OperationKind, TaskState,
     dialect::v1::{operation, task},
-    error::Grpc,
+    error::GrpcStatus,
 };
 
 use crate::codec::read_operation;
 
-/// How many operations A2A 3.1 has.
+/// Number of operations in A2A 3.1.
 const OPERATIONS: usize = 11;
 
-/// A place for each kind. A kind added to the enum does not compile until it has one here.
-fn place(kind: OperationKind) -> usize {
+/// An index for each kind. A kind added to the enum does not compile until it has one here.
+fn index(kind: OperationKind) -> usize {
     match kind {
         OperationKind::SendMessage => 0,
         OperationKind::SendStreamingMessage => 1,
@@ -34,10 +34,10 @@ fn place(kind: OperationKind) -> usize {
 fn each_operation_has_one_method() {
     let mut methods = [None; OPERATIONS];
     for (method, kind) in operation::METHODS {
-        assert_eq!(methods[place(kind)].replace(method), None, "{kind:?} has two methods");
+        assert_eq!(methods[index(kind)].replace(method), None, "{kind:?} has two methods");
         assert_eq!(operation::method(kind), method);
     }
-    // A2A 9.4, in the order of the places.
+    // A2A 9.4, in the order of the indexes.
     let expected = [
         "SendMessage",
         "SendStreamingMessage",
@@ -55,7 +55,7 @@ fn each_operation_has_one_method() {
 }
 
 #[test]
-fn a_method_is_read_as_its_own_operation_and_has_samples() {
+fn each_method_has_its_operation_and_samples() {
     for (method, kind) in operation::METHODS {
         for sample in ["minimal", "full"] {
             let path = format!("tests/samples/v1/operation/{method}/{sample}.json");
@@ -91,13 +91,13 @@ fn each_state_has_one_name_and_one_number() {
     assert_eq!(TaskState::ALL.len(), count(TaskState::Working));
 }
 
-/// One row of the table as the design reference has it: code and reason, REST, gRPC and JSON-RPC status, sample.
-type Row = (i32, &'static str, u16, Grpc, u16, &'static str);
+/// One expected row of the error table: code and reason, REST, gRPC and JSON-RPC status, sample.
+type Row = (i32, &'static str, u16, GrpcStatus, u16, &'static str);
 
-/// A2A 5.4, then our own. A kind added to the enum does not compile until it has a row here.
+/// A2A 5.4, then this project's own rows. A kind added to the enum does not compile until it has a row here.
 #[rustfmt::skip]
 fn expected(kind: ErrorKind) -> Row {
-    use Grpc::{
+    use GrpcStatus::{
         AlreadyExists, DeadlineExceeded, FailedPrecondition, Internal, InvalidArgument, NotFound,
         PermissionDenied, ResourceExhausted, Unauthenticated, Unavailable, Unimplemented,
     };
@@ -130,9 +130,9 @@ fn expected(kind: ErrorKind) -> Row {
 }
 
 #[test]
-fn the_error_table_is_the_design_references() {
+fn error_table_has_the_expected_rows() {
     for (at, kind) in ErrorKind::ALL.into_iter().enumerate() {
-        assert!(!ErrorKind::ALL[..at].contains(&kind), "{kind:?} stands twice");
+        assert!(!ErrorKind::ALL[..at].contains(&kind), "{kind:?} is listed twice");
         let (code, reason, http, grpc, rpc_http, sample) = expected(kind);
         let row = kind.row();
         assert_eq!(
@@ -143,13 +143,13 @@ fn the_error_table_is_the_design_references() {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         assert_eq!(crate::codec::read_error(&text).unwrap().kind, kind, "{path}");
     }
-    // Discriminants count up from zero, so a kind missing from the list leaves the highest one too high.
+    // Discriminants count up from zero, so the highest one is too high if a kind is missing from the list.
     let highest = ErrorKind::ALL.into_iter().map(|kind| kind as usize).max();
     assert_eq!(highest, Some(ErrorKind::ALL.len() - 1));
 }
 
 #[test]
-fn the_table_before_1_0_has_the_words_clients_compare() {
+fn fixed_messages_before_1_0_are_unchanged() {
     let rows = [
         (ErrorKind::Parse, -32700, "Invalid JSON payload"),
         (ErrorKind::InvalidRequest, -32600, "Request payload validation error"),

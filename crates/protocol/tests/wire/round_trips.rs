@@ -1,4 +1,4 @@
-//! What is written is read back as the same value.
+//! Encoding and decoding yields the same value.
 
 use a2ad_protocol::{OperationKind, Reply, dialect::v1};
 use proptest::{prop_assert, prop_assert_eq, proptest};
@@ -13,14 +13,14 @@ use crate::{
 
 proptest! {
     #[test]
-    fn every_operation_survives_the_wire(operation in values::operation()) {
+    fn every_operation_round_trips(operation in values::operation()) {
         let text = write_operation(&operation);
         let method = v1::operation::method(operation.kind());
         prop_assert_eq!(read_operation(method, &text), Ok(values::with_skill(operation)), "{}", text);
     }
 
     #[test]
-    fn every_event_survives_the_wire_on_one_line(event in values::event()) {
+    fn every_event_round_trips_on_one_line(event in values::event()) {
         let text = write_event(&event);
         prop_assert!(!text.contains(['\n', '\r']), "{}", text);
         prop_assert_eq!(v1::event::encode_bytes(&event), text.as_bytes());
@@ -29,22 +29,22 @@ proptest! {
     }
 
     #[test]
-    fn every_reply_survives_the_wire(reply in values::reply()) {
+    fn every_reply_round_trips(reply in values::reply()) {
         let text = write_reply(&reply);
-        for kind in answered_by(&reply) {
+        for kind in operations_of(&reply) {
             prop_assert_eq!(read_reply(*kind, &text), Ok(reply.clone()), "{}", text);
         }
     }
 
     #[test]
-    fn every_error_survives_the_wire(error in values::error()) {
+    fn every_error_round_trips(error in values::error()) {
         let text = write_error(&error);
         prop_assert_eq!(read_error(&text), Ok(error), "{}", text);
     }
 }
 
-/// The operations a reply is an answer to.
-fn answered_by(reply: &Reply) -> &'static [OperationKind] {
+/// The operations that have this reply.
+fn operations_of(reply: &Reply) -> &'static [OperationKind] {
     match reply {
         Reply::SentTask(_) | Reply::SentMessage(_) => &[OperationKind::SendMessage],
         Reply::Task(_) => &[OperationKind::GetTask, OperationKind::CancelTask],

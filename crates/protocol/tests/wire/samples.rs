@@ -1,9 +1,9 @@
-//! Samples as files: each is read, written again, and compared byte for byte with what is expected.
+//! Samples as files: each is decoded, encoded again, and compared byte for byte with the expected output.
 //!
-//! A sample `x.json` is expected to become `x.expected.json`, or itself where there is no such file. In a `.jsonl`
-//! file each line is a sample. Operations and replies stand in a folder named after their method. An envelope
-//! is a whole request, and what is expected is the answer of a server that says back what it understood. Adding
-//! a file adds a test; nothing here writes one.
+//! The expected output of `x.json` is `x.expected.json`, or the sample itself if there is no such file. In a
+//! `.jsonl` file each line is a sample. Operations and replies are in folders named after their method. An
+//! envelope is a whole request, and its expected output is the response of a server that echoes the decoded
+//! request. Adding a file adds a test; no test writes one.
 
 use std::{
     fs,
@@ -49,7 +49,7 @@ fn envelopes_are_answered_exactly() {
 }
 
 #[test]
-fn what_is_expected_stays_as_it_is_when_read_again() {
+fn expected_output_is_stable() {
     for family in ["operation", "reply", "event", "error"] {
         for sample in samples(family) {
             let expected = expected_of(&sample);
@@ -59,7 +59,7 @@ fn what_is_expected_stays_as_it_is_when_read_again() {
 }
 
 #[test]
-fn a_body_that_is_not_utf8_is_not_json() {
+fn body_that_is_not_utf8_is_rejected() {
     let refusal = jsonrpc::decode(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}").unwrap_err();
     assert_eq!((refusal.error.kind.row().code, refusal.id.as_json()), (-32700, "null"));
     let refusal = jsonrpc::decode("\u{feff}{}".as_bytes()).unwrap_err();
@@ -72,12 +72,12 @@ fn check_family(family: &str) {
     }
 }
 
-/// What becomes of the sample is the expected file, byte for byte.
+/// Asserts that the output for the sample equals the expected file, byte for byte.
 fn check(sample: &Path, expected: &Path) {
     let text = fs::read_to_string(sample).unwrap();
     let lines = sample.extension().is_some_and(|extension| extension == "jsonl");
     let documents: Vec<&str> = if lines { text.lines().collect() } else { vec![&text] };
-    let written: String = documents.iter().map(|document| through(sample, document) + "\n").collect();
+    let written: String = documents.iter().map(|document| round_trip(sample, document) + "\n").collect();
     let expected_text = fs::read_to_string(expected).unwrap();
     for (at, (line, expected_line)) in written.lines().zip(expected_text.lines()).enumerate() {
         assert_eq!(line, expected_line, "{} line {}", sample.display(), at + 1);
@@ -85,8 +85,8 @@ fn check(sample: &Path, expected: &Path) {
     assert_eq!(written, expected_text, "{}", sample.display());
 }
 
-/// Reads a document of this file and writes it again, as the folders it stands in say.
-fn through(sample: &Path, text: &str) -> String {
+/// Decodes a document and encodes it again, as determined by the folders of its file.
+fn round_trip(sample: &Path, text: &str) -> String {
     let folders: Vec<&str> =
         sample.strip_prefix(ROOT).unwrap().iter().map(|name| name.to_str().unwrap()).collect();
     match folders[..] {
@@ -94,14 +94,14 @@ fn through(sample: &Path, text: &str) -> String {
         ["reply", method, _] => write_reply(&read_reply(kind(method), text).unwrap()),
         ["event", _] => write_event(&read_event(text).unwrap()),
         ["error", _] => write_error(&read_error(text).unwrap()),
-        ["envelope", _] => answer(text),
-        _ => panic!("{} is no place for a sample", sample.display()),
+        ["envelope", _] => respond(text),
+        _ => panic!("{} is not a sample folder", sample.display()),
     }
 }
 
-/// A server that says back what it understood.
-fn answer(body: &str) -> String {
-    let answer = match understand(body) {
+/// A server that echoes the decoded request.
+fn respond(body: &str) -> String {
+    let respond = match decode_request(body) {
         Ok((id, operation)) => jsonrpc::encode_result(&id, |writer| {
             writer.object(|writer| {
                 writer.text("method", v1::operation::method(operation.kind()));
@@ -112,10 +112,10 @@ fn answer(body: &str) -> String {
             jsonrpc::encode_error(&id, |writer| v1::error::encode(writer, &error, now()))
         }
     };
-    String::from_utf8(answer).unwrap()
+    String::from_utf8(respond).unwrap()
 }
 
-fn understand(body: &str) -> Result<(jsonrpc::Id, Operation), Refusal> {
+fn decode_request(body: &str) -> Result<(jsonrpc::Id, Operation), Refusal> {
     let request = jsonrpc::decode(body.as_bytes())?;
     match v1::operation::decode(&request.method, request.params) {
         Ok(operation) => Ok((request.id, operation)),
@@ -126,7 +126,7 @@ fn understand(body: &str) -> Result<(jsonrpc::Id, Operation), Refusal> {
 fn samples(family: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(&Path::new(ROOT).join(family), &mut found);
-    assert!(!found.is_empty(), "{family} has samples");
+    assert!(!found.is_empty(), "{family} must have samples");
     found
 }
 

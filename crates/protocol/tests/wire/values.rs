@@ -1,7 +1,7 @@
-//! Arbitrary values of the model, as far as the wire can say them.
+//! Arbitrary values of the model that the wire form can express.
 //!
-//! Where absent and empty are the same thing on the wire, the model holds `None`, and so do these values.
-//! Counts stay within 32 bits.
+//! Where absent and empty mean the same on the wire, the model holds `None`, and so do these values. Counts
+//! are 32-bit.
 
 use a2ad_protocol::{
     AgentCard, Artifact, CancelTask, ConfigId, Content, ContextId, Error, ErrorKind, Event, GetExtendedCard,
@@ -60,7 +60,7 @@ pub(crate) fn reply() -> impl Strategy<Value = Reply> {
     ]
 }
 
-/// Errors without facts: those are for other machines and are not read back.
+/// Errors without machine-readable details, which are not decoded.
 pub(crate) fn error() -> impl Strategy<Value = Error> {
     let violation = (text(), text()).prop_map(|(field, problem)| Violation { field, problem });
     (select(ErrorKind::ALL.to_vec()), text(), vec(violation, 0..3))
@@ -95,7 +95,7 @@ fn get() -> impl Strategy<Value = GetTask> {
 }
 
 fn list() -> impl Strategy<Value = ListTasks> {
-    // The zero state is no filter at all.
+    // The zero state means no filter.
     let status = option::of(state().prop_filter("a filter", |state| *state != TaskState::Unspecified));
     let page = (option::of(1u32..=100), maybe_filled());
     let shown = (maybe_count(), option::of(timestamp()), any::<bool>());
@@ -175,7 +175,7 @@ fn task_page() -> impl Strategy<Value = TaskPage> {
     })
 }
 
-/// A small card: cards have strategies and samples of their own.
+/// A small card: cards have separate strategies and samples.
 fn card() -> impl Strategy<Value = AgentCard> {
     let interface = (filled(), filled(), maybe_filled(), filled())
         .prop_map(|(url, binding, tenant, version)| AgentInterface { url, binding, tenant, version });
@@ -321,7 +321,7 @@ fn maybe_object() -> impl Strategy<Value = Option<Json>> {
     option::of(members(json_text()).prop_map(|members| Json::parse(&format!("{{ {members} }}")).unwrap()))
 }
 
-/// The text of any JSON value, with white space between tokens and numbers no float can hold.
+/// The text of any JSON value, with white space between tokens and numbers that no float can represent.
 pub(crate) fn json_text() -> BoxedStrategy<String> {
     let leaf = prop_oneof![
         select(vec!["null", "true", "false", "0", "-0", "1.0", "2147483648", "9007199254740993", "1e400"])
@@ -350,7 +350,7 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
 
-/// The same request as it is read again: a skill is asked for in the metadata.
+/// The request as it is decoded again: with the skill in the metadata.
 pub(crate) fn with_skill(operation: Operation) -> Operation {
     let moved = |req: SendMessage| SendMessage { metadata: req.metadata_with_skill(), skill: None, ..req };
     match operation {

@@ -1,31 +1,34 @@
-//! Changes as SQL. The first statement of each is its guard.
+//! Applies changes as SQL statements.
+//!
+//! The first statement of each change is its guard: when it affects no row, the change is rejected with a conflict
+//! and the rest of the change is skipped. Invariant: a rejected change has written nothing.
 
 use engine::{
     ids::{Tag, TaskNo},
     log::{Log, Seq},
     store::{
-        Accept, Advance, Change, Committed, Conflict, Counter, Effects, Ended, KeyUsed, MessageKey,
-        NewContext, NotCommitted, Step, Visibility, Work,
+        Accept, Advance, Change, Committed, Conflict, Counter, Effects, FinishedTask, KeyUsed, MessageKey,
+        NewContext, NotCommitted, Step, Visibility, WorkState,
     },
 };
 use protocol::{TaskId, TaskState};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, named_params, params};
 
-use super::{counts::Counts, docs, keys::Keys, rows, scopes::Scopes, tallies::Listed};
+use super::{counts::Counts, docs, keys::KeyIndex, rows, scopes::ScopeCache, tallies::ListedTask};
 
-/// What the writer knows beside the rows.
-pub(super) struct Books {
-    /// This process, as the holder of work.
+/// The writer's in-memory state beside the rows.
+pub(super) struct WriterCache {
+    /// Boot number of this process, stored as the lease holder of its tasks.
     pub(super) boot: i64,
-    pub(super) scopes: Scopes,
-    pub(super) keys: Keys,
+    pub(super) scopes: ScopeCache,
+    pub(super) keys: KeyIndex,
     pub(super) counts: Counts,
-    /// Tasks whose log has grown long enough to be folded, as of this commit.
+    /// Tasks whose log has become long enough to be folded, as of this commit.
     pub(super) grown: Vec<TaskNo>,
 }
 
-/// The writer's connection during one transaction. What nearly every change needs is prepared once for all of them:
-/// a look into the statement cache hashes the whole text each time.
+/// The writer's connection during one transaction. The statements that nearly every change needs are prepared once
+/// per transaction, because each lookup in the statement cache hashes the whole SQL text.
 pub(super) struct WriteTransaction<'a> {
     connection: &'a Connection,
     insert_task: CachedStatement<'a>,
@@ -37,35 +40,35 @@ impl<'a> WriteTransaction<'a> {
         let insert_segment = "INSERT INTO segments (place, last_seq, fence, bytes) VALUES (?1, ?2, ?3, ?4)";
         Ok(Self {
             connection,
-            insert_task: connection.prepare_cached(INSERT)?,
+            insert_task: connection.prepare_cached(INSERT_TASK)?,
             insert_segment: connection.prepare_cached(insert_segment)?,
         })
     }
 
-    /// Applies a change. A refusal is a result; an error is the end of the writer.
+    /// Applies a change. A rejection is an `Ok(Err(…))`; an SQL error stops the writer.
     pub(super) fn apply(
         &mut self,
-        books: &mut Books,
+        cache: &mut WriterCache,
         change: &Change,
     ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
         match change {
-            Change::Accept(accept) => accept_new(self, books, accept),
-            Change::Advance(advance) => advance_if_allowed(self, books, advance),
+            Change::Accept(accept) => accept_task(self, cache, accept),
+            Change::Advance(advance) => advance_task(self, cache, advance),
         }
     }
 
-    /// Appends one segment, whose last entry has number `last_seq`.
+    /// Appends one segment, whose last entry has sequence number `last_seq`.
     fn append(&mut self, n: i64, last_seq: Seq, fence: i64, log: &Log) -> rusqlite::Result<()> {
         if log.is_empty() {
             return Ok(());
         }
-        let place = rows::place(n, last_seq + 1 - log.len());
-        let row = params![place, number(last_seq), fence, &log.segment()[..]];
+        let segment_key = rows::segment_key(n, last_seq + 1 - log.len());
+        let row = params![segment_key, number(last_seq), fence, &log.segment()[..]];
         self.insert_segment.execute(row).map(drop)
     }
 }
 
-/// About how many bytes a change writes.
+/// Approximate number of bytes a change writes; drives checkpoints.
 pub(super) fn size(change: &Change) -> usize {
     let log = match change {
         Change::Accept(accept) => &accept.log,
@@ -74,7 +77,7 @@ pub(super) fn size(change: &Change) -> usize {
     log.segment().len() + 256
 }
 
-/// By position: names would be looked up for every row, and this is the row every call writes.
+/// Parameters by position: named ones would be looked up for every row, and every new task inserts this row.
 macro_rules! insert_task {
     ($context:literal) => {
         concat!(
@@ -89,28 +92,28 @@ macro_rules! insert_task {
     };
 }
 
-const INSERT: &str = insert_task!("coalesce(?4, ?1)");
+const INSERT_TASK: &str = insert_task!("coalesce(?4, ?1)");
 
-/// A conversation that a client names may have begun since the caller looked: then the task joins it.
-const INSERT_NAMED: &str = insert_task!(
+/// A context that the client named may have been created since the caller looked it up: then the task joins it.
+const INSERT_TASK_IN_NAMED_CONTEXT: &str = insert_task!(
     "coalesce(?4, (SELECT context FROM tasks WHERE scope = ?3 AND context_name = ?6 LIMIT 1), ?1)"
 );
 
-fn accept_new(
+fn accept_task(
     transaction: &mut WriteTransaction<'_>,
-    books: &mut Books,
+    cache: &mut WriterCache,
     accept: &Accept,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
     let connection = transaction.connection;
     if let Some(key) = &accept.key
-        && let Some(used) = first_use(connection, &books.keys, key)?
+        && let Some(used) = first_use(connection, &cache.keys, key)?
     {
         return Ok(Err(NotCommitted::KeyUsed(used)));
     }
-    let scope = books.scopes.intern(connection, &accept.scope)?;
-    let (holder, next_run_at) = columns(accept.work, books.boot);
-    // A turn that ran, even one that is over already, has had its first attempt.
-    let ran = i64::from(!matches!(accept.work, Work::Due(_)));
+    let scope = cache.scopes.intern(connection, &accept.scope)?;
+    let (holder, next_run_at) = work_columns(accept.work, cache.boot);
+    // A turn that ran, even one that has already finished, has used its first attempt.
+    let ran = i64::from(!matches!(accept.work, WorkState::Due(_)));
     let (joined, tag, name) = match &accept.context {
         NewContext::Own => (None, None, None),
         NewContext::Named(name) => (None, None, Some(name.as_str())),
@@ -144,34 +147,34 @@ fn accept_new(
     ];
     let inserted = match name {
         None => transaction.insert_task.execute(row)?,
-        Some(_) => connection.prepare_cached(INSERT_NAMED)?.execute(row)?,
+        Some(_) => connection.prepare_cached(INSERT_TASK_IN_NAMED_CONTEXT)?.execute(row)?,
     };
     if inserted == 0 {
-        return refused(connection, accept.no.0);
+        return conflict(connection, accept.no.0);
     }
     transaction.append(accept.no.0, accept.log.len(), ran, &accept.log)?;
     save(connection, accept.no.0, ran, accept.saved.as_deref())?;
-    books.keys.add(accept.key.map(|key| key.key), accept.no.0);
+    cache.keys.add(accept.key.map(|key| key.key), accept.no.0);
     if accept.visibility == Visibility::Visible {
-        // Which conversation a name led to only the row knows.
+        // Only the row shows which context a client's name resolved to.
         let joined = match name {
-            Some(_) if books.counts.tallies.know_conversations() => joined_by(connection, accept.no.0)?,
+            Some(_) if cache.counts.tallies.has_contexts() => joined_context(connection, accept.no.0)?,
             _ => joined,
         };
         let status_at = accept.status_at.as_millis();
-        books.counts.shown(&Listed { scope, joined, state: accept.state, status_at });
+        cache.counts.add(&ListedTask { scope, joined, state: accept.state, status_at });
     }
-    if docs::worth_it(accept.state.is_settled(), 1, size) {
-        books.grown.push(accept.no);
+    if docs::should_fold(accept.state.is_settled(), 1, size) {
+        cache.grown.push(accept.no);
     }
     Ok(Ok(Committed { last_seq: accept.log.len(), fence: ran, attempt: ran, size: size.unsigned_abs() }))
 }
 
-/// Where the key of a first message was used before. The row has the last word: a task that is gone entirely has
-/// given its keys back.
+/// The task whose first message used this key. The task row decides, because the key index may still contain keys of
+/// deleted tasks.
 pub(super) fn first_use(
     connection: &Connection,
-    keys: &Keys,
+    keys: &KeyIndex,
     key: &MessageKey,
 ) -> rusqlite::Result<Option<KeyUsed>> {
     let Some(n) = keys.find(connection, &key.key)? else { return Ok(None) };
@@ -184,9 +187,9 @@ pub(super) fn first_use(
         .optional()
 }
 
-fn advance_if_allowed(
+fn advance_task(
     transaction: &mut WriteTransaction<'_>,
-    books: &mut Books,
+    cache: &mut WriterCache,
     advance: &Advance,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
     let connection = transaction.connection;
@@ -196,12 +199,12 @@ fn advance_if_allowed(
         return Ok(Err(NotCommitted::KeyUsed(used)));
     }
     let effects = advance.step.effects();
-    let says_only = advance.status.is_none() && advance.visibility.is_none();
+    let appends_only = advance.status.is_none() && advance.visibility.is_none();
     let updated = match advance.step {
-        Step::Report { .. } if says_only => append_row(connection, books, advance, &effects)?,
-        _ => move_row(connection, books, advance, &effects)?,
+        Step::Report { .. } if appends_only => append_to_row(connection, cache, advance, &effects)?,
+        _ => update_row(connection, cache, advance, &effects)?,
     };
-    let Some(updated) = updated else { return refused(connection, advance.no.0) };
+    let Some(updated) = updated else { return conflict(connection, advance.no.0) };
     let last_seq = Seq::try_from(updated.last_seq).unwrap_or_default();
     transaction.append(advance.no.0, last_seq, updated.fence, &advance.log)?;
     save(connection, advance.no.0, updated.attempt, advance.saved.as_deref())?;
@@ -211,14 +214,14 @@ fn advance_if_allowed(
             .prepare_cached("INSERT INTO turn_keys (n, key, hash, seq) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![advance.no.0, key.key, key.hash, seq])?;
     }
-    if !advance.log.is_empty() && docs::worth_it(updated.settled, updated.tail, bytes(&advance.log)) {
-        books.grown.push(advance.no);
+    if !advance.log.is_empty() && docs::should_fold(updated.settled, updated.tail, bytes(&advance.log)) {
+        cache.grown.push(advance.no);
     }
     let size = updated.size.unsigned_abs();
     Ok(Ok(Committed { last_seq, fence: updated.fence, attempt: updated.attempt, size }))
 }
 
-/// The row after an update.
+/// Columns of the row after an update.
 struct Updated {
     last_seq: i64,
     fence: i64,
@@ -242,10 +245,10 @@ impl Updated {
     }
 }
 
-/// More of the log and nothing else: no column that an index knows is touched.
-fn append_row(
+/// Appends to the log only. Updates no indexed column, which is cheaper than [`update_row`].
+fn append_to_row(
     connection: &Connection,
-    books: &Books,
+    cache: &WriterCache,
     advance: &Advance,
     effects: &Effects,
 ) -> rusqlite::Result<Option<Updated>> {
@@ -267,7 +270,7 @@ fn append_row(
                 ":fence": effects.fence,
                 ":max_unanswered": effects.max_unanswered,
                 ":held": effects.held,
-                ":me": books.boot,
+                ":me": cache.boot,
                 ":due": effects.due,
             },
             Updated::read,
@@ -275,16 +278,16 @@ fn append_row(
         .optional()
 }
 
-fn move_row(
+fn update_row(
     connection: &Connection,
-    books: &mut Books,
+    cache: &mut WriterCache,
     advance: &Advance,
     effects: &Effects,
 ) -> rusqlite::Result<Option<Updated>> {
-    let before = shown(connection, advance.no.0)?;
-    let (holder, next_run_at) = effects.work.map_or((0, None), |work| columns(work, books.boot));
-    let (attempt_keep, attempt_add) = factors(effects.attempts);
-    let (unanswered_keep, unanswered_add) = factors(effects.unanswered);
+    let before = list_entry(connection, advance.no.0)?;
+    let (holder, next_run_at) = effects.work.map_or((0, None), |work| work_columns(work, cache.boot));
+    let (attempt_keep, attempt_add) = counter_factors(effects.attempts);
+    let (unanswered_keep, unanswered_add) = counter_factors(effects.unanswered);
     let state = advance.status.map(|(state, _)| state);
     let status_at = advance.status.map(|(_, at)| at.as_millis());
     let updated = connection
@@ -334,7 +337,7 @@ fn move_row(
                 ":fence": effects.fence,
                 ":max_unanswered": effects.max_unanswered,
                 ":held": effects.held,
-                ":me": books.boot,
+                ":me": cache.boot,
                 ":due": effects.due,
             },
             Updated::read,
@@ -343,62 +346,62 @@ fn move_row(
     if updated.is_some()
         && let Some(was) = before
     {
-        count(&mut books.counts, &was, advance);
+        update_counts(&mut cache.counts, &was, advance);
     }
     Ok(updated)
 }
 
-/// A task as lists show it, or would.
-struct Shown {
-    listed: Listed,
+/// A task's list columns and whether lists include it.
+struct ListEntry {
+    listed: ListedTask,
     visible: bool,
 }
 
-fn shown(connection: &Connection, n: i64) -> rusqlite::Result<Option<Shown>> {
-    let shown = connection
+fn list_entry(connection: &Connection, n: i64) -> rusqlite::Result<Option<ListEntry>> {
+    let entry = connection
         .prepare_cached(
             "SELECT scope, state, visible, status_at, iif(context = n, NULL, context) FROM tasks WHERE n = ?1",
         )?
         .query_row(params![n], |row| {
             let Some(state) = TaskState::from_number(row.get(1)?) else { return Ok(None) };
             let listed =
-                Listed { scope: row.get(0)?, joined: row.get(4)?, state, status_at: row.get(3)? };
-            Ok(Some(Shown { listed, visible: row.get::<_, i64>(2)? == 1 }))
+                ListedTask { scope: row.get(0)?, joined: row.get(4)?, state, status_at: row.get(3)? };
+            Ok(Some(ListEntry { listed, visible: row.get::<_, i64>(2)? == 1 }))
         })
         .optional()?;
-    Ok(shown.flatten())
+    Ok(entry.flatten())
 }
 
-/// The conversation that a task joined, if it did not begin it.
-fn joined_by(connection: &Connection, n: i64) -> rusqlite::Result<Option<i64>> {
-    Ok(shown(connection, n)?.and_then(|shown| shown.listed.joined))
+/// The context that a task joined; `None` if the task is the first of its context.
+fn joined_context(connection: &Connection, n: i64) -> rusqlite::Result<Option<i64>> {
+    Ok(list_entry(connection, n)?.and_then(|entry| entry.listed.joined))
 }
 
-/// Counts a task that has moved on.
-fn count(counts: &mut Counts, was: &Shown, advance: &Advance) {
+/// Updates the counts for a task that has changed state or visibility.
+fn update_counts(counts: &mut Counts, was: &ListEntry, advance: &Advance) {
     if was.visible {
-        counts.gone(&was.listed);
+        counts.remove(&was.listed);
     }
     if advance.visibility.map_or(was.visible, |visibility| visibility == Visibility::Visible) {
         let (state, status_at) = match advance.status {
             Some((state, at)) => (state, at.as_millis()),
             None => (was.listed.state, was.listed.status_at),
         };
-        counts.shown(&Listed { state, status_at, ..was.listed });
+        counts.add(&ListedTask { state, status_at, ..was.listed });
     }
 }
 
-/// Empties finished tasks; their rows stay, so that their messages' keys are still known. A name that a client chose
-/// is free again.
+/// Deletes the bodies of finished tasks. Their rows stay as tombstones, so that the idempotency keys of their
+/// messages are still known. A client-chosen task id becomes available again.
 pub(super) fn purge(
     connection: &Connection,
-    books: &mut Books,
-    tasks: &[Ended],
+    cache: &mut WriterCache,
+    tasks: &[FinishedTask],
     now: i64,
 ) -> rusqlite::Result<usize> {
     let mut purged = 0;
-    for Ended { no: task, last_seq } in tasks {
-        let before = shown(connection, task.0)?;
+    for FinishedTask { no: task, last_seq } in tasks {
+        let before = list_entry(connection, task.0)?;
         let emptied = connection
             .prepare_cached(
                 "UPDATE tasks SET visible = 3, purged_at = ?3, size = 0, doc = 0, tail = 0, client_id = NULL
@@ -409,22 +412,22 @@ pub(super) fn purge(
             continue;
         }
         purged += 1;
-        if let Some(Shown { listed, visible: true }) = &before {
-            books.counts.gone(listed);
+        if let Some(ListEntry { listed, visible: true }) = &before {
+            cache.counts.remove(listed);
         }
         connection
             .prepare_cached("DELETE FROM segments WHERE place BETWEEN ?1 AND ?2")?
-            .execute(params![rows::place(task.0, 0), rows::place(task.0 + 1, 0) - 1])?;
+            .execute(params![rows::segment_key(task.0, 0), rows::segment_key(task.0 + 1, 0) - 1])?;
         connection.prepare_cached("DELETE FROM docs WHERE n = ?1")?.execute(params![task.0])?;
         connection.prepare_cached("DELETE FROM saved WHERE n = ?1")?.execute(params![task.0])?;
     }
     Ok(purged)
 }
 
-/// Drops rows of purged tasks, and the keys only they knew.
+/// Deletes the tombstones of purged tasks and the keys that only they held.
 pub(super) fn drop_purged(
     connection: &Connection,
-    books: &mut Books,
+    cache: &mut WriterCache,
     purged_before: i64,
     max: usize,
 ) -> rusqlite::Result<usize> {
@@ -440,7 +443,7 @@ pub(super) fn drop_purged(
     }
     if !old.is_empty() {
         let first: Option<i64> = connection.query_row("SELECT min(n) FROM tasks", [], |row| row.get(0))?;
-        books.keys.forget_before(connection, first.unwrap_or(i64::MAX))?;
+        cache.keys.drop_runs_before(connection, first.unwrap_or(i64::MAX))?;
     }
     Ok(old.len())
 }
@@ -453,8 +456,8 @@ fn save(connection: &Connection, n: i64, attempt: i64, bytes: Option<&[u8]>) -> 
         .map(drop)
 }
 
-/// The row that a refused change met.
-fn refused(connection: &Connection, n: i64) -> rusqlite::Result<Result<Committed, NotCommitted>> {
+/// The rejection for a change whose guard matched no row, with the state that the row has instead.
+fn conflict(connection: &Connection, n: i64) -> rusqlite::Result<Result<Committed, NotCommitted>> {
     let met = connection
         .prepare_cached("SELECT state, fence, unanswered FROM tasks WHERE n = ?1")?
         .query_row(params![n], |row| {
@@ -468,16 +471,16 @@ fn refused(connection: &Connection, n: i64) -> rusqlite::Result<Result<Committed
     Ok(Err(NotCommitted::Conflict(met.unwrap_or(Conflict { state: None, fence: 0, unanswered: 0 }))))
 }
 
-/// Who holds the work, and when it is due.
-fn columns(work: Work, boot: i64) -> (i64, Option<i64>) {
+/// The `boot` and `next_run_at` columns for this work state.
+fn work_columns(work: WorkState, boot: i64) -> (i64, Option<i64>) {
     match work {
-        Work::Idle => (0, None),
-        Work::Held => (boot, None),
-        Work::Due(at) => (0, Some(at.as_millis())),
+        WorkState::Idle => (0, None),
+        WorkState::Held => (boot, None),
+        WorkState::Due(at) => (0, Some(at.as_millis())),
     }
 }
 
-fn factors(counter: Counter) -> (i64, i64) {
+fn counter_factors(counter: Counter) -> (i64, i64) {
     match counter {
         Counter::Add(by) => (1, by),
         Counter::Set(to) => (0, to),

@@ -1,8 +1,9 @@
-//! Moves committed pages from the write-ahead log into the database file, beside the writer.
+//! Runs WAL checkpoints: copies committed pages from the write-ahead log into the database file, concurrently with
+//! the writer.
 //!
-//! A passive checkpoint never blocks the writer, but a log that grows while it runs is never found finished,
-//! and then never starts over. So when the log has become long, the writer is asked to do the small rest
-//! itself between two commits; its next commit then begins the log anew.
+//! A passive checkpoint never blocks the writer, but SQLite restarts the log at its beginning only when a checkpoint
+//! has copied all of it, which never happens while the writer keeps appending. So when the log has become long, the
+//! writer is asked to copy the small remainder itself between two commits; its next commit then restarts the log.
 
 use std::{
     sync::{
@@ -17,54 +18,56 @@ use std::{
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::watch;
 
-/// How many bytes of news make a checkpoint worth its syncs.
-const EVERY_BYTES: usize = 4 << 20;
-/// How many pages the log may have before the writer helps: what a process that was killed leaves behind has to be
-/// read before the next one can start.
-const LONG_LOG_PAGES: i64 = 3_072;
-/// How long a quiet store keeps pages in the log.
-const IDLE: Duration = Duration::from_secs(2);
+/// Bytes written after which a checkpoint is worth its syncs.
+const CHECKPOINT_BYTES: usize = 4 << 20;
+/// Log length in pages above which the writer helps. Bounded because the log of a killed process has to be read
+/// before the next process can start.
+const MAX_LOG_PAGES: i64 = 3_072;
+/// How often an idle store is checkpointed.
+const IDLE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The writer's handle on the thread that checkpoints.
+/// The writer's handle on the checkpoint thread. Dropping it ends and joins the thread.
 pub(super) struct Checkpointer {
-    nudges: Option<mpsc::SyncSender<()>>,
-    /// The log is long, and the writer has not helped yet.
-    long: Arc<AtomicBool>,
-    /// The log was long after the last round: a reader of an old moment keeps it from starting over.
-    stays_long: Arc<AtomicBool>,
-    news: usize,
+    requests: Option<mpsc::SyncSender<()>>,
+    /// Set when the log is long and the writer has not checkpointed it yet.
+    log_is_long: Arc<AtomicBool>,
+    /// The log was still long after the last round: a reader with an old snapshot prevents the restart.
+    log_stays_long: Arc<AtomicBool>,
+    bytes_written: usize,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Checkpointer {
-    /// Starts the thread; a failure is told once and ends it: a disk that failed is not asked again.
+    /// Starts the thread. A failure is reported once on `failed` and ends the thread: after an I/O error the disk is
+    /// not used again.
     pub(super) fn start(connection: Connection, failed: watch::Sender<Option<String>>) -> Self {
-        let (nudges, nudged) = mpsc::sync_channel(1);
-        let (long, stays_long) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let flags = (Arc::clone(&long), Arc::clone(&stays_long));
+        let (requests, requested) = mpsc::sync_channel(1);
+        let (log_is_long, log_stays_long) =
+            (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let flags = (Arc::clone(&log_is_long), Arc::clone(&log_stays_long));
         let thread = std::thread::Builder::new().name("a2ad-checkpoint".into());
         let thread = thread
-            .spawn(move || work(&connection, &nudged, (&flags.0, &flags.1), &failed))
+            .spawn(move || work(&connection, &requested, (&flags.0, &flags.1), &failed))
             .expect("the system can start a thread");
-        Self { nudges: Some(nudges), long, stays_long, news: 0, thread: Some(thread) }
+        Self { requests: Some(requests), log_is_long, log_stays_long, bytes_written: 0, thread: Some(thread) }
     }
 
-    /// Whether what is written now only makes the log longer.
+    /// Whether further optional writes would only make the log longer.
     pub(super) fn is_behind(&self) -> bool {
-        self.stays_long.load(Ordering::Relaxed)
+        self.log_stays_long.load(Ordering::Relaxed)
     }
 
-    /// Counts what a commit has written; to be called by the writer after each one, on its own connection.
+    /// Counts the bytes of a commit. The writer calls it after each commit, with its own connection.
     pub(super) fn committed(&mut self, bytes: usize, connection: &Connection) -> rusqlite::Result<()> {
-        self.news += bytes;
-        if self.news >= EVERY_BYTES {
-            self.news = 0;
-            if let Some(nudges) = &self.nudges {
-                // Full means that one is waiting already.
-                let _ = nudges.try_send(());
+        self.bytes_written += bytes;
+        if self.bytes_written >= CHECKPOINT_BYTES {
+            self.bytes_written = 0;
+            if let Some(requests) = &self.requests {
+                // A full channel means that a request is already pending.
+                let _ = requests.try_send(());
             }
         }
-        if self.long.swap(false, Ordering::Relaxed) {
+        if self.log_is_long.swap(false, Ordering::Relaxed) {
             checkpoint(connection)?;
         }
         Ok(())
@@ -73,7 +76,7 @@ impl Checkpointer {
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        self.nudges = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -82,22 +85,22 @@ impl Drop for Checkpointer {
 
 fn work(
     connection: &Connection,
-    nudged: &mpsc::Receiver<()>,
-    (long, stays_long): (&AtomicBool, &AtomicBool),
+    requested: &mpsc::Receiver<()>,
+    (log_is_long, log_stays_long): (&AtomicBool, &AtomicBool),
     failed: &watch::Sender<Option<String>>,
 ) {
     loop {
-        match nudged.recv_timeout(IDLE) {
+        match requested.recv_timeout(IDLE_INTERVAL) {
             Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         }
-        match round(|| checkpoint(connection)) {
+        match run_round(|| checkpoint(connection)) {
             Ok(still_long) => {
-                stays_long.store(still_long, Ordering::Relaxed);
-                long.fetch_or(still_long, Ordering::Relaxed);
+                log_stays_long.store(still_long, Ordering::Relaxed);
+                log_is_long.fetch_or(still_long, Ordering::Relaxed);
             }
             Err(error) => {
-                tracing::error!(%error, "a checkpoint failed; the process has to stop");
+                tracing::error!(%error, "WAL checkpoint failed; the server must stop");
                 failed.send_replace(Some(error.to_string()));
                 return;
             }
@@ -105,18 +108,18 @@ fn work(
     }
 }
 
-/// One checkpoint, or two; says whether the log stays so long that the writer has to help.
-fn round(mut checkpoint: impl FnMut() -> rusqlite::Result<i64>) -> rusqlite::Result<bool> {
-    if checkpoint()? <= LONG_LOG_PAGES {
+/// Runs one checkpoint, or two. Returns whether the log is so long that the writer has to help.
+fn run_round(mut checkpoint: impl FnMut() -> rusqlite::Result<i64>) -> rusqlite::Result<bool> {
+    if checkpoint()? <= MAX_LOG_PAGES {
         return Ok(false);
     }
-    // Once more, for what came meanwhile: the shorter the rest, the shorter the writer is held up.
+    // Again for what was committed meanwhile: the shorter the remainder, the shorter the writer is blocked.
     checkpoint()?;
     Ok(true)
 }
 
-/// Copies what can be copied without waiting; gives the length of the log in pages. Somebody else at the same
-/// work is no failure.
+/// Copies what can be copied without waiting; returns the length of the log in pages. A concurrent checkpoint is not
+/// a failure.
 fn checkpoint(connection: &Connection) -> rusqlite::Result<i64> {
     match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1)) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(0),
@@ -130,20 +133,20 @@ mod tests {
 
     use super::*;
 
-    /// What comes of a round whose checkpoints come to this.
-    fn came_to(results: Vec<rusqlite::Result<i64>>) -> Option<bool> {
+    /// The result of a round whose checkpoints give these results in order.
+    fn result_of(results: Vec<rusqlite::Result<i64>>) -> Option<bool> {
         let mut results = results.into_iter();
-        let came_to = round(|| results.next().expect("a disk that failed is not asked again"));
-        assert!(results.next().is_none(), "asked as often as needed");
-        came_to.ok()
+        let result = run_round(|| results.next().expect("no checkpoint runs after a failed one"));
+        assert!(results.next().is_none(), "every expected checkpoint ran");
+        result.ok()
     }
 
     #[test]
-    fn a_sync_that_fails_ends_the_round_whichever_it_is() {
+    fn any_failed_sync_ends_the_round() {
         let failed = || Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_FSYNC), None));
-        assert_eq!(came_to(vec![Ok(0)]), Some(false));
-        assert_eq!(came_to(vec![Ok(LONG_LOG_PAGES + 1), Ok(1)]), Some(true));
-        assert_eq!(came_to(vec![failed()]), None);
-        assert_eq!(came_to(vec![Ok(LONG_LOG_PAGES + 1), failed()]), None);
+        assert_eq!(result_of(vec![Ok(0)]), Some(false));
+        assert_eq!(result_of(vec![Ok(MAX_LOG_PAGES + 1), Ok(1)]), Some(true));
+        assert_eq!(result_of(vec![failed()]), None);
+        assert_eq!(result_of(vec![Ok(MAX_LOG_PAGES + 1), failed()]), None);
     }
 }

@@ -1,13 +1,13 @@
-//! How many visible tasks each owner has in each state, and how many a long list has from a time on, written once for a
-//! whole commit.
+//! Counts of visible tasks per scope and state, and per time bucket for long lists. Written once per commit, not per
+//! change.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, params};
 
-use super::tallies::{Listed, Tallies};
+use super::tallies::{ListedTask, Tallies};
 
-/// The differences a commit makes.
+/// Differences that the current commit makes to the stored counts.
 pub(super) struct Counts {
     by_state: HashMap<(i64, u8), i64>,
     pub(super) tallies: Tallies,
@@ -18,22 +18,22 @@ impl Counts {
         Ok(Self { by_state: HashMap::new(), tallies: Tallies::load(connection)? })
     }
 
-    /// A task is shown so.
-    pub(super) fn shown(&mut self, task: &Listed) {
+    /// Counts a task that lists now include.
+    pub(super) fn add(&mut self, task: &ListedTask) {
         self.count(task, 1);
     }
 
-    /// A task is no longer shown so.
-    pub(super) fn gone(&mut self, task: &Listed) {
+    /// Subtracts a task that lists no longer include with this state and time.
+    pub(super) fn remove(&mut self, task: &ListedTask) {
         self.count(task, -1);
     }
 
-    fn count(&mut self, task: &Listed, difference: i64) {
+    fn count(&mut self, task: &ListedTask, difference: i64) {
         *self.by_state.entry((task.scope, task.state.number())).or_default() += difference;
         self.tallies.count(task, difference);
     }
 
-    /// Writes the differences, and counts a little more of what is long to count.
+    /// Writes the differences and counts one more bucket of a long list.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         for ((scope, state), difference) in self.by_state.drain().filter(|entry| entry.1 != 0) {
             connection

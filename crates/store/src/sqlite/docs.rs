@@ -1,8 +1,8 @@
-//! Keeps folded tasks, so that a long log is not read from its beginning each time.
+//! Stores folded tasks ("docs"), so that a long log is not replayed from its beginning at each read.
 //!
-//! The writer says which tasks have grown; this thread reads and folds them beside it and hands the result back
-//! as one more thing to write. A doc is only ever a shortcut: it says up to which entry it holds, and what
-//! follows is read from the log.
+//! The writer reports which tasks have a long log; this thread reads and folds them on its own connection and queues
+//! the result as another write. A doc is only a cache: it names the last entry it includes, and later entries are
+//! read from the log.
 
 use std::{sync::mpsc, thread::JoinHandle};
 
@@ -15,28 +15,28 @@ use rusqlite::{Connection, params};
 
 use super::{readers::Failure, rows};
 
-/// A folded task to be kept.
+/// A folded task to be stored.
 pub(super) struct Doc {
     no: TaskNo,
     at_seq: i64,
-    /// Segments it holds that the doc before did not.
+    /// Segments that this doc includes and the previous one did not.
     segments: i64,
     bytes: Vec<u8>,
 }
 
-/// The writer's handle on the thread that folds.
+/// The writer's handle on the folding thread. Dropping it ends and joins the thread.
 pub(super) struct Docs {
     grown: Option<mpsc::Sender<TaskNo>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A log of one segment is folded when it is longer than this.
+/// Size in bytes above which a log of a single segment is folded.
 const LONG_SEGMENT: i64 = 16 << 10;
-/// A task at work is folded when so many segments have come since the last time.
+/// Number of segments since the last fold after which an unsettled task is folded.
 const LONG_TAIL: i64 = 64;
 
 impl Docs {
-    /// Starts folding; what is folded goes to `keep`.
+    /// Starts the thread; each folded task is passed to `keep`.
     pub(super) fn start(connection: Connection, ids: Ids, keep: impl Fn(Doc) + Send + 'static) -> Self {
         let (grown, queue) = mpsc::channel::<TaskNo>();
         let thread = std::thread::Builder::new().name("a2ad-docs".into());
@@ -45,8 +45,8 @@ impl Docs {
                 match make(&connection, &ids, task) {
                     Ok(Some(doc)) => keep(doc),
                     Ok(None) => {}
-                    Err(Failure::Sql(error)) => tracing::warn!(%error, "a task could not be folded"),
-                    Err(Failure::Store(error)) => tracing::error!(%error, "a task could not be folded"),
+                    Err(Failure::Sql(error)) => tracing::warn!(%error, "folding a task log failed"),
+                    Err(Failure::Store(error)) => tracing::error!(%error, "folding a task log failed"),
                 }
             }
         };
@@ -54,7 +54,7 @@ impl Docs {
         Self { grown: Some(grown), thread: Some(thread) }
     }
 
-    /// Tells of a task whose log has grown.
+    /// Queues a task whose log has grown.
     pub(super) fn grown(&self, task: TaskNo) {
         if let Some(grown) = &self.grown {
             let _ = grown.send(task);
@@ -71,8 +71,8 @@ impl Drop for Docs {
     }
 }
 
-/// Whether a log is long enough to be worth folding.
-pub(super) fn worth_it(settled: bool, tail: i64, tail_bytes: i64) -> bool {
+/// Whether a log is long enough to be folded.
+pub(super) fn should_fold(settled: bool, tail: i64, tail_bytes: i64) -> bool {
     if settled { tail > 1 || tail_bytes > LONG_SEGMENT } else { tail > 0 && tail % LONG_TAIL == 0 }
 }
 
@@ -80,13 +80,14 @@ fn make(connection: &Connection, ids: &Ids, task: TaskNo) -> Result<Option<Doc>,
     let tx = connection.unchecked_transaction()?;
     let Some((row, tail)) = rows::with_tail(&tx, ids, task)? else { return Ok(None) };
     let snapshot = rows::with_log(&tx, row)?;
-    let had = tx
+    let previous = tx
         .prepare_cached("SELECT coalesce(max(length(bytes)), 0) FROM docs WHERE n = ?1")?
         .query_row(params![task.0], |row| row.get::<_, i64>(0))?;
-    let had = usize::try_from(had).unwrap_or_default();
+    let previous = usize::try_from(previous).unwrap_or_default();
     let behind: usize = snapshot.log.iter().map(|entry| entry.size()).sum();
-    // A task at work is folded again only when it has doubled: the sum of all folding stays in proportion.
-    if snapshot.log.is_empty() || !snapshot.row.state.is_settled() && behind < had {
+    // An unsettled task is folded again only when its log has doubled, so that the total cost of folding stays linear
+    // in the log.
+    if snapshot.log.is_empty() || !snapshot.row.state.is_settled() && behind < previous {
         return Ok(None);
     }
     let mut writer = Json::new();
@@ -95,7 +96,7 @@ fn make(connection: &Connection, ids: &Ids, task: TaskNo) -> Result<Option<Doc>,
     Ok(Some(Doc { no: task, at_seq, segments: tail, bytes: writer.finish() }))
 }
 
-/// Keeps a doc, unless the task is gone or has a younger one.
+/// Stores a doc, unless the task was purged or has a newer doc.
 pub(super) fn keep(connection: &Connection, doc: &Doc) -> rusqlite::Result<()> {
     let kept = connection
         .prepare_cached(

@@ -1,46 +1,53 @@
-//! Tasks that have had their time.
+//! Finds tasks past their retention time or input timeout.
 //!
-//! Found through the lists that are there anyway, owner by owner from the oldest status on: no index of its own
-//! has to be kept up by every call.
+//! Uses the list indexes that exist anyway, scope by scope from the oldest status on, so that no write has to
+//! maintain an additional index. Nothing is deleted here.
 
 use engine::{
     ids::{Ids, TaskNo},
-    store::{Ended, Expired, Expiry},
+    store::{Expired, Expiry, FinishedTask},
 };
 use rusqlite::{Connection, Row, named_params, params};
 
 use super::{readers::Failure, rows};
 
-/// Finds what to forget and what to fail, at most `expiry.max` of each.
+/// Finds tasks to purge and tasks to fail, at most `expiry.max` of each.
 pub(super) fn find(tx: &Connection, ids: &Ids, expiry: &Expiry) -> Result<Expired, Failure> {
     let mut scopes = tx.prepare_cached("SELECT id FROM scopes WHERE agent = ?1")?;
     let scopes = scopes.query_map(params![expiry.agent], |row| row.get(0))?;
     let scopes = scopes.collect::<rusqlite::Result<Vec<i64>>>()?;
     let mut expired = Expired::default();
     for scope in &scopes {
-        let room = expiry.max.saturating_sub(expired.finished.len());
+        let remaining = expiry.max.saturating_sub(expired.finished.len());
         let ended_before = expiry.ended_before.as_millis();
-        expired.finished.extend(ended(tx, *scope, ended_before, room)?.into_iter().map(|(_, ended)| ended));
-        let room = expiry.max.saturating_sub(expired.finished.len());
-        expired.finished.extend(hidden(tx, *scope, ended_before, room)?);
-        let room = expiry.max.saturating_sub(expired.waiting.len());
+        expired.finished.extend(
+            oldest_finished(tx, *scope, ended_before, remaining)?.into_iter().map(|(_, ended)| ended),
+        );
+        let remaining = expiry.max.saturating_sub(expired.finished.len());
+        expired.finished.extend(oldest_hidden(tx, *scope, ended_before, remaining)?);
+        let remaining = expiry.max.saturating_sub(expired.waiting.len());
         let since = expiry.waiting_since.as_millis();
-        expired.waiting.extend(rows::waiting(tx, ids, *scope, since, room)?);
+        expired.waiting.extend(rows::waiting(tx, ids, *scope, since, remaining)?);
     }
     if let (true, Some(max_tasks)) = (expired.finished.is_empty(), expiry.max_tasks) {
-        expired.finished = surplus(tx, &scopes, max_tasks, expiry.max)?;
+        expired.finished = oldest_above_limit(tx, &scopes, max_tasks, expiry.max)?;
     }
     Ok(expired)
 }
 
-/// Every agent that a task was ever of.
+/// Every agent that ever had a task in this store.
 pub(super) fn agents(tx: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement = tx.prepare_cached("SELECT DISTINCT agent FROM scopes")?;
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// The oldest finished tasks of an owner that ended before a time, each with that time.
-fn ended(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Result<Vec<(i64, Ended)>> {
+/// The oldest finished tasks of a scope that ended before a time, each with its end time.
+fn oldest_finished(
+    tx: &Connection,
+    scope: i64,
+    before: i64,
+    max: usize,
+) -> rusqlite::Result<Vec<(i64, FinishedTask)>> {
     let mut statement = tx.prepare_cached(
         "SELECT status_at, n, last_seq FROM tasks
          WHERE scope = :scope AND visible = 1 AND status_at < :before AND state IN (3, 4, 5, 7)
@@ -48,20 +55,30 @@ fn ended(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Resu
     )?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let params = named_params! { ":scope": scope, ":before": before, ":max": max };
-    statement.query_map(params, |row| Ok((row.get(0)?, read(row, 1)?)))?.collect()
+    statement.query_map(params, |row| Ok((row.get(0)?, ended_task(row, 1)?)))?.collect()
 }
 
-/// The oldest tasks of an owner that were answered by a bare message.
-fn hidden(tx: &Connection, scope: i64, before: i64, max: usize) -> rusqlite::Result<Vec<Ended>> {
+/// The oldest tasks of a scope that lists do not include because the reply was a bare message.
+fn oldest_hidden(
+    tx: &Connection,
+    scope: i64,
+    before: i64,
+    max: usize,
+) -> rusqlite::Result<Vec<FinishedTask>> {
     let mut statement = tx.prepare_cached(
         "SELECT n, last_seq FROM tasks WHERE scope = ?1 AND visible = 2 AND status_at < ?2 ORDER BY status_at LIMIT ?3",
     )?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
-    statement.query_map(params![scope, before, max], |row| read(row, 0))?.collect()
+    statement.query_map(params![scope, before, max], |row| ended_task(row, 0))?.collect()
 }
 
-/// The oldest finished tasks beyond the number that is kept, over all owners.
-fn surplus(tx: &Connection, scopes: &[i64], max_tasks: u64, max: usize) -> rusqlite::Result<Vec<Ended>> {
+/// The oldest finished tasks above the limit `max_tasks`, over all scopes.
+fn oldest_above_limit(
+    tx: &Connection,
+    scopes: &[i64],
+    max_tasks: u64,
+    max: usize,
+) -> rusqlite::Result<Vec<FinishedTask>> {
     let mut total = 0i64;
     for scope in scopes {
         total += tx
@@ -77,13 +94,13 @@ fn surplus(tx: &Connection, scopes: &[i64], max_tasks: u64, max: usize) -> rusql
     }
     let mut oldest = Vec::new();
     for scope in scopes {
-        oldest.extend(ended(tx, *scope, i64::MAX, surplus)?);
+        oldest.extend(oldest_finished(tx, *scope, i64::MAX, surplus)?);
     }
     oldest.sort_unstable_by_key(|(at, ended)| (*at, ended.no));
     Ok(oldest.into_iter().take(surplus).map(|(_, ended)| ended).collect())
 }
 
-/// How many tasks of an agent are open.
+/// Number of open tasks of an agent.
 pub(super) fn count_open(tx: &Connection, agent: &str) -> rusqlite::Result<u64> {
     tx.prepare_cached(
         "SELECT coalesce(sum(counts.n), 0) FROM counts JOIN scopes ON scopes.id = counts.scope
@@ -92,6 +109,6 @@ pub(super) fn count_open(tx: &Connection, agent: &str) -> rusqlite::Result<u64> 
     .query_row(params![agent], |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
 }
 
-fn read(row: &Row<'_>, at: usize) -> rusqlite::Result<Ended> {
-    Ok(Ended { no: TaskNo(row.get(at)?), last_seq: row.get::<_, i64>(at + 1)?.unsigned_abs() })
+fn ended_task(row: &Row<'_>, at: usize) -> rusqlite::Result<FinishedTask> {
+    Ok(FinishedTask { no: TaskNo(row.get(at)?), last_seq: row.get::<_, i64>(at + 1)?.unsigned_abs() })
 }

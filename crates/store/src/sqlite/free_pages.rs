@@ -1,95 +1,95 @@
-//! Gives pages that forgotten tasks have left free back to the file system, a little at a time.
+//! Returns the pages that purged tasks left free to the file system (incremental vacuum), in small slices.
 //!
-//! Only where a quarter of the file is free: less than that is soon used again. While there are no calls, slice follows
-//! slice; beside them there are small ones now and then, so that a store that is never quiet shrinks too. Each
-//! slice is a transaction of the writer's own, and its errors are the writer's.
+//! Runs only when more than a quarter of the file is free: fewer free pages are soon reused. While there are no
+//! calls, slices follow each other; under load there are small ones at intervals, so that a store that is never idle
+//! shrinks too. Each slice is a separate transaction of the writer, and its errors stop the writer.
 
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 
 /// Fewer free pages than this are not worth a sync.
-const FEW: i64 = 256;
-/// How long there must have been no call for large slices.
-const QUIET_AFTER: Duration = Duration::from_secs(1);
+const MIN_FREE_PAGES: i64 = 256;
+/// Time without calls after which large slices are used.
+const IDLE_AFTER: Duration = Duration::from_secs(1);
 /// A slice while there are no calls.
-const QUIET: Slice = Slice { pages: 256, time: Duration::from_millis(5) };
-/// A slice beside the writer's work. The calls that meet one must be too few and too little late to be noticed.
-const BUSY: Slice = Slice { pages: 8, time: Duration::from_millis(1) };
-/// How often there is one.
-const PAUSE: Duration = Duration::from_millis(100);
+const IDLE_SLICE: Slice = Slice { pages: 256, time: Duration::from_millis(5) };
+/// A slice while the writer has work. Small, so that it delays few calls, and those not noticeably.
+const BUSY_SLICE: Slice = Slice { pages: 8, time: Duration::from_millis(1) };
+/// Minimum time between two slices under load.
+const BUSY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How many pages are given back in one transaction, and how long that may take.
+/// Limits of one transaction: pages to release and time to spend.
 struct Slice {
     pages: usize,
     time: Duration,
 }
 
-/// When free pages were last looked for, and when there was a call.
+/// Decides when the next slice runs.
 pub(super) struct FreePages {
-    looked: Instant,
-    called: Instant,
-    /// The last slice left more to do.
+    last_run: Instant,
+    last_call: Instant,
+    /// The last slice released pages, so there may be more.
     more: bool,
 }
 
 impl FreePages {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self { looked: now, called: now, more: false }
+        Self { last_run: now, last_call: now, more: false }
     }
 
-    /// Something was written because somebody called.
-    pub(super) fn called(&mut self) {
-        self.called = Instant::now();
+    /// Records that a call has written something.
+    pub(super) fn record_call(&mut self) {
+        self.last_call = Instant::now();
     }
 
     /// Whether the next slice should follow soon.
-    pub(super) fn hurry(&self) -> bool {
-        self.more && self.is_quiet()
+    pub(super) fn has_more(&self) -> bool {
+        self.more && self.is_idle()
     }
 
-    /// A slice, if it is time for one; says how many pages were given back.
-    pub(super) fn give_back(&mut self, connection: &Connection) -> rusqlite::Result<usize> {
-        let quiet = self.is_quiet();
-        if !quiet && self.looked.elapsed() < PAUSE {
+    /// Runs a slice if one is due; returns how many pages it released.
+    pub(super) fn release(&mut self, connection: &Connection) -> rusqlite::Result<usize> {
+        let idle = self.is_idle();
+        if !idle && self.last_run.elapsed() < BUSY_INTERVAL {
             return Ok(0);
         }
-        self.looked = Instant::now();
-        let given = give_back(connection, if quiet { &QUIET } else { &BUSY })?;
-        self.more = given > 0;
-        Ok(given)
+        self.last_run = Instant::now();
+        let released = release(connection, if idle { &IDLE_SLICE } else { &BUSY_SLICE })?;
+        self.more = released > 0;
+        Ok(released)
     }
 
-    fn is_quiet(&self) -> bool {
-        self.called.elapsed() >= QUIET_AFTER
+    fn is_idle(&self) -> bool {
+        self.last_call.elapsed() >= IDLE_AFTER
     }
 }
 
-fn give_back(connection: &Connection, slice: &Slice) -> rusqlite::Result<usize> {
+fn release(connection: &Connection, slice: &Slice) -> rusqlite::Result<usize> {
     let pages = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let (free, all) = (pages("freelist_count")?, pages("page_count")?);
-    if free * 4 <= all || free <= FEW {
+    if free * 4 <= all || free <= MIN_FREE_PAGES {
         return Ok(0);
     }
     match connection.prepare_cached("BEGIN IMMEDIATE")?.execute([]) {
-        // Somebody looks into the file from outside; there is no hurry.
+        // Another program has the file locked; the next slice tries again.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => return Ok(0),
         begun => begun?,
     };
-    let given = vacuum(connection, slice)?;
+    let released = vacuum(connection, slice)?;
     connection.prepare_cached("COMMIT")?.execute([])?;
-    Ok(given)
+    Ok(released)
 }
 
-/// Each step of this statement gives one page back, so it has to be walked to its end.
+/// Each step of this statement releases one page, so its rows have to be read to the end.
 fn vacuum(connection: &Connection, slice: &Slice) -> rusqlite::Result<usize> {
     let begun = Instant::now();
     let mut statement = connection.prepare_cached("PRAGMA incremental_vacuum")?;
     let mut steps = statement.query([])?;
-    let mut given = 0;
-    while given < slice.pages && begun.elapsed() < slice.time && steps.next()?.is_some() {
-        given += 1;
+    let mut released = 0;
+    while released < slice.pages && begun.elapsed() < slice.time && steps.next()?.is_some() {
+        released += 1;
     }
-    Ok(given)
+    Ok(released)
 }

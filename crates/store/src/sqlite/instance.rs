@@ -1,10 +1,11 @@
-//! The instance lock: `<store>.lock` belongs to the process that has the store open and describes that process.
+//! The instance lock: the process that has the store open holds a lock on `<store>.lock` and describes itself there
+//! (JSON, one line).
 //!
 //! The lock lies beside the database file itself, also where the store is named through a symbolic link, so that every
 //! name of the file leads to the same lock.
 //!
-//! The file stays when the process ends; what it holds counts only while somebody has the lock. Writing it is best
-//! effort: a store whose lock cannot be described is served all the same.
+//! The file stays when the process ends; its content is valid only while the lock is held. Writing the description is
+//! best effort: a failure does not prevent the store from being served.
 
 use std::{
     fmt,
@@ -29,19 +30,19 @@ use crate::{
     process::{self, Process, up},
 };
 
-/// No description is larger.
+/// Upper bound of the description in bytes.
 const MAX_BYTES: u64 = 4_096;
 
-/// What the process that has a store open is doing.
+/// What the process that has a store open is doing. The lock file holds these as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceState {
-    /// It opens the store.
+    /// Opening the store.
     Starting,
-    /// It takes calls.
+    /// Accepting calls.
     Serving,
-    /// It shuts down: runs may finish, nothing new is taken.
+    /// Shutting down: runs may finish, no new calls are accepted.
     Draining,
-    /// It checks the store's integrity.
+    /// Checking the store's integrity.
     Checking,
 }
 
@@ -58,22 +59,22 @@ impl fmt::Display for InstanceState {
     }
 }
 
-/// The process that has a store open.
+/// The process that has a store open, as described in its lock file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    /// Its process id.
+pub struct LockHolder {
+    /// Process id.
     pub pid: u32,
-    /// Where it listens, once it does.
+    /// Listening address; `None` until the server listens.
     pub address: Option<String>,
-    /// What it is doing.
+    /// What it was doing when this was read.
     pub state: InstanceState,
     /// When it opened the store.
     pub started_at: Timestamp,
-    /// How long it had it open when this was read.
+    /// How long it had the store open when this was read.
     pub up: Duration,
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LockHolder {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "PID {}, {}", self.pid, self.state)?;
         if let Some(address) = &self.address {
@@ -83,14 +84,15 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The process that has the store at this path open, by what it wrote; `None` where there is none or nothing is known.
-pub fn holder(path: &Path) -> Option<Holder> {
+/// The process that has the store at this path open, as described in its lock file; `None` where there is none or the
+/// description cannot be read.
+pub fn lock_holder(path: &Path) -> Option<LockHolder> {
     let holder = read(&File::open(lock_path(path)).ok()?)?;
     let lives = !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{}", holder.pid)).exists();
     lives.then_some(holder)
 }
 
-/// The lock, held; given up when it is dropped.
+/// The held lock. Dropping it clears the description and releases the lock.
 pub(super) struct InstanceLock {
     described: Mutex<Described>,
     started_at: Timestamp,
@@ -101,7 +103,7 @@ struct Described {
     address: Option<String>,
 }
 
-/// Describes this process in the lock as long as the store is open.
+/// Updates the description in the lock file while the store is open; does nothing afterwards.
 #[derive(Clone)]
 pub struct Instance(Weak<InstanceLock>);
 
@@ -110,7 +112,7 @@ impl Instance {
         Self(Arc::downgrade(lock))
     }
 
-    /// Records what this process is doing, and where it listens; without an address, the one before stays.
+    /// Records what this process is doing, and where it listens; `None` keeps the previous address.
     pub fn record(&self, state: InstanceState, address: Option<&str>) {
         if let Some(lock) = self.0.upgrade() {
             lock.record(state, address);
@@ -119,7 +121,7 @@ impl Instance {
 }
 
 impl InstanceLock {
-    /// Takes the lock, unless another process has it.
+    /// Acquires the lock, unless another process holds it.
     pub(super) fn acquire(path: &Path, state: InstanceState) -> Result<Self, OpenError> {
         let unusable =
             |error: std::io::Error| OpenError::Unusable { path: path.to_owned(), reason: error.to_string() };
@@ -171,7 +173,7 @@ impl Drop for InstanceLock {
 /// The error for a lock that another process holds: an a2ad that described itself, or any other program.
 fn in_use(path: &Path, file: &File, lock_file: PathBuf) -> OpenError {
     // The description may be that of an earlier process that was killed.
-    let holds = |holder: &Holder| process::has_file_open(holder.pid, &lock_file).unwrap_or(true);
+    let holds = |holder: &LockHolder| process::has_file_open(holder.pid, &lock_file).unwrap_or(true);
     match read(file).filter(holds) {
         Some(holder) => OpenError::InUse { path: path.to_owned(), holder: Box::new(holder) },
         None => OpenError::Locked {
@@ -207,16 +209,16 @@ pub(super) fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-fn read(file: &File) -> Option<Holder> {
+fn read(file: &File) -> Option<LockHolder> {
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-    // A description that was just overwritten by a shorter one may have a rest of it behind.
+    // When a shorter description has just overwritten a longer one, the end of the longer one may still follow it.
     let document = Json::parse(text.lines().next()?).ok()?;
     let object = Node::new(document.as_raw(), &Field::Root).object().ok()?;
     let state = object.need_text("state").ok()?;
     let started_at = Timestamp::parse(&object.need_text("startedAt").ok()?)?;
     let up = Clock::system().now().as_millis().saturating_sub(started_at.as_millis());
-    Some(Holder {
+    Some(LockHolder {
         pid: object.count("pid").ok()??,
         address: object.text("address").ok()?,
         state: STATES.iter().find(|known| known.0 == state)?.1,
@@ -230,27 +232,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_describes_its_process_while_it_is_held() {
+    fn lock_describes_its_process_while_held() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
-        assert_eq!(holder(&path), None);
+        assert_eq!(lock_holder(&path), None);
         let lock = Arc::new(InstanceLock::acquire(&path, InstanceState::Starting).unwrap());
         let instance = Instance::of(&lock);
         instance.record(InstanceState::Serving, Some("127.0.0.1:4242"));
         let Err(OpenError::InUse { holder: found, .. }) =
             InstanceLock::acquire(&path, InstanceState::Starting)
         else {
-            panic!("it is held")
+            panic!("the lock is held")
         };
         assert_eq!(
             found.to_string(),
             format!("PID {}, serving at 127.0.0.1:4242, up 0 s", std::process::id())
         );
         instance.record(InstanceState::Draining, None);
-        assert_eq!(holder(&path).unwrap().state, InstanceState::Draining);
+        assert_eq!(lock_holder(&path).unwrap().state, InstanceState::Draining);
         drop(lock);
         instance.record(InstanceState::Serving, None);
-        assert_eq!(holder(&path), None);
+        assert_eq!(lock_holder(&path), None);
         InstanceLock::acquire(&path, InstanceState::Starting).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of tasks, newest status first. Each kind of filter has the index that makes its pages short to find.
+//! Lists of tasks, newest status first. Each kind of filter has an index that yields a page without a scan or a sort.
 
 use std::cmp::Reverse;
 
@@ -15,7 +15,7 @@ use super::{
     tallies::{self, List},
 };
 
-/// A page of visible tasks; a list that was long to count is told to `long`.
+/// A page of visible tasks. `long` is called with a list whose count took long.
 pub(super) fn list(
     tx: &Connection,
     ids: &Ids,
@@ -32,7 +32,7 @@ pub(super) fn list(
     };
     let total = count(tx, scope, context, query, long)?;
     if total == 0 {
-        // Nothing to look for among those that do not match.
+        // Avoids a scan over tasks that do not match.
         return Ok(ListPage::default());
     }
     let (at, n) = query.after.map_or((i64::MAX, i64::MAX), |place| (place.status_at.as_millis(), place.no.0));
@@ -47,9 +47,9 @@ pub(super) fn list(
     };
     let rare = query.state.is_some_and(|state| state != TaskState::Completed);
     let statements: &[&str] = match (context, rare) {
-        (Some(_), _) => &[PAGE_OF_CONVERSATION, FIRST_OF_CONVERSATION],
+        (Some(_), _) => &[PAGE_OF_CONTEXT, FIRST_OF_CONTEXT],
         (None, true) => &[PAGE_OF_RARE_STATE],
-        (None, false) => &[PAGE],
+        (None, false) => &[PAGE_BY_TIME],
     };
     let mut rows = Vec::new();
     for statement in statements {
@@ -62,7 +62,7 @@ pub(super) fn list(
     let mut bytes = 0;
     let fit = rows.iter().take(query.size).take_while(|row| {
         bytes += row.size;
-        bytes <= PAGE_BYTES
+        bytes <= MAX_PAGE_BYTES
     });
     let shown = fit.count().max(1);
     let more = rows.len() > shown;
@@ -71,14 +71,15 @@ pub(super) fn list(
     Ok(ListPage { tasks, total: total.unsigned_abs(), more })
 }
 
-/// About how many bytes of tasks a page has: it is cut where they become more, but shows one at least.
-const PAGE_BYTES: u64 = 16 << 20;
+/// Size limit of a page in bytes of task logs: the page ends before the task that would exceed it, but has at least
+/// one task.
+const MAX_PAGE_BYTES: u64 = 16 << 20;
 
 fn since(query: &ListQuery) -> i64 {
     query.since.map_or(i64::MIN, Timestamp::as_millis)
 }
 
-/// How many tasks the filter matches in all.
+/// Total number of tasks that the filter matches.
 fn count(
     tx: &Connection,
     scope: i64,
@@ -88,15 +89,19 @@ fn count(
 ) -> rusqlite::Result<i64> {
     let state = query.state.map(TaskState::number);
     let (list, first) = match (context, query.since) {
-        // By state alone the writer has counted them.
+        // Counts by state alone are kept by the writer.
         (None, None) => {
-            return tx.prepare_cached(COUNTED)?.query_row(params![scope, state], |row| row.get(0));
+            return tx.prepare_cached(COUNT_BY_STATE)?.query_row(params![scope, state], |row| row.get(0));
         }
-        (None, Some(_)) => (List::of_owner(scope), 0),
+        (None, Some(_)) => (List::of_scope(scope), 0),
         (Some(first), _) => {
-            let matches =
-                tx.prepare_cached(FIRST_COUNTS)?.exists(params![first, scope, since(query), state])?;
-            (List::of_conversation(scope, first), i64::from(matches))
+            let matches = tx.prepare_cached(FIRST_OF_CONTEXT_MATCHES)?.exists(params![
+                first,
+                scope,
+                since(query),
+                state
+            ])?;
+            (List::of_context(scope, first), i64::from(matches))
         }
     };
     let (count, was_long) = tallies::count(tx, list, query.state, since(query))?;
@@ -106,14 +111,15 @@ fn count(
     Ok(first + count)
 }
 
-const PAGE: &str = select_tasks!(
+const PAGE_BY_TIME: &str = select_tasks!(
     "INDEXED BY tasks_listed
      WHERE scope = :scope AND visible = 1 AND status_at >= :since AND (status_at, n) < (:at, :n)
        AND (:state IS NULL OR state = :state) AND :context IS NULL
      ORDER BY status_at DESC, n DESC LIMIT :limit"
 );
 
-/// Almost all tasks are completed; those that are not have an index of their own, whose condition is said again.
+/// Almost all tasks are completed; the others have a partial index, whose condition the query repeats so that SQLite
+/// can use it.
 const PAGE_OF_RARE_STATE: &str = select_tasks!(
     "INDEXED BY tasks_uncompleted
      WHERE scope = :scope AND visible = 1 AND state <> 3 AND state = :state
@@ -121,26 +127,26 @@ const PAGE_OF_RARE_STATE: &str = select_tasks!(
      ORDER BY status_at DESC, n DESC LIMIT :limit"
 );
 
-/// Those that joined a conversation.
-const PAGE_OF_CONVERSATION: &str = select_tasks!(
+/// The tasks that joined a context.
+const PAGE_OF_CONTEXT: &str = select_tasks!(
     "INDEXED BY tasks_context
      WHERE scope = :scope AND context = :context AND context <> n AND visible = 1
        AND status_at >= :since AND (status_at, n) < (:at, :n) AND (:state IS NULL OR state = :state)
      ORDER BY status_at DESC, n DESC LIMIT :limit"
 );
 
-/// The task that began it.
-const FIRST_OF_CONVERSATION: &str = select_tasks!(
+/// The first task of a context.
+const FIRST_OF_CONTEXT: &str = select_tasks!(
     "WHERE n = :context AND scope = :scope AND visible = 1
        AND status_at >= :since AND (status_at, n) < (:at, :n) AND (:state IS NULL OR state = :state)
      LIMIT :limit"
 );
 
-const FIRST_COUNTS: &str =
+const FIRST_OF_CONTEXT_MATCHES: &str =
     "SELECT 1 FROM tasks WHERE n = ?1 AND scope = ?2 AND visible = 1 AND status_at >= ?3
      AND (?4 IS NULL OR state = ?4)";
 
-const COUNTED: &str =
+const COUNT_BY_STATE: &str =
     "SELECT coalesce(sum(n), 0) FROM counts WHERE scope = ?1 AND (?2 IS NULL OR state = ?2)";
 
 #[cfg(test)]
@@ -148,18 +154,18 @@ mod tests {
     use super::{super::migrations, *};
 
     #[test]
-    fn every_page_is_found_by_an_index() {
+    fn every_page_query_uses_its_index() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrations::run(&mut connection).map_err(drop).unwrap();
         let cases = [
-            (PAGE, "tasks_listed"),
+            (PAGE_BY_TIME, "tasks_listed"),
             (PAGE_OF_RARE_STATE, "tasks_uncompleted"),
-            (PAGE_OF_CONVERSATION, "tasks_context"),
+            (PAGE_OF_CONTEXT, "tasks_context"),
         ];
         for (statement, index) in cases {
             let plan = format!("EXPLAIN QUERY PLAN {statement}");
             let mut plan = connection.prepare(&plan).unwrap();
-            // Parameters that are not bound are null, which the plan does not depend on.
+            // Unbound parameters are null, which does not change the plan.
             let mut rows = plan.raw_query();
             let mut steps = Vec::new();
             while let Some(row) = rows.next().unwrap() {

@@ -1,24 +1,23 @@
-//! The schema, one numbered file per step, each run once inside a transaction.
+//! Schema migrations, one numbered SQL file each, run once inside a transaction.
 
 use rusqlite::Connection;
 
-/// Every step, oldest first; a store of version k has seen the first k.
+/// All migrations, oldest first; a store of schema version k has run the first k.
 const STEPS: [&str; 3] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_found.sql"),
 ];
 
-/// Why a store cannot be brought up to date.
+/// Why a store cannot be migrated.
 pub(super) enum Failure {
-    /// A later version of this program has been here.
+    /// A later version of this program has migrated the store.
     Newer {
-        /// The store's version.
+        /// Schema version of the store.
         found: i64,
-        /// Ours.
+        /// Newest schema version of this program.
         known: i64,
     },
-    /// A statement failed.
     Sql(rusqlite::Error),
 }
 
@@ -28,7 +27,7 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-/// Runs the steps this store has not seen.
+/// Runs the migrations that this store has not run yet.
 pub(super) fn run(connection: &mut Connection) -> Result<(), Failure> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let known = STEPS.len() as i64;

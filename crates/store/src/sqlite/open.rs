@@ -1,4 +1,4 @@
-//! Opening a store: lock, settings, migrations, and what the last process left behind.
+//! Opens a store: instance lock, connection settings, migrations, and recovery of what the previous process left.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,46 +11,46 @@ use tokio::sync::watch;
 
 use super::{
     Sqlite,
-    changes::Books,
+    changes::WriterCache,
     counts::Counts,
-    inspect::Inspector,
-    instance::{Holder, InstanceLock, InstanceState, real_path},
-    keys::Keys,
+    instance::{InstanceLock, InstanceState, LockHolder, real_path},
+    integrity::IntegrityChecker,
+    keys::KeyIndex,
     migrations,
-    readers::{self, Readers},
-    scopes::Scopes,
+    readers::{self, ReaderPool},
+    scopes::ScopeCache,
     writer::Writer,
 };
 use crate::process::Process;
 
-/// How a store is opened.
+/// How [`Sqlite::open`] opens a store.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// The database file; made when absent.
+pub struct SqliteOptions {
+    /// The database file; created when absent.
     pub path: PathBuf,
-    /// How many threads read.
+    /// Number of reader threads.
     pub readers: usize,
-    /// Whether a commit waits for the disk. Off only in tests that are not about durability.
+    /// Whether a commit waits for the disk. Off only in tests that do not test durability.
     pub sync: bool,
 }
 
-impl Options {
-    /// A durable store at this path.
+impl SqliteOptions {
+    /// Options for a durable store at this path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), readers: 2, sync: true }
     }
 }
 
-/// Why a store cannot be opened. Each is one sentence for the operator.
+/// Why a store cannot be opened. Each message is one sentence for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another a2ad has it open.
     #[error("the store {} is in use by another a2ad ({holder}); stop that one or choose another file with --store", path.display())]
     InUse {
-        /// The file.
+        /// The database file.
         path: PathBuf,
         /// That process.
-        holder: Box<Holder>,
+        holder: Box<LockHolder>,
     },
     /// A program that is not a2ad, or did not describe itself, has locked it.
     #[error("the store {} is locked by {}; stop that process or choose another file with --store", path.display(), described(process.as_deref()))]
@@ -60,22 +60,22 @@ pub enum OpenError {
         /// That process, where it is known.
         process: Option<Box<Process>>,
     },
-    /// A later version wrote it.
+    /// A later version of a2ad has migrated the store.
     #[error("the store {} has schema {found}, this a2ad knows {known}; use the newer a2ad that wrote it", path.display())]
     Newer {
-        /// The file.
+        /// The database file.
         path: PathBuf,
-        /// Its schema.
+        /// Schema version of the store.
         found: i64,
-        /// Ours.
+        /// Newest schema version this a2ad supports.
         known: i64,
     },
-    /// It cannot be read or written.
+    /// The file cannot be read or written, or is damaged.
     #[error("the store {} cannot be opened: {reason}", path.display())]
     Unusable {
-        /// The file.
+        /// The database file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }
@@ -98,8 +98,8 @@ impl OpenError {
 }
 
 impl Sqlite {
-    /// Opens or makes the store. Work that an earlier process held is due again.
-    pub fn open(options: &Options, feed: Feed, clock: &Clock) -> Result<Self, OpenError> {
+    /// Opens or creates the store. Work that an earlier process held becomes due again.
+    pub fn open(options: &SqliteOptions, feed: Feed, clock: &Clock) -> Result<Self, OpenError> {
         let path = &options.path;
         let lock = Arc::new(InstanceLock::acquire(path, InstanceState::Starting)?);
         let unusable = |error: rusqlite::Error| OpenError::of_database(path, &error);
@@ -110,54 +110,58 @@ impl Sqlite {
             }
             migrations::Failure::Sql(error) => unusable(error),
         })?;
-        let start = start(&mut connection, clock.now().as_millis()).map_err(unusable)?;
-        if !start.clean {
-            probe(&connection)
+        let boot = begin_boot(&mut connection, clock.now().as_millis()).map_err(unusable)?;
+        if !boot.clean {
+            check_newest_logs(&connection)
                 .map_err(unusable)?
                 .map_or(Ok(()), |reason| Err(OpenError::Unusable { path: path.clone(), reason }))?;
         }
-        if start.left_behind > 0 {
-            tracing::info!(tasks = start.left_behind, "the last process left work behind; it is due again");
+        if boot.recovered > 0 {
+            tracing::info!(
+                tasks = boot.recovered,
+                "the previous process left unfinished tasks; they are due again"
+            );
         }
-        let scopes = Scopes::default();
-        let readers = Readers::start(path, options.readers).map_err(unusable)?;
+        let scopes = ScopeCache::default();
+        let readers = ReaderPool::start(path, options.readers).map_err(unusable)?;
         let checkpoints = connect(path, options.sync).map_err(unusable)?;
-        let ids = Ids::new(start.id_key);
-        let keys = Keys::load(&connection).map_err(unusable)?;
-        let books = Books {
-            boot: start.boot,
+        let ids = Ids::new(boot.id_key);
+        let keys = KeyIndex::load(&connection).map_err(unusable)?;
+        let cache = WriterCache {
+            boot: boot.number,
             scopes: scopes.clone(),
             keys,
             counts: Counts::load(&connection).map_err(unusable)?,
             grown: Vec::new(),
         };
         let (found, damage) = watch::channel(None);
-        let inspected = (!start.clean).then(|| readers::connect(path)).transpose().map_err(unusable)?;
-        let inspector = inspected.map(|connection| Inspector::start(connection, found));
+        let checked = (!boot.clean).then(|| readers::connect(path)).transpose().map_err(unusable)?;
+        let integrity_checker = checked.map(|connection| IntegrityChecker::start(connection, found));
         let folding = (readers::connect(path).map_err(unusable)?, ids.clone());
-        let writer = Writer::start(connection, books, feed, checkpoints, folding);
+        let writer = Writer::start(connection, cache, feed, checkpoints, folding);
         Ok(Self {
             writer,
             readers,
             scopes,
             ids,
-            seal_key: start.seal_key,
+            seal_key: boot.seal_key,
             damage,
-            _inspector: inspector,
+            _integrity_checker: integrity_checker,
             lock,
         })
     }
 }
 
-/// A connection that may write.
+/// Opens a read-write connection.
 fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    // Before the first table. A page holds about six short tasks' segments: fewer pages for each commit to write.
+    // Must precede the first table. A page holds about six short tasks' segments: fewer pages to write for each
+    // commit.
     connection.pragma_update(None, "page_size", 8_192)?;
-    // Likewise: freed pages can be given back later without rewriting the file.
+    // Must precede the first table: allows releasing free pages later without rewriting the file.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     use_wal(&connection)?;
     connection.pragma_update(None, "synchronous", if sync { "FULL" } else { "OFF" })?;
@@ -169,8 +173,8 @@ fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Switches to the write-ahead log. The answer is the mode in force, and not every failure to change it is an error;
-/// a sync that fails is one, but only once the statement has run to its end.
+/// Switches to the write-ahead log. The statement returns the mode in effect, and not every failure to change it is
+/// reported as an error; a failed sync is, but only when the statement has run to its end.
 fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("PRAGMA journal_mode = WAL")?;
     let mut rows = statement.query([])?;
@@ -182,22 +186,24 @@ fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
     if mode == "wal" {
         return Ok(());
     }
-    let text = format!("its journal mode stays {mode:?} and cannot be made \"wal\"");
+    let text = format!("journal mode is {mode:?} and cannot be changed to \"wal\"");
     Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR), Some(text)))
 }
 
-struct Start {
-    boot: i64,
-    /// The last process closed the store in good order.
+/// The start of this process's use of the store.
+struct Boot {
+    number: i64,
+    /// The previous process shut down cleanly.
     clean: bool,
     id_key: [u8; 16],
     seal_key: [u8; 32],
-    left_behind: usize,
+    /// Tasks that an earlier boot held and that are due again.
+    recovered: usize,
 }
 
-/// Counts this boot, makes the keys of a new store, and voids the leases of earlier boots: holding the lock
-/// proves that none of their processes lives.
-fn start(connection: &mut Connection, now: i64) -> rusqlite::Result<Start> {
+/// Increments the boot number, creates the keys of a new store, and voids the leases of earlier boots: holding the
+/// instance lock proves that none of their processes is alive.
+fn begin_boot(connection: &mut Connection, now: i64) -> rusqlite::Result<Boot> {
     let tx = connection.transaction()?;
     let boot = 1 + meta(&tx, "boot")?.unwrap_or(0);
     set_meta(&tx, "boot", boot)?;
@@ -205,20 +211,20 @@ fn start(connection: &mut Connection, now: i64) -> rusqlite::Result<Start> {
     set_meta(&tx, "clean", 0)?;
     let id_key = key(&tx, "id_key")?;
     let seal_key = key(&tx, "seal_key")?;
-    // At once the first time, then after up to twice as long each time: what takes its process down does not do so
-    // again at once, nor together with everything else that ran then.
-    let left_behind = tx.execute(
+    // Retry at once after the first crash, then with exponential backoff and jitter: a task that crashes its process
+    // does not do so again immediately, nor together with every other task that was running.
+    let recovered = tx.execute(
         "UPDATE tasks SET boot = 0, deaths = deaths + 1,
              next_run_at = ?1 + iif(deaths = 0, 0, abs(random() % (1 + min(100000, 1000 << min(deaths - 1, 7)))))
          WHERE boot > 0",
         params![now],
     )?;
     tx.commit()?;
-    Ok(Start { boot, clean, id_key, seal_key, left_behind })
+    Ok(Boot { number: boot, clean, id_key, seal_key, recovered })
 }
 
-/// Looks at the newest tasks after an unclean stop: their logs must reach as far as their rows say.
-fn probe(connection: &Connection) -> rusqlite::Result<Option<String>> {
+/// Checks the newest tasks after an unclean shutdown: each log must end at its row's `last_seq`.
+fn check_newest_logs(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let torn: Option<i64> = connection
         .query_row(
             "SELECT n FROM (SELECT n, last_seq FROM tasks WHERE visible < 3 ORDER BY n DESC LIMIT 1000) AS newest
@@ -229,23 +235,24 @@ fn probe(connection: &Connection) -> rusqlite::Result<Option<String>> {
             |row| row.get(0),
         )
         .optional()?;
-    Ok(torn.map(|n| format!("the log of task {n} does not reach as far as its row says; restore a backup")))
+    Ok(torn
+        .map(|n| format!("the log of task {n} ends before the last entry its row records; restore a backup")))
 }
 
-/// A number kept in `meta`.
+/// Reads an integer from `meta`.
 pub(super) fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
     statement.query_row(params![key], |row| row.get(0)).optional()
 }
 
-/// Keeps a number in `meta`.
+/// Stores an integer in `meta`.
 pub(super) fn set_meta(connection: &Connection, key: &str, value: i64) -> rusqlite::Result<()> {
     let mut statement =
         connection.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")?;
     statement.execute(params![key, value]).map(drop)
 }
 
-/// A random key, made once and kept in `meta`.
+/// Reads a random key from `meta`; creates it on first use.
 fn key<const N: usize>(connection: &Connection, name: &str) -> rusqlite::Result<[u8; N]> {
     let mut fresh = [0; N];
     getrandom::fill(&mut fresh).expect("the operating system provides randomness");

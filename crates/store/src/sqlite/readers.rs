@@ -1,4 +1,4 @@
-//! A few threads that read, each on a connection of its own.
+//! The pool of reader threads, each with its own read-only connection.
 
 use std::{
     any::Any,
@@ -8,20 +8,20 @@ use std::{
     thread::JoinHandle,
 };
 
-use engine::store::{Read, StoreError};
+use engine::store::{ReadFuture, StoreError};
 use futures_util::FutureExt as _;
 use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::sync::oneshot;
 
-/// Hands reads to threads.
-pub(super) struct Readers {
+/// Queues reads for the threads. Dropping it ends and joins them.
+pub(super) struct ReaderPool {
     jobs: Option<mpsc::Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// What can go wrong inside a read.
+/// Why a read failed.
 pub(super) enum Failure {
     Sql(rusqlite::Error),
     Store(StoreError),
@@ -48,8 +48,7 @@ impl From<Failure> for StoreError {
     }
 }
 
-impl Readers {
-    /// Opens the connections and starts the threads.
+impl ReaderPool {
     pub(super) fn start(path: &Path, count: usize) -> rusqlite::Result<Self> {
         let (jobs, queue) = mpsc::channel();
         let queue = Arc::new(Mutex::new(queue));
@@ -64,32 +63,34 @@ impl Readers {
         Ok(Self { jobs: Some(jobs), threads })
     }
 
-    /// Reads inside one transaction, so that everything seen is of one moment.
+    /// Runs a read inside one transaction, so that it sees one snapshot.
     pub(super) fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
-    ) -> Read<T> {
-        let (told, answer) = oneshot::channel();
+    ) -> ReadFuture<T> {
+        let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            // Whoever has left must not make others wait.
-            if told.is_closed() {
+            // The caller was cancelled: do not delay other reads.
+            if reply.is_closed() {
                 return;
             }
             let result = connection.transaction().map_err(Failure::from).and_then(|tx| read(&tx));
-            let _ = told.send(result.map_err(StoreError::from));
+            let _ = reply.send(result.map_err(StoreError::from));
         });
         if let Some(jobs) = &self.jobs {
-            // A refused job drops its sender, which the receiver reports.
+            // A rejected job drops its sender, which the receiver reports.
             let _ = jobs.send(job);
         }
         async move {
-            answer.await.unwrap_or_else(|_| Err(StoreError::Unavailable("the readers have stopped".into())))
+            answer
+                .await
+                .unwrap_or_else(|_| Err(StoreError::Unavailable("the reader threads have stopped".into())))
         }
         .boxed()
     }
 }
 
-impl Drop for Readers {
+impl Drop for ReaderPool {
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
@@ -100,11 +101,12 @@ impl Drop for Readers {
 
 fn work(mut connection: Connection, queue: &Mutex<mpsc::Receiver<Job>>) {
     loop {
-        // The lock is held while waiting: one thread waits for the next job, the others for their turn to.
+        // The lock is held while waiting: one thread waits for the next job, the others for the lock.
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         match job {
             Ok(job) => {
-                // Whoever waits for a job that panics is told; the next job finds the thread at its place.
+                // The caller of a job that panics gets an error because the sender is dropped; the thread goes on
+                // with the next job.
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut connection))) {
                     tracing::error!(panic = panic_text(&*panic), "a read panicked");
                 }
@@ -114,18 +116,18 @@ fn work(mut connection: Connection, queue: &Mutex<mpsc::Receiver<Job>>) {
     }
 }
 
-/// What a panic said.
+/// The panic message.
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }
 
-/// A connection that only reads.
+/// Opens a read-only connection.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    // Room for the inner pages of a million tasks beside the leaves that are read once.
+    // Enough cache for the inner B-tree pages of a million tasks beside leaf pages that are read once.
     connection.pragma_update(None, "cache_size", -12_288)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)

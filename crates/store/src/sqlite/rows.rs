@@ -1,4 +1,4 @@
-//! Rows and logs as the engine reads them. Every query names its owner.
+//! Reads task rows and logs into the engine's types. Every query of a caller is restricted to the caller's scope.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::readers::Failure;
 
-type Read<T> = Result<T, Failure>;
+type ReadResult<T> = Result<T, Failure>;
 
-/// How many entries one task can have: what is left of a place beside the task's number.
-const PLACE_BITS: u32 = 24;
+/// Bits of a segment key for the sequence number; the rest is the task number. Limits the entries of one task.
+const SEQ_BITS: u32 = 24;
 
-/// Where a segment lies: by task, then by its first entry.
-pub(super) fn place(n: i64, first_seq: Seq) -> i64 {
-    debug_assert!(first_seq < 1 << PLACE_BITS, "a task's size limit is far below this many entries");
-    (n << PLACE_BITS) + i64::try_from(first_seq).unwrap_or_default()
+/// Primary key of a segment (column `segment_key`): ordered by task, then by the segment's first entry.
+pub(super) fn segment_key(n: i64, first_seq: Seq) -> i64 {
+    debug_assert!(first_seq < 1 << SEQ_BITS, "the task size limit allows far fewer entries");
+    (n << SEQ_BITS) + i64::try_from(first_seq).unwrap_or_default()
 }
 
-/// A query for task rows: the columns in the order in which [`task_row`] reads them.
+/// A query for task rows, with the columns in the order that [`task_row`] reads.
 macro_rules! select_tasks {
     ($rest:literal) => {
         concat!(
@@ -41,8 +41,8 @@ macro_rules! select_tasks {
 
 pub(super) use select_tasks;
 
-/// A task by its public name: as ours, then as a client's.
-pub(super) fn find(tx: &Connection, ids: &Ids, scope: i64, lookup: &Lookup) -> Read<Option<TaskRow>> {
+/// Finds a task by its public id: first as an id of this server, then as one chosen by the client.
+pub(super) fn find(tx: &Connection, ids: &Ids, scope: i64, lookup: &Lookup) -> ReadResult<Option<TaskRow>> {
     if let Some((no, tag)) = lookup.ours {
         let mut statement =
             tx.prepare_cached(select_tasks!("WHERE n = ?1 AND scope = ?2 AND tag = ?3 AND visible < 3"))?;
@@ -56,14 +56,14 @@ pub(super) fn find(tx: &Connection, ids: &Ids, scope: i64, lookup: &Lookup) -> R
     Ok(statement.query_row(params![scope, name], |row| task_row(ids, row)).optional()?)
 }
 
-/// A task's row, and how many segments lie behind its doc.
-pub(super) fn with_tail(tx: &Connection, ids: &Ids, task: TaskNo) -> Read<Option<(TaskRow, i64)>> {
+/// A task's row, and how many segments follow its doc.
+pub(super) fn with_tail(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<Option<(TaskRow, i64)>> {
     let mut statement = tx.prepare_cached(select_tasks!("WHERE n = ?1 AND visible < 3"))?;
     Ok(statement.query_row(params![task.0], |row| Ok((task_row(ids, row)?, row.get(16)?))).optional()?)
 }
 
-/// Adds the log to a row: its doc, if there is one, and what follows. A purged task has neither.
-pub(super) fn with_log(tx: &Connection, row: TaskRow) -> Read<Snapshot> {
+/// Adds the log to a row: its doc, if there is one, and the later entries. A purged task has neither.
+pub(super) fn with_log(tx: &Connection, row: TaskRow) -> ReadResult<Snapshot> {
     if row.visibility == Visibility::Purged {
         return Ok(Snapshot { row, doc: None, log: Vec::new() });
     }
@@ -77,14 +77,14 @@ pub(super) fn with_log(tx: &Connection, row: TaskRow) -> Read<Snapshot> {
     if from + log.len() as Seq != row.last_seq {
         let found = from + log.len() as Seq;
         let text =
-            format!("task {} has {found} entries in its log and should have {}", row.no.0, row.last_seq);
+            format!("the log of task {} has {found} entries, its row records {}", row.no.0, row.last_seq);
         return Err(Failure::Store(StoreError::Broken(text)));
     }
     Ok(Snapshot { row, doc: doc.map(|(_, task)| task), log })
 }
 
-/// The folded task, and up to which entry it holds.
-fn doc(tx: &Connection, task: TaskNo) -> Read<Option<(Seq, Task)>> {
+/// The folded task, and the last entry it includes.
+fn doc(tx: &Connection, task: TaskNo) -> ReadResult<Option<(Seq, Task)>> {
     let found: Option<(i64, Vec<u8>)> = tx
         .prepare_cached("SELECT at_seq, bytes FROM docs WHERE n = ?1")?
         .query_row(params![task.0], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -96,14 +96,14 @@ fn doc(tx: &Connection, task: TaskNo) -> Read<Option<(Seq, Task)>> {
     Ok(Some((Seq::try_from(at_seq).unwrap_or_default(), task)))
 }
 
-/// Whether a task is this owner's.
+/// Whether a task belongs to this scope.
 pub(super) fn owns(tx: &Connection, scope: i64, task: TaskNo) -> rusqlite::Result<bool> {
     tx.prepare_cached("SELECT 1 FROM tasks WHERE n = ?1 AND scope = ?2")?.exists(params![task.0, scope])
 }
 
-/// Where a follow-up with this key was recorded.
+/// Where a follow-up message with this key was recorded.
 pub(super) fn turn_key(tx: &Connection, task: TaskNo, key: &MessageKey) -> rusqlite::Result<Option<KeyUsed>> {
-    // The first message of a task that its client names was said to that task as much as any later one.
+    // A client-named task may receive its first message again as a follow-up, so that key counts too.
     tx.prepare_cached(
         "SELECT tag, turn_keys.hash, seq FROM turn_keys JOIN tasks USING (n) WHERE n = ?1 AND turn_keys.key = ?2
          UNION ALL SELECT tag, hash, 1 FROM tasks WHERE n = ?1 AND key = ?2 AND client_id IS NOT NULL",
@@ -116,14 +116,14 @@ pub(super) fn turn_key(tx: &Connection, task: TaskNo, key: &MessageKey) -> rusql
     .optional()
 }
 
-/// Where a follow-up with this key was recorded in a conversation.
+/// Where a follow-up message with this key was recorded in a context.
 pub(super) fn turn_key_in_context(
     tx: &Connection,
     ids: &Ids,
     scope: i64,
     lookup: &ContextLookup,
     key: &MessageKey,
-) -> Read<Option<KeyUsed>> {
+) -> ReadResult<Option<KeyUsed>> {
     let Some(ContextRow { first, .. }) = context(tx, ids, scope, lookup)? else { return Ok(None) };
     let mut tasks = tx.prepare_cached(
         "SELECT n FROM turn_keys INDEXED BY turn_keys_by_key JOIN tasks USING (n)
@@ -140,9 +140,15 @@ pub(super) fn turn_key_in_context(
     Ok(None)
 }
 
-/// Tasks of an owner that have waited for their client since before a time.
-pub(super) fn waiting(tx: &Connection, ids: &Ids, scope: i64, since: i64, max: usize) -> Read<Vec<TaskRow>> {
-    // The index's own condition is said again so that the index can be used.
+/// Tasks of a scope that have waited for client input since before a time.
+pub(super) fn waiting(
+    tx: &Connection,
+    ids: &Ids,
+    scope: i64,
+    since: i64,
+    max: usize,
+) -> ReadResult<Vec<TaskRow>> {
+    // The partial index's condition is repeated so that SQLite can use the index.
     let mut statement = tx.prepare_cached(select_tasks!(
         "INDEXED BY tasks_uncompleted
          WHERE scope = ?1 AND visible = 1 AND state <> 3 AND state IN (6, 8) AND status_at < ?2 LIMIT ?3"
@@ -152,14 +158,14 @@ pub(super) fn waiting(tx: &Connection, ids: &Ids, scope: i64, since: i64, max: u
     Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
 }
 
-/// Entries behind a place in the log, at most `max`.
+/// Entries after a sequence number, at most `max`.
 pub(super) fn entries(
     tx: &Connection,
     scope: i64,
     task: TaskNo,
     after: Seq,
     max: usize,
-) -> Read<Vec<(Seq, Arc<Entry>)>> {
+) -> ReadResult<Vec<(Seq, Arc<Entry>)>> {
     if !owns(tx, scope, task)? {
         return Ok(Vec::new());
     }
@@ -172,16 +178,21 @@ pub(super) fn entries(
     Ok(found)
 }
 
-/// The last status among the entries up to this one. Segments are read backwards from there, and no more than it takes.
-pub(super) fn last_status(tx: &Connection, scope: i64, task: TaskNo, up_to: Seq) -> Read<Option<Arc<Entry>>> {
-    if up_to >= (1 << PLACE_BITS) - 1 || !owns(tx, scope, task)? {
+/// The last status entry at or before `up_to`. Reads segments backwards from there, only until it is found.
+pub(super) fn last_status(
+    tx: &Connection,
+    scope: i64,
+    task: TaskNo,
+    up_to: Seq,
+) -> ReadResult<Option<Arc<Entry>>> {
+    if up_to >= (1 << SEQ_BITS) - 1 || !owns(tx, scope, task)? {
         return Ok(None);
     }
-    let first = place(task.0, 0);
+    let first = segment_key(task.0, 0);
     let mut statement = tx.prepare_cached(
         "SELECT place, bytes FROM segments WHERE place BETWEEN ?1 AND ?2 ORDER BY place DESC",
     )?;
-    let mut rows = statement.query(params![first, place(task.0, up_to)])?;
+    let mut rows = statement.query(params![first, segment_key(task.0, up_to)])?;
     while let Some(row) = rows.next()? {
         let at: i64 = row.get(0)?;
         let log = Log::unpack(Bytes::from(row.get::<_, Vec<u8>>(1)?))?;
@@ -195,24 +206,24 @@ pub(super) fn last_status(tx: &Connection, scope: i64, task: TaskNo, up_to: Seq)
     Ok(None)
 }
 
-/// Segments that hold entries behind a place, until there are `max` entries, each with its first number.
-fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(Seq, Log)>> {
-    if after >= (1 << PLACE_BITS) - 1 {
+/// Segments with entries after a sequence number, until there are `max` entries, each with its first sequence number.
+fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> ReadResult<Vec<(Seq, Log)>> {
+    if after >= (1 << SEQ_BITS) - 1 {
         return Ok(Vec::new());
     }
-    let first = place(task.0, 0);
-    // The segment that holds `after` may hold more behind it; it begins at or before that place.
+    let first = segment_key(task.0, 0);
+    // The segment that contains `after` may contain later entries too; it begins at or before it.
     let from: Option<i64> = match after {
         0 => None,
         _ => tx
             .prepare_cached("SELECT max(place) FROM segments WHERE place BETWEEN ?1 AND ?2")?
-            .query_row(params![first, place(task.0, after)], |row| row.get(0))?,
+            .query_row(params![first, segment_key(task.0, after)], |row| row.get(0))?,
     };
     let mut statement = tx.prepare_cached(
         "SELECT place, bytes FROM segments WHERE place >= ?1 AND place < ?2 AND last_seq > ?3 ORDER BY place",
     )?;
     let seen = i64::try_from(after).unwrap_or(i64::MAX);
-    let mut rows = statement.query(params![from.unwrap_or(first), place(task.0 + 1, 0), seen])?;
+    let mut rows = statement.query(params![from.unwrap_or(first), segment_key(task.0 + 1, 0), seen])?;
     let mut found = Vec::new();
     let mut count = 0;
     while let Some(row) = rows.next()? {
@@ -229,13 +240,13 @@ fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> Read<Vec<(
     Ok(found)
 }
 
-/// A conversation by its public name: as ours, then as a client's.
+/// Finds a context by its public id: first as an id of this server, then as one chosen by the client.
 pub(super) fn context(
     tx: &Connection,
     ids: &Ids,
     scope: i64,
     lookup: &ContextLookup,
-) -> Read<Option<ContextRow>> {
+) -> ReadResult<Option<ContextRow>> {
     if let Some((first, tag)) = lookup.ours
         && owns_context(tx, ids, scope, first, tag)?
     {
@@ -249,11 +260,11 @@ pub(super) fn context(
     Ok(first.map(row))
 }
 
-/// A conversation that a client named is found by that name; its tag is never looked at.
+/// A client-named context is found by its name; its tag is never compared.
 const NO_TAG: Tag = Tag([0; 10]);
 
-/// Whether this owner has a conversation of that first task and tag, even if that task itself is gone.
-fn owns_context(tx: &Connection, ids: &Ids, scope: i64, first: TaskNo, tag: Tag) -> Read<bool> {
+/// Whether this scope has a context with this first task and tag, even if that task itself was deleted.
+fn owns_context(tx: &Connection, ids: &Ids, scope: i64, first: TaskNo, tag: Tag) -> ReadResult<bool> {
     let mut begun = tx.prepare_cached(
         "SELECT tag FROM tasks WHERE n = ?1 AND scope = ?2 AND context = n AND context_name IS NULL",
     )?;
@@ -267,15 +278,15 @@ fn owns_context(tx: &Connection, ids: &Ids, scope: i64, first: TaskNo, tag: Tag)
     Ok(joined.exists(params![scope, first.0, tag.0])?)
 }
 
-/// The tasks of a conversation before one of them, oldest first, the newest `max`.
-pub(super) fn conversation(
+/// The newest `max` tasks of a context before one of its tasks, oldest first.
+pub(super) fn context_history(
     tx: &Connection,
     ids: &Ids,
     scope: i64,
     first: TaskNo,
     before: TaskNo,
     max: usize,
-) -> Read<Vec<Snapshot>> {
+) -> ReadResult<Vec<Snapshot>> {
     let mut statement = tx.prepare_cached(select_tasks!(
         "WHERE n IN (SELECT n FROM tasks WHERE scope = :scope AND context = :first AND context <> n
                      UNION ALL SELECT n FROM tasks WHERE n = :first AND scope = :scope)
@@ -296,8 +307,8 @@ pub(super) fn conversation(
     rows.into_iter().map(|row| with_log(tx, row)).collect()
 }
 
-/// Work that nobody holds and whose time has come, and when the next is.
-pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> Read<Due> {
+/// Unclaimed work that is due, and when the next will be.
+pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> ReadResult<Due> {
     let mut statement = tx.prepare_cached(
         "SELECT n, next_run_at FROM tasks WHERE next_run_at IS NOT NULL AND deaths < 2
          ORDER BY next_run_at, n LIMIT ?1",
@@ -328,8 +339,8 @@ pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> Read<Due> {
     Ok(due)
 }
 
-/// All a runner needs to take up a task.
-pub(super) fn work(tx: &Connection, ids: &Ids, task: TaskNo) -> Read<Option<WorkItem>> {
+/// Everything a runner needs to run a task.
+pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<Option<WorkItem>> {
     let mut statement = tx.prepare_cached(select_tasks!("WHERE n = ?1"))?;
     let row = statement.query_row(params![task.0], |row| task_row(ids, row)).optional()?;
     let Some(row) = row else { return Ok(None) };
@@ -352,7 +363,6 @@ pub(super) fn work(tx: &Connection, ids: &Ids, task: TaskNo) -> Read<Option<Work
     Ok(Some(WorkItem { snapshot: with_log(tx, row)?, scope, saved: saved.map(Bytes::from) }))
 }
 
-/// Reads a row of [`select_tasks`].
 pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
     let no = TaskNo(row.get(0)?);
     let tag = Tag(row.get(1)?);

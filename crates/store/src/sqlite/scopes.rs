@@ -1,4 +1,4 @@
-//! Owners as numbers. The numbers never change, so they are remembered.
+//! Maps scopes to their integer ids. Ids never change, so they are cached.
 
 use std::{
     collections::HashMap,
@@ -8,28 +8,28 @@ use std::{
 use engine::Scope;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// How many owners are remembered before starting over.
-const REMEMBERED: usize = 10_000;
+/// Cached scopes before the cache is cleared.
+const MAX_CACHED: usize = 10_000;
 
-/// The owners met so far. Cheap to clone.
+/// The cache of scope ids. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct Scopes(Arc<RwLock<HashMap<Scope, i64>>>);
+pub(super) struct ScopeCache(Arc<RwLock<HashMap<Scope, i64>>>);
 
-/// An owner that a reader may have to look up.
-pub(super) struct Unresolved {
-    scopes: Scopes,
+/// A scope whose id a reader may have to look up.
+pub(super) struct UnresolvedScope {
+    scopes: ScopeCache,
     scope: Scope,
 }
 
-impl Scopes {
-    /// An owner for a reader to resolve inside its transaction.
-    pub(super) fn reader(&self, scope: &Scope) -> Unresolved {
-        Unresolved { scopes: self.clone(), scope: scope.clone() }
+impl ScopeCache {
+    /// A scope for a reader to resolve inside its transaction.
+    pub(super) fn unresolved(&self, scope: &Scope) -> UnresolvedScope {
+        UnresolvedScope { scopes: self.clone(), scope: scope.clone() }
     }
 
-    /// The number of an owner; made when it is new. For the writer.
+    /// The id of a scope, inserted if it is new. For the writer only.
     pub(super) fn intern(&self, connection: &Connection, scope: &Scope) -> rusqlite::Result<i64> {
-        if let Some(id) = self.known(scope) {
+        if let Some(id) = self.get(scope) {
             return Ok(id);
         }
         let parts = scope.parts();
@@ -39,33 +39,33 @@ impl Scopes {
                  ON CONFLICT DO NOTHING",
             )?
             .execute(params![parts.tenant, parts.principal, parts.agent, parts.end_user])?;
-        // Not remembered here: the transaction may still fail. A reader remembers it once it is committed.
+        // Not cached here: the transaction may still fail. A reader caches it once it is committed.
         select(connection, scope)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
 
-    fn known(&self, scope: &Scope) -> Option<i64> {
+    fn get(&self, scope: &Scope) -> Option<i64> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(scope).copied()
     }
 
-    /// Remembers a number that is committed.
-    pub(super) fn remember(&self, scope: Scope, id: i64) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.clear();
+    /// Caches a committed id.
+    pub(super) fn insert(&self, scope: Scope, id: i64) {
+        let mut cached = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
         }
-        known.insert(scope, id);
+        cached.insert(scope, id);
     }
 }
 
-impl Unresolved {
-    /// The owner's number; `None` when it owns nothing yet.
+impl UnresolvedScope {
+    /// The id of the scope; `None` when it owns nothing yet.
     pub(super) fn resolve(self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
-        if let Some(id) = self.scopes.known(&self.scope) {
+        if let Some(id) = self.scopes.get(&self.scope) {
             return Ok(Some(id));
         }
         let found = select(connection, &self.scope)?;
         if let Some(id) = found {
-            self.scopes.remember(self.scope, id);
+            self.scopes.insert(self.scope, id);
         }
         Ok(found)
     }

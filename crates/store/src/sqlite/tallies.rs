@@ -1,59 +1,60 @@
-//! How many tasks a list has from a time on, without walking them all.
+//! Counts the tasks of a long list since a time, without scanning all of them.
 //!
-//! A list is tallied once somebody has found it long to count: the writer counts it from its oldest status on, a
-//! stretch at a time beside its other work, and keeps the numbers by state. Behind the last stretch the list is
-//! walked, and the newest statuses are left there on purpose: a task that comes, goes or changes is counted anew
-//! only where its status is older than that, so nearly every call pays nothing. A count is exact at any moment,
-//! because a stretch is written in the transaction that sees it whole.
+//! A list is tallied once a reader has found it long to count: the writer counts it from its oldest status on, one
+//! time bucket per commit, and stores the counts by state. Tasks after the last bucket are counted by an index scan.
+//! The newest statuses are deliberately in no bucket: a task that is added, removed or changed updates a bucket only
+//! if its status is that old, so nearly every call costs nothing. Invariant: a count is exact at any time, because a
+//! bucket is written in the transaction that counts it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use protocol::TaskState;
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
-/// How many tasks a stretch has.
-const STRETCH: i64 = 2_048;
-/// With fewer than so many behind the last stretch there is no further one; whoever has walked more asks for them.
-const YOUNG: i64 = 2 * STRETCH;
-const LONG_WALK: i64 = 3 * STRETCH;
+/// Tasks in a bucket.
+const BUCKET_TASKS: i64 = 2_048;
+/// A bucket is added only while more than this many tasks follow the last one; a reader that has scanned more than
+/// `LONG_SCAN` requests buckets.
+const MIN_RECENT: i64 = 2 * BUCKET_TASKS;
+const LONG_SCAN: i64 = 3 * BUCKET_TASKS;
 
-/// What is counted together: all tasks of an owner, or those that joined one of its conversations.
+/// Tasks counted together: all tasks of a scope, or those that joined one of its contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct List {
     scope: i64,
-    /// Its first task, which has the conversation for itself at first and is not in this list; 0 for all tasks.
+    /// The first task of the context, which itself is not in this list; 0 for all tasks of the scope.
     context: i64,
 }
 
 impl List {
-    pub(super) fn of_owner(scope: i64) -> Self {
+    pub(super) fn of_scope(scope: i64) -> Self {
         Self { scope, context: 0 }
     }
 
-    pub(super) fn of_conversation(scope: i64, first: i64) -> Self {
+    pub(super) fn of_context(scope: i64, first: i64) -> Self {
         Self { scope, context: first }
     }
 }
 
-/// A task as lists show it.
+/// The columns of a task that lists filter and sort by.
 #[derive(Clone, Copy)]
-pub(super) struct Listed {
+pub(super) struct ListedTask {
     pub(super) scope: i64,
-    /// The conversation it joined, if it is not the first of its own.
+    /// The context it joined; `None` if it is the first task of its context.
     pub(super) joined: Option<i64>,
     pub(super) state: TaskState,
     pub(super) status_at: i64,
 }
 
-/// What the writer knows of tallies.
+/// The writer's in-memory state of the tallies.
 #[derive(Default)]
 pub(super) struct Tallies {
-    /// Up to which time each list is tallied.
+    /// End of the last bucket of each tallied list.
     upto: HashMap<List, i64>,
-    /// The differences a commit makes, by list, time and state.
+    /// Differences that the current commit makes, by list, time and state.
     differences: HashMap<(List, i64, u8), i64>,
-    /// Lists that somebody found long.
-    wanted: VecDeque<List>,
+    /// Lists that readers found long, to be tallied further.
+    requested: VecDeque<List>,
 }
 
 impl Tallies {
@@ -64,18 +65,18 @@ impl Tallies {
         Ok(Self { upto: rows.collect::<rusqlite::Result<_>>()?, ..Self::default() })
     }
 
-    /// Whether tasks of some conversation are tallied.
-    pub(super) fn know_conversations(&self) -> bool {
+    /// Whether any context has buckets.
+    pub(super) fn has_contexts(&self) -> bool {
         self.upto.keys().any(|list| list.context != 0)
     }
 
-    /// A task has come into its lists, or left them.
-    pub(super) fn count(&mut self, task: &Listed, difference: i64) {
+    /// Counts a task that enters its lists (1) or leaves them (-1).
+    pub(super) fn count(&mut self, task: &ListedTask, difference: i64) {
         if self.upto.is_empty() {
             return;
         }
-        let conversation = task.joined.map(|first| List::of_conversation(task.scope, first));
-        for list in [Some(List::of_owner(task.scope)), conversation].into_iter().flatten() {
+        let context = task.joined.map(|first| List::of_context(task.scope, first));
+        for list in [Some(List::of_scope(task.scope)), context].into_iter().flatten() {
             if self.upto.get(&list).is_some_and(|upto| task.status_at < *upto) {
                 *self.differences.entry((list, task.status_at, task.state.number())).or_default() +=
                     difference;
@@ -83,12 +84,12 @@ impl Tallies {
         }
     }
 
-    /// Writes the differences.
+    /// Writes the differences to the buckets.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let mut emptied = HashSet::new();
         for ((list, status_at, state), difference) in self.differences.drain().filter(|entry| entry.1 != 0) {
             let List { scope, context } = list;
-            // What is older than the oldest stretch begins one of its own.
+            // A status older than the oldest bucket gets a new bucket.
             let (at, n): (i64, i64) = connection
                 .prepare_cached(
                     "INSERT INTO tallies (scope, context, at, state, n)
@@ -99,7 +100,7 @@ impl Tallies {
                 .query_row(params![scope, context, status_at, state, difference], |row| {
                     Ok((row.get(0)?, row.get(1)?))
                 })?;
-            debug_assert!(n >= 0, "a task that leaves a list was in it");
+            debug_assert!(n >= 0, "a task that leaves a list was counted in it");
             if n == 0 {
                 connection
                     .prepare_cached(
@@ -109,14 +110,14 @@ impl Tallies {
                 emptied.insert(list);
             }
         }
-        // Only now: what left a list may have been followed by what came.
+        // Only after all differences: a list that tasks have left may have gained others in the same commit.
         for list in emptied {
-            self.forget_if_empty(connection, list)?;
+            self.drop_if_empty(connection, list)?;
         }
         Ok(())
     }
 
-    fn forget_if_empty(&mut self, connection: &Connection, list: List) -> rusqlite::Result<()> {
+    fn drop_if_empty(&mut self, connection: &Connection, list: List) -> rusqlite::Result<()> {
         let List { scope, context } = list;
         let tallied = connection
             .prepare_cached("SELECT 1 FROM tallies WHERE scope = ?1 AND context = ?2 LIMIT 1")?
@@ -130,44 +131,45 @@ impl Tallies {
         Ok(())
     }
 
-    /// Somebody found a list long to count.
-    pub(super) fn want(&mut self, list: List) {
-        if !self.wanted.contains(&list) {
-            self.wanted.push_back(list);
+    /// Requests buckets for a list that was long to count.
+    pub(super) fn request(&mut self, list: List) {
+        if !self.requested.contains(&list) {
+            self.requested.push_back(list);
         }
     }
 
-    /// Whether there is more to tally.
-    pub(super) fn unfinished(&self) -> bool {
-        !self.wanted.is_empty()
+    /// Whether there are lists to tally further.
+    pub(super) fn has_requests(&self) -> bool {
+        !self.requested.is_empty()
     }
 
-    /// Tallies one more stretch of a list that is wanted; to be called inside each commit, behind its differences.
+    /// Tallies one more bucket of a requested list. Called in each commit, after [`Self::flush`].
     pub(super) fn maintain(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        let Some(list) = self.wanted.front().copied() else { return Ok(()) };
+        let Some(list) = self.requested.front().copied() else { return Ok(()) };
         let upto = self.upto.get(&list).copied().unwrap_or(i64::MIN);
         match tally(connection, list, upto)? {
             Some(upto) => drop(self.upto.insert(list, upto)),
-            None => drop(self.wanted.pop_front()),
+            None => drop(self.requested.pop_front()),
         }
         Ok(())
     }
 }
 
-/// Tallies the stretch behind `upto`, if the list is long enough there. Gives the new end.
+/// Tallies the bucket after `upto`, if enough tasks follow it. Returns the new end.
 fn tally(connection: &Connection, list: List, upto: i64) -> rusqlite::Result<Option<i64>> {
     let List { scope, context } = list;
     let nth = |n: i64| -> rusqlite::Result<Option<i64>> {
-        let mut statement =
-            connection.prepare_cached(if context == 0 { NTH } else { NTH_OF_CONVERSATION })?;
+        let mut statement = connection.prepare_cached(if context == 0 { NTH } else { NTH_OF_CONTEXT })?;
         let params = named_params! { ":scope": scope, ":context": context, ":from": upto, ":n": n };
         statement.query_row(params, |row| row.get(0)).optional()
     };
-    let (Some(first), Some(end), Some(_)) = (nth(0)?, nth(STRETCH)?, nth(YOUNG)?) else { return Ok(None) };
-    // A stretch is never empty, however many statuses are of the same moment.
+    let (Some(first), Some(end), Some(_)) = (nth(0)?, nth(BUCKET_TASKS)?, nth(MIN_RECENT)?) else {
+        return Ok(None);
+    };
+    // A bucket is never empty, even if many statuses have the same timestamp.
     let end = end.max(first + 1);
     connection
-        .prepare_cached(if context == 0 { TALLY } else { TALLY_CONVERSATION })?
+        .prepare_cached(if context == 0 { TALLY } else { TALLY_CONTEXT })?
         .execute(named_params! { ":scope": scope, ":context": context, ":from": first, ":to": end })?;
     connection
         .prepare_cached("INSERT OR REPLACE INTO tallied (scope, context, upto) VALUES (?1, ?2, ?3)")?
@@ -179,7 +181,7 @@ const NTH: &str = "SELECT status_at FROM tasks INDEXED BY tasks_listed
      WHERE scope = :scope AND visible = 1 AND status_at >= :from AND :context = 0
      ORDER BY status_at, n LIMIT 1 OFFSET :n";
 
-const NTH_OF_CONVERSATION: &str = "SELECT status_at FROM tasks INDEXED BY tasks_context
+const NTH_OF_CONTEXT: &str = "SELECT status_at FROM tasks INDEXED BY tasks_context
      WHERE scope = :scope AND context = :context AND context <> n AND status_at >= :from AND visible = 1
      ORDER BY status_at, n LIMIT 1 OFFSET :n";
 
@@ -187,12 +189,12 @@ const TALLY: &str = "INSERT INTO tallies (scope, context, at, state, n)
      SELECT :scope, :context, :from, state, count(*) FROM tasks INDEXED BY tasks_listed
      WHERE scope = :scope AND visible = 1 AND status_at >= :from AND status_at < :to GROUP BY state";
 
-const TALLY_CONVERSATION: &str = "INSERT INTO tallies (scope, context, at, state, n)
+const TALLY_CONTEXT: &str = "INSERT INTO tallies (scope, context, at, state, n)
      SELECT :scope, :context, :from, state, count(*) FROM tasks INDEXED BY tasks_context
      WHERE scope = :scope AND context = :context AND context <> n AND visible = 1
        AND status_at >= :from AND status_at < :to GROUP BY state";
 
-/// How many tasks of a list have this state, or any, since a time; and whether that was long to find out.
+/// Number of tasks of a list with this state, or any, since a time; and whether finding it took long.
 pub(super) fn count(
     tx: &Connection,
     list: List,
@@ -205,22 +207,22 @@ pub(super) fn count(
         .prepare_cached("SELECT upto FROM tallied WHERE scope = ?1 AND context = ?2")?
         .query_row(params![scope, context], |row| row.get(0))
         .optional()?;
-    let walk = |from: i64, to: i64| -> rusqlite::Result<Walk> {
+    let scan = |from: i64, to: i64| -> rusqlite::Result<Scan> {
         let statement = match (context, state) {
-            (0, None) => WALK,
-            (0, Some(TaskState::Completed)) => WALK_COMPLETED,
-            (0, Some(_)) => WALK_RARE_STATE,
-            _ => WALK_CONVERSATION,
+            (0, None) => SCAN,
+            (0, Some(TaskState::Completed)) => SCAN_COMPLETED,
+            (0, Some(_)) => SCAN_RARE_STATE,
+            _ => SCAN_CONTEXT,
         };
         let params = named_params! {
             ":scope": scope, ":context": context, ":state": number, ":from": from, ":to": to,
         };
-        let read = |row: &Row<'_>| Ok(Walk { steps: row.get(0)?, found: row.get(1)? });
+        let read = |row: &Row<'_>| Ok(Scan { scanned: row.get(0)?, found: row.get(1)? });
         tx.prepare_cached(statement)?.query_row(params, read)
     };
     let Some(upto) = upto else {
-        let Walk { steps, found } = walk(since, i64::MAX)?;
-        return Ok((found, steps > LONG_WALK));
+        let Scan { scanned, found } = scan(since, i64::MAX)?;
+        return Ok((found, scanned > LONG_SCAN));
     };
     let (whole, next): (i64, Option<i64>) = tx
         .prepare_cached(
@@ -228,25 +230,26 @@ pub(super) fn count(
              WHERE scope = ?1 AND context = ?2 AND at >= ?4",
         )?
         .query_row(params![scope, context, number, since], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    // The stretch that the time lies in, from there to its end.
+    // The part of the bucket that contains `since`, from there to the bucket's end.
     let end = next.unwrap_or(upto);
-    let edge = if since > i64::MIN && since < end { walk(since, end)?.found } else { 0 };
-    let young = walk(since.max(upto), i64::MAX)?;
-    Ok((whole + edge + young.found, young.steps > LONG_WALK))
+    let edge = if since > i64::MIN && since < end { scan(since, end)?.found } else { 0 };
+    let recent = scan(since.max(upto), i64::MAX)?;
+    Ok((whole + edge + recent.found, recent.scanned > LONG_SCAN))
 }
 
-/// What came of walking a part of a list.
-struct Walk {
-    steps: i64,
+/// Result of scanning a part of a list.
+struct Scan {
+    scanned: i64,
     found: i64,
 }
 
-const WALK: &str = "SELECT count(*), count(*) FROM tasks INDEXED BY tasks_listed
+const SCAN: &str = "SELECT count(*), count(*) FROM tasks INDEXED BY tasks_listed
      WHERE scope = :scope AND visible = 1 AND status_at >= :from AND status_at < :to
        AND :context = 0 AND :state IS NULL";
 
-/// All but those that are not. No index has the states of all, and a look into every row would cost four times as much.
-const WALK_COMPLETED: &str = "SELECT listed, listed - others FROM (SELECT
+/// Subtracts the uncompleted tasks from all. No index contains the states of all tasks, and reading every row would
+/// cost four times as much.
+const SCAN_COMPLETED: &str = "SELECT listed, listed - others FROM (SELECT
          (SELECT count(*) FROM tasks INDEXED BY tasks_listed
           WHERE scope = :scope AND visible = 1 AND status_at >= :from AND status_at < :to
             AND :context = 0) AS listed,
@@ -255,11 +258,11 @@ const WALK_COMPLETED: &str = "SELECT listed, listed - others FROM (SELECT
             AND status_at >= :from AND status_at < :to) AS others)
      WHERE :state = 3";
 
-const WALK_RARE_STATE: &str = "SELECT count(*), count(*) FROM tasks INDEXED BY tasks_uncompleted
+const SCAN_RARE_STATE: &str = "SELECT count(*), count(*) FROM tasks INDEXED BY tasks_uncompleted
      WHERE scope = :scope AND visible = 1 AND state <> 3 AND state = :state
        AND status_at >= :from AND status_at < :to AND :context = 0";
 
-const WALK_CONVERSATION: &str = "SELECT count(*), coalesce(sum(:state IS NULL OR state = :state), 0)
+const SCAN_CONTEXT: &str = "SELECT count(*), coalesce(sum(:state IS NULL OR state = :state), 0)
      FROM tasks INDEXED BY tasks_context
      WHERE scope = :scope AND context = :context AND context <> n AND visible = 1
        AND status_at >= :from AND status_at < :to";
@@ -268,13 +271,13 @@ const WALK_CONVERSATION: &str = "SELECT count(*), coalesce(sum(:state IS NULL OR
 mod tests {
     use super::*;
 
-    fn task(status_at: i64) -> Listed {
-        Listed { scope: 1, joined: None, state: TaskState::Completed, status_at }
+    fn task(status_at: i64) -> ListedTask {
+        ListedTask { scope: 1, joined: None, state: TaskState::Completed, status_at }
     }
 
     #[test]
-    fn a_list_that_is_emptied_and_filled_in_one_commit_stays_tallied() {
-        // In whichever order the differences are written.
+    fn list_emptied_and_filled_in_one_commit_stays_tallied() {
+        // The order of the differences in the hash map is random, so try several times.
         for _ in 0..32 {
             let connection = Connection::open_in_memory().unwrap();
             connection.execute_batch(include_str!("migrations/0001_tasks.sql")).unwrap();

@@ -1,9 +1,9 @@
-//! The one thread that writes.
+//! The only thread that writes (group commit).
 //!
-//! It never waits for company: whatever is queued when the last commit is done becomes the next commit, at most
-//! [`BATCH`] changes. A change whose guard finds no row is refused and the rest of the batch goes on. Any other
-//! error is the end: a disk that failed once is not asked again. The process stops, and what is in the file is
-//! what was acknowledged.
+//! It never delays a commit to enlarge a batch: whatever is queued when the last commit is done becomes the next
+//! commit, at most [`MAX_BATCH`] jobs. A change whose guard matches no row is rejected and the rest of the batch is
+//! committed. Any SQL error is fatal (fail-stop): after an I/O error the disk is not used again, the process stops,
+//! and the file contains exactly what was acknowledged.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,7 +16,8 @@ use engine::{
     Feed,
     ids::{Ids, TaskNo},
     store::{
-        Change, Committed, Ended, KeyUsed, MessageKey, NotCommitted, Read, Receipt, Receipts, StoreError,
+        Change, Committed, FinishedTask, KeyUsed, MessageKey, NotCommitted, ReadFuture, Receipt,
+        ReceiptSender, StoreError,
     },
 };
 use futures_util::FutureExt as _;
@@ -25,7 +26,7 @@ use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
 use super::{
-    changes::{self, Books, WriteTransaction},
+    changes::{self, WriteTransaction, WriterCache},
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
     free_pages::FreePages,
@@ -33,16 +34,16 @@ use super::{
     tallies::List,
 };
 
-/// How many changes one commit takes.
-const BATCH: usize = 256;
-/// How long the writer has nothing to do before it tidies up.
+/// Maximum number of jobs in one commit.
+const MAX_BATCH: usize = 256;
+/// Idle time before the writer releases free pages.
 const IDLE: Duration = Duration::from_secs(1);
-/// How long it rests while there is more to tidy up.
-const REST: Duration = Duration::from_millis(20);
-/// About how many bytes are written for a page that is given back: another one takes its place.
-const GIVEN_BACK_BYTES: usize = 8 << 10;
+/// Idle time between two slices while there are more pages to release.
+const RELEASE_INTERVAL: Duration = Duration::from_millis(20);
+/// Approximate bytes written to the log per released page: another page moves into its position.
+const RELEASED_PAGE_BYTES: usize = 8 << 10;
 
-/// The way to the writing thread.
+/// Handle on the writer thread.
 pub(super) struct Writer {
     jobs: mpsc::Sender<Job>,
     failure: watch::Receiver<Option<String>>,
@@ -50,22 +51,22 @@ pub(super) struct Writer {
 }
 
 enum Job {
-    Change(Change, Receipts),
+    Change(Change, ReceiptSender),
     Reserve(i64, oneshot::Sender<TaskNo>),
     FirstUse(MessageKey, oneshot::Sender<Option<KeyUsed>>),
-    Purge(Vec<Ended>, Timestamp, oneshot::Sender<usize>),
+    Purge(Vec<FinishedTask>, Timestamp, oneshot::Sender<usize>),
     DropPurged(Timestamp, usize, oneshot::Sender<usize>),
     Doc(Doc),
-    /// A list was long to count.
+    /// A list took long to count and should be tallied.
     Tally(List),
-    /// The store is closed: what is queued before this is still written, then the thread ends.
+    /// The store is being closed: jobs queued before this one are still written, then the thread ends.
     Close,
 }
 
 impl Writer {
     pub(super) fn start(
         connection: Connection,
-        books: Books,
+        cache: WriterCache,
         feed: Feed,
         checkpoints: Connection,
         folding: (Connection, Ids),
@@ -76,12 +77,15 @@ impl Writer {
         let folded = jobs.clone();
         let docs = Docs::start(folding.0, folding.1, move |doc| drop(folded.send(Job::Doc(doc))));
         let free_pages = FreePages::new();
-        let desk = WriterState { connection, books, feed, checkpointer, docs, free_pages };
+        let state = WriterState { connection, cache, feed, checkpointer, docs, free_pages };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let work = move || {
-            // A bug in here must stop the server as a failed disk does, not leave it waiting for ever.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(desk, &queue, &failed))) {
-                failed.send_replace(Some(format!("the writer panicked: {}", readers::panic_text(&*panic))));
+            // A bug here must stop the server as an I/O error does, not leave callers waiting forever.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(state, &queue, &failed))) {
+                failed.send_replace(Some(format!(
+                    "the writer thread panicked: {}",
+                    readers::panic_text(&*panic)
+                )));
             }
         };
         let thread = thread.spawn(work).expect("the system can start a thread");
@@ -94,54 +98,54 @@ impl Writer {
         receipt
     }
 
-    pub(super) fn reserve(&self, count: i64) -> Read<TaskNo> {
-        let (told, first) = oneshot::channel();
-        self.send(Job::Reserve(count, told));
-        answer(first)
+    pub(super) fn reserve(&self, count: i64) -> ReadFuture<TaskNo> {
+        let (reply, first) = oneshot::channel();
+        self.send(Job::Reserve(count, reply));
+        await_reply(first)
     }
 
-    /// Asked of the writer because young keys are nowhere else.
-    pub(super) fn first_use(&self, key: MessageKey) -> Read<Option<KeyUsed>> {
-        let (told, used) = oneshot::channel();
-        self.send(Job::FirstUse(key, told));
-        answer(used)
+    /// Answered by the writer because recent keys are only in its memory.
+    pub(super) fn first_use(&self, key: MessageKey) -> ReadFuture<Option<KeyUsed>> {
+        let (reply, used) = oneshot::channel();
+        self.send(Job::FirstUse(key, reply));
+        await_reply(used)
     }
 
-    pub(super) fn purge(&self, tasks: Vec<Ended>, now: Timestamp) -> Read<usize> {
-        let (told, count) = oneshot::channel();
-        self.send(Job::Purge(tasks, now, told));
-        answer(count)
+    pub(super) fn purge(&self, tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize> {
+        let (reply, count) = oneshot::channel();
+        self.send(Job::Purge(tasks, now, reply));
+        await_reply(count)
     }
 
-    pub(super) fn drop_purged(&self, purged_before: Timestamp, max: usize) -> Read<usize> {
-        let (told, count) = oneshot::channel();
-        self.send(Job::DropPurged(purged_before, max, told));
-        answer(count)
+    pub(super) fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize> {
+        let (reply, count) = oneshot::channel();
+        self.send(Job::DropPurged(purged_before, max, reply));
+        await_reply(count)
     }
 
-    /// The way for readers to tell of a list that was long to count.
-    pub(super) fn tallier(&self) -> impl FnOnce(List) + Send + use<> {
+    /// A function for readers to report a list that took long to count.
+    pub(super) fn tally_requester(&self) -> impl FnOnce(List) + Send + use<> {
         let jobs = self.jobs.clone();
         move |list| drop(jobs.send(Job::Tally(list)))
     }
 
-    /// Says why the writer stopped, once it has.
+    /// The reason why the writer stopped, once it has.
     pub(super) fn failure(&self) -> watch::Receiver<Option<String>> {
         self.failure.clone()
     }
 
     fn send(&self, job: Job) {
-        // A refused job drops its receipt, which whoever waits for it reports.
+        // A rejected job drops its receipt, which the waiting caller reports as an error.
         let _ = self.jobs.send(job);
     }
 }
 
-fn answer<T: Send + 'static>(told: oneshot::Receiver<T>) -> Read<T> {
-    async move { told.await.map_err(|_| StoreError::Unavailable("the writer has stopped".into())) }.boxed()
+fn await_reply<T: Send + 'static>(reply: oneshot::Receiver<T>) -> ReadFuture<T> {
+    async move { reply.await.map_err(|_| StoreError::Unavailable("the writer has stopped".into())) }.boxed()
 }
 
 impl Drop for Writer {
-    /// Everything handed over is still written.
+    /// Commits everything queued, then joins the thread.
     fn drop(&mut self) {
         self.send(Job::Close);
         if let Some(thread) = self.thread.take() {
@@ -150,157 +154,159 @@ impl Drop for Writer {
     }
 }
 
-/// What the writing thread has before it.
+/// Everything the writer thread owns.
 struct WriterState {
     connection: Connection,
-    books: Books,
+    cache: WriterCache,
     feed: Feed,
     checkpointer: Checkpointer,
     docs: Docs,
     free_pages: FreePages,
 }
 
-fn work(mut desk: WriterState, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Option<String>>) {
-    let mut batch = Vec::with_capacity(BATCH);
+fn work(mut state: WriterState, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Option<String>>) {
+    let mut batch = Vec::with_capacity(MAX_BATCH);
     let mut closing = false;
     while !closing {
-        let done = match queue.recv_timeout(desk.patience()) {
+        let done = match queue.recv_timeout(state.idle_timeout()) {
             Ok(first) => {
                 batch.push(first);
-                batch.extend(queue.try_iter().take(BATCH - 1));
+                batch.extend(queue.try_iter().take(MAX_BATCH - 1));
                 closing = batch.iter().any(|job| matches!(job, Job::Close));
-                desk.write(&mut batch).and_then(|()| if closing { desk.close() } else { desk.tidy_up() })
+                state
+                    .write(&mut batch)
+                    .and_then(|()| if closing { state.close() } else { state.release_free_pages() })
             }
-            Err(mpsc::RecvTimeoutError::Timeout) if desk.books.counts.tallies.unfinished() => {
-                desk.write(&mut batch)
+            Err(mpsc::RecvTimeoutError::Timeout) if state.cache.counts.tallies.has_requests() => {
+                state.write(&mut batch)
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => desk.tidy_up(),
+            Err(mpsc::RecvTimeoutError::Timeout) => state.release_free_pages(),
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         };
         if let Err(error) = done {
-            tracing::error!(%error, "the store cannot write any more; the process has to stop");
-            // What is dropped here, in the batch and in the queue, tells its callers that it was not committed.
+            tracing::error!(%error, "write to the store failed; the server must stop");
+            // Dropping the batch and the queue reports to their callers that nothing was committed.
             failed.send_replace(Some(error.to_string()));
             return;
         }
     }
 }
 
-/// What is told about other jobs than changes.
+/// Replies to jobs other than changes, sent after the commit.
 #[derive(Default)]
-struct News {
+struct Replies {
     reserved: Vec<(oneshot::Sender<TaskNo>, TaskNo)>,
     found: Vec<(oneshot::Sender<Option<KeyUsed>>, Option<KeyUsed>)>,
     counted: Vec<(oneshot::Sender<usize>, usize)>,
 }
 
-impl News {
-    fn tell(self) {
-        for (told, first) in self.reserved {
-            let _ = told.send(first);
+impl Replies {
+    fn send(self) {
+        for (reply, first) in self.reserved {
+            let _ = reply.send(first);
         }
-        for (told, used) in self.found {
-            let _ = told.send(used);
+        for (reply, used) in self.found {
+            let _ = reply.send(used);
         }
-        for (told, count) in self.counted {
-            let _ = told.send(count);
+        for (reply, count) in self.counted {
+            let _ = reply.send(count);
         }
     }
 }
 
-/// A change that has been applied and waits for the commit, with whoever waits for it.
+/// A change that has been applied and waits for the commit, with the receipts of its caller.
 struct Applied {
     change: Change,
-    receipts: Receipts,
+    receipts: ReceiptSender,
     result: Result<Committed, NotCommitted>,
 }
 
 impl WriterState {
-    /// One transaction for the whole batch, then the news.
+    /// Writes the whole batch in one transaction, then sends the replies.
     fn write(&mut self, batch: &mut Vec<Job>) -> rusqlite::Result<()> {
         let mut applied = Vec::with_capacity(batch.len());
-        let mut news = News::default();
+        let mut replies = Replies::default();
         let mut bytes = 0;
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut transaction = WriteTransaction::new(&self.connection)?;
         for job in batch.drain(..) {
             match job {
                 Job::Change(change, receipts) => {
-                    let result = transaction.apply(&mut self.books, &change)?;
+                    let result = transaction.apply(&mut self.cache, &change)?;
                     bytes += changes::size(&change);
                     applied.push(Applied { change, receipts, result });
                 }
-                Job::Reserve(count, told) => {
+                Job::Reserve(count, reply) => {
                     let first = open::meta(&self.connection, "next_n")?.unwrap_or(1);
                     open::set_meta(&self.connection, "next_n", first + count)?;
-                    news.reserved.push((told, TaskNo(first)));
+                    replies.reserved.push((reply, TaskNo(first)));
                 }
-                Job::FirstUse(key, told) => {
-                    let used = changes::first_use(&self.connection, &self.books.keys, &key)?;
-                    news.found.push((told, used));
+                Job::FirstUse(key, reply) => {
+                    let used = changes::first_use(&self.connection, &self.cache.keys, &key)?;
+                    replies.found.push((reply, used));
                 }
-                Job::Purge(tasks, now, told) => {
+                Job::Purge(tasks, now, reply) => {
                     let now = now.as_millis();
-                    let purged = changes::purge(&self.connection, &mut self.books, &tasks, now)?;
-                    news.counted.push((told, purged));
+                    let purged = changes::purge(&self.connection, &mut self.cache, &tasks, now)?;
+                    replies.counted.push((reply, purged));
                 }
-                Job::DropPurged(before, max, told) => {
+                Job::DropPurged(before, max, reply) => {
                     let before = before.as_millis();
-                    let dropped = changes::drop_purged(&self.connection, &mut self.books, before, max)?;
-                    news.counted.push((told, dropped));
+                    let dropped = changes::drop_purged(&self.connection, &mut self.cache, before, max)?;
+                    replies.counted.push((reply, dropped));
                 }
                 Job::Doc(doc) => docs::keep(&self.connection, &doc)?,
-                Job::Tally(list) => self.books.counts.tallies.want(list),
+                Job::Tally(list) => self.cache.counts.tallies.request(list),
                 Job::Close => {}
             }
         }
         drop(transaction);
-        self.books.counts.flush(&self.connection)?;
-        self.books.keys.maintain(&self.connection)?;
+        self.cache.counts.flush(&self.connection)?;
+        self.cache.keys.maintain(&self.connection)?;
         if cfg!(feature = "fault-early-reply") {
-            self.tell(std::mem::take(&mut applied));
-            dawdle();
+            self.publish(std::mem::take(&mut applied));
+            delay_commit();
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         if !applied.is_empty() {
-            self.free_pages.called();
+            self.free_pages.record_call();
         }
-        self.tell(applied);
-        news.tell();
-        for task in self.books.grown.drain(..) {
+        self.publish(applied);
+        replies.send();
+        for task in self.cache.grown.drain(..) {
             self.docs.grown(task);
         }
         self.checkpointer.committed(bytes, &self.connection)
     }
 
-    /// How long there must be nothing to do before something else is done.
-    fn patience(&self) -> Duration {
-        match (self.books.counts.tallies.unfinished(), self.free_pages.hurry()) {
+    /// How long the queue must stay empty before maintenance runs.
+    fn idle_timeout(&self) -> Duration {
+        match (self.cache.counts.tallies.has_requests(), self.free_pages.has_more()) {
             (true, _) => Duration::ZERO,
-            (false, true) => REST,
+            (false, true) => RELEASE_INTERVAL,
             (false, false) => IDLE,
         }
     }
 
-    /// Gives free pages back, a little at a time. They are written to the log first, as everything is.
-    fn tidy_up(&mut self) -> rusqlite::Result<()> {
+    /// Releases free pages in slices. The released pages are written to the log first, as every write is.
+    fn release_free_pages(&mut self) -> rusqlite::Result<()> {
         if self.checkpointer.is_behind() {
             return Ok(());
         }
-        match self.free_pages.give_back(&self.connection)? {
+        match self.free_pages.release(&self.connection)? {
             0 => Ok(()),
-            pages => self.checkpointer.committed(pages * GIVEN_BACK_BYTES, &self.connection),
+            pages => self.checkpointer.committed(pages * RELEASED_PAGE_BYTES, &self.connection),
         }
     }
 
-    /// Notes that nothing was cut short, and leaves no log for the next process to read first.
+    /// Records a clean shutdown, and truncates the log so that the next process need not read it.
     fn close(&self) -> rusqlite::Result<()> {
         open::set_meta(&self.connection, "clean", 1)?;
         self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
     }
 
-    /// Tells watchers and callers, in commit order: nobody hears of a change before it is durable.
-    fn tell(&self, applied: Vec<Applied>) {
+    /// Publishes to watchers and fills receipts, in commit order: nothing is visible before it is durable.
+    fn publish(&self, applied: Vec<Applied>) {
         for Applied { change, receipts, result } in applied {
             if let Ok(committed) = &result {
                 let (task, log) = match &change {
@@ -316,11 +322,9 @@ impl WriterState {
     }
 }
 
-/// Gives the control run of the kill test something to find: answers that are not on the disk yet.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a fault that is compiled in on purpose, on the writer's own thread"
-)]
-fn dawdle() {
+/// For the control run of the kill test: gives a crash time to lose changes that were acknowledged before their
+/// commit.
+#[expect(clippy::disallowed_methods, reason = "a deliberately compiled-in fault, on the writer thread")]
+fn delay_commit() {
     std::thread::sleep(std::time::Duration::from_millis(3));
 }

@@ -1,36 +1,38 @@
-//! An accepted task can be found, by its whole name and by its owner only.
+//! An accepted task is found by its complete id, and only in its scope.
 
 use bytes::Bytes;
 use engine::{
     Clock,
     ids::{Tag, TaskNo},
-    store::{Change, Committed, Conflict, ListQuery, Lookup, MessageKey, NotCommitted, Visibility, Work},
+    store::{
+        Change, Committed, Conflict, ListQuery, Lookup, MessageKey, NotCommitted, Visibility, WorkState,
+    },
 };
 use protocol::{Dialect, TaskState};
 
 use super::{
-    bench::Bench,
     samples::{
-        accept, accepted, at, foreign_scope, found, log, lookup, number, scope, tag, task, told, words,
+        accept, accepted, at, foreign_scope, found, log, log_texts, lookup, number, scope, tag, task, texts,
     },
+    test_database::TestDatabase,
 };
 
 on_every_database![
-    an_accepted_task_is_found_as_it_was_accepted,
-    a_name_with_another_tag_finds_nothing,
-    a_task_of_another_scope_does_not_exist,
-    an_unknown_name_finds_nothing,
-    work_that_ran_has_had_its_first_attempt,
-    a_number_is_accepted_once,
-    what_nobody_waits_for_is_accepted_all_the_same,
-    a_task_is_found_by_the_name_its_client_chose,
-    a_name_is_taken_once_by_each_owner,
-    of_many_that_take_a_name_at_once_one_does,
-    a_name_that_only_looks_like_ours_is_a_clients_name,
+    accepted_task_is_found_unchanged,
+    id_with_another_tag_finds_nothing,
+    task_of_another_scope_is_not_found,
+    unknown_id_finds_nothing,
+    work_that_ran_has_used_its_first_attempt,
+    task_number_is_accepted_once,
+    change_is_committed_when_its_receipt_is_dropped,
+    task_is_found_by_its_client_chosen_id,
+    client_chosen_id_is_unique_per_scope,
+    one_of_many_concurrent_accepts_gets_the_id,
+    generated_looking_id_can_be_client_chosen,
 ];
 
-async fn an_accepted_task_is_found_as_it_was_accepted(bench: &dyn Bench) {
-    let store = bench.open();
+async fn accepted_task_is_found_unchanged(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = accepted(&*store, |task| {
         task.status_at = at(1_234);
         task.visibility = Visibility::Undecided;
@@ -42,48 +44,49 @@ async fn an_accepted_task_is_found_as_it_was_accepted(bench: &dyn Bench) {
     assert_eq!((row.state, row.status_at), (TaskState::Working, at(1_234)));
     assert_eq!((row.last_seq, row.deaths, row.visibility), (2, 0, Visibility::Undecided));
     let log = log(&*store, no).await;
-    assert_eq!(words(&log), ["first", "second"]);
+    assert_eq!(texts(&log), ["first", "second"]);
     for (read, packed) in log.iter().zip(task(no).log.entries()) {
         assert_eq!((read.kind(), read.v1()), (packed.kind(), packed.v1()));
-        assert_eq!(read.rider().unwrap(), packed.rider().unwrap());
+        assert_eq!(read.user_message().unwrap(), packed.user_message().unwrap());
     }
 }
 
-async fn a_name_with_another_tag_finds_nothing(bench: &dyn Bench) {
-    let store = bench.open();
+async fn id_with_another_tag_finds_nothing(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = accepted(&*store, |_| {}).await;
     let mut other = tag(no);
     other.0[9] ^= 1;
     assert!(store.find(&scope(), lookup(&*store, no, other)).await.unwrap().is_none());
 }
 
-async fn a_task_of_another_scope_does_not_exist(bench: &dyn Bench) {
-    let store = bench.open();
+async fn task_of_another_scope_is_not_found(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = accepted(&*store, |_| {}).await;
     let name = lookup(&*store, no, tag(no));
-    assert!(store.find(&foreign_scope(), name.clone()).await.unwrap().is_none(), "an owner of nothing");
+    assert!(store.find(&foreign_scope(), name.clone()).await.unwrap().is_none(), "a scope without tasks");
     accepted(&*store, |task| task.scope = foreign_scope()).await;
-    assert!(store.find(&foreign_scope(), name).await.unwrap().is_none(), "an owner of something else");
+    assert!(store.find(&foreign_scope(), name).await.unwrap().is_none(), "a scope with another task");
 }
 
-async fn an_unknown_name_finds_nothing(bench: &dyn Bench) {
-    let store = bench.open();
+async fn unknown_id_finds_nothing(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = accepted(&*store, |_| {}).await;
     let free = number(&*store).await;
-    let mut names = vec![lookup(&*store, free, tag(free)), Lookup { ours: None, name: "a client's".into() }];
+    let mut names =
+        vec![lookup(&*store, free, tag(free)), Lookup { ours: None, name: "client-chosen".into() }];
     names.push(Lookup { ours: None, ..lookup(&*store, no, tag(no)) });
     for name in names {
         assert!(store.find(&scope(), name.clone()).await.unwrap().is_none(), "{name:?}");
     }
 }
 
-async fn work_that_ran_has_had_its_first_attempt(bench: &dyn Bench) {
-    let store = bench.open();
+async fn work_that_ran_has_used_its_first_attempt(database: &dyn TestDatabase) {
+    let store = database.open();
     let cases = [
-        (Work::Due(at(0)), TaskState::Submitted, 0),
-        (Work::Held, TaskState::Submitted, 1),
-        (Work::Idle, TaskState::Completed, 1),
-        (Work::Idle, TaskState::InputRequired, 1),
+        (WorkState::Due(at(0)), TaskState::Submitted, 0),
+        (WorkState::Held, TaskState::Submitted, 1),
+        (WorkState::Idle, TaskState::Completed, 1),
+        (WorkState::Idle, TaskState::InputRequired, 1),
     ];
     for (work, state, ran) in cases {
         let mut new = task(number(&*store).await);
@@ -97,36 +100,36 @@ async fn work_that_ran_has_had_its_first_attempt(bench: &dyn Bench) {
     }
 }
 
-async fn a_number_is_accepted_once(bench: &dyn Bench) {
-    let store = bench.open();
+async fn task_number_is_accepted_once(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = accepted(&*store, |_| {}).await;
-    let mut thief = task(no);
-    thief.scope = foreign_scope();
-    thief.state = TaskState::Submitted;
-    thief.saved = Some(Bytes::from_static(b"stolen"));
+    let mut duplicate = task(no);
+    duplicate.scope = foreign_scope();
+    duplicate.state = TaskState::Submitted;
+    duplicate.saved = Some(Bytes::from_static(b"rejected"));
     let met = Conflict { state: Some(TaskState::Working), fence: 1, unanswered: 0 };
-    assert_eq!(accept(&*store, thief).await, Err(NotCommitted::Conflict(met)));
+    assert_eq!(accept(&*store, duplicate).await, Err(NotCommitted::Conflict(met)));
     let work = store.work(no).await.unwrap().unwrap();
     assert_eq!((work.scope, work.saved, work.snapshot.row.last_seq), (scope(), None, 2));
     assert!(store.find(&foreign_scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
 }
 
-async fn what_nobody_waits_for_is_accepted_all_the_same(bench: &dyn Bench) {
-    let store = bench.open();
+async fn change_is_committed_when_its_receipt_is_dropped(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = number(&*store).await;
     drop(store.commit(Change::Accept(Box::new(task(no)))));
-    // Closing writes what was handed over.
-    let store = bench.reopen(store, &Clock::manual(at(0)));
-    assert_eq!(told(&*store, no).await, ["first", "second"]);
+    // Closing the store commits what is queued.
+    let store = database.reopen(store, &Clock::manual(at(0)));
+    assert_eq!(log_texts(&*store, no).await, ["first", "second"]);
 }
 
-/// A lookup by a name that a client chose.
+/// A lookup by a client-chosen id.
 fn named(name: &str) -> Lookup {
     Lookup { ours: None, name: name.into() }
 }
 
-async fn a_task_is_found_by_the_name_its_client_chose(bench: &dyn Bench) {
-    let mut store = bench.open();
+async fn task_is_found_by_its_client_chosen_id(database: &dyn TestDatabase) {
+    let mut store = database.open();
     let no = accepted(&*store, |task| {
         task.client_id = Some("t-1".into());
         task.skill = Some("draw".into());
@@ -156,12 +159,12 @@ async fn a_task_is_found_by_the_name_its_client_chose(bench: &dyn Bench) {
         for unknown in ["T-1", "t-1 ", "t", ""] {
             assert!(store.find(&scope(), named(unknown)).await.unwrap().is_none(), "{unknown:?}");
         }
-        store = bench.reopen(store, &Clock::manual(at(0)));
+        store = database.reopen(store, &Clock::manual(at(0)));
     }
 }
 
-async fn a_name_is_taken_once_by_each_owner(bench: &dyn Bench) {
-    let store = bench.open();
+async fn client_chosen_id_is_unique_per_scope(database: &dyn TestDatabase) {
+    let store = database.open();
     let key = MessageKey { key: [1; 16], hash: [1; 16] };
     let first = accepted(&*store, |task| task.client_id = Some("t-1".into())).await;
     let mut second = task(number(&*store).await);
@@ -170,13 +173,13 @@ async fn a_name_is_taken_once_by_each_owner(bench: &dyn Bench) {
     let no = second.no;
     let refused = accept(&*store, second).await;
     assert!(matches!(refused, Err(NotCommitted::Conflict(_))), "{refused:?}");
-    // Nothing of it is there, not even its key.
+    // A rejected accept leaves nothing, not even its key.
     assert!(store.work(no).await.unwrap().is_none());
     assert!(log(&*store, no).await.is_empty());
     let query = ListQuery { context: None, state: None, since: None, after: None, size: 100 };
     assert_eq!(store.list(&scope(), query).await.unwrap().total, 1);
     accepted(&*store, |task| task.key = Some(key)).await;
-    // Another owner's name is another name.
+    // The same id in another scope is a different task.
     let theirs = accepted(&*store, |task| {
         (task.client_id, task.scope) = (Some("t-1".into()), foreign_scope());
     })
@@ -186,15 +189,15 @@ async fn a_name_is_taken_once_by_each_owner(bench: &dyn Bench) {
     }
 }
 
-async fn of_many_that_take_a_name_at_once_one_does(bench: &dyn Bench) {
-    let store = bench.open();
+async fn one_of_many_concurrent_accepts_gets_the_id(database: &dyn TestDatabase) {
+    let store = database.open();
     for round in 0..10 {
         let name = format!("t-{round}");
         let mut tasks = Vec::new();
         for _ in 0..10 {
             tasks.push(number(&*store).await);
         }
-        let stalled = (round % 2 == 0).then(|| bench.stall());
+        let blocked = (round % 2 == 0).then(|| database.block_writes());
         let receipts: Vec<_> = tasks
             .iter()
             .map(|no| {
@@ -203,18 +206,18 @@ async fn of_many_that_take_a_name_at_once_one_does(bench: &dyn Bench) {
                 store.commit(Change::Accept(Box::new(new)))
             })
             .collect();
-        drop(stalled);
-        for (place, receipt) in receipts.into_iter().enumerate() {
+        drop(blocked);
+        for (index, receipt) in receipts.into_iter().enumerate() {
             let result = receipt.await;
-            assert_eq!(result.is_ok(), place == 0, "{place}: {result:?}");
-            assert!(place == 0 || matches!(result, Err(NotCommitted::Conflict(_))), "{result:?}");
+            assert_eq!(result.is_ok(), index == 0, "{index}: {result:?}");
+            assert!(index == 0 || matches!(result, Err(NotCommitted::Conflict(_))), "{result:?}");
         }
         assert_eq!(store.find(&scope(), named(&name)).await.unwrap().unwrap().row.no, tasks[0]);
     }
 }
 
-async fn a_name_that_only_looks_like_ours_is_a_clients_name(bench: &dyn Bench) {
-    let store = bench.open();
+async fn generated_looking_id_can_be_client_chosen(database: &dyn TestDatabase) {
+    let store = database.open();
     let ours = accepted(&*store, |_| {}).await;
     let mut other = tag(ours);
     other.0[9] ^= 1;

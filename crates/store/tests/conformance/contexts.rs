@@ -1,4 +1,4 @@
-//! A task begins a conversation or joins one; what it is called belongs to its owner.
+//! A task starts a context or joins one; context ids belong to the scope.
 
 use engine::{
     Clock, Scope, Store,
@@ -8,26 +8,26 @@ use engine::{
 use protocol::ContextId;
 
 use super::{
-    bench::Bench,
     samples::{accepted, at, foreign_scope, found, lookup, number, scope, tag, task},
+    test_database::TestDatabase,
 };
 
 on_every_database![
-    a_task_of_its_own_begins_a_conversation_named_after_it,
-    a_name_nobody_has_used_begins_a_conversation,
-    a_name_that_is_known_leads_to_its_conversation,
-    a_joined_conversation_is_the_one_that_was_begun,
-    two_that_begin_one_name_at_once_share_it,
-    a_name_of_another_scope_is_not_known,
-    a_name_that_only_looks_like_ours_is_a_clients_name,
-    conversations_survive_a_restart,
+    task_without_context_starts_its_own,
+    unknown_client_id_starts_a_context,
+    known_client_id_finds_its_context,
+    joined_context_is_the_one_that_was_started,
+    concurrent_tasks_with_one_context_id_share_it,
+    context_id_of_another_scope_is_unknown,
+    generated_looking_id_can_be_client_chosen,
+    contexts_survive_a_restart,
 ];
 
 fn by_name(name: &str) -> ContextLookup {
     ContextLookup { ours: None, name: name.into() }
 }
 
-/// A lookup by the name the store's ids give to a conversation.
+/// A lookup by the id that the store generates for a context.
 fn ours(store: &dyn Store, first: TaskNo, tag: Tag) -> ContextLookup {
     let name = store.ids().context(first, tag);
     ContextLookup { ours: store.ids().parse_context(&name), name }
@@ -41,45 +41,45 @@ async fn context_of(store: &dyn Store, no: TaskNo) -> ContextRow {
     found(store, no).await.row.context
 }
 
-/// The tasks that a list of a conversation shows, oldest first.
+/// The tasks that a list of a context contains, oldest first.
 async fn members(store: &dyn Store, lookup: ContextLookup) -> Vec<TaskNo> {
     let query = ListQuery { context: Some(lookup), state: None, since: None, after: None, size: 100 };
     let page = store.list(&scope(), query).await.unwrap();
     page.tasks.iter().rev().map(|snapshot| snapshot.row.no).collect()
 }
 
-async fn a_task_of_its_own_begins_a_conversation_named_after_it(bench: &dyn Bench) {
-    let store = bench.open();
+async fn task_without_context_starts_its_own(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = accepted(&*store, |_| {}).await;
     let begun = ContextRow { first: no, tag: store.ids().context_tag(tag(no)), name: None };
     assert_eq!(context_of(&*store, no).await, begun);
     assert_eq!(context(&*store, &scope(), ours(&*store, no, begun.tag)).await, Some(begun.clone()));
-    // Nobody else's, and nobody's with another tag: a task's own tag does not open its conversation.
+    // Not in another scope, and not with another tag: a task's own tag does not identify its context.
     assert_eq!(context(&*store, &foreign_scope(), ours(&*store, no, begun.tag)).await, None);
     assert_eq!(context(&*store, &scope(), ours(&*store, no, tag(no))).await, None);
     let free = number(&*store).await;
     assert_eq!(context(&*store, &scope(), ours(&*store, free, begun.tag)).await, None);
 }
 
-async fn a_name_nobody_has_used_begins_a_conversation(bench: &dyn Bench) {
-    let store = bench.open();
+async fn unknown_client_id_starts_a_context(database: &dyn TestDatabase) {
+    let store = database.open();
     assert_eq!(context(&*store, &scope(), by_name("chat")).await, None);
     let no = accepted(&*store, |task| task.context = NewContext::Named("chat".into())).await;
     let row = context_of(&*store, no).await;
     assert_eq!((row.first, row.name.as_ref().map(ContextId::as_str)), (no, Some("chat")));
     let known = context(&*store, &scope(), by_name("chat")).await.unwrap();
     assert_eq!((known.first, known.name), (no, Some("chat".into())));
-    // It is called what the client called it, and nothing else.
+    // It is found only by the client's id.
     assert_eq!(context(&*store, &scope(), ours(&*store, no, store.ids().context_tag(tag(no)))).await, None);
     assert_eq!(context(&*store, &scope(), by_name("Chat")).await, None);
 }
 
-async fn a_name_that_is_known_leads_to_its_conversation(bench: &dyn Bench) {
-    let store = bench.open();
+async fn known_client_id_finds_its_context(database: &dyn TestDatabase) {
+    let store = database.open();
     let first = accepted(&*store, |task| task.context = NewContext::Named("chat".into())).await;
     let known = context(&*store, &scope(), by_name("chat")).await.unwrap();
     let joined = accepted(&*store, |task| task.context = NewContext::Joined(known)).await;
-    // Whoever looked before the first was there names it all the same.
+    // A task that names the context instead of joining it, as when the lookup preceded the first task, joins it too.
     let late = accepted(&*store, |task| task.context = NewContext::Named("chat".into())).await;
     for no in [joined, late] {
         let row = context_of(&*store, no).await;
@@ -89,8 +89,8 @@ async fn a_name_that_is_known_leads_to_its_conversation(bench: &dyn Bench) {
     assert_eq!(members(&*store, by_name("chat")).await, [first, joined, late]);
 }
 
-async fn a_joined_conversation_is_the_one_that_was_begun(bench: &dyn Bench) {
-    let store = bench.open();
+async fn joined_context_is_the_one_that_was_started(database: &dyn TestDatabase) {
+    let store = database.open();
     let first = accepted(&*store, |_| {}).await;
     let begun = context_of(&*store, first).await;
     let joined = accepted(&*store, |task| task.context = NewContext::Joined(begun.clone())).await;
@@ -100,25 +100,25 @@ async fn a_joined_conversation_is_the_one_that_was_begun(bench: &dyn Bench) {
     let third = accepted(&*store, |task| task.context = NewContext::Joined(known)).await;
     accepted(&*store, |_| {}).await;
     assert_eq!(members(&*store, ours(&*store, first, begun.tag)).await, [first, joined, third]);
-    // Followers carry the tag: another one leads nowhere, and a follower begins nothing of its own.
+    // Joined tasks carry the tag: another tag finds nothing, and a joined task starts no context of its own.
     assert_eq!(context(&*store, &scope(), ours(&*store, first, tag(first))).await, None);
     let own = ours(&*store, joined, store.ids().context_tag(tag(joined)));
     assert_eq!(context(&*store, &scope(), own).await, None);
 }
 
-async fn two_that_begin_one_name_at_once_share_it(bench: &dyn Bench) {
-    let store = bench.open();
+async fn concurrent_tasks_with_one_context_id_share_it(database: &dyn TestDatabase) {
+    let store = database.open();
     for round in 0..10 {
         let name = format!("chat {round}");
         let tasks = [number(&*store).await, number(&*store).await, number(&*store).await];
-        let stalled = (round % 2 == 0).then(|| bench.stall());
-        // The one with the largest number comes first: the order of commits counts, not of numbers.
+        let blocked = (round % 2 == 0).then(|| database.block_writes());
+        // The task with the largest number is committed first: the order of commits decides, not of numbers.
         let receipts = [2, 0, 1].map(|at| {
             let mut new = task(tasks[at]);
             new.context = NewContext::Named(name.as_str().into());
             store.commit(Change::Accept(Box::new(new)))
         });
-        drop(stalled);
+        drop(blocked);
         for receipt in receipts {
             receipt.await.unwrap();
         }
@@ -131,8 +131,8 @@ async fn two_that_begin_one_name_at_once_share_it(bench: &dyn Bench) {
     }
 }
 
-async fn a_name_of_another_scope_is_not_known(bench: &dyn Bench) {
-    let store = bench.open();
+async fn context_id_of_another_scope_is_unknown(database: &dyn TestDatabase) {
+    let store = database.open();
     let named = || NewContext::Named("chat".into());
     let mine = accepted(&*store, |task| task.context = named()).await;
     assert_eq!(context(&*store, &foreign_scope(), by_name("chat")).await, None);
@@ -149,8 +149,8 @@ async fn a_name_of_another_scope_is_not_known(bench: &dyn Bench) {
     assert_eq!(members(&*store, by_name("chat")).await, [mine]);
 }
 
-async fn a_name_that_only_looks_like_ours_is_a_clients_name(bench: &dyn Bench) {
-    let store = bench.open();
+async fn generated_looking_id_can_be_client_chosen(database: &dyn TestDatabase) {
+    let store = database.open();
     let elsewhere = ours(&*store, TaskNo(77), Tag([9; 10]));
     assert!(elsewhere.ours.is_some());
     assert_eq!(context(&*store, &scope(), elsewhere.clone()).await, None);
@@ -159,12 +159,12 @@ async fn a_name_that_only_looks_like_ours_is_a_clients_name(bench: &dyn Bench) {
     assert_eq!((known.first, known.name), (no, Some(elsewhere.name)));
 }
 
-async fn conversations_survive_a_restart(bench: &dyn Bench) {
-    let store = bench.open();
+async fn contexts_survive_a_restart(database: &dyn TestDatabase) {
+    let store = database.open();
     let own = accepted(&*store, |_| {}).await;
     let begun = context_of(&*store, own).await;
     let named = accepted(&*store, |task| task.context = NewContext::Named("chat".into())).await;
-    let store = bench.reopen(store, &Clock::manual(at(0)));
+    let store = database.reopen(store, &Clock::manual(at(0)));
     assert_eq!(context(&*store, &scope(), ours(&*store, own, begun.tag)).await, Some(begun));
     let late = accepted(&*store, |task| task.context = NewContext::Named("chat".into())).await;
     assert_eq!(context_of(&*store, late).await.first, named);

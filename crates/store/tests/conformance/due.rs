@@ -1,35 +1,35 @@
-//! Work that nobody holds is found when its time has come, longest due first.
+//! Unclaimed work is found when it is due, longest due first.
 
 use engine::{
     Store,
     ids::TaskNo,
-    store::{Due, Step, Work},
+    store::{Due, Step, WorkState},
 };
 use protocol::TaskState;
 
 use super::{
-    bench::Bench,
-    samples::{accepted, advance, at, says, step},
+    samples::{accepted, advance, at, step, with_status},
+    test_database::TestDatabase,
 };
 
 on_every_database![
-    the_longest_due_comes_first_and_ties_by_the_oldest_task,
-    work_is_due_from_its_time_on_and_the_next_time_is_told,
-    no_more_is_found_than_asked_for,
-    the_next_time_is_told_beside_a_full_answer,
+    longest_due_is_first_and_ties_go_to_the_oldest_task,
+    work_is_due_from_its_time_on_and_the_next_time_is_returned,
+    limit_is_respected,
+    next_time_is_returned_with_a_full_page,
     held_and_finished_work_is_not_due,
 ];
 
 async fn due_at(store: &dyn Store, millis: i64) -> TaskNo {
-    accepted(store, |task| (task.state, task.work) = (TaskState::Submitted, Work::Due(at(millis)))).await
+    accepted(store, |task| (task.state, task.work) = (TaskState::Submitted, WorkState::Due(at(millis)))).await
 }
 
 async fn due(store: &dyn Store, millis: i64, max: usize) -> Due {
     store.due(at(millis), max).await.unwrap()
 }
 
-async fn the_longest_due_comes_first_and_ties_by_the_oldest_task(bench: &dyn Bench) {
-    let store = bench.open();
+async fn longest_due_is_first_and_ties_go_to_the_oldest_task(database: &dyn TestDatabase) {
+    let store = database.open();
     let mut tasks = Vec::new();
     for millis in [30, 10, 20, 10, 30] {
         tasks.push(due_at(&*store, millis).await);
@@ -39,8 +39,8 @@ async fn the_longest_due_comes_first_and_ties_by_the_oldest_task(bench: &dyn Ben
     assert_eq!((found.tasks, found.next), (vec![b, d, c, a, e], None));
 }
 
-async fn work_is_due_from_its_time_on_and_the_next_time_is_told(bench: &dyn Bench) {
-    let store = bench.open();
+async fn work_is_due_from_its_time_on_and_the_next_time_is_returned(database: &dyn TestDatabase) {
+    let store = database.open();
     let found = due(&*store, 1_000, 100).await;
     assert_eq!((found.tasks, found.next), (vec![], None));
     let (soon, late) = (due_at(&*store, 10).await, due_at(&*store, 20).await);
@@ -56,8 +56,8 @@ async fn work_is_due_from_its_time_on_and_the_next_time_is_told(bench: &dyn Benc
     }
 }
 
-async fn no_more_is_found_than_asked_for(bench: &dyn Bench) {
-    let store = bench.open();
+async fn limit_is_respected(database: &dyn TestDatabase) {
+    let store = database.open();
     let mut tasks = Vec::new();
     for millis in [1, 2, 3] {
         tasks.push(due_at(&*store, millis).await);
@@ -67,18 +67,18 @@ async fn no_more_is_found_than_asked_for(bench: &dyn Bench) {
     }
 }
 
-async fn the_next_time_is_told_beside_a_full_answer(bench: &dyn Bench) {
-    let store = bench.open();
+async fn next_time_is_returned_with_a_full_page(database: &dyn TestDatabase) {
+    let store = database.open();
     let tasks = [due_at(&*store, 1).await, due_at(&*store, 2).await];
     due_at(&*store, 9).await;
     let found = due(&*store, 5, 2).await;
     assert_eq!((found.tasks, found.next), (tasks.to_vec(), Some(at(9))));
 }
 
-async fn held_and_finished_work_is_not_due(bench: &dyn Bench) {
-    let store = bench.open();
-    let (no, over) = (due_at(&*store, 1).await, due_at(&*store, 2).await);
-    advance(&*store, says(over, Step::Cancel, TaskState::Canceled, "over")).await.unwrap();
+async fn held_and_finished_work_is_not_due(database: &dyn TestDatabase) {
+    let store = database.open();
+    let (no, finished) = (due_at(&*store, 1).await, due_at(&*store, 2).await);
+    advance(&*store, with_status(finished, Step::Cancel, TaskState::Canceled, "over")).await.unwrap();
     let claimed = advance(&*store, step(no, Step::Claim)).await.unwrap();
     assert!(due(&*store, 100, 100).await.tasks.is_empty());
     advance(&*store, step(no, Step::Retry { fence: claimed.fence, at: at(50) })).await.unwrap();

@@ -1,4 +1,4 @@
-//! The log is read by cursor: what follows a place, in order, by its owner only.
+//! The log is read by cursor: entries after a sequence number, in order, only in the task's scope.
 
 use engine::{
     Store,
@@ -9,61 +9,61 @@ use engine::{
 use protocol::TaskState;
 
 use super::{
-    bench::Bench,
-    samples::{accepted, advance, artifact, foreign_scope, number, report, scope, status, step, word},
+    samples::{accepted, advance, artifact, foreign_scope, number, report, scope, status, step, text_of},
+    test_database::TestDatabase,
 };
 
 on_every_database![
-    what_follows_a_cursor_is_read_wherever_segments_end,
-    no_more_entries_are_read_than_asked_for,
-    a_cursor_at_the_end_finds_nothing,
-    a_cursor_far_behind_the_end_finds_nothing,
-    the_log_of_another_scope_or_of_no_task_is_empty,
-    neighbours_do_not_read_each_others_logs,
-    the_last_status_up_to_an_entry_is_found_across_segments,
+    entries_after_a_cursor_are_read_across_segments,
+    limit_is_respected,
+    cursor_at_the_end_finds_nothing,
+    cursor_far_past_the_end_finds_nothing,
+    log_of_another_scope_or_unknown_task_is_empty,
+    logs_of_adjacent_tasks_are_separate,
+    last_status_up_to_an_entry_is_found_across_segments,
 ];
 
-/// A task whose eight entries lie in segments of two, one, three and two.
+/// A task whose eight entries are in segments of two, one, three and two.
 async fn in_segments(store: &dyn Store) -> TaskNo {
     let no = accepted(store, |_| {}).await;
-    for words in [&["third"][..], &["fourth", "fifth", "sixth"], &["seventh", "eighth"]] {
-        advance(store, report(no, words)).await.unwrap();
+    for texts in [&["third"][..], &["fourth", "fifth", "sixth"], &["seventh", "eighth"]] {
+        advance(store, report(no, texts)).await.unwrap();
     }
     no
 }
 
-const WORDS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
+const TEXTS: [&str; 8] = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
 
 async fn read(store: &dyn Store, no: TaskNo, after: Seq, max: usize) -> Vec<(Seq, String)> {
     let entries = store.entries(&scope(), no, after, max).await.unwrap();
-    entries.into_iter().map(|(seq, entry)| (seq, word(&entry))).collect()
+    entries.into_iter().map(|(seq, entry)| (seq, text_of(&entry))).collect()
 }
 
 fn expected(after: usize, max: usize) -> Vec<(Seq, String)> {
-    (1..).zip(WORDS).skip(after).take(max).map(|(seq, word)| (seq, word.to_owned())).collect()
+    (1..).zip(TEXTS).skip(after).take(max).map(|(seq, text)| (seq, text.to_owned())).collect()
 }
 
-async fn what_follows_a_cursor_is_read_wherever_segments_end(bench: &dyn Bench) {
-    let store = bench.open();
+async fn entries_after_a_cursor_are_read_across_segments(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = in_segments(&*store).await;
-    for after in 0..WORDS.len() {
+    for after in 0..TEXTS.len() {
         assert_eq!(read(&*store, no, after as Seq, 100).await, expected(after, 100), "after {after}");
     }
 }
 
-async fn no_more_entries_are_read_than_asked_for(bench: &dyn Bench) {
-    let store = bench.open();
+async fn limit_is_respected(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = in_segments(&*store).await;
     for max in [0, 1, 2, 3, 5, usize::MAX] {
-        for after in 0..WORDS.len() {
-            let told = format!("{max} after {after}");
-            assert_eq!(read(&*store, no, after as Seq, max).await, expected(after, max), "{told}");
+        for after in 0..TEXTS.len() {
+            let label = format!("{max} after {after}");
+            assert_eq!(read(&*store, no, after as Seq, max).await, expected(after, max), "{label}");
         }
     }
 }
 
-async fn a_cursor_at_the_end_finds_nothing(bench: &dyn Bench) {
-    let store = bench.open();
+async fn cursor_at_the_end_finds_nothing(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = in_segments(&*store).await;
     in_segments(&*store).await;
     for after in [8, 9, 1_000] {
@@ -71,19 +71,19 @@ async fn a_cursor_at_the_end_finds_nothing(bench: &dyn Bench) {
     }
 }
 
-async fn a_cursor_far_behind_the_end_finds_nothing(bench: &dyn Bench) {
-    let store = bench.open();
+async fn cursor_far_past_the_end_finds_nothing(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = in_segments(&*store).await;
     in_segments(&*store).await;
     for after in [1 << 24, (1 << 24) + 3, 1 << 40, i64::MAX.unsigned_abs(), Seq::MAX] {
         let entries = store.entries(&scope(), no, after, 100).await;
         assert!(entries.as_ref().is_ok_and(Vec::is_empty), "{after}: {entries:?}");
     }
-    assert_eq!(read(&*store, no, 0, 100).await, expected(0, 100), "and the store reads on");
+    assert_eq!(read(&*store, no, 0, 100).await, expected(0, 100), "later reads still work");
 }
 
-async fn the_log_of_another_scope_or_of_no_task_is_empty(bench: &dyn Bench) {
-    let store = bench.open();
+async fn log_of_another_scope_or_unknown_task_is_empty(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = in_segments(&*store).await;
     assert!(store.entries(&foreign_scope(), no, 0, 100).await.unwrap().is_empty());
     accepted(&*store, |task| task.scope = foreign_scope()).await;
@@ -92,24 +92,24 @@ async fn the_log_of_another_scope_or_of_no_task_is_empty(bench: &dyn Bench) {
     assert!(store.entries(&scope(), free, 0, 100).await.unwrap().is_empty());
 }
 
-async fn neighbours_do_not_read_each_others_logs(bench: &dyn Bench) {
-    let store = bench.open();
+async fn logs_of_adjacent_tasks_are_separate(database: &dyn TestDatabase) {
+    let store = database.open();
     let (one, other) = (accepted(&*store, |_| {}).await, accepted(&*store, |_| {}).await);
     for round in ["a", "b", "c"] {
         advance(&*store, report(one, &[round])).await.unwrap();
         advance(&*store, report(other, &["other", round])).await.unwrap();
     }
-    let words: Vec<_> = read(&*store, one, 1, 100).await;
-    assert_eq!(words, [(2, "second".into()), (3, "a".into()), (4, "b".into()), (5, "c".into())]);
+    let texts: Vec<_> = read(&*store, one, 1, 100).await;
+    assert_eq!(texts, [(2, "second".into()), (3, "a".into()), (4, "b".into()), (5, "c".into())]);
     assert_eq!(read(&*store, other, 0, 100).await.len(), 8);
 }
 
-async fn the_last_status_up_to_an_entry_is_found_across_segments(bench: &dyn Bench) {
-    let store = bench.open();
-    // Two statuses, then chunks and statuses in segments of several sizes.
+async fn last_status_up_to_an_entry_is_found_across_segments(database: &dyn TestDatabase) {
+    let store = database.open();
+    // Two statuses, then artifact chunks and statuses in segments of several sizes.
     let no = accepted(&*store, |_| {}).await;
     let neighbour = accepted(&*store, |_| {}).await;
-    let working = |word| status(TaskState::Working, word);
+    let working = |text| status(TaskState::Working, text);
     for lines in [
         vec![artifact("x")],
         vec![artifact("x"), artifact("x")],
@@ -119,7 +119,8 @@ async fn the_last_status_up_to_an_entry_is_found_across_segments(bench: &dyn Ben
         let log = Log::pack(lines);
         advance(&*store, Advance { log, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
     }
-    let last = async |up_to| store.last_status(&scope(), no, up_to).await.unwrap().map(|entry| word(&entry));
+    let last =
+        async |up_to| store.last_status(&scope(), no, up_to).await.unwrap().map(|entry| text_of(&entry));
     assert_eq!(last(0).await, None);
     for (up_to, expected) in [(1, "first"), (2, "second"), (3, "second"), (5, "second"), (6, "second")] {
         assert_eq!(last(up_to).await.as_deref(), Some(expected), "{up_to}");
@@ -133,6 +134,6 @@ async fn the_last_status_up_to_an_entry_is_found_across_segments(bench: &dyn Ben
     assert!(store.last_status(&foreign_scope(), no, 5).await.unwrap().is_none());
     let free = number(&*store).await;
     assert!(store.last_status(&scope(), free, 5).await.unwrap().is_none());
-    let other = store.last_status(&scope(), neighbour, 9).await.unwrap().map(|entry| word(&entry));
+    let other = store.last_status(&scope(), neighbour, 9).await.unwrap().map(|entry| text_of(&entry));
     assert_eq!(other.as_deref(), Some("second"));
 }

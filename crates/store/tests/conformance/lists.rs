@@ -1,26 +1,26 @@
-//! Lists run from the newest status to the oldest, show what the filter says, and can be walked.
+//! Lists are ordered from the newest status to the oldest, contain what the filter selects, and can be paged through.
 
 use engine::{
     Store,
     ids::TaskNo,
-    store::{ContextLookup, ListPage, ListQuery, NewContext, Place, Step, Visibility, Work},
+    store::{ContextLookup, ListPage, ListPosition, ListQuery, NewContext, Step, Visibility, WorkState},
     task::fold,
 };
 use protocol::{TaskState, Timestamp};
 
 use super::{
-    bench::Bench,
-    samples::{accepted, advance, at, foreign_scope, says, scope, step},
+    samples::{accepted, advance, at, foreign_scope, scope, step, with_status},
+    test_database::TestDatabase,
 };
 
 on_every_database![
-    the_newest_status_comes_first_and_ties_by_the_newest_task,
-    a_listed_task_has_its_row_and_its_log,
-    only_tasks_that_show_themselves_to_their_owner_are_listed,
+    newest_status_is_first_and_ties_go_to_the_newest_task,
+    listed_task_has_its_row_and_log,
+    only_visible_tasks_of_the_scope_are_listed,
     filters_narrow_the_list_and_its_total,
-    a_walk_shows_each_task_once,
-    a_task_that_moves_during_a_walk_goes_to_the_front,
-    a_page_says_whether_more_follow,
+    paging_returns_each_task_once,
+    task_updated_while_paging_moves_to_the_front,
+    page_reports_whether_more_follow,
 ];
 
 fn all() -> ListQuery {
@@ -44,20 +44,20 @@ async fn with_times<const N: usize>(store: &dyn Store, times: [i64; N]) -> [Task
     tasks
 }
 
-async fn the_newest_status_comes_first_and_ties_by_the_newest_task(bench: &dyn Bench) {
-    let store = bench.open();
+async fn newest_status_is_first_and_ties_go_to_the_newest_task(database: &dyn TestDatabase) {
+    let store = database.open();
     let [a, b, c, d, e] = with_times(&*store, [20, 30, 20, 10, 30]).await;
     let page = list(&*store, all()).await;
     assert_eq!((numbers(&page), page.total, page.more), (vec![e, b, c, a, d], 5, false));
-    let moved = says(d, Step::Report { fence: 1 }, TaskState::Working, "moved");
+    let moved = with_status(d, Step::Report { fence: 1 }, TaskState::Working, "moved");
     advance(&*store, engine::store::Advance { status: Some((TaskState::Working, at(25))), ..moved })
         .await
         .unwrap();
     assert_eq!(numbers(&list(&*store, all()).await), [e, b, d, c, a]);
 }
 
-async fn a_listed_task_has_its_row_and_its_log(bench: &dyn Bench) {
-    let store = bench.open();
+async fn listed_task_has_its_row_and_log(database: &dyn TestDatabase) {
+    let store = database.open();
     let [task] = with_times(&*store, [20]).await;
     let page = list(&*store, all()).await;
     let [snapshot] = page.tasks.as_slice() else { panic!("{page:?}") };
@@ -65,14 +65,14 @@ async fn a_listed_task_has_its_row_and_its_log(bench: &dyn Bench) {
     assert_eq!(fold::snapshot(&store.ids(), snapshot).unwrap().history.len(), 1);
 }
 
-async fn only_tasks_that_show_themselves_to_their_owner_are_listed(bench: &dyn Bench) {
-    let store = bench.open();
+async fn only_visible_tasks_of_the_scope_are_listed(database: &dyn TestDatabase) {
+    let store = database.open();
     let shown = accepted(&*store, |_| {}).await;
     accepted(&*store, |task| task.scope = foreign_scope()).await;
     let undecided = accepted(&*store, |task| task.visibility = Visibility::Undecided).await;
     accepted(&*store, |task| {
         task.visibility = Visibility::Hidden;
-        (task.state, task.work) = (TaskState::Completed, Work::Idle);
+        (task.state, task.work) = (TaskState::Completed, WorkState::Idle);
     })
     .await;
     let page = list(&*store, all()).await;
@@ -84,13 +84,13 @@ async fn only_tasks_that_show_themselves_to_their_owner_are_listed(bench: &dyn B
     let page = list(&*store, all()).await;
     assert_eq!((numbers(&page), page.total), (vec![undecided, shown], 2));
 
-    let nobody = engine::Scope::anonymous("nobody", "agent");
-    let page = store.list(&nobody, all()).await.unwrap();
+    let unknown = engine::Scope::anonymous("nobody", "agent");
+    let page = store.list(&unknown, all()).await.unwrap();
     assert_eq!((page.tasks.len(), page.total, page.more), (0, 0, false));
 }
 
-async fn filters_narrow_the_list_and_its_total(bench: &dyn Bench) {
-    let store = bench.open();
+async fn filters_narrow_the_list_and_its_total(database: &dyn TestDatabase) {
+    let store = database.open();
     let named = |name: &str| NewContext::Named(name.into());
     let states = [TaskState::Working, TaskState::Completed, TaskState::InputRequired];
     let mut made: Vec<(TaskNo, TaskState, &str, Timestamp)> = Vec::new();
@@ -100,7 +100,7 @@ async fn filters_narrow_the_list_and_its_total(bench: &dyn Bench) {
         let since = at(turn / 4);
         let no = accepted(&*store, |task| {
             (task.state, task.status_at, task.context) = (state, since, named(context));
-            task.work = if state == TaskState::Working { Work::Held } else { Work::Idle };
+            task.work = if state == TaskState::Working { WorkState::Held } else { WorkState::Idle };
         })
         .await;
         made.push((no, state, context, since));
@@ -134,31 +134,31 @@ async fn filters_narrow_the_list_and_its_total(bench: &dyn Bench) {
     }
 }
 
-/// Follows a list page by page, as a client does with its tokens.
-struct Walk {
+/// Reads a list page by page, as a client does with page tokens.
+struct Pager {
     query: ListQuery,
     ended: bool,
 }
 
-impl Walk {
+impl Pager {
     async fn next(&mut self, store: &dyn Store) -> Vec<TaskNo> {
         let page = list(store, self.query.clone()).await;
         self.query.after =
-            page.tasks.last().map(|last| Place { status_at: last.row.status_at, no: last.row.no });
+            page.tasks.last().map(|last| ListPosition { status_at: last.row.status_at, no: last.row.no });
         self.ended = !page.more;
         numbers(&page)
     }
 }
 
-async fn a_walk_shows_each_task_once(bench: &dyn Bench) {
-    let store = bench.open();
+async fn paging_returns_each_task_once(database: &dyn TestDatabase) {
+    let store = database.open();
     with_times(&*store, [5, 3, 3, 3, 9, 3, 1, 5, 5, 7, 3]).await;
     let whole = numbers(&list(&*store, all()).await);
     for size in 1..=12 {
-        let mut walk = Walk { query: ListQuery { size, ..all() }, ended: false };
+        let mut pager = Pager { query: ListQuery { size, ..all() }, ended: false };
         let mut seen = Vec::new();
-        while !walk.ended {
-            let page = walk.next(&*store).await;
+        while !pager.ended {
+            let page = pager.next(&*store).await;
             assert!(!page.is_empty() && page.len() <= size, "pages of {size}");
             seen.extend(page);
             assert!(seen.len() <= whole.len(), "pages of {size}: {seen:?}");
@@ -167,24 +167,24 @@ async fn a_walk_shows_each_task_once(bench: &dyn Bench) {
     }
 }
 
-async fn a_task_that_moves_during_a_walk_goes_to_the_front(bench: &dyn Bench) {
-    let store = bench.open();
+async fn task_updated_while_paging_moves_to_the_front(database: &dyn TestDatabase) {
+    let store = database.open();
     let [a, b, c, d] = with_times(&*store, [1, 2, 3, 4]).await;
-    let mut walk = Walk { query: ListQuery { size: 2, ..all() }, ended: false };
-    assert_eq!(walk.next(&*store).await, [d, c]);
-    // One that was shown and one that was not.
+    let mut pager = Pager { query: ListQuery { size: 2, ..all() }, ended: false };
+    assert_eq!(pager.next(&*store).await, [d, c]);
+    // One that was on an earlier page and one that was not.
     for task in [c, b] {
-        let mut moved = says(task, Step::Report { fence: 1 }, TaskState::Working, "moved");
+        let mut moved = with_status(task, Step::Report { fence: 1 }, TaskState::Working, "moved");
         moved.status = Some((TaskState::Working, at(9)));
         advance(&*store, moved).await.unwrap();
     }
-    assert_eq!(walk.next(&*store).await, [a], "nothing twice");
-    assert!(walk.ended);
+    assert_eq!(pager.next(&*store).await, [a], "no task appears twice");
+    assert!(pager.ended);
     assert_eq!(numbers(&list(&*store, all()).await), [c, b, d, a]);
 }
 
-async fn a_page_says_whether_more_follow(bench: &dyn Bench) {
-    let store = bench.open();
+async fn page_reports_whether_more_follow(database: &dyn TestDatabase) {
+    let store = database.open();
     let [a, b, c] = with_times(&*store, [1, 2, 3]).await;
     let sizes =
         [(1, vec![c], true), (2, vec![c, b], true), (3, vec![c, b, a], false), (4, vec![c, b, a], false)];
@@ -192,7 +192,7 @@ async fn a_page_says_whether_more_follow(bench: &dyn Bench) {
         let page = list(&*store, ListQuery { size, ..all() }).await;
         assert_eq!((numbers(&page), page.more, page.total), (tasks, more, 3), "{size}");
     }
-    let behind = Some(Place { status_at: at(1), no: a });
+    let behind = Some(ListPosition { status_at: at(1), no: a });
     let page = list(&*store, ListQuery { after: behind, ..all() }).await;
     assert_eq!((numbers(&page), page.more, page.total), (vec![], false, 3));
 }

@@ -1,44 +1,44 @@
-//! Watchers hear of an entry when it can be read, in order, and not before.
+//! Watchers receive an entry in order, and not before it can be read.
 
 use std::sync::Arc;
 
 use engine::{
-    Agent, AgentInfo, Agents, Answer, Call, Clock, Engine, Feed, Frame, Limits, Next, Outcome,
-    RegisteredAgent, Store, TaskStream, Turn, Updates, ids::TaskNo, log::Seq, store::Step,
+    Agent, AgentInfo, Agents, Call, CallResponse, Clock, Engine, Feed, Frame, Limits, Outcome,
+    RegisteredAgent, Store, StreamItem, TaskStream, Turn, Updates, ids::TaskNo, log::Seq, store::Step,
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Operation, SubscribeToTask, TaskState};
 
 use super::{
-    bench::Bench,
-    samples::{accepted, advance, at, found, hand_over, report, says, scope, tag},
+    samples::{accepted, advance, at, found, queue_advance, report, scope, tag, with_status},
+    test_database::TestDatabase,
 };
 
 on_every_database![
-    what_a_watcher_hears_can_be_read_already,
-    a_refused_change_is_not_heard,
-    watchers_hear_everything_in_order,
+    published_entries_can_already_be_read,
+    rejected_change_is_not_published,
+    watchers_receive_everything_in_order,
 ];
 
-/// An agent that is only needed to have its name.
-struct Nobody;
+/// An agent that is only needed for its id.
+struct IdleAgent;
 
-impl Agent for Nobody {
+impl Agent for IdleAgent {
     fn run(&self, _: Turn, _: Updates) -> BoxFuture<'static, Outcome> {
         std::future::pending().boxed()
     }
 }
 
-/// A store and an engine beside it: watching is the engine's business, writing is done past it.
+/// A store and an engine on it: watching goes through the engine, the test writes to the store directly.
 struct Watched {
     store: Arc<dyn Store>,
     engine: Engine,
 }
 
 impl Watched {
-    fn open(bench: &dyn Bench) -> Self {
+    fn open(database: &dyn TestDatabase) -> Self {
         let (feed, clock) = (Feed::default(), Clock::manual(at(0)));
-        let store = bench.open_with(feed.clone(), &clock);
+        let store = database.open_with(feed.clone(), &clock);
         let info = AgentInfo {
             id: scope().agent().to_owned(),
             name: String::new(),
@@ -48,54 +48,56 @@ impl Watched {
             input_modes: Vec::new(),
             output_modes: Vec::new(),
         };
-        let agents = Agents::new([RegisteredAgent::new(info, Arc::new(Nobody))]);
+        let agents = Agents::new([RegisteredAgent::new(info, Arc::new(IdleAgent))]);
         let engine = Engine::start(Arc::clone(&store), feed, agents, clock, Limits::default());
         Self { store, engine }
     }
 
-    /// Watches a task; the opening snapshot has been taken off.
+    /// Watches a task and consumes the opening snapshot.
     async fn watch(&self, no: TaskNo) -> TaskStream {
         let subscribe = SubscribeToTask { id: self.store.ids().task(no, tag(no)), tenant: None };
         let call = Call::new(scope());
-        let Ok(Answer::Stream(mut stream)) =
+        let Ok(CallResponse::Stream(mut stream)) =
             self.engine.call(call, Operation::SubscribeToTask(subscribe)).await
         else {
             panic!("no stream");
         };
-        let Ok(Next::Frames(opening)) = stream.next().await else { panic!("no frames") };
+        let Ok(StreamItem::Frames(opening)) = stream.next().await else { panic!("no frames") };
         assert!(matches!(opening.as_slice(), [Frame::Snapshot { .. }]));
         stream
     }
 
-    /// What is heard next; each entry is looked up in the log the moment it is heard.
-    async fn hear(&self, no: TaskNo, stream: &mut TaskStream) -> Vec<Seq> {
+    /// The entries received next; each is compared with the log the moment it is received.
+    async fn receive(&self, no: TaskNo, stream: &mut TaskStream) -> Vec<Seq> {
         let next = tokio::select! {
             next = stream.next() => next,
-            reason = self.store.failed() => panic!("there is nothing to hear from a store that failed: {reason}"),
+            reason = self.store.failed() => panic!("the store failed, so nothing will be published: {reason}"),
         };
-        let Ok(Next::Frames(frames)) = next else { return Vec::new() };
-        let mut heard = Vec::new();
+        let Ok(StreamItem::Frames(frames)) = next else { return Vec::new() };
+        let mut received = Vec::new();
         for frame in frames {
-            let Frame::Entry { seq, entry } = frame else { panic!("a snapshot in between") };
+            let Frame::Entry { seq, entry } = frame else { panic!("unexpected snapshot") };
             let read = self.store.entries(&scope(), no, seq - 1, 1).await.unwrap();
-            let [(number, there)] = read.as_slice() else { panic!("{seq} was heard before it was there") };
+            let [(number, there)] = read.as_slice() else {
+                panic!("{seq} was published before it could be read")
+            };
             assert_eq!((*number, there.kind(), there.v1()), (seq, entry.kind(), entry.v1()));
-            heard.push(seq);
+            received.push(seq);
         }
-        heard
+        received
     }
 }
 
-async fn what_a_watcher_hears_can_be_read_already(bench: &dyn Bench) {
-    let watched = Watched::open(bench);
+async fn published_entries_can_already_be_read(database: &dyn TestDatabase) {
+    let watched = Watched::open(database);
     let no = accepted(&*watched.store, |_| {}).await;
     let mut stream = watched.watch(no).await;
     let mut next = 3;
     for round in 0..100 {
-        let words = ["a", "b", "c"];
-        // Nobody waits for the receipt: the feed alone tells when.
-        drop(hand_over(&*watched.store, report(no, &words[..1 + round % 3])));
-        for seq in watched.hear(no, &mut stream).await {
+        let texts = ["a", "b", "c"];
+        // The receipt is dropped: only the feed reports the commit.
+        drop(queue_advance(&*watched.store, report(no, &texts[..1 + round % 3])));
+        for seq in watched.receive(no, &mut stream).await {
             assert_eq!(seq, next);
             next += 1;
         }
@@ -103,8 +105,8 @@ async fn what_a_watcher_hears_can_be_read_already(bench: &dyn Bench) {
     assert_eq!(next, found(&*watched.store, no).await.row.last_seq + 1);
 }
 
-async fn a_refused_change_is_not_heard(bench: &dyn Bench) {
-    let watched = Watched::open(bench);
+async fn rejected_change_is_not_published(database: &dyn TestDatabase) {
+    let watched = Watched::open(database);
     let no = accepted(&*watched.store, |_| {}).await;
     let other = accepted(&*watched.store, |_| {}).await;
     let mut stream = watched.watch(no).await;
@@ -112,13 +114,13 @@ async fn a_refused_change_is_not_heard(bench: &dyn Bench) {
     stale.step = Step::Report { fence: 0 };
     advance(&*watched.store, stale).await.unwrap_err();
     advance(&*watched.store, report(other, &["of another task"])).await.unwrap();
-    assert!(stream.next().now_or_never().is_none(), "there is nothing to hear");
+    assert!(stream.next().now_or_never().is_none(), "nothing may be published");
     advance(&*watched.store, report(no, &["third"])).await.unwrap();
-    assert_eq!(watched.hear(no, &mut stream).await, [3]);
+    assert_eq!(watched.receive(no, &mut stream).await, [3]);
 }
 
-async fn watchers_hear_everything_in_order(bench: &dyn Bench) {
-    let watched = Watched::open(bench);
+async fn watchers_receive_everything_in_order(database: &dyn TestDatabase) {
+    let watched = Watched::open(database);
     let no = accepted(&*watched.store, |_| {}).await;
     let mut streams = [watched.watch(no).await, watched.watch(no).await];
     let store = &*watched.store;
@@ -126,20 +128,20 @@ async fn watchers_hear_everything_in_order(bench: &dyn Bench) {
         for _ in 0..4 {
             threads.spawn(|| {
                 for _ in 0..50 {
-                    drop(hand_over(store, report(no, &["one", "two"])));
+                    drop(queue_advance(store, report(no, &["one", "two"])));
                 }
             });
         }
     });
-    drop(hand_over(store, says(no, Step::Finish { fence: 1 }, TaskState::Completed, "the end")));
+    drop(queue_advance(store, with_status(no, Step::Finish { fence: 1 }, TaskState::Completed, "the end")));
     for stream in &mut streams {
         let mut all = Vec::new();
         loop {
-            let heard = watched.hear(no, stream).await;
-            if heard.is_empty() {
+            let received = watched.receive(no, stream).await;
+            if received.is_empty() {
                 break;
             }
-            all.extend(heard);
+            all.extend(received);
         }
         assert!(all.iter().copied().eq(3..=403), "{all:?}");
     }

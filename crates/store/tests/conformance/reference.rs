@@ -1,13 +1,13 @@
-//! The table of steps, read a second time: what a row becomes, in plain values.
+//! A second implementation of the step table, on plain values instead of SQL: the expected row after each step.
 
 use bytes::Bytes;
 use engine::{
     log::Seq,
-    store::{Accept, Advance, Committed, Conflict, Counter, Effects, Visibility, Work},
+    store::{Accept, Advance, Committed, Conflict, Counter, Effects, Visibility, WorkState},
 };
 use protocol::{TaskState, Timestamp};
 
-/// A task's row, all of it.
+/// All columns of a task's row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) state: TaskState,
@@ -20,13 +20,13 @@ pub(crate) struct Row {
     pub(crate) deaths: i64,
     pub(crate) unanswered: i64,
     pub(crate) visibility: Visibility,
-    pub(crate) work: Work,
+    pub(crate) work: WorkState,
     pub(crate) saved: Option<Bytes>,
 }
 
 impl Row {
     pub(crate) fn accepted(accept: &Accept) -> Self {
-        let ran = i64::from(!matches!(accept.work, Work::Due(_)));
+        let ran = i64::from(!matches!(accept.work, WorkState::Due(_)));
         Self {
             state: accept.state,
             status_at: accept.status_at,
@@ -43,15 +43,15 @@ impl Row {
         }
     }
 
-    /// The row after a step, or what the refused step has met.
+    /// The row after a step, or the conflict that the rejected step gets.
     pub(crate) fn after(&self, advance: &Advance) -> Result<Self, Conflict> {
         let effects = advance.step.effects();
         let Effects { from, fence, held, due, max_unanswered, .. } = effects;
         let Effects { fence_step, turn_step, attempts, unanswered, work, .. } = effects;
         let allowed = from.contains(self.state)
             && fence.is_none_or(|fence| fence == self.fence)
-            && (!held || self.work == Work::Held)
-            && (!due || matches!(self.work, Work::Due(_)))
+            && (!held || self.work == WorkState::Held)
+            && (!due || matches!(self.work, WorkState::Due(_)))
             && self.unanswered <= max_unanswered;
         if !allowed {
             return Err(Conflict { state: Some(self.state), fence: self.fence, unanswered: self.unanswered });
@@ -65,7 +65,7 @@ impl Row {
             size: self.size + advance.log.segment().len() as u64,
             fence: self.fence + fence_step,
             attempt: count(attempts, self.attempt),
-            // Attempts that begin anew have seen nobody die.
+            // Resetting the attempts resets the crash count too.
             deaths: if matches!(attempts, Counter::Set(_)) { 0 } else { self.deaths },
             unanswered: count(unanswered, self.unanswered),
             visibility: advance.visibility.unwrap_or(self.visibility),
@@ -74,11 +74,11 @@ impl Row {
         })
     }
 
-    /// The row that the next process finds: what a dead one held is due at once.
-    pub(crate) fn after_death(&self, now: Timestamp) -> Self {
+    /// The row that the next process finds: work held by a dead process is due at once.
+    pub(crate) fn after_crash(&self, now: Timestamp) -> Self {
         match self.work {
-            Work::Held => Self { work: Work::Due(now), deaths: self.deaths + 1, ..self.clone() },
-            Work::Idle | Work::Due(_) => self.clone(),
+            WorkState::Held => Self { work: WorkState::Due(now), deaths: self.deaths + 1, ..self.clone() },
+            WorkState::Idle | WorkState::Due(_) => self.clone(),
         }
     }
 
@@ -86,11 +86,11 @@ impl Row {
         Committed { last_seq: self.last_seq, fence: self.fence, attempt: self.attempt, size: self.size }
     }
 
-    /// When the work is due, if nobody holds it.
+    /// When the work is due, if no process holds it.
     pub(crate) fn due_at(&self) -> Option<Timestamp> {
         match self.work {
-            Work::Due(at) => Some(at),
-            Work::Idle | Work::Held => None,
+            WorkState::Due(at) => Some(at),
+            WorkState::Idle | WorkState::Held => None,
         }
     }
 }

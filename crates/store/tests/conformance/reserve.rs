@@ -1,23 +1,23 @@
-//! Numbers are set aside once, whoever asks and however often the process starts.
+//! Task numbers are reserved once, across concurrent callers and restarts.
 
 use std::{collections::HashSet, thread};
 
 use engine::{Clock, Store};
 
-use super::{bench::Bench, samples::at};
+use super::{samples::at, test_database::TestDatabase};
 
-on_every_database![no_number_is_given_twice, an_unused_number_is_never_given_again];
+on_every_database![no_number_is_reserved_twice, unused_number_is_never_reserved_again];
 
-/// Adds a block to those given before; panics when one of its numbers is among them.
-fn note(given: &mut HashSet<i64>, first: i64, count: i64) {
+/// Adds a block to the reserved numbers; panics when one of them was reserved before.
+fn add_block(reserved: &mut HashSet<i64>, first: i64, count: i64) {
     for number in first..first + count {
-        assert!(number > 0 && given.insert(number), "{number} was given twice");
+        assert!(number > 0 && reserved.insert(number), "{number} was reserved twice");
     }
 }
 
-async fn no_number_is_given_twice(bench: &dyn Bench) {
-    let mut given = HashSet::new();
-    let mut store = bench.open();
+async fn no_number_is_reserved_twice(database: &dyn TestDatabase) {
+    let mut reserved = HashSet::new();
+    let mut store = database.open();
     for _ in 0..3 {
         let reserve = |store: &dyn Store| [1, 7, 64].map(|count| (count, store.reserve(count)));
         let blocks: Vec<_> = thread::scope(|threads| {
@@ -25,16 +25,16 @@ async fn no_number_is_given_twice(bench: &dyn Bench) {
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
         });
         for (count, first) in blocks {
-            note(&mut given, first.await.unwrap().0, count);
+            add_block(&mut reserved, first.await.unwrap().0, count);
         }
-        store = bench.reopen(store, &Clock::manual(at(0)));
+        store = database.reopen(store, &Clock::manual(at(0)));
     }
-    assert_eq!(given.len(), 3 * 4 * (1 + 7 + 64));
+    assert_eq!(reserved.len(), 3 * 4 * (1 + 7 + 64));
 }
 
-async fn an_unused_number_is_never_given_again(bench: &dyn Bench) {
-    let store = bench.open();
+async fn unused_number_is_never_reserved_again(database: &dyn TestDatabase) {
+    let store = database.open();
     let unused = store.reserve(1_000).await.unwrap();
-    let store = bench.reopen(store, &Clock::manual(at(0)));
+    let store = database.reopen(store, &Clock::manual(at(0)));
     assert!(store.reserve(1).await.unwrap().0 >= unused.0 + 1_000);
 }

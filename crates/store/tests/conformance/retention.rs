@@ -1,33 +1,34 @@
-//! Tasks that have had their time are named, emptied, and later gone.
+//! Expired tasks are found, purged, and later deleted.
 
 use engine::{
     Store,
     ids::TaskNo,
     store::{
-        Accept, Advance, Ended, Expired, Expiry, KeyUsed, ListQuery, Lookup, MessageKey, NotCommitted, Step,
-        Visibility, Work,
+        Accept, Advance, Expired, Expiry, FinishedTask, KeyUsed, ListQuery, Lookup, MessageKey, NotCommitted,
+        Step, Visibility, WorkState,
     },
 };
 use protocol::TaskState;
 
 use super::{
-    bench::Bench,
     samples::{
-        accept, accepted, advance, at, ended, found, log, lookup, number, over, save, says, scope, tag, task,
+        accept, accepted, advance, at, ended, finished, found, log, lookup, number, save, scope, tag, task,
+        with_status,
     },
+    test_database::TestDatabase,
 };
 
 on_every_database![
     finished_tasks_expire_from_the_oldest_on,
-    surplus_finished_tasks_expire,
-    tasks_whose_client_never_answers_expire,
-    a_purged_task_is_empty_but_knows_its_keys,
-    an_open_task_is_never_purged,
-    a_purged_task_is_dropped_a_time_after_it_was_purged,
-    the_name_of_a_purged_task_is_free,
-    a_task_that_is_open_again_is_not_forgotten,
-    the_time_of_a_task_begins_anew_with_its_last_end,
-    a_task_that_ended_again_since_it_was_seen_is_not_forgotten,
+    finished_tasks_above_the_limit_expire,
+    tasks_without_client_input_expire,
+    purged_task_is_empty_but_keeps_its_keys,
+    open_task_is_never_purged,
+    purged_task_is_deleted_some_time_after_its_purge,
+    client_chosen_id_of_a_purged_task_can_be_reused,
+    reopened_task_is_not_purged,
+    retention_time_starts_with_the_last_end,
+    task_that_ended_again_since_it_was_seen_is_not_purged,
 ];
 
 fn expiry() -> Expiry {
@@ -35,8 +36,7 @@ fn expiry() -> Expiry {
     Expiry { agent: scope().agent().to_owned(), ended_before, max_tasks: None, waiting_since, max: 100 }
 }
 
-/// The numbers of tasks.
-fn numbers(tasks: &[Ended]) -> Vec<TaskNo> {
+fn numbers(tasks: &[FinishedTask]) -> Vec<TaskNo> {
     tasks.iter().map(|ended| ended.no).collect()
 }
 
@@ -44,17 +44,17 @@ async fn expired(store: &dyn Store, expiry: Expiry) -> Expired {
     store.expired(expiry).await.unwrap()
 }
 
-/// A task that stands in a state since a time.
+/// A task that has been in a state since a time.
 async fn since(store: &dyn Store, state: TaskState, millis: i64) -> TaskNo {
     accepted(store, |task| {
         (task.state, task.status_at) = (state, at(millis));
-        task.work = if state.is_settled() { Work::Idle } else { Work::Held };
+        task.work = if state.is_settled() { WorkState::Idle } else { WorkState::Held };
     })
     .await
 }
 
-async fn finished_tasks_expire_from_the_oldest_on(bench: &dyn Bench) {
-    let store = bench.open();
+async fn finished_tasks_expire_from_the_oldest_on(database: &dyn TestDatabase) {
+    let store = database.open();
     let young = since(&*store, TaskState::Completed, 30).await;
     let old = since(&*store, TaskState::Failed, 20).await;
     let oldest = since(&*store, TaskState::Canceled, 10).await;
@@ -72,8 +72,8 @@ async fn finished_tasks_expire_from_the_oldest_on(bench: &dyn Bench) {
     assert_eq!(numbers(&few.finished), [oldest, old]);
 }
 
-async fn surplus_finished_tasks_expire(bench: &dyn Bench) {
-    let store = bench.open();
+async fn finished_tasks_above_the_limit_expire(database: &dyn TestDatabase) {
+    let store = database.open();
     let mut tasks = Vec::new();
     for millis in [50, 10, 40, 20] {
         tasks.push(since(&*store, TaskState::Completed, millis).await);
@@ -85,8 +85,8 @@ async fn surplus_finished_tasks_expire(bench: &dyn Bench) {
     }
 }
 
-async fn tasks_whose_client_never_answers_expire(bench: &dyn Bench) {
-    let store = bench.open();
+async fn tasks_without_client_input_expire(database: &dyn TestDatabase) {
+    let store = database.open();
     let asking = since(&*store, TaskState::InputRequired, 10).await;
     let locked = since(&*store, TaskState::AuthRequired, 20).await;
     since(&*store, TaskState::Working, 1).await;
@@ -98,16 +98,16 @@ async fn tasks_whose_client_never_answers_expire(bench: &dyn Bench) {
     }
 }
 
-async fn a_purged_task_is_empty_but_knows_its_keys(bench: &dyn Bench) {
-    let store = bench.open();
+async fn purged_task_is_empty_but_keeps_its_keys(database: &dyn TestDatabase) {
+    let store = database.open();
     let key = MessageKey { key: [1; 16], hash: [1; 16] };
     let no = accepted(&*store, |task| task.key = Some(key)).await;
-    let finish = says(no, Step::Finish { fence: 1 }, TaskState::Completed, "done");
+    let finish = with_status(no, Step::Finish { fence: 1 }, TaskState::Completed, "done");
     advance(&*store, save(finish, "saved")).await.unwrap();
     let neighbour = since(&*store, TaskState::Completed, 0).await;
     let seen = ended(&*store, no).await;
     assert_eq!(store.purge(vec![seen], at(0)).await.unwrap(), 1);
-    assert_eq!(store.purge(vec![seen], at(0)).await.unwrap(), 0, "once is enough");
+    assert_eq!(store.purge(vec![seen], at(0)).await.unwrap(), 0, "already purged");
 
     assert!(log(&*store, no).await.is_empty());
     assert!(store.find(&scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
@@ -125,8 +125,8 @@ async fn a_purged_task_is_empty_but_knows_its_keys(bench: &dyn Bench) {
     assert_eq!(accept(&*store, again).await, Err(NotCommitted::KeyUsed(met)));
 }
 
-async fn an_open_task_is_never_purged(bench: &dyn Bench) {
-    let store = bench.open();
+async fn open_task_is_never_purged(database: &dyn TestDatabase) {
+    let store = database.open();
     let mut open = Vec::new();
     for state in [TaskState::Submitted, TaskState::Working, TaskState::InputRequired, TaskState::AuthRequired]
     {
@@ -134,48 +134,52 @@ async fn an_open_task_is_never_purged(bench: &dyn Bench) {
         open.push(ended(&*store, no).await);
     }
     assert_eq!(store.purge(open.clone(), at(0)).await.unwrap(), 0);
-    let nobody = Ended { no: number(&*store).await, last_seq: 2 };
-    assert_eq!(store.purge(vec![nobody], at(0)).await.unwrap(), 0);
+    let unknown = FinishedTask { no: number(&*store).await, last_seq: 2 };
+    assert_eq!(store.purge(vec![unknown], at(0)).await.unwrap(), 0);
     for no in numbers(&open) {
         assert_eq!(log(&*store, no).await.len(), 2, "{no:?}");
     }
 }
 
-async fn a_purged_task_is_dropped_a_time_after_it_was_purged(bench: &dyn Bench) {
-    let store = bench.open();
+async fn purged_task_is_deleted_some_time_after_its_purge(database: &dyn TestDatabase) {
+    let store = database.open();
     let key = MessageKey { key: [1; 16], hash: [1; 16] };
     let no = accepted(&*store, |task| {
-        (task.state, task.work, task.status_at) = (TaskState::Completed, Work::Idle, at(10));
+        (task.state, task.work, task.status_at) = (TaskState::Completed, WorkState::Idle, at(10));
         task.key = Some(key);
     })
     .await;
     let kept = since(&*store, TaskState::Completed, 5).await;
     store.purge(vec![ended(&*store, no).await], at(500)).await.unwrap();
-    assert_eq!(store.drop_purged(at(500), 100).await.unwrap(), 0, "however long ago it ended");
+    assert_eq!(
+        store.drop_purged(at(500), 100).await.unwrap(),
+        0,
+        "the time counts from the purge, not from the end"
+    );
     let again = Accept { key: Some(key), ..task(number(&*store).await) };
     assert!(matches!(accept(&*store, again).await, Err(NotCommitted::KeyUsed(_))));
     assert_eq!(store.drop_purged(at(501), 100).await.unwrap(), 1);
     assert!(store.find(&scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
     assert!(store.work(no).await.unwrap().is_none());
     assert_eq!(found(&*store, kept).await.row.state, TaskState::Completed);
-    // With the row its key is free again.
+    // With the row the key is available again.
     let again = Accept { key: Some(key), ..task(number(&*store).await) };
     accept(&*store, again).await.unwrap();
 }
 
-/// A client opens a finished task again, and it stands in this state from then on.
-async fn open_again(store: &dyn Store, no: TaskNo, state: TaskState, millis: i64) {
-    let waiting = over(found(store, no).await.row.fence);
+/// A client reopens a finished task, which is in this state from then on.
+async fn reopen(store: &dyn Store, no: TaskNo, state: TaskState, millis: i64) {
+    let waiting = finished(found(store, no).await.row.fence);
     let arrow = if state.is_settled() { Step::Settle(waiting) } else { Step::Resume(waiting) };
     let status = Some((state, at(millis)));
-    advance(store, Advance { status, ..says(no, arrow, state, "again") }).await.unwrap();
+    advance(store, Advance { status, ..with_status(no, arrow, state, "again") }).await.unwrap();
 }
 
-async fn the_name_of_a_purged_task_is_free(bench: &dyn Bench) {
-    let store = bench.open();
+async fn client_chosen_id_of_a_purged_task_can_be_reused(database: &dyn TestDatabase) {
+    let store = database.open();
     let named = || Lookup { ours: None, name: "t-1".into() };
     let finished = |task: &mut Accept| {
-        (task.state, task.work) = (TaskState::Completed, Work::Idle);
+        (task.state, task.work) = (TaskState::Completed, WorkState::Idle);
         task.client_id = Some("t-1".into());
     };
     let mut before = accepted(&*store, finished).await;
@@ -186,30 +190,30 @@ async fn the_name_of_a_purged_task_is_free(bench: &dyn Bench) {
         assert_eq!(store.find(&scope(), named()).await.unwrap().unwrap().row.no, next);
         before = next;
     }
-    // What is dropped later takes no name from who has it now.
+    // Deleting the tombstones does not affect the task that has the id now.
     assert_eq!(store.drop_purged(at(99), 100).await.unwrap(), 3);
     assert_eq!(store.find(&scope(), named()).await.unwrap().unwrap().row.no, before);
 }
 
-async fn a_task_that_is_open_again_is_not_forgotten(bench: &dyn Bench) {
-    let store = bench.open();
+async fn reopened_task_is_not_purged(database: &dyn TestDatabase) {
+    let store = database.open();
     let states = [TaskState::Working, TaskState::InputRequired, TaskState::AuthRequired, TaskState::Working];
     let (mut open, mut seen) = (Vec::new(), Vec::new());
     for state in states {
         let no = since(&*store, TaskState::Completed, 10).await;
         seen.push(ended(&*store, no).await);
-        open_again(&*store, no, state, 20).await;
+        reopen(&*store, no, state, 20).await;
         open.push(no);
     }
     let queued = open[3];
     let release = Step::Release { fence: 2, at: at(20) };
-    advance(&*store, says(queued, release, TaskState::Working, "later")).await.unwrap();
+    advance(&*store, with_status(queued, release, TaskState::Working, "later")).await.unwrap();
     let marker = since(&*store, TaskState::Completed, 5).await;
     let everything = Expiry { ended_before: at(i64::MAX), ..expiry() };
     assert_eq!(numbers(&expired(&*store, everything).await.finished), [marker]);
     let surplus = Expiry { max_tasks: Some(0), ..expiry() };
     assert_eq!(numbers(&expired(&*store, surplus).await.finished), [marker], "they count as open");
-    // Whoever looked before they were opened again takes nothing from them.
+    // A purge based on what was seen before they were reopened must not delete them.
     for no in &open {
         seen.push(ended(&*store, *no).await);
     }
@@ -222,12 +226,12 @@ async fn a_task_that_is_open_again_is_not_forgotten(bench: &dyn Bench) {
     }
 }
 
-async fn the_time_of_a_task_begins_anew_with_its_last_end(bench: &dyn Bench) {
-    let store = bench.open();
+async fn retention_time_starts_with_the_last_end(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = since(&*store, TaskState::Completed, 10).await;
-    open_again(&*store, no, TaskState::Working, 20).await;
+    reopen(&*store, no, TaskState::Working, 20).await;
     let status = Some((TaskState::Failed, at(30)));
-    let end = says(no, Step::Finish { fence: 2 }, TaskState::Failed, "no");
+    let end = with_status(no, Step::Finish { fence: 2 }, TaskState::Failed, "no");
     advance(&*store, Advance { status, ..end }).await.unwrap();
     for (before, tasks) in [(11, vec![]), (30, vec![]), (31, vec![no])] {
         let found = expired(&*store, Expiry { ended_before: at(before), ..expiry() }).await;
@@ -237,19 +241,19 @@ async fn the_time_of_a_task_begins_anew_with_its_last_end(bench: &dyn Bench) {
     let before = no;
     let no = since(&*store, TaskState::Completed, 10).await;
     store.purge(vec![ended(&*store, before).await], at(0)).await.unwrap();
-    open_again(&*store, no, TaskState::Completed, 40).await;
+    reopen(&*store, no, TaskState::Completed, 40).await;
     for (before, tasks) in [(40, vec![]), (41, vec![no])] {
         let found = expired(&*store, Expiry { ended_before: at(before), ..expiry() }).await;
         assert_eq!(numbers(&found.finished), tasks, "{before}");
     }
 }
 
-async fn a_task_that_ended_again_since_it_was_seen_is_not_forgotten(bench: &dyn Bench) {
-    let store = bench.open();
+async fn task_that_ended_again_since_it_was_seen_is_not_purged(database: &dyn TestDatabase) {
+    let store = database.open();
     let no = since(&*store, TaskState::Completed, 10).await;
     let expired = expired(&*store, Expiry { ended_before: at(11), ..expiry() }).await.finished;
     assert_eq!(numbers(&expired), [no]);
-    open_again(&*store, no, TaskState::Completed, 50).await;
+    reopen(&*store, no, TaskState::Completed, 50).await;
     assert_eq!(store.purge(expired, at(0)).await.unwrap(), 0);
     assert_eq!(log(&*store, no).await.len(), 3);
     assert_eq!(store.purge(vec![ended(&*store, no).await], at(0)).await.unwrap(), 1);

@@ -1,4 +1,4 @@
-//! Tasks and changes to try a store with, and short ways to hand them over.
+//! Tasks and changes to test a store with, and helpers to commit them.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use bytes::Bytes;
 use engine::{
     Scope, Store,
     ids::{Tag, TaskNo},
-    log::{Entry, Line, Log},
+    log::{Entry, Log, NewEntry},
     store::{
-        Accept, Advance, Change, Committed, Ended, Lookup, NewContext, NotCommitted, Receipt, Snapshot, Step,
-        Visibility, Waiting, When, Work,
+        Accept, Advance, Change, Committed, FinishedTask, Lookup, NewContext, NotCommitted, Receipt,
+        Snapshot, StartState, Step, TurnPrecondition, Visibility, WorkState,
     },
-    task::Names,
+    task::PublicIds,
 };
 use protocol::{Artifact, Dialect, Event, Message, Part, Role, TaskState, Timestamp, model::ArtifactUpdate};
 
@@ -34,25 +34,25 @@ pub(crate) fn tag(no: TaskNo) -> Tag {
     Tag(bytes)
 }
 
-fn names() -> Names {
-    Names { task: "task".into(), context: "context".into() }
+fn names() -> PublicIds {
+    PublicIds { task: "task".into(), context: "context".into() }
 }
 
 fn message(role: Role, text: &str) -> Message {
     Message::new(text, role, vec![Part::text(text)])
 }
 
-/// A status with a word of the agent.
-pub(crate) fn status(state: TaskState, text: &str) -> Line {
+/// A status with an agent message.
+pub(crate) fn status(state: TaskState, text: &str) -> NewEntry {
     (names().status(state, Some(message(Role::Agent, text)), at(0)), None)
 }
 
-/// A status with a message of the user riding on it.
-pub(crate) fn asked(state: TaskState, text: &str) -> Line {
+/// A status with the user message that caused it.
+pub(crate) fn user_message(state: TaskState, text: &str) -> NewEntry {
     (names().status(state, None, at(0)), Some(Arc::new(message(Role::User, text))))
 }
 
-pub(crate) fn artifact(text: &str) -> Line {
+pub(crate) fn artifact(text: &str) -> NewEntry {
     let update = ArtifactUpdate {
         task_id: names().task,
         context_id: names().context,
@@ -64,9 +64,9 @@ pub(crate) fn artifact(text: &str) -> Line {
     (Event::Artifact(update), None)
 }
 
-/// The word in an entry: the agent's, or the user's that rides on it.
-pub(crate) fn word(entry: &Entry) -> String {
-    if let Some(message) = entry.rider().unwrap() {
+/// The text of an entry: of its agent message, or of the user message attached to it.
+pub(crate) fn text_of(entry: &Entry) -> String {
+    if let Some(message) = entry.user_message().unwrap() {
         return message.text();
     }
     match entry.event().unwrap() {
@@ -77,11 +77,11 @@ pub(crate) fn word(entry: &Entry) -> String {
     }
 }
 
-pub(crate) fn words(log: &[Arc<Entry>]) -> Vec<String> {
-    log.iter().map(|entry| word(entry)).collect()
+pub(crate) fn texts(log: &[Arc<Entry>]) -> Vec<String> {
+    log.iter().map(|entry| text_of(entry)).collect()
 }
 
-/// A visible task of its own conversation, held and working since time 0.
+/// A visible task in its own context, held and working since time 0.
 pub(crate) fn task(no: TaskNo) -> Accept {
     Accept {
         no,
@@ -91,11 +91,11 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         skill: None,
         origin: Dialect::V1,
         context: NewContext::Own,
-        log: Log::pack([asked(TaskState::Submitted, "first"), status(TaskState::Working, "second")]),
+        log: Log::pack([user_message(TaskState::Submitted, "first"), status(TaskState::Working, "second")]),
         state: TaskState::Working,
         status_at: at(0),
         visibility: Visibility::Visible,
-        work: Work::Held,
+        work: WorkState::Held,
         saved: None,
         key: None,
     }
@@ -115,39 +115,39 @@ pub(crate) fn step(no: TaskNo, step: Step) -> Advance {
     }
 }
 
-/// A step that says a new state, with a word.
-pub(crate) fn says(no: TaskNo, arrow: Step, state: TaskState, text: &str) -> Advance {
+/// A step that records a new state with an agent message.
+pub(crate) fn with_status(no: TaskNo, arrow: Step, state: TaskState, text: &str) -> Advance {
     Advance { log: Log::pack([status(state, text)]), status: Some((state, at(0))), ..step(no, arrow) }
 }
 
-/// A task waits for its client's answer since the turn of this fence.
-pub(crate) const fn asks(fence: i64) -> Waiting {
-    Waiting { when: When::Interrupted, fence }
+/// Guard: the task has waited for its client since the turn with this fencing token.
+pub(crate) const fn interrupted(fence: i64) -> TurnPrecondition {
+    TurnPrecondition { when: StartState::Interrupted, fence }
 }
 
-/// A task is over since the turn of this fence.
-pub(crate) const fn over(fence: i64) -> Waiting {
-    Waiting { when: When::Over, fence }
+/// Guard: the task has been finished since the turn with this fencing token.
+pub(crate) const fn finished(fence: i64) -> TurnPrecondition {
+    TurnPrecondition { when: StartState::Terminal, fence }
 }
 
-/// The holder of the first fence records these words.
-pub(crate) fn report(no: TaskNo, words: &[&str]) -> Advance {
-    let log = Log::pack(words.iter().map(|word| status(TaskState::Working, word)));
+/// A report of these texts by the holder of the first fencing token.
+pub(crate) fn report(no: TaskNo, texts: &[&str]) -> Advance {
+    let log = Log::pack(texts.iter().map(|text| status(TaskState::Working, text)));
     Advance { log, ..step(no, Step::Report { fence: 1 }) }
 }
 
-/// The same, and saves something.
+/// The same change, also saving a checkpoint.
 pub(crate) fn save(advance: Advance, bytes: &'static str) -> Advance {
     Advance { saved: Some(Bytes::from_static(bytes.as_bytes())), ..advance }
 }
 
-/// Hands over what need not be waited for yet.
-pub(crate) fn hand_over(store: &dyn Store, advance: Advance) -> Receipt {
+/// Queues a change; the caller awaits the receipt when it needs the result.
+pub(crate) fn queue_advance(store: &dyn Store, advance: Advance) -> Receipt {
     store.commit(Change::Advance(Box::new(advance)))
 }
 
 pub(crate) async fn advance(store: &dyn Store, advance: Advance) -> Result<Committed, NotCommitted> {
-    hand_over(store, advance).await
+    queue_advance(store, advance).await
 }
 
 pub(crate) async fn accept(store: &dyn Store, accept: Accept) -> Result<Committed, NotCommitted> {
@@ -158,7 +158,7 @@ pub(crate) async fn number(store: &dyn Store) -> TaskNo {
     store.reserve(1).await.unwrap()
 }
 
-/// Accepts [`task`] under the next number, changed as the test needs it.
+/// Accepts [`task`] with the next number, modified as the test needs it.
 pub(crate) async fn accepted(store: &dyn Store, change: impl FnOnce(&mut Accept)) -> TaskNo {
     let no = number(store).await;
     let mut new = task(no);
@@ -167,23 +167,23 @@ pub(crate) async fn accepted(store: &dyn Store, change: impl FnOnce(&mut Accept)
     no
 }
 
-/// A lookup by the name the store's ids give to a number and a tag.
+/// A lookup by the id that the store generates for a number and a tag.
 pub(crate) fn lookup(store: &dyn Store, no: TaskNo, tag: Tag) -> Lookup {
     let name = store.ids().task(no, tag);
     Lookup { ours: store.ids().parse_task(&name), name }
 }
 
-/// A task of [`scope`] that must be there.
+/// A task of [`scope`] that must exist.
 pub(crate) async fn found(store: &dyn Store, no: TaskNo) -> Snapshot {
     store.find(&scope(), lookup(store, no, tag(no))).await.unwrap().unwrap()
 }
 
-/// A task of [`scope`] as whoever empties it has seen it.
-pub(crate) async fn ended(store: &dyn Store, no: TaskNo) -> Ended {
-    Ended { no, last_seq: found(store, no).await.row.last_seq }
+/// A task of [`scope`] as the retention job identifies it.
+pub(crate) async fn ended(store: &dyn Store, no: TaskNo) -> FinishedTask {
+    FinishedTask { no, last_seq: found(store, no).await.row.last_seq }
 }
 
-/// The whole log of a task of [`scope`], whatever of it a snapshot may have folded already.
+/// The whole log of a task of [`scope`], including what a snapshot has folded already.
 pub(crate) async fn log(store: &dyn Store, no: TaskNo) -> Vec<Arc<Entry>> {
     log_of(store, &scope(), no).await
 }
@@ -194,7 +194,7 @@ pub(crate) async fn log_of(store: &dyn Store, scope: &Scope, no: TaskNo) -> Vec<
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
-/// The words in it.
-pub(crate) async fn told(store: &dyn Store, no: TaskNo) -> Vec<String> {
-    words(&log(store, no).await)
+/// The texts of the whole log of a task of [`scope`].
+pub(crate) async fn log_texts(store: &dyn Store, no: TaskNo) -> Vec<String> {
+    texts(&log(store, no).await)
 }

@@ -1,39 +1,41 @@
-//! A snapshot is the task as its log tells it, however much of that a store has folded beforehand.
+//! A snapshot equals the fold of the whole log, however much of it the store has folded beforehand.
 
 use engine::{
     Clock,
     log::Log,
     store::{Advance, Snapshot, Step},
-    task::{Names, fold},
+    task::{PublicIds, fold},
 };
 use protocol::{Task, TaskState};
 
 use super::{
-    bench::Bench,
-    samples::{accepted, advance, artifact, asked, asks, at, found, log, says, status, step},
+    samples::{
+        accepted, advance, artifact, at, found, interrupted, log, status, step, user_message, with_status,
+    },
+    test_database::TestDatabase,
 };
 
-on_every_database![a_snapshot_adds_up_to_the_log, a_snapshot_says_as_much_as_its_row];
+on_every_database![snapshot_equals_the_fold_of_the_log, snapshot_is_consistent_with_its_row];
 
-/// The task by its log alone.
+/// The task folded from its log alone.
 fn by_log(
     store: &dyn engine::Store,
     snapshot: &Snapshot,
     log: &[std::sync::Arc<engine::log::Entry>],
 ) -> Task {
-    // The sample events name their own task; a fold takes its names from the row.
-    let mut task = fold::begin(&Names::of(&store.ids(), &snapshot.row));
+    // The sample events contain their own task id; a fold takes ids from the row.
+    let mut task = fold::begin(&PublicIds::of(&store.ids(), &snapshot.row));
     for entry in log {
         fold::apply(&mut task, entry).unwrap();
     }
     task
 }
 
-async fn a_snapshot_adds_up_to_the_log(bench: &dyn Bench) {
-    let mut store = bench.open();
+async fn snapshot_equals_the_fold_of_the_log(database: &dyn TestDatabase) {
+    let mut store = database.open();
     let no = accepted(&*store, |_| {}).await;
     let mut fence = 1;
-    // Long enough for any store to fold some of it, on the way, when it rests and over a restart.
+    // Long enough for any store to fold some of it: while running, when settled, and over a restart.
     for turn in 0..5 {
         for _ in 0..70 {
             let events = Log::pack([artifact("chunk"), status(TaskState::Working, "progress")]);
@@ -42,13 +44,15 @@ async fn a_snapshot_adds_up_to_the_log(bench: &dyn Bench) {
             let whole = by_log(&*store, &snapshot, &log(&*store, no).await);
             assert_eq!(fold::snapshot(&store.ids(), &snapshot).unwrap(), whole, "turn {turn}");
         }
-        advance(&*store, says(no, Step::Pause { fence }, TaskState::InputRequired, "which?")).await.unwrap();
+        advance(&*store, with_status(no, Step::Pause { fence }, TaskState::InputRequired, "which?"))
+            .await
+            .unwrap();
         if turn % 2 == 0 {
-            store = bench.reopen(store, &Clock::manual(at(0)));
+            store = database.reopen(store, &Clock::manual(at(0)));
         }
-        let events = Log::pack([asked(TaskState::Working, "that one")]);
+        let events = Log::pack([user_message(TaskState::Working, "that one")]);
         let status = Some((TaskState::Working, at(0)));
-        let resumed = Advance { log: events, status, ..step(no, Step::Resume(asks(fence))) };
+        let resumed = Advance { log: events, status, ..step(no, Step::Resume(interrupted(fence))) };
         let resumed = advance(&*store, resumed).await.unwrap();
         fence = resumed.fence;
     }
@@ -57,12 +61,14 @@ async fn a_snapshot_adds_up_to_the_log(bench: &dyn Bench) {
     assert_eq!((task.artifacts[0].parts.len(), task.history.len()), (350, 11));
 }
 
-async fn a_snapshot_says_as_much_as_its_row(bench: &dyn Bench) {
-    let store = bench.open();
+async fn snapshot_is_consistent_with_its_row(database: &dyn TestDatabase) {
+    let store = database.open();
     for _ in 0..20 {
         let no = accepted(&*store, |_| {}).await;
-        advance(&*store, says(no, Step::Finish { fence: 1 }, TaskState::Completed, "done")).await.unwrap();
-        // The task is folded about now, beside the reads.
+        advance(&*store, with_status(no, Step::Finish { fence: 1 }, TaskState::Completed, "done"))
+            .await
+            .unwrap();
+        // The store folds the task about now, concurrently with the reads.
         for _ in 0..10 {
             let snapshot = found(&*store, no).await;
             let task = fold::snapshot(&store.ids(), &snapshot).unwrap();

@@ -1,115 +1,119 @@
-//! Every step, tried on every situation a task can be in: it is allowed where its table says, and does what
-//! that says.
+//! Every step, tried in every situation a task can be in: it is allowed where the step table allows it, and has the
+//! effects that the table lists.
 
 use bytes::Bytes;
 use engine::{
     Clock, Store,
     ids::TaskNo,
     log::Log,
-    store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, Work},
+    store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, WorkState},
     task::fold,
 };
 use protocol::{TaskState, Timestamp};
 
 use super::{
-    bench::Bench,
     reference::Row,
-    samples::{accept, advance, artifact, asks, at, log, number, over, says, status, step, task},
+    samples::{
+        accept, advance, artifact, at, finished, interrupted, log, number, status, step, task, with_status,
+    },
+    test_database::TestDatabase,
 };
 
 on_every_database![
-    steps_are_allowed_and_do_as_their_table_says,
-    who_does_not_hold_the_work_takes_no_step_of_the_holder,
+    steps_are_allowed_and_act_as_the_step_table_lists,
+    holder_steps_without_the_lease_are_rejected,
 ];
 
-async fn steps_are_allowed_and_do_as_their_table_says(bench: &dyn Bench) {
-    let store = bench.open();
+async fn steps_are_allowed_and_act_as_the_step_table_lists(database: &dyn TestDatabase) {
+    let store = database.open();
     let mut tried = Vec::new();
     for situation in SITUATIONS {
-        for arrow in ARROWS {
-            let fenced = (arrow.step)(0).effects().fence.is_some();
+        for transition in TRANSITIONS {
+            let fenced = (transition.step)(0).effects().fence.is_some();
             for off in if fenced { &[0, -1, 1][..] } else { &[0] } {
-                let (no, before) = bring_about(&*store, situation).await;
-                let change = arrow.change(no, before.fence + off);
-                let told = format!("{:?} of {}", change.step, situation.name);
+                let (no, before) = set_up(&*store, situation).await;
+                let change = transition.change(no, before.fence + off);
+                let label = format!("{:?} of {}", change.step, situation.name);
                 let expected = before.after(&change);
                 let result = advance(&*store, change).await;
                 let committed = expected.as_ref().map(Row::committed);
-                assert_eq!(result, committed.map_err(|met| NotCommitted::Conflict(*met)), "{told}");
+                assert_eq!(result, committed.map_err(|met| NotCommitted::Conflict(*met)), "{label}");
                 let after = expected.unwrap_or(before);
-                compare(&*store, no, &after, &told).await;
+                compare(&*store, no, &after, &label).await;
                 tried.push((no, after));
             }
         }
     }
     check_due(&*store, &tried).await;
 
-    // Nothing but a death tells held work from idle.
-    let died_at = at(50);
-    let store = bench.reopen(store, &Clock::manual(died_at));
+    // Only a crash distinguishes held work from idle work.
+    let crashed_at = at(50);
+    let store = database.reopen(store, &Clock::manual(crashed_at));
     for (no, row) in &mut tried {
-        *row = row.after_death(died_at);
-        compare(&*store, *no, row, "after a death").await;
+        *row = row.after_crash(crashed_at);
+        compare(&*store, *no, row, "after a crash").await;
     }
     check_due(&*store, &tried).await;
 }
 
-async fn who_does_not_hold_the_work_takes_no_step_of_the_holder(bench: &dyn Bench) {
-    let store = bench.open();
+async fn holder_steps_without_the_lease_are_rejected(database: &dyn TestDatabase) {
+    let store = database.open();
     for situation in SITUATIONS {
-        for arrow in ARROWS {
-            let (no, before) = bring_about(&*store, situation).await;
-            let change = arrow.change(no, before.fence);
-            if !arrow.is_of_holder() || before.work == Work::Held {
+        for transition in TRANSITIONS {
+            let (no, before) = set_up(&*store, situation).await;
+            let change = transition.change(no, before.fence);
+            if !transition.requires_lease() || before.work == WorkState::Held {
                 continue;
             }
-            let told = format!("{:?} of {}", change.step, situation.name);
+            let label = format!("{:?} of {}", change.step, situation.name);
             let result = advance(&*store, change).await;
-            assert!(matches!(result, Err(NotCommitted::Conflict(_))), "{told}: {result:?}");
-            compare(&*store, no, &before, &told).await;
+            assert!(matches!(result, Err(NotCommitted::Conflict(_))), "{label}: {result:?}");
+            compare(&*store, no, &before, &label).await;
         }
     }
 }
 
-/// A step and the state it says.
+/// A step and the state it records.
 #[derive(Clone, Copy)]
-struct Arrow {
+struct Transition {
     step: fn(fence: i64) -> Step,
-    says: Option<TaskState>,
+    state: Option<TaskState>,
 }
 
-const fn says_nothing(step: fn(i64) -> Step) -> Arrow {
-    Arrow { step, says: None }
+const fn without_status(step: fn(i64) -> Step) -> Transition {
+    Transition { step, state: None }
 }
 
-const fn to(says: TaskState, step: fn(i64) -> Step) -> Arrow {
-    Arrow { step, says: Some(says) }
+const fn to(state: TaskState, step: fn(i64) -> Step) -> Transition {
+    Transition { step, state: Some(state) }
 }
 
-const CLAIM: Arrow = says_nothing(|_| Step::Claim);
-const REPORT: Arrow = to(TaskState::Working, |fence| Step::Report { fence });
-const REPORT_ARTIFACT: Arrow = says_nothing(|fence| Step::Report { fence });
-const COMPLETE: Arrow = to(TaskState::Completed, |fence| Step::Finish { fence });
-const FAIL: Arrow = to(TaskState::Failed, |fence| Step::Finish { fence });
-const REJECT: Arrow = to(TaskState::Rejected, |fence| Step::Finish { fence });
-const ASK_INPUT: Arrow = to(TaskState::InputRequired, |fence| Step::Pause { fence });
-const ASK_AUTH: Arrow = to(TaskState::AuthRequired, |fence| Step::Pause { fence });
-const RETRY: Arrow = to(TaskState::Working, |fence| Step::Retry { fence, at: at(100) });
-const AGAIN: Arrow = says_nothing(|fence| Step::Again { fence, at: at(90) });
-const RELEASE: Arrow = says_nothing(|fence| Step::Release { fence, at: at(110) });
-const RESUME: Arrow = to(TaskState::Working, |fence| Step::Resume(asks(fence)));
-const QUEUE: Arrow = to(TaskState::Working, |fence| Step::Queue { waiting: asks(fence), at: at(95) });
-const SETTLE: Arrow = to(TaskState::Completed, |fence| Step::Settle(asks(fence)));
-const SETTLE_ASKING: Arrow = to(TaskState::InputRequired, |fence| Step::Settle(asks(fence)));
-const REOPEN: Arrow = to(TaskState::Working, |fence| Step::Resume(over(fence)));
-const REOPEN_LATER: Arrow = to(TaskState::Working, |fence| Step::Queue { waiting: over(fence), at: at(97) });
-const REOPEN_AND_SETTLE: Arrow = to(TaskState::Completed, |fence| Step::Settle(over(fence)));
-const LISTEN: Arrow = to(TaskState::Working, |_| Step::Listen);
-const CANCEL: Arrow = to(TaskState::Canceled, |_| Step::Cancel);
+const CLAIM: Transition = without_status(|_| Step::Claim);
+const REPORT: Transition = to(TaskState::Working, |fence| Step::Report { fence });
+const REPORT_ARTIFACT: Transition = without_status(|fence| Step::Report { fence });
+const COMPLETE: Transition = to(TaskState::Completed, |fence| Step::Finish { fence });
+const FAIL: Transition = to(TaskState::Failed, |fence| Step::Finish { fence });
+const REJECT: Transition = to(TaskState::Rejected, |fence| Step::Finish { fence });
+const ASK_INPUT: Transition = to(TaskState::InputRequired, |fence| Step::Pause { fence });
+const ASK_AUTH: Transition = to(TaskState::AuthRequired, |fence| Step::Pause { fence });
+const RETRY: Transition = to(TaskState::Working, |fence| Step::Retry { fence, at: at(100) });
+const AGAIN: Transition = without_status(|fence| Step::Requeue { fence, at: at(90) });
+const RELEASE: Transition = without_status(|fence| Step::Release { fence, at: at(110) });
+const RESUME: Transition = to(TaskState::Working, |fence| Step::Resume(interrupted(fence)));
+const QUEUE: Transition =
+    to(TaskState::Working, |fence| Step::Queue { waiting: interrupted(fence), at: at(95) });
+const SETTLE: Transition = to(TaskState::Completed, |fence| Step::Settle(interrupted(fence)));
+const SETTLE_ASKING: Transition = to(TaskState::InputRequired, |fence| Step::Settle(interrupted(fence)));
+const REOPEN: Transition = to(TaskState::Working, |fence| Step::Resume(finished(fence)));
+const REOPEN_LATER: Transition =
+    to(TaskState::Working, |fence| Step::Queue { waiting: finished(fence), at: at(97) });
+const REOPEN_AND_SETTLE: Transition = to(TaskState::Completed, |fence| Step::Settle(finished(fence)));
+const LISTEN: Transition = to(TaskState::Working, |_| Step::QueueMessage);
+const CANCEL: Transition = to(TaskState::Canceled, |_| Step::Cancel);
 
-const EXPIRE: Arrow = to(TaskState::Failed, |fence| Step::Expire { fence });
+const EXPIRE: Transition = to(TaskState::Failed, |fence| Step::Expire { fence });
 
-const ARROWS: [Arrow; 21] = [
+const TRANSITIONS: [Transition; 21] = [
     CLAIM,
     REPORT,
     REPORT_ARTIFACT,
@@ -133,70 +137,70 @@ const ARROWS: [Arrow; 21] = [
     EXPIRE,
 ];
 
-impl Arrow {
-    fn is_of_holder(self) -> bool {
+impl Transition {
+    fn requires_lease(self) -> bool {
         (self.step)(0).effects().held
     }
 
-    /// The step as the engine would hand it over; it always saves, to see what a refused one leaves behind.
+    /// The step as the engine would commit it. It always saves a checkpoint, to see what a rejected step leaves.
     fn change(self, no: TaskNo, fence: i64) -> Advance {
-        let arrow = (self.step)(fence);
-        let saved = Some(Bytes::from(format!("{arrow:?}")));
-        match (self.says, arrow) {
+        let transition = (self.step)(fence);
+        let saved = Some(Bytes::from(format!("{transition:?}")));
+        match (self.state, transition) {
             (Some(state), _) => {
                 let status = Some((state, at(7)));
-                Advance { status, saved, ..says(no, arrow, state, "said") }
+                Advance { status, saved, ..with_status(no, transition, state, "recorded") }
             }
-            (None, Step::Claim | Step::Again { .. }) => {
-                Advance { visibility: Some(Visibility::Visible), saved, ..step(no, arrow) }
+            (None, Step::Claim | Step::Requeue { .. }) => {
+                Advance { visibility: Some(Visibility::Visible), saved, ..step(no, transition) }
             }
             (None, Step::Report { .. }) => {
-                Advance { log: Log::pack([artifact("one"), artifact("two")]), saved, ..step(no, arrow) }
+                Advance { log: Log::pack([artifact("one"), artifact("two")]), saved, ..step(no, transition) }
             }
-            (None, _) => Advance { saved, ..step(no, arrow) },
+            (None, _) => Advance { saved, ..step(no, transition) },
         }
     }
 }
 
-/// How a task came to be where it is.
+/// How a task came into its state.
 struct Situation {
     name: &'static str,
-    accepted: (TaskState, fn() -> Work),
-    then: &'static [Arrow],
+    accepted: (TaskState, fn() -> WorkState),
+    then: &'static [Transition],
 }
 
 const fn situation(
     name: &'static str,
-    accepted: (TaskState, fn() -> Work),
-    then: &'static [Arrow],
+    accepted: (TaskState, fn() -> WorkState),
+    then: &'static [Transition],
 ) -> Situation {
     Situation { name, accepted, then }
 }
 
-const QUEUED: (TaskState, fn() -> Work) = (TaskState::Submitted, || Work::Due(at(80)));
-const SUBMITTED: (TaskState, fn() -> Work) = (TaskState::Submitted, || Work::Held);
-const WORKING: (TaskState, fn() -> Work) = (TaskState::Working, || Work::Held);
-const ANSWERED: (TaskState, fn() -> Work) = (TaskState::Completed, || Work::Idle);
+const QUEUED: (TaskState, fn() -> WorkState) = (TaskState::Submitted, || WorkState::Due(at(80)));
+const SUBMITTED: (TaskState, fn() -> WorkState) = (TaskState::Submitted, || WorkState::Held);
+const WORKING: (TaskState, fn() -> WorkState) = (TaskState::Working, || WorkState::Held);
+const ANSWERED: (TaskState, fn() -> WorkState) = (TaskState::Completed, || WorkState::Idle);
 
 const SITUATIONS: &[Situation] = &[
     situation("queued work", QUEUED, &[]),
-    situation("queued work that was told more", QUEUED, &[LISTEN]),
+    situation("queued work that received a message", QUEUED, &[LISTEN]),
     situation("queued work that was claimed", QUEUED, &[CLAIM]),
     situation("submitted work", SUBMITTED, &[]),
     situation("work", WORKING, &[REPORT]),
-    situation("work that was told more", WORKING, &[LISTEN]),
-    situation("work that was told almost too much", WORKING, &[LISTEN; 15]),
-    situation("work that was told all it takes", WORKING, &[LISTEN; 16]),
+    situation("work that received a message", WORKING, &[LISTEN]),
+    situation("work with one message less than the limit", WORKING, &[LISTEN; 15]),
+    situation("work with as many messages as the limit", WORKING, &[LISTEN; 16]),
     situation("work that waits for its second attempt", WORKING, &[RETRY]),
     situation("work in its second attempt", WORKING, &[RETRY, CLAIM]),
-    situation("work that was let go", WORKING, &[RELEASE]),
-    situation("work that was let go and taken up", WORKING, &[RELEASE, CLAIM]),
-    situation("work that is due for what it was told", WORKING, &[LISTEN, AGAIN]),
+    situation("work that was released", WORKING, &[RELEASE]),
+    situation("work that was released and claimed", WORKING, &[RELEASE, CLAIM]),
+    situation("work that is due for a message", WORKING, &[LISTEN, AGAIN]),
     situation("a task that waits for input", WORKING, &[ASK_INPUT]),
     situation("a task that waits for authentication", WORKING, &[ASK_AUTH]),
     situation("a task that asked in its second attempt", WORKING, &[RETRY, CLAIM, ASK_INPUT]),
     situation("an answered task", WORKING, &[ASK_INPUT, RESUME]),
-    situation("an answered task that was told more", WORKING, &[ASK_AUTH, RESUME, LISTEN]),
+    situation("an answered task that received a message", WORKING, &[ASK_AUTH, RESUME, LISTEN]),
     situation("an answered task in the queue", WORKING, &[ASK_INPUT, QUEUE]),
     situation("an answered task that asked again", WORKING, &[ASK_INPUT, SETTLE_ASKING]),
     situation("an answered task that was done at once", WORKING, &[ASK_INPUT, SETTLE]),
@@ -215,8 +219,8 @@ const SITUATIONS: &[Situation] = &[
     situation("a task canceled while it waited", WORKING, &[ASK_INPUT, CANCEL]),
 ];
 
-/// A fresh task in a situation, and the row it should have.
-async fn bring_about(store: &dyn Store, situation: &Situation) -> (TaskNo, Row) {
+/// A new task in a situation, and its expected row.
+async fn set_up(store: &dyn Store, situation: &Situation) -> (TaskNo, Row) {
     let no = number(store).await;
     let (state, work) = situation.accepted;
     let new = Accept {
@@ -228,21 +232,21 @@ async fn bring_about(store: &dyn Store, situation: &Situation) -> (TaskNo, Row) 
     };
     let mut row = Row::accepted(&new);
     assert_eq!(accept(store, new).await, Ok(row.committed()), "{}", situation.name);
-    for arrow in situation.then {
-        let change = arrow.change(no, row.fence);
+    for transition in situation.then {
+        let change = transition.change(no, row.fence);
         row = row.after(&change).unwrap();
         assert_eq!(advance(store, change).await, Ok(row.committed()), "{}", situation.name);
     }
     (no, row)
 }
 
-/// Compares what a store tells of a task with the reference; who holds the work is told by [`check_due`].
-async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, told: &str) {
+/// Compares a stored task with the reference; [`check_due`] covers who holds the work.
+async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, label: &str) {
     let work = store.work(no).await.unwrap().unwrap();
     let row = &work.snapshot.row;
-    // A step that no row allows is told what it met.
-    let nobody = step(no, Step::Report { fence: -7 });
-    let Err(NotCommitted::Conflict(met)) = advance(store, nobody).await else { panic!("{told}") };
+    // A step that no state allows returns the conflict.
+    let impossible = step(no, Step::Report { fence: -7 });
+    let Err(NotCommitted::Conflict(met)) = advance(store, impossible).await else { panic!("{label}") };
     let found = Row {
         state: row.state,
         status_at: row.status_at,
@@ -257,15 +261,15 @@ async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, told: &str) {
         work: expected.work,
         saved: work.saved,
     };
-    assert_eq!(&found, expected, "{told}");
+    assert_eq!(&found, expected, "{label}");
     let meets = Conflict { state: Some(row.state), fence: row.fence, unanswered: row.unanswered };
-    assert_eq!(met, meets, "{told}");
-    assert_eq!(log(store, no).await.len() as u64, row.last_seq, "{told}");
+    assert_eq!(met, meets, "{label}");
+    assert_eq!(log(store, no).await.len() as u64, row.last_seq, "{label}");
     let folded = fold::snapshot(&store.ids(), &work.snapshot).unwrap();
-    assert_eq!(folded.status.state, row.state, "{told}");
+    assert_eq!(folded.status.state, row.state, "{label}");
 }
 
-/// At every time there is, exactly what the reference says is due, longest due first.
+/// At every relevant time, exactly the tasks of the reference are due, longest due first.
 async fn check_due(store: &dyn Store, rows: &[(TaskNo, Row)]) {
     let mut all: Vec<(Timestamp, TaskNo)> =
         rows.iter().filter_map(|(no, row)| row.due_at().map(|at| (at, *no))).collect();
@@ -273,9 +277,9 @@ async fn check_due(store: &dyn Store, rows: &[(TaskNo, Row)]) {
     let mut times: Vec<_> = all.iter().map(|(at, _)| *at).collect();
     times.dedup();
     assert!(times.len() > 3, "{times:?}");
-    for (place, now) in times.iter().enumerate() {
+    for (index, now) in times.iter().enumerate() {
         let due = store.due(*now, usize::MAX).await.unwrap();
         let expected: Vec<_> = all.iter().filter(|(at, _)| at <= now).map(|(_, no)| *no).collect();
-        assert_eq!((due.tasks, due.next), (expected, times.get(place + 1).copied()));
+        assert_eq!((due.tasks, due.next), (expected, times.get(index + 1).copied()));
     }
 }

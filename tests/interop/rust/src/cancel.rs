@@ -1,14 +1,14 @@
-//! Cancelling: granted once, final, and refused ever after.
+//! Cancellation: accepted once, final, and rejected afterwards.
 
 use a2a::{TaskState, error_code};
 
-use crate::talk::{ask, at_once, cancel, each, get, say};
+use crate::talk::{cancel, for_each_binding, get, non_blocking, send, user_text};
 
 #[tokio::test]
-async fn a_running_task_is_cancelled_for_good() {
-    each(async |binding| {
+async fn canceled_task_stays_canceled() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let task = ask(&client, &at_once(say("hold this", None))).await;
+        let task = send(&client, &non_blocking(user_text("hold this", None))).await;
         assert!(!task.status.state.is_terminal());
         let canceled = cancel(&client, &task).await.unwrap();
         assert_eq!((&canceled.id, &canceled.status.state), (&task.id, &TaskState::Canceled));
@@ -19,20 +19,20 @@ async fn a_running_task_is_cancelled_for_good() {
 }
 
 #[tokio::test]
-async fn a_waiting_task_can_be_cancelled() {
-    each(async |binding| {
+async fn waiting_task_can_be_canceled() {
+    for_each_binding(async |binding| {
         let client = binding.client("approver").await;
-        let task = ask(&client, &say("may I?", None)).await;
+        let task = send(&client, &user_text("may I?", None)).await;
         assert_eq!(cancel(&client, &task).await.unwrap().status.state, TaskState::Canceled);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_finished_task_is_not_cancelable_and_stays_as_it_is() {
-    each(async |binding| {
+async fn finished_task_is_not_cancelable_and_unchanged() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let task = ask(&client, &say("done at once", None)).await;
+        let task = send(&client, &user_text("done at once", None)).await;
         assert_eq!(cancel(&client, &task).await.unwrap_err().code, error_code::TASK_NOT_CANCELABLE);
         assert_eq!(get(&client, &task).await.unwrap(), task);
     })

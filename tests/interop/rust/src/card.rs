@@ -1,13 +1,13 @@
-//! The cards the SDK resolves lead its clients to the right agents.
+//! The SDK resolves each agent card, and its clients reach the right agent.
 
 use a2a::{GetExtendedAgentCardRequest, error_code};
 
-use crate::talk::{BINDINGS, ask, card, each, say, texts, url};
+use crate::talk::{BINDINGS, card, for_each_binding, send, texts, url, user_text};
 
 const AGENTS: [&str; 4] = ["currency", "echo", "approver", "slow-writer"];
 
 #[tokio::test]
-async fn each_agent_has_a_card_that_leads_to_it() {
+async fn each_agent_has_a_card_with_its_urls() {
     for agent in AGENTS {
         let card = card(&format!("/a2a/{agent}")).await;
         for binding in BINDINGS {
@@ -32,21 +32,21 @@ async fn each_agent_has_a_card_that_leads_to_it() {
 }
 
 #[tokio::test]
-async fn the_default_agent_is_reached_by_the_card_at_the_root() {
-    each(async |binding| {
+async fn root_card_leads_to_the_default_agent() {
+    for_each_binding(async |binding| {
         let client = binding.client_at("").await;
-        let task = ask(&client, &say("echo by the root", None)).await;
+        let task = send(&client, &user_text("echo by the root", None)).await;
         assert_eq!(texts(&task), ["echo by the root"]);
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_extended_card_shows_more() {
+async fn extended_card_has_more_skills() {
     let public = card("/a2a/club").await;
     assert_eq!(public.capabilities.extended_agent_card, Some(true));
     assert_eq!(public.skills.len(), 1);
-    each(async |binding| {
+    for_each_binding(async |binding| {
         let client = binding.client("club").await;
         let seen =
             client.get_extended_agent_card(&GetExtendedAgentCardRequest { tenant: None }).await.unwrap();
@@ -57,8 +57,8 @@ async fn an_extended_card_shows_more() {
 }
 
 #[tokio::test]
-async fn an_extended_card_that_is_not_there_is_refused_as_such() {
-    each(async |binding| {
+async fn missing_extended_card_is_rejected_with_its_own_code() {
+    for_each_binding(async |binding| {
         for (agent, code) in [
             ("promise", error_code::EXTENDED_CARD_NOT_CONFIGURED),
             ("echo", error_code::UNSUPPORTED_OPERATION),

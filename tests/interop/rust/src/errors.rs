@@ -1,12 +1,14 @@
-//! Refusals arrive as the SDK's own kinds of error, not as broken transport.
+//! Errors arrive as the SDK's own error codes, not as transport failures.
 
 use a2a::{Task, TaskPushNotificationConfig, TaskState, TaskStatus, error_code};
 
-use crate::talk::{ask, at_once, cancel, each, get, message, refusal, say, watch};
+use crate::talk::{
+    cancel, for_each_binding, get, message, non_blocking, send, stream_error, subscribe, user_text,
+};
 
 fn unknown() -> Task {
     Task {
-        id: "task_that_nobody_ever_made".to_owned(),
+        id: "task_that_never_existed".to_owned(),
         context_id: String::new(),
         status: TaskStatus { state: TaskState::Unspecified, message: None, timestamp: None },
         artifacts: None,
@@ -16,18 +18,18 @@ fn unknown() -> Task {
 }
 
 #[tokio::test]
-async fn an_unknown_task_is_not_found() {
-    each(async |binding| {
+async fn unknown_task_is_not_found() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
         let task = unknown();
-        let mut more = say("more", Some(&task));
+        let mut more = user_text("more", Some(&task));
         more.message.context_id = None;
         for (what, error) in [
             ("get", get(&client, &task).await.unwrap_err()),
             ("cancel", cancel(&client, &task).await.unwrap_err()),
             ("send", client.send_message(&more).await.unwrap_err()),
-            ("stream", refusal(client.send_streaming_message(&more).await).await),
-            ("subscribe", refusal(watch(&client, &task).await).await),
+            ("stream", stream_error(client.send_streaming_message(&more).await).await),
+            ("subscribe", stream_error(subscribe(&client, &task).await).await),
         ] {
             assert_eq!(error.code, error_code::TASK_NOT_FOUND, "{what}: {error}");
         }
@@ -36,9 +38,9 @@ async fn an_unknown_task_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_task_is_unknown_to_other_agents() {
-    each(async |binding| {
-        let task = ask(&binding.client("echo").await, &say("mine", None)).await;
+async fn task_of_another_agent_is_not_found() {
+    for_each_binding(async |binding| {
+        let task = send(&binding.client("echo").await, &user_text("mine", None)).await;
         let error = get(&binding.client("approver").await, &task).await.unwrap_err();
         assert_eq!(error.code, error_code::TASK_NOT_FOUND, "{error}");
     })
@@ -46,15 +48,15 @@ async fn a_task_is_unknown_to_other_agents() {
 }
 
 #[tokio::test]
-async fn a_finished_task_takes_no_subscriber_and_no_message() {
-    each(async |binding| {
+async fn finished_task_rejects_subscribers_and_messages() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let task = ask(&client, &say("done at once", None)).await;
-        let more = say("more", Some(&task));
+        let task = send(&client, &user_text("done at once", None)).await;
+        let more = user_text("more", Some(&task));
         for (what, error) in [
             ("send", client.send_message(&more).await.unwrap_err()),
-            ("stream", refusal(client.send_streaming_message(&more).await).await),
-            ("subscribe", refusal(watch(&client, &task).await).await),
+            ("stream", stream_error(client.send_streaming_message(&more).await).await),
+            ("subscribe", stream_error(subscribe(&client, &task).await).await),
         ] {
             assert_eq!(error.code, error_code::UNSUPPORTED_OPERATION, "{what}: {error}");
         }
@@ -63,8 +65,8 @@ async fn a_finished_task_takes_no_subscriber_and_no_message() {
 }
 
 #[tokio::test]
-async fn a_message_without_parts_is_refused_and_says_so() {
-    each(async |binding| {
+async fn message_without_parts_is_rejected_naming_the_field() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
         let error = client.send_message(&message(Vec::new(), None)).await.unwrap_err();
         assert_eq!(error.code, error_code::INVALID_PARAMS, "{error}");
@@ -74,10 +76,10 @@ async fn a_message_without_parts_is_refused_and_says_so() {
 }
 
 #[tokio::test]
-async fn push_is_refused_as_unsupported() {
-    each(async |binding| {
+async fn push_config_is_rejected_as_unsupported() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let task = ask(&client, &say("no push", None)).await;
+        let task = send(&client, &user_text("no push", None)).await;
         let config = TaskPushNotificationConfig {
             url: "https://example.com/hook".to_owned(),
             id: None,
@@ -93,19 +95,20 @@ async fn push_is_refused_as_unsupported() {
 }
 
 #[tokio::test]
-async fn an_extension_that_is_required_has_to_be_known() {
-    each(async |binding| {
-        let error = binding.client("strict").await.send_message(&say("may I?", None)).await.unwrap_err();
+async fn missing_required_extension_is_rejected() {
+    for_each_binding(async |binding| {
+        let error =
+            binding.client("strict").await.send_message(&user_text("may I?", None)).await.unwrap_err();
         assert_eq!(error.code, error_code::EXTENSION_SUPPORT_REQUIRED, "{error}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_answer_nobody_could_read_is_not_begun() {
-    each(async |binding| {
+async fn unsupported_output_mode_is_rejected() {
+    for_each_binding(async |binding| {
         let client = binding.client("approver").await;
-        let mut req = at_once(say("may I?", None));
+        let mut req = non_blocking(user_text("may I?", None));
         req.configuration.as_mut().unwrap().accepted_output_modes = Some(vec!["image/png".to_owned()]);
         let error = client.send_message(&req).await.unwrap_err();
         assert_eq!(error.code, error_code::CONTENT_TYPE_NOT_SUPPORTED, "{error}");

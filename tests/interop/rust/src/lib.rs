@@ -1,6 +1,7 @@
-//! The official Rust client against a running a2ad, which `A2AD_URL` names, as `http://127.0.0.1:4242`.
+//! Tests of the official Rust client against a running a2ad, whose URL is in `A2AD_URL`, such as
+//! `http://127.0.0.1:4242`.
 //!
-//! The SDK shows every binding in the same types, so each behaviour is told once and run for each of them.
+//! The SDK uses the same types for every binding, so each test is written once and run for each binding.
 
 #![cfg(test)]
 

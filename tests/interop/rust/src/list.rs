@@ -2,7 +2,7 @@
 
 use a2a::{ListTasksRequest, ListTasksResponse, Task, TaskState, error_code};
 
-use crate::talk::{Client, ask, cancel, each, say};
+use crate::talk::{Client, cancel, for_each_binding, send, user_text};
 
 fn in_context(context: &str) -> ListTasksRequest {
     ListTasksRequest {
@@ -17,15 +17,15 @@ fn in_context(context: &str) -> ListTasksRequest {
     }
 }
 
-/// Every task of a filter, page by page.
-async fn walk(client: &Client, page_size: i32, wanted: &ListTasksRequest) -> Vec<Task> {
+/// Every task that matches a filter, page by page.
+async fn list_all(client: &Client, page_size: i32, filter: &ListTasksRequest) -> Vec<Task> {
     let mut tasks: Vec<Task> = Vec::new();
-    let mut wanted = ListTasksRequest { page_size: Some(page_size), ..wanted.clone() };
+    let mut filter = ListTasksRequest { page_size: Some(page_size), ..filter.clone() };
     let mut totals = Vec::new();
     loop {
-        let ListTasksResponse { tasks: more, next_page_token, page_size: told, total_size } =
-            client.list_tasks(&wanted).await.unwrap();
-        assert_eq!(told, page_size);
+        let ListTasksResponse { tasks: more, next_page_token, page_size: reported_size, total_size } =
+            client.list_tasks(&filter).await.unwrap();
+        assert_eq!(reported_size, page_size);
         assert!(i32::try_from(more.len()).unwrap() <= page_size);
         tasks.extend(more);
         totals.push(total_size);
@@ -33,7 +33,7 @@ async fn walk(client: &Client, page_size: i32, wanted: &ListTasksRequest) -> Vec
             assert!(totals.iter().all(|total| usize::try_from(*total).unwrap() == tasks.len()), "{totals:?}");
             return tasks;
         }
-        wanted.page_token = Some(next_page_token);
+        filter.page_token = Some(next_page_token);
     }
 }
 
@@ -41,37 +41,37 @@ fn ids(tasks: &[Task]) -> Vec<&str> {
     tasks.iter().map(|task| task.id.as_str()).collect()
 }
 
-async fn begin(client: &Client, context: &str, count: usize) -> Vec<Task> {
+async fn create_tasks(client: &Client, context: &str, count: usize) -> Vec<Task> {
     let mut tasks = Vec::new();
     for n in 0..count {
-        let mut req = say(&format!("number {n}"), None);
+        let mut req = user_text(&format!("number {n}"), None);
         req.message.context_id = Some(context.to_owned());
-        tasks.push(ask(client, &req).await);
+        tasks.push(send(client, &req).await);
     }
     tasks
 }
 
 #[tokio::test]
-async fn a_walk_shows_every_task_once_newest_first() {
-    each(async |binding| {
+async fn paging_returns_every_task_once_newest_first() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
         let context = uuid::Uuid::new_v4().to_string();
-        let mut sent = begin(&client, &context, 15).await;
+        let mut sent = create_tasks(&client, &context, 15).await;
         sent.reverse();
         for page_size in [1, 7, 15, 100] {
-            assert_eq!(ids(&walk(&client, page_size, &in_context(&context)).await), ids(&sent));
+            assert_eq!(ids(&list_all(&client, page_size, &in_context(&context)).await), ids(&sent));
         }
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_list_is_filtered_by_state_and_shows_artifacts_when_asked() {
-    each(async |binding| {
+async fn list_is_filtered_by_state_and_includes_artifacts_on_request() {
+    for_each_binding(async |binding| {
         let client = binding.client("approver").await;
         let context = uuid::Uuid::new_v4().to_string();
-        let asked = begin(&client, &context, 3).await;
-        let done = ask(&client, &say("approve", Some(&asked[0]))).await;
+        let asked = create_tasks(&client, &context, 3).await;
+        let done = send(&client, &user_text("approve", Some(&asked[0]))).await;
         cancel(&client, &asked[1]).await.unwrap();
         for (state, expected) in [
             (TaskState::Completed, vec![&asked[0].id]),
@@ -79,13 +79,13 @@ async fn a_list_is_filtered_by_state_and_shows_artifacts_when_asked() {
             (TaskState::InputRequired, vec![&asked[2].id]),
             (TaskState::Working, vec![]),
         ] {
-            let wanted = ListTasksRequest { status: Some(state.clone()), ..in_context(&context) };
-            assert_eq!(ids(&walk(&client, 2, &wanted).await), expected, "{state:?}");
+            let filter = ListTasksRequest { status: Some(state.clone()), ..in_context(&context) };
+            assert_eq!(ids(&list_all(&client, 2, &filter).await), expected, "{state:?}");
         }
-        let all = walk(&client, 10, &in_context(&context)).await;
+        let all = list_all(&client, 10, &in_context(&context)).await;
         assert!(all.iter().all(|task| task.artifacts.as_ref().is_none_or(Vec::is_empty)));
-        let wanted = ListTasksRequest { include_artifacts: Some(true), ..in_context(&context) };
-        let shown = walk(&client, 10, &wanted).await;
+        let filter = ListTasksRequest { include_artifacts: Some(true), ..in_context(&context) };
+        let shown = list_all(&client, 10, &filter).await;
         let first = shown.iter().find(|task| task.id == done.id).unwrap();
         assert_eq!(first.artifacts.clone().unwrap_or_default(), done.artifacts.unwrap_or_default());
     })
@@ -93,11 +93,11 @@ async fn a_list_is_filtered_by_state_and_shows_artifacts_when_asked() {
 }
 
 #[tokio::test]
-async fn a_token_of_another_filter_is_refused() {
-    each(async |binding| {
+async fn page_token_of_another_filter_is_rejected() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
         let context = uuid::Uuid::new_v4().to_string();
-        begin(&client, &context, 2).await;
+        create_tasks(&client, &context, 2).await;
         let page = client
             .list_tasks(&ListTasksRequest { page_size: Some(1), ..in_context(&context) })
             .await

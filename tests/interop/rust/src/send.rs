@@ -3,13 +3,16 @@
 use a2a::{GetTaskRequest, Part, Role, TaskState};
 use serde_json::json;
 
-use crate::talk::{BINDINGS, ask, assert_ends_once, at_once, collect, each, get, message, say, watch};
+use crate::talk::{
+    BINDINGS, assert_ends_once, collect, for_each_binding, get, message, non_blocking, send, subscribe,
+    user_text,
+};
 
 #[tokio::test]
-async fn a_blocking_send_returns_the_finished_task() {
-    each(async |binding| {
-        let req = say("hello", None);
-        let task = ask(&binding.client("echo").await, &req).await;
+async fn blocking_send_returns_the_finished_task() {
+    for_each_binding(async |binding| {
+        let req = user_text("hello", None);
+        let task = send(&binding.client("echo").await, &req).await;
         assert!(!task.id.is_empty() && !task.context_id.is_empty());
         assert_eq!(task.status.state, TaskState::Completed);
         assert!(task.status.timestamp.is_some());
@@ -21,8 +24,8 @@ async fn a_blocking_send_returns_the_finished_task() {
 }
 
 #[tokio::test]
-async fn every_kind_of_part_comes_back_as_it_was_sent() {
-    each(async |binding| {
+async fn every_kind_of_part_is_echoed_unchanged() {
+    for_each_binding(async |binding| {
         let parts = vec![
             Part::text("Grüße, 世界 \u{2028} \"quoted\""),
             Part::data(json!({"number": 1.5, "nested": [true, null, {"text": ""}], "empty": {}})),
@@ -31,7 +34,7 @@ async fn every_kind_of_part_comes_back_as_it_was_sent() {
                 .with_filename("all.bin"),
             Part::url("https://example.com/a%20b?c=d").with_media_type("image/png").with_filename("b.png"),
         ];
-        let task = ask(&binding.client("echo").await, &message(parts.clone(), None)).await;
+        let task = send(&binding.client("echo").await, &message(parts.clone(), None)).await;
         let artifacts = task.artifacts.unwrap();
         assert_eq!(artifacts.len(), 1);
         assert_eq!(artifacts[0].parts, parts);
@@ -40,9 +43,9 @@ async fn every_kind_of_part_comes_back_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn a_stored_task_reads_as_it_was_answered_in_every_binding() {
-    each(async |binding| {
-        let answered = ask(&binding.client("echo").await, &say("keep this", None)).await;
+async fn stored_task_equals_the_response_in_every_binding() {
+    for_each_binding(async |binding| {
+        let answered = send(&binding.client("echo").await, &user_text("keep this", None)).await;
         for other in BINDINGS {
             assert_eq!(get(&other.client("echo").await, &answered).await.unwrap(), answered, "{other:?}");
         }
@@ -51,10 +54,10 @@ async fn a_stored_task_reads_as_it_was_answered_in_every_binding() {
 }
 
 #[tokio::test]
-async fn history_is_as_long_as_asked() {
-    each(async |binding| {
+async fn history_has_the_requested_length() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let task = ask(&client, &say("remember", None)).await;
+        let task = send(&client, &user_text("remember", None)).await;
         for (length, expected) in [(0, 0), (1, 1)] {
             let req = GetTaskRequest { id: task.id.clone(), history_length: Some(length), tenant: None };
             let stored = client.get_task(&req).await.unwrap();
@@ -65,12 +68,12 @@ async fn history_is_as_long_as_asked() {
 }
 
 #[tokio::test]
-async fn a_send_that_does_not_wait_returns_before_the_end() {
-    each(async |binding| {
+async fn non_blocking_send_returns_before_the_end() {
+    for_each_binding(async |binding| {
         let client = binding.client("slow-writer").await;
-        let task = ask(&client, &at_once(say("sections=5 delay=100ms", None))).await;
+        let task = send(&client, &non_blocking(user_text("sections=5 delay=100ms", None))).await;
         assert!(matches!(task.status.state, TaskState::Submitted | TaskState::Working), "{task:?}");
-        let events = collect(watch(&client, &task).await.unwrap()).await;
+        let events = collect(subscribe(&client, &task).await.unwrap()).await;
         assert_ends_once(&events, &TaskState::Completed);
     })
     .await;

@@ -1,14 +1,16 @@
-//! Streams of a send: one task first, then every event, then the end.
+//! Streaming sends: the task first, then every event, then the end.
 
 use a2a::TaskState;
 
-use crate::talk::{assert_ends_once, chunks, collect, each, first, fold, get, say, states, texts};
+use crate::talk::{
+    assert_ends_once, chunks, collect, first, fold, for_each_binding, get, states, texts, user_text,
+};
 
 #[tokio::test]
-async fn a_stream_starts_with_the_task_and_tells_it_to_its_end() {
-    each(async |binding| {
+async fn stream_starts_with_the_task_and_ends_with_its_final_status() {
+    for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let req = say("stream this", None);
+        let req = user_text("stream this", None);
         let events = collect(client.send_streaming_message(&req).await.unwrap()).await;
         let shown = first(&events);
         assert!(matches!(shown.status.state, TaskState::Submitted | TaskState::Working), "{shown:?}");
@@ -18,18 +20,18 @@ async fn a_stream_starts_with_the_task_and_tells_it_to_its_end() {
         assert_ends_once(&events, &TaskState::Completed);
 
         let stored = get(&client, shown).await.unwrap();
-        let told = fold(&events);
-        assert_eq!((&told.status, &told.artifacts), (&stored.status, &stored.artifacts));
+        let folded = fold(&events);
+        assert_eq!((&folded.status, &folded.artifacts), (&stored.status, &stored.artifacts));
         assert_eq!(texts(&stored), ["stream this"]);
     })
     .await;
 }
 
 #[tokio::test]
-async fn chunks_of_an_artifact_merge_to_what_is_stored() {
-    each(async |binding| {
+async fn chunks_of_an_artifact_merge_to_the_stored_artifact() {
+    for_each_binding(async |binding| {
         let client = binding.client("slow-writer").await;
-        let req = say("sections=4 delay=20ms", None);
+        let req = user_text("sections=4 delay=20ms", None);
         let events = collect(client.send_streaming_message(&req).await.unwrap()).await;
         let written = chunks(&events);
         assert!(written.len() >= 4);
@@ -40,19 +42,19 @@ async fn chunks_of_an_artifact_merge_to_what_is_stored() {
         }
         assert_ends_once(&events, &TaskState::Completed);
 
-        let told = fold(&events);
-        let stored = get(&client, &told).await.unwrap();
-        assert_eq!((&told.status, texts(&told)), (&stored.status, texts(&stored)));
+        let folded = fold(&events);
+        let stored = get(&client, &folded).await.unwrap();
+        assert_eq!((&folded.status, texts(&folded)), (&stored.status, texts(&stored)));
         assert!(!texts(&stored).concat().is_empty());
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_the_agent_asks() {
-    each(async |binding| {
+async fn stream_ends_when_input_is_required() {
+    for_each_binding(async |binding| {
         let client = binding.client("approver").await;
-        let events = collect(client.send_streaming_message(&say("may I?", None)).await.unwrap()).await;
+        let events = collect(client.send_streaming_message(&user_text("may I?", None)).await.unwrap()).await;
         assert_eq!(states(&events).last(), Some(&TaskState::InputRequired));
         assert!(!fold(&events).status.message.unwrap().parts.is_empty());
     })

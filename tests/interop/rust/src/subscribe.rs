@@ -1,23 +1,24 @@
-//! Subscribing to tasks somebody else started: the snapshot first, then everything that follows.
+//! Subscribing to tasks that another client started: the snapshot first, then all later events.
 
 use a2a::TaskState;
 use futures_util::{StreamExt as _, future::join};
 
 use crate::talk::{
-    ask, assert_ends_once, at_once, cancel, chunks, collect, each, first, fold, get, say, states, texts,
-    watch,
+    assert_ends_once, cancel, chunks, collect, first, fold, for_each_binding, get, non_blocking, send,
+    states, subscribe, texts, user_text,
 };
 
 #[tokio::test]
-async fn a_second_client_joins_a_running_stream_and_misses_nothing() {
-    each(async |binding| {
+async fn second_subscriber_misses_no_event() {
+    for_each_binding(async |binding| {
         let (sender, joiner) = (binding.client("slow-writer").await, binding.client("slow-writer").await);
-        let mut stream = sender.send_streaming_message(&say("sections=10 delay=100ms", None)).await.unwrap();
+        let mut stream =
+            sender.send_streaming_message(&user_text("sections=10 delay=100ms", None)).await.unwrap();
         let mut sent = Vec::new();
         while chunks(&sent).len() < 2 {
             sent.push(stream.next().await.unwrap().unwrap());
         }
-        let joining = async { collect(watch(&joiner, first(&sent)).await.unwrap()).await };
+        let joining = async { collect(subscribe(&joiner, first(&sent)).await.unwrap()).await };
         let (joined, rest) = join(joining, collect(stream)).await;
         sent.extend(rest);
 
@@ -33,16 +34,17 @@ async fn a_second_client_joins_a_running_stream_and_misses_nothing() {
 }
 
 #[tokio::test]
-async fn work_goes_on_when_its_client_leaves_and_can_be_joined_again() {
-    each(async |binding| {
+async fn work_continues_after_a_disconnect_and_can_be_resubscribed() {
+    for_each_binding(async |binding| {
         let (leaver, joiner) = (binding.client("slow-writer").await, binding.client("slow-writer").await);
-        let mut stream = leaver.send_streaming_message(&say("sections=10 delay=100ms", None)).await.unwrap();
+        let mut stream =
+            leaver.send_streaming_message(&user_text("sections=10 delay=100ms", None)).await.unwrap();
         let mut seen = Vec::new();
         while chunks(&seen).is_empty() {
             seen.push(stream.next().await.unwrap().unwrap());
         }
         drop(stream);
-        let joined = collect(watch(&joiner, first(&seen)).await.unwrap()).await;
+        let joined = collect(subscribe(&joiner, first(&seen)).await.unwrap()).await;
         assert_ends_once(&joined, &TaskState::Completed);
         assert_eq!(texts(&fold(&joined)), texts(&get(&leaver, first(&seen)).await.unwrap()));
     })
@@ -50,15 +52,15 @@ async fn work_goes_on_when_its_client_leaves_and_can_be_joined_again() {
 }
 
 #[tokio::test]
-async fn a_subscriber_of_a_waiting_task_sees_the_next_turn() {
-    each(async |binding| {
+async fn subscriber_of_a_waiting_task_receives_the_next_turn() {
+    for_each_binding(async |binding| {
         let asker = binding.client("approver").await;
-        let task = ask(&asker, &say("may I?", None)).await;
+        let task = send(&asker, &user_text("may I?", None)).await;
         assert_eq!(task.status.state, TaskState::InputRequired);
-        let mut stream = watch(&binding.client("approver").await, &task).await.unwrap();
+        let mut stream = subscribe(&binding.client("approver").await, &task).await.unwrap();
         let mut events = vec![stream.next().await.unwrap().unwrap()];
         assert_eq!(first(&events).status.state, TaskState::InputRequired);
-        ask(&asker, &say("approve", Some(&task))).await;
+        send(&asker, &user_text("approve", Some(&task))).await;
         events.extend(collect(stream).await);
         assert_ends_once(&events, &TaskState::Completed);
         assert!(!states(&events).contains(&TaskState::InputRequired));
@@ -68,12 +70,12 @@ async fn a_subscriber_of_a_waiting_task_sees_the_next_turn() {
 }
 
 #[tokio::test]
-async fn a_subscriber_sees_the_cancel_of_another() {
-    each(async |binding| {
+async fn subscriber_receives_a_cancel_by_another_client() {
+    for_each_binding(async |binding| {
         let holder = binding.client("echo").await;
-        let task = ask(&holder, &at_once(say("hold until cancelled", None))).await;
+        let task = send(&holder, &non_blocking(user_text("hold until cancelled", None))).await;
         assert!(!task.status.state.is_terminal());
-        let mut stream = watch(&binding.client("echo").await, &task).await.unwrap();
+        let mut stream = subscribe(&binding.client("echo").await, &task).await.unwrap();
         let mut events = vec![stream.next().await.unwrap().unwrap()];
         cancel(&holder, &task).await.unwrap();
         events.extend(collect(stream).await);
@@ -83,12 +85,12 @@ async fn a_subscriber_sees_the_cancel_of_another() {
 }
 
 #[tokio::test]
-async fn two_subscribers_see_the_same_events() {
-    each(async |binding| {
+async fn two_subscribers_receive_the_same_events() {
+    for_each_binding(async |binding| {
         let sender = binding.client("slow-writer").await;
         let watchers = [binding.client("slow-writer").await, binding.client("slow-writer").await];
-        let task = ask(&sender, &at_once(say("sections=10 delay=100ms", None))).await;
-        let follow = async |watcher| collect(watch(watcher, &task).await.unwrap()).await;
+        let task = send(&sender, &non_blocking(user_text("sections=10 delay=100ms", None))).await;
+        let follow = async |watcher| collect(subscribe(watcher, &task).await.unwrap()).await;
         let (one, other) = join(follow(&watchers[0]), follow(&watchers[1])).await;
         let shorter = one.len().min(other.len()) - 1;
         assert!(shorter > 0);

@@ -1,5 +1,5 @@
-//! Clients of the server under test, made by the SDK from the agent cards the server publishes; what the tests say to
-//! an agent, and how they read its answers, in the SDK's own types.
+//! Helpers of the tests: SDK clients created from the agent cards that the server under test publishes, requests to
+//! its agents, and accessors for the responses, all in the SDK's own types.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -16,15 +16,15 @@ use a2a_client::{
 use a2a_grpc::GrpcTransportFactory;
 use futures_util::StreamExt as _;
 
-/// A client as the SDK makes it.
+/// A client as the SDK creates it.
 pub(crate) type Client = A2AClient<Box<dyn Transport>>;
-/// A stream as the SDK makes it.
+/// A stream as the SDK creates it.
 pub(crate) type Events = BoxStream<'static, Result<StreamResponse, A2AError>>;
 
-/// How long a test may take before it counts as hung; no assertion depends on it.
+/// Timeout after which a test counts as hung; no assertion depends on it.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A way to put calls on the wire, by its name on a card.
+/// A protocol binding, by its name on a card.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Binding(pub(crate) &'static str);
 
@@ -35,16 +35,19 @@ pub(crate) const BINDINGS: [Binding; 3] = [
 ];
 
 /// Runs a test once for each binding.
-pub(crate) async fn each<F: Future<Output = ()>>(test: impl Fn(Binding) -> F) {
+pub(crate) async fn for_each_binding<F: Future<Output = ()>>(test: impl Fn(Binding) -> F) {
     for binding in BINDINGS {
         eprintln!("{binding:?}");
-        tokio::time::timeout(LIMIT, test(binding)).await.expect("the test did not end in time");
+        tokio::time::timeout(LIMIT, test(binding)).await.expect("the test timed out");
     }
 }
 
-/// The server's address, without a slash at the end.
+/// The server's URL, without a trailing slash.
 pub(crate) fn url() -> String {
-    std::env::var("A2AD_URL").expect("A2AD_URL names the server").trim_end_matches('/').to_owned()
+    std::env::var("A2AD_URL")
+        .expect("A2AD_URL must be set to the URL of the server")
+        .trim_end_matches('/')
+        .to_owned()
 }
 
 pub(crate) async fn card(path: &str) -> AgentCard {
@@ -57,7 +60,7 @@ impl Binding {
         self.client_at(&format!("/a2a/{agent}")).await
     }
 
-    /// A client of the agent whose card lies below this path.
+    /// A client of the agent whose card is below this path.
     pub(crate) async fn client_at(self, path: &str) -> Client {
         let builder = A2AClientFactory::builder().no_defaults();
         let builder = match self.0 {
@@ -70,7 +73,7 @@ impl Binding {
 }
 
 /// A user's text, as a first message or as the next one of a task.
-pub(crate) fn say(text: &str, task: Option<&Task>) -> SendMessageRequest {
+pub(crate) fn user_text(text: &str, task: Option<&Task>) -> SendMessageRequest {
     message(vec![Part::text(text)], task)
 }
 
@@ -81,8 +84,8 @@ pub(crate) fn message(parts: Vec<Part>, task: Option<&Task>) -> SendMessageReque
     SendMessageRequest { message, configuration: None, metadata: None, tenant: None }
 }
 
-/// Has the answer come at once, whatever becomes of the task.
-pub(crate) fn at_once(req: SendMessageRequest) -> SendMessageRequest {
+/// Makes the send non-blocking.
+pub(crate) fn non_blocking(req: SendMessageRequest) -> SendMessageRequest {
     let configuration = SendMessageConfiguration {
         accepted_output_modes: None,
         task_push_notification_config: None,
@@ -92,11 +95,11 @@ pub(crate) fn at_once(req: SendMessageRequest) -> SendMessageRequest {
     SendMessageRequest { configuration: Some(configuration), ..req }
 }
 
-/// Sends without streaming; the answer must be a task.
-pub(crate) async fn ask(client: &Client, req: &SendMessageRequest) -> Task {
+/// Sends without streaming; the response must be a task.
+pub(crate) async fn send(client: &Client, req: &SendMessageRequest) -> Task {
     match client.send_message(req).await.unwrap() {
         SendMessageResponse::Task(task) => task,
-        SendMessageResponse::Message(message) => panic!("a message where a task was due: {message:?}"),
+        SendMessageResponse::Message(message) => panic!("expected a task, got a message: {message:?}"),
     }
 }
 
@@ -108,27 +111,28 @@ pub(crate) async fn cancel(client: &Client, task: &Task) -> Result<Task, A2AErro
     client.cancel_task(&CancelTaskRequest { id: task.id.clone(), metadata: None, tenant: None }).await
 }
 
-pub(crate) async fn watch(client: &Client, task: &Task) -> Result<Events, A2AError> {
+pub(crate) async fn subscribe(client: &Client, task: &Task) -> Result<Events, A2AError> {
     client.subscribe_to_task(&SubscribeToTaskRequest { id: task.id.clone(), tenant: None }).await
 }
 
-/// A stream to its end.
+/// Reads a stream to its end.
 pub(crate) async fn collect(events: Events) -> Vec<StreamResponse> {
     events.map(Result::unwrap).collect().await
 }
 
-/// What a stream that may be refused at its opening or in its first event was refused with.
-pub(crate) async fn refusal(opened: Result<Events, A2AError>) -> A2AError {
+/// The error of a stream that is rejected when it is opened or in its first event.
+pub(crate) async fn stream_error(opened: Result<Events, A2AError>) -> A2AError {
     match opened {
         Err(error) => error,
         Ok(mut events) => match events.next().await {
             Some(Err(error)) => error,
-            other => panic!("a stream where a refusal was due: {other:?}"),
+            other => panic!("expected an error, got a stream: {other:?}"),
         },
     }
 }
 
-/// The task a stream tells: its first frame, with every later one merged as the protocol says.
+/// The task that the events of a stream describe: the first frame, with every later one merged by the rules of the
+/// protocol.
 pub(crate) fn fold(events: &[StreamResponse]) -> Task {
     let mut task = first(events).clone();
     for event in &events[1..] {
@@ -141,7 +145,7 @@ pub(crate) fn fold(events: &[StreamResponse]) -> Task {
                 assert_eq!((&update.task_id, &update.context_id), (&task.id, &task.context_id));
                 merge(task.artifacts.get_or_insert_default(), update);
             }
-            other => panic!("not an event of a task under way: {other:?}"),
+            other => panic!("unexpected event after the first: {other:?}"),
         }
     }
     task
@@ -160,7 +164,7 @@ fn merge(artifacts: &mut Vec<Artifact>, update: &TaskArtifactUpdateEvent) {
 pub(crate) fn first(events: &[StreamResponse]) -> &Task {
     match events.first() {
         Some(StreamResponse::Task(task)) => task,
-        other => panic!("a stream begins with a task, not with {other:?}"),
+        other => panic!("expected a task as the first event, got {other:?}"),
     }
 }
 
@@ -183,14 +187,14 @@ pub(crate) fn states(events: &[StreamResponse]) -> Vec<TaskState> {
     events.iter().filter_map(state).collect()
 }
 
-/// The last event, and no other, ends the task.
+/// Asserts that the last event, and no other, ends the task.
 pub(crate) fn assert_ends_once(events: &[StreamResponse], state: &TaskState) {
     assert!(matches!(events.last(), Some(StreamResponse::StatusUpdate(_))), "{events:?}");
     let ends: Vec<TaskState> = states(events).into_iter().filter(TaskState::is_terminal).collect();
     assert_eq!(ends, std::slice::from_ref(state));
 }
 
-/// The text of each artifact, however it was cut into parts.
+/// The text of each artifact, its parts joined.
 pub(crate) fn texts(task: &Task) -> Vec<String> {
     let text = |artifact: &Artifact| artifact.parts.iter().filter_map(Part::as_text).collect();
     task.artifacts.iter().flatten().map(text).collect()

@@ -1,40 +1,40 @@
-//! A task that asks, is answered in a second message, and goes on under the same id.
+//! A task that requests input, receives it in a second message, and continues with the same id.
 
 use a2a::{Role, TaskState};
 
-use crate::talk::{BINDINGS, ask, assert_ends_once, collect, each, first, get, say};
+use crate::talk::{BINDINGS, assert_ends_once, collect, first, for_each_binding, get, send, user_text};
 
 #[tokio::test]
-async fn the_answer_decides_what_becomes_of_the_task() {
-    each(async |binding| {
+async fn answer_decides_the_final_state() {
+    for_each_binding(async |binding| {
         let client = binding.client("approver").await;
         for (answer, outcome) in [("approve", TaskState::Completed), ("deny", TaskState::Rejected)] {
-            let question = say("please do it", None);
-            let asked = ask(&client, &question).await;
+            let request = user_text("please do it", None);
+            let asked = send(&client, &request).await;
             assert_eq!(asked.status.state, TaskState::InputRequired);
-            let said = asked.status.message.as_ref().unwrap();
-            assert!(said.role == Role::Agent && !said.parts.is_empty(), "{said:?}");
+            let question = asked.status.message.as_ref().unwrap();
+            assert!(question.role == Role::Agent && !question.parts.is_empty(), "{question:?}");
 
-            let reply = say(answer, Some(&asked));
-            let decided = ask(&client, &reply).await;
+            let reply = user_text(answer, Some(&asked));
+            let decided = send(&client, &reply).await;
             assert_eq!((&decided.id, &decided.context_id), (&asked.id, &asked.context_id));
             assert_eq!(decided.status.state, outcome);
             let stored = get(&client, &asked).await.unwrap();
             assert_eq!(stored.status, decided.status);
             let by_user = stored.history.iter().flatten().filter(|message| message.role == Role::User);
             let ids: Vec<&String> = by_user.map(|message| &message.message_id).collect();
-            assert_eq!(ids, [&question.message.message_id, &reply.message.message_id]);
+            assert_eq!(ids, [&request.message.message_id, &reply.message.message_id]);
         }
     })
     .await;
 }
 
 #[tokio::test]
-async fn the_second_turn_can_be_streamed() {
-    each(async |binding| {
+async fn second_turn_can_be_streamed() {
+    for_each_binding(async |binding| {
         let client = binding.client("approver").await;
-        let asked = ask(&client, &say("please do it", None)).await;
-        let reply = say("approve", Some(&asked));
+        let asked = send(&client, &user_text("please do it", None)).await;
+        let reply = user_text("approve", Some(&asked));
         let events = collect(client.send_streaming_message(&reply).await.unwrap()).await;
         let shown = first(&events);
         assert_eq!(shown.id, asked.id);
@@ -46,11 +46,11 @@ async fn the_second_turn_can_be_streamed() {
 }
 
 #[tokio::test]
-async fn a_task_can_change_bindings_between_its_turns() {
-    each(async |binding| {
+async fn task_can_change_bindings_between_turns() {
+    for_each_binding(async |binding| {
         for other in BINDINGS {
-            let asked = ask(&binding.client("approver").await, &say("please do it", None)).await;
-            let decided = ask(&other.client("approver").await, &say("approve", Some(&asked))).await;
+            let asked = send(&binding.client("approver").await, &user_text("please do it", None)).await;
+            let decided = send(&other.client("approver").await, &user_text("approve", Some(&asked))).await;
             assert_eq!((&decided.id, &decided.status.state), (&asked.id, &TaskState::Completed), "{other:?}");
         }
     })

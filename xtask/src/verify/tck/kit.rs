@@ -1,46 +1,46 @@
-//! The kits: told apart by their files, each with its own way of being run.
+//! The kits: how each is detected from its files, and how it is run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// A kit of the community, by the branch it comes from.
+/// An official kit, by its branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kit {
     /// `1.0-dev`: A2A 1.0 over three bindings.
     V1,
     /// `0.3.x`: A2A 0.3 over three bindings.
     V03,
-    /// `main`: the methods of 1.0 in the tests of 0.3.
+    /// `main`: methods of 1.0 with the tests of 0.3.
     Main,
 }
 
 /// One start of a kit's runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// For the table: what part of the kit it is.
+    /// Name of the part in the table.
     pub(super) name: String,
-    /// Words for the runner behind the server's address.
+    /// Arguments of the runner after the server's address.
     arguments: Vec<String>,
 }
 
-/// What the runners call the bindings: in the kit of 1.0, and in the others.
+/// The names of the bindings: for the runner of 1.0, and for the others.
 const BINDINGS: [(&str, &str); 3] = [("jsonrpc", "jsonrpc"), ("http_json", "rest"), ("grpc", "grpc")];
 
 impl Kit {
-    /// The kit in a folder.
+    /// Detects the kit in a folder.
     pub(super) fn of(folder: &Path) -> Result<Self> {
         let has = |path: &str| folder.join(path).exists();
         match (has("run_tck.py"), has("tests/compatibility"), has("tests/mandatory")) {
             (true, true, _) => Ok(Self::V1),
             (true, _, true) if has("tests/mandatory/protocol/test_tasks_list_method.py") => Ok(Self::Main),
             (true, _, true) => Ok(Self::V03),
-            _ => bail!("{} is no checkout of a2aproject/a2a-tck", folder.display()),
+            _ => bail!("{} is not a checkout of a2aproject/a2a-tck", folder.display()),
         }
     }
 
-    /// Its name, as its branch is called.
+    /// The name of its branch.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::V1 => "1.0-dev",
@@ -49,7 +49,7 @@ impl Kit {
         }
     }
 
-    /// Everything a kit has for a server, or as much of it as these bindings are about.
+    /// All parts of a kit, or those of the given bindings.
     pub(super) fn parts(self, bindings: &[String]) -> Result<Vec<Part>> {
         let mut chosen = Vec::new();
         for (new, old) in BINDINGS {
@@ -59,7 +59,7 @@ impl Kit {
         }
         let known = |name: &&String| !BINDINGS.iter().any(|(new, old)| name == new || name == old);
         if let Some(unknown) = bindings.iter().find(known) {
-            bail!("no binding is called {unknown}; there are jsonrpc, rest (http_json), grpc");
+            bail!("unknown binding {unknown}; expected jsonrpc, rest (http_json) or grpc");
         }
         let all = |names: Vec<&str>| names.join(",");
         if self == Self::V1 {
@@ -72,7 +72,7 @@ impl Kit {
             arguments: ["--category", category, "--transports", binding].map(String::from).into(),
         };
         let categories: &[&str] = match self {
-            // Only the mandatory part of this one is held against a server.
+            // Only the mandatory tests of this kit are required.
             Self::Main => &["mandatory"],
             _ => &["mandatory", "capabilities", "quality", "features"],
         };
@@ -86,7 +86,7 @@ impl Kit {
         Ok(parts)
     }
 
-    /// The runner's words for one part and a server at this origin.
+    /// The runner's command line for one part and a server at this origin.
     pub(super) fn command(self, part: &Part, origin: &str) -> Vec<String> {
         let target = match self {
             Self::V1 => ["--sut-host".to_owned(), origin.to_owned()],
@@ -96,7 +96,7 @@ impl Kit {
         ["run_tck.py".to_owned()].into_iter().chain(target).chain(part.arguments.iter().cloned()).collect()
     }
 
-    /// The packages it runs on, as its own project file lists them.
+    /// The packages it needs, from its own project file.
     pub(super) fn requirements(self, folder: &Path) -> Result<String> {
         let file: PathBuf = folder.join("pyproject.toml");
         let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -108,7 +108,7 @@ impl Kit {
     }
 }
 
-/// The texts of the list `dependencies` of a project file.
+/// The strings of the list `dependencies` of a project file.
 fn dependencies(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with("dependencies = [")).skip(1);
     let lines = lines.take_while(|line| !line.starts_with(']'));
@@ -120,13 +120,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dependencies_are_what_the_project_file_lists() {
+    fn dependencies_are_read_from_the_project_file() {
         let text = "[project]\nname = \"x\"\ndependencies = [\n    \"pytest>=8.0\",\n    # more\n    \"httpx\",\n]\nother = [\n \"no\",\n]\n";
         assert_eq!(dependencies(text), ["pytest>=8.0", "httpx"]);
     }
 
     #[test]
-    fn a_kit_is_run_whole_or_for_some_bindings() {
+    fn kit_runs_completely_or_for_some_bindings() {
         let names = |kit: Kit, bindings: &[&str]| -> Vec<String> {
             let bindings: Vec<String> = bindings.iter().map(|name| (*name).into()).collect();
             kit.parts(&bindings).unwrap().into_iter().map(|part| part.name).collect()
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(names(Kit::Main, &["jsonrpc"]), ["mandatory jsonrpc"]);
         assert!(Kit::V1.parts(&["soap".into()]).is_err());
         let part = &Kit::V1.parts(&["rest".into()]).unwrap()[0];
-        let words = Kit::V1.command(part, "http://127.0.0.1:1");
-        assert_eq!(words, ["run_tck.py", "--sut-host", "http://127.0.0.1:1", "--transport=http_json"]);
+        let command = Kit::V1.command(part, "http://127.0.0.1:1");
+        assert_eq!(command, ["run_tck.py", "--sut-host", "http://127.0.0.1:1", "--transport=http_json"]);
     }
 }

@@ -2,45 +2,45 @@
 
 use super::kit::Kit;
 
-/// Why a test passes in no mode, where that is known. `test` is its name with the part of the kit before it.
+/// The known reason why a test passes in no mode. `test` is its name after the name of its part.
 pub(super) fn reason(kit: Kit, test: &str) -> Option<&'static str> {
     let row = KNOWN.iter().find(|row| row.kit == kit && test.contains(row.test));
-    row.map(|row| row.reason).or_else(|| wants_webhooks(test).then_some(WEBHOOKS))
+    row.map(|row| row.reason).or_else(|| needs_webhooks(test).then_some(WEBHOOKS))
 }
 
-/// Not so the tests that webhooks are refused properly: a server without them has to pass those.
-fn wants_webhooks(test: &str) -> bool {
+/// Does not include tests for the proper refusal of webhooks, which a server without webhooks must pass.
+fn needs_webhooks(test: &str) -> bool {
     test.contains("push") && !test.contains("not_supported")
 }
 
-struct Row {
-    /// Whose test it is.
+struct KnownFailure {
+    /// The kit of the test.
     kit: Kit,
-    /// A piece of its name.
+    /// A part of its name.
     test: &'static str,
     reason: &'static str,
 }
 
-const WEBHOOKS: &str = "webhooks are not served yet";
+const WEBHOOKS: &str = "webhooks are not supported yet";
 const PAGE_SIZE: &str = "a reading of the kit: it takes pageSize of an answer for the number of its tasks, and the \
                          specification for the size that was used";
 
-const KNOWN: &[Row] = &[
-    Row { kit: Kit::Main, test: "test_list_tasks_empty_when_none_exist", reason: PAGE_SIZE },
-    Row { kit: Kit::Main, test: "test_default_page_size", reason: PAGE_SIZE },
-    Row { kit: Kit::Main, test: "test_last_page_detection", reason: PAGE_SIZE },
-    Row {
+const KNOWN: &[KnownFailure] = &[
+    KnownFailure { kit: Kit::Main, test: "test_list_tasks_empty_when_none_exist", reason: PAGE_SIZE },
+    KnownFailure { kit: Kit::Main, test: "test_default_page_size", reason: PAGE_SIZE },
+    KnownFailure { kit: Kit::Main, test: "test_last_page_detection", reason: PAGE_SIZE },
+    KnownFailure {
         kit: Kit::Main,
         test: "test_push_notification_not_supported_error_32003_enhanced",
         reason: "a defect of the kit: it calls its own helper with an argument too many",
     },
-    Row {
+    KnownFailure {
         kit: Kit::V03,
         test: "[capabilities rest] tests/optional/capabilities/test_message_send_capabilities.py::test_message_send_continue_with_contextid",
         reason: "a defect of the kit: its HTTP+JSON client looks for context_id, finds no contextId, and goes on with a \
                  conversation it has made up, which is not the task's",
     },
-    Row {
+    KnownFailure {
         kit: Kit::V03,
         test: "[capabilities grpc] tests/optional/capabilities/test_message_send_capabilities.py::test_message_send_data_part_array",
         reason: "a defect of the kit: its gRPC client cannot write the list it sends",
@@ -52,14 +52,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_one_kits() {
+    fn reason_applies_to_one_kit_only() {
         let test = "test_default_page_size";
         assert_eq!(reason(Kit::Main, test), Some(PAGE_SIZE));
         assert_eq!(reason(Kit::V03, test), None);
     }
 
     #[test]
-    fn webhooks_are_a_reason_and_refusing_them_badly_is_none() {
+    fn webhook_tests_are_known_except_tests_of_their_refusal() {
         for kit in [Kit::V1, Kit::V03, Kit::Main] {
             let of = |test: &str| reason(kit, &format!("[all] tests/test_push_notifications.py::{test}"));
             assert_eq!(of("test_create_push_config"), Some(WEBHOOKS));

@@ -1,24 +1,23 @@
-//! The modes in which a kit is run: the example's configuration with a few keys changed.
+//! The modes in which a kit is run: the example configuration with a few keys changed.
 //!
-//! Some tests want a server that offers something, others one that does not; no server is both at once. Each mode is
-//! `examples/tck.toml` and these variables, so that anybody can start the same server by hand.
+//! Some tests need a server with a feature, others one without it. Each mode is `examples/tck.toml` with these
+//! environment variables, so that the same server can be started by hand.
 
 use super::kit::Kit;
 
-/// One way to start the server.
 pub(super) struct Mode {
     pub(super) name: &'static str,
-    /// What it is for.
+    /// Purpose, for the report.
     pub(super) about: &'static str,
-    /// Overrides of keys.
+    /// Environment variables that override configuration keys.
     pub(super) variables: &'static [(&'static str, &'static str)],
-    /// Where it is there for a few tests only: of parts with this word in their names, those that pytest's `-k` finds by
-    /// these words.
+    /// For modes that serve a few tests only: a text in the names of the parts, and the expression for pytest's
+    /// `-k`.
     pub(super) only: Option<(&'static str, &'static str)>,
 }
 
 const V1: &[Mode] = &[
-    Mode { name: "default", about: "the example as it is", variables: &[], only: None },
+    Mode { name: "default", about: "the example configuration", variables: &[], only: None },
     Mode {
         name: "1.0.0",
         about: "the card and the statuses of A2A 1.0.0, and nothing of 0.3 beside",
@@ -38,7 +37,7 @@ const V1: &[Mode] = &[
     },
     Mode {
         name: "extension",
-        about: "an extension that clients have to name; the kit has a test that does not, and means it",
+        about: "a required extension; one test of the kit omits it and expects the error",
         variables: &[(
             "A2AD_AGENTS__TCK__EXTENSIONS",
             r#"[{ uri = "urn:a2a:tck:required-extension", required = true }]"#,
@@ -47,7 +46,7 @@ const V1: &[Mode] = &[
     },
 ];
 
-/// What the kits before 1.0 expect of a server.
+/// The server that the kits before 1.0 expect.
 const OLD: Mode = Mode {
     name: "0.3",
     about: "an extended card for known callers only, sends that wait a moment at most, gRPC's address as a URL",
@@ -63,13 +62,13 @@ const V03: &[Mode] = &[
     OLD,
     Mode {
         name: "closed",
-        about: "an agent that wants a credential",
+        about: "an agent that requires a credential",
         variables: &[("A2AD_AGENTS__TCK__AUTH", "bearer, api-key, mtls"), ("A2AD_CARD__GRPC_SCHEME", "true")],
         only: Some(("capabilities", "auth or Auth or Security")),
     },
     Mode {
         name: "ajar",
-        about: "one that names credentials and does without",
+        about: "an agent that lists credentials and also accepts anonymous callers",
         variables: &[
             ("A2AD_AGENTS__TCK__AUTH", "anonymous, bearer, api-key, mtls"),
             ("A2AD_CARD__GRPC_SCHEME", "true"),
@@ -82,13 +81,13 @@ const MAIN: &[Mode] = &[
     OLD,
     Mode {
         name: "open",
-        about: "the same with an extended card for everybody",
+        about: "the same with an extended card for every caller",
         variables: &[("A2AD_LIMITS__WAIT", "20ms"), ("A2AD_CARD__GRPC_SCHEME", "true")],
         only: Some(("mandatory", "ExtendedAgentCard or card_access")),
     },
 ];
 
-/// The modes a kit needs.
+/// The modes of a kit.
 pub(super) fn of(kit: Kit) -> &'static [Mode] {
     match kit {
         Kit::V1 => V1,

@@ -1,6 +1,6 @@
-"""Tells what became of each test, one line of JSON each, in the file that TCK_OUTCOMES names.
+"""Writes the outcome of each test as one line of JSON to the file named by TCK_OUTCOMES.
 
-Loaded into the kit's own pytest from outside, so that every kit is read the same way.
+A pytest plugin that is loaded into the runner of each kit, so that all kits are evaluated in the same way.
 """
 
 import json
@@ -8,7 +8,7 @@ import os
 
 
 def pytest_runtest_logreport(report):
-    """Writes a line for the test itself, or for what kept it from running."""
+    """Writes a line for the test itself, or for the setup or teardown that failed."""
     if report.when != 'call' and report.outcome == 'passed':
         return
     if report.when == 'teardown' and report.outcome == 'skipped':

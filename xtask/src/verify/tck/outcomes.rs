@@ -1,4 +1,4 @@
-//! What became of the tests: in one mode, and in all of them together.
+//! The outcomes of the tests: in one mode, and over all modes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,22 +7,21 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// What became of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outcome {
     Passed,
-    /// It failed, as its authors expect of most servers.
+    /// Failed, as its authors expect of most servers (xfail).
     ExpectedFailure,
     Skipped,
     Failed,
 }
 
-/// The tests of one mode, by name with the part of the kit before it, and why where they did not pass.
+/// The tests of one mode, by name after the name of the part, with the reason if they did not pass.
 #[derive(Default)]
 pub(super) struct Outcomes(BTreeMap<String, (Outcome, String)>);
 
 impl Outcomes {
-    /// Adds what the plugin wrote about one part. A test that tells twice has the worse of both.
+    /// Adds the plugin's file about one part. A test with two entries has the worse outcome.
     pub(super) fn add(&mut self, part: &str, file: &Path) -> Result<()> {
         let text = fs::read_to_string(file).context("the kit ran no test")?;
         for line in text.lines() {
@@ -44,7 +43,7 @@ impl Outcomes {
         Ok(())
     }
 
-    /// How many passed, failed, failed as expected, and were skipped, of those whose part is `part`, or of all.
+    /// The numbers of passed, failed, expectedly failed and skipped tests of one part, or of all.
     pub(super) fn counts(&self, part: Option<&str>) -> [usize; 4] {
         let start = part.map(|part| format!("[{part}] "));
         let of = |name: &str| start.as_ref().is_none_or(|start| name.starts_with(start));
@@ -52,14 +51,15 @@ impl Outcomes {
         [Outcome::Passed, Outcome::Failed, Outcome::ExpectedFailure, Outcome::Skipped].map(count)
     }
 
-    /// Those that failed, with their reasons.
+    /// The failed tests with their reasons.
     pub(super) fn failures(&self) -> impl Iterator<Item = (&str, &str)> {
         let failed = self.0.iter().filter(|(_, kept)| kept.0 == Outcome::Failed);
         failed.map(|(name, kept)| (name.as_str(), kept.1.as_str()))
     }
 }
 
-/// Every test of all modes that passed in none of them, with the worst that became of it and its reason.
+/// The number of tests that passed in some mode, and those that passed in none, with their worst outcome and its
+/// reason.
 pub(super) fn never_passed(modes: &[Outcomes]) -> (usize, Vec<(String, Outcome, String)>) {
     let names: BTreeSet<&String> = modes.iter().flat_map(|mode| mode.0.keys()).collect();
     let mut never = Vec::new();
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_passes_that_passes_in_one_mode() {
+    fn test_passes_if_it_passes_in_one_mode() {
         let first = read(&[
             ("a", "passed", false),
             ("b", "failed", false),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_passes_and_cannot_be_cleared_away_has_failed() {
+    fn test_with_failed_teardown_has_failed() {
         let outcomes = read(&[("a", "passed", false), ("a", "failed", false)]);
         assert_eq!(outcomes.counts(Some("all")), [0, 1, 0, 0]);
     }

@@ -1,25 +1,25 @@
-//! `a2ad tasks cancel`: ends a task.
+//! `a2ad tasks cancel`: cancels a task.
 
 use clap::Args;
 use protocol::{CancelTask, Operation, Reply};
 
 use crate::cli::{
+    failure::{Failure, code},
     outcome,
     send::print_reply,
     session::{Session, SessionFlags},
-    stop::{Stop, code},
 };
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CancelFlags {
     #[command(flatten)]
     session: SessionFlags,
-    /// The task.
+    /// Id of the task.
     #[arg(value_name = "TASK")]
     task: String,
 }
 
-pub(super) fn run(flags: CancelFlags) -> Result<u8, Stop> {
+pub(super) fn run(flags: CancelFlags) -> Result<u8, Failure> {
     let CancelFlags { session, task } = flags;
     Session::run(session, |session| async move {
         let cancel = CancelTask { id: task.into(), metadata: None, tenant: None };
@@ -27,8 +27,8 @@ pub(super) fn run(flags: CancelFlags) -> Result<u8, Stop> {
         if session.json() {
             print_reply(&session, &reply)?;
         } else if let Reply::Task(task) = reply {
-            session.screen.say(&format!("task {} {}", task.id, outcome::word(task.status.state)));
+            session.output.message(&format!("task {} {}", task.id, outcome::state_name(task.status.state)));
         }
-        Ok(code::DONE)
+        Ok(code::SUCCESS)
     })
 }

@@ -1,18 +1,18 @@
-//! `a2ad tasks ls`: lists tasks, page after page.
+//! `a2ad tasks ls`: lists tasks, following the page tokens up to the limit.
 
 use clap::Args;
 use client::Client;
 use protocol::{ListTasks, Operation, Reply, Task, TaskPage, TaskState};
 
 use crate::cli::{
-    named::Named,
+    failure::{Failure, code},
+    named_value::NamedValue,
     outcome,
     send::print_reply,
     session::{Session, SessionFlags},
-    stop::{Stop, code},
 };
 
-/// The largest page there is.
+/// The largest page size the protocol allows.
 const PAGE: usize = 100;
 
 #[derive(Debug, Args)]
@@ -20,17 +20,17 @@ pub(in crate::cli) struct LsFlags {
     #[command(flatten)]
     session: SessionFlags,
     /// Only tasks in this state, such as working or input-required.
-    #[arg(long, value_name = "STATE", value_parser = Named { names: &outcome::STATES, parse: outcome::parse_state })]
+    #[arg(long, value_name = "STATE", value_parser = NamedValue { names: &outcome::STATES, parse: outcome::parse_state })]
     status: Option<TaskState>,
-    /// Only tasks of this conversation.
+    /// Only tasks of this context (conversation).
     #[arg(long, value_name = "ID")]
     context: Option<String>,
-    /// At most so many; 0 is all.
+    /// Print at most N tasks; 0 prints all.
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
 }
 
-pub(super) fn run(flags: LsFlags) -> Result<u8, Stop> {
+pub(super) fn run(flags: LsFlags) -> Result<u8, Failure> {
     let LsFlags { session, status, context, limit } = flags;
     let filter = ListTasks {
         status,
@@ -45,38 +45,38 @@ pub(super) fn run(flags: LsFlags) -> Result<u8, Stop> {
         let (shown, total) = (page.tasks.len(), page.total_size);
         if session.json() {
             print_reply(&session, &Reply::Tasks(page))?;
-            return Ok(code::DONE);
+            return Ok(code::SUCCESS);
         }
         for task in &page.tasks {
-            session.screen.text(&line(task))?;
+            session.output.text(&line(task))?;
         }
         if total > shown as u64 {
-            session.screen.say(&format!("{shown} of {total} tasks; --limit shows more"));
+            session.output.message(&format!("{shown} of {total} tasks; --limit shows more"));
         }
-        Ok(code::DONE)
+        Ok(code::SUCCESS)
     })
 }
 
-/// All pages up to the limit, as one.
+/// Collects all pages up to the limit into one.
 async fn walk(
     session: &Session,
     client: &Client,
     mut filter: ListTasks,
     limit: usize,
-) -> Result<TaskPage, Stop> {
+) -> Result<TaskPage, Failure> {
     let mut tasks: Vec<Task> = Vec::new();
     loop {
         filter.page_size = u32::try_from((limit - tasks.len()).min(PAGE)).ok();
         let reply = client.call(Operation::ListTasks(filter.clone())).await?;
         let Reply::Tasks(page) = reply else {
-            return Err(Stop::new(code::PROTOCOL, "the agent answered with something else than tasks"));
+            return Err(Failure::new(code::PROTOCOL, "the agent's response is not a list of tasks"));
         };
-        session.alive();
+        session.record_activity();
         let TaskPage { tasks: more, next_page_token, page_size, total_size, with_artifacts } = page;
         let empty = more.is_empty();
         tasks.extend(more);
         tasks.truncate(limit);
-        // An agent that gives the same page for ever is not asked for ever.
+        // An agent that repeats a page token must not cause an endless loop.
         let next = next_page_token.filter(|token| !empty && filter.page_token.as_ref() != Some(token));
         match next {
             Some(token) if tasks.len() < limit => filter.page_token = Some(token),
@@ -89,5 +89,5 @@ async fn walk(
 
 fn line(task: &Task) -> String {
     let since = task.status.timestamp.map(|timestamp| timestamp.to_string()).unwrap_or_default();
-    format!("{}  {:<14}  {since:<24}  {}\n", task.id, outcome::word(task.status.state), task.context_id)
+    format!("{}  {:<14}  {since:<24}  {}\n", task.id, outcome::state_name(task.status.state), task.context_id)
 }

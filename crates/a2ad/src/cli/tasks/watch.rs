@@ -1,11 +1,11 @@
-//! `a2ad tasks watch`: follows a task that is there, over as many connections as it takes.
+//! `a2ad tasks watch`: follows an existing task, reconnecting as often as needed.
 
 use clap::Args;
 use client::Follow;
 
 use crate::cli::{
+    failure::Failure,
     session::{Session, SessionFlags},
-    stop::Stop,
     stream,
 };
 
@@ -13,17 +13,17 @@ use crate::cli::{
 pub(in crate::cli) struct WatchFlags {
     #[command(flatten)]
     session: SessionFlags,
-    /// The task.
+    /// Id of the task.
     #[arg(value_name = "TASK")]
     task: String,
 }
 
-pub(super) fn run(flags: WatchFlags) -> Result<u8, Stop> {
+pub(super) fn run(flags: WatchFlags) -> Result<u8, Failure> {
     let WatchFlags { session, task } = flags;
     Session::run(session, |session| async move {
         let client = session.client().await?;
         let follow = Follow::watch(&client, task.into()).await?;
-        session.note(follow.task_id());
+        session.record_task(follow.task_id());
         stream::print(&session, follow).await
     })
 }

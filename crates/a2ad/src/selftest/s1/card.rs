@@ -1,94 +1,102 @@
 //! The card of the draft.
 
 use axum::{Router, routing::get};
-use client::{Options, find_card};
+use client::{ClientOptions, find_card};
 use protocol::AgentCard;
 
 use crate::{
     Profile,
     agents::Echo,
     selftest::{
-        Checked, Trouble, door::fresh, fixture::Fixture, json::Json, schema::Strangers, stage::Stage, wrong,
+        CheckError, CheckResult, fixture::Fixture, json::Json, local_server::LocalServer, mismatch,
+        schema::UnknownMembers, test_client::unique_id,
     },
 };
 
-pub(super) async fn path(at: &Fixture) -> Checked {
-    let card = at.old_card().await?;
+pub(super) async fn path(at: &Fixture) -> CheckResult {
+    let card = at.draft_card().await?;
     let kind = card.header("content-type").unwrap_or_default();
-    card.must(kind.starts_with("application/json"), "content-type: application/json")?;
-    for card in at.old_cards(EVERYONE).await? {
-        card.filled("name")?;
+    card.ensure(kind.starts_with("application/json"), "content-type: application/json")?;
+    for card in at.draft_cards(AGENTS).await? {
+        card.non_empty("name")?;
     }
     Ok(())
 }
 
-/// An agent of each house, and those that are special in one way.
-const EVERYONE: &[&str] =
-    &["fold", "pinkfish", "agent-native", "agentos", "terse", "quiet", "keyed", "brief"];
+/// One agent for each profile, and the agents that differ in one setting.
+const AGENTS: &[&str] = &["fold", "pinkfish", "agent-native", "agentos", "terse", "quiet", "keyed", "brief"];
 
-pub(super) async fn required(at: &Fixture) -> Checked {
-    let card = at.old_card().await?;
+pub(super) async fn required(at: &Fixture) -> CheckResult {
+    let card = at.draft_card().await?;
     for name in ["name", "url", "version"] {
-        card.filled(name)?;
+        card.non_empty(name)?;
     }
     card.at("capabilities")?;
-    card.must(card.count("skills") > 0, "skills")
+    card.ensure(card.count("skills") > 0, "skills")
 }
 
-/// No agent of a configuration has a provider or documents, so those are asked of our client.
-pub(super) async fn optional(at: &Fixture) -> Checked {
-    let card = at.old_card().await?;
+/// A configuration cannot set a provider or a documentation URL, so those are checked with our client.
+pub(super) async fn optional(at: &Fixture) -> CheckResult {
+    let card = at.draft_card().await?;
     card.text("description")?;
     card.texts("authentication.schemes")?;
-    let other = read(SAMPLE).await?;
+    let other = fetch_card(SAMPLE).await?;
     let provider = other.provider.as_ref().map(|one| (one.organization.as_str(), one.url.as_str()));
     if provider != Some(("Google", "https://google.com")) {
-        return Err(wrong("the sample's provider", format!("{provider:?}")));
+        return Err(mismatch("the sample's provider", format!("{provider:?}")));
     }
     match other.documentation_url.as_deref() {
         Some("https://maps-agent.google.com/docs") => Ok(()),
-        read => Err(wrong("the sample's documentationUrl", format!("{read:?}"))),
+        other => Err(mismatch("the sample's documentationUrl", format!("{other:?}"))),
     }
 }
 
-pub(super) async fn capabilities(at: &Fixture) -> Checked {
-    let card = at.old_card().await?;
+pub(super) async fn capabilities(at: &Fixture) -> CheckResult {
+    let card = at.draft_card().await?;
     let names = ["streaming", "pushNotifications", "stateTransitionHistory"];
     for name in names.map(|name| format!("capabilities.{name}")) {
-        card.must(matches!(card.at(&name)?, Json::Bool(_)), &format!("a flag at {name}"))?;
+        card.ensure(matches!(card.at(&name)?, Json::Bool(_)), &format!("a boolean at {name}"))?;
     }
-    // What somebody else's agents offer is theirs to say.
-    if at.is_ours() {
-        card.reads(
+    // The capabilities of a server at a URL are not known in advance.
+    if at.is_self_started() {
+        card.is_json(
             "capabilities",
             r#"{"streaming":true,"pushNotifications":false,"stateTransitionHistory":false}"#,
         )?;
         at.card("quiet", "agent.json").await?.is("capabilities.streaming", false)?;
     }
-    let bare = read(BARE).await?.capabilities;
-    let none = [bare.streaming, bare.push_notifications].iter().all(|flag| *flag != Some(true));
-    if none { Ok(()) } else { Err(wrong("no capability where a card names none", format!("{bare:?}"))) }
+    let minimal = fetch_card(MINIMAL).await?.capabilities;
+    let none = [minimal.streaming, minimal.push_notifications].iter().all(|flag| *flag != Some(true));
+    if none {
+        Ok(())
+    } else {
+        Err(mismatch("no capability for a card without capabilities", format!("{minimal:?}")))
+    }
 }
 
-/// All that a card has to have.
-const BARE: &str = r#"{"name":"Bare","url":"https://bare.example","version":"1","capabilities":{},
+/// A card with the required members only.
+const MINIMAL: &str = r#"{"name":"Bare","url":"https://bare.example","version":"1","capabilities":{},
 "skills":[{"id":"do","name":"Do"}]}"#;
 
-pub(super) async fn default_modes(at: &Fixture) -> Checked {
+pub(super) async fn default_modes(at: &Fixture) -> CheckResult {
     let card = at.card("agentos", "agent.json").await?;
-    card.reads("defaultInputModes", r#"["text"]"#)?;
-    card.reads("defaultOutputModes", r#"["text"]"#)?;
-    // They are also those of a card that names none.
-    let bare = read(BARE).await?;
-    let modes = [bare.default_input_modes, bare.default_output_modes];
-    if modes == [["text"], ["text"]] { Ok(()) } else { Err(wrong("text in and out", format!("{modes:?}"))) }
+    card.is_json("defaultInputModes", r#"["text"]"#)?;
+    card.is_json("defaultOutputModes", r#"["text"]"#)?;
+    // They are also the defaults for a card without modes.
+    let minimal = fetch_card(MINIMAL).await?;
+    let modes = [minimal.default_input_modes, minimal.default_output_modes];
+    if modes == [["text"], ["text"]] {
+        Ok(())
+    } else {
+        Err(mismatch("text as input and output mode", format!("{modes:?}")))
+    }
 }
 
-pub(super) async fn skill_members(at: &Fixture) -> Checked {
-    for skill in at.old_card().await?.list("skills")? {
-        skill.filled("id")?;
-        skill.filled("name")?;
-        skill.filled("description")?;
+pub(super) async fn skill_members(at: &Fixture) -> CheckResult {
+    for skill in at.draft_card().await?.list("skills")? {
+        skill.non_empty("id")?;
+        skill.non_empty("name")?;
+        skill.non_empty("description")?;
         skill.texts("tags")?;
         if skill.find("examples").is_some() {
             skill.texts("examples")?;
@@ -97,33 +105,33 @@ pub(super) async fn skill_members(at: &Fixture) -> Checked {
     Ok(())
 }
 
-pub(super) async fn skill_modes(at: &Fixture) -> Checked {
+pub(super) async fn skill_modes(at: &Fixture) -> CheckResult {
     at.root("slow-writer")?;
-    let card = at.old_card().await?;
+    let card = at.draft_card().await?;
     let writer = card.list("skills")?.iter().find(|skill| skill.is("id", "slow-writer").is_ok());
-    let writer = writer.ok_or_else(|| wrong("the skill slow-writer", &card))?;
-    writer.reads("inputModes", r#"["text/plain"]"#)?;
-    writer.reads("outputModes", r#"["text/plain"]"#)?;
+    let writer = writer.ok_or_else(|| mismatch("the skill slow-writer", &card))?;
+    writer.is_json("inputModes", r#"["text/plain"]"#)?;
+    writer.is_json("outputModes", r#"["text/plain"]"#)?;
     let others = card.count("defaultInputModes") > 1;
-    card.must(others, "more modes of the agent than of this skill")?;
-    // An image is one of the agent's modes and none of this skill's.
+    card.ensure(others, "more modes of the agent than of this skill")?;
+    // image/png is accepted by the agent and not by this skill.
     let image =
         r#"{"role":"user","parts":[{"type":"file","file":{"mimeType":"image/png","bytes":"iVBORw=="}}]}"#;
-    at.root("slow-writer")?.send(&fresh(), image, "").await?.fails(-32005)?;
-    at.root("echo")?.send(&fresh(), image, "").await?.state("completed")?;
+    at.root("slow-writer")?.send(&unique_id(), image, "").await?.has_error_code(-32005)?;
+    at.root("echo")?.send(&unique_id(), image, "").await?.has_state("completed")?;
     Ok(())
 }
 
-/// The card also has members of later generations, which the schema lets pass.
-pub(super) async fn valid(at: &Fixture) -> Checked {
-    at.old_card().await?.is_valid("AgentCard", Strangers::Pass)?;
-    for card in at.old_cards(EVERYONE).await? {
-        card.is_valid("AgentCard", Strangers::Pass)?;
+/// The card also has members of later protocol generations, which the schema permits.
+pub(super) async fn valid(at: &Fixture) -> CheckResult {
+    at.draft_card().await?.matches_schema("AgentCard", UnknownMembers::Allow)?;
+    for card in at.draft_cards(AGENTS).await? {
+        card.matches_schema("AgentCard", UnknownMembers::Allow)?;
     }
     Ok(())
 }
 
-/// As the draft publishes it, with all that its text lets a card have.
+/// The draft's sample card, extended by the optional members that the draft's text defines.
 const SAMPLE: &str = r#"{"name":"Google Maps Agent","description":"Plan routes, remember places, and generate directions",
 "url":"https://maps-agent.google.com","provider":{"organization":"Google","url":"https://google.com"},"version":"1.0.0",
 "documentationUrl":"https://maps-agent.google.com/docs",
@@ -134,47 +142,54 @@ const SAMPLE: &str = r#"{"name":"Google Maps Agent","description":"Plan routes, 
 "tags":["maps","routing","navigation"],"examples":["plan my route from Sunnyvale to Mountain View"],
 "outputModes":["application/html","video/mp4"]}]}"#;
 
-/// The sample is served, and our client reads it there.
-pub(super) async fn sample_is_read(_: &Fixture) -> Checked {
-    let card = read(SAMPLE).await?;
-    let read = (card.name.as_str(), card.skills.len(), card.interfaces.first().map(|one| one.url.as_str()));
-    if read != ("Google Maps Agent", 1, Some("https://maps-agent.google.com")) {
-        return Err(wrong("the sample's name, url and skill", format!("{read:?}")));
+/// Our client reads the sample card from a local server.
+pub(super) async fn sample_card(_: &Fixture) -> CheckResult {
+    let card = fetch_card(SAMPLE).await?;
+    let members =
+        (card.name.as_str(), card.skills.len(), card.interfaces.first().map(|one| one.url.as_str()));
+    if members != ("Google Maps Agent", 1, Some("https://maps-agent.google.com")) {
+        return Err(mismatch("the sample's name, url and skill", format!("{members:?}")));
     }
     let skill = &card.skills[0];
     let modes = (skill.id.as_str(), skill.output_modes.join(", "));
     if modes != ("route-planner", "application/html, video/mp4".into()) {
-        return Err(wrong("the sample's skill with its modes", format!("{modes:?}")));
+        return Err(mismatch("the sample's skill with its modes", format!("{modes:?}")));
     }
-    wants_oauth2(&card)
+    requires_oauth2(&card)
 }
 
-fn wants_oauth2(card: &AgentCard) -> Checked {
+fn requires_oauth2(card: &AgentCard) -> CheckResult {
     let scheme = |name: &String| name.eq_ignore_ascii_case("oauth2");
-    let asked = card.security_requirements.iter().flat_map(|one| &one.schemes).any(|(name, _)| scheme(name));
-    if asked { Ok(()) } else { Err(wrong("the scheme OAuth2", format!("{:?}", card.security_requirements))) }
+    let required =
+        card.security_requirements.iter().flat_map(|one| &one.schemes).any(|(name, _)| scheme(name));
+    if required {
+        Ok(())
+    } else {
+        Err(mismatch("the scheme OAuth2", format!("{:?}", card.security_requirements)))
+    }
 }
 
-/// A card as our client reads it where it is served.
-async fn read(card: &'static str) -> Result<AgentCard, Trouble> {
+/// Serves a card on a local server and returns it as our client reads it.
+async fn fetch_card(card: &'static str) -> Result<AgentCard, CheckError> {
     let host =
-        Stage::open(Router::new().route("/.well-known/agent.json", get(move || async move { card }))).await?;
-    let found = find_card(&host.url(), &Options::default()).await;
-    Ok(found.map_err(|error| wrong("a card that our client reads", error))?.card)
+        LocalServer::start(Router::new().route("/.well-known/agent.json", get(move || async move { card })))
+            .await?;
+    let found = find_card(&host.url(), &ClientOptions::default()).await;
+    Ok(found.map_err(|error| mismatch("a card that our client reads", error))?.card)
 }
 
-/// An agent tells on its card how to get another one, which is valid and is read.
-pub(super) async fn credentials(at: &Fixture) -> Checked {
+/// The card contains the configured instructions and is valid, and our client reads a card with instructions.
+pub(super) async fn credentials(at: &Fixture) -> CheckResult {
     let card = at.card("keyed", "agent.json").await?;
-    card.must(card.count("authentication.schemes") > 0, "schemes")?;
-    let way = "ask for a private card at https://example.com";
-    let mut style = Profile::neutral();
-    style.card.style.credentials = Some(way.into());
-    let server = crate::Server::builder().agent("telling", Echo).profile("telling", style).build();
-    let server = server.map_err(|error| wrong("a server that starts", error))?;
-    let host = Stage::open(server.router()).await?;
-    let card = host.server.get("/a2a/telling/.well-known/agent.json", &[]).await?;
-    card.is("authentication.credentials", way)?;
-    card.is_valid("AgentCard", Strangers::Pass)?;
-    wants_oauth2(&read(SAMPLE).await?)
+    card.ensure(card.count("authentication.schemes") > 0, "schemes")?;
+    let instructions = "ask for a private card at https://example.com";
+    let mut profile = Profile::neutral();
+    profile.card.style.credentials = Some(instructions.into());
+    let server = crate::Server::builder().agent("private", Echo).profile("private", profile).build();
+    let server = server.map_err(|error| mismatch("a server that starts", error))?;
+    let host = LocalServer::start(server.router()).await?;
+    let card = host.server.get("/a2a/private/.well-known/agent.json", &[]).await?;
+    card.is("authentication.credentials", instructions)?;
+    card.matches_schema("AgentCard", UnknownMembers::Allow)?;
+    requires_oauth2(&fetch_card(SAMPLE).await?)
 }

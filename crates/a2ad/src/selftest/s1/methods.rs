@@ -1,201 +1,202 @@
-//! Methods that answer at once.
+//! Methods that respond with one JSON-RPC response.
 
 use crate::selftest::{
-    Checked,
-    door::{Door, fresh, request, text},
+    CheckResult,
     fixture::Fixture,
-    http::Answer,
+    http::Response,
     json::{Json, quote},
-    schema::Strangers,
-    wrong,
+    mismatch,
+    schema::UnknownMembers,
+    test_client::{TestClient, request, text, unique_id},
 };
 
-pub(super) async fn transport(at: &Fixture) -> Checked {
-    let door = at.root("echo")?;
-    let (_, answer) = door.say("hello").await?;
-    answer.has_status(200)?;
-    answer.is("jsonrpc", "2.0")?;
-    let kind = answer.header("content-type").unwrap_or_default();
-    answer.must(kind.starts_with("application/json"), "content-type: application/json")?;
-    // A stream that is none of server-sent events is refused by the reader.
-    let (_, events) = door.events("hello").await?;
+pub(super) async fn transport(at: &Fixture) -> CheckResult {
+    let client = at.root("echo")?;
+    let (_, response) = client.send_text("hello").await?;
+    response.has_status(200)?;
+    response.is("jsonrpc", "2.0")?;
+    let kind = response.header("content-type").unwrap_or_default();
+    response.ensure(kind.starts_with("application/json"), "content-type: application/json")?;
+    // The client rejects a stream that does not consist of server-sent events.
+    let (_, events) = client.events("hello").await?;
     for event in &events {
         event.data.is("jsonrpc", "2.0")?;
         event.data.is("id", 1)?;
     }
-    if events.is_empty() { Err(wrong("events", "none")) } else { Ok(()) }
+    if events.is_empty() { Err(mismatch("events", "none")) } else { Ok(()) }
 }
 
-pub(super) async fn send_wants(at: &Fixture) -> Checked {
-    let door = at.root("echo")?;
+pub(super) async fn send_required_params(at: &Fixture) -> CheckResult {
+    let client = at.root("echo")?;
     let hello = text("hello");
     for params in [
         "{}".to_owned(),
         format!(r#"{{"message":{hello}}}"#),
-        format!(r#"{{"id":{}}}"#, quote(&fresh())),
+        format!(r#"{{"id":{}}}"#, quote(&unique_id())),
         format!(r#"{{"id":"","message":{hello}}}"#),
-        format!(r#"{{"id":{},"message":"hello"}}"#, quote(&fresh())),
+        format!(r#"{{"id":{},"message":"hello"}}"#, quote(&unique_id())),
     ] {
-        door.call("tasks/send", &params).await?.fails(-32602)?;
+        client.call("tasks/send", &params).await?.has_error_code(-32602)?;
     }
     let more = r#","historyLength":1,"metadata":{}"#;
-    door.send(&fresh(), &hello, more).await?.state("completed")?;
+    client.send(&unique_id(), &hello, more).await?.has_state("completed")?;
     Ok(())
 }
 
-pub(super) async fn send_stages(at: &Fixture) -> Checked {
-    let door = at.root("currency")?;
-    let (task, started) = door.say("how much is 1 USD?").await?;
-    started.state("input-required")?;
-    let resumed = door.send(&task, &text("in INR"), "").await?;
-    resumed.state("completed")?;
+pub(super) async fn send_starts_resumes_reopens(at: &Fixture) -> CheckResult {
+    let client = at.root("currency")?;
+    let (task, started) = client.send_text("how much is 1 USD?").await?;
+    started.has_state("input-required")?;
+    let resumed = client.send(&task, &text("in INR"), "").await?;
+    resumed.has_state("completed")?;
     resumed.is("result.sessionId", started.at("result.sessionId")?)?;
-    let reopened = door.send(&task, &text("how much is 1 USD?"), "").await?;
+    let reopened = client.send(&task, &text("how much is 1 USD?"), "").await?;
     reopened.is("result.id", &task)?;
-    let again = door.send(&task, &text("10 EUR in JPY"), "").await?;
-    again.state("completed")?;
+    let again = client.send(&task, &text("10 EUR in JPY"), "").await?;
+    again.has_state("completed")?;
     again.is("result.id", &task)
 }
 
-pub(super) async fn send_answers(at: &Fixture) -> Checked {
-    let door = at.root("echo")?;
-    let task = fresh();
-    let params = door.params(&task, &text("hello"), "");
+pub(super) async fn send_returns_task(at: &Fixture) -> CheckResult {
+    let client = at.root("echo")?;
+    let task = unique_id();
+    let params = client.params(&task, &text("hello"), "");
     let body = format!(r#"{{"jsonrpc":"2.0","id":"req-7","method":"tasks/send","params":{params}}}"#);
-    let answer = door.post(&body).await?;
-    answer.is("id", "req-7")?;
-    answer.is("result.id", &task)?;
-    answer.state("completed")?;
+    let response = client.post(&body).await?;
+    response.is("id", "req-7")?;
+    response.is("result.id", &task)?;
+    response.has_state("completed")?;
     Ok(())
 }
 
-pub(super) async fn get_gives(at: &Fixture) -> Checked {
-    let door = at.root("echo")?;
-    let (task, sent) = door.say("hello").await?;
+pub(super) async fn get_returns_task(at: &Fixture) -> CheckResult {
+    let client = at.root("echo")?;
+    let (task, sent) = client.send_text("hello").await?;
     let params = format!(r#"{{"id":{},"historyLength":0,"metadata":{{}}}}"#, quote(&task));
-    let got = door.call("tasks/get", &params).await?;
+    let got = client.call("tasks/get", &params).await?;
     got.is("result.id", &task)?;
     got.is("result.artifacts", sent.at("result.artifacts")?)
 }
 
-pub(super) async fn history_length(at: &Fixture) -> Checked {
-    let door = at.root("approver")?;
-    let (task, asked) = door.say("delete the old backups").await?;
+pub(super) async fn history_length(at: &Fixture) -> CheckResult {
+    let client = at.root("approver")?;
+    let (task, asked) = client.send_text("delete the old backups").await?;
     asked.lacks("result.history")?;
-    let done = door.send(&task, &text("approve"), r#","historyLength":9"#).await?;
-    done.state("completed")?;
-    let said = |message: &Json| message.text("parts.0.text").map(str::to_owned);
-    let whole: Vec<String> = done.list("result.history")?.iter().map(said).collect::<Result<_, _>>()?;
+    let done = client.send(&task, &text("approve"), r#","historyLength":9"#).await?;
+    done.has_state("completed")?;
+    let text_of = |message: &Json| message.text("parts.0.text").map(str::to_owned);
+    let whole: Vec<String> = done.list("result.history")?.iter().map(text_of).collect::<Result<_, _>>()?;
     let begins = whole.first().is_some_and(|first| first == "delete the old backups");
-    done.must(begins && whole.len() == 4 && whole[2] == "approve", "request, question, answer, last word")?;
+    done.ensure(begins && whole.len() == 4 && whole[2] == "approve", "request, question, answer, result")?;
     for (length, expected) in [("0", &whole[4..]), ("2", &whole[2..]), ("3", &whole[1..]), ("50", &whole[..])]
     {
         let params = format!(r#"{{"id":{},"historyLength":{length}}}"#, quote(&task));
-        let got = door.call("tasks/get", &params).await?;
+        let got = client.call("tasks/get", &params).await?;
         let history: Vec<String> = match got.find("result.history") {
-            Some(_) => got.list("result.history")?.iter().map(said).collect::<Result<_, _>>()?,
+            Some(_) => got.list("result.history")?.iter().map(text_of).collect::<Result<_, _>>()?,
             None => Vec::new(),
         };
-        got.must(history == expected, &format!("the last {length} messages in order"))?;
+        got.ensure(history == expected, &format!("the last {length} messages in order"))?;
     }
-    door.get(&task).await?.lacks("result.history")?;
-    // Cancelling is not asking for it either.
-    let (held, begun) = at.root("echo")?.begin("hold").await?;
+    client.get(&task).await?.lacks("result.history")?;
+    // The response to a cancel request has no history either.
+    let (held, begun) = at.root("echo")?.send_async("hold").await?;
     begun.lacks("result.history")?;
-    door.cancel(&held).await?.lacks("result.history")
+    client.cancel(&held).await?.lacks("result.history")
 }
 
-pub(super) async fn past_retention(at: &Fixture) -> Checked {
-    let door = at.agent("brief", "echo")?;
-    let (task, _) = door.say("hello").await?;
-    let gone = door.until(&task, "an error", |answer| answer.find("error").is_some()).await?;
-    gone.fails(-32001)?;
+pub(super) async fn past_retention(at: &Fixture) -> CheckResult {
+    let client = at.agent("brief", "echo")?;
+    let (task, _) = client.send_text("hello").await?;
+    let gone = client.poll_until(&task, "an error", |response| response.find("error").is_some()).await?;
+    gone.has_error_code(-32001)?;
     Ok(())
 }
 
-pub(super) async fn cancel_gives(at: &Fixture) -> Checked {
-    let door = at.root("echo")?;
-    let (task, begun) = door.begin("hold").await?;
-    begun.state("working")?;
+pub(super) async fn cancel_returns_task(at: &Fixture) -> CheckResult {
+    let client = at.root("echo")?;
+    let (task, begun) = client.send_async("hold").await?;
+    begun.has_state("working")?;
     let params = format!(r#"{{"id":{},"metadata":{{"why":"enough"}}}}"#, quote(&task));
-    let canceled = door.call("tasks/cancel", &params).await?;
+    let canceled = client.call("tasks/cancel", &params).await?;
     canceled.is("result.id", &task)?;
-    canceled.state("canceled")?;
-    door.get(&task).await?.state("canceled")?;
+    canceled.has_state("canceled")?;
+    client.get(&task).await?.has_state("canceled")?;
     Ok(())
 }
 
-pub(super) async fn cancel_refused(at: &Fixture) -> Checked {
-    let door = at.root("echo")?;
-    let (task, _) = door.say("hello").await?;
-    door.cancel(&task).await?.fails(-32002)?;
-    door.get(&task).await?.state("completed")?;
+pub(super) async fn cancel_of_terminal_task(at: &Fixture) -> CheckResult {
+    let client = at.root("echo")?;
+    let (task, _) = client.send_text("hello").await?;
+    client.cancel(&task).await?.has_error_code(-32002)?;
+    client.get(&task).await?.has_state("completed")?;
     Ok(())
 }
 
-pub(super) async fn two_turns(at: &Fixture) -> Checked {
-    let door = at.root("approver")?;
-    let (task, session) = (fresh(), fresh());
+pub(super) async fn two_turns(at: &Fixture) -> CheckResult {
+    let client = at.root("approver")?;
+    let (task, session) = (unique_id(), unique_id());
     let more = format!(r#","sessionId":{}"#, quote(&session));
-    let asked = door.send(&task, &text("request a new phone for me"), &more).await?;
-    asked.state("input-required")?;
+    let asked = client.send(&task, &text("request a new phone for me"), &more).await?;
+    asked.has_state("input-required")?;
     asked.is("result.status.message.role", "agent")?;
     let question = asked.text("result.status.message.parts.0.text")?;
-    asked.must(question.contains("approve"), "a message that says what to do")?;
-    let done = door.send(&task, &text("approve"), &more).await?;
-    done.state("completed")?;
+    asked.ensure(question.contains("approve"), "a message that names the possible answers")?;
+    let done = client.send(&task, &text("approve"), &more).await?;
+    done.has_state("completed")?;
     done.is("result.id", &task)?;
     done.is("result.sessionId", &session)?;
-    done.filled("result.artifacts.0.name")?;
-    done.filled("result.artifacts.0.parts.0.text")?;
+    done.non_empty("result.artifacts.0.name")?;
+    done.non_empty("result.artifacts.0.parts.0.text")?;
     Ok(())
 }
 
-pub(super) async fn structured_question(at: &Fixture) -> Checked {
-    let (_, asked) = at.root("approver")?.say("login to the archive").await?;
-    asked.state("input-required")?;
-    asked.must(asked.count("result.status.message.parts") == 2, "two parts")?;
+pub(super) async fn structured_question(at: &Fixture) -> CheckResult {
+    let (_, asked) = at.root("approver")?.send_text("login to the archive").await?;
+    asked.has_state("input-required")?;
+    asked.ensure(asked.count("result.status.message.parts") == 2, "two parts")?;
     asked.is("result.status.message.parts.0.type", "text")?;
-    asked.filled("result.status.message.parts.0.text")?;
+    asked.non_empty("result.status.message.parts.0.text")?;
     asked.is("result.status.message.parts.1.type", "data")?;
     asked.at("result.status.message.parts.1.data")?;
     Ok(())
 }
 
-pub(super) async fn with_a_file(at: &Fixture) -> Checked {
-    let door = at.root("reminder")?;
-    let task = fresh();
+pub(super) async fn text_and_file(at: &Fixture) -> CheckResult {
+    let client = at.root("reminder")?;
+    let task = unique_id();
     let message = r#"{"role":"user","parts":[{"type":"text","text":"this paper in=300ms"},
         {"type":"file","file":{"mimeType":"application/pdf","bytes":"JVBERi0xLjcKJeLjz9MK"}}]}"#;
-    door.send(&task, message, r#","async":true"#).await?.state("working")?;
-    let word = |answer: &Answer| {
-        answer.state("working").is_ok() && answer.filled("result.status.message.parts.0.text").is_ok()
+    client.send(&task, message, r#","async":true"#).await?.has_state("working")?;
+    let has_status_message = |response: &Response| {
+        response.has_state("working").is_ok()
+            && response.non_empty("result.status.message.parts.0.text").is_ok()
     };
-    door.until(&task, "working, with a word about it", word).await?;
-    let done = door.until_state(&task, "completed").await?;
+    client.poll_until(&task, "working with a status message", has_status_message).await?;
+    let done = client.poll_until_state(&task, "completed").await?;
     done.is("result.artifacts.0.parts.1.file.bytes", "JVBERi0xLjcKJeLjz9MK")
 }
 
-/// Members that the schema does not name fail: a wrong name would pass for a stranger.
-pub(super) async fn valid_answers(at: &Fixture) -> Checked {
-    let valid = |name: &str, answer: &Json| answer.is_valid(name, Strangers::Fail);
+/// Unknown members are rejected where possible, because a misspelled optional member would otherwise go unnoticed.
+pub(super) async fn valid_responses(at: &Fixture) -> CheckResult {
+    let valid = |name: &str, response: &Json| response.matches_schema(name, UnknownMembers::Reject);
     let (echo, approver, writer) = (at.root("echo")?, at.root("approver")?, at.root("slow-writer")?);
     let parts = r#"{"role":"user","parts":[{"type":"text","text":"hello","metadata":{"a":1}},
         {"type":"file","file":{"name":"a","uri":"https://files.example/a"}},{"type":"data","data":{"k":[]}}]}"#;
-    let task = fresh();
+    let task = unique_id();
     let sent = echo.send(&task, parts, r#","historyLength":9"#).await?;
     valid("SendTaskResponse", &sent)?;
     let params = format!(r#"{{"id":{},"historyLength":9}}"#, quote(&task));
     let got = echo.call("tasks/get", &params).await?;
     valid("GetTaskResponse", &got)?;
     valid("CancelTaskResponse", &echo.cancel(&task).await?.clone())?;
-    valid("SendTaskResponse", &approver.say("login").await?.1)?;
-    let (held, begun) = echo.begin("hold").await?;
+    valid("SendTaskResponse", &approver.send_text("login").await?.1)?;
+    let (held, begun) = echo.send_async("hold").await?;
     valid("SendTaskResponse", &begun)?;
     valid("CancelTaskResponse", &echo.cancel(&held).await?.clone())?;
-    valid("GetTaskResponse", &at.fold("echo")?.get(&fresh()).await?.clone())?;
-    for door in [echo, approver, writer] {
-        for event in door.events("delete it sections=2 delay=1ms").await?.1 {
+    valid("GetTaskResponse", &at.fold("echo")?.get(&unique_id()).await?.clone())?;
+    for client in [echo, approver, writer] {
+        for event in client.events("delete it sections=2 delay=1ms").await?.1 {
             valid("SendTaskStreamingResponse", &event.data)?;
         }
     }
@@ -203,79 +204,79 @@ pub(super) async fn valid_answers(at: &Fixture) -> Checked {
         r#"{{"id":{},"pushNotificationConfig":{{"url":"https://hooks.example/","token":"t"}}}}"#,
         quote(&task)
     );
-    let door = at.root("echo")?;
+    let client = at.root("echo")?;
     valid(
         "SetTaskPushNotificationResponse",
-        &door.call("tasks/pushNotification/set", &config).await?.clone(),
+        &client.call("tasks/pushNotification/set", &config).await?.clone(),
     )?;
     valid(
         "GetTaskPushNotificationResponse",
-        &door.call("tasks/pushNotification/get", &params).await?.clone(),
+        &client.call("tasks/pushNotification/get", &params).await?.clone(),
     )?;
-    for door in at.agents(&["fold", "pinkfish", "terse"], "echo")? {
-        valid_at(&door, Strangers::Fail).await?;
+    for client in at.agents(&["fold", "pinkfish", "terse"], "echo")? {
+        valid_at(&client, UnknownMembers::Reject).await?;
     }
-    for door in at.agents(&["fold", "terse"], "echo")? {
-        for event in door.events("hello").await?.1 {
+    for client in at.agents(&["fold", "terse"], "echo")? {
+        for event in client.events("hello").await?.1 {
             valid("SendTaskStreamingResponse", &event.data)?;
         }
     }
-    // Their parts have a `kind` beside their `type`.
-    for door in at.agents(&["agent-native", "quiet"], "echo")? {
-        valid_at(&door, Strangers::Pass).await?;
+    // The parts of this profile have a `kind` in addition to `type`.
+    for client in at.agents(&["agent-native", "quiet"], "echo")? {
+        valid_at(&client, UnknownMembers::Allow).await?;
     }
     Ok(())
 }
 
-/// Whatever the house of an agent answers others with: who speaks the draft is given the whole task.
-async fn valid_at(door: &Door, strangers: Strangers) -> Checked {
-    let (task, sent) = door.say("hello").await?;
-    sent.is_valid("SendTaskResponse", strangers)?;
+/// A caller that uses the draft gets the whole task, also from agents that respond to other callers with messages.
+async fn valid_at(client: &TestClient, unknown_members: UnknownMembers) -> CheckResult {
+    let (task, sent) = client.send_text("hello").await?;
+    sent.matches_schema("SendTaskResponse", unknown_members)?;
     sent.is("result.id", &task)?;
-    sent.state("completed")?;
+    sent.has_state("completed")?;
     sent.is_timestamp("result.status.timestamp")?;
     sent.is("result.artifacts.0.parts.0.text", "hello")?;
-    let (_, asked) = door.by("approver").say("delete it").await?;
-    asked.is_valid("SendTaskResponse", strangers)?;
-    asked.state("input-required")?;
-    door.get(&task).await?.is_valid("GetTaskResponse", strangers)?;
-    door.cancel(&task).await?.is_valid("CancelTaskResponse", strangers)
+    let (_, asked) = client.with_skill("approver").send_text("delete it").await?;
+    asked.matches_schema("SendTaskResponse", unknown_members)?;
+    asked.has_state("input-required")?;
+    client.get(&task).await?.matches_schema("GetTaskResponse", unknown_members)?;
+    client.cancel(&task).await?.matches_schema("CancelTaskResponse", unknown_members)
 }
 
-pub(super) async fn ids(at: &Fixture) -> Checked {
-    let door = at.root("echo")?;
+pub(super) async fn ids(at: &Fixture) -> CheckResult {
+    let client = at.root("echo")?;
     for id in ["7", "-1", r#""seven""#, r#""""#, "null"] {
-        let params = door.params(&fresh(), &text("hello"), "");
+        let params = client.params(&unique_id(), &text("hello"), "");
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tasks/send","params":{params}}}"#);
-        let answer = door.post(&body).await?;
-        answer.reads("id", id)?;
-        answer.state("completed")?;
+        let response = client.post(&body).await?;
+        response.is_json("id", id)?;
+        response.has_state("completed")?;
     }
     Ok(())
 }
 
-pub(super) async fn session_is_text(at: &Fixture) -> Checked {
-    let door = at.root("echo")?;
+pub(super) async fn session_is_text(at: &Fixture) -> CheckResult {
+    let client = at.root("echo")?;
     for session in ["7", "{}", "[\"a\"]"] {
         let more = format!(r#","sessionId":{session}"#);
-        door.send(&fresh(), &text("hello"), &more).await?.fails(-32602)?;
+        client.send(&unique_id(), &text("hello"), &more).await?.has_error_code(-32602)?;
     }
-    let params = door.params(&fresh(), &text("hello"), r#","sessionId":"a""#);
-    door.post(&request("tasks/send", &params)).await?.is("result.sessionId", "a")
+    let params = client.params(&unique_id(), &text("hello"), r#","sessionId":"a""#);
+    client.post(&request("tasks/send", &params)).await?.is("result.sessionId", "a")
 }
 
-/// What is not in the schema does no harm, and one such member counts: which modes the client takes.
-pub(super) async fn output_modes(at: &Fixture) -> Checked {
+/// Parameters that are not in the schema are ignored, except `acceptedOutputModes`.
+pub(super) async fn output_modes(at: &Fixture) -> CheckResult {
     let (writer, plotter) = (at.root("slow-writer")?, at.root("plotter")?);
-    let said = |more: &str| format!(r#","pet":{{"name":"Rex"}},"colour":null{more}"#);
+    let with_unknown_params = |more: &str| format!(r#","pet":{{"name":"Rex"}},"colour":null{more}"#);
     let sea = text("the sea sections=1 delay=1ms");
     for modes in
         ["", r#","acceptedOutputModes":["text"]"#, r#","acceptedOutputModes":["image/png","text/plain"]"#]
     {
-        writer.send(&fresh(), &sea, &said(modes)).await?.state("completed")?;
+        writer.send(&unique_id(), &sea, &with_unknown_params(modes)).await?.has_state("completed")?;
     }
     let image = r#","acceptedOutputModes":["image/svg+xml"]"#;
-    writer.send(&fresh(), &sea, &said(image)).await?.fails(-32005)?;
-    let drawn = plotter.send(&fresh(), &text("3 1 2 as svg"), &said(image)).await?;
+    writer.send(&unique_id(), &sea, &with_unknown_params(image)).await?.has_error_code(-32005)?;
+    let drawn = plotter.send(&unique_id(), &text("3 1 2 as svg"), &with_unknown_params(image)).await?;
     drawn.is("result.artifacts.0.parts.0.file.mimeType", "image/svg+xml")
 }

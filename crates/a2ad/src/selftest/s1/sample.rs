@@ -1,48 +1,50 @@
-//! The sample of a currency agent, as its page shows it.
+//! The draft's currency agent sample, with the requests of its published documentation.
 
 use std::time::Duration;
 
 use crate::selftest::{
-    Checked, Trouble,
-    door::{Door, fresh, states, text},
+    CheckError, CheckResult,
     fixture::Fixture,
-    http::Answer,
+    http::Response,
     json::quote,
-    program::{ANY_PORT, Program},
-    wrong,
+    mismatch,
+    server_process::{ANY_PORT, ServerProcess},
+    test_client::{TestClient, states, text, unique_id},
 };
 
 const QUESTION: &str = "How much is the exchange rate for 1 USD to INR?";
 const ANSWER: &str = "The exchange rate for 1 USD to INR is ";
 
-/// The port of the sample. Somebody else may have it for a moment.
+/// The address of the sample. Another process may use the port temporarily.
 const ADDRESS: &str = "127.0.0.1:10000";
 
-/// The sample as it comes, started by its own file. Where somebody else has its port for good, all but the port is
-/// checked at another one, and said so.
-pub(super) async fn port(at: &Fixture) -> Checked {
-    let (program, taken) = match started(at).await? {
+/// Starts the sample with its own configuration file. If another process keeps the port, everything except the port is
+/// checked at another port, and the result carries a note.
+pub(super) async fn port(at: &Fixture) -> CheckResult {
+    let (program, port_in_use) = match start_sample(at).await? {
         Some(program) => (program, false),
         None => (at.sample(Some(ANY_PORT)).await?, true),
     };
-    let door = Door::new(&program.server, "/", "currency");
-    let answer = ask(&door, &fresh(), "").await?;
-    answer.state("completed")?;
-    let text = answer.text("result.artifacts.0.parts.0.text")?;
-    answer.must(text.starts_with(ANSWER), "the rate in one sentence")?;
+    let client = TestClient::new(&program.server, "/", "currency");
+    let response = send_question(&client, &unique_id(), "").await?;
+    response.has_state("completed")?;
+    let text = response.text("result.artifacts.0.parts.0.text")?;
+    response.ensure(text.starts_with(ANSWER), "the rate in one sentence")?;
     let host = &program.server.host;
-    match taken {
-        true => Err(Trouble::ButFor(format!("{ADDRESS} is taken by somebody else; checked at {host}"))),
+    match port_in_use {
+        true => Err(CheckError::PartlyChecked(format!(
+            "{ADDRESS} is in use by another process; checked at {host}"
+        ))),
         false if host == ADDRESS => Ok(()),
-        false => Err(wrong(ADDRESS, host)),
+        false => Err(mismatch(ADDRESS, host)),
     }
 }
 
-/// The server of the sample, as soon as nobody else has its port.
-async fn started(at: &Fixture) -> Result<Option<Program>, Trouble> {
+/// The sample's server; retries for about five seconds while its port is in use, then returns `None`.
+async fn start_sample(at: &Fixture) -> Result<Option<ServerProcess>, CheckError> {
     for _ in 0..12 {
         match at.sample(None).await {
-            Err(Trouble::Wrong { got, .. }) if got.contains(ADDRESS) => {}
+            Err(CheckError::Mismatch { got, .. }) if got.contains(ADDRESS) => {}
             other => return other.map(Some),
         }
         tokio::time::sleep(Duration::from_millis(400)).await;
@@ -50,75 +52,76 @@ async fn started(at: &Fixture) -> Result<Option<Program>, Trouble> {
     Ok(None)
 }
 
-/// The page's request: no word about a skill, and an output mode that is not in the schema.
-async fn ask(door: &Door, task: &str, more: &str) -> Result<Answer, Trouble> {
+/// The documented request: without a skill, and with `acceptedOutputModes`, which is not in the schema.
+async fn send_question(client: &TestClient, task: &str, more: &str) -> Result<Response, CheckError> {
     let message = text(QUESTION);
     let task = quote(task);
     let params = format!(r#"{{"id":{task},"acceptedOutputModes":["text"],"message":{message}{more}}}"#);
-    door.call("tasks/send", &params).await
+    client.call("tasks/send", &params).await
 }
 
-async fn asked(at: &Fixture, task: &str, more: &str) -> Result<Answer, Trouble> {
-    ask(&at.root("currency")?, task, more).await
+async fn send_default_question(at: &Fixture, task: &str, more: &str) -> Result<Response, CheckError> {
+    send_question(&at.root("currency")?, task, more).await
 }
 
-pub(super) async fn complete(at: &Fixture) -> Checked {
-    let answer = asked(at, &fresh(), r#","sessionId":"8f01f3d172cd4396a0e535ae8aec6687""#).await?;
-    answer.state("completed")?;
-    answer.must(answer.count("result.artifacts") == 1, "one artifact")?;
-    answer.is("result.artifacts.0.index", 0)?;
-    let text = answer.text("result.artifacts.0.parts.0.text")?;
-    answer.must(text.starts_with(ANSWER), "the rate in one sentence")?;
-    answer.reads("result.history", "[]")
+pub(super) async fn complete(at: &Fixture) -> CheckResult {
+    let response =
+        send_default_question(at, &unique_id(), r#","sessionId":"8f01f3d172cd4396a0e535ae8aec6687""#).await?;
+    response.has_state("completed")?;
+    response.ensure(response.count("result.artifacts") == 1, "one artifact")?;
+    response.is("result.artifacts.0.index", 0)?;
+    let text = response.text("result.artifacts.0.parts.0.text")?;
+    response.ensure(text.starts_with(ANSWER), "the rate in one sentence")?;
+    response.is_json("result.history", "[]")
 }
 
-pub(super) async fn incomplete(at: &Fixture) -> Checked {
-    let door = at.root("currency")?;
-    let (task, question) = door.say("how much is 1 USD?").await?;
-    question.state("input-required")?;
+pub(super) async fn incomplete(at: &Fixture) -> CheckResult {
+    let client = at.root("currency")?;
+    let (task, question) = client.send_text("how much is 1 USD?").await?;
+    question.has_state("input-required")?;
     let text_of = question.text("result.status.message.parts.0.text")?;
-    question.must(text_of.contains("currency"), "a question for the currency")?;
-    let answer = door.send(&task, &text("in INR"), "").await?;
-    answer.state("completed")?;
-    let text_of = answer.text("result.artifacts.0.parts.0.text")?;
-    answer.must(text_of.contains("1 USD to INR"), "the rate of 1 USD to INR")
+    question.ensure(text_of.contains("currency"), "a question about the currency")?;
+    let response = client.send(&task, &text("in INR"), "").await?;
+    response.has_state("completed")?;
+    let text_of = response.text("result.artifacts.0.parts.0.text")?;
+    response.ensure(text_of.contains("1 USD to INR"), "the rate of 1 USD to INR")
 }
 
-pub(super) async fn streamed(at: &Fixture) -> Checked {
+pub(super) async fn streamed(at: &Fixture) -> CheckResult {
     let (_, events) = at.root("currency")?.events("how much is 100 CAD in GBP?").await?;
-    let said = |index: usize| {
+    let status_text = |index: usize| {
         events.get(index).and_then(|event| event.data.text("result.status.message.parts.0.text").ok())
     };
-    let progress: Vec<&str> = (0..events.len()).filter_map(said).collect();
-    let has = |word: &str| progress.iter().any(|text| text.to_lowercase().contains(word));
+    let progress: Vec<&str> = (0..events.len()).filter_map(status_text).collect();
+    let has = |phrase: &str| progress.iter().any(|text| text.to_lowercase().contains(phrase));
     if !has("looking up") || !has("processing") {
-        return Err(wrong("looking up, processing", progress.join(", ")));
+        return Err(mismatch("looking up, processing", progress.join(", ")));
     }
     let artifact = events.iter().position(|event| event.data.find("result.artifact").is_some());
-    let behind = artifact.is_some_and(|place| place + 2 == events.len());
-    if behind && states(&events).last() == Some(&"completed") {
+    let is_second_last = artifact.is_some_and(|index| index + 2 == events.len());
+    if is_second_last && states(&events).last() == Some(&"completed") {
         return Ok(());
     }
-    Err(wrong("the artifact, then completed", states(&events).join(", ")))
+    Err(mismatch("the artifact, then completed", states(&events).join(", ")))
 }
 
-/// The id belongs to the caller; who has used it before asks again, and a task that waits is answered.
-pub(super) async fn short_id(at: &Fixture) -> Checked {
-    let answer = asked(at, "129", "").await?;
-    answer.is("result.id", "129")?;
-    answer.state("completed")?;
+/// Ids are scoped to the caller. If the id exists already, the request continues that task.
+pub(super) async fn short_id(at: &Fixture) -> CheckResult {
+    let response = send_default_question(at, "129", "").await?;
+    response.is("result.id", "129")?;
+    response.has_state("completed")?;
     at.root("currency")?.get("129").await?.is("result.id", "129")
 }
 
-pub(super) async fn session_made(at: &Fixture) -> Checked {
-    asked(at, &fresh(), "").await?.filled("result.sessionId")?;
+pub(super) async fn session_made(at: &Fixture) -> CheckResult {
+    send_default_question(at, &unique_id(), "").await?.non_empty("result.sessionId")?;
     Ok(())
 }
 
-/// Our own servers start with an empty environment, so there is no key they could use.
-pub(super) async fn no_key(at: &Fixture) -> Checked {
-    let answer = asked(at, &fresh(), "").await?;
-    answer.state("completed")?;
-    let text = answer.text("result.artifacts.0.parts.0.text")?;
-    answer.must(text.chars().any(|c| c.is_ascii_digit()), "a rate")
+/// The started servers have an empty environment and so no API key to use.
+pub(super) async fn no_key(at: &Fixture) -> CheckResult {
+    let response = send_default_question(at, &unique_id(), "").await?;
+    response.has_state("completed")?;
+    let text = response.text("result.artifacts.0.parts.0.text")?;
+    response.ensure(text.chars().any(|c| c.is_ascii_digit()), "a rate")
 }

@@ -1,39 +1,40 @@
-//! A message that becomes a task.
+//! A message that starts a new task.
 
 use protocol::{ContextId, ErrorKind, Message};
 
 use super::{
-    Sending,
-    turn::{Begun, NewTurn, Outline, begin},
+    SendContext,
+    turn::{NewTurn, StartResult, TurnCommit, begin},
 };
 use crate::{
     context::Conversation,
     error::{Error, Result},
     ids::{Tag, TaskNo},
     store::{Accept, Change, ContextLookup, ContextRow, KeyUsed, NewContext},
-    task::{Names, admit, closed::Closed, context_name, fold},
+    task::{PublicIds, admit, context_name, earlier_artifacts::EarlierArtifacts, fold},
 };
 
-/// Records the message as a task; a task that its client names must not be there yet.
-pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begun> {
-    let Sending { engine, call, key, .. } = sending;
-    if let Some(max) = sending.registered.retention().max_tasks
-        && let Some(used) = refuse_beyond(sending, max).await?
+/// Records the message as a new task; a client-chosen task id must not exist yet.
+pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<StartResult> {
+    let SendContext { engine, call, key, .. } = ctx;
+    if let Some(max) = ctx.registered.retention().max_tasks
+        && let Some(used) = check_open_task_limit(ctx, max).await?
     {
-        return Ok(Begun::Before(used));
+        return Ok(StartResult::Duplicate(used));
     }
     admit::fits(0, &message, engine.runner.limits().max_task)?;
     let client_id = message.task_id.clone();
-    let context = new_context(sending, message.context_id.as_ref()).await?;
-    let no = engine.numbers.next(&*engine.store).await?;
+    let context = new_context(ctx, message.context_id.as_ref()).await?;
+    let no = engine.task_numbers.next(&*engine.store).await?;
     let tag = Tag::random();
-    let (mut names, conversation) = name(sending, no, tag, &context);
+    let (mut names, conversation) = assign_ids(ctx, no, tag, &context);
     if let Some(id) = &client_id {
         names.task = id.clone();
     }
-    let opening = admit::about(sending.about, admit::start(&names, message, engine.clock.now()));
+    let opening =
+        admit::with_task_metadata(ctx.task_metadata, admit::start_entry(&names, message, engine.clock.now()));
     let task = fold::begin(&names);
-    let skill = sending.skill.map(str::to_owned);
+    let skill = ctx.skill.map(str::to_owned);
     let turn = NewTurn {
         no,
         before: Vec::new(),
@@ -41,12 +42,12 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
         saved: None,
         size: 0,
         skill: skill.clone(),
-        closed: Closed::default(),
+        earlier_artifacts: EarlierArtifacts::default(),
         conversation,
         task,
         names,
     };
-    let accept = |outline: Outline| {
+    let accept = |commit: TurnCommit| {
         Change::Accept(Box::new(Accept {
             no,
             tag,
@@ -55,22 +56,22 @@ pub(super) async fn start(sending: Sending<'_>, message: Message) -> Result<Begu
             skill,
             origin: call.dialect,
             context,
-            log: outline.log,
-            state: outline.standing.state,
-            status_at: outline.since,
-            visibility: outline.standing.visibility,
-            work: outline.work,
-            saved: outline.saved,
+            log: commit.log,
+            state: commit.current.state,
+            status_at: commit.since,
+            visibility: commit.current.visibility,
+            work: commit.work,
+            saved: commit.saved,
             key,
         }))
     };
-    begin(sending, turn, opening, accept).await
+    begin(ctx, turn, opening, accept).await
 }
 
-/// Refuses new work of an agent that has as many open tasks as it may keep: those are never given up for another.
-/// The repetition of a message is no new work; gives where it was recorded.
-async fn refuse_beyond(sending: Sending<'_>, max: u64) -> Result<Option<KeyUsed>> {
-    let Sending { engine, call, key, .. } = sending;
+/// Rejects a new task when the agent has `max_tasks` open tasks: open tasks are never evicted. A duplicate is
+/// not a new task; returns where it was recorded.
+async fn check_open_task_limit(ctx: SendContext<'_>, max: u64) -> Result<Option<KeyUsed>> {
+    let SendContext { engine, call, key, .. } = ctx;
     let open = engine.store.count_open(call.scope.agent()).await?;
     if open < max {
         return Ok(None);
@@ -80,31 +81,32 @@ async fn refuse_beyond(sending: Sending<'_>, max: u64) -> Result<Option<KeyUsed>
     {
         return Ok(Some(used));
     }
-    let text = format!("this agent has {open} open tasks and keeps {max}; wait until one has ended");
+    let text = format!("this agent has {open} open tasks and its limit is {max}; wait until one has ended");
     Err(Error::refused(ErrorKind::RateLimited, text))
 }
 
-/// The conversation a new task joins: the named one if it is known here, else one of that name.
-async fn new_context(sending: Sending<'_>, name: Option<&ContextId>) -> Result<NewContext> {
+/// The conversation a new task joins: the one with this id if it exists in the caller's scope, else a new one
+/// with this id.
+async fn new_context(ctx: SendContext<'_>, name: Option<&ContextId>) -> Result<NewContext> {
     let Some(name) = name else { return Ok(NewContext::Own) };
-    let lookup = ContextLookup { ours: sending.engine.ids.parse_context(name), name: name.clone() };
-    let known = sending.engine.store.context(&sending.call.scope, lookup).await?;
-    if known.is_none() && sending.call.task_policy.known_contexts_only {
+    let lookup = ContextLookup { ours: ctx.engine.ids.parse_context(name), name: name.clone() };
+    let known = ctx.engine.store.context(&ctx.call.scope, lookup).await?;
+    if known.is_none() && ctx.call.task_policy.known_contexts_only {
         return Err(Error::invalid("message.contextId", "expected a context of this agent, or none"));
     }
     Ok(known.map_or_else(|| NewContext::Named(name.clone()), NewContext::Joined))
 }
 
-/// How a new task and its conversation are called, and what was said there before.
-fn name(sending: Sending<'_>, no: TaskNo, tag: Tag, context: &NewContext) -> (Names, Conversation) {
-    let ids = &sending.engine.ids;
-    let begun = |name| ContextRow { first: no, tag: ids.context_tag(tag), name };
+/// The public ids of a new task and its conversation, and a reader of that conversation's earlier messages.
+fn assign_ids(ctx: SendContext<'_>, no: TaskNo, tag: Tag, context: &NewContext) -> (PublicIds, Conversation) {
+    let ids = &ctx.engine.ids;
+    let new_row = |name| ContextRow { first: no, tag: ids.context_tag(tag), name };
     let row = match context {
-        NewContext::Own => begun(None),
-        NewContext::Named(name) => begun(Some(name.clone())),
+        NewContext::Own => new_row(None),
+        NewContext::Named(name) => new_row(Some(name.clone())),
         NewContext::Joined(row) => row.clone(),
     };
-    let names = Names { task: ids.task(no, tag), context: context_name(ids, &row) };
-    let store = sending.engine.store.clone();
-    (names, Conversation::new(store, sending.call.scope.clone(), row.first, no))
+    let names = PublicIds { task: ids.task(no, tag), context: context_name(ids, &row) };
+    let store = ctx.engine.store.clone();
+    (names, Conversation::new(store, ctx.call.scope.clone(), row.first, no))
 }

@@ -1,121 +1,122 @@
-//! A turn begins, in one pass where that is possible.
+//! Starts a turn, in one commit where possible.
 //!
-//! When a slot is free, accepting the message and claiming its work are one change. An agent that may overlap
-//! is polled once before that change, inside the call's own task; if it is ready, everything it said joins the
-//! same commit, and nothing was spawned, no channel made, no second commit paid for. If it is pending, its
-//! future moves to the runner and the call becomes a watcher. Every other agent starts when the acceptance is
-//! durable. Without a free slot the task is recorded as due, and the claimer takes it up later.
+//! When a run slot is free, accepting the message and claiming its work are one change. An agent with
+//! `overlap` is polled once before that change, inside the call's own task. If it is ready, all its updates
+//! join the same commit: no spawned task, no channel, no second commit. If it is pending, its future moves to
+//! the runner and the call becomes a watcher. Every other agent starts after the acceptance is durable.
+//! Without a free slot the task is recorded as due, and the claimer starts it later.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use protocol::{Event, Message, Task, TaskState, Timestamp};
 
-use super::{Sending, Submitted, Wait};
+use super::{SendContext, Submitted, WaitMode};
 use crate::{
     agent::message_size,
     context::Conversation,
     error::{Error, Result},
     feed::Watcher,
     ids::TaskNo,
-    log::{Line, Log, Seq},
-    runner::{Begin, Run, Slot},
-    store::{Change, Committed, Conflict, KeyUsed, NotCommitted, Visibility, Work},
-    task::{Names, Standing, closed::Closed},
+    log::{Log, NewEntry, Seq},
+    runner::{Run, RunInput, Slot},
+    store::{Change, Committed, Conflict, KeyUsed, NotCommitted, Visibility, WorkState},
+    task::{CurrentState, PublicIds, earlier_artifacts::EarlierArtifacts},
 };
 
-/// How long an undecided task keeps a stream waiting before it is shown as a task.
-const FIRST_FRAME: Duration = Duration::from_millis(100);
+/// How long a stream's first frame may be delayed by an undecided task; then the task becomes visible.
+const FIRST_FRAME_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A turn about to begin.
+/// The input of a new turn.
 pub(super) struct NewTurn {
     pub(super) no: TaskNo,
-    pub(super) names: Names,
-    /// What was said in this task before.
+    pub(super) names: PublicIds,
+    /// Earlier messages of this task.
     pub(super) before: Vec<Message>,
-    /// The number its opening status will have.
+    /// Sequence number of its opening status update.
     pub(super) seq: Seq,
-    /// Bytes of its log so far.
+    /// Size of the task's log so far, in bytes.
     pub(super) size: u64,
-    /// What an earlier turn saved last.
+    /// The last checkpoint of an earlier turn.
     pub(super) saved: Option<Bytes>,
-    /// The skill the task is about.
+    /// The task's skill.
     pub(super) skill: Option<String>,
-    /// What the task has and keeps, where it was over before.
-    pub(super) closed: Closed,
+    /// Artifacts that must not change, when the turn reopens a task.
+    pub(super) earlier_artifacts: EarlierArtifacts,
     pub(super) conversation: Conversation,
-    /// The task before the opening status.
+    /// The task before the opening status update.
     pub(super) task: Task,
 }
 
-/// What the change that begins a turn has to say.
-pub(super) struct Outline {
+/// The content of the change that starts a turn.
+pub(super) struct TurnCommit {
     pub(super) log: Log,
-    pub(super) standing: Standing,
-    pub(super) work: Work,
+    pub(super) current: CurrentState,
+    pub(super) work: WorkState,
     pub(super) saved: Option<Bytes>,
-    /// Since when the task stands there.
+    /// Timestamp of the task's status after the change.
     pub(super) since: Timestamp,
 }
 
-/// What became of it.
-pub(super) enum Begun {
+/// The result of starting a turn.
+pub(super) enum StartResult {
     Recorded(Box<Submitted>),
-    /// The message was recorded before.
-    Before(KeyUsed),
-    /// The task has moved on.
+    /// The message is a duplicate.
+    Duplicate(KeyUsed),
+    /// The task changed between read and commit.
     Conflict(Conflict),
 }
 
-/// Begins a turn: decides who runs it, lets an overlapping agent have its first look, and commits once.
+/// Starts a turn: decides where it runs, polls an overlapping agent once, and commits once.
 pub(super) async fn begin(
-    sending: Sending<'_>,
+    ctx: SendContext<'_>,
     turn: NewTurn,
-    opening: Line,
-    change: impl FnOnce(Outline) -> Change,
-) -> Result<Begun> {
-    // Boxed, because the futures of the callers hold this one and are moved as a whole, some of them several times.
-    match sending.engine.runner.slot() {
-        Some(slot) => Box::pin(begin_now(sending, slot, turn, opening, change)).await,
-        None => Box::pin(begin_later(sending, turn, opening, change)).await,
+    opening: NewEntry,
+    change: impl FnOnce(TurnCommit) -> Change,
+) -> Result<StartResult> {
+    // Boxed because the callers' futures contain this one and are moved as a whole, some of them several
+    // times.
+    match ctx.engine.runner.slot() {
+        Some(slot) => Box::pin(begin_now(ctx, slot, turn, opening, change)).await,
+        None => Box::pin(begin_later(ctx, turn, opening, change)).await,
     }
 }
 
-/// Records the turn as due.
+/// Commits the turn as due, to be claimed when a slot is free.
 async fn begin_later(
-    sending: Sending<'_>,
+    ctx: SendContext<'_>,
     turn: NewTurn,
-    opening: Line,
-    change: impl FnOnce(Outline) -> Change,
-) -> Result<Begun> {
-    let engine = sending.engine;
+    opening: NewEntry,
+    change: impl FnOnce(TurnCommit) -> Change,
+) -> Result<StartResult> {
+    let engine = ctx.engine;
     let now = engine.clock.now();
-    let standing = Standing { visibility: Visibility::Visible, ..after(&opening.0, sending) };
+    let current = CurrentState { visibility: Visibility::Visible, ..state_after(&opening.0, ctx) };
     let log = Log::pack([opening]);
-    let watcher = sending.watch(turn.no);
+    let watcher = ctx.watch(turn.no);
     let since = since(&log, now);
-    let outline = Outline { log: log.clone(), standing, work: Work::Due(now), saved: None, since };
-    let begun = engine.runner.queue(engine.store.commit(change(outline))).await;
-    begun_as(told(begun), turn.task, standing.visibility, &log, Some(watcher))
+    let commit = TurnCommit { log: log.clone(), current, work: WorkState::Due(now), saved: None, since };
+    let result = engine.runner.queue(engine.store.commit(change(commit))).await;
+    start_result(unwrap_result(result), turn.task, current.visibility, &log, Some(watcher))
 }
 
-/// Records the turn as held by this process, and runs it.
+/// Commits the turn as held by this process, and runs it.
 async fn begin_now(
-    sending: Sending<'_>,
+    ctx: SendContext<'_>,
     slot: Slot,
     turn: NewTurn,
-    opening: Line,
-    change: impl FnOnce(Outline) -> Change,
-) -> Result<Begun> {
-    let Sending { engine, call, registered, wait, .. } = sending;
+    opening: NewEntry,
+    change: impl FnOnce(TurnCommit) -> Change,
+) -> Result<StartResult> {
+    let SendContext { engine, call, registered, wait_mode, .. } = ctx;
     let now = engine.clock.now();
-    let standing = after(&opening.0, sending);
-    let message = opening.1.clone().ok_or_else(|| Error::Broken("a turn begins with a message".into()))?;
+    let current = state_after(&opening.0, ctx);
+    let message = opening.1.clone().ok_or_else(|| Error::Broken("a turn needs a message".into()))?;
     let policy = registered.agent().policy();
-    let begin = Begin {
+    let input = RunInput {
         no: turn.no,
         names: turn.names.clone(),
-        standing,
+        current,
         scope: call.scope.clone(),
         agent: Arc::clone(registered.agent()),
         skill: turn.skill,
@@ -128,86 +129,87 @@ async fn begin_now(
         attempt: 1,
         on_crash: policy.on_crash,
         stale: HashSet::new(),
-        closed: turn.closed,
+        earlier_artifacts: turn.earlier_artifacts,
         saved: turn.saved,
     };
-    let mut run = Run::new(&engine.runner, slot, begin, None);
+    let mut run = Run::new(&engine.runner, slot, input, None);
     let mut events = vec![opening];
-    let mut outline = Outline { log: Log::default(), standing, work: Work::Held, saved: None, since: now };
-    if wait == Wait::Not {
-        if standing.state == TaskState::Submitted {
+    let mut commit =
+        TurnCommit { log: Log::default(), current, work: WorkState::Held, saved: None, since: now };
+    if wait_mode == WaitMode::Immediate {
+        if current.state == TaskState::Submitted {
             events.push((turn.names.status(TaskState::Working, None, now), None));
-            outline.standing.state = TaskState::Working;
-            run.stands(outline.standing);
+            commit.current.state = TaskState::Working;
+            run.set_standing(commit.current);
         }
     } else if policy.overlap {
-        let advanced = run.first_look(&engine.runner).await;
+        let advanced = run.poll_early(&engine.runner).await;
         events.extend(advanced.events.into_iter().map(|event| (event, None)));
-        outline.standing = advanced.standing;
-        outline.saved = advanced.saved;
+        commit.current = advanced.current;
+        commit.saved = advanced.saved;
         if advanced.ended {
-            outline.work = Work::Idle;
+            commit.work = WorkState::Idle;
         }
     }
-    outline.log = Log::pack(events);
-    outline.since = since(&outline.log, now);
-    let (log, visibility) = (outline.log.clone(), outline.standing.visibility);
+    commit.log = Log::pack(events);
+    commit.since = since(&commit.log, now);
+    let (log, visibility) = (commit.log.clone(), commit.current.visibility);
 
-    if outline.work == Work::Idle {
-        // The slot is free again before the commit: nothing runs any more.
+    if commit.work == WorkState::Idle {
+        // The run has ended, so its slot is released before the commit.
         drop(run);
-        let begun = engine.store.commit(change(outline)).await;
-        return begun_as(begun, turn.task, visibility, &log, None);
+        let result = engine.store.commit(change(commit)).await;
+        return start_result(result, turn.task, visibility, &log, None);
     }
-    let patience = match wait {
-        Wait::AsStream => Some(FIRST_FRAME),
-        Wait::Not | Wait::ForOutcome => engine.runner.limits().wait,
+    let reveal_after = match wait_mode {
+        WaitMode::Streaming => Some(FIRST_FRAME_TIMEOUT),
+        WaitMode::Immediate | WaitMode::Blocking => engine.runner.limits().wait,
     };
-    if let Some(patience) = patience {
-        run.reveal_after(patience);
+    if let Some(reveal_after) = reveal_after {
+        run.reveal_after(reveal_after);
     }
     run.register(&engine.runner);
-    let watcher = sending.watch(turn.no);
-    let receipt = engine.store.commit(change(outline));
-    let begun = engine.runner.launch(run, receipt).await;
-    begun_as(told(begun), turn.task, visibility, &log, Some(watcher))
+    let watcher = ctx.watch(turn.no);
+    let receipt = engine.store.commit(change(commit));
+    let result = engine.runner.launch(run, receipt).await;
+    start_result(unwrap_result(result), turn.task, visibility, &log, Some(watcher))
 }
 
-/// The time of the log's last status; a bare message has none of its own.
+/// Timestamp of the log's last status; a bare message has none of its own, so it is `now`.
 fn since(log: &Log, now: Timestamp) -> Timestamp {
     log.status().map_or(now, |(_, at)| at)
 }
 
-fn told<E>(begun: Result<Result<Committed, NotCommitted>, E>) -> Result<Committed, NotCommitted> {
-    begun.unwrap_or_else(|_| Err(NotCommitted::Unavailable("the runner has stopped".into())))
+fn unwrap_result<E>(result: Result<Result<Committed, NotCommitted>, E>) -> Result<Committed, NotCommitted> {
+    result.unwrap_or_else(|_| Err(NotCommitted::Unavailable("the runner has stopped".into())))
 }
 
-/// Where a task stands after its opening status. Only a new one whose caller waits may still turn out to be no
-/// task at all.
-fn after(opening: &Event, sending: Sending<'_>) -> Standing {
+/// State and visibility after the opening status update. Only a new task whose caller waits is undecided: its
+/// reply may still be a bare message.
+fn state_after(opening: &Event, ctx: SendContext<'_>) -> CurrentState {
     let state = match opening {
         Event::Status(update) => update.status.state,
         _ => TaskState::Submitted,
     };
-    let may_be_bare = sending.wait != Wait::Not && sending.call.dialect.has_bare_messages();
+    let may_be_bare = ctx.wait_mode != WaitMode::Immediate && ctx.call.dialect.supports_message_replies();
     let undecided = state == TaskState::Submitted && may_be_bare;
-    Standing { state, visibility: if undecided { Visibility::Undecided } else { Visibility::Visible } }
+    CurrentState { state, visibility: if undecided { Visibility::Undecided } else { Visibility::Visible } }
 }
 
-fn begun_as(
-    begun: Result<Committed, NotCommitted>,
+fn start_result(
+    result: Result<Committed, NotCommitted>,
     task: Task,
     visibility: Visibility,
     log: &Log,
     watcher: Option<Watcher>,
-) -> Result<Begun> {
-    match begun {
+) -> Result<StartResult> {
+    match result {
         Ok(committed) => {
             let submitted = Submitted::new(task, visibility, log, committed, watcher)?;
-            Ok(Begun::Recorded(Box::new(submitted)))
+            Ok(StartResult::Recorded(Box::new(submitted)))
         }
-        Err(NotCommitted::Conflict(met)) => Ok(Begun::Conflict(met)),
-        Err(NotCommitted::KeyUsed(used)) => Ok(Begun::Before(used)),
+        Err(NotCommitted::Conflict(met)) => Ok(StartResult::Conflict(met)),
+        Err(NotCommitted::KeyUsed(used)) => Ok(StartResult::Duplicate(used)),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! An agent whose every word is decided by the test.
+//! An agent whose updates and outcome are scripted by the test.
 
 use std::{
     collections::VecDeque,
@@ -11,55 +11,58 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Artifact, Message, Part, Role};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-/// What the agent is told to do next.
-enum Order {
-    Say(Vec<Update>),
-    /// Be pending once.
-    Pause,
+/// What the agent does next.
+enum Command {
+    Send(Vec<Update>),
+    /// Return `Pending` once.
+    Yield,
     End(Outcome),
     Panic(String),
 }
 
-/// Hands each turn to the test and does what it is told. With no orders it hangs.
-pub(super) struct Script {
+/// Hands each turn to the test and executes its commands. Without commands it stays pending.
+pub(super) struct ScriptedAgent {
     policy: ExecutionPolicy,
-    turns: UnboundedSender<Taken>,
-    prepared: Arc<Mutex<VecDeque<Vec<Order>>>>,
+    turns: UnboundedSender<RunningTurn>,
+    prepared: Arc<Mutex<VecDeque<Vec<Command>>>>,
 }
 
-/// The test's end of the agent.
-pub(crate) struct Stage {
-    turns: UnboundedReceiver<Taken>,
-    prepared: Arc<Mutex<VecDeque<Vec<Order>>>>,
+/// The test's handle to the agent.
+pub(crate) struct AgentHandle {
+    turns: UnboundedReceiver<RunningTurn>,
+    prepared: Arc<Mutex<VecDeque<Vec<Command>>>>,
 }
 
-/// A turn the agent has taken. Dropping it leaves the agent hanging.
-pub(crate) struct Taken {
+/// A turn the agent is running. Dropping it leaves the agent pending forever.
+pub(crate) struct RunningTurn {
     turn: Arc<Turn>,
-    orders: UnboundedSender<Order>,
+    commands: UnboundedSender<Command>,
 }
 
-pub(super) fn stage(policy: ExecutionPolicy) -> (Script, Stage) {
+pub(super) fn scripted_agent(policy: ExecutionPolicy) -> (ScriptedAgent, AgentHandle) {
     let (started, turns) = mpsc::unbounded_channel();
     let prepared = Arc::default();
-    (Script { policy, turns: started, prepared: Arc::clone(&prepared) }, Stage { turns, prepared })
+    (
+        ScriptedAgent { policy, turns: started, prepared: Arc::clone(&prepared) },
+        AgentHandle { turns, prepared },
+    )
 }
 
-impl Agent for Script {
+impl Agent for ScriptedAgent {
     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        let (orders, mut todo) = mpsc::unbounded_channel();
-        for order in self.prepared.lock().unwrap().pop_front().unwrap_or_default() {
-            orders.send(order).ok();
+        let (commands, mut todo) = mpsc::unbounded_channel();
+        for command in self.prepared.lock().unwrap().pop_front().unwrap_or_default() {
+            commands.send(command).ok();
         }
         let turn = Arc::new(turn);
-        self.turns.send(Taken { turn: Arc::clone(&turn), orders }).ok();
+        self.turns.send(RunningTurn { turn: Arc::clone(&turn), commands }).ok();
         async move {
-            while let Some(order) = todo.recv().await {
-                match order {
-                    Order::Say(updates) => out.say(updates).await,
-                    Order::Pause => tokio::task::yield_now().await,
-                    Order::End(outcome) => return outcome,
-                    Order::Panic(text) => panic!("{text}"),
+            while let Some(command) = todo.recv().await {
+                match command {
+                    Command::Send(updates) => out.say(updates).await,
+                    Command::Yield => tokio::task::yield_now().await,
+                    Command::End(outcome) => return outcome,
+                    Command::Panic(text) => panic!("{text}"),
                 }
             }
             std::future::pending().await
@@ -72,50 +75,50 @@ impl Agent for Script {
     }
 }
 
-impl Stage {
-    /// The next turn the agent has taken.
-    pub(crate) async fn turn(&mut self) -> Taken {
-        super::within(self.turns.recv()).await.expect("the agent is still hosted")
+impl AgentHandle {
+    /// Waits for the next turn the agent starts.
+    pub(crate) async fn turn(&mut self) -> RunningTurn {
+        super::with_timeout(self.turns.recv()).await.expect("the agent is still registered")
     }
 
-    /// Whether the agent has been asked for nothing that the test has not seen.
-    pub(crate) fn is_quiet(&mut self) -> bool {
+    /// Whether the agent has started no turn that the test has not received.
+    pub(crate) fn is_idle(&mut self) -> bool {
         self.turns.try_recv().is_err()
     }
 
-    /// Orders that are there before the next unprepared turn begins: the agent is ready at its first look if they
-    /// end it.
-    fn prepare(&self, orders: impl IntoIterator<Item = Order>) {
-        self.prepared.lock().unwrap().push_back(orders.into_iter().collect());
+    /// Queues commands for the next turn that has none: if they end the turn, the agent is ready at its first
+    /// poll.
+    fn prepare(&self, commands: impl IntoIterator<Item = Command>) {
+        self.prepared.lock().unwrap().push_back(commands.into_iter().collect());
     }
 
-    /// The next turn says this and ends so, without being asked.
+    /// The next turn sends these updates and ends with this outcome.
     pub(crate) fn prepare_turn(&self, updates: impl IntoIterator<Item = Update>, outcome: Outcome) {
-        self.prepare([Order::Say(updates.into_iter().collect()), Order::End(outcome)]);
+        self.prepare([Command::Send(updates.into_iter().collect()), Command::End(outcome)]);
     }
 
-    /// The next turn is not ready at its first look, and then ends so without being asked.
+    /// Like [`Self::prepare_turn`], but the turn is pending at its first poll.
     pub(crate) fn prepare_slow_turn(&self, updates: impl IntoIterator<Item = Update>, outcome: Outcome) {
-        self.prepare([Order::Pause, Order::Say(updates.into_iter().collect()), Order::End(outcome)]);
+        self.prepare([Command::Yield, Command::Send(updates.into_iter().collect()), Command::End(outcome)]);
     }
 
-    /// The next turn says this and waits for orders.
-    pub(crate) fn prepare_words(&self, updates: impl IntoIterator<Item = Update>) {
-        self.prepare([Order::Say(updates.into_iter().collect())]);
+    /// The next turn sends these updates and waits for commands.
+    pub(crate) fn prepare_updates(&self, updates: impl IntoIterator<Item = Update>) {
+        self.prepare([Command::Send(updates.into_iter().collect())]);
     }
 
-    /// Takes back what no turn has begun with.
-    pub(crate) fn forget_prepared(&self) {
+    /// Removes commands that no turn has used.
+    pub(crate) fn clear_prepared(&self) {
         self.prepared.lock().unwrap().clear();
     }
 
-    /// The next turn panics at its first look.
+    /// The next turn panics at its first poll.
     pub(crate) fn prepare_panic(&self, text: &str) {
-        self.prepare([Order::Panic(text.into())]);
+        self.prepare([Command::Panic(text.into())]);
     }
 }
 
-impl Deref for Taken {
+impl Deref for RunningTurn {
     type Target = Turn;
 
     fn deref(&self) -> &Turn {
@@ -123,30 +126,28 @@ impl Deref for Taken {
     }
 }
 
-impl Taken {
-    /// Says things together.
-    pub(crate) fn say(&self, updates: impl IntoIterator<Item = Update>) {
-        self.orders.send(Order::Say(updates.into_iter().collect())).ok();
+impl RunningTurn {
+    /// Sends updates in one batch.
+    pub(crate) fn send(&self, updates: impl IntoIterator<Item = Update>) {
+        self.commands.send(Command::Send(updates.into_iter().collect())).ok();
     }
 
-    /// Ends the turn.
     pub(crate) fn end(&self, outcome: Outcome) {
-        self.orders.send(Order::End(outcome)).ok();
+        self.commands.send(Command::End(outcome)).ok();
     }
 
-    /// Panics.
     pub(crate) fn panic(&self, text: &str) {
-        self.orders.send(Order::Panic(text.into())).ok();
+        self.commands.send(Command::Panic(text.into())).ok();
     }
 
-    /// Resolves when the agent's future is gone.
-    pub(crate) async fn gone(&self) {
-        super::within(self.orders.closed()).await;
+    /// Resolves when the agent's future has been dropped.
+    pub(crate) async fn dropped(&self) {
+        super::with_timeout(self.commands.closed()).await;
     }
 }
 
-/// Something the agent says.
-pub(crate) fn voice(text: &str) -> Message {
+/// A text message of the agent.
+pub(crate) fn agent_message(text: &str) -> Message {
     Message::new(uuid::Uuid::new_v4().to_string(), Role::Agent, vec![Part::text(text)])
 }
 
@@ -155,7 +156,7 @@ pub(crate) fn working() -> Update {
 }
 
 pub(crate) fn progress(text: &str) -> Update {
-    Update::Working(Some(voice(text)))
+    Update::Working(Some(agent_message(text)))
 }
 
 pub(crate) fn artifact(id: &str, text: &str) -> Update {
@@ -170,26 +171,26 @@ pub(crate) fn save(bytes: &'static str) -> Update {
     Update::Save(bytes.into())
 }
 
-pub(crate) fn answer(text: &str) -> Update {
-    Update::Message(voice(text))
+pub(crate) fn bare_message(text: &str) -> Update {
+    Update::Message(agent_message(text))
 }
 
 pub(crate) fn done() -> Outcome {
     Outcome::done()
 }
 
-pub(crate) fn done_saying(text: &str) -> Outcome {
-    Outcome::Done { message: Some(voice(text)) }
+pub(crate) fn done_with(text: &str) -> Outcome {
+    Outcome::Done { message: Some(agent_message(text)) }
 }
 
 pub(crate) fn failed(text: &str) -> Outcome {
-    Outcome::Failed { message: Some(voice(text)), retryable: false }
+    Outcome::Failed { message: Some(agent_message(text)), retryable: false }
 }
 
-pub(crate) fn try_again(text: &str) -> Outcome {
-    Outcome::Failed { message: Some(voice(text)), retryable: true }
+pub(crate) fn retryable_failure(text: &str) -> Outcome {
+    Outcome::Failed { message: Some(agent_message(text)), retryable: true }
 }
 
-pub(crate) fn ask(text: &str) -> Outcome {
-    Outcome::NeedInput { message: voice(text) }
+pub(crate) fn need_input(text: &str) -> Outcome {
+    Outcome::NeedInput { message: agent_message(text) }
 }

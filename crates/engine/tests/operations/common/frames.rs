@@ -1,8 +1,8 @@
-//! What a client sees on a stream, one short line per frame.
+//! The frames of a stream as short lines, one per frame.
 
 use std::collections::VecDeque;
 
-use a2ad_engine::{Frame, Next, TaskStream};
+use a2ad_engine::{Frame, StreamItem, TaskStream};
 use futures_util::FutureExt as _;
 use protocol::{Content, Event, Message, Part, TaskState, dialect::v1};
 
@@ -10,57 +10,56 @@ use protocol::{Content, Event, Message, Part, TaskState, dialect::v1};
 pub(crate) struct Frames {
     stream: TaskStream,
     ready: VecDeque<String>,
-    /// The artifacts that the last snapshot knows of.
-    known: Vec<String>,
+    /// Artifact ids of the last snapshot.
+    artifact_ids: Vec<String>,
 }
 
 /// How a stream ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It has said everything.
+    /// The stream is complete.
     End,
-    /// The server drains.
-    Cut,
+    /// The server is shutting down.
+    Draining,
 }
 
 impl Frames {
     pub(super) fn new(stream: TaskStream) -> Self {
-        Self { stream, ready: VecDeque::new(), known: Vec::new() }
+        Self { stream, ready: VecDeque::new(), artifact_ids: Vec::new() }
     }
 
-    /// The next line.
     pub(crate) async fn next(&mut self) -> String {
-        match super::within(self.pull()).await {
+        match super::with_timeout(self.pull()).await {
             Ok(line) => line,
             Err(ending) => panic!("{ending:?} where a frame was expected"),
         }
     }
 
-    /// The artifacts that the snapshot knows of, whether or not it shows them.
-    pub(crate) fn known_artifacts(&self) -> Vec<&str> {
-        self.known.iter().map(String::as_str).collect()
+    /// Artifact ids of the last snapshot, also when it omits the artifacts.
+    pub(crate) fn artifact_ids(&self) -> Vec<&str> {
+        self.artifact_ids.iter().map(String::as_str).collect()
     }
 
-    /// Every line up to the end, and what that end was.
+    /// All remaining lines, and how the stream ended.
     pub(crate) async fn rest(&mut self) -> (Vec<String>, Ending) {
         let mut lines = Vec::new();
         loop {
-            match super::within(self.pull()).await {
+            match super::with_timeout(self.pull()).await {
                 Ok(line) => lines.push(line),
                 Err(ending) => return (lines, ending),
             }
         }
     }
 
-    /// Every line; the stream must say everything it has to.
+    /// All remaining lines; the stream must end by itself.
     pub(crate) async fn lines(&mut self) -> Vec<String> {
         let (lines, ending) = self.rest().await;
         assert_eq!(ending, Ending::End);
         lines
     }
 
-    /// Whether there is nothing to see right now.
-    pub(crate) fn is_quiet(&mut self) -> bool {
+    /// Whether no frame is ready.
+    pub(crate) fn is_idle(&mut self) -> bool {
         match self.pull().now_or_never() {
             None => true,
             Some(Ok(line)) => {
@@ -71,23 +70,23 @@ impl Frames {
         }
     }
 
-    /// May be dropped while waiting.
+    /// Cancel safe.
     async fn pull(&mut self) -> Result<String, Ending> {
         loop {
             if let Some(line) = self.ready.pop_front() {
                 return Ok(line);
             }
             match self.stream.next().await.unwrap() {
-                Next::Frames(frames) => {
+                StreamItem::Frames(frames) => {
                     for frame in &frames {
                         if let Frame::Snapshot { artifacts, .. } = frame {
-                            self.known = artifacts.iter().map(ToString::to_string).collect();
+                            self.artifact_ids = artifacts.iter().map(ToString::to_string).collect();
                         }
                         self.ready.push_back(line(frame));
                     }
                 }
-                Next::End => return Err(Ending::End),
-                Next::Cut => return Err(Ending::Cut),
+                StreamItem::End => return Err(Ending::End),
+                StreamItem::Draining => return Err(Ending::Draining),
             }
         }
     }
@@ -112,18 +111,18 @@ fn line(frame: &Frame) -> String {
 fn event(event: &Event) -> String {
     match event {
         Event::Status(update) => {
-            format!("{}{}", state(update.status.state), said(update.status.message.as_ref()))
+            format!("{}{}", state(update.status.state), message_suffix(update.status.message.as_ref()))
         }
         Event::Artifact(update) => {
             let more = if update.append { "+" } else { "" };
             format!("artifact {}{more}: {}", update.artifact.id, text(&update.artifact.parts))
         }
         Event::Message(message) => format!("message: {}", message.text()),
-        Event::Task(_) => panic!("a task is no entry of a log"),
+        Event::Task(_) => panic!("a log has no task entries"),
     }
 }
 
-fn said(message: Option<&Message>) -> String {
+fn message_suffix(message: Option<&Message>) -> String {
     message.map_or_else(String::new, |message| format!(": {}", message.text()))
 }
 

@@ -1,5 +1,5 @@
-//! Whom a call is for. gRPC has no path to say it with, so the request's `tenant` is a tenant, or a tenant and one of
-//! its agents as in `default/echo`; the metadata `a2a-agent` is an agent, with its tenant or without.
+//! The agent a call addresses. A gRPC path cannot name one, so the request's `tenant` is a tenant, or a tenant and one
+//! of its agents as in `default/echo`; the metadata `a2a-agent` is an agent, with or without its tenant.
 
 use http::{HeaderMap, HeaderName};
 use protocol::{Error, Violation};
@@ -8,7 +8,7 @@ use crate::auth::{self, DEFAULT_TENANT};
 
 const NAME: HeaderName = HeaderName::from_static("a2a-agent");
 
-/// The agent a call names, if it names one.
+/// The agent a call names; `None` is the default agent.
 pub(super) fn agent(headers: &HeaderMap, tenant: Option<&str>) -> Result<Option<String>, Error> {
     let in_body = match tenant {
         None => None,
@@ -27,19 +27,21 @@ pub(super) fn agent(headers: &HeaderMap, tenant: Option<&str>) -> Result<Option<
     };
     match (in_body, in_metadata) {
         (Some(one), Some(other)) if one != other => {
-            let problem = format!("names the agent {one:?}, and the metadata a2a-agent {other:?}; name one");
+            let problem = format!(
+                "names the agent {one:?}, but the metadata a2a-agent names {other:?}; name one agent"
+            );
             Err(Violation::new("tenant", problem).into())
         }
         (one, other) => Ok(one.or(other).map(str::to_owned)),
     }
 }
 
-/// How a card names an agent to callers of this binding.
+/// The tenant value by which a card names an agent for this binding.
 pub(super) fn of(agent: &str) -> String {
     format!("{DEFAULT_TENANT}/{agent}")
 }
 
-/// The agent of a tenant, if there is such a tenant; no agent is the default one.
+/// Checks the tenant and returns the agent; an empty name is the default agent.
 fn known<'a>(tenant: &str, agent: &'a str) -> Result<Option<&'a str>, Error> {
     auth::check_tenant(Some(tenant)).map_err(|error| {
         let message = format!("{}, or name an agent as in \"{DEFAULT_TENANT}/echo\"", error.message);
@@ -62,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_named_in_the_body_or_beside_it() {
+    fn agent_is_named_in_tenant_or_metadata() {
         for (tenant, metadata, expected) in [
             ("", None, None),
             ("default", None, None),
@@ -81,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_there_is_not_taken_for_somebody_else() {
+    fn unknown_tenant_or_conflicting_names_are_rejected() {
         assert_eq!(named("acme", None), Err(ErrorKind::AgentDisabled));
         assert_eq!(named("echo", None), Err(ErrorKind::AgentDisabled));
         assert_eq!(named("", Some("acme/echo")), Err(ErrorKind::AgentDisabled));

@@ -1,13 +1,13 @@
-//! One call of a method of the protocol's services.
+//! Handles one call of a method of the A2A services.
 
 use std::sync::Arc;
 
 use axum::{extract::Request, response::Response};
-use engine::{Answer, Reservation};
+use engine::{CallResponse, Reservation};
 use http::{HeaderMap, HeaderName, HeaderValue, request::Parts};
 use protocol::{
     Error, ErrorKind, Operation, OperationKind,
-    error::{Grpc, in_short},
+    error::{GrpcStatus, excerpt},
     grpc::Service,
 };
 
@@ -16,27 +16,26 @@ use super::{
     deadline::Deadline,
     message, reply,
     status::{Refusal, StatusWriter},
-    stream::{self, Follow},
+    stream::{self, StreamContext},
 };
 use crate::{
+    access_log::CallEntry,
     admit::{self, extensions},
-    choose::Asked,
+    negotiate::Negotiation,
     perform::perform,
-    project, respond,
+    reply_form, respond,
     server_state::{Endpoint, ServerState},
-    trace::Line,
     version::{AcceptedVersions, Version},
 };
 
-/// How a message is packed.
+/// Compression of the request's message.
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
-/// Which ways of that are taken.
+/// Compressions that this server accepts: none but `identity`.
 const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
-/// A method of a service, by its name and what it does.
+/// A method's name and its operation.
 pub(super) type Method = (&'static str, OperationKind);
 
-/// The method of this name.
 pub(super) fn find(service: Service, name: &str) -> Result<Method, Error> {
     service.methods().iter().copied().find(|method| method.0 == name).ok_or_else(|| {
         let known: Vec<&str> = service.methods().iter().map(|method| method.0).collect();
@@ -46,7 +45,6 @@ pub(super) fn find(service: Service, name: &str) -> Result<Method, Error> {
     })
 }
 
-/// Answers one call.
 pub(super) async fn handle(
     server_state: &ServerState,
     service: Service,
@@ -57,17 +55,17 @@ pub(super) async fn handle(
     let (head, incoming) = req.into_parts();
     let memory = server_state.engine.memory().begin();
     let version = Version::of(&head.headers, &head.uri);
-    let root = server_state.root();
-    // The name of a service says its generation, and generated clients say nothing beside it.
+    let root = server_state.root_endpoint();
+    // The service name identifies the protocol generation, and generated clients send no version header.
     let accepted_versions = AcceptedVersions { lenient_version: true, ..server_state.accepted_versions };
-    let accepted_versions = Asked { version: &version, profile: root.profile, accepted_versions };
+    let negotiation = Negotiation { version: &version, profile: root.profile, accepted_versions };
     let mut status_writer = StatusWriter { service, errors: server_state.errors };
-    let mut line = Line::begin(server_state.engine.agents(), root.agent, request_id);
-    let asked = async {
+    let mut log_entry = CallEntry::begin(server_state.engine.agents(), root.agent, request_id);
+    let decoding = async {
         let deadline = Deadline::of(&head.headers)?;
         let (name, kind) = method?;
-        line.called(name);
-        accepted_versions.allows(service.dialect()).map_err(|refused| {
+        log_entry.set_method(name);
+        negotiation.check_path(service.dialect()).map_err(|refused| {
             status_writer.service = Service::of(refused.dialect).unwrap_or(service);
             refused.error
         })?;
@@ -80,17 +78,19 @@ pub(super) async fn handle(
                 Err(_) => service.tenant(kind, &bytes),
             };
             let agent = address::agent(&head.headers, tenant)?;
-            Ok::<_, Refusal>(Wanted { kind, operation, agent, deadline })
+            Ok::<_, Refusal>(DecodedCall { kind, operation, agent, deadline })
         };
         deadline.within(reading).await
     };
-    match asked.await {
-        Ok(wanted) => answer(server_state, status_writer, &head, wanted, line, request_id, memory).await,
+    match decoding.await {
+        Ok(decoded) => {
+            answer(server_state, status_writer, &head, decoded, log_entry, request_id, memory).await
+        }
         Err(refusal) => {
-            line.refused(&refusal.error);
-            line.end(status_writer.service.dialect());
-            label(
-                status_writer.refuse(&refusal, server_state.engine.clock().now()),
+            log_entry.set_error(&refusal.error);
+            log_entry.finish(status_writer.service.dialect());
+            set_headers(
+                status_writer.error_response(&refusal, server_state.engine.clock().now()),
                 status_writer.service,
                 &root,
             )
@@ -98,10 +98,10 @@ pub(super) async fn handle(
     }
 }
 
-/// What was asked for, and of whom.
-struct Wanted {
+/// A call whose message has been read.
+struct DecodedCall {
     kind: OperationKind,
-    /// What is wrong with it is told to those who may ask.
+    /// A decoding error is reported only after the access check.
     operation: Result<Operation, Error>,
     agent: Option<String>,
     deadline: Deadline,
@@ -111,43 +111,51 @@ async fn answer(
     server_state: &ServerState,
     status_writer: StatusWriter,
     head: &Parts,
-    wanted: Wanted,
-    mut line: Line,
+    decoded: DecodedCall,
+    mut log_entry: CallEntry,
     request_id: u64,
     memory: Arc<Reservation>,
 ) -> Response {
-    let Wanted { kind, operation, agent, deadline } = wanted;
-    let endpoint = agent.as_deref().map_or_else(|| server_state.root(), |agent| server_state.own(agent));
+    let DecodedCall { kind, operation, agent, deadline } = decoded;
+    let endpoint = agent
+        .as_deref()
+        .map_or_else(|| server_state.root_endpoint(), |agent| server_state.agent_endpoint(agent));
     let dialect = status_writer.service.dialect();
-    line.to(server_state.engine.agents(), endpoint.agent);
+    log_entry.set_agent(server_state.engine.agents(), endpoint.agent);
     if let Ok(operation) = &operation {
-        line.about(operation, dialect);
+        log_entry.set_operation(operation, dialect);
     }
-    let work = async {
-        endpoint.check()?;
-        admit::operation(server_state, &endpoint, kind)?;
-        let operation = admit::request(server_state, &endpoint, dialect, &head.headers, operation?)?;
+    let execution = async {
+        endpoint.check_access()?;
+        admit::check_operation(server_state, &endpoint, kind)?;
+        let operation = admit::check_request(server_state, &endpoint, dialect, &head.headers, operation?)?;
         perform(server_state, &endpoint, dialect, head, operation, request_id, &memory).await
     };
-    let answered = deadline.within(work).await;
-    line.answered(&answered);
-    let response = match answered {
+    let result = deadline.within(execution).await;
+    log_entry.set_result(&result);
+    let response = match result {
         Ok(answer) => {
-            let answering =
-                Answering { server_state, endpoint: &endpoint, status_writer, deadline, request_id, memory };
-            let response = answering.answer(answer, line);
-            extensions::tell(response, &endpoint.settings.extensions, dialect, &head.headers)
+            let context = ReplyContext {
+                server_state,
+                endpoint: &endpoint,
+                status_writer,
+                deadline,
+                request_id,
+                memory,
+            };
+            let response = context.answer(answer, log_entry);
+            extensions::set_activated_header(response, &endpoint.settings.extensions, dialect, &head.headers)
         }
         Err(error) => {
-            line.end(dialect);
-            status_writer.refuse(&error.into(), server_state.engine.clock().now())
+            log_entry.finish(dialect);
+            status_writer.error_response(&error.into(), server_state.engine.clock().now())
         }
     };
-    label(response, status_writer.service, &endpoint)
+    set_headers(response, status_writer.service, &endpoint)
 }
 
-/// What an answer depends on beside what was found.
-struct Answering<'a> {
+/// What encoding a reply needs besides the reply.
+struct ReplyContext<'a> {
     server_state: &'a ServerState,
     endpoint: &'a Endpoint<'a>,
     status_writer: StatusWriter,
@@ -156,54 +164,62 @@ struct Answering<'a> {
     memory: Arc<Reservation>,
 }
 
-impl Answering<'_> {
-    fn answer(self, answer: Answer, mut line: Line) -> Response {
+impl ReplyContext<'_> {
+    fn answer(self, answer: CallResponse, mut log_entry: CallEntry) -> Response {
         let (status_writer, clock) = (self.status_writer, self.server_state.engine.clock());
         let (max_bytes, dialect) = (self.server_state.max_body_bytes, status_writer.service.dialect());
         match answer {
-            Answer::Reply(reply) => {
-                let written = project::reply(self.endpoint.profile, dialect, reply)
+            CallResponse::Reply(reply) => {
+                let written = reply_form::apply(self.endpoint.profile, dialect, reply)
                     .and_then(|reply| reply::respond(status_writer.service, &reply, max_bytes, self.memory));
                 let response = written.unwrap_or_else(|error| {
-                    line.refused(&error);
-                    status_writer.refuse(&error.into(), clock.now())
+                    log_entry.set_error(&error);
+                    status_writer.error_response(&error.into(), clock.now())
                 });
-                line.end(dialect);
+                log_entry.finish(dialect);
                 response
             }
-            Answer::Stream(stream) => {
+            CallResponse::Stream(stream) => {
                 let (deadline, request_id) = (self.deadline, self.request_id);
-                let (line, clock) = (line.watch(dialect), clock.clone());
+                let (log_entry, clock) = (log_entry.into_stream(dialect), clock.clone());
                 let memory = self.server_state.engine.memory().clone();
-                let first = Some(self.memory);
-                let follow =
-                    Follow { status_writer, deadline, max_bytes, request_id, clock, line, memory, first };
-                stream::respond(stream, follow)
+                let snapshot_memory = Some(self.memory);
+                let context = StreamContext {
+                    status_writer,
+                    deadline,
+                    max_bytes,
+                    request_id,
+                    clock,
+                    log_entry,
+                    memory,
+                    snapshot_memory,
+                };
+                stream::respond(stream, context)
             }
-            Answer::Replayed(answer) => respond::replayed(self.answer(*answer, line)),
+            CallResponse::Replayed(answer) => respond::replayed(self.answer(*answer, log_entry)),
         }
     }
 }
 
-/// Messages are taken as they are: nothing is unpacked here.
+/// Rejects compressed messages: decompression is not supported.
 fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
     let Some(value) = headers.get(&ENCODING) else { return Ok(()) };
     if value.as_bytes().eq_ignore_ascii_case(b"identity") {
         return Ok(());
     }
-    let coding = in_short(&String::from_utf8_lossy(value.as_bytes()));
-    let text = format!("grpc-encoding {coding:?} is not served here; send messages as they are");
+    let coding = excerpt(&String::from_utf8_lossy(value.as_bytes()));
+    let text = format!("grpc-encoding {coding:?} is not supported; send messages uncompressed");
     let error = Error::new(ErrorKind::UnsupportedMediaType, text);
-    // gRPC wants exactly this status, and to be told what is taken.
-    Err(Refusal { error, code: Some(Grpc::Unimplemented) })
+    // The gRPC specification requires this status and the header `grpc-accept-encoding`.
+    Err(Refusal { error, code: Some(GrpcStatus::Unimplemented) })
 }
 
-/// Says on an answer which dialect and style it is in, and that it may be answered by messages as they are only.
-fn label(mut response: Response, service: Service, endpoint: &Endpoint<'_>) -> Response {
+/// Adds the headers that name the response's dialect and profile and the accepted compression.
+fn set_headers(mut response: Response, service: Service, endpoint: &Endpoint<'_>) -> Response {
     let headers = response.headers_mut();
-    let label = format!("{};profile={}", service.dialect().name(), endpoint.profile.name);
-    if let Ok(label) = HeaderValue::try_from(label) {
-        headers.insert("a2ad-dialect", label);
+    let value = format!("{};profile={}", service.dialect().name(), endpoint.profile.name);
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert("a2ad-dialect", value);
     }
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     response

@@ -1,4 +1,4 @@
-//! How long a caller waits: `grpc-timeout`.
+//! The deadline of a call, from the header `grpc-timeout`.
 
 use std::time::Duration;
 
@@ -8,12 +8,11 @@ use tokio::time::Instant;
 
 const NAME: HeaderName = HeaderName::from_static("grpc-timeout");
 
-/// When the caller stops waiting, if it said so.
+/// When the caller stops waiting; `None` without the header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// As the headers say.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Error> {
         let Some(value) = headers.get(&NAME) else { return Ok(Self(None)) };
         let text = value.to_str().unwrap_or_default();
@@ -21,11 +20,11 @@ impl Deadline {
             let problem = "expected one to eight digits and one of H, M, S, m, u, n";
             Error::invalid_request(Violation::new("grpc-timeout", problem))
         })?;
-        // What lies beyond the clock never comes.
+        // A time that the clock cannot represent is no deadline.
         Ok(Self(Instant::now().checked_add(timeout)))
     }
 
-    /// Does something, if the caller waits that long. What is given up may be dropped half-way.
+    /// Runs `work` until the deadline. At the deadline `work` is dropped, so it must be cancellation safe.
     pub(super) async fn within<T, E: From<Error>>(
         self,
         work: impl Future<Output = Result<T, E>>,
@@ -34,15 +33,15 @@ impl Deadline {
             None => work.await,
             Some(deadline) => match tokio::time::timeout_at(deadline, work).await {
                 Ok(done) => done,
-                Err(_) => Err(passed().into()),
+                Err(_) => Err(deadline_exceeded().into()),
             },
         }
     }
 }
 
-/// What a caller is told whose time is up.
-fn passed() -> Error {
-    let text = "the time this call was given is up; what was begun goes on, get the task or subscribe to it";
+fn deadline_exceeded() -> Error {
+    let text =
+        "the call's deadline has passed; work that was started continues, get the task or subscribe to it";
     Error::new(ErrorKind::DeadlineExceeded, text)
 }
 
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_unit_is_known_and_nothing_else_passes() {
+    fn every_unit_is_parsed_and_other_text_is_rejected() {
         for (text, expected) in [
             ("2H", Duration::from_secs(7_200)),
             ("3M", Duration::from_secs(180)),

@@ -1,4 +1,4 @@
-//! `grpc.health.v1.Health`: whether this process takes work, for those who ask and those who watch.
+//! `grpc.health.v1.Health`: whether this process accepts work, once (`Check`) or as a stream (`Watch`).
 
 use std::pin::Pin;
 
@@ -15,63 +15,60 @@ use tonic_health::pb::{
 use super::reflection::{V1, V1_ALPHA};
 use crate::ready::{Phase, Ready};
 
-/// Its full name.
 pub(super) const NAME: &str = tonic_health::pb::health_server::SERVICE_NAME;
 
-/// Requests hold the name of a service.
+/// Bytes; a request holds only the name of a service.
 const MAX_REQUEST: usize = 4 << 10;
 
-/// The service.
 pub(super) type Server = HealthServer<Readiness>;
 
-/// The service for a process.
 pub(super) fn server(ready: Ready) -> Server {
     HealthServer::new(Readiness(ready)).max_decoding_message_size(MAX_REQUEST)
 }
 
-/// Every service is as ready as the process.
+/// Reports the readiness of the process for every service.
 pub(super) struct Readiness(Ready);
 
 #[tonic::async_trait]
 impl Health for Readiness {
     async fn check(&self, req: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
         let service = &req.get_ref().service;
-        if !is_served(service) {
-            return Err(Status::not_found("there is no service of that name here"));
+        if !is_known_service(service) {
+            return Err(Status::not_found("unknown service"));
         }
-        Ok(Response::new(answer(status(*self.0.watch().borrow()))))
+        Ok(Response::new(response(status(*self.0.watch().borrow()))))
     }
 
     type WatchStream = Pin<Box<dyn Stream<Item = Result<HealthCheckResponse, Status>> + Send>>;
 
     async fn watch(&self, req: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let known = is_served(&req.get_ref().service);
-        let watching = Watching { phases: self.0.watch(), known, told: None };
-        Ok(Response::new(Box::pin(stream::unfold(Some(watching), |watching| async {
-            let (next, rest) = watching?.next().await?;
+        let known = is_known_service(&req.get_ref().service);
+        let watcher = Watcher { phases: self.0.watch(), known, last_sent: None };
+        Ok(Response::new(Box::pin(stream::unfold(Some(watcher), |watcher| async {
+            let (next, rest) = watcher?.next().await?;
             Some((next, rest))
         }))))
     }
 }
 
-/// Somebody who watches.
-struct Watching {
+/// The state of one `Watch` stream.
+struct Watcher {
     phases: watch::Receiver<Phase>,
     known: bool,
-    told: Option<ServingStatus>,
+    last_sent: Option<ServingStatus>,
 }
 
-impl Watching {
-    /// What is told next, and who watches on: nobody when the process leaves.
+impl Watcher {
+    /// The next item of the stream, and the watcher if the stream continues: it ends when the process shuts down.
     async fn next(mut self) -> Option<(Result<HealthCheckResponse, Status>, Option<Self>)> {
         loop {
             let phase = *self.phases.borrow_and_update();
             let status = if self.known { status(phase) } else { ServingStatus::ServiceUnknown };
-            if self.told.replace(status) != Some(status) {
-                return Some((Ok(answer(status)), Some(self)));
+            if self.last_sent.replace(status) != Some(status) {
+                return Some((Ok(response(status)), Some(self)));
             }
-            if phase == Phase::Leaving {
-                return Some((Err(Status::unavailable("the server is stopping; watch again")), None));
+            if phase == Phase::Closing {
+                return Some((Err(Status::unavailable("the server is shutting down; watch again")), None));
             }
             self.phases.changed().await.ok()?;
         }
@@ -82,11 +79,11 @@ fn status(phase: Phase) -> ServingStatus {
     if phase == Phase::Ready { ServingStatus::Serving } else { ServingStatus::NotServing }
 }
 
-fn answer(status: ServingStatus) -> HealthCheckResponse {
+fn response(status: ServingStatus) -> HealthCheckResponse {
     HealthCheckResponse { status: status.into() }
 }
 
-/// The empty name is the process itself.
-fn is_served(name: &str) -> bool {
+/// The empty name stands for the process itself.
+fn is_known_service(name: &str) -> bool {
     ["", NAME, V1, V1_ALPHA].contains(&name) || Service::ALL.iter().any(|service| service.name() == name)
 }

@@ -1,7 +1,7 @@
-//! Messages on the wire: a flag, a length of four bytes, and that many bytes.
+//! Length-prefixed messages: a flag, a length of four bytes, and that many bytes.
 //!
-//! Every call here has one message, so a request is read as a whole: bounded in size before anything is kept, and in
-//! patience. Nothing is unpacked.
+//! Every call here has exactly one request message, so the body is read as a whole, limited in size before anything is
+//! kept, and in time. Compressed messages are not supported.
 
 use std::cmp::Ordering;
 
@@ -11,41 +11,41 @@ use engine::Reservation;
 use hyper::body::Body as _;
 use protocol::{
     Error, ErrorKind, Event, Reply, TaskId,
-    error::{Grpc, in_short},
+    error::{GrpcStatus, excerpt},
 };
 
 use super::status::Refusal;
-use crate::body::Pace;
+use crate::body::BodyTimer;
 
-/// Flag and length.
+/// Bytes of the flag and the length.
 const PREFIX: usize = 5;
 
-/// The only message of a request.
+/// Reads the only message of a request.
 pub(super) async fn read(mut incoming: Body, limit: usize, memory: &Reservation) -> Result<Bytes, Refusal> {
     let mut received = Received::default();
-    let pace = Pace::begin();
+    let timer = BodyTimer::begin();
     loop {
         let expected = received.length(limit)?.map(|length| PREFIX + length);
         match expected.map(|expected| received.len().cmp(&expected)) {
-            Some(Ordering::Greater) => return Err(not_one("more than one message")),
+            Some(Ordering::Greater) => return Err(wrong_message_count("more than one message")),
             Some(Ordering::Equal) if incoming.is_end_stream() => return Ok(received.message()),
             _ => {}
         }
-        match pace.next(&mut incoming, received.len()).await? {
+        match timer.next(&mut incoming, received.len()).await? {
             Some(frame) => {
                 if let Ok(data) = frame.into_data() {
                     memory.reserve_body(data.len() as u64)?;
                     received.push(data, expected.unwrap_or_default());
                 }
             }
-            None if received.len() == 0 => return Err(not_one("no message")),
+            None if received.len() == 0 => return Err(wrong_message_count("no message")),
             None if Some(received.len()) == expected => return Ok(received.message()),
-            None => return Err(cut_short().into()),
+            None => return Err(incomplete_message().into()),
         }
     }
 }
 
-/// Writes one message behind its prefix; `write` appends it.
+/// Appends one message with its prefix; `write` appends the message itself.
 pub(super) fn append(out: &mut Vec<u8>, limit: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Error> {
     let start = out.len();
     out.extend_from_slice(&[0; PREFIX]);
@@ -58,49 +58,49 @@ pub(super) fn append(out: &mut Vec<u8>, limit: usize, write: impl FnOnce(&mut Ve
         }
         _ => {
             out.truncate(start);
-            let text = format!("the answer has {length} bytes and may have {limit}");
+            let text = format!("the reply has {length} bytes, more than the limit of {limit}");
             Err(Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit))
         }
     }
 }
 
-/// Adds to the refusal of an answer how to get what it was about. The task is recorded all the same, so a client that sends
-/// its message again would make another.
-pub(super) fn advise(error: Error, about: About<'_>) -> Error {
+/// Adds to the error about a too large reply how to get the data. The task is recorded, so a client that sends its
+/// message again would create another one.
+pub(super) fn add_retrieval_hint(error: Error, subject: ReplySubject<'_>) -> Error {
     if error.kind != ErrorKind::BodyTooLarge {
         return error;
     }
-    let advice = match about {
-        About::Task(id) => {
-            let id = in_short(id.as_str());
+    let advice = match subject {
+        ReplySubject::Task(id) => {
+            let id = excerpt(id.as_str());
             format!(
                 "task {id} is recorded, do not send its message again: get it with GetTask, with historyLength 0 or over \
                  HTTP+JSON or JSON-RPC, or raise limits.max_body"
             )
         }
-        About::Tasks => {
+        ReplySubject::Tasks => {
             "ask for fewer tasks with pageSize, with historyLength 0 or over HTTP+JSON or JSON-RPC, or \
                          raise limits.max_body"
                 .to_owned()
         }
-        About::Other => "ask over HTTP+JSON or JSON-RPC, or raise limits.max_body".to_owned(),
+        ReplySubject::Other => "ask over HTTP+JSON or JSON-RPC, or raise limits.max_body".to_owned(),
     };
     let error = Error { message: format!("{}; {advice}", error.message), ..error };
-    match about {
-        About::Task(id) => error.with("taskId", id),
-        About::Tasks | About::Other => error,
+    match subject {
+        ReplySubject::Task(id) => error.with("taskId", id),
+        ReplySubject::Tasks | ReplySubject::Other => error,
     }
 }
 
-/// What an answer is about.
+/// What a reply contains, as far as the hint depends on it.
 #[derive(Clone, Copy)]
-pub(super) enum About<'a> {
+pub(super) enum ReplySubject<'a> {
     Task(&'a TaskId),
     Tasks,
     Other,
 }
 
-impl<'a> About<'a> {
+impl<'a> ReplySubject<'a> {
     pub(super) fn reply(reply: &'a Reply) -> Self {
         match reply {
             Reply::SentTask(task) | Reply::Task(task) => Self::Task(&task.id),
@@ -120,10 +120,10 @@ impl<'a> About<'a> {
     }
 }
 
-/// What has come of a request's body.
+/// The bytes of a request's body received so far.
 #[derive(Default)]
 struct Received {
-    /// Most requests are one frame, and then nothing is copied.
+    /// Most requests are one frame, which is then not copied.
     first: Bytes,
     whole: BytesMut,
 }
@@ -137,13 +137,13 @@ impl Received {
         if self.whole.is_empty() { &self.first } else { &self.whole }
     }
 
-    /// How long the message is, when that much has come.
+    /// The message's length; `None` until the prefix has been received.
     fn length(&self, limit: usize) -> Result<Option<usize>, Refusal> {
         let Some((flag, length)) = self.bytes().get(..PREFIX).and_then(<[u8]>::split_first) else {
             return Ok(None);
         };
         if *flag != 0 {
-            return Err(flagged(*flag));
+            return Err(unknown_flag(*flag));
         }
         let length = length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
         if length > limit {
@@ -158,7 +158,7 @@ impl Received {
             return;
         }
         if self.whole.is_empty() {
-            // All at once where the length is known: a buffer that grows leaves smaller ones behind.
+            // Reserve the whole length where it is known: a buffer that grows in steps leaves smaller ones behind.
             self.whole.reserve(expected.max(self.first.len() + data.len()));
             self.whole.extend_from_slice(&std::mem::take(&mut self.first));
         }
@@ -171,35 +171,35 @@ impl Received {
     }
 }
 
-/// gRPC wants exactly this status for a request of another number of messages.
-fn not_one(found: &str) -> Refusal {
+/// The gRPC specification requires this status for a request that has not exactly one message.
+fn wrong_message_count(found: &str) -> Refusal {
     let text = format!("the request holds {found}; send exactly one");
-    Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code: Some(Grpc::Unimplemented) }
+    Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code: Some(GrpcStatus::Unimplemented) }
 }
 
-/// gRPC wants INTERNAL for a message that says it is packed where nothing says how. Other flags mean nothing,
-/// and are the caller's fault.
-fn flagged(flag: u8) -> Refusal {
+/// The gRPC specification requires INTERNAL for a message flagged as compressed without `grpc-encoding`. Other flags
+/// are undefined and the caller's error.
+fn unknown_flag(flag: u8) -> Refusal {
     let (text, code) = match flag {
         1 => {
             let text =
-                "the message is flagged as compressed, and no grpc-encoding says how; send it as it is";
-            (text.to_owned(), Some(Grpc::Internal))
+                "the message is flagged as compressed, but grpc-encoding is missing; send it uncompressed";
+            (text.to_owned(), Some(GrpcStatus::Internal))
         }
-        other => {
-            (format!("the message begins with the flag {other}; 0 is expected, a message as it is"), None)
-        }
+        other => (format!("the message begins with the flag {other}; expected 0 (uncompressed)"), None),
     };
     Refusal { error: Error::new(ErrorKind::InvalidRequest, text), code }
 }
 
-fn cut_short() -> Error {
-    let text = "the request ends before its message does; send as many bytes as its prefix says";
+fn incomplete_message() -> Error {
+    let text =
+        "the request ended before its message was complete; send as many bytes as its length prefix declares";
     Error::new(ErrorKind::InvalidRequest, text)
 }
 
 fn too_large(length: usize, limit: usize) -> Refusal {
-    let text = format!("the message has {length} bytes and may have {limit}; send files by url instead");
+    let text =
+        format!("the message has {length} bytes, more than the limit of {limit}; send files by url instead");
     Error::new(ErrorKind::BodyTooLarge, text).with("maxBodyBytes", limit).into()
 }
 
@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    async fn read_pieces(pieces: &[&'static [u8]]) -> Result<Bytes, (ErrorKind, Option<Grpc>)> {
+    async fn read_pieces(pieces: &[&'static [u8]]) -> Result<Bytes, (ErrorKind, Option<GrpcStatus>)> {
         let pieces: Vec<_> =
             pieces.iter().map(|piece| Ok::<_, Infallible>(Bytes::from_static(piece))).collect();
         let memory = MemoryBudget::new(1 << 20).begin();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_may_come_in_any_pieces() {
+    async fn message_may_arrive_in_any_number_of_frames() {
         for pieces in [
             &[&b"\0\0\0\0\x03abc"[..]][..],
             &[b"\0", b"\0\0\0", b"\x03a", b"", b"bc"],
@@ -235,23 +235,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_single_message_is_told_apart() {
+    async fn requests_without_exactly_one_valid_message_are_rejected() {
         let invalid = |code| Err((ErrorKind::InvalidRequest, Some(code)));
-        assert_eq!(read_pieces(&[]).await, invalid(Grpc::Unimplemented));
-        assert_eq!(read_pieces(&[b"\0\0\0\0\0\0\0\0\0\0"]).await, invalid(Grpc::Unimplemented));
-        assert_eq!(read_pieces(&[b"\x01\0\0\0\x01x"]).await, invalid(Grpc::Internal));
+        assert_eq!(read_pieces(&[]).await, invalid(GrpcStatus::Unimplemented));
+        assert_eq!(read_pieces(&[b"\0\0\0\0\0\0\0\0\0\0"]).await, invalid(GrpcStatus::Unimplemented));
+        assert_eq!(read_pieces(&[b"\x01\0\0\0\x01x"]).await, invalid(GrpcStatus::Internal));
         assert_eq!(read_pieces(&[b"\x09\0\0\0\x01x"]).await, Err((ErrorKind::InvalidRequest, None)));
         for cut in [&b"\0"[..], b"\0\0\0\0\x03", b"\0\0\0\0\x03ab"] {
             assert_eq!(read_pieces(&[cut]).await, Err((ErrorKind::InvalidRequest, None)));
         }
-        // What is too large is refused by its length alone.
+        // A too large message is rejected by its length, before its bytes arrive.
         for large in [&b"\0\0\0\0\x09"[..], b"\0\xff\xff\xff\xff"] {
             assert_eq!(read_pieces(&[large]).await, Err((ErrorKind::BodyTooLarge, None)));
         }
     }
 
     #[test]
-    fn a_message_that_is_too_large_leaves_nothing_behind() {
+    fn rejected_message_leaves_the_buffer_unchanged() {
         let mut out = b"before".to_vec();
         append(&mut out, 3, |out| out.extend_from_slice(b"abc")).unwrap();
         let refused = append(&mut out, 3, |out| out.extend_from_slice(b"abcd")).unwrap_err();

@@ -1,4 +1,4 @@
-//! `grpc.reflection`: what services there are and what their messages look like, for tools that were not told.
+//! `grpc.reflection`: lists the services and their message types, for tools without the proto files.
 
 use axum::extract::Request;
 use futures_util::StreamExt as _;
@@ -10,44 +10,41 @@ use tonic_reflection::{
 
 use crate::ready::Ready;
 
-/// The service's name.
 pub(super) const V1: &str = pb::v1::server_reflection_server::SERVICE_NAME;
-/// Its name before that, which many tools still ask by.
+/// The older version of the service, which many tools still use.
 pub(super) const V1_ALPHA: &str = pb::v1alpha::server_reflection_server::SERVICE_NAME;
 
-/// Requests hold a name, answers a file.
+/// Bytes; a request holds a name, a response a file descriptor.
 const MAX_REQUEST: usize = 4 << 10;
 const MAX_ANSWER: usize = 4 << 20;
 
-/// The service.
 pub(super) fn server() -> Result<v1::ServerReflectionServer<impl v1::ServerReflection>, Error> {
-    let server = described().build_v1()?;
+    let server = builder().build_v1()?;
     Ok(server.max_decoding_message_size(MAX_REQUEST).max_encoding_message_size(MAX_ANSWER))
 }
 
-/// The same under its name before.
 pub(super) fn alpha_server() -> Result<v1alpha::ServerReflectionServer<impl v1alpha::ServerReflection>, Error>
 {
-    let server = described().build_v1alpha()?;
+    let server = builder().build_v1alpha()?;
     Ok(server.max_decoding_message_size(MAX_REQUEST).max_encoding_message_size(MAX_ANSWER))
 }
 
-/// Every service there is here.
-fn described() -> Builder<'static> {
+/// A builder with the descriptors of every service of this server.
+fn builder() -> Builder<'static> {
     let files = [
         DESCRIPTORS,
         tonic_health::pb::FILE_DESCRIPTOR_SET,
         pb::v1::FILE_DESCRIPTOR_SET,
         pb::v1alpha::FILE_DESCRIPTOR_SET,
     ];
-    let builder = Builder::configure().include_reflection_service(false);
-    files.into_iter().fold(builder, Builder::register_encoded_file_descriptor_set)
+    let empty = Builder::configure().include_reflection_service(false);
+    files.into_iter().fold(empty, Builder::register_encoded_file_descriptor_set)
 }
 
-/// A request that ends when the process leaves: a tool that goes on asking does not hold it up.
-pub(super) fn until_left(req: Request, ready: Ready) -> Request {
+/// Ends the request stream when the process shuts down, so that a client that keeps asking does not delay the shutdown.
+pub(super) fn until_closing(req: Request, ready: Ready) -> Request {
     req.map(|body| {
-        let left = async move { ready.left().await };
-        axum::body::Body::from_stream(body.into_data_stream().take_until(Box::pin(left)))
+        let closing = async move { ready.closing().await };
+        axum::body::Body::from_stream(body.into_data_stream().take_until(Box::pin(closing)))
     })
 }

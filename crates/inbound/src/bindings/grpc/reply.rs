@@ -1,4 +1,4 @@
-//! An answer that is one message: its bytes, then how the call ended.
+//! A unary response: one message, then the trailers with the status.
 
 use std::{
     convert::Infallible,
@@ -15,14 +15,14 @@ use hyper::body::{Frame, SizeHint};
 use protocol::{Error, Reply, grpc::Service};
 
 use super::{
-    message::{self, About},
+    message::{self, ReplySubject},
     status::{self, StatusWriter},
 };
 
-/// The task that a send is answered with.
+/// Metadata: the id of the task that a send returned.
 const TASK: HeaderName = HeaderName::from_static("a2ad-task");
 
-/// Answers a call with one message, if it is not too large to be sent.
+/// Encodes a reply as a response; an error if the message exceeds `max_bytes`.
 pub(super) fn respond(
     service: Service,
     reply: &Reply,
@@ -30,13 +30,14 @@ pub(super) fn respond(
     memory: Arc<Reservation>,
 ) -> Result<Response, Error> {
     let mut out = Vec::with_capacity(1_024);
-    let about = About::reply(reply);
+    let subject = ReplySubject::reply(reply);
     message::append(&mut out, max_bytes, |out| out.extend(service.encode_reply(reply)))
-        .map_err(|error| message::advise(error, about))?;
+        .map_err(|error| message::add_retrieval_hint(error, subject))?;
     let message = memory.hold(out);
-    let mut response = status::answer(Body::new(Whole { message, trailers: Some(StatusWriter::well()) }));
-    // A client that takes smaller messages than this one still reads the metadata.
-    if let (Reply::SentTask(_), About::Task(id)) = (reply, about)
+    let mut response =
+        status::response_with(Body::new(UnaryBody { message, trailers: Some(StatusWriter::ok()) }));
+    // A client whose message limit is lower than ours still receives the metadata.
+    if let (Reply::SentTask(_), ReplySubject::Task(id)) = (reply, subject)
         && let Ok(id) = HeaderValue::from_str(id.as_str())
     {
         response.headers_mut().insert(TASK, id);
@@ -44,18 +45,19 @@ pub(super) fn respond(
     Ok(response)
 }
 
-/// No message, and nothing to be said behind it.
-pub(super) fn nothing() -> Body {
-    Body::new(Whole { message: Bytes::new(), trailers: None })
+/// A body without message and trailers.
+pub(super) fn empty_body() -> Body {
+    Body::new(UnaryBody { message: Bytes::new(), trailers: None })
 }
 
-/// The message, then the trailers. It does not say exactly how long it is: that would be a header that gRPC has no use for.
-struct Whole {
+/// The message, then the trailers. Its size hint is not exact, because an exact one would add a `content-length` header
+/// that gRPC has no use for.
+struct UnaryBody {
     message: Bytes,
     trailers: Option<HeaderMap>,
 }
 
-impl hyper::body::Body for Whole {
+impl hyper::body::Body for UnaryBody {
     type Data = Bytes;
     type Error = Infallible;
 

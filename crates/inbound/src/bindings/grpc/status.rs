@@ -1,5 +1,5 @@
-//! How a call ended: `grpc-status`, its message and its details, in trailers or, where nothing was sent before, in the
-//! only headers of the answer.
+//! The status of a call: `grpc-status`, its message and its details, sent in trailers or, if nothing was sent before,
+//! in the response headers (trailers-only).
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use protocol::{
     Error, ErrorTable, Timestamp, Violation,
-    error::Grpc,
+    error::GrpcStatus,
     grpc::{Service, encode_status},
 };
 
@@ -18,21 +18,20 @@ use super::reply;
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
-/// What every answer of this binding is.
 const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
 
-/// Clients take eight kilobytes of headers and no more: what does not fit is cut, the details first.
+/// Clients accept at most 8 KiB of headers, so longer texts are truncated, the details first. Bytes.
 const MAX_MESSAGE: usize = 768;
 const MAX_DETAILS: usize = 3_072;
-/// How long a text may be in details that are cut, and how many of a kind there are.
+/// Limits on truncated details: bytes of a text, and number of violations and of facts.
 const MAX_TEXT: usize = 120;
 const MAX_FACTS: usize = 5;
 
-/// Why a call is refused, and the status where gRPC itself says which.
+/// Why a call failed, and the status where the gRPC specification prescribes one.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) error: Error,
-    pub(super) code: Option<Grpc>,
+    pub(super) code: Option<GrpcStatus>,
 }
 
 impl From<Error> for Refusal {
@@ -41,7 +40,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// Who is told: the service in whose words, and by which edition of the table.
+/// Encodes statuses for one service (which decides the texts) by one edition of the error table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StatusWriter {
     pub(super) service: Service,
@@ -49,18 +48,18 @@ pub(super) struct StatusWriter {
 }
 
 impl StatusWriter {
-    /// The end of a call that went well.
-    pub(super) fn well() -> HeaderMap {
+    /// Trailers of a call that succeeded.
+    pub(super) fn ok() -> HeaderMap {
         let mut trailers = HeaderMap::with_capacity(2);
         trailers.insert(STATUS, HeaderValue::from_static("0"));
         trailers
     }
 
-    /// The end of a call that did not.
-    pub(super) fn failed(self, refusal: &Refusal, now: Timestamp) -> HeaderMap {
+    /// Trailers of a call that failed.
+    pub(super) fn error_trailers(self, refusal: &Refusal, now: Timestamp) -> HeaderMap {
         let table = self.service.errors(self.errors);
         let code = refusal.code.unwrap_or_else(|| refusal.error.kind.row().grpc_of(table));
-        let mut error = self.worded(&refusal.error);
+        let mut error = self.with_service_message(&refusal.error);
         let mut details = encode_status(&error, code as i32, now);
         if details.len() > MAX_DETAILS {
             error = Cow::Owned(shortened(&error));
@@ -76,16 +75,16 @@ impl StatusWriter {
         trailers
     }
 
-    /// An answer that is nothing but a refusal.
-    pub(super) fn refuse(self, refusal: &Refusal, now: Timestamp) -> Response {
-        let mut response = answer(reply::nothing());
-        response.headers_mut().extend(self.failed(refusal, now));
+    /// A response that holds only an error status.
+    pub(super) fn error_response(self, refusal: &Refusal, now: Timestamp) -> Response {
+        let mut response = response_with(reply::empty_body());
+        response.headers_mut().extend(self.error_trailers(refusal, now));
         response
     }
 
-    /// The message before 1.0 begins with the generation's own text. The details repeat the message as it is sent:
-    /// clients compare the two.
-    fn worded(self, error: &Error) -> Cow<'_, Error> {
+    /// The error with the message of this service: before 1.0 it begins with the generation's fixed text. The details
+    /// repeat the message exactly as sent, because clients compare the two.
+    fn with_service_message(self, error: &Error) -> Cow<'_, Error> {
         let message = match self.service {
             Service::V1 => Cow::Borrowed(error.message.as_str()),
             Service::V03 => legacy_message(error),
@@ -97,8 +96,8 @@ impl StatusWriter {
     }
 }
 
-/// An answer with this body, of which nothing is known yet.
-pub(super) fn answer(body: Body) -> Response {
+/// A gRPC response with this body and no status yet.
+pub(super) fn response_with(body: Body) -> Response {
     let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, CONTENT_TYPE);
     response
@@ -112,7 +111,7 @@ fn legacy_message(error: &Error) -> Cow<'_, str> {
     if rest.is_empty() { Cow::Borrowed(fixed) } else { Cow::Owned(format!("{fixed}: {rest}")) }
 }
 
-/// The same error in fewer and shorter words.
+/// The error with fewer and shorter details.
 fn shortened(error: &Error) -> Error {
     let short = |text: &str| shorten(text, MAX_TEXT).into_owned();
     let violation = |one: &Violation| Violation::new(short(&one.field), short(&one.problem));
@@ -123,7 +122,7 @@ fn shortened(error: &Error) -> Error {
     }
 }
 
-/// At most this many bytes of a text.
+/// Truncates a text to `most` bytes.
 fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     const MORE: &str = "…";
     if text.len() <= most {
@@ -133,7 +132,7 @@ fn shorten(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{MORE}", &text[..end]))
 }
 
-/// A text as gRPC puts it into a header: what is not plain ASCII is a percent sign and two digits for each byte.
+/// Percent-encodes a text as gRPC requires for `grpc-message`.
 fn escape(text: &str) -> String {
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
     utf8_percent_encode(text, ESCAPED).to_string()
@@ -147,16 +146,16 @@ mod tests {
 
     fn trailers(service: Service, error: Error) -> HeaderMap {
         let status_writer = StatusWriter { service, errors: ErrorTable::V1_0_1 };
-        status_writer.failed(&error.into(), Timestamp::from_millis(0))
+        status_writer.error_trailers(&error.into(), Timestamp::from_millis(0))
     }
 
     #[test]
-    fn messages_are_plain_ascii() {
+    fn messages_are_percent_encoded() {
         assert_eq!(escape("100 % of \"ä\"\n"), "100 %25 of \"%C3%A4\"%0A");
     }
 
     #[test]
-    fn the_older_service_speaks_its_own_words_and_statuses() {
+    fn v03_service_uses_its_own_messages_and_statuses() {
         let unsupported = || Error::new(ErrorKind::UnsupportedOperation, "not here");
         let (new, old) = (trailers(Service::V1, unsupported()), trailers(Service::V03, unsupported()));
         assert_eq!((&new[STATUS], &new[MESSAGE]), (&"9".parse().unwrap(), &"not here".parse().unwrap()));
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_caller_makes_long_is_cut() {
+    fn long_texts_are_truncated() {
         let long = "é".repeat(10_000);
         let mut error = Error::new(ErrorKind::InvalidParams, long.clone()).with("taskId", &long);
         error.violations = vec![Violation::new(&long, &long); 100];

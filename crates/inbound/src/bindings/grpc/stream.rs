@@ -1,16 +1,16 @@
-//! A task's frames as the messages of one answer.
+//! A server-streaming response: each event of a task is one message.
 //!
-//! All frames that are ready leave in one write. The end is a status: none but OK where everything was said, UNAVAILABLE
-//! where the server drains, so that clients come back. Numbers of events, which a client needs
-//! to resume, are in the metadata: that of the first message at the start, that of the last one at the end; each message
-//! is one event. (Whether there will be a task is not known at the start: an answer that is one bare message is said to
-//! begin where its task would have; there is nothing to resume.) A quiet stream sends nothing; dead connections are noticed by HTTP/2's pings.
+//! All frames that are ready are sent in one write. The stream ends with a status: OK after the last event, UNAVAILABLE
+//! when the server drains, so that clients reconnect. The event ids that a client needs to resume are in the metadata:
+//! that of the first message in the headers, that of the last one in the trailers. (At the start it is unknown whether
+//! there will be a task. A response that is one bare message therefore carries the first id of a task that does not
+//! exist; there is nothing to resume.) An idle stream sends nothing; dead connections are detected by HTTP/2 pings.
 
 use std::{convert::Infallible, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{Clock, Frame, MemoryBudget, Next, Reservation, TaskStream};
+use engine::{Clock, Frame, MemoryBudget, Reservation, StreamItem, TaskStream};
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body_util::StreamBody;
@@ -19,39 +19,39 @@ use protocol::{Error, ErrorKind, Event};
 
 use super::{
     deadline::Deadline,
-    message::{self, About},
+    message::{self, ReplySubject},
     status::{self, Refusal, StatusWriter},
 };
-use crate::{respond, trace::Watched};
+use crate::{access_log::StreamEntry, respond};
 
-/// The number of the first event of a stream.
+/// Metadata: the id of the stream's first event.
 const FIRST: HeaderName = HeaderName::from_static("a2ad-first-event-id");
-/// The number of the last event that was sent.
+/// Metadata: the id of the last event that was sent.
 const LAST: HeaderName = HeaderName::from_static("a2ad-last-event-id");
 
-/// What a stream needs to know of its call.
-pub(super) struct Follow {
+/// What a stream keeps of its call.
+pub(super) struct StreamContext {
     pub(super) status_writer: StatusWriter,
     pub(super) deadline: Deadline,
-    /// The largest message that is sent.
+    /// Limit of one message.
     pub(super) max_bytes: usize,
     pub(super) request_id: u64,
     pub(super) clock: Clock,
-    pub(super) line: Watched,
+    pub(super) log_entry: StreamEntry,
     pub(super) memory: MemoryBudget,
-    /// What was reserved for the snapshot that the stream begins with; gone when that is encoded.
-    pub(super) first: Option<Arc<Reservation>>,
+    /// The memory reserved for the snapshot that the stream begins with; released when that is encoded.
+    pub(super) snapshot_memory: Option<Arc<Reservation>>,
 }
 
-/// Answers a call with its stream.
-pub(super) fn respond(stream: TaskStream, follow: Follow) -> Response {
+/// Responds to a call with its stream.
+pub(super) fn respond(stream: TaskStream, context: StreamContext) -> Response {
     let first = stream.first_seq();
-    let messages = Messages { stream: Some(stream), follow, last: None, broken: None };
+    let messages = Messages { stream: Some(stream), context, last: None, pending_error: None };
     let frames = stream::unfold(messages, |mut messages| async move {
         let frame = messages.next().await?;
         Some((Ok::<_, Infallible>(frame), messages))
     });
-    let mut response = status::answer(Body::new(StreamBody::new(frames)));
+    let mut response = status::response_with(Body::new(StreamBody::new(frames)));
     if let Some(first) = first {
         response.headers_mut().insert(FIRST, HeaderValue::from(first));
     }
@@ -59,50 +59,51 @@ pub(super) fn respond(stream: TaskStream, follow: Follow) -> Response {
 }
 
 struct Messages {
-    /// Gone when the end has been told.
+    /// `None` after the end has been sent.
     stream: Option<TaskStream>,
-    follow: Follow,
+    context: StreamContext,
     last: Option<u64>,
-    /// What ends the stream, behind messages that were good.
-    broken: Option<Error>,
+    /// An error to send after messages that were encoded before it.
+    pending_error: Option<Error>,
 }
 
 impl Messages {
-    /// The next frame of the body; `None` behind its trailers.
+    /// The next frame of the body; `None` after the trailers.
     async fn next(&mut self) -> Option<body::Frame<Bytes>> {
         let stream = self.stream.as_mut()?;
-        if let Some(error) = self.broken.take() {
+        if let Some(error) = self.pending_error.take() {
             return Some(self.fail(error));
         }
-        let request_id = self.follow.request_id;
-        let following = async { stream.next().await.map_err(|error| respond::explain(error, request_id)) };
-        let frame = match self.follow.deadline.within(following).await {
-            Ok(Next::Frames(frames)) => {
+        let request_id = self.context.request_id;
+        let following =
+            async { stream.next().await.map_err(|error| respond::to_caller_error(error, request_id)) };
+        let frame = match self.context.deadline.within(following).await {
+            Ok(StreamItem::Frames(frames)) => {
                 let mut out = Vec::with_capacity(frames.len() * 256);
                 let encoded = self.encode(&mut out, frames);
-                self.follow.first = None;
+                self.context.snapshot_memory = None;
                 match encoded {
                     Err(error) if out.is_empty() => self.fail(error),
                     encoded => {
-                        self.broken = encoded.err();
-                        body::Frame::data(self.follow.memory.hold(out))
+                        self.pending_error = encoded.err();
+                        body::Frame::data(self.context.memory.hold(out))
                     }
                 }
             }
-            Ok(Next::End) => self.end(StatusWriter::well()),
-            Ok(Next::Cut) => self.fail(cut()),
+            Ok(StreamItem::End) => self.end(StatusWriter::ok()),
+            Ok(StreamItem::Draining) => self.fail(draining()),
             Err(error) => self.fail(error),
         };
         Some(frame)
     }
 
-    /// Writes frames until one cannot be written.
+    /// Encodes frames up to the first error.
     fn encode(&mut self, out: &mut Vec<u8>, frames: Vec<Frame>) -> Result<(), Error> {
         for frame in frames {
             let seq = match frame {
                 Frame::Entry { seq, entry } => {
                     let event = entry.event().map_err(|error| {
-                        respond::explain(engine::Error::from(error), self.follow.request_id)
+                        respond::to_caller_error(engine::Error::from(error), self.context.request_id)
                     })?;
                     self.write(out, event)?;
                     seq
@@ -118,16 +119,17 @@ impl Messages {
     }
 
     fn write(&mut self, out: &mut Vec<u8>, event: &Event) -> Result<(), Error> {
-        self.follow.line.event(event);
-        let service = self.follow.status_writer.service;
-        message::append(out, self.follow.max_bytes, |out| out.extend(service.encode_event(event)))
-            .map_err(|error| message::advise(error, About::event(event)))
+        self.context.log_entry.record_event(event);
+        let service = self.context.status_writer.service;
+        message::append(out, self.context.max_bytes, |out| out.extend(service.encode_event(event)))
+            .map_err(|error| message::add_retrieval_hint(error, ReplySubject::event(event)))
     }
 
-    /// An error after the first message is the end.
+    /// An error after the first message ends the stream.
     fn fail(&mut self, error: Error) -> body::Frame<Bytes> {
-        self.follow.line.error(&error);
-        let trailers = self.follow.status_writer.failed(&Refusal::from(error), self.follow.clock.now());
+        self.context.log_entry.set_error(&error);
+        let trailers =
+            self.context.status_writer.error_trailers(&Refusal::from(error), self.context.clock.now());
         self.end(trailers)
     }
 
@@ -140,6 +142,9 @@ impl Messages {
     }
 }
 
-fn cut() -> Error {
-    Error::new(ErrorKind::Unavailable, "the server ends its streams; the task goes on, subscribe to it again")
+fn draining() -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        "the server is shutting down; the task continues, subscribe to it again",
+    )
 }

@@ -1,4 +1,4 @@
-//! Agents that are good for one test each.
+//! Agents for single tests.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{Artifact, Json, Part, model::AgentSkill};
 use tokio::sync::Semaphore;
 
-/// An agent by a name, whose only skill has that name too.
+/// An agent with one skill of the same name.
 fn registered(name: &str, agent: Arc<dyn Agent>) -> RegisteredAgent {
     let skill = AgentSkill {
         id: name.into(),
@@ -36,13 +36,13 @@ pub(crate) fn panics() -> RegisteredAgent {
     struct Panics;
     impl Agent for Panics {
         fn run(&self, _: Turn, _: Updates) -> BoxFuture<'static, Outcome> {
-            async { panic!("as it was told to") }.boxed()
+            async { panic!("panic of the test") }.boxed()
         }
     }
     registered("panics", Arc::new(Panics))
 }
 
-/// Fails, and says why.
+/// Fails with a message.
 pub(crate) fn fails() -> RegisteredAgent {
     struct Fails;
     impl Agent for Fails {
@@ -54,13 +54,13 @@ pub(crate) fn fails() -> RegisteredAgent {
     registered("fails", Arc::new(Fails))
 }
 
-/// Answers with a bare message.
+/// Responds with a bare message.
 pub(crate) fn chats() -> RegisteredAgent {
     struct Chats;
     impl Agent for Chats {
         fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
             async move {
-                out.message(turn.reply_text(format!("you said {}", turn.message.text()))).await;
+                out.message(turn.reply_text(format!("reply to {}", turn.message.text()))).await;
                 Outcome::done()
             }
             .boxed()
@@ -69,7 +69,7 @@ pub(crate) fn chats() -> RegisteredAgent {
     registered("chats", Arc::new(Chats))
 }
 
-/// Writes `one`, `two` and `three` into an artifact, each when it is let.
+/// Writes `one`, `two` and `three` into an artifact, each after a permit of the semaphore.
 pub(crate) fn paced() -> (RegisteredAgent, Arc<Semaphore>) {
     struct Paced(Arc<Semaphore>);
     impl Agent for Paced {
@@ -77,9 +77,9 @@ pub(crate) fn paced() -> (RegisteredAgent, Arc<Semaphore>) {
             let pace = Arc::clone(&self.0);
             async move {
                 out.working(None).await;
-                for (at, word) in ["one", "two", "three"].into_iter().enumerate() {
+                for (at, text) in ["one", "two", "three"].into_iter().enumerate() {
                     pace.acquire().await.unwrap().forget();
-                    let artifact = Artifact::new("words", vec![Part::text(word)]);
+                    let artifact = Artifact::new("words", vec![Part::text(text)]);
                     out.say([Update::Artifact { artifact, append: at > 0, last: at == 2 }]).await;
                 }
                 Outcome::done()
@@ -91,7 +91,7 @@ pub(crate) fn paced() -> (RegisteredAgent, Arc<Semaphore>) {
     (registered("paced", Arc::new(Paced(Arc::clone(&pace)))), pace)
 }
 
-/// Answers with data of 40 objects inside each other, which is deeper than a request may have it.
+/// Responds with data of 40 nested objects, which is deeper than a request may be.
 pub(crate) fn deep() -> RegisteredAgent {
     struct Deep;
     impl Agent for Deep {
@@ -108,7 +108,7 @@ pub(crate) fn deep() -> RegisteredAgent {
     registered("deep", Arc::new(Deep))
 }
 
-/// Writes many large chunks: more than connections hold back.
+/// Writes many large chunks: more than connections buffer.
 pub(crate) fn floods() -> RegisteredAgent {
     struct Floods;
     impl Agent for Floods {

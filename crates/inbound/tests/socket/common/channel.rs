@@ -1,4 +1,4 @@
-//! gRPC by hand: an HTTP/2 connection, frames of our own making, nothing hidden.
+//! A minimal gRPC client: an HTTP/2 connection with frames built by hand.
 
 use std::{convert::Infallible, net::SocketAddr};
 
@@ -18,11 +18,11 @@ use protocol::{
 use tokio::{net::TcpStream, sync::mpsc};
 use tokio_util::task::TaskTracker;
 
-use super::{Server, within};
+use super::{Server, with_timeout};
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// One connection.
+/// One HTTP/2 connection.
 pub(crate) struct Channel {
     sender: SendRequest<Body>,
     authority: String,
@@ -34,12 +34,12 @@ pub(crate) struct Channel {
 pub(crate) struct Status {
     pub(crate) code: i32,
     pub(crate) message: String,
-    /// What the details say.
+    /// Decoded from the details.
     pub(crate) error: Option<Error>,
     pub(crate) trailers: HeaderMap,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) http: u16,
@@ -48,7 +48,7 @@ pub(crate) struct Outcome {
     pub(crate) status: Status,
 }
 
-/// An answer under way.
+/// A response in progress.
 pub(crate) struct Streaming {
     pub(crate) http: u16,
     pub(crate) head: HeaderMap,
@@ -62,18 +62,18 @@ impl Channel {
         Self::to(server.address).await
     }
 
-    /// A connection to whoever listens there.
+    /// Connects to an address.
     pub(crate) async fn to(address: SocketAddr) -> Self {
-        let stream = within(TcpStream::connect(address)).await.unwrap();
+        let stream = with_timeout(TcpStream::connect(address)).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let (sender, connection) =
-            within(handshake(TokioExecutor::new(), TokioIo::new(stream))).await.unwrap();
+            with_timeout(handshake(TokioExecutor::new(), TokioIo::new(stream))).await.unwrap();
         let tasks = TaskTracker::new();
         tasks.spawn(connection);
         Self { sender, authority: address.to_string(), tasks }
     }
 
-    /// Calls a method of a service of the protocol, up to the end of the answer.
+    /// Calls a method of an A2A service and reads the whole response.
     pub(crate) async fn call(
         &self,
         service: Service,
@@ -83,12 +83,12 @@ impl Channel {
         self.stream(service, operation, metadata).await.whole().await
     }
 
-    /// Calls a method that is expected to answer with one message.
+    /// Calls a method that must succeed with one message.
     pub(crate) async fn ask(&self, service: Service, operation: &Operation) -> Reply {
         self.call(service, operation, &[]).await.reply(service, operation)
     }
 
-    /// Calls a method of a service of the protocol, up to the head of the answer.
+    /// Calls a method of an A2A service, up to the head of the response.
     pub(crate) async fn stream(
         &self,
         service: Service,
@@ -100,12 +100,12 @@ impl Channel {
         self.begin(&path, metadata, framed(&service.encode_operation(operation))).await
     }
 
-    /// Calls a path with a body as it is, up to the end of the answer.
+    /// Posts raw bytes to a path and reads the whole response.
     pub(crate) async fn raw(&self, path: &str, metadata: &[(&str, &str)], body: impl Into<Bytes>) -> Outcome {
         self.begin(path, metadata, body).await.whole().await
     }
 
-    /// Calls a path with a body as it is, up to the head of the answer.
+    /// Posts raw bytes to a path, up to the head of the response.
     pub(crate) async fn begin(
         &self,
         path: &str,
@@ -115,7 +115,7 @@ impl Channel {
         self.send(self.request(path, metadata, Full::new(body.into()).boxed())).await
     }
 
-    /// Calls a path with a body that is still being written when the answer is waited for.
+    /// Calls a path with a body that is still being written when the response is awaited.
     pub(crate) fn begin_open(
         &self,
         path: &str,
@@ -127,11 +127,11 @@ impl Channel {
         (sender, self.send(self.request(path, &[], BoxBody::new(StreamBody::new(pieces)))))
     }
 
-    /// Sends whatever this is.
+    /// Sends any request.
     pub(crate) async fn send(&self, request: Request<Body>) -> Streaming {
         let mut sender = self.sender.clone();
-        within(sender.ready()).await.unwrap();
-        Streaming::of(within(sender.send_request(request)).await.unwrap())
+        with_timeout(sender.ready()).await.unwrap();
+        Streaming::of(with_timeout(sender.send_request(request)).await.unwrap())
     }
 
     pub(crate) fn request(&self, path: &str, metadata: &[(&str, &str)], body: Body) -> Request<Body> {
@@ -148,7 +148,7 @@ impl Channel {
     /// Resolves when the server has ended the connection.
     pub(crate) async fn closed(self) {
         self.tasks.close();
-        within(self.tasks.wait()).await;
+        with_timeout(self.tasks.wait()).await;
     }
 }
 
@@ -158,7 +158,7 @@ impl Streaming {
         assert_eq!(head.headers["content-type"], "application/grpc");
         Self {
             http: head.status.as_u16(),
-            // An answer without a body has its status in its head.
+            // A response without a body has its status in its head.
             trailers: head.headers.contains_key("grpc-status").then(|| head.headers.clone()),
             head: head.headers,
             body,
@@ -166,7 +166,7 @@ impl Streaming {
         }
     }
 
-    /// The next message; `None` behind the last one.
+    /// The next message; `None` after the last one.
     pub(crate) async fn message(&mut self) -> Option<Bytes> {
         loop {
             if let Some(prefix) = self.ahead.get(..5) {
@@ -177,7 +177,7 @@ impl Streaming {
                     return Some(self.ahead.split_to(length).freeze());
                 }
             }
-            let Some(frame) = within(self.body.frame()).await else {
+            let Some(frame) = with_timeout(self.body.frame()).await else {
                 assert!(self.ahead.is_empty(), "the body ends in the middle of a message");
                 return None;
             };
@@ -188,12 +188,12 @@ impl Streaming {
         }
     }
 
-    /// The next event of a stream of the protocol.
+    /// The next event of an A2A stream.
     pub(crate) async fn event(&mut self, service: Service) -> Option<Event> {
         Some(service.decode_event(&self.message().await?).unwrap())
     }
 
-    /// The rest of the answer.
+    /// The rest of the response.
     pub(crate) async fn whole(mut self) -> Outcome {
         let mut messages = Vec::new();
         while let Some(message) = self.message().await {
@@ -214,21 +214,21 @@ impl Streaming {
 }
 
 impl Outcome {
-    /// The one message of an answer that went well.
+    /// The only message of a successful response.
     pub(crate) fn reply(&self, service: Service, operation: &Operation) -> Reply {
         assert_eq!((self.http, self.status.code), (200, 0), "{:?}", self.status);
         let [message] = self.messages.as_slice() else { panic!("{} messages", self.messages.len()) };
         service.decode_reply(operation.kind(), message).unwrap()
     }
 
-    /// The events of a stream that went well.
+    /// The events of a successful stream.
     pub(crate) fn events(&self, service: Service) -> Vec<Event> {
         assert_eq!((self.http, self.status.code), (200, 0), "{:?}", self.status);
         self.messages.iter().map(|message| service.decode_event(message).unwrap()).collect()
     }
 }
 
-/// A message behind its prefix.
+/// A message with its length prefix.
 pub(crate) fn framed(message: &[u8]) -> Bytes {
     let mut out = vec![0];
     out.extend_from_slice(&u32::try_from(message.len()).unwrap().to_be_bytes());

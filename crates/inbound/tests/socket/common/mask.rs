@@ -1,6 +1,6 @@
-//! What differs from run to run is named after what it is, so that the rest can be compared whole.
+//! Replaces random values by placeholders, so that the rest of a response can be compared.
 
-/// Puts `TASK`, `CTX`, `UUID` and `REQUEST` where random names stand.
+/// Replaces random ids by `TASK`, `CTX` and `UUID`.
 pub(crate) fn mask(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -13,22 +13,25 @@ pub(crate) fn mask(text: &str) -> String {
     out
 }
 
-/// The random name a text begins with, and its length.
+/// The placeholder of the random id that a text begins with, and the id's length.
 fn random(text: &str) -> Option<(&'static str, usize)> {
-    let word = |from: usize, length: usize| {
+    let alphanumeric = |from: usize, length: usize| {
         let bytes = text.as_bytes().get(from..from + length)?;
         bytes.iter().all(u8::is_ascii_alphanumeric).then_some(())
     };
     if text.starts_with("task_") {
-        return word(5, 29).map(|()| ("TASK", 34));
+        return alphanumeric(5, 29).map(|()| ("TASK", 34));
     }
     if text.starts_with("ctx_") {
-        return word(4, 29).map(|()| ("CTX", 33));
+        return alphanumeric(4, 29).map(|()| ("CTX", 33));
     }
     let dashes = [8, 13, 18, 23].iter().all(|at| text.as_bytes().get(*at) == Some(&b'-'));
     if dashes {
         let groups = [(0, 8), (9, 4), (14, 4), (19, 4), (24, 12)];
-        return groups.iter().try_for_each(|(from, length)| word(*from, *length)).map(|()| ("UUID", 36));
+        return groups
+            .iter()
+            .try_for_each(|(from, length)| alphanumeric(*from, *length))
+            .map(|()| ("UUID", 36));
     }
     None
 }

@@ -1,4 +1,4 @@
-//! HTTP/1.1 by hand.
+//! A minimal HTTP/1.1 client on a raw socket.
 
 use std::net::SocketAddr;
 
@@ -7,25 +7,25 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::within;
+use super::with_timeout;
 
 /// One connection.
 pub(crate) struct Wire {
     stream: TcpStream,
-    /// Read and not yet looked at.
+    /// Received but not yet consumed.
     ahead: Vec<u8>,
-    /// Body bytes that belong to an event which is not whole yet.
+    /// Body bytes of an incomplete event.
     partial: String,
 }
 
-/// The head of an answer.
+/// The status and headers of a response.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -34,11 +34,11 @@ pub(crate) struct Answer {
 }
 
 impl Head {
-    /// The value of a header; a header that stands twice is a failure.
+    /// The value of a header; a repeated header fails the test.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|header| header.0 == name).map(|header| header.1.as_str());
         let first = found.next();
-        assert_eq!(found.next(), None, "{name} stands twice");
+        assert_eq!(found.next(), None, "{name} is repeated");
         first
     }
 }
@@ -51,12 +51,12 @@ impl Answer {
 
 impl Wire {
     pub(super) async fn connect(address: SocketAddr) -> Self {
-        let stream = within(TcpStream::connect(address)).await.unwrap();
+        let stream = with_timeout(TcpStream::connect(address)).await.unwrap();
         stream.set_nodelay(true).unwrap();
         Self { stream, ahead: Vec::new(), partial: String::new() }
     }
 
-    /// Sends a request line with headers and a body of known length; `host` is `example.test` unless it is said.
+    /// Sends a request line with headers and a body of known length; `host` is `example.test` unless given.
     pub(crate) async fn send(&mut self, head: &str, body: &str) {
         let host = if head.contains("\r\nhost:") { "" } else { "host: example.test\r\n" };
         let length =
@@ -71,15 +71,15 @@ impl Wire {
 
     /// Sends bytes to a server that may close meanwhile.
     pub(crate) async fn try_write(&mut self, bytes: &[u8]) {
-        let _ = within(self.stream.write_all(bytes)).await;
+        let _ = with_timeout(self.stream.write_all(bytes)).await;
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub(crate) async fn write(&mut self, bytes: &[u8]) {
-        within(self.stream.write_all(bytes)).await.unwrap();
+        with_timeout(self.stream.write_all(bytes)).await.unwrap();
     }
 
-    /// Reads a whole answer.
+    /// Reads a complete response.
     pub(crate) async fn answer(&mut self) -> Answer {
         let head = self.head().await;
         let mut body = Vec::new();
@@ -93,7 +93,7 @@ impl Wire {
         Answer { status: head.status, head, body: String::from_utf8(body).unwrap() }
     }
 
-    /// Reads the head of an answer.
+    /// Reads the head of a response.
     pub(crate) async fn head(&mut self) -> Head {
         let status = self.line().await;
         let status =
@@ -107,8 +107,8 @@ impl Wire {
         Head { status, headers }
     }
 
-    /// The next server-sent event with the blank line that ends it, or a comment or `retry` line as it stands; `None`
-    /// at the end of the body.
+    /// The next server-sent event with the blank line that ends it, or a single comment or `retry` line; `None` at the
+    /// end of the body.
     pub(crate) async fn event(&mut self) -> Option<String> {
         loop {
             let is_line = self.partial.starts_with(':') || self.partial.starts_with("retry:");
@@ -136,12 +136,12 @@ impl Wire {
         events
     }
 
-    /// Waits until the server closes; gives what it still said. A reset is a close too.
+    /// Waits until the server closes the connection; returns what it still sent. A reset counts as a close.
     pub(crate) async fn closed(&mut self) -> String {
         let mut rest = std::mem::take(&mut self.ahead);
         let mut buffer = [0; 4_096];
         loop {
-            match within(self.stream.read(&mut buffer)).await {
+            match with_timeout(self.stream.read(&mut buffer)).await {
                 Ok(0) | Err(_) => return String::from_utf8(rest).unwrap(),
                 Ok(read) => rest.extend_from_slice(&buffer[..read]),
             }
@@ -156,7 +156,7 @@ impl Wire {
         (length > 0).then_some(chunk)
     }
 
-    /// A line without its end.
+    /// A line without its line break.
     async fn line(&mut self) -> String {
         loop {
             if let Some(end) = self.ahead.windows(2).position(|pair| pair == b"\r\n") {
@@ -176,7 +176,7 @@ impl Wire {
     }
 
     async fn fill(&mut self) {
-        let read = within(self.stream.read_buf(&mut self.ahead)).await.unwrap();
-        assert_ne!(read, 0, "the connection was closed behind {:?}", String::from_utf8_lossy(&self.ahead));
+        let read = with_timeout(self.stream.read_buf(&mut self.ahead)).await.unwrap();
+        assert_ne!(read, 0, "the connection was closed after {:?}", String::from_utf8_lossy(&self.ahead));
     }
 }

@@ -1,9 +1,9 @@
-//! Whom a call is for: by the tenant in the request, or by metadata.
+//! Addressing an agent: by the tenant in the request, or by metadata.
 
 use a2ad_inbound::{AgentSettings, ExtendedCard};
 use protocol::{ErrorKind, Operation, Part, SendMessage, grpc::Service};
 
-use super::{BOTH, said, send, task};
+use super::{BOTH, send, task, user_message};
 use crate::common::{
     Server, Setup,
     agents::{chats, fails},
@@ -11,7 +11,7 @@ use crate::common::{
 };
 
 fn to(tenant: &str, text: &str) -> Operation {
-    Operation::SendMessage(SendMessage { tenant: Some(tenant.into()), ..said(text) })
+    Operation::SendMessage(SendMessage { tenant: Some(tenant.into()), ..user_message(text) })
 }
 
 async fn kind(channel: &Channel, operation: &Operation, metadata: &[(&str, &str)]) -> (i32, ErrorKind) {
@@ -20,7 +20,7 @@ async fn kind(channel: &Channel, operation: &Operation, metadata: &[(&str, &str)
 }
 
 #[tokio::test]
-async fn a_tenant_names_an_agent_of_it_too() {
+async fn tenant_may_name_an_agent() {
     let server = Setup { agents: vec![chats(), fails()], ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
     for tenant in ["", "default", "default/echo", "/echo"] {
@@ -29,7 +29,7 @@ async fn a_tenant_names_an_agent_of_it_too() {
     }
     let failed = task(channel.ask(Service::V1, &to("default/fails", "hi")).await);
     assert_eq!(failed.status.state, protocol::TaskState::Failed);
-    // What another agent made is not there for this one.
+    // A task of another agent is not found.
     let get = |tenant: &str| {
         Operation::GetTask(protocol::GetTask {
             id: failed.id.clone(),
@@ -44,21 +44,24 @@ async fn a_tenant_names_an_agent_of_it_too() {
     }
 }
 
-/// As over the other bindings: who may not ask is not told what is wrong with the question.
+/// As in the other bindings: access is checked before the request is decoded.
 #[tokio::test]
-async fn who_is_let_in_comes_before_what_is_asked() {
+async fn access_is_checked_before_the_request_is_decoded() {
     let mut setup = Setup::default();
     setup
-        .doors
+        .options
         .agents
         .insert("approver".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
-    setup.doors.agents.insert("echo".into(), AgentSettings { streaming: false, ..AgentSettings::default() });
+    setup
+        .options
+        .agents
+        .insert("echo".into(), AgentSettings { streaming: false, ..AgentSettings::default() });
     let server = setup.open().await;
     let channel = Channel::open(&server).await;
     let nothing = |tenant: &str| SendMessage {
         tenant: Some(tenant.into()),
-        message: protocol::Message { parts: Vec::new(), ..said("").message },
-        ..said("")
+        message: protocol::Message { parts: Vec::new(), ..user_message("").message },
+        ..user_message("")
     };
     let closed = Operation::SendMessage(nothing("default/approver"));
     assert_eq!(kind(&channel, &closed, &[]).await, (16, ErrorKind::Unauthenticated));
@@ -69,11 +72,11 @@ async fn who_is_let_in_comes_before_what_is_asked() {
 }
 
 #[tokio::test]
-async fn older_clients_are_given_a_url_where_that_is_wanted() {
+async fn card_of_0_3_has_a_grpc_url_if_configured() {
     let settings = AgentSettings { extended_card: ExtendedCard::Open, ..AgentSettings::default() };
-    let server = Setup::with(|doors| {
-        doors.card.grpc_scheme = true;
-        doors.agents.insert("echo".into(), settings);
+    let server = Setup::with(|options| {
+        options.card.grpc_scheme = true;
+        options.agents.insert("echo".into(), settings);
     });
     let server = server.open().await;
     for path in ["/.well-known/agent-card.json", "/v1/card"] {
@@ -88,7 +91,7 @@ async fn older_clients_are_given_a_url_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_card_says_how_an_agent_is_named() {
+async fn card_lists_the_tenant_of_an_agent() {
     let server = Setup { agents: vec![fails()], ..Setup::default() }.open().await;
     let plain = r#"{"url":"example.test:80","protocolBinding":"GRPC","protocolVersion":"1.0"}"#;
     let named = r#"{"url":"example.test:80","protocolBinding":"GRPC","tenant":"default/fails","protocolVersion":"1.0"}"#;
@@ -96,7 +99,7 @@ async fn a_card_says_how_an_agent_is_named() {
     for (path, newer, names_older) in [
         ("/.well-known/agent-card.json", plain, true),
         ("/a2a/echo/.well-known/agent-card.json", plain, true),
-        // In 0.3 nothing on a card could tell it from the default agent.
+        // A card of 0.3 cannot distinguish it from the default agent.
         ("/a2a/fails/.well-known/agent-card.json", named, false),
     ] {
         let card = server.get(path).await.body;
@@ -106,7 +109,7 @@ async fn a_card_says_how_an_agent_is_named() {
 }
 
 #[tokio::test]
-async fn metadata_names_an_agent_in_both_services() {
+async fn metadata_may_name_an_agent_in_both_services() {
     let server = Setup { agents: vec![fails()], ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
@@ -123,25 +126,25 @@ async fn metadata_names_an_agent_in_both_services() {
 }
 
 #[tokio::test]
-async fn a_bare_answer_is_a_message() {
+async fn bare_message_is_a_message_reply() {
     let server = Setup { agents: vec![chats()], ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
         let operation = send("hi");
         let outcome = channel.call(service, &operation, &[("a2a-agent", "chats")]).await;
         let protocol::Reply::SentMessage(message) = outcome.reply(service, &operation) else { panic!() };
-        assert_eq!(message.text(), "you said hi");
+        assert_eq!(message.text(), "reply to hi");
         let streamed = channel.call(service, &super::send_streaming("ho"), &[("a2a-agent", "chats")]).await;
         let events = streamed.events(service);
         assert!(
-            matches!(&events[..], [protocol::Event::Message(said)] if said.text() == "you said ho"),
+            matches!(&events[..], [protocol::Event::Message(user_message)] if user_message.text() == "reply to ho"),
             "{events:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn grpc_and_json_share_the_tasks_and_the_port() {
+async fn grpc_and_json_share_tasks_and_port() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {

@@ -1,4 +1,4 @@
-//! Errors: a status, a message that is the same in the details, and details for machines.
+//! Errors: a status, a message that the details repeat, and machine-readable details.
 
 use a2ad_inbound::{AcceptedVersions, AgentSettings};
 use protocol::{Error, ErrorKind, ErrorTable, GetTask, Message, Operation, Role, SendMessage, grpc::Service};
@@ -13,7 +13,7 @@ fn missing() -> Operation {
     Operation::GetTask(GetTask { id: "no-such-task".into(), history_length: None, tenant: None })
 }
 
-/// What the details say, which repeat the status and its message.
+/// The decoded details, which must repeat the status and its message.
 fn details(status: &Status) -> &Error {
     let error = status.error.as_ref().unwrap_or_else(|| panic!("no details: {status:?}"));
     assert_eq!(error.message, status.message);
@@ -21,12 +21,12 @@ fn details(status: &Status) -> &Error {
 }
 
 #[tokio::test]
-async fn a_task_that_is_not_there_is_named_in_the_details() {
+async fn unknown_task_is_named_in_the_details() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
         let refused = channel.call(service, &missing(), &[]).await;
-        // The status is all there is, so it is in the head.
+        // Without a message the status is in the response head (trailers-only).
         assert!(refused.head.contains_key("grpc-status") && refused.messages.is_empty());
         assert_eq!((refused.http, refused.status.code), (200, 5));
         let error = details(&refused.status);
@@ -41,7 +41,7 @@ async fn a_task_that_is_not_there_is_named_in_the_details() {
 }
 
 #[tokio::test]
-async fn a_field_at_fault_is_named() {
+async fn invalid_field_is_named() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
@@ -51,11 +51,11 @@ async fn a_field_at_fault_is_named() {
         let error = details(&refused);
         assert_eq!(error.kind, ErrorKind::InvalidParams);
         assert!(error.violations[0].field.starts_with("message."), "{error:?}");
-        // Nothing at all is no message either.
+        // An empty message has no required field.
         let path = format!("/{}/SendMessage", service.name());
         let refused = channel.raw(&path, &[], framed(b"")).await.status;
         assert_eq!((refused.code, details(&refused).kind), (3, ErrorKind::InvalidParams));
-        // What is no protobuf at all.
+        // Not protobuf.
         let refused = channel.raw(&path, &[], framed(b"\xff\xff\xff")).await.status;
         assert_eq!(refused.code, 3, "{refused:?}");
         details(&refused);
@@ -63,25 +63,25 @@ async fn a_field_at_fault_is_named() {
 }
 
 #[tokio::test]
-async fn statuses_are_those_of_the_edition_that_is_chosen() {
+async fn statuses_follow_the_configured_edition() {
     for (errors, code) in [(ErrorTable::V1_0_1, 9), (ErrorTable::V1_0_0, 12)] {
         let quiet = AgentSettings { streaming: false, ..AgentSettings::default() };
-        let setup = Setup::with(|doors| {
-            doors.errors = errors;
-            doors.agents = [("echo".into(), quiet)].into();
+        let setup = Setup::with(|options| {
+            options.errors = errors;
+            options.agents = [("echo".into(), quiet)].into();
         });
         let server = setup.open().await;
         let channel = Channel::open(&server).await;
         let refused = channel.call(Service::V1, &send_streaming("hi"), &[]).await.status;
         assert_eq!((refused.code, details(&refused).kind), (code, ErrorKind::UnsupportedOperation));
-        // Clients of 0.3 know the older ones only.
+        // Clients of 0.3 know only the older statuses.
         let refused = channel.call(Service::V03, &send_streaming("hi"), &[]).await.status;
         assert_eq!((refused.code, details(&refused).kind), (12, ErrorKind::UnsupportedOperation));
     }
 }
 
 #[tokio::test]
-async fn a_version_has_to_be_that_of_the_service() {
+async fn version_must_match_the_service() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let status = async |channel: &Channel, service, version: &[&str]| {
@@ -103,22 +103,22 @@ async fn a_version_has_to_be_that_of_the_service() {
     assert_eq!(status(&channel, Service::V1, &["0.3"]).await, other);
     assert_eq!(status(&channel, Service::V03, &["1.0"]).await, other);
 
-    let strict = Setup::with(|doors| {
-        doors.accepted_versions =
+    let strict = Setup::with(|options| {
+        options.accepted_versions =
             AcceptedVersions { v03: false, lenient_version: false, ..AcceptedVersions::default() };
     });
     let server = strict.open().await;
     let channel = Channel::open(&server).await;
     assert_eq!(status(&channel, Service::V1, &["1.0"]).await, well);
-    // The service says it by its name.
+    // The service name identifies the version.
     assert_eq!(status(&channel, Service::V1, &[]).await, well);
     assert_eq!(status(&channel, Service::V03, &["0.3"]).await, other);
-    // Told by the table of the service where nothing else is named.
+    // The error is that of the service if no version is named.
     assert_eq!(status(&channel, Service::V03, &[]).await, (12, Some(ErrorKind::VersionNotSupported)));
 }
 
 #[tokio::test]
-async fn a_message_of_any_length_fits_into_the_head_of_an_answer() {
+async fn long_error_message_fits_into_the_response_head() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let long = "ü%".repeat(500);
@@ -126,15 +126,15 @@ async fn a_message_of_any_length_fits_into_the_head_of_an_answer() {
     for service in BOTH {
         let refused = channel.call(service, &ask, &[]).await.status;
         assert!(refused.trailers.values().map(http::HeaderValue::len).sum::<usize>() < 8_000);
-        // Longer names than are kept are another error.
+        // Longer ids are rejected with another error.
         assert!(matches!(details(&refused).kind, ErrorKind::TaskNotFound | ErrorKind::InvalidParams));
     }
 }
 
 #[tokio::test]
-async fn a_caller_that_is_not_let_in_is_told_what_to_bring() {
+async fn missing_credential_error_names_the_challenge() {
     let closed = AgentSettings { anonymous: false, ..AgentSettings::default() };
-    let server = Setup::with(|doors| doors.agents = [("echo".into(), closed)].into()).open().await;
+    let server = Setup::with(|options| options.agents = [("echo".into(), closed)].into()).open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
         let refused = channel.call(service, &send("hi"), &[]).await.status;

@@ -1,4 +1,4 @@
-//! Frames, limits and everything else that goes wrong before a call is one.
+//! Message framing, size limits, and errors before a call is decoded.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use protocol::{
     TaskState, grpc::Service,
 };
 
-use super::{BOTH, get, said, send, send_streaming, task};
+use super::{BOTH, get, send, send_streaming, task, user_message};
 use crate::common::{
     Server, Setup,
     agents::deep,
@@ -18,13 +18,13 @@ use crate::common::{
     member,
 };
 
-/// A path of each service.
+/// The path of one method of each service.
 fn paths() -> impl Iterator<Item = String> {
     BOTH.into_iter().map(|service| format!("/{}/SendMessage", service.name()))
 }
 
 #[tokio::test]
-async fn what_is_no_single_message_is_refused_by_the_status_grpc_wants() {
+async fn request_without_exactly_one_message_gets_the_status_of_the_grpc_specification() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let hello = framed(&Service::V1.encode_operation(&send("hi")));
@@ -48,12 +48,12 @@ async fn what_is_no_single_message_is_refused_by_the_status_grpc_wants() {
             assert_ne!(refused.status.message, "");
         }
     }
-    // The connection is as good as before.
+    // The connection can still be used.
     assert_eq!(task(channel.ask(Service::V1, &send("hi")).await).artifacts.len(), 1);
 }
 
 #[tokio::test]
-async fn nothing_is_unpacked() {
+async fn compressed_messages_are_rejected() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for path in paths() {
@@ -68,22 +68,22 @@ async fn nothing_is_unpacked() {
 }
 
 #[tokio::test]
-async fn messages_are_bounded_both_ways() {
-    let server = Setup::with(|doors| doors.max_body_bytes = 4_096).open().await;
+async fn request_and_reply_messages_are_limited() {
+    let server = Setup::with(|options| options.max_body_bytes = 4_096).open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
         let large = channel.call(service, &send(&"x".repeat(5_000)), &[]).await.status;
         // RESOURCE_EXHAUSTED
         assert_eq!((large.code, large.error.unwrap().kind), (8, ErrorKind::BodyTooLarge));
-        // An announcement is enough.
+        // The length prefix alone is enough to reject it.
         let path = format!("/{}/SendMessage", service.name());
         let announced = channel.raw(&path, &[], &b"\0\xff\xff\xff\xff"[..]).await.status;
         assert_eq!(announced.code, 8);
-        // The answer repeats what was said, and is larger than the question.
+        // The reply repeats the message and is larger than the request.
         let operation = send(&"x".repeat(3_900));
         let status = channel.call(service, &operation, &[]).await.status;
         assert_eq!((status.code, status.error.unwrap().kind), (8, ErrorKind::BodyTooLarge));
-        // The message is recorded: the refusal names the task and how to get it.
+        // The message is recorded: the error names the task and how to get it.
         let id = member(&server.call("echo", "ListTasks", r#"{"pageSize":1}"#).await.body, "id");
         let named = format!("task {id} is recorded, do not send its message again: get it with GetTask");
         assert!(status.message.contains(&named), "{}", status.message);
@@ -103,9 +103,9 @@ async fn messages_are_bounded_both_ways() {
     }
 }
 
-/// Clients have limits of their own, and read the metadata all the same.
+/// A client whose own limit rejects the message still reads the metadata.
 #[tokio::test]
-async fn a_send_names_its_task_in_the_metadata() {
+async fn send_reply_names_its_task_in_the_metadata() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
@@ -116,7 +116,7 @@ async fn a_send_names_its_task_in_the_metadata() {
     }
 }
 
-/// What readers of protobuf make of a page of tasks, with the levels they allow.
+/// A page of tasks as a protobuf decoder with a recursion limit reads it.
 mod page {
     #[derive(Clone, PartialEq, prost::Message)]
     pub(super) struct Page {
@@ -152,10 +152,10 @@ mod page {
 }
 
 #[tokio::test]
-async fn data_that_is_too_deep_for_protobuf_is_shown_as_json_text() {
+async fn data_too_deep_for_protobuf_is_sent_as_json_text() {
     let server = Setup { agents: vec![deep()], ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
-    // The deepest that a request may have, and what an agent made that is deeper.
+    // The deepest value that a request may have, and a deeper one produced by an agent.
     let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
     let data = |depth| vec![Part::data(Json::parse(&nested(depth)).unwrap())];
     let message = Message::new("m", Role::User, data(30));
@@ -176,30 +176,30 @@ async fn data_that_is_too_deep_for_protobuf_is_shown_as_json_text() {
     for task in page.tasks {
         assert!(task.artifacts[0].parts[0].data.is_some() && task.history[0].parts[0].data.is_some());
     }
-    // Over JSON it is as the agent made it.
+    // Over JSON it is unchanged.
     let rpc = server.call("deep", "ListTasks", r#"{"includeArtifacts":true}"#).await.body;
     assert!(rpc.contains(&nested(40)), "{rpc}");
 }
 
 #[tokio::test]
-async fn what_comes_before_an_event_that_is_too_large_is_sent() {
-    let server = Setup::with(|doors| doors.max_body_bytes = 4_096).open().await;
+async fn events_before_a_too_large_event_are_sent() {
+    let server = Setup::with(|options| options.max_body_bytes = 4_096).open().await;
     let channel = Channel::open(&server).await;
-    // The artifact has its text and more names than the message had.
+    // The artifact has the same text and more fields than the message.
     channel.call(Service::V1, &send(&"x".repeat(3_990)), &[]).await;
     let id = member(&server.call("echo", "ListTasks", "{}").await.body, "id");
     let again = Operation::SubscribeToTask(SubscribeToTask { id: id.as_str().into(), tenant: None });
     let resumed = channel.call(Service::V1, &again, &[("last-event-id", "1")]).await;
     assert_eq!(resumed.status.code, 8);
-    assert_eq!(resumed.messages.len(), 2, "the task, and that it is being worked on");
+    assert_eq!(resumed.messages.len(), 2, "the task and its working status");
     assert_eq!(resumed.status.trailers["a2ad-last-event-id"], "2");
 }
 
 #[tokio::test]
-async fn a_large_message_is_taken_whole() {
+async fn large_message_is_accepted() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
-    // More than the windows of a stream and of the connection hold.
+    // More than the flow-control windows of a stream and of the connection.
     let text: String = "0123456789abcdef".repeat(6 << 16);
     for service in BOTH {
         let made = task(channel.ask(service, &send(&text)).await);
@@ -208,7 +208,7 @@ async fn a_large_message_is_taken_whole() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_unimplemented_and_never_json() {
+async fn unknown_services_and_methods_are_unimplemented() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for path in [
@@ -229,13 +229,13 @@ async fn what_is_not_there_is_unimplemented_and_never_json() {
         assert_eq!((refused.http, refused.status.code), (200, 12), "{path}");
         assert_eq!(refused.status.error.unwrap().kind, ErrorKind::MethodNotFound, "{path}");
     }
-    // Not known to the services that are not ours either.
+    // Unknown to tonic's services too.
     let refused = channel.raw("/grpc.health.v1.Health/Make", &[], framed(b"")).await;
     assert_eq!(refused.status.code, 12);
 }
 
 #[tokio::test]
-async fn other_ways_of_speaking_grpc_are_refused_in_words_of_both() {
+async fn unsupported_grpc_variants_get_grpc_and_http_statuses() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let path = "/lf.a2a.v1.A2AService/SendMessage";
@@ -244,7 +244,7 @@ async fn other_ways_of_speaking_grpc_are_refused_in_words_of_both() {
         "application/grpc-web-text",
         "application/grpc+json",
         "application/grpcx",
-        // At the path of a service these are gRPC that is said wrongly, not something else that is not there.
+        // At the path of a service these are malformed gRPC, not an unknown path.
         "application/json",
         "text/plain",
         "",
@@ -276,10 +276,10 @@ async fn other_ways_of_speaking_grpc_are_refused_in_words_of_both() {
 }
 
 #[tokio::test]
-async fn a_body_may_come_in_pieces() {
+async fn body_may_arrive_in_several_frames() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
-    let body = framed(&Service::V1.encode_operation(&Operation::SendMessage(said("piece by piece"))));
+    let body = framed(&Service::V1.encode_operation(&Operation::SendMessage(user_message("piece by piece"))));
     let (pieces, answer) = channel.begin_open("/lf.a2a.v1.A2AService/SendMessage");
     for piece in body.chunks(3) {
         pieces.send(Bytes::copy_from_slice(piece)).unwrap();
@@ -289,7 +289,7 @@ async fn a_body_may_come_in_pieces() {
 }
 
 #[tokio::test]
-async fn a_call_ends_at_its_deadline_and_its_work_goes_on() {
+async fn call_ends_at_its_deadline_and_its_task_continues() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {

@@ -6,7 +6,7 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_check_res
 use crate::common::{
     Server,
     channel::{Channel, Streaming, framed},
-    within,
+    with_timeout,
 };
 
 fn about(service: &str) -> bytes::Bytes {
@@ -22,18 +22,18 @@ async fn next(watching: &mut Streaming) -> ServingStatus {
 }
 
 #[tokio::test]
-async fn every_service_is_as_ready_as_the_process() {
+async fn every_service_has_the_readiness_of_the_process() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let check = async |service: &str| channel.raw("/grpc.health.v1.Health/Check", &[], about(service)).await;
     let services = ["", "lf.a2a.v1.A2AService", "a2a.v1.A2AService", "grpc.health.v1.Health"];
-    for (expected, withdraw) in [(ServingStatus::Serving, false), (ServingStatus::NotServing, true)] {
-        if withdraw {
-            server.ready.withdraw();
+    for (expected, set_not_ready) in [(ServingStatus::Serving, false), (ServingStatus::NotServing, true)] {
+        if set_not_ready {
+            server.ready.set_not_ready();
         }
         for service in services {
-            let told = check(service).await;
-            assert_eq!((told.status.code, status(&told.messages[0])), (0, expected), "{service}");
+            let response = check(service).await;
+            assert_eq!((response.status.code, status(&response.messages[0])), (0, expected), "{service}");
         }
     }
     // NOT_FOUND
@@ -41,7 +41,7 @@ async fn every_service_is_as_ready_as_the_process() {
 }
 
 #[tokio::test]
-async fn who_watches_is_told_of_every_change_and_let_go_at_the_end() {
+async fn watchers_see_every_change_and_end_at_shutdown() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let watch =
@@ -50,9 +50,9 @@ async fn who_watches_is_told_of_every_change_and_let_go_at_the_end() {
     let mut unknown = watch("some.Other").await;
     assert_eq!(next(&mut known).await, ServingStatus::Serving);
     assert_eq!(next(&mut unknown).await, ServingStatus::ServiceUnknown);
-    server.ready.withdraw();
+    server.ready.set_not_ready();
     assert_eq!(next(&mut known).await, ServingStatus::NotServing);
-    server.ready.leave();
+    server.ready.close();
     server.drain.cancel();
     for watching in [known, unknown] {
         let end = watching.whole().await;
@@ -60,5 +60,5 @@ async fn who_watches_is_told_of_every_change_and_let_go_at_the_end() {
         assert_eq!((end.messages.len(), end.status.code), (0, 14));
     }
     channel.closed().await;
-    within(server.serving).await.unwrap();
+    with_timeout(server.serving).await.unwrap();
 }

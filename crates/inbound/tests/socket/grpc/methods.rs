@@ -6,11 +6,11 @@ use protocol::{
     PushConfigQuery, PushConfigRef, Reply, TaskState, grpc::Service,
 };
 
-use super::{BOTH, get, held, said, send, send_streaming, subscribe, task};
+use super::{BOTH, get, held, send, send_streaming, subscribe, task, user_message};
 use crate::common::{Server, Setup, channel::Channel};
 
 #[tokio::test]
-async fn a_message_is_answered_by_its_task_and_the_task_is_read() {
+async fn send_returns_the_task_and_get_reads_it() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
@@ -29,11 +29,11 @@ async fn a_message_is_answered_by_its_task_and_the_task_is_read() {
 }
 
 #[tokio::test]
-async fn a_message_sent_again_is_answered_again_and_says_so() {
+async fn repeated_message_is_replayed_and_marked() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
-        let operation = Operation::SendMessage(said("once"));
+        let operation = Operation::SendMessage(user_message("once"));
         let first = task(channel.ask(service, &operation).await);
         let again = channel.call(service, &operation, &[]).await;
         assert_eq!(again.head["a2ad-replayed"], "true");
@@ -49,7 +49,7 @@ async fn a_message_sent_again_is_answered_again_and_says_so() {
 }
 
 #[tokio::test]
-async fn an_open_task_is_cancelled_once() {
+async fn second_cancel_is_rejected() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
@@ -64,7 +64,7 @@ async fn an_open_task_is_cancelled_once() {
 }
 
 #[tokio::test]
-async fn tasks_are_listed_page_by_page() {
+async fn tasks_are_listed_in_pages() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for text in ["one", "two", "three"] {
@@ -85,7 +85,7 @@ async fn tasks_are_listed_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_stream_shows_the_task_and_what_becomes_of_it() {
+async fn stream_sends_the_task_and_its_events() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
@@ -115,7 +115,7 @@ async fn a_stream_shows_the_task_and_what_becomes_of_it() {
 }
 
 #[tokio::test]
-async fn webhooks_are_refused_where_there_are_none() {
+async fn push_operations_are_rejected_if_unsupported() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
@@ -146,7 +146,7 @@ async fn webhooks_are_refused_where_there_are_none() {
 }
 
 #[tokio::test]
-async fn the_extended_card_is_shown_where_it_is_open() {
+async fn extended_card_is_returned_if_open() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let ask = Operation::GetExtendedCard(GetExtendedCard::default());
@@ -155,7 +155,7 @@ async fn the_extended_card_is_shown_where_it_is_open() {
         assert_eq!(status.error.unwrap().kind, ErrorKind::UnsupportedOperation);
     }
     let open = AgentSettings { extended_card: ExtendedCard::Open, ..AgentSettings::default() };
-    let server = Setup::with(|doors| doors.agents = [("echo".into(), open)].into()).open().await;
+    let server = Setup::with(|options| options.agents = [("echo".into(), open)].into()).open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
         let Reply::Card(card) = channel.ask(service, &ask).await else { panic!("no card") };

@@ -1,4 +1,4 @@
-//! `grpc.reflection`, under both of its names.
+//! `grpc.reflection`, in versions v1 and v1alpha.
 
 use prost::Message as _;
 use tonic_reflection::pb::v1::{
@@ -9,7 +9,7 @@ use tonic_reflection::pb::v1::{
 use crate::common::{
     Server,
     channel::{Channel, framed},
-    within,
+    with_timeout,
 };
 
 const PATHS: [&str; 2] = [
@@ -17,16 +17,16 @@ const PATHS: [&str; 2] = [
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
 
-/// Asks one thing. Both names have the same messages.
+/// Sends one request. Both versions have the same messages.
 async fn ask(channel: &Channel, path: &str, asked: MessageRequest) -> MessageResponse {
     let request = ServerReflectionRequest { host: String::new(), message_request: Some(asked) };
-    let told = channel.raw(path, &[], framed(&request.encode_to_vec())).await;
-    assert_eq!(told.status.code, 0, "{:?}", told.status);
-    ServerReflectionResponse::decode(&told.messages[0][..]).unwrap().message_response.unwrap()
+    let response = channel.raw(path, &[], framed(&request.encode_to_vec())).await;
+    assert_eq!(response.status.code, 0, "{:?}", response.status);
+    ServerReflectionResponse::decode(&response.messages[0][..]).unwrap().message_response.unwrap()
 }
 
 #[tokio::test]
-async fn every_service_is_listed_and_described() {
+async fn every_service_is_listed_with_its_descriptors() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for path in PATHS {
@@ -54,7 +54,7 @@ async fn every_service_is_listed_and_described() {
     }
 }
 
-/// What a file needs can be had by its name, and so on.
+/// Checks that the dependencies of a file can be fetched by name, recursively.
 async fn describes(channel: &Channel, path: &str, file: &[u8]) {
     let file = prost_types::FileDescriptorProto::decode(file).unwrap();
     for needed in file.dependency {
@@ -67,7 +67,7 @@ async fn describes(channel: &Channel, path: &str, file: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_tool_that_goes_on_asking_does_not_hold_up_the_end() {
+async fn open_reflection_stream_does_not_delay_shutdown() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let (asking, answer) = channel.begin_open(PATHS[0]);
@@ -78,10 +78,10 @@ async fn a_tool_that_goes_on_asking_does_not_hold_up_the_end() {
     asking.send(framed(&request.encode_to_vec())).unwrap();
     let mut answer = answer.await;
     assert!(answer.message().await.is_some());
-    server.ready.leave();
+    server.ready.close();
     server.drain.cancel();
     assert_eq!(answer.whole().await.status.code, 0);
     channel.closed().await;
-    within(server.serving).await.unwrap();
+    with_timeout(server.serving).await.unwrap();
     drop(asking);
 }

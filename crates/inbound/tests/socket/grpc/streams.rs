@@ -1,4 +1,4 @@
-//! Streams: resumed, left, cut, and never in the way of the process ending.
+//! Streams: resumption, disconnects, shutdown and flow control.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use a2ad_inbound::listen::Caps;
 use protocol::{CancelTask, ErrorKind, Event, Operation, Task, TaskState, grpc::Service};
 
 use super::{BOTH, get, held, send, send_streaming, subscribe, task};
-use crate::common::{Server, Setup, agents::paced, channel::Channel, within};
+use crate::common::{Server, Setup, agents::paced, channel::Channel, with_timeout};
 
 fn cancel(task: &Task) -> Operation {
     Operation::CancelTask(CancelTask { id: task.id.clone(), metadata: None, tenant: None })
@@ -22,7 +22,7 @@ fn states(events: &[Event]) -> Vec<TaskState> {
 }
 
 #[tokio::test]
-async fn a_subscriber_sees_the_task_and_then_its_end() {
+async fn subscriber_gets_the_task_and_its_final_status() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
@@ -39,7 +39,7 @@ async fn a_subscriber_sees_the_task_and_then_its_end() {
 }
 
 #[tokio::test]
-async fn an_interrupted_stream_goes_on_behind_the_last_event() {
+async fn interrupted_stream_resumes_after_the_last_event() {
     let (agent, pace) = paced();
     let server = Setup { agents: vec![agent], ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
@@ -61,15 +61,19 @@ async fn an_interrupted_stream_goes_on_behind_the_last_event() {
         assert_eq!(resumed.head["a2ad-first-event-id"], last.as_str());
         let events = resumed.events(service);
         let Event::Task(shown) = &events[0] else { panic!("no task first") };
-        assert_eq!(shown.artifacts, [], "what was seen is not shown again");
-        assert_eq!(shown.status.state, TaskState::Working, "the status of the event it is resumed from");
+        assert_eq!(shown.artifacts, [], "artifacts that were already sent are not repeated");
+        assert_eq!(
+            shown.status.state,
+            TaskState::Working,
+            "the status as of the event after which it resumes"
+        );
         let chunks = events.iter().filter(|event| matches!(event, Event::Artifact(_))).count();
         assert_eq!((chunks, states(&events).last()), (2, Some(&TaskState::Completed)));
     }
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_a_stream_leaves_nothing_else() {
+async fn client_that_drops_a_stream_keeps_its_connection_and_task() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
@@ -85,7 +89,7 @@ async fn a_client_that_leaves_a_stream_leaves_nothing_else() {
 }
 
 #[tokio::test]
-async fn streams_are_cut_by_a_status_that_makes_clients_come_back() {
+async fn streams_end_as_unavailable_at_shutdown() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let mut watched = Vec::new();
@@ -96,7 +100,7 @@ async fn streams_are_cut_by_a_status_that_makes_clients_come_back() {
         watched.push(stream);
     }
     server.drain.cancel();
-    within(server.engine.drain(Duration::ZERO)).await;
+    with_timeout(server.engine.drain(Duration::ZERO)).await;
     for stream in watched {
         let cut = stream.whole().await;
         // UNAVAILABLE
@@ -105,16 +109,16 @@ async fn streams_are_cut_by_a_status_that_makes_clients_come_back() {
         assert_eq!(cut.status.trailers["a2ad-last-event-id"], "2");
     }
     channel.closed().await;
-    within(server.serving).await.unwrap();
+    with_timeout(server.serving).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_reads_holds_up_no_other_call_of_its_connection() {
+async fn unread_stream_does_not_block_other_calls_of_its_connection() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     let mut unread = Vec::new();
     for _ in 0..2 {
-        // More than a client's window for one stream holds; both leave something of that for the connection.
+        // More than a client's window for one stream; two stalled streams leave a part of the connection's window free.
         unread.push(channel.stream(Service::V1, &send(&"x".repeat(3 << 20)), &[]).await);
     }
     let calls = (0..50).map(|n| {
@@ -128,15 +132,15 @@ async fn a_stream_that_nobody_reads_holds_up_no_other_call_of_its_connection() {
 }
 
 #[tokio::test]
-async fn a_peer_that_reads_nothing_does_not_keep_the_process_from_ending() {
+async fn peer_that_does_not_read_does_not_delay_shutdown() {
     let caps = Caps { shutdown: Duration::from_millis(100), ..Caps::default() };
     let server = Setup { caps, ..Setup::default() }.open().await;
     let channel = Channel::open(&server).await;
-    // More than a client's window holds, and nobody reads it.
+    // More than a client's window, and the client does not read it.
     let large = "x".repeat(8 << 20);
     let unread = channel.stream(Service::V1, &send(&large), &[]).await;
     server.drain.cancel();
-    within(server.engine.drain(Duration::ZERO)).await;
-    within(server.serving).await.unwrap();
+    with_timeout(server.engine.drain(Duration::ZERO)).await;
+    with_timeout(server.serving).await.unwrap();
     drop(unread);
 }

@@ -1,62 +1,62 @@
-//! What each operation is answered with.
+//! The response of each operation.
 
-use super::{Generation, INVALID, NOT_CANCELABLE, Rest, UNSUPPORTED};
-use crate::common::{NOW, Server, Setup, agents::paced, mask, member, request, said};
+use super::{INVALID, NOT_CANCELABLE, Rest, RestVersion, UNSUPPORTED};
+use crate::common::{NOW, Server, Setup, agents::paced, mask, member, request, send_params};
 
-fn completed(generation: Generation, text: &str) -> String {
-    let parts = if generation == Generation::V1 { "parts" } else { "content" };
+fn completed(version: RestVersion, text: &str) -> String {
+    let parts = if version == RestVersion::V1 { "parts" } else { "content" };
     format!(
         r#"{{"id":"TASK","contextId":"CTX","status":{{"state":"TASK_STATE_COMPLETED","timestamp":"{NOW}"}},"artifacts":[{{"artifactId":"echo-result","name":"echo-result","parts":[{{"text":"{text}"}}]}}],"history":[{{"messageId":"m","contextId":"CTX","taskId":"TASK","role":"ROLE_USER","{parts}":[{{"text":"{text}"}}]}}]}}"#
     )
 }
 
 #[tokio::test]
-async fn a_message_is_sent_and_its_task_read() {
+async fn message_is_sent_and_its_task_is_read() {
     let server = Server::open().await;
-    for generation in Generation::BOTH {
-        let rest = server.rest(generation);
-        let sent = rest.done("POST", "/message:send", &generation.said("hi", "")).await;
-        assert_eq!(mask(&sent), format!(r#"{{"task":{}}}"#, completed(generation, "hi")));
+    for version in RestVersion::BOTH {
+        let rest = server.rest(version);
+        let sent = rest.done("POST", "/message:send", &version.send_body("hi", "")).await;
+        assert_eq!(mask(&sent), format!(r#"{{"task":{}}}"#, completed(version, "hi")));
         let id = member(&sent, "id");
         let got = rest.done("GET", &format!("/tasks/{id}"), "").await;
-        assert_eq!(mask(&got), completed(generation, "hi"));
+        assert_eq!(mask(&got), completed(version, "hi"));
         rest.refused("POST", &format!("/tasks/{id}:cancel"), "", NOT_CANCELABLE).await;
-        let more = generation.said("more", &format!(r#","taskId":"{id}""#));
+        let more = version.send_body("more", &format!(r#","taskId":"{id}""#));
         rest.refused("POST", "/message:send", &more, UNSUPPORTED).await;
     }
 }
 
 #[tokio::test]
-async fn history_is_as_long_as_the_query_says() {
+async fn history_length_in_the_query_limits_the_history() {
     let server = Server::open().await;
-    for (generation, none) in [(Generation::V1, false), (Generation::V03, true)] {
-        let rest = server.rest(generation);
-        let sent = rest.done("POST", "/message:send", &generation.said("hi", "")).await;
+    for (version, none) in [(RestVersion::V1, false), (RestVersion::V03, true)] {
+        let rest = server.rest(version);
+        let sent = rest.done("POST", "/message:send", &version.send_body("hi", "")).await;
         let id = member(&sent, "id");
         for (query, shown) in [
             ("", true),
             ("?historyLength=1", true),
             ("?history_length=1", true),
             ("?historyLength=", true),
-            // Nothing was the same as no limit before 1.0.
+            // Before 1.0, zero meant no limit.
             ("?historyLength=0", none),
             ("?history_length=0", none),
             ("?historyLength=1&historyLength=0", none),
         ] {
             let got = rest.done("GET", &format!("/tasks/{id}{query}"), "").await;
-            assert_eq!(got.contains("\"history\""), shown, "{generation:?} {query}");
+            assert_eq!(got.contains("\"history\""), shown, "{version:?} {query}");
         }
     }
 }
 
 #[tokio::test]
-async fn tasks_are_listed_by_the_query() {
+async fn list_is_filtered_by_the_query() {
     let server = Server::open().await;
-    for generation in Generation::BOTH {
-        let rest = server.rest(generation);
-        let held = rest.done("POST", "/message:send", &generation.said_at_once("hold")).await;
+    for version in RestVersion::BOTH {
+        let rest = server.rest(version);
+        let held = rest.done("POST", "/message:send", &version.send_body_without_waiting("hold")).await;
         let (id, context) = (member(&held, "id"), member(&held, "contextId"));
-        rest.done("POST", "/message:send", &generation.said("hi", "")).await;
+        rest.done("POST", "/message:send", &version.send_body("hi", "")).await;
         let count = async |query: &str| {
             let page = rest.done("GET", &format!("/tasks?contextId={context}&{query}"), "").await;
             assert!(page.starts_with(r#"{"tasks":["#) && page.contains(r#""nextPageToken":"""#), "{page}");
@@ -77,25 +77,25 @@ async fn tasks_are_listed_by_the_query() {
             "status_timestamp_after=2026-01-02t03:04:05.678z",
             "unknown=1&&=&A2A-Version=",
         ] {
-            assert_eq!(count(one).await, 1, "{generation:?} {one}");
+            assert_eq!(count(one).await, 1, "{version:?} {one}");
         }
         for none in [
             "status=3",
             "status=TASK_STATE_COMPLETED",
             "statusTimestampAfter=2026-01-02T03:04:05%2B00:00&statusTimestampAfter=2027-01-01T00:00:00Z",
         ] {
-            assert_eq!(count(none).await, 0, "{generation:?} {none}");
+            assert_eq!(count(none).await, 0, "{version:?} {none}");
         }
         rest.done("POST", &format!("/tasks/{id}:cancel"), "").await;
     }
 }
 
 #[tokio::test]
-async fn pages_are_walked_by_their_tokens() {
+async fn page_token_leads_to_the_next_page() {
     let server = Server::open().await;
-    let rest = server.rest(Generation::V1);
+    let rest = server.rest(RestVersion::V1);
     for _ in 0..5 {
-        rest.done("POST", "/message:send", &Generation::V1.said("hi", "")).await;
+        rest.done("POST", "/message:send", &RestVersion::V1.send_body("hi", "")).await;
     }
     let (mut token, mut seen) = (String::new(), Vec::new());
     loop {
@@ -113,77 +113,79 @@ async fn pages_are_walked_by_their_tokens() {
 }
 
 #[tokio::test]
-async fn a_task_is_cancelled_with_any_body_or_none() {
+async fn cancel_accepts_any_body_or_none() {
     let server = Server::open().await;
-    for (generation, bodies) in [
+    for (version, bodies) in [
         (
-            Generation::V1,
+            RestVersion::V1,
             &["", "{}", "null", r#"{"metadata":{"why":"enough"}}"#, r#"{"id":"ID","tenant":""}"#][..],
         ),
-        // What clients of that time send, and what they might.
-        (Generation::V03, &["", "{}", "null", r#"{"name":"tasks/ID"}"#, "[]"][..]),
+        // Bodies that clients of 0.3 send or might send.
+        (RestVersion::V03, &["", "{}", "null", r#"{"name":"tasks/ID"}"#, "[]"][..]),
     ] {
-        let rest = server.rest(generation);
+        let rest = server.rest(version);
         for body in bodies {
-            let held = rest.done("POST", "/message:send", &generation.said_at_once("hold")).await;
+            let held = rest.done("POST", "/message:send", &version.send_body_without_waiting("hold")).await;
             let id = member(&held, "id");
             let path = format!("/tasks/{id}:cancel");
-            let canceled = rest.done("POST", &path, &body.replace("ID", &id)).await;
-            assert!(canceled.starts_with(&format!(r#"{{"id":"{id}""#)), "{canceled}");
-            assert!(canceled.contains(generation.canceled()), "{canceled}");
+            let canceled_state = rest.done("POST", &path, &body.replace("ID", &id)).await;
+            assert!(canceled_state.starts_with(&format!(r#"{{"id":"{id}""#)), "{canceled_state}");
+            assert!(canceled_state.contains(version.canceled_state()), "{canceled_state}");
             rest.refused("POST", &path, "", NOT_CANCELABLE).await;
         }
     }
-    // A body that is not there has no type, whatever the header says.
-    let rest = server.rest(Generation::V1);
-    let held = rest.done("POST", "/message:send", &Generation::V1.said_at_once("hold")).await;
+    // The content type of an absent body is ignored.
+    let rest = server.rest(RestVersion::V1);
+    let held = rest.done("POST", "/message:send", &RestVersion::V1.send_body_without_waiting("hold")).await;
     let head = rest.head("POST", &format!("/tasks/{}:cancel", member(&held, "id")));
     let form = format!("{head}\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 0");
     assert_eq!(server.exchange(&form, "").await.status, 200);
 }
 
 #[tokio::test]
-async fn the_same_task_is_there_in_every_binding() {
+async fn task_is_shared_by_every_binding() {
     let server = Server::open().await;
-    let sent = server.call("echo", "SendMessage", &said("hi", "")).await.body;
+    let sent = server.call("echo", "SendMessage", &send_params("hi", "")).await.body;
     let id = member(&sent, "id");
     let by_rpc = server.call("echo", "GetTask", &format!(r#"{{"id":"{id}"}}"#)).await.body;
-    let by_rest = server.rest(Generation::V1).done("GET", &format!("/tasks/{id}"), "").await;
+    let by_rest = server.rest(RestVersion::V1).done("GET", &format!("/tasks/{id}"), "").await;
     assert_eq!(by_rpc, format!(r#"{{"jsonrpc":"2.0","id":1,"result":{by_rest}}}"#));
-    let sent =
-        server.rest(Generation::V03).done("POST", "/message:send", &Generation::V03.said("hi", "")).await;
+    let sent = server
+        .rest(RestVersion::V03)
+        .done("POST", "/message:send", &RestVersion::V03.send_body("hi", ""))
+        .await;
     let body = request("tasks/get", &format!(r#"{{"id":"{}"}}"#, member(&sent, "id")));
     assert!(server.post("/a2a/echo", &body).await.body.contains(r#""kind":"task""#));
 }
 
 #[tokio::test]
-async fn a_repeated_message_is_answered_as_before() {
+async fn repeated_message_is_replayed() {
     let server = Server::open().await;
     let key = "\r\nidempotency-key: once";
     let mut tasks = Vec::new();
-    for (at, generation) in [Generation::V1, Generation::V03, Generation::V1].into_iter().enumerate() {
-        let rest = server.rest(generation);
+    for (at, version) in [RestVersion::V1, RestVersion::V03, RestVersion::V1].into_iter().enumerate() {
+        let rest = server.rest(version);
         let head = rest.head("POST", "/message:send") + key;
-        let answer = server.exchange(&head, &generation.said("hi", "")).await;
+        let answer = server.exchange(&head, &version.send_body("hi", "")).await;
         assert_eq!(answer.header("a2ad-replayed"), (at > 0).then_some("true"));
         tasks.push(member(&answer.body, "id"));
     }
     tasks.dedup();
     assert_eq!(tasks.len(), 1);
-    let head = server.rest(Generation::V1).head("POST", "/message:send") + key;
-    let other = server.exchange(&head, &Generation::V1.said("something else", "")).await;
+    let head = server.rest(RestVersion::V1).head("POST", "/message:send") + key;
+    let other = server.exchange(&head, &RestVersion::V1.send_body("something else", "")).await;
     assert_eq!(other.status, 409, "{}", other.body);
     assert!(other.body.contains(r#""status":"ALREADY_EXISTS""#), "{}", other.body);
 }
 
-/// The official clients of 0.3 leave a `blocking` that is false out of the JSON.
+/// The official clients of 0.3 omit `blocking` from the JSON if it is false.
 #[tokio::test]
-async fn a_configuration_of_0_3_that_does_not_ask_to_wait_does_not_wait() {
+async fn v03_configuration_without_blocking_returns_immediately() {
     let (agent, pace) = paced();
     let server = Setup { agents: vec![agent], ..Setup::default() }.open().await;
-    let rest = Rest { at: "/a2a/paced", ..server.rest(Generation::V03) };
+    let rest = Rest { at: "/a2a/paced", ..server.rest(RestVersion::V03) };
     let sent = async |configuration: &str| {
-        let body = Generation::V03.said("go", "").replace("]}}", &format!("]}}{configuration}}}"));
+        let body = RestVersion::V03.send_body("go", "").replace("]}}", &format!("]}}{configuration}}}"));
         member(&rest.done("POST", "/message:send", &body).await, "state")
     };
     for configuration in [
@@ -200,15 +202,15 @@ async fn a_configuration_of_0_3_that_does_not_ask_to_wait_does_not_wait() {
     }
 }
 
-/// The JavaScript SDK sends this for a filter that is not set.
+/// The JavaScript SDK sends this value for a filter that is not set.
 #[tokio::test]
-async fn an_unrecognized_status_filters_nothing() {
+async fn unrecognized_status_filter_is_ignored() {
     let server = Server::open().await;
-    server.call("echo", "SendMessage", &said("hi", "")).await;
-    for generation in Generation::BOTH {
-        let page = server.rest(generation).done("GET", "/tasks?status=UNRECOGNIZED", "").await;
+    server.call("echo", "SendMessage", &send_params("hi", "")).await;
+    for version in RestVersion::BOTH {
+        let page = server.rest(version).done("GET", "/tasks?status=UNRECOGNIZED", "").await;
         assert!(page.contains(r#""totalSize":1"#), "{page}");
-        server.rest(generation).refused("GET", "/tasks?status=unrecognized", "", INVALID).await;
+        server.rest(version).refused("GET", "/tasks?status=unrecognized", "", INVALID).await;
     }
     let page = server.call("echo", "ListTasks", r#"{"status":"UNRECOGNIZED"}"#).await.body;
     assert!(page.contains(r#""totalSize":1"#), "{page}");

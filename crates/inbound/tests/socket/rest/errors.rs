@@ -1,34 +1,34 @@
-//! Refusals: the right status, the form of the generation, and the field at fault.
+//! Errors: status, form of the generation, and the invalid field.
 
 use a2ad_inbound::AgentSettings;
 use protocol::ErrorTable;
 
-use super::{Generation, INVALID, NO_PUSH, NOT_FOUND, UNSUPPORTED};
+use super::{INVALID, NO_PUSH, NOT_FOUND, RestVersion, UNSUPPORTED};
 use crate::common::{NOW, Server, Setup, member};
 
 #[tokio::test]
-async fn a_refusal_byte_for_byte() {
+async fn error_response_byte_for_byte() {
     let server = Server::open().await;
-    let answer = server.rest(Generation::V1).refused("GET", "/tasks/x?historyLength=-1", "", INVALID).await;
+    let answer = server.rest(RestVersion::V1).refused("GET", "/tasks/x?historyLength=-1", "", INVALID).await;
     let expected = format!(
         r#"{{"error":{{"code":400,"status":"INVALID_ARGUMENT","message":"historyLength: expected an integer of 0 or more","details":[{{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org","metadata":{{"timestamp":"{NOW}"}}}},{{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{{"field":"historyLength","description":"expected an integer of 0 or more"}}]}}]}}}}"#
     );
     assert_eq!(answer.body, expected);
-    let answer = server.rest(Generation::V1).refused("GET", "/tasks/x", "", NOT_FOUND).await;
+    let answer = server.rest(RestVersion::V1).refused("GET", "/tasks/x", "", NOT_FOUND).await;
     let expected = format!(
         r#"{{"error":{{"code":404,"status":"NOT_FOUND","message":"task not found: x","details":[{{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{{"taskId":"x","timestamp":"{NOW}"}}}}]}}}}"#
     );
     assert_eq!(answer.body, expected);
-    let answer = server.rest(Generation::V03).refused("GET", "/tasks/x", "", NOT_FOUND).await;
+    let answer = server.rest(RestVersion::V03).refused("GET", "/tasks/x", "", NOT_FOUND).await;
     assert_eq!(answer.body, r#"{"code":-32001,"message":"Task not found"}"#);
 }
 
 #[tokio::test]
-async fn a_field_at_fault_is_named() {
+async fn invalid_field_is_named() {
     let server = Server::open().await;
-    for generation in Generation::BOTH {
-        let rest = server.rest(generation);
-        let parts = if generation == Generation::V1 { "parts" } else { "content" };
+    for version in RestVersion::BOTH {
+        let rest = server.rest(version);
+        let parts = if version == RestVersion::V1 { "parts" } else { "content" };
         let part = format!("message.{parts}[0]");
         for (query, field) in [
             ("pageSize=0", "pageSize"),
@@ -54,9 +54,9 @@ async fn a_field_at_fault_is_named() {
             ("\"x\"".to_owned(), ""),
             ("null".to_owned(), "message"),
             (r#"{"message":5}"#.to_owned(), "message"),
-            (generation.said("hi", "").replace("ROLE_USER", "user"), "message.role"),
-            (generation.said("hi", "").replace(parts, "unknown"), &part[..part.len() - "[0]".len()]),
-            (generation.said("", "").replace(r#""text":"""#, ""), part.as_str()),
+            (version.send_body("hi", "").replace("ROLE_USER", "user"), "message.role"),
+            (version.send_body("hi", "").replace(parts, "unknown"), &part[..part.len() - "[0]".len()]),
+            (version.send_body("", "").replace(r#""text":"""#, ""), part.as_str()),
         ] {
             for path in ["/message:send", "/message:stream"] {
                 let answer = rest.refused("POST", path, &body, INVALID).await;
@@ -68,14 +68,14 @@ async fn a_field_at_fault_is_named() {
 }
 
 #[tokio::test]
-async fn an_id_at_fault_is_named_alike_whatever_is_wrong_with_it() {
+async fn invalid_ids_are_all_named_alike() {
     let server = Server::open().await;
     let long = "x".repeat(1_025);
-    for (generation, of_task, [task, config]) in [
-        (Generation::V1, "id", ["taskId", "id"]),
-        (Generation::V03, "id", ["id", "pushNotificationConfigId"]),
+    for (version, of_task, [task, config]) in [
+        (RestVersion::V1, "id", ["taskId", "id"]),
+        (RestVersion::V03, "id", ["id", "pushNotificationConfigId"]),
     ] {
-        let rest = server.rest(generation);
+        let rest = server.rest(version);
         for id in ["", "%zz", "%ff", &long] {
             for (verb, path, field) in [
                 ("GET", format!("/tasks/{id}"), of_task),
@@ -93,59 +93,59 @@ async fn an_id_at_fault_is_named_alike_whatever_is_wrong_with_it() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_none_is_refused() {
-    let server = Setup::with(|doors| doors.max_body_bytes = 1 << 10).open().await;
+async fn invalid_bodies_are_rejected() {
+    let server = Setup::with(|options| options.max_body_bytes = 1 << 10).open().await;
     let parse = (400, "PARSE_ERROR", -32700);
-    for generation in Generation::BOTH {
-        let rest = server.rest(generation);
+    for version in RestVersion::BOTH {
+        let rest = server.rest(version);
         for path in ["/message:send", "/message:stream"] {
             rest.refused("POST", path, "", (400, "INVALID_REQUEST", -32600)).await;
             for body in ["{", " ", "{} {}", "{\"message\":}", "\u{1}", "nul"] {
                 rest.refused("POST", path, body, parse).await;
             }
-            let large = generation.said(&"x".repeat(1 << 10), "");
+            let large = version.send_body(&"x".repeat(1 << 10), "");
             let answer = rest.refused("POST", path, &large, (413, "BODY_TOO_LARGE", -32600)).await;
             assert!(answer.body.contains("1024 bytes"), "{}", answer.body);
         }
         rest.refused("POST", "/tasks/x:cancel", "{", parse).await;
-        // Bytes that are no text.
+        // Not UTF-8.
         let mut wire = server.connect().await;
         let head = rest.head("POST", "/message:send");
         wire.write(format!("{head}\r\nhost: x\r\ncontent-length: 4\r\n\r\n").as_bytes()).await;
         wire.write(b"\"\xff\xfe\"").await;
         let answer = wire.answer().await;
-        assert_eq!((answer.status, answer.header("content-type")), (400, Some(generation.media_type())));
-        // A type, or a coding, that is not JSON as it is.
+        assert_eq!((answer.status, answer.header("content-type")), (400, Some(version.media_type())));
+        // An unsupported media type or content encoding.
         for header in ["content-type: text/xml", "content-type: application/jsonx", "content-encoding: gzip"]
         {
             let head = format!("{head}\r\n{header}");
-            let answer = server.exchange(&head, &generation.said("hi", "")).await;
+            let answer = server.exchange(&head, &version.send_body("hi", "")).await;
             assert_eq!(
                 (answer.status, answer.header("content-type")),
-                (415, Some(generation.media_type())),
+                (415, Some(version.media_type())),
                 "{header}"
             );
         }
         let head = format!("{head}\r\ncontent-type: application/{}", "x".repeat(5_000));
-        let answer = server.exchange(&head, &generation.said("hi", "")).await;
+        let answer = server.exchange(&head, &version.send_body("hi", "")).await;
         assert_eq!(answer.status, 415);
         assert!(answer.body.len() < 1_000, "{}", answer.body);
     }
 }
 
 #[tokio::test]
-async fn what_an_agent_does_not_do_is_refused() {
-    let server = Setup::with(|doors| {
-        doors.agents.insert("echo".into(), AgentSettings { streaming: false, ..AgentSettings::default() });
+async fn unsupported_operations_are_rejected() {
+    let server = Setup::with(|options| {
+        options.agents.insert("echo".into(), AgentSettings { streaming: false, ..AgentSettings::default() });
     });
     let server = server.open().await;
-    for generation in Generation::BOTH {
-        let rest = server.rest(generation);
-        rest.refused("POST", "/message:stream", &generation.said("hi", ""), UNSUPPORTED).await;
+    for version in RestVersion::BOTH {
+        let rest = server.rest(version);
+        rest.refused("POST", "/message:stream", &version.send_body("hi", ""), UNSUPPORTED).await;
         for verb in ["GET", "POST"] {
             rest.refused(verb, "/tasks/x:subscribe", "", UNSUPPORTED).await;
         }
-        let card = if generation == Generation::V1 { "/extendedAgentCard" } else { "/card" };
+        let card = if version == RestVersion::V1 { "/extendedAgentCard" } else { "/card" };
         rest.refused("GET", card, "", UNSUPPORTED).await;
         let config = r#"{"url":"https://example.test/"}"#;
         for (verb, path, body) in [
@@ -157,60 +157,62 @@ async fn what_an_agent_does_not_do_is_refused() {
             rest.refused(verb, path, body, NO_PUSH).await;
         }
     }
-    // The path of the older file for one of them.
-    let rest = server.rest(Generation::V03);
+    // The path that the older proto file defines for one of them.
+    let rest = server.rest(RestVersion::V03);
     let config = r#"{"url":"https://example.test/"}"#;
     rest.refused("POST", "/task/x/pushNotificationConfigs", config, NO_PUSH).await;
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_here_does_nothing() {
-    let server = Setup::with(|doors| {
-        doors.agents.insert("currency".into(), AgentSettings { enabled: false, ..AgentSettings::default() });
-        doors
+async fn unknown_agent_is_rejected() {
+    let server = Setup::with(|options| {
+        options
+            .agents
+            .insert("currency".into(), AgentSettings { enabled: false, ..AgentSettings::default() });
+        options
             .agents
             .insert("approver".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
     });
     let server = server.open().await;
-    for generation in Generation::BOTH {
+    for version in RestVersion::BOTH {
         let disabled = (404, "AGENT_DISABLED", -32011);
         for at in ["/a2a/nobody", "/a2a/%ff", "/a2a/rpc", "/a2a/currency"] {
-            let rest = super::Rest { at, ..server.rest(generation) };
+            let rest = super::Rest { at, ..server.rest(version) };
             rest.refused("GET", "/tasks", "", disabled).await;
-            rest.refused("POST", "/message:send", &generation.said("hi", ""), disabled).await;
+            rest.refused("POST", "/message:send", &version.send_body("hi", ""), disabled).await;
             rest.refused("GET", "/tasks/x/pushNotificationConfigs", "", disabled).await;
         }
         let long = format!("/a2a/{}", "x".repeat(5_000));
-        let rest = super::Rest { at: &long, ..server.rest(generation) };
+        let rest = super::Rest { at: &long, ..server.rest(version) };
         let answer = rest.refused("GET", "/tasks", "", disabled).await;
         assert!(answer.body.len() < 1_000, "{}", answer.body);
-        let rest = super::Rest { at: "/a2a/approver", ..server.rest(generation) };
+        let rest = super::Rest { at: "/a2a/approver", ..server.rest(version) };
         let answer = rest.refused("GET", "/tasks", "", (401, "UNAUTHENTICATED", -32010)).await;
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
     }
-    server.rest(Generation::V1).refused("GET", "/acme/tasks", "", (404, "AGENT_DISABLED", 0)).await;
+    server.rest(RestVersion::V1).refused("GET", "/acme/tasks", "", (404, "AGENT_DISABLED", 0)).await;
 }
 
 #[tokio::test]
-async fn the_table_of_statuses_can_be_the_older_one() {
-    let server = Setup::with(|doors| doors.errors = ErrorTable::V1_0_0).open().await;
-    let ask = async |generation: Generation, verb: &str, path: &str, body: &str| {
-        let answer = server.exchange(&server.rest(generation).head(verb, path), body).await;
-        // The older edition has no media type of its own.
+async fn older_edition_of_the_status_table_can_be_configured() {
+    let server = Setup::with(|options| options.errors = ErrorTable::V1_0_0).open().await;
+    let ask = async |version: RestVersion, verb: &str, path: &str, body: &str| {
+        let answer = server.exchange(&server.rest(version).head(verb, path), body).await;
+        // The older edition has no media type for this binding.
         assert_eq!(answer.header("content-type"), Some("application/json"), "{verb} {path}");
         answer
     };
-    for generation in Generation::BOTH {
-        let sent = ask(generation, "POST", "/message:send", &generation.said("hi", "")).await;
+    for version in RestVersion::BOTH {
+        let sent = ask(version, "POST", "/message:send", &version.send_body("hi", "")).await;
         let path = format!("/tasks/{}:cancel", member(&sent.body, "id"));
-        let refused = ask(generation, "POST", &path, "").await;
+        let refused = ask(version, "POST", &path, "").await;
         assert_eq!(refused.status, 409, "{}", refused.body);
-        let told = refused.body.contains("TASK_NOT_CANCELABLE") || refused.body.contains("-32002");
-        assert!(told, "{}", refused.body);
+        let has_reason = refused.body.contains("TASK_NOT_CANCELABLE") || refused.body.contains("-32002");
+        assert!(has_reason, "{}", refused.body);
     }
-    let refused = ask(Generation::V1, "GET", "/extendedAgentCard", "").await;
+    let refused = ask(RestVersion::V1, "GET", "/extendedAgentCard", "").await;
     assert!(refused.body.contains(r#""status":"UNIMPLEMENTED""#), "{}", refused.body);
-    let head = server.rest(Generation::V1).head("GET", "/tasks/none") + "\r\naccept: application/a2a+json";
+    let head = server.rest(RestVersion::V1).head("GET", "/tasks/none") + "\r\naccept: application/a2a+json";
     let refused = server.exchange(&head, "").await;
     assert_eq!(refused.header("content-type"), Some("application/a2a+json"));
 }

@@ -2,7 +2,7 @@
 
 use a2ad_inbound::AcceptedVersions;
 
-use super::Generation;
+use super::RestVersion;
 use crate::common::{Answer, Server, Setup};
 
 /// Gets a path with these headers.
@@ -17,7 +17,7 @@ fn is_version_refusal(answer: &Answer) -> bool {
 }
 
 #[tokio::test]
-async fn a_path_has_its_version() {
+async fn version_must_match_the_path() {
     let server = Server::open().await;
     for (path, version, served) in [
         ("/tasks", "", true),
@@ -35,31 +35,31 @@ async fn a_path_has_its_version() {
         ("/v1/tasks", "1.0", false),
         ("/v1/tasks", "99.0", false),
     ] {
-        for mount in ["", "/a2a/echo"] {
+        for prefix in ["", "/a2a/echo"] {
             let in_header =
-                get(&server, &format!("{mount}{path}"), &format!("\r\nA2A-Version: {version}")).await;
-            let in_query = get(&server, &format!("{mount}{path}?A2A-Version={version}"), "").await;
+                get(&server, &format!("{prefix}{path}"), &format!("\r\nA2A-Version: {version}")).await;
+            let in_query = get(&server, &format!("{prefix}{path}?A2A-Version={version}"), "").await;
             for answer in [in_header, in_query] {
                 assert_eq!(answer.status == 200, served, "{path} {version}: {}", answer.body);
                 assert!(served || is_version_refusal(&answer), "{path} {version}: {}", answer.body);
-                // A version that is spoken elsewhere is told what is spoken here.
+                // The error lists the versions that this path supports.
                 let here = match (version, path) {
                     ("1.1" | "99.0" | "abc", _) => "1.0, 0.3, 0.1",
                     (_, "/tasks") => "1.0",
                     _ => "0.3",
                 };
-                let told = format!(r#""supportedVersions":"{here}""#);
-                assert!(served || answer.body.contains(&told), "{}", answer.body);
+                let expected = format!(r#""supportedVersions":"{here}""#);
+                assert!(served || answer.body.contains(&expected), "{}", answer.body);
             }
         }
     }
 }
 
 #[tokio::test]
-async fn a_version_may_be_asked_for_strictly_or_not_spoken() {
+async fn version_may_be_required_or_disabled() {
     let all = AcceptedVersions::default();
     let of = |accepted_versions: AcceptedVersions| {
-        Setup::with(|doors| doors.accepted_versions = accepted_versions).open()
+        Setup::with(|options| options.accepted_versions = accepted_versions).open()
     };
     let strict = of(AcceptedVersions { lenient_version: false, ..all }).await;
     assert!(is_version_refusal(&get(&strict, "/tasks", "").await));
@@ -81,7 +81,7 @@ async fn a_version_may_be_asked_for_strictly_or_not_spoken() {
 }
 
 #[tokio::test]
-async fn an_answer_is_called_what_the_client_calls_it() {
+async fn response_media_type_follows_the_request() {
     let server = Server::open().await;
     let (own, plain) = ("application/a2a+json", "application/json");
     for (headers, called) in [
@@ -100,29 +100,29 @@ async fn an_answer_is_called_what_the_client_calls_it() {
         ("content-type: application/a2a+json\r\naccept: application/json", plain),
     ] {
         let headers = if headers.is_empty() { String::new() } else { format!("\r\n{headers}") };
-        let exchange = async |generation: Generation, verb: &str, path: &str, body: &str| {
-            let head = server.rest(generation).head(verb, path) + &headers;
+        let exchange = async |version: RestVersion, verb: &str, path: &str, body: &str| {
+            let head = server.rest(version).head(verb, path) + &headers;
             let answer = server.exchange(&head, body).await;
             (answer.status, answer.header("content-type").map(str::to_owned))
         };
-        let body = Generation::V1.said("hi", "");
+        let body = RestVersion::V1.send_body("hi", "");
         let called = Some(called.to_owned());
         assert_eq!(
-            exchange(Generation::V1, "POST", "/message:send", &body).await,
+            exchange(RestVersion::V1, "POST", "/message:send", &body).await,
             (200, called.clone()),
             "{headers}"
         );
         assert_eq!(
-            exchange(Generation::V1, "POST", "/message:send", "{}").await,
+            exchange(RestVersion::V1, "POST", "/message:send", "{}").await,
             (400, called.clone()),
             "{headers}"
         );
-        assert_eq!(exchange(Generation::V1, "GET", "/tasks", "").await, (200, called.clone()), "{headers}");
-        assert_eq!(exchange(Generation::V1, "PUT", "/tasks", "").await, (405, called), "{headers}");
+        assert_eq!(exchange(RestVersion::V1, "GET", "/tasks", "").await, (200, called.clone()), "{headers}");
+        assert_eq!(exchange(RestVersion::V1, "PUT", "/tasks", "").await, (405, called), "{headers}");
         let plain = Some(plain.to_owned());
-        let body = Generation::V03.said("hi", "");
+        let body = RestVersion::V03.send_body("hi", "");
         assert_eq!(
-            exchange(Generation::V03, "POST", "/message:send", &body).await,
+            exchange(RestVersion::V03, "POST", "/message:send", &body).await,
             (200, plain),
             "{headers}"
         );

@@ -1,9 +1,9 @@
-//! Ids hold anything; a path holds them encoded.
+//! Ids may be any text; paths contain them percent-encoded.
 
-use super::{Generation, INVALID, NOT_FOUND};
+use super::{INVALID, NOT_FOUND, RestVersion};
 use crate::common::{Server, request};
 
-/// A task of the draft, whose clients choose the ids, that holds.
+/// Creates an open task with this id, through the draft, whose clients choose the ids.
 async fn hold(server: &Server, id: &str) {
     let params = format!(
         r#"{{"id":"{id}","message":{{"role":"user","parts":[{{"type":"text","text":"hold"}}]}},"async":true}}"#
@@ -13,7 +13,7 @@ async fn hold(server: &Server, id: &str) {
 }
 
 #[tokio::test]
-async fn a_task_is_found_by_any_name() {
+async fn task_is_found_by_any_id() {
     let server = Server::open().await;
     for (id, path) in [
         ("plain", "plain"),
@@ -35,8 +35,8 @@ async fn a_task_is_found_by_any_name() {
     ] {
         hold(&server, id).await;
         let member = format!(r#""id":"{id}""#);
-        for generation in Generation::BOTH {
-            let rest = server.rest(generation);
+        for version in RestVersion::BOTH {
+            let rest = server.rest(version);
             let got = rest.done("GET", &format!("/tasks/{path}"), "").await;
             assert!(got.contains(&member), "{path}: {got}");
             let verb = rest.head("POST", &format!("/tasks/{path}:subscribe"));
@@ -45,17 +45,21 @@ async fn a_task_is_found_by_any_name() {
             assert_eq!(wire.head().await.status, 200, "{path}");
             assert!(wire.event().await.unwrap().contains(&member), "{path}");
         }
-        let canceled = server.rest(Generation::V1).done("POST", &format!("/tasks/{path}:cancel"), "").await;
-        assert!(canceled.contains(&member) && canceled.contains("TASK_STATE_CANCELED"), "{canceled}");
+        let canceled_state =
+            server.rest(RestVersion::V1).done("POST", &format!("/tasks/{path}:cancel"), "").await;
+        assert!(
+            canceled_state.contains(&member) && canceled_state.contains("TASK_STATE_CANCELED"),
+            "{canceled_state}"
+        );
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_an_id_is_named() {
+async fn invalid_id_is_named() {
     let server = Server::open().await;
     let long = format!("/tasks/{}", "x".repeat(1_025));
-    for generation in Generation::BOTH {
-        let rest = server.rest(generation);
+    for version in RestVersion::BOTH {
+        let rest = server.rest(version);
         for path in ["/tasks/%", "/tasks/%zz", "/tasks/a%2", "/tasks/%ff", "/tasks/%C3", "/tasks/", &long] {
             let answer = rest.refused("GET", path, "", INVALID).await;
             assert!(answer.body.contains(r#""field":"id""#), "{path}: {}", answer.body);
@@ -70,12 +74,14 @@ async fn what_cannot_be_an_id_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_said_twice_is_the_same() {
-    let server = crate::common::Setup::with(|doors| {
-        doors.agents.insert("echo".into(), a2ad_inbound::AgentSettings { push: true, ..Default::default() });
+async fn ids_in_path_and_body_must_match() {
+    let server = crate::common::Setup::with(|options| {
+        options
+            .agents
+            .insert("echo".into(), a2ad_inbound::AgentSettings { push: true, ..Default::default() });
     });
     let server = server.open().await;
-    let rest = server.rest(Generation::V1);
+    let rest = server.rest(RestVersion::V1);
     let url = r#""url":"https://example.test/""#;
     let create = |more: &str| format!("{{{url}{more}}}");
     for (verb, path, body, field) in [
@@ -91,7 +97,7 @@ async fn what_is_said_twice_is_the_same() {
         (
             "POST",
             "/default/message:send",
-            Generation::V1.said("hi", "").replacen('{', r#"{"tenant":"other","#, 1),
+            RestVersion::V1.send_body("hi", "").replacen('{', r#"{"tenant":"other","#, 1),
             "tenant",
         ),
         ("GET", "/default/tasks?tenant=other", String::new(), "tenant"),
@@ -102,11 +108,11 @@ async fn what_is_said_twice_is_the_same() {
         );
         assert!(answer.body.contains(&expected), "{path}: {}", answer.body);
     }
-    // Said twice the same, it is as if it were said once.
+    // Two equal values are accepted.
     rest.refused("POST", "/default/tasks/a:cancel?id=b", r#"{"id":"a","tenant":"default"}"#, NOT_FOUND).await;
     rest.refused("GET", "/default/tasks/a?id=a&tenant=default", "", NOT_FOUND).await;
-    // In 0.3 it is said in names of resources.
-    let rest = server.rest(Generation::V03);
+    // In 0.3 the ids are in resource names.
+    let rest = server.rest(RestVersion::V03);
     for body in [
         format!(r#"{{"parent":"tasks/b","configId":"c","config":{{"pushNotificationConfig":{{{url}}}}}}}"#),
         format!(r#"{{"name":"tasks/b/pushNotificationConfigs/c","pushNotificationConfig":{{{url}}}}}"#),

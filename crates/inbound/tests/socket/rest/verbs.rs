@@ -1,15 +1,15 @@
-//! Every path with every verb.
+//! Every path with every method.
 
-use super::{Generation, NO_PATH, NO_VERB};
+use super::{NO_PATH, NO_VERB, RestVersion};
 use crate::common::Server;
 
 const VERBS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 #[tokio::test]
-async fn a_verb_that_does_nothing_is_told_which_do_something() {
+async fn wrong_method_error_lists_the_allowed_methods() {
     let server = Server::open().await;
-    for generation in Generation::BOTH {
-        let card = if generation == Generation::V1 { "/extendedAgentCard" } else { "/card" };
+    for version in RestVersion::BOTH {
+        let card = if version == RestVersion::V1 { "/extendedAgentCard" } else { "/card" };
         for (path, allowed) in [
             ("/message:send", "POST"),
             ("/message:stream", "POST"),
@@ -23,7 +23,7 @@ async fn a_verb_that_does_nothing_is_told_which_do_something() {
             (card, "GET, HEAD"),
         ] {
             for verb in VERBS {
-                let rest = server.rest(generation);
+                let rest = server.rest(version);
                 if allowed.split(", ").any(|allowed| allowed == verb) {
                     let answer = rest.ask(verb, path, "").await;
                     assert!(answer.status != 405 && answer.header("allow").is_none(), "{verb} {path}");
@@ -37,11 +37,11 @@ async fn a_verb_that_does_nothing_is_told_which_do_something() {
 }
 
 #[tokio::test]
-async fn a_path_below_that_is_nothing_is_told_what_there_is() {
+async fn unknown_path_error_lists_the_paths() {
     let server = Server::open().await;
-    for (generation, paths) in [
+    for (version, paths) in [
         (
-            Generation::V1,
+            RestVersion::V1,
             &[
                 "/message:",
                 "/message:sent",
@@ -54,7 +54,7 @@ async fn a_path_below_that_is_nothing_is_told_what_there_is() {
             ][..],
         ),
         (
-            Generation::V03,
+            RestVersion::V03,
             &[
                 "",
                 "/",
@@ -71,17 +71,17 @@ async fn a_path_below_that_is_nothing_is_told_what_there_is() {
     ] {
         for path in paths {
             for verb in VERBS {
-                let answer = server.rest(generation).refused(verb, path, "", NO_PATH).await;
+                let answer = server.rest(version).refused(verb, path, "", NO_PATH).await;
                 assert_eq!(answer.header("allow"), None, "{path}");
-                let told = generation == Generation::V03 || answer.body.contains("/tasks/{id}:cancel");
-                assert!(told, "{}", answer.body);
+                let lists_paths = version == RestVersion::V03 || answer.body.contains("/tasks/{id}:cancel");
+                assert!(lists_paths, "{}", answer.body);
             }
         }
     }
 }
 
 #[tokio::test]
-async fn the_head_of_an_answer_can_be_had_alone() {
+async fn head_requests_are_supported() {
     let server = Server::open().await;
     for (path, status) in [("/tasks", 200), ("/tasks/x", 404), ("/message:send", 405)] {
         let mut wire = server.connect().await;
@@ -92,7 +92,7 @@ async fn the_head_of_an_answer_can_be_had_alone() {
             (status, Some("application/a2a+json")),
             "{path}"
         );
-        // Nothing follows it: the next answer begins where this one ends.
+        // No body follows: the next response begins directly after the head.
         wire.send("GET /healthz HTTP/1.1", "").await;
         assert_eq!(wire.answer().await.body, r#"{"status":"ok"}"#);
     }

@@ -1,22 +1,21 @@
-//! Reading a question: an amount, a currency to convert from, and one to convert to, in whatever order people
-//! say them.
+//! Parses a question: an amount, a source currency and a target currency, in any order.
 
 use super::rates::{self, Currency};
 
-/// What is known of a question.
+/// A possibly incomplete question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Question {
-    /// As it was written, without the marks between thousands.
+    /// As written, without thousands separators.
     amount: Option<String>,
     from: Option<&'static Currency>,
     to: Option<&'static Currency>,
-    /// What looks like a currency and has no rate.
+    /// A word that looks like a currency code but has no rate.
     unknown: Option<String>,
-    /// Currencies whose place only the rest of the conversation tells.
-    loose: Vec<&'static Currency>,
+    /// Currencies whose role (source or target) depends on the earlier messages.
+    unassigned: Vec<&'static Currency>,
 }
 
-/// What keeps a question from being answered.
+/// Why a question cannot be answered yet.
 #[derive(Debug, PartialEq)]
 pub(super) enum Missing {
     Everything,
@@ -26,28 +25,30 @@ pub(super) enum Missing {
 }
 
 impl Question {
-    /// What one message says.
+    /// Parses one message.
     pub(super) fn read(text: &str) -> Self {
         let mut question = Self::default();
-        let mut before = Before::Nothing;
+        let mut previous = Previous::Nothing;
         for word in split(text) {
-            before = question.hear(word, before);
+            previous = question.parse_word(word, previous);
         }
         question
     }
 
-    /// The question of a message within a conversation: what it leaves open is as before.
-    pub(super) fn after(mut self, earlier: Self) -> Self {
-        // Who names both currencies once there was an answer asks anew.
+    /// Completes the question with the parts it leaves open from the earlier one.
+    pub(super) fn following(mut self, earlier: Self) -> Self {
+        // A message with two currencies after a complete question is a new question.
         let anew = earlier.is_complete() && self.currencies() > 1;
         let earlier = if anew { Self::default() } else { earlier };
-        let mut loose = std::mem::take(&mut self.loose).into_iter();
+        let mut unassigned = std::mem::take(&mut self.unassigned).into_iter();
         // "What is the rate for dollars?" after "10 USD in INR" does not ask for dollars in dollars.
-        let same = loose.as_slice().first().copied() == earlier.from;
-        if self.from.is_none() && (same || earlier.from.is_none() || self.to.is_some() || loose.len() > 1) {
-            self.from = loose.next();
+        let same = unassigned.as_slice().first().copied() == earlier.from;
+        if self.from.is_none()
+            && (same || earlier.from.is_none() || self.to.is_some() || unassigned.len() > 1)
+        {
+            self.from = unassigned.next();
         }
-        self.to = self.to.or_else(|| loose.next());
+        self.to = self.to.or_else(|| unassigned.next());
         Self {
             amount: self.amount.or(earlier.amount),
             from: self.from.or(earlier.from),
@@ -56,22 +57,22 @@ impl Question {
         }
     }
 
-    /// The question of a message that needs no other to be answered.
-    pub(super) fn alone(&self) -> Option<Self> {
-        Some(self.clone().after(Self::default())).filter(|alone| alone.answer().is_ok())
+    /// The question, if it can be answered without earlier messages.
+    pub(super) fn standalone(&self) -> Option<Self> {
+        Some(self.clone().following(Self::default())).filter(|standalone| standalone.answer().is_ok())
     }
 
-    /// What is known after one more message of the conversation, which may have been meant for another skill.
-    pub(super) fn overhear(self, text: &str) -> Self {
+    /// The question so far after one more earlier message, which may have been sent to another skill.
+    pub(super) fn merge_earlier_message(self, text: &str) -> Self {
         let asked = Self::read(text);
-        match asked.alone() {
-            Some(alone) => alone,
-            None if asked.currencies() > 0 || is_bare_amount(text) => asked.after(self),
+        match asked.standalone() {
+            Some(standalone) => standalone,
+            None if asked.currencies() > 0 || is_bare_amount(text) => asked.following(self),
             None => self,
         }
     }
 
-    /// The answer in one sentence, or what is missing.
+    /// The answer as a sentence, or what is missing.
     pub(super) fn answer(&self) -> Result<String, Missing> {
         let (from, to) = match (&self.unknown, self.from, self.to) {
             (Some(code), ..) => return Err(Missing::Rate(code.clone())),
@@ -82,21 +83,21 @@ impl Question {
         };
         let amount = self.amount.as_deref().unwrap_or("1");
         let value = amount.parse::<f64>().unwrap_or(1.0) / from.per_dollar * to.per_dollar;
-        let (value, from, to) = (show(value), from.code, to.code);
+        let (value, from, to) = (format_value(value), from.code, to.code);
         Ok(match amount {
             "1" => format!("The exchange rate for 1 {from} to {to} is {value}."),
             _ => format!("{amount} {from} is {value} {to}."),
         })
     }
 
-    /// What is worth remembering, as text.
+    /// The checkpoint as text: amount, source and target.
     pub(super) fn save(&self) -> String {
         let code = |currency: Option<&Currency>| currency.map_or("-", |currency| currency.code);
         format!("{} {} {}", self.amount.as_deref().unwrap_or("-"), code(self.from), code(self.to))
     }
 
-    /// What was remembered.
-    pub(super) fn recall(saved: &str) -> Option<Self> {
+    /// Parses a checkpoint.
+    pub(super) fn from_saved(saved: &str) -> Option<Self> {
         let mut fields = saved.split(' ');
         let (amount, from, to) = (fields.next()?, fields.next()?, fields.next()?);
         let amount = Some(amount.to_owned()).filter(|amount| amount != "-");
@@ -107,48 +108,48 @@ impl Question {
         self.from.is_some() && self.to.is_some()
     }
 
-    /// How many currencies it names.
+    /// Number of currencies in the message.
     fn currencies(&self) -> usize {
-        self.from.iter().len() + self.to.iter().len() + self.loose.len()
+        self.from.iter().len() + self.to.iter().len() + self.unassigned.len()
     }
 
-    fn hear(&mut self, word: &str, before: Before) -> Before {
+    fn parse_word(&mut self, word: &str, previous: Previous) -> Previous {
         if let Some(amount) = amount(word) {
-            // "$10": the sign belongs to the amount behind it.
-            if before == Before::Sign && self.from.is_none() {
-                self.from = self.loose.pop();
+            // "$10": the sign belongs to the amount after it.
+            if previous == Previous::Sign && self.from.is_none() {
+                self.from = self.unassigned.pop();
             }
             self.amount = Some(amount);
-            return Before::Amount;
+            return Previous::Amount;
         }
-        let Some(currency) = rates::find(word) else { return self.pass_over(word) };
+        let Some(currency) = rates::find(word) else { return self.parse_other_word(word) };
         let is_code = word.eq_ignore_ascii_case(currency.code);
-        match before {
+        match previous {
             // "Canadian dollars" is one currency, not two.
-            Before::Currency if !is_code => {}
-            Before::Amount => self.from = Some(currency),
-            Before::Into => self.to = Some(currency),
-            Before::From => self.from = Some(currency),
-            Before::Currency | Before::Sign | Before::Nothing => self.loose.push(currency),
+            Previous::Currency if !is_code => {}
+            Previous::Amount => self.from = Some(currency),
+            Previous::Into => self.to = Some(currency),
+            Previous::From => self.from = Some(currency),
+            Previous::Currency | Previous::Sign | Previous::Nothing => self.unassigned.push(currency),
         }
-        if word.chars().all(char::is_alphabetic) { Before::Currency } else { Before::Sign }
+        if word.chars().all(char::is_alphabetic) { Previous::Currency } else { Previous::Sign }
     }
 
-    fn pass_over(&mut self, word: &str) -> Before {
+    fn parse_other_word(&mut self, word: &str) -> Previous {
         if word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_uppercase()) {
             self.unknown = Some(word.into());
         }
         match word.to_lowercase().as_str() {
-            "in" | "into" | "to" => Before::Into,
-            "from" => Before::From,
-            _ => Before::Nothing,
+            "in" | "into" | "to" => Previous::Into,
+            "from" => Previous::From,
+            _ => Previous::Nothing,
         }
     }
 }
 
-/// What stood before a word.
+/// The kind of the previous word.
 #[derive(Clone, Copy, PartialEq)]
-enum Before {
+enum Previous {
     Nothing,
     Amount,
     Currency,
@@ -157,7 +158,7 @@ enum Before {
     From,
 }
 
-/// Runs of letters, runs of digits with the marks inside them, and single signs.
+/// Splits a text into words, numbers with their separators, and single currency signs.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     #[derive(PartialEq)]
     enum Kind {
@@ -186,17 +187,17 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// "And 30?" says no more than a number; "wait 5" and "delay=1ms" are about something else.
+/// Whether a text has only a number and filler words, as "And 30?"; "wait 5" and "delay=1ms" do not count.
 fn is_bare_amount(text: &str) -> bool {
-    const LITTLE: [&str; 16] = [
+    const FILLER_WORDS: [&str; 16] = [
         "about", "and", "currency", "for", "how", "if", "it", "just", "make", "no", "only", "or", "please",
         "then", "what", "with",
     ];
-    let little = |word: &str| LITTLE.iter().any(|known| known.eq_ignore_ascii_case(word));
-    split(text).all(|word| little(word) || !word.contains(char::is_alphabetic))
+    let is_filler = |word: &str| FILLER_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    split(text).all(|word| is_filler(word) || !word.contains(char::is_alphabetic))
 }
 
-/// A number of a sensible size: `10`, `2.50`, `1,000`, `2,50`.
+/// A number of at most 15 digits: `10`, `2.50`, `1,000`, `2,50`.
 fn amount(word: &str) -> Option<String> {
     let word = word.trim_matches(['.', ',']);
     let thousands =
@@ -207,8 +208,8 @@ fn amount(word: &str) -> Option<String> {
     plain.parse::<f64>().ok().map(|_| plain)
 }
 
-/// Two digits behind the point, or four that tell something where it is less than one.
-fn show(value: f64) -> String {
+/// Two decimals; below one, four significant decimals.
+fn format_value(value: f64) -> String {
     if value >= 1.0 || value == 0.0 {
         return format!("{value:.2}");
     }
@@ -224,21 +225,22 @@ mod tests {
 
     const EUR_IN_JPY: &str = "The exchange rate for 1 EUR to JPY is 161.66.";
 
-    fn answer(said: &[&str]) -> Result<String, Missing> {
-        let talk = |earlier: Question, text: &&str| {
-            let question = Question::read(text).after(earlier);
-            Question::recall(&question.save())
+    fn answer(texts: &[&str]) -> Result<String, Missing> {
+        let exchange = |earlier: Question, text: &&str| {
+            let question = Question::read(text).following(earlier);
+            Question::from_saved(&question.save())
                 .map(|kept| Question { unknown: question.unknown, ..kept })
                 .unwrap()
         };
-        said.iter()
-            .fold(Question::default(), |earlier, text| talk(Question { unknown: None, ..earlier }, text))
+        texts
+            .iter()
+            .fold(Question::default(), |earlier, text| exchange(Question { unknown: None, ..earlier }, text))
             .answer()
     }
 
     #[test]
-    fn a_question_is_understood_however_it_is_put() {
-        for (said, expected) in [
+    fn question_is_parsed_in_any_word_order() {
+        for (text, expected) in [
             (
                 "How much is the exchange rate for 1 USD to INR?",
                 "The exchange rate for 1 USD to INR is 85.49.",
@@ -255,12 +257,12 @@ mod tests {
             ("usd inr", "The exchange rate for 1 USD to INR is 85.49."),
             (r#"{"to":"INR","from":"USD","amount":10}"#, "10 USD is 854.90 INR."),
         ] {
-            assert_eq!(answer(&[said]).as_deref(), Ok(expected), "{said}");
+            assert_eq!(answer(&[text]).as_deref(), Ok(expected), "{text}");
         }
     }
 
     #[test]
-    fn what_is_missing_is_asked_for_and_may_come_later() {
+    fn missing_part_can_come_in_a_later_message() {
         assert_eq!(answer(&["how much is 1 USD?"]), Err(Missing::Target));
         for cad in ["CAD", "in CAD", "to canadian dollars please"] {
             let expected = "The exchange rate for 1 USD to CAD is 1.43.";
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_can_be_followed_by_another_question() {
+    fn follow_up_question_changes_one_part() {
         let first = "10 USD in INR";
         assert_eq!(answer(&[first, "and in EUR?"]).as_deref(), Ok("10 USD is 9.26 EUR."));
         assert_eq!(answer(&[first, "EUR?"]).as_deref(), Ok("10 USD is 9.26 EUR."));
@@ -289,30 +291,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_overheard_counts_only_where_it_is_about_money() {
-        let after = |said: &[&str]| {
-            let earlier = said.iter().fold(Question::default(), |earlier, said| earlier.overhear(said));
-            Question::read("and in EUR?").after(earlier).answer()
+    fn earlier_messages_count_only_if_they_are_about_money() {
+        let following = |texts: &[&str]| {
+            let earlier =
+                texts.iter().fold(Question::default(), |earlier, text| earlier.merge_earlier_message(text));
+            Question::read("and in EUR?").following(earlier).answer()
         };
         let first = "10 USD in INR";
         for other in ["good morning", "the sea sections=2 delay=1ms", "echo 5", "Use the API", "no"] {
-            assert_eq!(after(&[first, other]).as_deref(), Ok("10 USD is 9.26 EUR."), "{other}");
+            assert_eq!(following(&[first, other]).as_deref(), Ok("10 USD is 9.26 EUR."), "{other}");
         }
         for more in ["30", "And 30?", "what about 30, please?", "currency: make it 30", "30 USD"] {
-            assert_eq!(after(&[first, more]).as_deref(), Ok("30 USD is 27.77 EUR."), "{more}");
+            assert_eq!(following(&[first, more]).as_deref(), Ok("30 USD is 27.77 EUR."), "{more}");
         }
         assert_eq!(
-            after(&["how much is 10 USD?", "GBP to INR"]).as_deref(),
+            following(&["how much is 10 USD?", "GBP to INR"]).as_deref(),
             Ok("The exchange rate for 1 GBP to EUR is 1.20.")
         );
     }
 
     #[test]
-    fn strange_numbers_do_no_harm() {
-        for said in
+    fn malformed_numbers_do_not_panic() {
+        for text in
             [".", ",,,", "1.2.3 USD in INR", "99999999999999999999 USD in INR", "0 USD in INR", "1,2,3 USD"]
         {
-            let _ = answer(&[said]);
+            let _ = answer(&[text]);
         }
         assert_eq!(answer(&["0 USD in INR"]).as_deref(), Ok("0 USD is 0.00 INR."));
     }

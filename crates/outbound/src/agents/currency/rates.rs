@@ -1,27 +1,27 @@
-//! The rates: what one US dollar was worth in April 2025, rounded.
+//! Bundled exchange rates of April 2025, per US dollar, rounded.
 
-/// A currency.
+/// A currency and its rate.
 #[derive(Debug, PartialEq)]
 pub(super) struct Currency {
     pub(super) code: &'static str,
-    /// How much of it one US dollar is.
+    /// Units per US dollar.
     pub(super) per_dollar: f64,
-    /// What people call it; a word that could be several is the first one's in the table.
+    /// Names and signs, in lower case; an ambiguous name belongs to the first currency in the table.
     names: &'static [&'static str],
 }
 
-/// The currency of a code or a name, in any case.
+/// Looks up a currency by code or name, ignoring case.
 pub(super) fn find(word: &str) -> Option<&'static Currency> {
     let same = |name: &str| name.eq_ignore_ascii_case(word) || name == word;
     RATES.iter().find(|currency| same(currency.code) || currency.names.iter().any(|name| same(name)))
 }
 
-/// Every code.
+/// All codes.
 pub(super) fn codes() -> impl Iterator<Item = &'static str> {
     RATES.iter().map(|currency| currency.code)
 }
 
-/// Every code and every name.
+/// All codes and names.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
     RATES.iter().flat_map(|currency| currency.names.iter().copied().chain([currency.code]))
 }

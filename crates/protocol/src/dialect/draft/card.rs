@@ -1,8 +1,8 @@
-//! The agent card at `/.well-known/agent.json`, for readers of the draft and of 0.2.
+//! The agent card at `/.well-known/agent.json`, for clients of the draft and of 0.2.
 //!
-//! It is the card of 0.2 and 0.3 with the draft's `authentication` beside the security schemes, and all three
-//! flags. Where only the draft is spoken, the members of the later generations are left out, because readers tell
-//! the generations apart by them.
+//! It is the card of 0.2 and 0.3 plus the draft's `authentication` member and all three capability flags. If
+//! the agent supports the draft only, members of later generations are omitted, because clients detect the
+//! generation by them.
 
 use std::{
     borrow::Cow,
@@ -15,7 +15,7 @@ use crate::{
         CardStyle,
         v03::card::{
             self as v03,
-            interfaces::{self, DEFAULT_TRANSPORT, Reach},
+            interfaces::{self, CardInterfaces, DEFAULT_TRANSPORT},
             security::{self, Form},
         },
     },
@@ -26,24 +26,27 @@ use crate::{
     model::{AgentInterface, SecurityRequirement, SecurityScheme},
 };
 
-/// What a card speaks that says nothing of what came later.
+/// The version of a card that has no member of a later generation.
 const VERSION: &str = "0.1";
-/// The modes of a card that names none.
+/// The mode of a card that lists none.
 const DEFAULT_MODE: &str = "text";
 
-/// Whether the agent speaks the draft, or 0.2 or 0.3, anywhere; where it does not, it has no such card.
+/// Whether the agent has this card: it does if any interface supports the draft, 0.2 or 0.3.
 pub fn offered(card: &AgentCard) -> bool {
-    accepted_versions(card).is_some()
+    card_generation(card).is_some()
 }
 
 /// Reads a card.
 pub fn decode(node: Node<'_, '_>) -> Read<AgentCard> {
     let object = node.object()?;
-    let mut card =
-        if v03::is_marked(&object) { v03::decode(node)? } else { v03::decode_speaking(node, VERSION)? };
+    let mut card = if v03::has_own_members(&object) {
+        v03::decode(node)?
+    } else {
+        v03::decode_with_version(node, VERSION)?
+    };
     if card.security_schemes.is_empty() && card.security_requirements.is_empty() {
-        let words = object.maybe("authentication", decode_authentication)?.unwrap_or_default();
-        (card.security_schemes, card.security_requirements) = security_of(&words);
+        let names = object.maybe("authentication", decode_authentication)?.unwrap_or_default();
+        (card.security_schemes, card.security_requirements) = security_of(&names);
     }
     for modes in [&mut card.default_input_modes, &mut card.default_output_modes] {
         if modes.is_empty() {
@@ -58,16 +61,16 @@ pub fn encode(writer: &mut Writer, card: &AgentCard) {
     encode_styled(writer, card, &CardStyle::default());
 }
 
-/// Writes a card as a house spells it.
+/// Writes a card in the form a compatibility profile selects.
 pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
-    let accepted_versions = accepted_versions(card);
-    let later = matches!(accepted_versions, Some(AcceptedVersions::Later(_)));
+    let card_generation = card_generation(card);
+    let later = matches!(card_generation, Some(CardGeneration::Later(_)));
     let form = (later && !style.no_security).then_some(Form::OpenApi);
     writer.object(|writer| {
         v03::encode_name(writer, card);
-        match &accepted_versions {
-            Some(AcceptedVersions::Later(reach)) => interfaces::encode(writer, reach, style),
-            Some(AcceptedVersions::Draft(interface)) => writer.text("url", &interface.url),
+        match &card_generation {
+            Some(CardGeneration::Later(listed)) => interfaces::encode(writer, listed, style),
+            Some(CardGeneration::Draft(interface)) => writer.text("url", &interface.url),
             None => {}
         }
         v03::encode_about(writer, card);
@@ -85,22 +88,22 @@ pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
     });
 }
 
-/// Which generation's members the card shows.
-enum AcceptedVersions<'a> {
-    Later(Reach<'a>),
+/// The generation whose members the card contains.
+enum CardGeneration<'a> {
+    Later(CardInterfaces<'a>),
     Draft(&'a AgentInterface),
 }
 
-/// Readers of the draft know JSON-RPC alone, so an address that speaks it comes before any other.
-fn accepted_versions(card: &AgentCard) -> Option<AcceptedVersions<'_>> {
+/// Prefers a JSON-RPC interface, the only binding draft clients know.
+fn card_generation(card: &AgentCard) -> Option<CardGeneration<'_>> {
     let is_rpc = |interface: &&AgentInterface| interface.binding == DEFAULT_TRANSPORT;
     let later = || {
-        let main = interfaces::speaking(card, Dialect::V03).find(is_rpc)?;
-        let others = interfaces::speaking(card, Dialect::V03).filter(|other| !std::ptr::eq(*other, main));
-        Some(AcceptedVersions::Later(Reach { main, others: others.collect() }))
+        let main = interfaces::supporting(card, Dialect::V03).find(is_rpc)?;
+        let others = interfaces::supporting(card, Dialect::V03).filter(|other| !std::ptr::eq(*other, main));
+        Some(CardGeneration::Later(CardInterfaces { main, others: others.collect() }))
     };
-    let draft = || interfaces::speaking(card, Dialect::Draft).find(is_rpc).map(AcceptedVersions::Draft);
-    later().or_else(draft).or_else(|| interfaces::reach(card).map(AcceptedVersions::Later))
+    let draft = || interfaces::supporting(card, Dialect::Draft).find(is_rpc).map(CardGeneration::Draft);
+    later().or_else(draft).or_else(|| interfaces::select(card).map(CardGeneration::Later))
 }
 
 fn encode_capabilities(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
@@ -116,24 +119,25 @@ fn encode_capabilities(writer: &mut Writer, card: &AgentCard, style: &CardStyle)
     });
 }
 
-/// The words for the schemes the card asks for, then for those it has besides. Of one that it asks for without
-/// having said what it is, the name.
+/// Lists the names of the required schemes first, then of the other schemes. A required scheme that the card
+/// does not define is listed by its own name.
 fn encode_authentication(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
     let described: HashMap<&str, &SecurityScheme> =
         card.security_schemes.iter().map(|(name, scheme)| (name.as_str(), scheme)).collect();
-    let asked = card.security_requirements.iter().flat_map(|requirement| &requirement.schemes);
-    let asked =
-        asked.map(|(name, _)| described.get(name.as_str()).map_or_else(|| name.clone(), |it| word(it)));
-    let others = card.security_schemes.iter().map(|(_, scheme)| word(scheme));
+    let required = card.security_requirements.iter().flat_map(|requirement| &requirement.schemes);
+    let required = required
+        .map(|(name, _)| described.get(name.as_str()).map_or_else(|| name.clone(), |it| scheme_name(it)));
+    let others = card.security_schemes.iter().map(|(_, scheme)| scheme_name(scheme));
     let mut seen = HashSet::new();
-    let words: Vec<String> = asked.chain(others).filter(|word| seen.insert(word.clone())).collect();
+    let names: Vec<String> =
+        required.chain(others).filter(|scheme_name| seen.insert(scheme_name.clone())).collect();
     writer.key("authentication").object(|writer| {
-        writer.texts("schemes", &words);
+        writer.texts("schemes", &names);
         writer.maybe_text("credentials", style.credentials.as_deref());
     });
 }
 
-fn word(scheme: &SecurityScheme) -> String {
+fn scheme_name(scheme: &SecurityScheme) -> String {
     match scheme {
         SecurityScheme::HttpAuth { scheme, .. } => scheme.to_lowercase(),
         SecurityScheme::ApiKey { .. } => API_KEY.to_owned(),
@@ -148,27 +152,28 @@ const OAUTH2: &str = "oauth2";
 const OPEN_ID_CONNECT: &str = "openIdConnect";
 const MUTUAL_TLS: &str = "mutualTLS";
 
-/// `schemes` is a list of words; a published sample has one word alone.
+/// `schemes` is a list of names; a published sample has a single string.
 fn decode_authentication(node: Node<'_, '_>) -> Read<Vec<String>> {
-    let words = node.object()?.maybe("schemes", |node| {
+    let names = node.object()?.maybe("schemes", |node| {
         if node.text().starts_with('"') {
             return Ok(vec![node.string()?.into_owned()]);
         }
         node.list(|node| node.string().map(Cow::into_owned))
     })?;
-    Ok(words.unwrap_or_default())
+    Ok(names.unwrap_or_default())
 }
 
-/// Each word is a way in. Only those of HTTP say all there is to know; the others stay names, because where a key
-/// goes or a token is had was told elsewhere.
-fn security_of(words: &[String]) -> (Vec<(String, SecurityScheme)>, Vec<SecurityRequirement>) {
+/// Each name is one alternative. Only HTTP schemes are fully described by their name; the others become
+/// requirements without a scheme, because the draft does not state where a key is sent or a token is
+/// obtained.
+fn security_of(names: &[String]) -> (Vec<(String, SecurityScheme)>, Vec<SecurityRequirement>) {
     let mut schemes: Vec<(String, SecurityScheme)> = Vec::new();
     let mut requirements: Vec<SecurityRequirement> = Vec::new();
     let mut seen = HashSet::new();
-    for word in words {
+    for scheme_name in names {
         let names = [API_KEY, OAUTH2, OPEN_ID_CONNECT, MUTUAL_TLS];
-        let known = names.into_iter().find(|name| name.eq_ignore_ascii_case(word));
-        let name = known.map_or_else(|| word.to_lowercase(), str::to_owned);
+        let known = names.into_iter().find(|name| name.eq_ignore_ascii_case(scheme_name));
+        let name = known.map_or_else(|| scheme_name.to_lowercase(), str::to_owned);
         if name.is_empty() || !seen.insert(name.clone()) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The error object of JSON-RPC answers: its schema wants `data` everywhere.
+//! The error object of JSON-RPC responses. The draft's schema requires `data` in every error.
 
 use crate::{
     Error, ErrorKind,
@@ -9,9 +9,9 @@ use crate::{
     },
 };
 
-/// Writes the error object. Only JSON-RPC's own errors have details; the schema wants null from the others.
+/// Writes the error object. Only JSON-RPC's own errors have details; for the others the schema requires null.
 pub fn encode(writer: &mut Writer, error: &Error) {
-    let row = shown(error.kind).row();
+    let row = wire_kind(error.kind).row();
     writer.object(|writer| {
         error::encode_head(writer, error, &row);
         writer.key("data");
@@ -27,8 +27,8 @@ pub fn decode(node: Node<'_, '_>) -> Read<Error> {
     error::decode(node, by_code)
 }
 
-/// The error this dialect has a code for.
-fn shown(kind: ErrorKind) -> ErrorKind {
+/// The closest error that this dialect has a code for.
+fn wire_kind(kind: ErrorKind) -> ErrorKind {
     match kind {
         ErrorKind::InvalidAgentResponse => ErrorKind::Internal,
         ErrorKind::ExtendedCardNotConfigured => ErrorKind::UnsupportedOperation,
@@ -36,16 +36,16 @@ fn shown(kind: ErrorKind) -> ErrorKind {
     }
 }
 
-/// The text of 0.1.0 gave meanings to codes that later generations use for other things.
+/// Version 0.1.0 assigned codes that later generations use for other errors.
 fn by_code(code: i32) -> Option<ErrorKind> {
     match code {
-        // Streaming is not supported, or the state of the task forbids it.
+        // Streaming is not supported, or the task's state does not allow the operation.
         -32006 | -32009 => Some(ErrorKind::UnsupportedOperation),
         -32007 => Some(ErrorKind::Unauthenticated),
         -32008 => Some(ErrorKind::PermissionDenied),
         -32010 => Some(ErrorKind::RateLimited),
         -32011 => Some(ErrorKind::Unavailable),
-        // The catch-all code means nothing in particular.
+        // The catch-all code identifies no specific error.
         -32000 => None,
         _ => ErrorKind::ALL.into_iter().find(|kind| kind.row().legacy_code == code),
     }

@@ -1,7 +1,7 @@
-//! Stream frames: a status or an artifact, and nothing else.
+//! Stream frames: a status update or an artifact update.
 //!
-//! A task as a whole and a bare message cannot be said. The first becomes its status and then its artifacts
-//! one by one, the second a status that ends the stream, so one event may be several frames.
+//! The draft has no frame for a whole task or a direct message. A task is written as its status followed by
+//! one frame per artifact, a message as a final status. One event may therefore become several frames.
 
 use crate::{
     ArtifactId, Event, Message, Task, TaskState, TaskStatus,
@@ -15,7 +15,7 @@ use crate::{
 
 use super::task::{self, Chunk};
 
-/// Reads a frame. A whole task is let in though the text has no such frame.
+/// Reads a frame. A whole task is accepted too, though the draft does not define that frame.
 pub fn decode(node: Node<'_, '_>) -> Read<Event> {
     let object = node.object()?;
     let has = |name| object.present(name).is_some();
@@ -30,7 +30,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Event> {
     }
 }
 
-/// Writes the frames of an event, each by itself. An artifact is known by the index `place` gives it.
+/// Writes the frames of an event, each by itself. `place` returns the index that identifies an artifact.
 pub fn encode(
     event: &Event,
     style: Style,
@@ -47,7 +47,7 @@ pub fn encode(
             frame(&|writer| encode_snapshot(writer, task, style));
             for artifact in &task.artifacts {
                 let index = place(&artifact.id);
-                // More of an artifact may come as long as its task is not over.
+                // Until the task is terminal, more chunks of an artifact may follow.
                 let chunk = Chunk { append: false, last: task.status.state.is_terminal() };
                 frame(&|writer| {
                     writer.text("id", task.id.as_str());
@@ -66,15 +66,18 @@ pub fn encode(
     }
 }
 
-/// The status of a task as it stands. It never ends the stream it begins.
+/// The status of a task snapshot. A snapshot never ends the stream, so it is not final.
 fn encode_snapshot(writer: &mut Writer, task: &Task, style: Style) {
     writer.text("id", task.id.as_str());
     task::encode_status(writer.key("status"), &task.status, style);
     writer.key("final").boolean(false);
-    writer.maybe_json("metadata", task::noted(task.status.state, task.metadata.as_ref()).as_deref());
+    writer.maybe_json(
+        "metadata",
+        task::metadata_with_state(task.status.state, task.metadata.as_ref()).as_deref(),
+    );
 }
 
-/// A bare message is the end of a task nobody saw.
+/// A direct message is written as the final status of a task that has no other events.
 fn encode_message(writer: &mut Writer, message: &Message, style: Style) {
     let status = TaskStatus { state: TaskState::Completed, message: Some(message.clone()), timestamp: None };
     writer.text("id", message.task_id.as_ref().map_or("", AsRef::as_ref));
@@ -84,17 +87,17 @@ fn encode_message(writer: &mut Writer, message: &Message, style: Style) {
 
 fn decode_status_update(object: &Object<'_, '_>) -> Read<StatusUpdate> {
     let task_id = object.need("id", "a non-empty string", task::decode_id)?.into();
-    let (status, metadata) = task::decode_noted_status(object)?;
+    let (status, metadata) = task::decode_status_and_metadata(object)?;
     Ok(StatusUpdate { task_id, context_id: "".into(), status, metadata })
 }
 
-/// A settled status is the last one of its stream.
+/// A settled status (terminal or interrupted) is the last frame of its stream.
 fn encode_status_update(writer: &mut Writer, update: &StatusUpdate, style: Style) {
     let state = update.status.state;
     writer.text("id", update.task_id.as_str());
     task::encode_status(writer.key("status"), &update.status, style);
     writer.key("final").boolean(state.is_settled());
-    writer.maybe_json("metadata", task::noted(state, update.metadata.as_ref()).as_deref());
+    writer.maybe_json("metadata", task::metadata_with_state(state, update.metadata.as_ref()).as_deref());
 }
 
 fn decode_artifact_update(object: &Object<'_, '_>) -> Read<ArtifactUpdate> {
@@ -110,7 +113,7 @@ fn decode_artifact_update(object: &Object<'_, '_>) -> Read<ArtifactUpdate> {
     })
 }
 
-/// An artifact, or a list of one as the samples have it.
+/// An artifact, or a list with one artifact as in the published samples.
 fn decode_chunk(node: Node<'_, '_>) -> Read<(crate::Artifact, Chunk)> {
     if node.text().starts_with('[') {
         let mut chunks = node.list(decode_chunk_object)?;

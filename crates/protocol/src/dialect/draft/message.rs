@@ -1,17 +1,16 @@
 //! Messages: a role and parts.
 //!
-//! The published samples do not keep to the published types, and the houses of the time kept to neither. A
-//! role may be missing, the parts may stand under `data` or be one `content`, and what a client sends may be
-//! no message at all but the arguments of a skill.
+//! Published samples deviate from the published types, and implementations of the time deviate from both. The
+//! role may be missing, the parts may be under `data` or be a single `content`, and a client may send a
+//! skill's arguments instead of a message.
 
 use crate::{
     Content, ContextId, Message, Part, Role, TaskId,
     dialect::{
         Style,
         legacy::{
-            carrier,
+            carrier, enums,
             part::{self, Tag},
-            word,
         },
         v1::message::{MAX_PARTS, PARTS},
     },
@@ -21,37 +20,37 @@ use crate::{
     },
 };
 
-/// Reads a message; without a role it is the user's.
+/// Reads a message; the default role is the user.
 pub fn decode(node: Node<'_, '_>) -> Read<Message> {
-    decode_said_by(&node.object()?, Role::User)
+    decode_with_default_role(&node.object()?, Role::User)
 }
 
-/// Reads what an agent says about a status; without a role it is the agent's.
+/// Reads the message of a status; the default role is the agent.
 pub(super) fn decode_of_agent(node: Node<'_, '_>) -> Read<Message> {
-    decode_said_by(&node.object()?, Role::Agent)
+    decode_with_default_role(&node.object()?, Role::Agent)
 }
 
-/// Reads what a client sends: a message, or an object that is none of it and holds a skill's arguments.
+/// Reads the message of a send: a message, or any other object, which is taken as the arguments of a skill.
 pub(super) fn decode_sent(node: Node<'_, '_>) -> Read<Message> {
     let object = node.object()?;
     let is_set = |name| object.present(name).is_some_and(|raw| !raw.is_null());
     let is_list = |name| object.present(name).is_some_and(|raw| raw.get().starts_with('['));
     if is_set("role") || is_set("parts") || is_list("data") {
-        return decode_said_by(&object, Role::User);
+        return decode_with_default_role(&object, Role::User);
     }
     Ok(Message::new("", Role::User, vec![Part::data(node.any_object()?)]))
 }
 
-/// Writes a message. Its id and what else has no place here go into the metadata.
+/// Writes a message. Its id and other fields unknown to the draft are carried in the metadata.
 pub fn encode(writer: &mut Writer, message: &Message, style: Style) {
     writer.object(|writer| {
-        writer.text("role", word::role(message.role));
+        writer.text("role", enums::role(message.role));
         part::encode_list(writer.key("parts"), &message.parts, Tag::Type, style);
         let nameless = message.id.as_str().is_empty();
         if nameless && message.reference_task_ids.is_empty() && message.extensions.is_empty() {
             return writer.maybe_json("metadata", message.metadata.as_ref());
         }
-        let metadata = carrier::with_note(message.metadata.as_ref(), |writer| {
+        let metadata = carrier::with_carried(message.metadata.as_ref(), |writer| {
             writer.maybe_text("messageId", Some(message.id.as_str()).filter(|_| !nameless));
             writer.texts_unless_empty("extensions", &message.extensions);
             writer.texts_unless_empty("referenceTaskIds", &message.reference_task_ids);
@@ -60,22 +59,23 @@ pub fn encode(writer: &mut Writer, message: &Message, style: Style) {
     });
 }
 
-fn decode_said_by(object: &Object<'_, '_>, silent: Role) -> Read<Message> {
-    let (metadata, note) = carrier::take_note(object.json_object("metadata")?, &NOTE, decode_note);
-    let note = note.unwrap_or_default();
+fn decode_with_default_role(object: &Object<'_, '_>, default_role: Role) -> Read<Message> {
+    let (metadata, carried) =
+        carrier::take_carried(object.json_object("metadata")?, &CARRIED, decode_carried);
+    let carried = carried.unwrap_or_default();
     Ok(Message {
-        id: object.text("messageId")?.or(note.id).unwrap_or_default().into(),
-        role: object.maybe("role", word::decode_role)?.unwrap_or(silent),
+        id: object.text("messageId")?.or(carried.id).unwrap_or_default().into(),
+        role: object.maybe("role", enums::decode_role)?.unwrap_or(default_role),
         parts: decode_parts(object)?,
         context_id: object.text("conversationId")?.map(ContextId::from),
         task_id: None,
-        reference_task_ids: note.reference_task_ids,
-        extensions: note.extensions,
+        reference_task_ids: carried.reference_task_ids,
+        extensions: carried.extensions,
         metadata,
     })
 }
 
-/// `parts`; else `data`, as the first sample has it; else one `content`, as python-a2a has it.
+/// `parts`; else `data`, as in the first published sample; else a single `content`, as python-a2a sends.
 fn decode_parts(object: &Object<'_, '_>) -> Read<Vec<Part>> {
     let list = |node: Node<'_, '_>| part::decode_list(node, MAX_PARTS);
     let parts = match object.maybe("parts", list)? {
@@ -85,10 +85,10 @@ fn decode_parts(object: &Object<'_, '_>) -> Read<Vec<Part>> {
             None => object.maybe("content", |node| decode_content(node).map(|part| vec![part]))?,
         },
     };
-    parts.map_or_else(|| object.nothing_of_request("parts", PARTS), Ok)
+    parts.map_or_else(|| object.empty_unless_request("parts", PARTS), Ok)
 }
 
-/// One of the three parts, or something of python-a2a's own such as a function call, which is data.
+/// One of the three part types, or a python-a2a specific object such as a function call, which becomes data.
 fn decode_content(node: Node<'_, '_>) -> Read<Part> {
     let tag = node.object()?.text("type")?;
     match tag.as_deref() {
@@ -97,20 +97,20 @@ fn decode_content(node: Node<'_, '_>) -> Read<Part> {
     }
 }
 
-const NOTE: [&str; 3] = ["messageId", "extensions", "referenceTaskIds"];
+const CARRIED: [&str; 3] = ["messageId", "extensions", "referenceTaskIds"];
 
-/// What [`encode`] put into the metadata.
+/// Fields that [`encode`] carried in the metadata.
 #[derive(Default)]
-struct Note {
+struct Carried {
     id: Option<String>,
     extensions: Vec<String>,
     reference_task_ids: Vec<TaskId>,
 }
 
-fn decode_note(note: &Object<'_, '_>) -> Read<Note> {
-    Ok(Note {
-        id: note.text("messageId")?,
-        extensions: note.texts("extensions")?,
-        reference_task_ids: note.ids("referenceTaskIds")?,
+fn decode_carried(carried: &Object<'_, '_>) -> Read<Carried> {
+    Ok(Carried {
+        id: carried.text("messageId")?,
+        extensions: carried.texts("extensions")?,
+        reference_task_ids: carried.ids("referenceTaskIds")?,
     })
 }

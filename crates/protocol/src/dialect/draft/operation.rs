@@ -1,4 +1,4 @@
-//! Operations: method names and their parameters, both ways.
+//! Operations: method names and parameters, decoding and encoding.
 
 use crate::{
     CancelTask, ContextId, Error, GetTask, Operation, OperationKind, PushConfigRef, SendMessage,
@@ -14,8 +14,8 @@ use crate::{
 
 use super::{message, push, task};
 
-/// The methods of this dialect. Those with neither `send` nor `pushNotification` in them are also the next
-/// generation's.
+/// The methods of this dialect. Those without `send` and `pushNotification` in their name also exist in 0.2
+/// and 0.3.
 pub const METHODS: [(&str, OperationKind); 7] = [
     ("tasks/send", OperationKind::SendMessage),
     ("tasks/sendSubscribe", OperationKind::SendStreamingMessage),
@@ -26,19 +26,19 @@ pub const METHODS: [(&str, OperationKind); 7] = [
     ("tasks/pushNotification/get", OperationKind::GetPushConfig),
 ];
 
-/// How much of a history is all of it: this dialect can only name a number.
+/// The `historyLength` that requests the whole history: this dialect only allows a number.
 const ALL_HISTORY: u32 = i32::MAX.unsigned_abs();
 /// The method name of an operation, where this dialect has one.
 pub fn method(kind: OperationKind) -> Option<&'static str> {
     operation::method(&METHODS, kind)
 }
 
-/// Whether this dialect answers to a method. Its requests need not say that they are JSON-RPC 2.0.
+/// Whether this dialect has a method. Its requests may omit `jsonrpc`.
 pub fn has(method: &str) -> bool {
     kind(method).is_some()
 }
 
-/// Which operation a method is.
+/// The operation of a method.
 pub fn kind(method: &str) -> Option<OperationKind> {
     operation::kind(&METHODS, method)
 }
@@ -48,7 +48,7 @@ pub fn decode(method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error>
     decode_with(method, params, Leniency::default())
 }
 
-/// Reads a request, letting pass what the house does.
+/// Reads a request with a profile's relaxed rules.
 pub fn decode_with(method: &str, params: Option<Raw<'_>>, leniency: Leniency) -> Result<Operation, Error> {
     let kind = kind(method).ok_or_else(|| family::unknown(Dialect::Draft, method, &METHODS))?;
     let node = Node::new(params.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
@@ -85,7 +85,7 @@ pub fn decode_with(method: &str, params: Option<Raw<'_>>, leniency: Leniency) ->
     Ok(operation)
 }
 
-/// Writes the parameters of a request. What this dialect has no method for has none.
+/// Writes the parameters of a request; an empty object for operations without a method in this dialect.
 pub fn encode(writer: &mut Writer, operation: &Operation) {
     match operation {
         Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => encode_send(writer, req),
@@ -148,7 +148,7 @@ fn need_id(object: &Object<'_, '_>) -> Read<TaskId> {
     object.need("id", "a non-empty string", task::decode_id).map(TaskId::from)
 }
 
-/// Not said is none; the largest number is all.
+/// An absent length means no history; the largest number means all of it.
 fn decode_history_length(object: &Object<'_, '_>) -> Read<Option<u32>> {
     let length = object.count("historyLength")?.unwrap_or_default();
     Ok(Some(length).filter(|length| *length != ALL_HISTORY))

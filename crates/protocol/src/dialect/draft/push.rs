@@ -1,4 +1,4 @@
-//! Push notification configs: a task has one, and it is called as the task is.
+//! Push notification configs: each task has at most one, identified by the task id.
 
 use crate::{
     ConfigId, PushConfig, TaskId,
@@ -28,13 +28,13 @@ pub fn encode(writer: &mut Writer, config: &PushConfig) {
     });
 }
 
-/// Reads a config that rides on a message to the named task.
+/// Reads a config that is part of a send to the given task.
 pub(super) fn decode_config(node: Node<'_, '_>, task_id: Option<&TaskId>) -> Read<PushConfig> {
     let id = task_id.map(|task_id| ConfigId::from(task_id.as_str()));
     Ok(PushConfig { id, ..push::decode(node)? })
 }
 
-/// Writes a config that rides on a message.
+/// Writes a config that is part of a send.
 pub(super) fn encode_config(writer: &mut Writer, config: &PushConfig) {
     writer.object(|writer| push::encode_members(writer, config));
 }

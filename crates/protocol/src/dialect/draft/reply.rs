@@ -1,4 +1,4 @@
-//! Answers to operations that do not stream: a task, or a webhook.
+//! Replies to operations that do not stream: a task or a webhook.
 
 use crate::{
     Artifact, Message, OperationKind, PushConfigPage, Reply, Task, TaskState, TaskStatus, Violation,
@@ -11,8 +11,8 @@ use crate::{
 
 use super::{card, push, task};
 
-/// Writes an answer. Lists and the card answer methods this dialect does not have; they are written all the
-/// same, so that every answer has a form.
+/// Writes a reply. Lists and cards belong to methods this dialect does not have; they are written anyway, so
+/// that every reply has a form.
 pub fn encode(writer: &mut Writer, reply: &Reply, style: Style) {
     match reply {
         Reply::SentTask(task) | Reply::Task(task) => task::encode(writer, task, style),
@@ -27,7 +27,7 @@ pub fn encode(writer: &mut Writer, reply: &Reply, style: Style) {
     }
 }
 
-/// Reads the answer to an operation of this kind.
+/// Reads the reply to an operation of this kind.
 pub fn decode(kind: OperationKind, node: Node<'_, '_>) -> Read<Reply> {
     match kind {
         OperationKind::SendMessage => task::decode(node).map(Reply::SentTask),
@@ -43,12 +43,13 @@ pub fn decode(kind: OperationKind, node: Node<'_, '_>) -> Read<Reply> {
         OperationKind::DeletePushConfig => Ok(Reply::Deleted),
         OperationKind::GetExtendedCard => card::decode(node).map(|card| Reply::Card(Box::new(card))),
         OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask => {
-            Err(Violation::new("result", "expected a stream, not one answer"))
+            Err(Violation::new("result", "expected a stream, not a single response"))
         }
     }
 }
 
-/// The task that stands for a bare message: over, with the message as its last word and its only result.
+/// The task that represents a direct message: completed, with the message as its status message and as its
+/// only artifact.
 fn completed(message: &Message) -> Task {
     let artifact = Artifact { name: None, ..Artifact::new("message", message.parts.clone()) };
     Task {

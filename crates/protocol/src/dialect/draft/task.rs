@@ -7,9 +7,9 @@ use crate::{
     dialect::{
         Style,
         legacy::{
-            carrier,
+            carrier, enums,
             part::{self, Tag},
-            time, word,
+            time,
         },
     },
     json::{
@@ -25,7 +25,7 @@ use super::message;
 pub fn decode(node: Node<'_, '_>) -> Read<Task> {
     let object = node.object()?;
     let id = object.need("id", "a non-empty string", decode_id)?.into();
-    let (status, metadata) = decode_noted_status(&object)?;
+    let (status, metadata) = decode_status_and_metadata(&object)?;
     let mut position = 0;
     Ok(Task {
         id,
@@ -33,7 +33,8 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         status,
         artifacts: object.list("artifacts", |node| {
             position += 1;
-            // What was appended over time is bounded by the size of a task, not by the size of a chunk.
+            // Chunks were appended over time, so the limit per chunk does not apply; the size of a task is
+            // limited instead.
             decode_artifact(&node.object()?, position - 1, usize::MAX)
         })?,
         history: object.list("history", message::decode)?,
@@ -41,7 +42,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
     })
 }
 
-/// Writes a task. Its history is always there, if only to say that there is none.
+/// Writes a task. `history` is always present, even if empty.
 pub fn encode(writer: &mut Writer, task: &Task, style: Style) {
     writer.object(|writer| {
         writer.text("id", task.id.as_str());
@@ -54,12 +55,15 @@ pub fn encode(writer: &mut Writer, task: &Task, style: Style) {
             });
         }
         let history = writer.key("history");
-        history.array(&task.history, |writer, said| message::encode(writer, said, style));
-        writer.maybe_json("metadata", noted(task.status.state, task.metadata.as_ref()).as_deref());
+        history.array(&task.history, |writer, message| message::encode(writer, message, style));
+        writer.maybe_json(
+            "metadata",
+            metadata_with_state(task.status.state, task.metadata.as_ref()).as_deref(),
+        );
     });
 }
 
-/// Reads the id of a task. Some samples have a number there.
+/// Reads a task id. Some published samples have a number.
 pub(super) fn decode_id(node: Node<'_, '_>) -> Read<String> {
     let number = node.text().bytes().all(|byte| byte.is_ascii_digit());
     match node.text() {
@@ -67,44 +71,44 @@ pub(super) fn decode_id(node: Node<'_, '_>) -> Read<String> {
             Err(node.expected(format_args!("at most {MAX_ID_BYTES} bytes")))
         }
         id if number => Ok(id.to_owned()),
-        _ => node.filled_string(),
+        _ => node.non_empty_string(),
     }
 }
 
-/// Reads the status of an object and the object's metadata, which may know the state better.
-pub(super) fn decode_noted_status(object: &Object<'_, '_>) -> Read<(TaskStatus, Option<Json>)> {
+/// Reads an object's status and metadata. A state carried in the metadata overrides the one in the status.
+pub(super) fn decode_status_and_metadata(object: &Object<'_, '_>) -> Read<(TaskStatus, Option<Json>)> {
     let (status, unknown) = object.need("status", "a task status", decode_status)?;
     let metadata = object.json_object("metadata")?;
-    if let Some(word) = unknown {
-        let metadata = carrier::with_note(metadata.as_ref(), |writer| writer.text("state", &word));
+    if let Some(name) = unknown {
+        let metadata = carrier::with_carried(metadata.as_ref(), |writer| writer.text("state", &name));
         return Ok((status, metadata));
     }
-    let (metadata, state) = carrier::take_note(metadata, &["state"], |note| {
-        let noted = note.need("state", word::STATE, word::decode_filter)?;
-        if shown(noted) == status.state && noted != status.state {
-            Ok(noted)
+    let (metadata, state) = carrier::take_carried(metadata, &["state"], |carried| {
+        let state_carried = carried.need("state", enums::STATE, enums::decode_filter)?;
+        if wire_state(state_carried) == status.state && state_carried != status.state {
+            Ok(state_carried)
         } else {
-            Err(note.expected("another state"))
+            Err(carried.expected("another state"))
         }
     });
     Ok((TaskStatus { state: state.unwrap_or(status.state), ..status }, metadata))
 }
 
-/// The metadata of a task or an update, with the state where this dialect has no word for it.
-pub(super) fn noted(state: TaskState, metadata: Option<&Json>) -> Option<Cow<'_, Json>> {
-    if shown(state) == state {
+/// The metadata of a task or an update, with the state added if this dialect has no name for it.
+pub(super) fn metadata_with_state(state: TaskState, metadata: Option<&Json>) -> Option<Cow<'_, Json>> {
+    if wire_state(state) == state {
         return metadata.map(Cow::Borrowed);
     }
-    let word = word::state(state, Style::default());
-    carrier::with_note(metadata, |writer| writer.text("state", word)).map(Cow::Owned)
+    let name = enums::state(state, Style::default());
+    carrier::with_carried(metadata, |writer| writer.text("state", name)).map(Cow::Owned)
 }
 
 /// Writes a status.
 pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Style) {
     writer.object(|writer| {
-        writer.text("state", word::state(shown(status.state), style));
-        if let Some(said) = &status.message {
-            message::encode(writer.key("message"), said, style);
+        writer.text("state", enums::state(wire_state(status.state), style));
+        if let Some(message) = &status.message {
+            message::encode(writer.key("message"), message, style);
         }
         if let Some(timestamp) = status.timestamp {
             writer.text("timestamp", &timestamp.to_string());
@@ -112,11 +116,13 @@ pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Sty
     });
 }
 
-/// Reads an artifact, which is known by its place.
+/// Reads an artifact, which is identified by its position.
 pub(super) fn decode_artifact(object: &Object<'_, '_>, position: u32, max_parts: usize) -> Read<Artifact> {
     let index = object.count("index")?.unwrap_or(position);
     let (metadata, extensions) =
-        carrier::take_note(object.json_object("metadata")?, &["extensions"], |note| note.texts("extensions"));
+        carrier::take_carried(object.json_object("metadata")?, &["extensions"], |carried| {
+            carried.texts("extensions")
+        });
     Ok(Artifact {
         id: ArtifactId::from(format!("index-{index}")),
         name: object.text("name")?,
@@ -127,7 +133,7 @@ pub(super) fn decode_artifact(object: &Object<'_, '_>, position: u32, max_parts:
     })
 }
 
-/// Whether a chunk is added to what is there, and whether it is the last.
+/// Whether a chunk is appended to the artifact, and whether it is the last.
 pub(super) struct Chunk {
     pub(super) append: bool,
     pub(super) last: bool,
@@ -150,14 +156,14 @@ pub(super) fn encode_artifact(
     if artifact.extensions.is_empty() {
         return writer.maybe_json("metadata", artifact.metadata.as_ref());
     }
-    let metadata = carrier::with_note(artifact.metadata.as_ref(), |writer| {
+    let metadata = carrier::with_carried(artifact.metadata.as_ref(), |writer| {
         writer.texts("extensions", &artifact.extensions);
     });
     writer.maybe_json("metadata", metadata.as_ref());
 }
 
-/// The state this dialect has a word for.
-fn shown(state: TaskState) -> TaskState {
+/// The closest state that this dialect has a name for.
+fn wire_state(state: TaskState) -> TaskState {
     match state {
         TaskState::Rejected => TaskState::Failed,
         TaskState::AuthRequired => TaskState::InputRequired,
@@ -167,7 +173,7 @@ fn shown(state: TaskState) -> TaskState {
 
 fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<String>)> {
     let object = node.object()?;
-    let (state, unknown) = object.need("state", word::STATE, word::decode_state)?;
+    let (state, unknown) = object.need("state", enums::STATE, enums::decode_state)?;
     let status = TaskStatus {
         state,
         message: object.maybe("message", message::decode_of_agent)?,

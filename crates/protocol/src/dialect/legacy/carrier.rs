@@ -1,8 +1,8 @@
-//! Carrying what a dialect cannot say.
+//! Carries model fields that a dialect lacks in metadata.
 //!
-//! It goes under one key of the metadata of the smallest enclosing object and is taken out again on the way
-//! in. The key may be the caller's own: then it stays as it is, and what it should have carried is left out.
-//! Nothing else in the metadata changes by a byte.
+//! The fields are stored under one key in the metadata of the smallest enclosing object and removed again on
+//! decoding. If the caller already uses that key, its value is kept and the fields are dropped. All other
+//! metadata is preserved byte for byte.
 
 use crate::{
     Json,
@@ -13,20 +13,20 @@ use crate::{
     },
 };
 
-/// The member of metadata that holds our notes.
+/// The metadata member that holds the carried fields.
 const KEY: &str = "a2ad";
 
-/// The metadata with a note whose members are written by `note`.
-pub(crate) fn with_note(metadata: Option<&Json>, note: impl FnOnce(&mut Writer)) -> Option<Json> {
+/// The metadata with the fields written by `carried` added under the key.
+pub(crate) fn with_carried(metadata: Option<&Json>, carried: impl FnOnce(&mut Writer)) -> Option<Json> {
     let mut writer = Writer::new();
-    writer.object(note);
-    let note = String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only");
-    with_member(metadata, KEY, &note)
+    writer.object(carried);
+    let carried = String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only");
+    with_member(metadata, KEY, &carried)
 }
 
-/// Takes our note out of the metadata. It is ours when it is an object that has none but these members and
-/// `read` understands it; anything else is the caller's and stays.
-pub(crate) fn take_note<T>(
+/// Removes the carried fields from the metadata. They are recognised as an object with no members other than
+/// these that `read` can decode; any other value belongs to the caller and is kept.
+pub(crate) fn take_carried<T>(
     metadata: Option<Json>,
     members: &[&str],
     read: impl FnOnce(&Object<'_, '_>) -> Read<T>,
@@ -38,8 +38,8 @@ pub(crate) fn take_note<T>(
     })
 }
 
-/// The metadata with one more member, whose value is JSON text; unchanged where there is one of that name, or
-/// where it would become more than one value may hold.
+/// The metadata with one more member, whose value is JSON text; unchanged if the name is taken or if the
+/// result would exceed the size limit of a value.
 pub(crate) fn with_member(metadata: Option<&Json>, name: &str, value: &str) -> Option<Json> {
     let Some(metadata) = metadata else { return Json::parse(&format!(r#"{{"{name}":{value}}}"#)).ok() };
     let longer = metadata.as_str().strip_suffix('}').filter(|_| !may_have(metadata, name)).and_then(|open| {
@@ -49,8 +49,8 @@ pub(crate) fn with_member(metadata: Option<&Json>, name: &str, value: &str) -> O
     Some(longer.unwrap_or_else(|| metadata.clone()))
 }
 
-/// Takes one member out of the metadata, provided that `read` makes something of it. Metadata that has no
-/// other member is gone then.
+/// Removes one member from the metadata if `read` can decode it. Metadata without other members becomes
+/// `None`.
 pub(crate) fn take_member<T>(
     metadata: Option<Json>,
     name: &str,
@@ -65,7 +65,7 @@ pub(crate) fn take_member<T>(
     }
 }
 
-/// The value of a member and what the object is without it.
+/// The value of a member and the object without it.
 fn find<'j>(json: &'j Json, name: &str) -> Option<(Raw<'j>, Option<Json>)> {
     let text = json.as_str();
     let quoted = format!("\"{name}\":");
@@ -73,7 +73,8 @@ fn find<'j>(json: &'j Json, name: &str) -> Option<(Raw<'j>, Option<Json>)> {
         return None;
     }
     let value = Node::new(json.as_raw(), &Path::Root).object().ok()?.present(name)?;
-    // The value is a piece of the text; what stands before it tells whether it is spelled as we spell it.
+    // The value borrows from the text; the bytes before it show whether the name is written exactly as this
+    // encoder writes it.
     let start = value.get().as_ptr().addr() - text.as_ptr().addr();
     let before = text[..start].strip_suffix(&quoted)?;
     let after = &text[start + value.get().len()..];
@@ -84,7 +85,7 @@ fn find<'j>(json: &'j Json, name: &str) -> Option<(Raw<'j>, Option<Json>)> {
     Some((value, Json::parse(&rest).ok().filter(|rest| rest.as_str() != "{}")))
 }
 
-/// Whether an object has a member of this name, however it is spelled. What cannot be read may have it.
+/// Whether an object has a member of this name in any spelling. An unreadable object counts as having it.
 fn may_have(object: &Json, name: &str) -> bool {
     let text = object.as_str();
     (text.contains(name) || text.contains('\\'))
@@ -103,15 +104,18 @@ mod tests {
     }
 
     fn taken(text: &str) -> (Option<Json>, Option<Option<String>>) {
-        take_note(Some(json(text)), &["a", "b"], |note| note.text("a"))
+        take_carried(Some(json(text)), &["a", "b"], |carried| carried.text("a"))
     }
 
     #[test]
-    fn a_note_is_put_behind_the_rest_and_taken_from_anywhere() {
-        let note = |writer: &mut Writer| writer.text("a", "x");
-        assert_eq!(with_note(None, note), Some(json(r#"{"a2ad":{"a":"x"}}"#)));
-        assert_eq!(with_note(Some(&json("{}")), note), Some(json(r#"{"a2ad":{"a":"x"}}"#)));
-        assert_eq!(with_note(Some(&json(r#"{"k":1}"#)), note), Some(json(r#"{"k":1,"a2ad":{"a":"x"}}"#)));
+    fn note_is_appended_and_found_in_any_position() {
+        let carried = |writer: &mut Writer| writer.text("a", "x");
+        assert_eq!(with_carried(None, carried), Some(json(r#"{"a2ad":{"a":"x"}}"#)));
+        assert_eq!(with_carried(Some(&json("{}")), carried), Some(json(r#"{"a2ad":{"a":"x"}}"#)));
+        assert_eq!(
+            with_carried(Some(&json(r#"{"k":1}"#)), carried),
+            Some(json(r#"{"k":1,"a2ad":{"a":"x"}}"#))
+        );
         let x = Some(Some("x".to_owned()));
         assert_eq!(taken(r#"{"a2ad":{"a":"x"}}"#), (None, x.clone()));
         assert_eq!(taken(r#"{"a2ad":{"a":"x"},"k":1}"#), (Some(json(r#"{"k":1}"#)), x.clone()));
@@ -119,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_callers_own_stays() {
+    fn member_of_the_caller_is_kept() {
         let own = [
             r#"{"a2ad":5}"#,
             r#"{"a2ad":{"mine":1}}"#,
@@ -131,14 +135,14 @@ mod tests {
         for text in own {
             assert_eq!(taken(text), (Some(json(text)), None), "{text}");
             if !text.starts_with(r#"{"k""#) {
-                assert_eq!(with_note(Some(&json(text)), |_| {}), Some(json(text)), "{text}");
+                assert_eq!(with_carried(Some(&json(text)), |_| {}), Some(json(text)), "{text}");
             }
         }
     }
 
     #[test]
-    fn metadata_that_is_full_carries_nothing() {
+    fn metadata_at_the_size_limit_carries_nothing() {
         let full = json(&format!(r#"{{"n":[0{}]}}"#, ",0".repeat(crate::json::MAX_NODES - 3)));
-        assert_eq!(with_note(Some(&full), |writer| writer.text("a", "x")), Some(full));
+        assert_eq!(with_carried(Some(&full), |writer| writer.text("a", "x")), Some(full));
     }
 }

@@ -1,24 +1,24 @@
-//! The error object of JSON-RPC answers: clients compare its text, so the details stand beside it.
+//! The error object of JSON-RPC responses. Clients compare its message, so the details are in `data`.
 
 use crate::{
     Error, ErrorKind, Violation,
-    error::Row,
+    error::ErrorRow,
     json::{
         read::{Node, Object, Read},
         write::Writer,
     },
 };
 
-/// Writes the code and its fixed text.
-pub(crate) fn encode_head(writer: &mut Writer, error: &Error, row: &Row) {
+/// Writes the code and its fixed message.
+pub(crate) fn encode_head(writer: &mut Writer, error: &Error, row: &ErrorRow) {
     writer.key("code").int(i64::from(error.legacy_code.unwrap_or(row.legacy_code)));
     writer.text("message", row.legacy_message);
 }
 
-/// Writes what is wrong: each field at fault, or else what the caller is told.
+/// Writes the details: the invalid fields, else the message for the caller.
 pub(crate) fn encode_details(writer: &mut Writer, error: &Error) {
-    let told = [Violation { field: String::new(), problem: error.message.clone() }];
-    let violations = if error.violations.is_empty() { &told[..] } else { &error.violations };
+    let general = [Violation { field: String::new(), problem: error.message.clone() }];
+    let violations = if error.violations.is_empty() { &general[..] } else { &error.violations };
     writer.object(|writer| {
         writer.key("errors").array(violations, |writer, violation| {
             writer.object(|writer| {
@@ -29,8 +29,8 @@ pub(crate) fn encode_details(writer: &mut Writer, error: &Error) {
     });
 }
 
-/// Reads an error object. A code with the text that belongs to it says which error it is; where peers have
-/// words of their own, `by_code` says.
+/// Reads an error object. The code together with its fixed message identifies the error; for any other
+/// message `by_code` decides.
 pub(crate) fn decode(node: Node<'_, '_>, by_code: fn(i32) -> Option<ErrorKind>) -> Read<Error> {
     let object = node.object()?;
     let code = object.need("code", "an integer", |node| node.int32())?;
@@ -40,11 +40,11 @@ pub(crate) fn decode(node: Node<'_, '_>, by_code: fn(i32) -> Option<ErrorKind>) 
         row.legacy_code == code && row.legacy_message == message
     });
     let kind = exact.or_else(|| by_code(code)).unwrap_or(ErrorKind::Internal);
-    // Peers put all kinds of things into `data`; only what looks like ours is looked at.
+    // Other implementations put arbitrary values into `data`; only the known form is read.
     let details =
         object.maybe("data", |node| decode_details(&node.object()?)).ok().flatten().unwrap_or_default();
     Ok(match &details[..] {
-        [told] if told.field.is_empty() => Error::new(kind, told.problem.clone()),
+        [general] if general.field.is_empty() => Error::new(kind, general.problem.clone()),
         _ => Error { violations: details, ..Error::new(kind, message) },
     })
 }

@@ -1,11 +1,11 @@
-//! What reading and writing requests has in common.
+//! Helpers for reading and writing requests.
 
 use crate::{OperationKind, json::write::Writer};
 
-/// The rows of a table of methods.
+/// A method table.
 pub(crate) type Methods = [(&'static str, OperationKind)];
 
-/// Which operation a method is.
+/// The operation of a method.
 pub(crate) fn kind(methods: &Methods, method: &str) -> Option<OperationKind> {
     methods.iter().find(|row| row.0 == method).map(|row| row.1)
 }
@@ -15,7 +15,7 @@ pub(crate) fn method(methods: &Methods, kind: OperationKind) -> Option<&'static 
     methods.iter().find(|row| row.1 == kind).map(|row| row.0)
 }
 
-/// A number, left out when absent.
+/// Writes a number unless it is absent.
 pub(crate) fn maybe_count(writer: &mut Writer, name: &str, count: Option<u32>) {
     if let Some(count) = count {
         writer.key(name).int(i64::from(count));

@@ -1,4 +1,4 @@
-//! Parts: one member says what a part holds, another holds it.
+//! Parts: one member names the type of the content, another holds it.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::{
 
 use super::carrier;
 
-/// The member that says what a part holds. Both are read everywhere.
+/// The member that names the content type. Decoding accepts both.
 #[derive(Clone, Copy)]
 pub(crate) enum Tag {
     /// `draft`.
@@ -22,19 +22,19 @@ pub(crate) enum Tag {
     Kind,
 }
 
-/// Tells that a data part holds a value that is no object, wrapped as the member `value` of one.
+/// Metadata member that marks a data part whose value is not an object and is wrapped as `{"value": …}`.
 const COMPAT: &str = "data_part_compat";
-const NOTE: [&str; 2] = ["mediaType", "filename"];
+const CARRIED: [&str; 2] = ["mediaType", "filename"];
 const TAGS: &str = "text, file or data";
 
 /// Reads the `parts` of a message or an artifact.
 pub(crate) fn decode_parts(object: &Object<'_, '_>, max: usize) -> Read<Vec<Part>> {
-    object.list_of_request("parts", PARTS, |node| decode_list(node, max))
+    object.list_required_in_request("parts", PARTS, |node| decode_list(node, max))
 }
 
 /// Reads a list of parts: at most `max`, and in a request at least one.
 pub(crate) fn decode_list(node: Node<'_, '_>, max: usize) -> Read<Vec<Part>> {
-    node.filled_list(max, "parts", PARTS, decode)
+    node.non_empty_list(max, "parts", PARTS, decode)
 }
 
 /// Writes a list of parts.
@@ -49,12 +49,12 @@ pub(crate) fn decode(node: Node<'_, '_>) -> Read<Part> {
     match decode_tag(&object)?.as_ref() {
         "text" => {
             let text = object.need("text", "a string", |node| node.string())?.into_owned();
-            Ok(with_note(Content::Text(text), metadata))
+            Ok(part_with_carried(Content::Text(text), metadata))
         }
         "data" => {
             let data = object.need("data", "an object", |node| node.any())?;
             let (data, metadata) = unwrap(data, metadata);
-            Ok(with_note(Content::Data(data), metadata))
+            Ok(part_with_carried(Content::Data(data), metadata))
         }
         _ => object.need("file", "a file", |node| decode_file(node, metadata)),
     }
@@ -66,7 +66,7 @@ pub(crate) fn encode(writer: &mut Writer, part: &Part, tag: Tag, style: Style) {
         Content::Text(text) => {
             encode_tag(writer, "text", tag, style);
             writer.text("text", text);
-            writer.maybe_json("metadata", noted(part, "text/plain").as_ref());
+            writer.maybe_json("metadata", metadata_with_carried(part, "text/plain").as_ref());
         }
         Content::Data(data) if style.data_as_text => {
             encode_tag(writer, "text", tag, style);
@@ -75,7 +75,7 @@ pub(crate) fn encode(writer: &mut Writer, part: &Part, tag: Tag, style: Style) {
         }
         Content::Data(data) => {
             encode_tag(writer, "data", tag, style);
-            let (data, metadata) = wrap(data, noted(part, "application/json"));
+            let (data, metadata) = wrap(data, metadata_with_carried(part, "application/json"));
             writer.key("data").raw(data.as_str());
             writer.maybe_json("metadata", metadata.as_ref());
         }
@@ -87,9 +87,9 @@ pub(crate) fn encode(writer: &mut Writer, part: &Part, tag: Tag, style: Style) {
     });
 }
 
-/// What the part says it holds; where it says nothing, the one member it has.
+/// The content type a part declares; if it declares none, the only content member it has.
 fn decode_tag<'a>(object: &Object<'a, '_>) -> Read<Cow<'a, str>> {
-    let read = |node: Node<'a, '_>| match node.word() {
+    let read = |node: Node<'a, '_>| match node.token() {
         Ok(tag) if matches!(tag.as_ref(), "text" | "file" | "data") => Ok(tag),
         _ => Err(node.expected(TAGS)),
     };
@@ -116,7 +116,7 @@ fn encode_tag(writer: &mut Writer, holds: &str, tag: Tag, style: Style) {
     }
 }
 
-/// Bytes or an address, under the names of the schema or those of the published examples.
+/// Bytes or a URI, under the member names of the schema or of the published examples.
 fn decode_file(node: Node<'_, '_>, metadata: Option<Json>) -> Read<Part> {
     let object = node.object()?;
     let bytes = |name| object.maybe(name, |node| node.bytes().map(Content::Raw));
@@ -148,8 +148,8 @@ fn encode_file(writer: &mut Writer, part: &Part) {
     });
 }
 
-/// Data as these generations have it, objects only: anything else is wrapped, and the metadata says so. What
-/// is too large to be wrapped stays as it is.
+/// These generations allow only objects as data: any other value is wrapped and marked in the metadata. A
+/// value too large to be wrapped is left unchanged.
 pub(crate) fn wrap(data: &Json, metadata: Option<Json>) -> (Cow<'_, Json>, Option<Json>) {
     let wrapped = (!data.is_object()).then(|| Json::parse(&format!(r#"{{"value":{}}}"#, data.as_str())).ok());
     match wrapped.flatten() {
@@ -158,7 +158,7 @@ pub(crate) fn wrap(data: &Json, metadata: Option<Json>) -> (Cow<'_, Json>, Optio
     }
 }
 
-/// The value inside a wrapping that says it is one, and the metadata without that.
+/// The value inside a marked wrapper, and the metadata without the marker.
 pub(crate) fn unwrap(data: Json, metadata: Option<Json>) -> (Json, Option<Json>) {
     let wrapped = |flag: Node<'_, '_>| {
         let object = Node::new(data.as_raw(), &Path::Root).object().ok()?;
@@ -172,21 +172,22 @@ pub(crate) fn unwrap(data: Json, metadata: Option<Json>) -> (Json, Option<Json>)
     (value.unwrap_or(data), metadata)
 }
 
-/// A text or data part with what its metadata says in our name.
-pub(crate) fn with_note(content: Content, metadata: Option<Json>) -> Part {
-    let read = |note: &Object<'_, '_>| Ok((note.text("mediaType")?, note.text("filename")?));
-    let (metadata, note) = carrier::take_note(metadata, &NOTE, read);
-    let (media_type, filename) = note.unwrap_or_default();
+/// A text or data part with the media type and file name carried in its metadata.
+pub(crate) fn part_with_carried(content: Content, metadata: Option<Json>) -> Part {
+    let read = |carried: &Object<'_, '_>| Ok((carried.text("mediaType")?, carried.text("filename")?));
+    let (metadata, carried) = carrier::take_carried(metadata, &CARRIED, read);
+    let (media_type, filename) = carried.unwrap_or_default();
     Part { content, media_type, filename, metadata }
 }
 
-/// The metadata of a text or data part with its media type, unless it is the usual one, and its file name.
-pub(crate) fn noted(part: &Part, usual: &str) -> Option<Json> {
-    let media_type = part.media_type.as_deref().filter(|media_type| *media_type != usual);
+/// The metadata of a text or data part with its file name and its media type added, unless the latter is the
+/// default.
+pub(crate) fn metadata_with_carried(part: &Part, default: &str) -> Option<Json> {
+    let media_type = part.media_type.as_deref().filter(|media_type| *media_type != default);
     if media_type.is_none() && part.filename.is_none() {
         return part.metadata.clone();
     }
-    carrier::with_note(part.metadata.as_ref(), |writer| {
+    carrier::with_carried(part.metadata.as_ref(), |writer| {
         writer.maybe_text("mediaType", media_type);
         writer.maybe_text("filename", part.filename.as_deref());
     })

@@ -1,4 +1,4 @@
-//! The config of a webhook as both generations nest it: any number of schemes, and no task.
+//! The nested webhook config of both generations: any number of schemes, no task id.
 
 use crate::{
     PushConfig,
@@ -12,7 +12,7 @@ use crate::{
 
 const SCHEMES: &str = "at least one scheme";
 
-/// Reads the nested config; which task it is for stands around it.
+/// Reads the nested config; the enclosing object has the task id.
 pub(crate) fn decode(node: Node<'_, '_>) -> Read<PushConfig> {
     let object = node.object()?;
     Ok(PushConfig {
@@ -37,7 +37,7 @@ pub(crate) fn encode_members(writer: &mut Writer, config: &PushConfig) {
     }
 }
 
-/// No scheme and no credentials are no authentication.
+/// Neither schemes nor credentials means no authentication.
 fn decode_auth(node: Node<'_, '_>) -> Read<Option<PushAuth>> {
     let object = node.object()?;
     let schemes = decode_schemes(&object)?;
@@ -49,13 +49,13 @@ fn decode_auth(node: Node<'_, '_>) -> Read<Option<PushAuth>> {
     }
 }
 
-/// A list, or one scheme by itself as some write it.
+/// A list, or a single string as some clients send.
 fn decode_schemes(object: &Object<'_, '_>) -> Read<Vec<String>> {
     let schemes = object.maybe("schemes", |node| {
         if node.text().starts_with('"') {
-            return Ok(vec![node.filled_string()?]);
+            return Ok(vec![node.non_empty_string()?]);
         }
-        node.texts("strings", |node| node.filled_string())
+        node.texts("strings", |node| node.non_empty_string())
     })?;
     Ok(schemes.unwrap_or_default())
 }

@@ -1,7 +1,7 @@
-//! The agent card of 0.2 and 0.3: one address at the top, others beside it, security as OpenAPI spells it.
+//! The agent card of 0.2 and 0.3: a main URL, additional interfaces, and security in OpenAPI form.
 //!
-//! A card of this generation exists only where it is spoken: [`offered`] says so, and [`encode`] shows those
-//! interfaces alone. Signatures are read and not written: ours cover the card of 1.0 and would not verify here.
+//! An agent has this card only if it supports this generation ([`offered`]), and [`encode`] lists only those
+//! interfaces. Signatures are read but not written: ours cover the 1.0 card and would not verify here.
 
 pub(crate) mod interfaces;
 pub(crate) mod security;
@@ -20,27 +20,27 @@ use crate::{
 
 use security::{Form, Schemes};
 
-/// What a card speaks that names no version: the field came with 0.2.5.
-pub(crate) const UNNAMED_VERSION: &str = "0.2";
+/// The version of a card without `protocolVersion`, a field introduced in 0.2.5.
+pub(crate) const DEFAULT_VERSION: &str = "0.2";
 
-/// Whether the agent speaks this generation anywhere; where it does not, it has no card of it.
+/// Whether the agent has this card: it does if any interface supports this generation.
 pub fn offered(card: &AgentCard) -> bool {
-    interfaces::reach(card).is_some()
+    interfaces::select(card).is_some()
 }
 
-/// Whether a card has a member that came with this generation; one of the draft has none.
-pub(crate) fn is_marked(card: &Object<'_, '_>) -> bool {
+/// Whether a card has a member introduced in this generation; draft cards have none.
+pub(crate) fn has_own_members(card: &Object<'_, '_>) -> bool {
     let has = |name: &str| card.present(name).is_some_and(|raw| !raw.is_null());
     ["preferredTransport", "protocolVersion", "securitySchemes"].into_iter().any(has)
 }
 
-/// Reads a card; security may come in the form of the protobuf file too.
+/// Reads a card; security is accepted in the protobuf form too.
 pub fn decode(node: Node<'_, '_>) -> Read<AgentCard> {
-    decode_speaking(node, UNNAMED_VERSION)
+    decode_with_version(node, DEFAULT_VERSION)
 }
 
-/// Reads a card that speaks `version` unless it says otherwise.
-pub(crate) fn decode_speaking(node: Node<'_, '_>, version: &str) -> Read<AgentCard> {
+/// Reads a card; `version` applies if the card states none.
+pub(crate) fn decode_with_version(node: Node<'_, '_>, version: &str) -> Read<AgentCard> {
     let object = node.object()?;
     let schemes = security::decode_schemes(&object)?;
     Ok(AgentCard {
@@ -66,18 +66,18 @@ pub fn encode(writer: &mut Writer, card: &AgentCard) {
     encode_styled(writer, card, &CardStyle::default());
 }
 
-/// Writes a card as a house spells it.
+/// Writes a card in the form a compatibility profile selects.
 pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
     encode_form(writer, card, style, Form::OpenApi);
 }
 
-/// Writes a card whose security is spelled in this form.
+/// Writes a card with its security in this form.
 pub(crate) fn encode_form(writer: &mut Writer, card: &AgentCard, style: &CardStyle, form: Form) {
     let form = (!style.no_security).then_some(form);
     writer.object(|writer| {
         encode_name(writer, card);
-        if let Some(reach) = interfaces::reach(card) {
-            interfaces::encode(writer, &reach, style);
+        if let Some(listed) = interfaces::select(card) {
+            interfaces::encode(writer, &listed, style);
         }
         encode_about(writer, card);
         writer.key("capabilities").object(|writer| {
@@ -95,13 +95,13 @@ pub(crate) fn encode_form(writer: &mut Writer, card: &AgentCard, style: &CardSty
     });
 }
 
-/// Who it is.
+/// Writes name and description.
 pub(crate) fn encode_name(writer: &mut Writer, card: &AgentCard) {
     writer.text("name", &card.name);
     writer.text("description", &card.description);
 }
 
-/// Who runs it and what else there is to read and see.
+/// Writes provider, version and the optional URLs.
 pub(crate) fn encode_about(writer: &mut Writer, card: &AgentCard) {
     if let Some(provider) = &card.provider {
         writer.key("provider").object(|writer| {
@@ -114,7 +114,7 @@ pub(crate) fn encode_about(writer: &mut Writer, card: &AgentCard) {
     writer.maybe_text("iconUrl", filled(card.icon_url.as_ref()));
 }
 
-/// The extensions, left out when there is none.
+/// Writes the extensions unless there are none.
 pub(crate) fn encode_extensions(writer: &mut Writer, extensions: &[AgentExtension]) {
     if extensions.is_empty() {
         return;
@@ -129,7 +129,7 @@ pub(crate) fn encode_extensions(writer: &mut Writer, extensions: &[AgentExtensio
     });
 }
 
-/// The default modes and the skills; what a skill asks for of its callers only where a form is given.
+/// Writes the default modes and the skills; the security requirements of skills only if a form is given.
 pub(crate) fn encode_skills(writer: &mut Writer, card: &AgentCard, form: Option<Form>, style: &CardStyle) {
     writer.texts("defaultInputModes", &modes(&card.default_input_modes, style));
     writer.texts("defaultOutputModes", &modes(&card.default_output_modes, style));
@@ -149,27 +149,27 @@ pub(crate) fn encode_skills(writer: &mut Writer, card: &AgentCard, form: Option<
     });
 }
 
-/// Media types, or the words the draft had for them, each once.
+/// Media types, or the draft's names for them without duplicates.
 fn modes<'a>(modes: &'a [String], style: &CardStyle) -> Cow<'a, [String]> {
-    if !style.modes_as_words {
+    if !style.short_modes {
         return Cow::Borrowed(modes);
     }
-    let mut words: Vec<String> = Vec::with_capacity(modes.len());
+    let mut names: Vec<String> = Vec::with_capacity(modes.len());
     for mode in modes {
-        let word = match mode.as_str() {
+        let name = match mode.as_str() {
             "text/plain" => "text",
             "application/json" => "data",
             "application/octet-stream" | "*/*" => "file",
             other => other,
         };
-        if !words.iter().any(|known| known == word) {
-            words.push(word.to_owned());
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
         }
     }
-    Cow::Owned(words)
+    Cow::Owned(names)
 }
 
-/// These generations do not tell an empty text from none.
+/// These generations do not distinguish an empty string from an absent one.
 pub(crate) fn filled(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
@@ -182,7 +182,7 @@ fn decode_provider(node: Node<'_, '_>) -> Read<AgentProvider> {
     })
 }
 
-/// The flag of the extended card stands beside the others, not among them.
+/// The flag for the extended card is on the card itself, not among the capabilities.
 fn decode_capabilities(card: &Object<'_, '_>) -> Read<AgentCapabilities> {
     let capabilities = card.maybe("capabilities", |node| {
         let object = node.object()?;

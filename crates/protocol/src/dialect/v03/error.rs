@@ -1,17 +1,17 @@
-//! The error object of JSON-RPC answers.
+//! The error object of JSON-RPC responses.
 
 use crate::{
     Error, ErrorKind,
     dialect::legacy::error,
-    error::Row,
+    error::ErrorRow,
     json::{
         read::{Node, Read},
         write::Writer,
     },
 };
 
-/// Writes the error object. Only what is wrong with a request has details; its message is fixed, so they name an unknown
-/// method and the one that was probably meant.
+/// Writes the error object. Only errors about the request have details. The message is fixed, so the details
+/// name an unknown method and the suggested one.
 pub fn encode(writer: &mut Writer, error: &Error) {
     let row = error.kind.row();
     writer.object(|writer| {
@@ -30,10 +30,10 @@ pub fn decode(node: Node<'_, '_>) -> Read<Error> {
     error::decode(node, by_code)
 }
 
-/// A code that several rows share means the first of them. The codes that only 1.0 has are known from there;
-/// the catch-all code means nothing in particular.
+/// A code shared by several rows means the first of them. Codes that exist in 1.0 only are recognised too;
+/// the catch-all code identifies no specific error.
 fn by_code(code: i32) -> Option<ErrorKind> {
     const CATCH_ALL: i32 = -32_000;
-    let find = |has: fn(&Row) -> i32| ErrorKind::ALL.into_iter().find(|kind| has(&kind.row()) == code);
+    let find = |has: fn(&ErrorRow) -> i32| ErrorKind::ALL.into_iter().find(|kind| has(&kind.row()) == code);
     if code == CATCH_ALL { None } else { find(|row| row.legacy_code).or_else(|| find(|row| row.code)) }
 }

@@ -1,4 +1,4 @@
-//! Stream frames: one of four objects, told apart by their `kind`.
+//! Stream frames: one of four objects, distinguished by `kind`.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ pub fn encode(writer: &mut Writer, event: &Event, style: Style) {
     }
 }
 
-/// The kind an object says, or else the one its members speak of.
+/// The declared kind, else the one implied by the members.
 fn kind<'a>(object: &Object<'a, '_>) -> Read<Cow<'a, str>> {
     if let Some(kind) = object.maybe("kind", |node| node.string())? {
         return Ok(kind);
@@ -63,11 +63,11 @@ fn decode_status_update(object: &Object<'_, '_>) -> Read<StatusUpdate> {
         task_id,
         context_id: object.text_or_empty("contextId")?.into(),
         status,
-        metadata: task::with_unknown(object.json_object("metadata")?, unknown),
+        metadata: task::with_unknown_state(object.json_object("metadata")?, unknown),
     })
 }
 
-/// A settled status is the last one of its stream.
+/// A settled status (terminal or interrupted) is the last frame of its stream.
 fn encode_status_update(writer: &mut Writer, update: &StatusUpdate, style: Style) {
     writer.object(|writer| {
         writer.text("kind", STATUS);
@@ -90,7 +90,7 @@ fn decode_artifact_update(object: &Object<'_, '_>) -> Read<ArtifactUpdate> {
     })
 }
 
-/// Older clients read both flags without a default, so both are always there.
+/// Older clients require both flags, so both are always written.
 fn encode_artifact_update(writer: &mut Writer, update: &ArtifactUpdate, style: Style) {
     writer.object(|writer| {
         writer.text("kind", ARTIFACT);

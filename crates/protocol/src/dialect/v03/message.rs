@@ -5,8 +5,8 @@ use crate::{
     dialect::{
         Style,
         legacy::{
+            enums,
             part::{self, Tag},
-            word,
         },
         v1::message::MAX_PARTS,
     },
@@ -22,7 +22,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Message> {
     decode_kind(&object, "message")?;
     Ok(Message {
         id: object.text_or_empty("messageId")?.into(),
-        role: object.need("role", word::ROLE, word::decode_role)?,
+        role: object.need("role", enums::ROLE, enums::decode_role)?,
         parts: part::decode_parts(&object, MAX_PARTS)?,
         context_id: object.text("contextId")?.map(ContextId::from),
         task_id: object.text("taskId")?.map(TaskId::from),
@@ -39,7 +39,7 @@ pub fn encode(writer: &mut Writer, message: &Message, style: Style) {
         writer.text("messageId", message.id.as_str());
         writer.maybe_text("contextId", message.context_id.as_ref().map(AsRef::as_ref));
         writer.maybe_text("taskId", message.task_id.as_ref().map(AsRef::as_ref));
-        writer.text("role", word::role(message.role));
+        writer.text("role", enums::role(message.role));
         part::encode_list(writer.key("parts"), &message.parts, Tag::Kind, style);
         writer.maybe_json("metadata", message.metadata.as_ref());
         writer.texts_unless_empty("extensions", &message.extensions);
@@ -47,11 +47,11 @@ pub fn encode(writer: &mut Writer, message: &Message, style: Style) {
     });
 }
 
-/// Checks the kind of an object that says one.
+/// Checks the `kind` of an object if it has one.
 pub(super) fn decode_kind(object: &Object<'_, '_>, kind: &str) -> Read<()> {
-    let said = object.maybe("kind", |node| match node.word()?.as_ref() {
-        said if said == kind => Ok(()),
+    let declared = object.maybe("kind", |node| match node.token()?.as_ref() {
+        declared if declared == kind => Ok(()),
         _ => Err(node.expected(kind)),
     });
-    said.map(|_| ())
+    declared.map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! Operations: method names and their parameters, both ways.
+//! Operations: method names and parameters, decoding and encoding.
 
 use crate::{
     CancelTask, ContextId, Error, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind,
@@ -6,8 +6,9 @@ use crate::{
     dialect::{
         Dialect, Leniency, Style, family,
         legacy::{
+            enums,
             operation::{self, maybe_count},
-            time, word,
+            time,
         },
         v1::operation::{MAX_PAGE_SIZE, decode_state_filter},
     },
@@ -35,15 +36,16 @@ pub const METHODS: [(&str, OperationKind); 10] = [
     ("agent/getAuthenticatedExtendedCard", OperationKind::GetExtendedCard),
 ];
 
-/// Methods that are served though no release has them. They are not called and not named to anybody.
-pub const UNWRITTEN: [(&str, OperationKind); 1] = [("tasks/list", OperationKind::ListTasks)];
+/// Methods that are served although no release defines them. The client does not call them and no error text
+/// suggests them.
+pub const EXTRA_METHODS: [(&str, OperationKind); 1] = [("tasks/list", OperationKind::ListTasks)];
 
 /// The method name of an operation, where this dialect has one.
 pub fn method(kind: OperationKind) -> Option<&'static str> {
     operation::method(&METHODS, kind)
 }
 
-/// Whether this dialect answers to a method.
+/// Whether this dialect has a method.
 pub fn has(method: &str) -> bool {
     kind(method).is_some()
 }
@@ -53,7 +55,7 @@ pub fn decode(method: &str, params: Option<Raw<'_>>) -> Result<Operation, Error>
     decode_with(method, params, Leniency::default())
 }
 
-/// Reads a request and lets pass what the house does.
+/// Reads a request with a profile's relaxed rules.
 pub fn decode_with(method: &str, params: Option<Raw<'_>>, leniency: Leniency) -> Result<Operation, Error> {
     let kind = kind(method).ok_or_else(|| family::unknown(Dialect::V03, method, &METHODS))?;
     let node = Node::new(params.unwrap_or(Raw::EMPTY_OBJECT), &Path::Root).bounded();
@@ -130,9 +132,9 @@ fn encode_members(writer: &mut Writer, operation: &Operation) {
 
 const CONFIG_ID: &str = "pushNotificationConfigId";
 
-/// Which operation a method is.
+/// The operation of a method.
 pub fn kind(method: &str) -> Option<OperationKind> {
-    operation::kind(&METHODS, method).or_else(|| operation::kind(&UNWRITTEN, method))
+    operation::kind(&METHODS, method).or_else(|| operation::kind(&EXTRA_METHODS, method))
 }
 
 fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage> {
@@ -162,8 +164,8 @@ fn decode_send(object: &Object<'_, '_>, leniency: Leniency) -> Read<SendMessage>
     Ok(req)
 }
 
-/// The configuration is always there: servers before 0.2.6 want the modes, and servers of any release differ
-/// in what an absent `blocking` means.
+/// The configuration is always written: servers before 0.2.6 require the modes, and servers differ in the
+/// meaning of an absent `blocking`.
 fn encode_send(writer: &mut Writer, req: &SendMessage) {
     writer.object(|writer| {
         message::encode(writer.key("message"), &req.message, Style::default());
@@ -179,12 +181,12 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
     });
 }
 
-/// Zero is "not said" in this generation.
+/// In this generation zero means unspecified.
 fn decode_history_length(object: &Object<'_, '_>) -> Read<Option<u32>> {
     Ok(object.count("historyLength")?.filter(|length| *length > 0))
 }
 
-/// "None of it" cannot be said; one message is the closest.
+/// "No history" has no form here; one message is the closest.
 fn encode_history_length(writer: &mut Writer, length: Option<u32>) {
     maybe_count(writer, "historyLength", length.map(|length| length.max(1)));
 }
@@ -192,7 +194,7 @@ fn encode_history_length(writer: &mut Writer, length: Option<u32>) {
 fn decode_list(object: &Object<'_, '_>) -> Read<ListTasks> {
     Ok(ListTasks {
         context_id: object.text("contextId")?.map(ContextId::from),
-        status: object.maybe("status", |node| decode_state_filter(node, word::decode_filter))?.flatten(),
+        status: object.maybe("status", |node| decode_state_filter(node, enums::decode_filter))?.flatten(),
         page_size: object.maybe("pageSize", decode_page_size)?,
         page_token: object.text("pageToken")?,
         history_length: decode_history_length(object)?,
@@ -204,7 +206,7 @@ fn decode_list(object: &Object<'_, '_>) -> Read<ListTasks> {
 
 fn encode_list(writer: &mut Writer, req: &ListTasks) {
     writer.maybe_text("contextId", req.context_id.as_ref().map(AsRef::as_ref));
-    writer.maybe_text("status", req.status.map(|state| word::state(state, Style::default())));
+    writer.maybe_text("status", req.status.map(|state| enums::state(state, Style::default())));
     maybe_count(writer, "pageSize", req.page_size);
     writer.maybe_text("pageToken", req.page_token.as_deref());
     encode_history_length(writer, req.history_length);

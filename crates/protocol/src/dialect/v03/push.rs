@@ -1,4 +1,4 @@
-//! Push notification configs: the task, and the config nested beside it.
+//! Push notification configs: the task id, and the config nested beside it.
 
 use crate::{
     PushConfig,
@@ -25,12 +25,12 @@ pub fn encode(writer: &mut Writer, config: &PushConfig) {
     });
 }
 
-/// Reads a config that rides on a message: it has no task yet.
+/// Reads a config that is part of a send: it has no task yet.
 pub(super) fn decode_config(node: Node<'_, '_>) -> Read<PushConfig> {
     push::decode(node)
 }
 
-/// Writes a config that rides on a message.
+/// Writes a config that is part of a send.
 pub(super) fn encode_config(writer: &mut Writer, config: &PushConfig) {
     writer.object(|writer| {
         writer.maybe_text("id", config.id.as_ref().map(AsRef::as_ref));

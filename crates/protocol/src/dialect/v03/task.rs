@@ -5,9 +5,9 @@ use crate::{
     dialect::{
         Style,
         legacy::{
-            carrier,
+            carrier, enums,
             part::{self, Tag},
-            time, word,
+            time,
         },
         v1::message::MAX_PARTS,
     },
@@ -21,7 +21,7 @@ use super::message;
 
 /// The name of a state in this dialect.
 pub fn state_name(state: TaskState) -> &'static str {
-    word::state(state, Style::default())
+    enums::state(state, Style::default())
 }
 
 /// Reads a task.
@@ -34,19 +34,20 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         id,
         context_id: object.text_or_empty("contextId")?.into(),
         status,
-        // What was appended over time is bounded by the size of a task, not by the size of a chunk.
+        // Chunks were appended over time, so the limit per chunk does not apply; the size of a task is
+        // limited instead.
         artifacts: object.list("artifacts", |node| decode_parts_of(node, usize::MAX))?,
         history: object.list("history", message::decode)?,
-        metadata: with_unknown(object.json_object("metadata")?, unknown),
+        metadata: with_unknown_state(object.json_object("metadata")?, unknown),
     })
 }
 
-/// Writes a task, leaving out what is empty.
+/// Writes a task, omitting empty members.
 pub fn encode(writer: &mut Writer, task: &Task, style: Style) {
     encode_listed(writer, task, !task.artifacts.is_empty(), style);
 }
 
-/// Writes a task whose artifacts are shown even when there are none, or not at all.
+/// Writes a task of a list: `artifacts` always present, even if empty, or never.
 pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool, style: Style) {
     writer.object(|writer| {
         writer.text("kind", "task");
@@ -59,16 +60,16 @@ pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool, sty
         }
         if !task.history.is_empty() {
             let history = writer.key("history");
-            history.array(&task.history, |writer, said| message::encode(writer, said, style));
+            history.array(&task.history, |writer, message| message::encode(writer, message, style));
         }
         writer.maybe_json("metadata", task.metadata.as_ref());
     });
 }
 
-/// Reads a status, and the word of its state where nobody knows it.
+/// Reads a status, and the name of its state if it is unknown.
 pub(super) fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<String>)> {
     let object = node.object()?;
-    let (state, unknown) = object.need("state", word::STATE, word::decode_state)?;
+    let (state, unknown) = object.need("state", enums::STATE, enums::decode_state)?;
     let status = TaskStatus {
         state,
         message: object.maybe("message", message::decode)?,
@@ -80,9 +81,9 @@ pub(super) fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<Stri
 /// Writes a status.
 pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Style) {
     writer.object(|writer| {
-        writer.text("state", word::state(status.state, style));
-        if let Some(said) = &status.message {
-            message::encode(writer.key("message"), said, style);
+        writer.text("state", enums::state(status.state, style));
+        if let Some(message) = &status.message {
+            message::encode(writer.key("message"), message, style);
         }
         if let Some(timestamp) = status.timestamp {
             writer.text("timestamp", &timestamp.to_string());
@@ -90,15 +91,15 @@ pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus, style: Sty
     });
 }
 
-/// The metadata with a state's word that nobody knows, so that it is not lost.
-pub(super) fn with_unknown(metadata: Option<Json>, unknown: Option<String>) -> Option<Json> {
+/// The metadata with an unknown state name added, so that it is not lost.
+pub(super) fn with_unknown_state(metadata: Option<Json>, unknown: Option<String>) -> Option<Json> {
     match unknown {
-        Some(word) => carrier::with_note(metadata.as_ref(), |writer| writer.text("state", &word)),
+        Some(name) => carrier::with_carried(metadata.as_ref(), |writer| writer.text("state", &name)),
         None => metadata,
     }
 }
 
-/// Reads an artifact as an update carries it.
+/// Reads the artifact of an update.
 pub(super) fn decode_artifact(node: Node<'_, '_>) -> Read<Artifact> {
     decode_parts_of(node, MAX_PARTS)
 }

@@ -1,7 +1,7 @@
-//! The agent card: the members of 0.3 with security as the protobuf file spells it.
+//! The agent card: the members of 0.3 with security in the protobuf form.
 //!
-//! Readers of this form refuse members they do not know, so `stateTransitionHistory`, which only the JSON schema
-//! has, is not written. It exists where 0.2 or 0.3 is spoken, as the other card of that generation.
+//! Clients of this form reject unknown members, so `stateTransitionHistory`, which only the JSON schema has,
+//! is not written. Like the other 0.3 card it exists only if 0.2 or 0.3 is supported.
 
 use crate::{
     AgentCard,
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Reads a card; security may come in OpenAPI's form too.
+/// Reads a card; security is accepted in OpenAPI form too.
 pub fn decode(node: Node<'_, '_>) -> Read<AgentCard> {
     v03::decode(node)
 }
@@ -28,14 +28,14 @@ pub fn encode(writer: &mut Writer, card: &AgentCard) {
     encode_styled(writer, card, &CardStyle::default());
 }
 
-/// Writes a card as a house spells it.
+/// Writes a card in the form a compatibility profile selects.
 pub fn encode_styled(writer: &mut Writer, card: &AgentCard, style: &CardStyle) {
     let form = (!style.no_security).then_some(Form::OneOf);
     let capabilities = &card.capabilities;
     writer.object(|writer| {
         v03::encode_name(writer, card);
-        if let Some(reach) = interfaces::reach(card) {
-            interfaces::encode(writer, &reach, style);
+        if let Some(listed) = interfaces::select(card) {
+            interfaces::encode(writer, &listed, style);
         }
         v03::encode_about(writer, card);
         writer.key("capabilities").object(|writer| {

@@ -1,4 +1,4 @@
-//! The body of a refused request: the error object of JSON-RPC by itself.
+//! The body of an HTTP+JSON error response: the JSON-RPC error object by itself.
 
 use crate::{
     Error,
@@ -14,7 +14,7 @@ pub fn encode(writer: &mut Writer, error: &Error) {
     v03::error::encode(writer, error);
 }
 
-/// Reads an error: bare, or inside `error` as some send it.
+/// Reads an error: the bare object, or nested in `error` as some servers send it.
 pub fn decode(node: Node<'_, '_>) -> Read<Error> {
     let inside = node.object()?.maybe("error", v03::error::decode)?;
     inside.map_or_else(|| v03::error::decode(node), Ok)

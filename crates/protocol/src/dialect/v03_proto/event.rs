@@ -1,4 +1,4 @@
-//! Stream frames: one object with exactly one of four members.
+//! Stream frames: an object with exactly one of four members.
 
 use crate::{
     Event, Message, Task,
@@ -38,24 +38,24 @@ pub fn encode(writer: &mut Writer, event: &Event) {
     }
 }
 
-/// The frame of a task; also the answer to a send that became work.
+/// The frame of a task; also the reply to a send that created one.
 pub fn encode_task(writer: &mut Writer, task: &Task) {
     writer.object(|writer| task::encode(writer.key("task"), task));
 }
 
-/// The frame of a message; also the answer to a send that was answered outright.
+/// The frame of a message; also the reply to a send that was answered with a message.
 pub fn encode_message(writer: &mut Writer, message: &Message) {
     writer.object(|writer| message::encode(writer.key("message"), message));
 }
 
 fn decode_status_update(node: Node<'_, '_>) -> Read<StatusUpdate> {
     let object = node.object()?;
-    let (status, word) = object.need("status", "a task status", task::decode_status)?;
+    let (status, unknown_state) = object.need("status", "a task status", task::decode_status)?;
     Ok(StatusUpdate {
         task_id: object.need_text("taskId")?.into(),
         context_id: object.text_or_empty("contextId")?.into(),
         status,
-        metadata: task::with_word(object.json_object("metadata")?, word),
+        metadata: task::with_unknown_state(object.json_object("metadata")?, unknown_state),
     })
 }
 
@@ -65,7 +65,7 @@ fn encode_status_update(writer: &mut Writer, update: &StatusUpdate) {
             writer.text("taskId", update.task_id.as_str());
             writer.text("contextId", update.context_id.as_str());
             task::encode_status(writer.key("status"), &update.status);
-            // A status that settles the task is the last event of its stream.
+            // A settled status (terminal or interrupted) is the last frame of its stream.
             writer.flag_if_set("final", update.status.state.is_settled());
             writer.maybe_json("metadata", update.metadata.as_ref());
         });

@@ -1,7 +1,7 @@
-//! Requests: what stands in the path, in the query and in the body, both ways.
+//! Requests: path, query and body, decoding and encoding.
 //!
-//! Which verb and which path an operation has is the binding's business. It hands over the ids it found in the
-//! path and the pairs of the query as an [`Address`], decoded, and the body where there is one.
+//! The binding matches the method and the path. It passes the ids of the path and the query parameters,
+//! decoded, as an [`Address`], and the body if there is one.
 
 use crate::{
     CancelTask, ConfigId, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation, OperationKind,
@@ -19,7 +19,7 @@ pub use crate::rest::Address;
 
 use super::{message, push, task};
 
-/// What the ids of a path are called where one of them is wrong.
+/// Field names of the path's ids in violations.
 pub(crate) const TASK: &str = "id";
 pub(crate) const CONFIG: &str = "pushNotificationConfigId";
 
@@ -64,7 +64,7 @@ pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> 
     Ok(operation)
 }
 
-/// What a request says beside its body.
+/// The path and query parameters of a request.
 pub fn address(operation: &Operation) -> Address {
     let at = |task: &TaskId| Address { task: Some(task.to_string()), ..Address::default() };
     let number = |number: Option<u32>| number.map(|number| number.to_string());
@@ -77,7 +77,7 @@ pub fn address(operation: &Operation) -> Address {
             Address::default()
         }
         Operation::GetTask(req) => Address {
-            query: query::pairs([("historyLength", number(least(req.history_length)))]),
+            query: query::pairs([("historyLength", number(at_least_one(req.history_length)))]),
             ..at(&req.id)
         },
         Operation::ListTasks(req) => Address { query: list_query(req), ..Address::default() },
@@ -92,7 +92,7 @@ pub fn address(operation: &Operation) -> Address {
     }
 }
 
-/// Writes the body of a request; an empty object where the address says it all.
+/// Writes the body of a request; an empty object if path and query contain everything.
 pub fn encode(writer: &mut Writer, operation: &Operation) {
     match operation {
         Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => encode_send(writer, req),
@@ -103,8 +103,8 @@ pub fn encode(writer: &mut Writer, operation: &Operation) {
 
 fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
     let object = node.object()?;
-    let (name, said) = match object.maybe("message", message::decode)? {
-        Some(said) => ("message", said),
+    let (name, message) = match object.maybe("message", message::decode)? {
+        Some(message) => ("message", message),
         None => {
             let older = object.maybe("request", message::decode)?;
             ("request", older.ok_or_else(|| object.lacks("message", "a message"))?)
@@ -113,7 +113,7 @@ fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
     let mut req = SendMessage {
         metadata: decode_metadata(&object)?,
         skill: object.text("skill")?,
-        ..SendMessage::new(said)
+        ..SendMessage::new(message)
     };
     if req.message.id.as_str().is_empty() {
         let field = format_args!("{name}.messageId");
@@ -123,8 +123,8 @@ fn decode_send(node: Node<'_, '_>) -> Read<SendMessage> {
         let object = node.object()?;
         req.accepted_output_modes = object.texts("acceptedOutputModes")?;
         req.history_length = decode_history_length(&object)?;
-        // Protobuf cannot distinguish an absent flag from false, and clients leave false out of the JSON: a configuration
-        // without `blocking: true` does not wait. A request without a configuration does.
+        // Protobuf cannot distinguish an absent flag from false, and clients omit false in JSON: a
+        // configuration without `blocking: true` does not wait. A request without a configuration waits.
         req.return_immediately = !object.flag("blocking")?.unwrap_or_default();
         req.push = match object.maybe("pushNotification", push::decode_bare)? {
             None => object.maybe("pushNotificationConfig", push::decode_bare)?,
@@ -146,32 +146,32 @@ fn encode_send(writer: &mut Writer, req: &SendMessage) {
             if let Some(config) = &req.push {
                 push::encode_bare(writer.key("pushNotification"), config);
             }
-            maybe_count(writer, "historyLength", least(req.history_length));
-            // Always said: a server that reads protobuf takes silence for no.
+            maybe_count(writer, "historyLength", at_least_one(req.history_length));
+            // Always written: a server that decodes protobuf reads an absent flag as false.
             writer.key("blocking").boolean(!req.return_immediately);
         });
         writer.maybe_json("metadata", req.metadata_with_skill().as_ref());
     });
 }
 
-/// Nothing was the same as zero in this generation: all of it.
+/// In this generation zero is the same as unspecified: the whole history.
 fn decode_history_length(object: &Object<'_, '_>) -> Read<Option<u32>> {
     Ok(object.count("historyLength")?.filter(|length| *length > 0))
 }
 
-/// The least that can be asked for: there is no word for nothing at all.
-pub(crate) fn least(length: Option<u32>) -> Option<u32> {
+/// The smallest length that can be requested: "no history" has no form here.
+pub(crate) fn at_least_one(length: Option<u32>) -> Option<u32> {
     length.map(|length| length.max(1))
 }
 
-/// No message is defined for it; the names are those of 1.0.
+/// This generation defines no list request; the names are those of 1.0.
 fn decode_list(query: &Object<'_, '_>) -> Read<ListTasks> {
     let req = query::decode_list(query, task::decode_state)?;
     Ok(ListTasks { history_length: decode_history_length(query)?, tenant: None, ..req })
 }
 
 fn list_query(req: &ListTasks) -> Vec<(String, String)> {
-    let req = ListTasks { history_length: least(req.history_length), ..req.clone() };
+    let req = ListTasks { history_length: at_least_one(req.history_length), ..req.clone() };
     query::list_pairs(&req, task::state_name)
 }
 

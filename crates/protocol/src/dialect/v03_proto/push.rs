@@ -1,4 +1,4 @@
-//! Push notification configs: the config in a wrapping with its resource name.
+//! Push notification configs: the config in a wrapper with its resource name.
 
 use crate::{
     ConfigId, PushConfig, TaskId,
@@ -11,10 +11,10 @@ use crate::{
 
 pub(crate) const TASKS: &str = "tasks/";
 pub(crate) const CONFIGS: &str = "/pushNotificationConfigs/";
-/// What a task in the body should have been.
-const OTHER_TASK: &str = "the task of the path";
+/// Expectation text for a task id in the body.
+const TASK_OF_PATH: &str = "the task of the path";
 
-/// Reads a config in its wrapping.
+/// Reads a config in its wrapper.
 pub fn decode(node: Node<'_, '_>) -> Read<PushConfig> {
     let object = node.object()?;
     let config = object.need("pushNotificationConfig", "a config", decode_bare)?;
@@ -23,12 +23,12 @@ pub fn decode(node: Node<'_, '_>) -> Read<PushConfig> {
     Ok(PushConfig { task_id, id, ..config })
 }
 
-/// Reads what a client registers for this task, in any of the three bodies seen in the field: the wrapping inside
-/// `config`, the wrapping, and the config alone.
+/// Reads the config a client registers for this task, in any of the three forms that clients send: the
+/// wrapper inside `config`, the wrapper, and the bare config.
 pub fn decode_created(node: Node<'_, '_>, task: &TaskId) -> Read<PushConfig> {
     let object = node.object()?;
     let named = object.text("configId")?.map(ConfigId::from);
-    same_task(&object, "parent", task)?;
+    check_task(&object, "parent", task)?;
     let config = match object.maybe("config", |node| decode_wrapped(node, task))? {
         Some(config) => config,
         None => decode_wrapped(node, task)?,
@@ -36,7 +36,7 @@ pub fn decode_created(node: Node<'_, '_>, task: &TaskId) -> Read<PushConfig> {
     Ok(PushConfig { task_id: Some(task.clone()), id: config.id.clone().or(named), ..config })
 }
 
-/// Writes a config in its wrapping.
+/// Writes a config in its wrapper.
 pub fn encode(writer: &mut Writer, config: &PushConfig) {
     writer.object(|writer| {
         writer.maybe_text("name", name(config).as_deref());
@@ -53,12 +53,12 @@ pub(crate) fn name(config: &PushConfig) -> Option<String> {
     })
 }
 
-/// Reads the config alone; the one that rides on a message has no wrapping.
+/// Reads the bare config, which a send contains without a wrapper.
 pub(super) fn decode_bare(node: Node<'_, '_>) -> Read<PushConfig> {
     legacy::push::decode(node)
 }
 
-/// Writes the config alone.
+/// Writes the bare config.
 pub(super) fn encode_bare(writer: &mut Writer, config: &PushConfig) {
     writer.object(|writer| {
         writer.maybe_text("id", config.id.as_ref().map(AsRef::as_ref));
@@ -68,10 +68,10 @@ pub(super) fn encode_bare(writer: &mut Writer, config: &PushConfig) {
 
 fn decode_wrapped(node: Node<'_, '_>, task: &TaskId) -> Read<PushConfig> {
     let object = node.object()?;
-    same_task(&object, "name", task)?;
+    check_task(&object, "name", task)?;
     object.maybe("taskId", |node| match node.string()?.as_ref() {
         other if other.is_empty() || other == task.as_str() => Ok(()),
-        _ => Err(node.expected(OTHER_TASK)),
+        _ => Err(node.expected(TASK_OF_PATH)),
     })?;
     match object.maybe("pushNotificationConfig", decode_bare)? {
         Some(config) => {
@@ -82,21 +82,21 @@ fn decode_wrapped(node: Node<'_, '_>, task: &TaskId) -> Read<PushConfig> {
     }
 }
 
-/// A resource name in the body may not speak of another task than the path; what is no such name says nothing.
-fn same_task(object: &Object<'_, '_>, field: &str, task: &TaskId) -> Read<()> {
+/// Rejects a resource name in the body that refers to another task than the path; any other text is ignored.
+fn check_task(object: &Object<'_, '_>, field: &str, task: &TaskId) -> Read<()> {
     object.maybe(field, |node| {
         let name = node.string()?;
         let rest = name.strip_prefix(TASKS).filter(|rest| !rest.is_empty());
         let after = rest.map(|rest| rest.strip_prefix(task.as_str()));
         let same =
             |after: Option<&str>| after.is_some_and(|rest| rest.is_empty() || rest.starts_with(CONFIGS));
-        if after.is_none_or(same) { Ok(()) } else { Err(node.expected(OTHER_TASK)) }
+        if after.is_none_or(same) { Ok(()) } else { Err(node.expected(TASK_OF_PATH)) }
     })?;
     Ok(())
 }
 
-/// The task and the config of `tasks/{task}/pushNotificationConfigs/{config}`, or the first half. Ids may have
-/// slashes in them, so the config's own id, where it is known, tells where the name divides.
+/// The task and the config of `tasks/{task}/pushNotificationConfigs/{config}`, or only the task. Ids may
+/// contain slashes, so the config's own id, if known, determines where the name is split.
 pub(crate) fn parse_name(name: &str, known: Option<&ConfigId>) -> (Option<TaskId>, Option<ConfigId>) {
     let filled = |text: &&str| !text.is_empty();
     let name = name.strip_prefix(TASKS).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Answers to operations that do not stream.
+//! Replies to operations that do not stream.
 
 use crate::{
     Event, OperationKind, PushConfigPage, Reply, Violation,
@@ -11,7 +11,7 @@ use crate::{
 
 use super::{card, event, push, task};
 
-/// Writes an answer.
+/// Writes a reply.
 pub fn encode(writer: &mut Writer, reply: &Reply) {
     match reply {
         Reply::SentTask(task) => event::encode_task(writer, task),
@@ -30,7 +30,7 @@ pub fn encode(writer: &mut Writer, reply: &Reply) {
     }
 }
 
-/// Reads the answer to an operation of this kind.
+/// Reads the reply to an operation of this kind.
 pub fn decode(kind: OperationKind, node: Node<'_, '_>) -> Read<Reply> {
     match kind {
         OperationKind::SendMessage => decode_sent(node),
@@ -49,7 +49,7 @@ pub fn decode(kind: OperationKind, node: Node<'_, '_>) -> Read<Reply> {
         OperationKind::DeletePushConfig => Ok(Reply::Deleted),
         OperationKind::GetExtendedCard => card::decode(node).map(|card| Reply::Card(Box::new(card))),
         OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask => {
-            Err(Violation::new("", "expected a stream, not one answer"))
+            Err(Violation::new("", "expected a stream, not a single response"))
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 
 use super::message;
 
-/// The names and numbers of the states. The second spelling of canceled is the newer protobuf file's.
+/// Names and numbers of the states. The second spelling of canceled is from the newer protobuf file.
 const STATES: [(&str, i32, TaskState); 10] = [
     ("TASK_STATE_UNSPECIFIED", 0, TaskState::Unspecified),
     ("TASK_STATE_SUBMITTED", 1, TaskState::Submitted),
@@ -34,7 +34,7 @@ pub fn state_name(state: TaskState) -> &'static str {
     STATES.iter().find(|row| row.2 == state).map_or("TASK_STATE_UNSPECIFIED", |row| row.0)
 }
 
-/// Reads the state of a filter by name or number; it must be one we know.
+/// Reads the state of a filter by name or number; it must be a known one.
 pub fn decode_state(node: Node<'_, '_>) -> Read<TaskState> {
     node.one_of(STATE, &STATES)
 }
@@ -42,24 +42,25 @@ pub fn decode_state(node: Node<'_, '_>) -> Read<TaskState> {
 /// Reads a task.
 pub fn decode(node: Node<'_, '_>) -> Read<Task> {
     let object = node.object()?;
-    let (status, word) = object.need("status", "a task status", decode_status)?;
+    let (status, unknown_state) = object.need("status", "a task status", decode_status)?;
     Ok(Task {
         id: object.need_text("id")?.into(),
         context_id: object.text_or_empty("contextId")?.into(),
         status,
-        // What was appended over time is bounded by the size of a task, not by the size of a chunk.
+        // Chunks were appended over time, so the limit per chunk does not apply; the size of a task is
+        // limited instead.
         artifacts: object.list("artifacts", |node| decode_parts_of(node, usize::MAX))?,
         history: object.list("history", message::decode)?,
-        metadata: with_word(object.json_object("metadata")?, word),
+        metadata: with_unknown_state(object.json_object("metadata")?, unknown_state),
     })
 }
 
-/// Writes a task, leaving out what is empty.
+/// Writes a task, omitting empty members.
 pub fn encode(writer: &mut Writer, task: &Task) {
     encode_listed(writer, task, !task.artifacts.is_empty());
 }
 
-/// Writes a task whose artifacts are shown even when there are none, or not at all.
+/// Writes a task of a list: `artifacts` always present, even if empty, or never.
 pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool) {
     writer.object(|writer| {
         writer.text("id", task.id.as_str());
@@ -75,23 +76,23 @@ pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool) {
     });
 }
 
-/// Reads a status. The name of a state nobody knows says nothing; it is handed back beside that.
+/// Reads a status. An unknown state becomes `Unspecified` and its name is returned beside it.
 pub(super) fn decode_status(node: Node<'_, '_>) -> Read<(TaskStatus, Option<String>)> {
     let object = node.object()?;
-    let (state, word) = object.need("state", STATE, decode_foreign_state)?;
+    let (state, unknown_state) = object.need("state", STATE, decode_foreign_state)?;
     let message = match object.maybe("message", message::decode)? {
         None => object.maybe("update", message::decode)?,
         named => named,
     };
-    Ok((TaskStatus { state, message, timestamp: object.maybe("timestamp", time::decode)? }, word))
+    Ok((TaskStatus { state, message, timestamp: object.maybe("timestamp", time::decode)? }, unknown_state))
 }
 
 /// Writes a status.
 pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus) {
     writer.object(|writer| {
         writer.text("state", state_name(status.state));
-        if let Some(said) = &status.message {
-            message::encode(writer.key("message"), said);
+        if let Some(message) = &status.message {
+            message::encode(writer.key("message"), message);
         }
         if let Some(timestamp) = status.timestamp {
             writer.text("timestamp", &timestamp.to_string());
@@ -99,15 +100,17 @@ pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus) {
     });
 }
 
-/// The metadata of what has a status, with the name of a state nobody knows.
-pub(super) fn with_word(metadata: Option<Json>, word: Option<String>) -> Option<Json> {
-    match word {
-        Some(word) => carrier::with_note(metadata.as_ref(), |writer| writer.text("state", &word)),
+/// The metadata with an unknown state name added, so that it is not lost.
+pub(super) fn with_unknown_state(metadata: Option<Json>, unknown_state: Option<String>) -> Option<Json> {
+    match unknown_state {
+        Some(unknown_state) => {
+            carrier::with_carried(metadata.as_ref(), |writer| writer.text("state", &unknown_state))
+        }
         None => metadata,
     }
 }
 
-/// Reads an artifact as an update carries it.
+/// Reads the artifact of an update.
 pub(super) fn decode_artifact(node: Node<'_, '_>) -> Read<Artifact> {
     decode_parts_of(node, message::MAX_PARTS)
 }
@@ -140,7 +143,8 @@ fn decode_parts_of(node: Node<'_, '_>, max_parts: usize) -> Read<Artifact> {
         id: object.need_text("artifactId")?.into(),
         name: object.text("name")?,
         description: object.text("description")?,
-        parts: object.list_of_request("parts", PARTS, |node| message::decode_parts(node, max_parts))?,
+        parts: object
+            .list_required_in_request("parts", PARTS, |node| message::decode_parts(node, max_parts))?,
         extensions: object.texts("extensions")?,
         metadata: object.json_object("metadata")?,
     })

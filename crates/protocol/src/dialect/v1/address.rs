@@ -1,6 +1,7 @@
-//! HTTP+JSON requests of 1.0: what stands in the path and the query together with the body.
+//! HTTP+JSON requests of 1.0: path and query combined with the body.
 //!
-//! What is said twice must be the same: a task, a webhook or a tenant in the body or in the query is that of the path.
+//! Values given twice must agree: a task, webhook or tenant in the body or the query must equal the one in
+//! the path.
 
 use crate::{
     CancelTask, Error, GetExtendedCard, GetTask, Json, ListTasks, Operation, OperationKind, PushConfig,
@@ -22,7 +23,7 @@ pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> 
     let query = query::object(&address.query);
     let query = query.as_ref().map_or(Raw::EMPTY_OBJECT, Json::as_raw);
     let query = Node::new(query, &Path::Root).object()?;
-    let at = At(address);
+    let at = PathValues(address);
     let operation = match kind {
         OperationKind::SendMessage => Operation::SendMessage(at.send(body)?),
         OperationKind::SendStreamingMessage => Operation::SendStreamingMessage(at.send(body)?),
@@ -44,7 +45,7 @@ pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> 
             })
         }
         OperationKind::SubscribeToTask => {
-            // With one verb it is said in the body, with the other in the query.
+            // One method has it in the body, the other in the query.
             let body = body.object()?;
             at.task("id", &body)?;
             let tenant = at.tenant(&body)?;
@@ -52,8 +53,8 @@ pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> 
             Operation::SubscribeToTask(SubscribeToTask { id: at.task("id", &query)?, tenant })
         }
         OperationKind::CreatePushConfig => {
-            let said = body.object()?;
-            let (task, tenant) = (at.task("taskId", &said)?, at.tenant(&said)?);
+            let given = body.object()?;
+            let (task, tenant) = (at.task("taskId", &given)?, at.tenant(&given)?);
             let config = push::decode(body)?;
             Operation::CreatePushConfig(PushConfig { task_id: Some(task), tenant, ..config })
         }
@@ -72,29 +73,30 @@ pub fn decode(kind: OperationKind, address: &Address, body: Option<Raw<'_>>) -> 
     Ok(operation)
 }
 
-/// What a request says beside its body.
+/// The path and query parameters of a request.
 pub fn address(operation: &Operation) -> Address {
     let at = |tenant: &Option<String>, task: &TaskId| Address {
         tenant: tenant.clone(),
         task: Some(task.to_string()),
         ..Address::default()
     };
-    let in_tenant = |tenant: &Option<String>| Address { tenant: tenant.clone(), ..Address::default() };
+    let matching_tenant = |tenant: &Option<String>| Address { tenant: tenant.clone(), ..Address::default() };
     let number = |number: Option<u32>| number.map(|number| number.to_string());
     match operation {
-        Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => in_tenant(&req.tenant),
+        Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => matching_tenant(&req.tenant),
         Operation::GetTask(req) => Address {
             query: query::pairs([("historyLength", number(req.history_length))]),
             ..at(&req.tenant, &req.id)
         },
         Operation::ListTasks(req) => {
-            Address { query: query::list_pairs(req, task::state_name), ..in_tenant(&req.tenant) }
+            Address { query: query::list_pairs(req, task::state_name), ..matching_tenant(&req.tenant) }
         }
         Operation::CancelTask(req) => at(&req.tenant, &req.id),
         Operation::SubscribeToTask(req) => at(&req.tenant, &req.id),
-        Operation::CreatePushConfig(config) => {
-            Address { task: config.task_id.as_ref().map(ToString::to_string), ..in_tenant(&config.tenant) }
-        }
+        Operation::CreatePushConfig(config) => Address {
+            task: config.task_id.as_ref().map(ToString::to_string),
+            ..matching_tenant(&config.tenant)
+        },
         Operation::GetPushConfig(req) | Operation::DeletePushConfig(req) => {
             Address { config: req.id.as_ref().map(ToString::to_string), ..at(&req.tenant, &req.task_id) }
         }
@@ -102,11 +104,11 @@ pub fn address(operation: &Operation) -> Address {
             query: query::pairs([("pageSize", number(req.page_size)), ("pageToken", req.page_token.clone())]),
             ..at(&req.tenant, &req.task_id)
         },
-        Operation::GetExtendedCard(req) => in_tenant(&req.tenant),
+        Operation::GetExtendedCard(req) => matching_tenant(&req.tenant),
     }
 }
 
-/// Writes the body of a request; an empty object where the address says it all.
+/// Writes the body of a request; an empty object if path and query contain everything.
 pub fn encode(writer: &mut Writer, operation: &Operation) {
     match operation {
         Operation::SendMessage(_) | Operation::SendStreamingMessage(_) | Operation::CreatePushConfig(_) => {
@@ -119,52 +121,52 @@ pub fn encode(writer: &mut Writer, operation: &Operation) {
     }
 }
 
-/// What the path says, against which everything else is held.
-struct At<'a>(&'a Address);
+/// The values of the path, which body and query must not contradict.
+struct PathValues<'a>(&'a Address);
 
-impl At<'_> {
+impl PathValues<'_> {
     fn send(&self, body: Node<'_, '_>) -> Read<SendMessage> {
         let mut req = operation::decode_send(body)?;
-        req.tenant = self.in_tenant(req.tenant)?;
+        req.tenant = self.matching_tenant(req.tenant)?;
         Ok(req)
     }
 
-    fn task(&self, field: &str, said: &Object<'_, '_>) -> Read<TaskId> {
-        need(field, self.0.task.as_deref(), said).map(TaskId::from)
+    fn task(&self, field: &str, given: &Object<'_, '_>) -> Read<TaskId> {
+        matching_id(field, self.0.task.as_deref(), given).map(TaskId::from)
     }
 
-    fn config(&self, said: &Object<'_, '_>) -> Read<PushConfigRef> {
+    fn config(&self, given: &Object<'_, '_>) -> Read<PushConfigRef> {
         Ok(PushConfigRef {
-            task_id: self.task("taskId", said)?,
-            id: Some(need("id", self.0.config.as_deref(), said)?.into()),
-            tenant: self.tenant(said)?,
+            task_id: self.task("taskId", given)?,
+            id: Some(matching_id("id", self.0.config.as_deref(), given)?.into()),
+            tenant: self.tenant(given)?,
         })
     }
 
-    fn tenant(&self, said: &Object<'_, '_>) -> Read<Option<String>> {
-        self.in_tenant(said.text("tenant")?)
+    fn tenant(&self, given: &Object<'_, '_>) -> Read<Option<String>> {
+        self.matching_tenant(given.text("tenant")?)
     }
 
-    /// The tenant may be named in either place.
-    fn in_tenant(&self, said: Option<String>) -> Read<Option<String>> {
+    /// The tenant may be in either place.
+    fn matching_tenant(&self, given: Option<String>) -> Read<Option<String>> {
         match &self.0.tenant {
-            None => Ok(said),
-            Some(path) if said.is_none() || said.as_ref() == Some(path) => Ok(Some(path.clone())),
-            Some(_) => Err(other("tenant")),
+            None => Ok(given),
+            Some(path) if given.is_none() || given.as_ref() == Some(path) => Ok(Some(path.clone())),
+            Some(_) => Err(contradiction("tenant")),
         }
     }
 }
 
-/// What the path says, unless something else is said beside it.
-fn need<'a>(field: &str, path: Option<&'a str>, said: &Object<'_, '_>) -> Read<&'a str> {
+/// The value of the path, unless body or query contradict it.
+fn matching_id<'a>(field: &str, path: Option<&'a str>, given: &Object<'_, '_>) -> Read<&'a str> {
     let path = path.unwrap_or_default();
-    match said.text(field)? {
-        Some(said) if said != path => Err(other(field)),
+    match given.text(field)? {
+        Some(given) if given != path => Err(contradiction(field)),
         _ if path.is_empty() => Err(Violation::new(field, "required, expected a non-empty string")),
         _ => Ok(path),
     }
 }
 
-fn other(field: &str) -> Violation {
+fn contradiction(field: &str) -> Violation {
     Violation::new(field, format_args!("expected the {field} of the path, or none"))
 }

@@ -1,8 +1,8 @@
 //! The agent card.
 //!
-//! Cards that leave out what is required but empty are common, so the reader insists only on what a caller
-//! cannot do without: names, addresses and where tokens are had. The writer emits every required field, even an
-//! empty one, and the others only when they are set. Fields stand in the order of the protobuf file.
+//! Cards that omit required but empty fields are common, so decoding requires only what a caller needs:
+//! names, URLs and token endpoints. Encoding emits every required field, even an empty one, and the others
+//! only if set, in the order of the protobuf file.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -411,27 +411,27 @@ fn encode_scopes(writer: &mut Writer, scopes: &[(String, String)]) {
     encode_map(writer.key("scopes"), scopes, |writer, sentence| writer.string(sentence));
 }
 
-/// The two deprecated flows are the only ones whose scopes are not required.
+/// Only the two deprecated flows have optional scopes.
 fn encode_scopes_unless_empty(writer: &mut Writer, scopes: &[(String, String)]) {
     if !scopes.is_empty() {
         encode_scopes(writer, scopes);
     }
 }
 
-/// A string whose presence counts even when it is empty.
+/// A string whose presence matters even if it is empty.
 fn decode_text(node: Node<'_, '_>) -> Read<String> {
     node.string().map(Cow::into_owned)
 }
 
-/// The value of a oneof; `None` when it holds nothing or too much.
+/// The value of a oneof; `None` if no member or more than one is set.
 fn only_one<T>(members: impl IntoIterator<Item = Option<T>>) -> Option<T> {
     let mut present = members.into_iter().flatten();
     let one = present.next()?;
     present.next().is_none().then_some(one)
 }
 
-/// Reads an optional map with free keys, each key once: where one is repeated, the last value wins and the
-/// others are not looked at. A null value is handed on, not dropped: a requirement must not lose a scheme.
+/// Reads an optional map with arbitrary keys without duplicates: the last value of a key wins, the others are
+/// not validated. A null value is passed on, not dropped: a requirement must not lose a scheme.
 fn decode_map<T>(
     object: &Object<'_, '_>,
     name: &str,

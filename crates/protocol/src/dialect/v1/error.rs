@@ -1,5 +1,5 @@
-//! Errors: the error object of JSON-RPC answers (A2A 9.5) and the body of refused HTTP+JSON requests (A2A 11.6), both with
-//! typed details.
+//! Errors with typed details: the error object of JSON-RPC responses (A2A 9.5) and the body of HTTP+JSON
+//! error responses (A2A 11.6).
 
 use crate::{
     Error, ErrorKind, ErrorTable, Timestamp, Violation,
@@ -24,7 +24,7 @@ pub fn encode(writer: &mut Writer, error: &Error, now: Timestamp) {
     });
 }
 
-/// Writes the body of a refused HTTP+JSON request that is answered with this status.
+/// Writes the body of an HTTP+JSON error response with this status.
 pub fn encode_status(writer: &mut Writer, error: &Error, http: u16, table: ErrorTable, now: Timestamp) {
     writer.object(|writer| {
         writer.key("error").object(|writer| {
@@ -37,7 +37,7 @@ pub fn encode_status(writer: &mut Writer, error: &Error, http: u16, table: Error
     });
 }
 
-/// Writes the details: ErrorInfo first, then the fields at fault.
+/// Writes the details: ErrorInfo first, then the invalid fields.
 pub fn encode_details(writer: &mut Writer, error: &Error, now: Timestamp) {
     let bad_request = !error.violations.is_empty();
     writer.array([false, true].into_iter().take(1 + usize::from(bad_request)), |writer, fields| {
@@ -71,12 +71,13 @@ fn encode_violations(writer: &mut Writer, violations: &[Violation]) {
     });
 }
 
-/// Reads an error object: the reason decides, the code where there is none. Facts are not kept.
+/// Reads an error object. The reason identifies the error, else the code. Other ErrorInfo metadata is
+/// dropped.
 pub fn decode(node: Node<'_, '_>) -> Read<Error> {
     read(&node.object()?, "data", by_code)
 }
 
-/// Reads the body of a refused HTTP+JSON request: the reason decides, the status where there is none.
+/// Reads the body of an HTTP+JSON error response. The reason identifies the error, else the status.
 pub fn decode_status(node: Node<'_, '_>) -> Read<Error> {
     let object = node.object()?;
     object.need("error", "an object", |node| read(&node.object()?, "details", by_status))
@@ -87,7 +88,7 @@ fn read(object: &Object<'_, '_>, details: &str, by_number: fn(i32) -> Option<Err
     let message = object.text_or_empty("message")?;
     let mut reason = None;
     let mut violations = Vec::new();
-    // Peers put all kinds of things there; only what is typed is looked at.
+    // Other implementations put arbitrary values there; only typed details are read.
     let _ = object.list(details, |node| {
         let Ok(detail) = node.object() else { return Ok(()) };
         let is = |name: &str, value: &str| detail.text(name).is_ok_and(|text| text.as_deref() == Some(value));
@@ -103,18 +104,18 @@ fn read(object: &Object<'_, '_>, details: &str, by_number: fn(i32) -> Option<Err
     Ok(Error { violations, ..Error::new(kind, message) })
 }
 
-/// Which error a reason of ours means.
+/// The error with this reason.
 pub(crate) fn by_reason(reason: &str) -> Option<ErrorKind> {
     ErrorKind::ALL.into_iter().find(|kind| kind.row().reason == reason)
 }
 
-/// A code that several rows share means the first of them; the catch-all code means nothing in particular.
+/// A code shared by several rows means the first of them; the catch-all code identifies no specific error.
 fn by_code(code: i32) -> Option<ErrorKind> {
     const CATCH_ALL: i32 = -32_000;
     ErrorKind::ALL.into_iter().find(|kind| kind.row().code == code && code != CATCH_ALL)
 }
 
-/// What HTTP itself has a word for; every other refusal of the client is about its request.
+/// Maps HTTP statuses to errors; any other client error means an invalid request.
 fn by_status(status: i32) -> Option<ErrorKind> {
     match status {
         401 => Some(ErrorKind::Unauthenticated),

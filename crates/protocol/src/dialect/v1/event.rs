@@ -1,4 +1,4 @@
-//! Stream frames: one object with exactly one of four members.
+//! Stream frames: an object with exactly one of four members.
 
 use crate::{
     Error, Event, Message, Task,
@@ -28,7 +28,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Event> {
     }
 }
 
-/// Reads a frame from its bytes.
+/// Reads a frame from JSON bytes.
 pub fn decode_bytes(bytes: &[u8]) -> Result<Event, Error> {
     let raw = Raw::parse(bytes)
         .map_err(|fault| Error::new(crate::ErrorKind::Parse, format!("the frame is not JSON: {fault}")))?;
@@ -45,19 +45,19 @@ pub fn encode(writer: &mut Writer, event: &Event) {
     }
 }
 
-/// A frame as bytes of its own.
+/// Encodes a frame into its own buffer.
 pub fn encode_bytes(event: &Event) -> Vec<u8> {
     let mut writer = Writer::new();
     encode(&mut writer, event);
     writer.finish()
 }
 
-/// The frame of a task; also the answer to a send that became work.
+/// The frame of a task; also the reply to a send that created one.
 pub fn encode_task(writer: &mut Writer, task: &Task) {
     writer.object(|writer| task::encode(writer.key("task"), task));
 }
 
-/// The frame of a message; also the answer to a send that was answered outright.
+/// The frame of a message; also the reply to a send that was answered with a message.
 pub fn encode_message(writer: &mut Writer, message: &Message) {
     writer.object(|writer| message::encode(writer.key("message"), message));
 }

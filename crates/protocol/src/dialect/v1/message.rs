@@ -8,7 +8,7 @@ use crate::{
     },
 };
 
-/// How many parts one message or one chunk of an artifact may hold.
+/// Maximum number of parts of a message or an artifact chunk.
 pub const MAX_PARTS: usize = 1_000;
 
 const ROLES: [(&str, i32, Role); 2] = [("ROLE_USER", 1, Role::User), ("ROLE_AGENT", 2, Role::Agent)];
@@ -44,12 +44,14 @@ pub fn encode(writer: &mut Writer, message: &Message) {
     });
 }
 
-/// What a request must have under `parts`.
+/// Expectation text for `parts` of a request.
 pub(crate) const PARTS: &str = "at least one part";
 
 /// Reads the `parts` of a message or an artifact: at most `max`, and in a request at least one.
 pub(super) fn decode_parts(object: &Object<'_, '_>, max: usize) -> Read<Vec<Part>> {
-    object.list_of_request("parts", PARTS, |node| node.filled_list(max, "parts", PARTS, decode_part))
+    object.list_required_in_request("parts", PARTS, |node| {
+        node.non_empty_list(max, "parts", PARTS, decode_part)
+    })
 }
 
 /// Writes the `parts` of a message or an artifact.
@@ -67,8 +69,8 @@ fn decode_part(node: Node<'_, '_>) -> Read<Part> {
     })
 }
 
-/// Exactly one of the four members. A null member counts as absent, but for `data`: there null is a value,
-/// provided that no other member is present.
+/// Exactly one of the four members. A null member counts as absent, except `data`, where null is a value if
+/// no other member is present.
 fn decode_content(node: &Node<'_, '_>, object: &Object<'_, '_>) -> Read<Content> {
     let text = object.maybe("text", |node| node.string())?.map(|text| Content::Text(text.into_owned()));
     let raw = object.maybe("raw", |node| node.bytes())?.map(Content::Raw);

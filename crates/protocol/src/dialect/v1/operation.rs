@@ -1,4 +1,4 @@
-//! Operations: method names and their parameters, both ways.
+//! Operations: method names and parameters, decoding and encoding.
 
 use crate::{
     CancelTask, ConfigId, ContextId, Error, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind,
@@ -14,7 +14,7 @@ use crate::{
 
 use super::{message, push, task};
 
-/// The largest page a client may ask for.
+/// The largest page size a client may request.
 pub const MAX_PAGE_SIZE: u32 = 100;
 
 /// The methods of this dialect.
@@ -37,7 +37,7 @@ pub fn method(kind: OperationKind) -> &'static str {
     METHODS.iter().find(|row| row.1 == kind).map_or("", |row| row.0)
 }
 
-/// Which operation a method is.
+/// The operation of a method.
 pub fn kind(method: &str) -> Option<OperationKind> {
     METHODS.iter().find(|row| row.0 == method).map(|row| row.1)
 }
@@ -190,8 +190,8 @@ fn encode_list(writer: &mut Writer, req: &ListTasks) {
     });
 }
 
-/// Reads the state that a list is filtered by. The zero value of the enum is the same as leaving the filter out, and so is
-/// `UNRECOGNIZED`, which the JavaScript SDK sends for an unset state.
+/// Reads the state filter of a list. The zero value of the enum means no filter, and so does `UNRECOGNIZED`,
+/// which the JavaScript SDK sends for an unset state.
 pub(crate) fn decode_state_filter(
     node: Node<'_, '_>,
     read: impl FnOnce(Node<'_, '_>) -> Read<TaskState>,
@@ -202,7 +202,7 @@ pub(crate) fn decode_state_filter(
     Ok(Some(read(node)?).filter(|state| *state != TaskState::Unspecified))
 }
 
-/// Reads how many a page may have.
+/// Reads the page size.
 pub(crate) fn decode_page_size(node: Node<'_, '_>) -> Read<u32> {
     let size = node.int32()?;
     match u32::try_from(size) {

@@ -15,7 +15,7 @@ pub fn decode_with_task(node: Node<'_, '_>) -> Read<PushConfig> {
     decode(node)
 }
 
-/// Reads a config; one that rides on a message has no task yet.
+/// Reads a config; one that is part of a send has no task yet.
 pub fn decode(node: Node<'_, '_>) -> Read<PushConfig> {
     let object = node.object()?;
     Ok(PushConfig {
@@ -45,16 +45,16 @@ pub fn encode(writer: &mut Writer, config: &PushConfig) {
     });
 }
 
-/// What the address of a webhook should have been.
+/// Expectation text for a webhook URL.
 pub(crate) const URL: &str = "an absolute http or https URL";
 
-/// Reads the address of a webhook.
+/// Reads a webhook URL.
 pub(crate) fn decode_url(node: Node<'_, '_>) -> Read<String> {
-    let url = node.filled_string()?;
+    let url = node.non_empty_string()?;
     if is_url(&url) { Ok(url) } else { Err(node.expected(URL)) }
 }
 
-/// Whether this can be the address of a webhook.
+/// Whether this is an absolute http or https URL.
 pub(crate) fn is_url(url: &str) -> bool {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let web = scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http");

@@ -11,7 +11,7 @@ use crate::{
 
 use super::message;
 
-/// The names and numbers of the states. The second spelling of canceled is the older protobuf file's.
+/// Names and numbers of the states. The second spelling of canceled is from the older protobuf file.
 const STATES: [(&str, i32, TaskState); 10] = [
     ("TASK_STATE_UNSPECIFIED", 0, TaskState::Unspecified),
     ("TASK_STATE_SUBMITTED", 1, TaskState::Submitted),
@@ -42,7 +42,8 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         id: object.need_text("id")?.into(),
         context_id: object.text_or_empty("contextId")?.into(),
         status: object.need("status", "a task status", decode_status)?,
-        // What was appended over time is bounded by the size of a task, not by the size of a chunk.
+        // Chunks were appended over time, so the limit per chunk does not apply; the size of a task is
+        // limited instead.
         artifacts: object.list("artifacts", |node| decode_parts_of(node, usize::MAX))?,
         history: object.list("history", message::decode)?,
         metadata: object.json_object("metadata")?,
@@ -56,12 +57,12 @@ pub fn decode_str(text: &str) -> Result<Task, Error> {
     Ok(decode(Node::new(raw, &Path::Root))?)
 }
 
-/// Writes a task, leaving out what is empty.
+/// Writes a task, omitting empty members.
 pub fn encode(writer: &mut Writer, task: &Task) {
     encode_fields(writer, task, !task.artifacts.is_empty());
 }
 
-/// Writes a task whose artifacts are shown even when there are none, or not at all.
+/// Writes a task of a list: `artifacts` always present, even if empty, or never.
 pub fn encode_listed(writer: &mut Writer, task: &Task, with_artifacts: bool) {
     encode_fields(writer, task, with_artifacts);
 }
@@ -95,8 +96,8 @@ pub(super) fn decode_status(node: Node<'_, '_>) -> Read<TaskStatus> {
 pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus) {
     writer.object(|writer| {
         writer.text("state", state_name(status.state));
-        if let Some(said) = &status.message {
-            message::encode(writer.key("message"), said);
+        if let Some(message) = &status.message {
+            message::encode(writer.key("message"), message);
         }
         if let Some(timestamp) = status.timestamp {
             writer.text("timestamp", &timestamp.to_string());
@@ -104,7 +105,7 @@ pub(super) fn encode_status(writer: &mut Writer, status: &TaskStatus) {
     });
 }
 
-/// Reads an artifact as an update carries it.
+/// Reads the artifact of an update.
 pub(super) fn decode_artifact(node: Node<'_, '_>) -> Read<Artifact> {
     decode_parts_of(node, message::MAX_PARTS)
 }

@@ -1,13 +1,13 @@
-//! The agent card: one address at the top, others beside it. It shows what its JSON form shows.
+//! The agent card: a main URL and additional interfaces. It has the content of its JSON form.
 
 use crate::{
     AgentCard,
     dialect::{
         CardStyle,
         v03::card::{
-            UNNAMED_VERSION, filled,
-            interfaces::{assemble, reach, version},
-            security::can_be_said,
+            DEFAULT_VERSION, filled,
+            interfaces::{assemble, select, version},
+            security::is_expressible,
         },
     },
     grpc::{
@@ -30,7 +30,7 @@ pub(super) fn decode(card: pb::AgentCard) -> Read<AgentCard> {
     let others = list(card.additional_interfaces, path, "additionalInterfaces", |interface, path| {
         Ok((need_text(interface.url, path, "url")?, text(interface.transport)))
     })?;
-    let version = text(card.protocol_version).unwrap_or_else(|| UNNAMED_VERSION.to_owned());
+    let version = text(card.protocol_version).unwrap_or_else(|| DEFAULT_VERSION.to_owned());
     let capabilities = maybe(card.capabilities, path, "capabilities", decode_capabilities)?;
     Ok(AgentCard {
         name: need_text(card.name, path, "name")?,
@@ -40,7 +40,7 @@ pub(super) fn decode(card: pb::AgentCard) -> Read<AgentCard> {
         version: card.version,
         documentation_url: text(card.documentation_url),
         capabilities: AgentCapabilities {
-            extended_card: said(card.supports_authenticated_extended_card),
+            extended_card: set_flag(card.supports_authenticated_extended_card),
             ..capabilities.unwrap_or_default()
         },
         security_schemes: decode_schemes(card.security_schemes, &Path::Field(path, "securitySchemes"))?,
@@ -53,11 +53,11 @@ pub(super) fn decode(card: pb::AgentCard) -> Read<AgentCard> {
     })
 }
 
-/// Writes a card. Signatures are not: ours cover the card of 1.0.
+/// Writes a card without signatures: ours cover the 1.0 card.
 pub(super) fn encode(card: &AgentCard) -> pb::AgentCard {
     let or_empty = |text: &Option<String>| filled(text.as_ref()).unwrap_or_default().to_owned();
     let capabilities = &card.capabilities;
-    let schemes = card.security_schemes.iter().filter(|(_, scheme)| can_be_said(scheme));
+    let schemes = card.security_schemes.iter().filter(|(_, scheme)| is_expressible(scheme));
     let mut written = pb::AgentCard {
         name: card.name.clone(),
         description: card.description.clone(),
@@ -78,11 +78,11 @@ pub(super) fn encode(card: &AgentCard) -> pb::AgentCard {
         icon_url: or_empty(&card.icon_url),
         ..pb::AgentCard::default()
     };
-    if let Some(reach) = reach(card) {
-        written.url.clone_from(&reach.main.url);
-        written.preferred_transport.clone_from(&reach.main.binding);
-        written.protocol_version = version(&reach.main.version, &CardStyle::default()).into_owned();
-        let others = reach.others.iter().map(|interface| pb::AgentInterface {
+    if let Some(listed) = select(card) {
+        written.url.clone_from(&listed.main.url);
+        written.preferred_transport.clone_from(&listed.main.binding);
+        written.protocol_version = version(&listed.main.version, &CardStyle::default()).into_owned();
+        let others = listed.others.iter().map(|interface| pb::AgentInterface {
             url: interface.url.clone(),
             transport: interface.binding.clone(),
         });
@@ -91,21 +91,21 @@ pub(super) fn encode(card: &AgentCard) -> pb::AgentCard {
     written
 }
 
-/// A flag that is not set says nothing.
-fn said(flag: bool) -> Option<bool> {
+/// An unset flag means absent.
+fn set_flag(flag: bool) -> Option<bool> {
     flag.then_some(true)
 }
 
 fn decode_capabilities(capabilities: pb::AgentCapabilities, path: &Path<'_>) -> Read<AgentCapabilities> {
     Ok(AgentCapabilities {
-        streaming: said(capabilities.streaming),
-        push_notifications: said(capabilities.push_notifications),
+        streaming: set_flag(capabilities.streaming),
+        push_notifications: set_flag(capabilities.push_notifications),
         extensions: list(capabilities.extensions, path, "extensions", decode_extension)?,
         extended_card: None,
     })
 }
 
-/// Schemes that say nothing we understand are left out.
+/// Schemes that cannot be understood are omitted.
 fn decode_schemes(
     schemes: impl IntoIterator<Item = (String, v1::SecurityScheme)>,
     path: &Path<'_>,
@@ -113,7 +113,7 @@ fn decode_schemes(
     let mut read = Vec::new();
     for (name, scheme) in schemes {
         let scheme = security::decode(scheme, &Path::Field(path, &name))?;
-        read.extend(scheme.filter(can_be_said).map(|scheme| (name, without_pkce(scheme))));
+        read.extend(scheme.filter(is_expressible).map(|scheme| (name, without_pkce(scheme))));
     }
     Ok(read)
 }
@@ -122,7 +122,7 @@ fn encode_scheme(scheme: &SecurityScheme) -> v1::SecurityScheme {
     security::encode(&without_pkce(scheme.clone()))
 }
 
-/// This generation has no word for PKCE.
+/// This generation has no field for PKCE.
 fn without_pkce(mut scheme: SecurityScheme) -> SecurityScheme {
     if let SecurityScheme::OAuth2 { flow: OAuthFlow::AuthorizationCode { pkce_required, .. }, .. } =
         &mut scheme

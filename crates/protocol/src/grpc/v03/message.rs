@@ -4,7 +4,9 @@ use crate::{
     Content, ContextId, Message, Part, TaskId,
     dialect::{
         legacy::part,
-        v03_proto::message::{MAX_PARTS, inner_bytes, noted, outer_bytes, take_references},
+        v03_proto::message::{
+            MAX_PARTS, from_base64_field, metadata_with_references, take_references, to_base64_field,
+        },
     },
     grpc::{
         generated::v03 as pb,
@@ -14,7 +16,7 @@ use crate::{
     json::read::{Path, Read},
 };
 
-/// Reads a message. One without an id is let in; whoever takes it gives it one.
+/// Reads a message. A missing id is accepted; the receiver assigns one.
 pub(super) fn decode(message: pb::Message, path: &Path<'_>) -> Read<Message> {
     let (metadata, reference_task_ids) = take_references(object(message.metadata, path, "metadata")?);
     Ok(Message {
@@ -38,7 +40,7 @@ pub(super) fn encode(message: &Message) -> pb::Message {
         task_id: id(message.task_id.as_ref().map(TaskId::as_str)),
         role: role_number(message.role),
         content: encode_parts(&message.parts),
-        metadata: noted(message).as_ref().map(values::pack_object),
+        metadata: metadata_with_references(message).as_ref().map(values::pack_object),
         extensions: message.extensions.clone(),
     }
 }
@@ -61,14 +63,14 @@ fn decode_part(part: pb::Part, path: &Path<'_>) -> Read<Part> {
     use pb::part::Part as Wire;
     let metadata = object(part.metadata, path, "metadata")?;
     Ok(match part.part {
-        Some(Wire::Text(text)) => part::with_note(Content::Text(text), metadata),
+        Some(Wire::Text(text)) => part::part_with_carried(Content::Text(text), metadata),
         Some(Wire::Data(data)) => {
             let path = Path::Field(path, "data");
-            // An object without members may be left out.
+            // An object without members may be omitted.
             let data = values::object(&data.data.unwrap_or_default());
             let data = data.map_err(|problem| expected(&Path::Field(&path, "data"), &problem))?;
             let (data, metadata) = part::unwrap(data, metadata);
-            part::with_note(Content::Data(data), metadata)
+            part::part_with_carried(Content::Data(data), metadata)
         }
         Some(Wire::File(file)) => Part { metadata, ..decode_file(file, &Path::Field(path, "file"))? },
         None => return Err(expected(path, "one of text, file, data")),
@@ -79,7 +81,7 @@ fn decode_file(file: pb::FilePart, path: &Path<'_>) -> Read<Part> {
     use pb::file_part::File as Wire;
     let content = match file.file {
         Some(Wire::FileWithUri(uri)) => Content::Url(uri),
-        Some(Wire::FileWithBytes(bytes)) => Content::Raw(inner_bytes(bytes)),
+        Some(Wire::FileWithBytes(bytes)) => Content::Raw(from_base64_field(bytes)),
         None => return Err(expected(path, "one of fileWithBytes, fileWithUri")),
     };
     Ok(Part { media_type: text(file.mime_type), filename: text(file.name), ..Part::new(content) })
@@ -96,12 +98,12 @@ fn encode_part(part: &Part) -> pb::Part {
         (Wire::File(file), part.metadata.clone())
     };
     let (content, metadata) = match &part.content {
-        Content::Text(text) => (Wire::Text(text.clone()), part::noted(part, "text/plain")),
+        Content::Text(text) => (Wire::Text(text.clone()), part::metadata_with_carried(part, "text/plain")),
         Content::Data(data) => {
-            let (data, metadata) = part::wrap(data, part::noted(part, "application/json"));
+            let (data, metadata) = part::wrap(data, part::metadata_with_carried(part, "application/json"));
             (Wire::Data(pb::DataPart { data: Some(values::pack_object(&data)) }), metadata)
         }
-        Content::Raw(bytes) => file(File::FileWithBytes(outer_bytes(bytes).into_bytes())),
+        Content::Raw(bytes) => file(File::FileWithBytes(to_base64_field(bytes).into_bytes())),
         Content::Url(uri) => file(File::FileWithUri(uri.clone())),
     };
     pb::Part { part: Some(content), metadata: metadata.as_ref().map(values::pack_object) }

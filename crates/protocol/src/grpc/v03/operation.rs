@@ -1,11 +1,11 @@
-//! Requests, both ways.
+//! Requests, decoding and encoding.
 
 use prost::Message as _;
 
 use crate::{
     CancelTask, Error, GetExtendedCard, GetTask, Operation, OperationKind, PushConfigQuery, PushConfigRef,
     SendMessage, SubscribeToTask, Violation,
-    dialect::v03_proto::{message::MAX_PARTS, operation::least},
+    dialect::v03_proto::{message::MAX_PARTS, operation::at_least_one},
     grpc::{
         Service,
         generated::v03 as pb,
@@ -19,9 +19,9 @@ use crate::{
 
 use super::{message as messages, name, push};
 
-/// What a send may make us keep.
+/// Size limits of a send.
 const SEND: &[Bound] = &[
-    Bound::Inside {
+    Bound::Nested {
         field: 1,
         name: "message",
         bounds: &[
@@ -30,34 +30,34 @@ const SEND: &[Bound] = &[
             Bound::Texts { field: 7, name: "extensions", things: "strings" },
         ],
     },
-    Bound::Inside {
+    Bound::Nested {
         field: 2,
         name: "configuration",
         bounds: &[
             Bound::Texts { field: 1, name: "acceptedOutputModes", things: "strings" },
-            Bound::Inside { field: 2, name: "pushNotification", bounds: CONFIG },
+            Bound::Nested { field: 2, name: "pushNotification", bounds: CONFIG },
         ],
     },
     Bound::Object { field: 3, name: "metadata" },
 ];
 const PART: &[Bound] = &[
-    Bound::Inside {
+    Bound::Nested {
         field: 2,
         name: "file",
         bounds: &[Bound::Text { field: 3, name: "mimeType" }, Bound::Text { field: 4, name: "name" }],
     },
-    Bound::Inside { field: 3, name: "data", bounds: &[Bound::Object { field: 1, name: "data" }] },
+    Bound::Nested { field: 3, name: "data", bounds: &[Bound::Object { field: 1, name: "data" }] },
     Bound::Object { field: 4, name: "metadata" },
 ];
-/// What registering a webhook may make us keep.
+/// Size limits of registering a webhook.
 const CREATE: &[Bound] = &[
     Bound::Text { field: 2, name: "configId" },
-    Bound::Inside {
+    Bound::Nested {
         field: 3,
         name: "config",
         bounds: &[
             Bound::Text { field: 1, name: "name" },
-            Bound::Inside { field: 2, name: "pushNotificationConfig", bounds: CONFIG },
+            Bound::Nested { field: 2, name: "pushNotificationConfig", bounds: CONFIG },
         ],
     },
 ];
@@ -65,7 +65,7 @@ const CONFIG: &[Bound] = &[
     Bound::Text { field: 1, name: "id" },
     Bound::Text { field: 2, name: "url" },
     Bound::Text { field: 3, name: "token" },
-    Bound::Inside {
+    Bound::Nested {
         field: 4,
         name: "authentication",
         bounds: &[
@@ -74,7 +74,7 @@ const CONFIG: &[Bound] = &[
         ],
     },
 ];
-/// What asking for a list of webhooks may.
+/// Size limits of listing webhooks.
 const CONFIGS: &[Bound] = &[Bound::Text { field: 3, name: "pageToken" }];
 
 /// Reads a request.
@@ -113,7 +113,7 @@ pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Operat
             let req: pb::ListTaskPushNotificationConfigRequest = message(body)?;
             Operation::ListPushConfigs(PushConfigQuery {
                 task_id: name::task(&req.parent, "parent")?,
-                // Zero is nothing said.
+                // Zero means unspecified.
                 page_size: Some(count(req.page_size, &Path::Root, "pageSize")?).filter(|size| *size > 0),
                 page_token: text(req.page_token),
                 tenant: None,
@@ -127,11 +127,11 @@ pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Operat
             message::<pb::GetAgentCardRequest>(body)?;
             Operation::GetExtendedCard(GetExtendedCard::default())
         }
-        OperationKind::ListTasks => return Err(Service::V03.has_no(kind)),
+        OperationKind::ListTasks => return Err(Service::V03.unsupported(kind)),
     })
 }
 
-/// Writes a request; nothing for a list of tasks, which this generation has not.
+/// Writes a request; empty for listing tasks, which this generation does not have.
 pub(in crate::grpc) fn encode(operation: &Operation) -> Vec<u8> {
     let config_name = |req: &PushConfigRef| name::of_config(&req.task_id, req.id.as_ref());
     match operation {
@@ -140,7 +140,7 @@ pub(in crate::grpc) fn encode(operation: &Operation) -> Vec<u8> {
         }
         Operation::GetTask(req) => pb::GetTaskRequest {
             name: name::of_task(&req.id),
-            history_length: least(req.history_length).map(int).unwrap_or_default(),
+            history_length: at_least_one(req.history_length).map(int).unwrap_or_default(),
         }
         .encode_to_vec(),
         Operation::CancelTask(req) => pb::CancelTaskRequest { name: name::of_task(&req.id) }.encode_to_vec(),
@@ -164,7 +164,7 @@ pub(in crate::grpc) fn encode(operation: &Operation) -> Vec<u8> {
     }
 }
 
-/// How a request calls a field that 1.0 calls by this name: ids are parts of resource names.
+/// The request's name of a field, given its 1.0 name: ids are part of resource names.
 pub(in crate::grpc) fn field(kind: OperationKind, field: &'static str) -> &'static str {
     match (kind, field) {
         (OperationKind::CreatePushConfig, "id") => "configId",
@@ -188,7 +188,8 @@ fn decode_send(body: &[u8]) -> Result<SendMessage, Error> {
     maybe(req.configuration, path, "configuration", |configuration, path| {
         send.accepted_output_modes = configuration.accepted_output_modes;
         send.history_length = history_length(configuration.history_length, path)?;
-        // A flag that is not set is false: a configuration without it does not wait, no configuration does.
+        // An unset flag is false: a configuration without it does not wait, a request without a configuration
+        // waits.
         send.return_immediately = !configuration.blocking;
         send.push = maybe(configuration.push_notification, path, "pushNotification", push::decode_bare)?;
         Ok(())
@@ -199,18 +200,19 @@ fn decode_send(body: &[u8]) -> Result<SendMessage, Error> {
 fn encode_send(req: &SendMessage) -> pb::SendMessageRequest {
     pb::SendMessageRequest {
         request: Some(messages::encode(&req.message)),
-        // Always said: a configuration that does not say to wait does not wait, and servers differ without one.
+        // Always written: a configuration without `blocking` does not wait, and servers differ if there is no
+        // configuration.
         configuration: Some(pb::SendMessageConfiguration {
             accepted_output_modes: req.accepted_output_modes.clone(),
             push_notification: req.push.as_ref().map(push::encode_bare),
-            history_length: least(req.history_length).map(int).unwrap_or_default(),
+            history_length: at_least_one(req.history_length).map(int).unwrap_or_default(),
             blocking: !req.return_immediately,
         }),
         metadata: req.metadata_with_skill().as_ref().map(values::pack_object),
     }
 }
 
-/// Nothing was the same as zero in this generation: all of it.
+/// In this generation zero is the same as unspecified: the whole history.
 fn history_length(length: i32, path: &Path<'_>) -> Read<Option<u32>> {
     Ok(Some(count(length, path, "historyLength")?).filter(|length| *length > 0))
 }

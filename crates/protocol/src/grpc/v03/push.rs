@@ -1,4 +1,4 @@
-//! Push notification configs: the config in a wrapping with its resource name.
+//! Push notification configs: the config in a wrapper with its resource name.
 
 use crate::{
     ConfigId, PushConfig, TaskId,
@@ -16,7 +16,7 @@ use crate::{
 
 use super::name;
 
-/// Reads a config in its wrapping.
+/// Reads a config in its wrapper.
 pub(super) fn decode(config: pb::TaskPushNotificationConfig, path: &Path<'_>) -> Read<PushConfig> {
     let bare =
         need(config.push_notification_config, path, "pushNotificationConfig", "a config", decode_bare)?;
@@ -24,7 +24,8 @@ pub(super) fn decode(config: pb::TaskPushNotificationConfig, path: &Path<'_>) ->
     Ok(PushConfig { task_id, id, ..bare })
 }
 
-/// Reads what a client registers: the task stands around the wrapping, the config's id in one of three places.
+/// Reads the config a client registers: the task is outside the wrapper, the config id in one of three
+/// places.
 pub(super) fn decode_created(req: pb::CreateTaskPushNotificationConfigRequest) -> Read<PushConfig> {
     let task = name::task(&req.parent, "parent")?;
     let config = need(req.config, &Path::Root, "config", "a config", |config, path| {
@@ -40,7 +41,7 @@ pub(super) fn decode_created(req: pb::CreateTaskPushNotificationConfigRequest) -
     Ok(PushConfig { task_id: Some(task), id, ..config })
 }
 
-/// Writes a config in its wrapping.
+/// Writes a config in its wrapper.
 pub(super) fn encode(config: &PushConfig) -> pb::TaskPushNotificationConfig {
     pb::TaskPushNotificationConfig {
         name: push::name(config).unwrap_or_default(),
@@ -48,7 +49,7 @@ pub(super) fn encode(config: &PushConfig) -> pb::TaskPushNotificationConfig {
     }
 }
 
-/// Writes what a client registers.
+/// Writes the request that registers a config.
 pub(super) fn encode_created(config: &PushConfig) -> pb::CreateTaskPushNotificationConfigRequest {
     pb::CreateTaskPushNotificationConfigRequest {
         parent: config.task_id.as_ref().map(name::of_task).unwrap_or_default(),
@@ -57,7 +58,7 @@ pub(super) fn encode_created(config: &PushConfig) -> pb::CreateTaskPushNotificat
     }
 }
 
-/// Reads the config alone; the one that rides on a message has no wrapping.
+/// Reads the bare config, which a send contains without a wrapper.
 pub(super) fn decode_bare(config: pb::PushNotificationConfig, path: &Path<'_>) -> Read<PushConfig> {
     Ok(PushConfig {
         id: text(config.id).map(ConfigId::from),
@@ -73,7 +74,7 @@ pub(super) fn decode_bare(config: pb::PushNotificationConfig, path: &Path<'_>) -
     })
 }
 
-/// Writes the config alone.
+/// Writes the bare config.
 pub(super) fn encode_bare(config: &PushConfig) -> pb::PushNotificationConfig {
     let secret = |secret: &Option<Secret>| secret.as_ref().map(Secret::expose).unwrap_or_default().to_owned();
     let auth = |auth: &PushAuth| pb::AuthenticationInfo {
@@ -88,7 +89,7 @@ pub(super) fn encode_bare(config: &PushConfig) -> pb::PushNotificationConfig {
     }
 }
 
-/// No scheme and no credentials are no authentication.
+/// Neither schemes nor credentials means no authentication.
 fn decode_auth(auth: pb::AuthenticationInfo, path: &Path<'_>) -> Read<Option<PushAuth>> {
     let schemes = list(auth.schemes, path, "schemes", filled)?;
     let credentials = text(auth.credentials).map(Secret::new);

@@ -1,4 +1,4 @@
-//! Answers to operations that do not stream.
+//! Replies to operations that do not stream.
 
 use prost::Message as _;
 
@@ -7,21 +7,22 @@ use crate::{
     grpc::{
         Service,
         generated::v03 as pb,
-        message, not_one_answer,
+        message,
         read::{expected, list, text},
+        streaming_only,
     },
     json::read::Path,
 };
 
 use super::{card, message as messages, push, task};
 
-/// Writes an answer; nothing for a list of tasks, which this generation has not.
+/// Writes a reply; empty for listing tasks, which this generation does not have.
 pub(in crate::grpc) fn encode(reply: &Reply) -> Vec<u8> {
     use pb::send_message_response::Payload;
     let sent = |payload| pb::SendMessageResponse { payload: Some(payload) }.encode_to_vec();
     match reply {
         Reply::SentTask(task) => sent(Payload::Task(task::encode(task))),
-        Reply::SentMessage(said) => sent(Payload::Msg(messages::encode(said))),
+        Reply::SentMessage(message) => sent(Payload::Msg(messages::encode(message))),
         Reply::Task(task) => task::encode(task).encode_to_vec(),
         Reply::PushConfig(config) => push::encode(config).encode_to_vec(),
         Reply::PushConfigs(page) => pb::ListTaskPushNotificationConfigResponse {
@@ -34,7 +35,7 @@ pub(in crate::grpc) fn encode(reply: &Reply) -> Vec<u8> {
     }
 }
 
-/// Reads the answer to an operation of this kind.
+/// Reads the reply to an operation of this kind.
 pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Reply, Error> {
     let path = &Path::Root;
     Ok(match kind {
@@ -54,8 +55,8 @@ pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Reply,
         }
         OperationKind::DeletePushConfig => Reply::Deleted,
         OperationKind::GetExtendedCard => Reply::Card(Box::new(card::decode(message(body)?)?)),
-        OperationKind::ListTasks => return Err(Service::V03.has_no(kind)),
-        OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask => return Err(not_one_answer()),
+        OperationKind::ListTasks => return Err(Service::V03.unsupported(kind)),
+        OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask => return Err(streaming_only()),
     })
 }
 
@@ -64,8 +65,8 @@ fn decode_sent(body: &[u8]) -> Result<Reply, Error> {
     let sent: pb::SendMessageResponse = message(body)?;
     Ok(match sent.payload {
         Some(Payload::Task(task)) => Reply::SentTask(task::decode(task, &Path::Field(&Path::Root, "task"))?),
-        Some(Payload::Msg(said)) => {
-            Reply::SentMessage(messages::decode(said, &Path::Field(&Path::Root, "message"))?)
+        Some(Payload::Msg(message)) => {
+            Reply::SentMessage(messages::decode(message, &Path::Field(&Path::Root, "message"))?)
         }
         None => return Err(expected(&Path::Root, "a task or a message").into()),
     })

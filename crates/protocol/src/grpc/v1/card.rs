@@ -1,4 +1,4 @@
-//! The agent card. The reader insists on what the reader of its JSON form insists on.
+//! The agent card. Decoding requires the same fields as the JSON form.
 
 use crate::{
     AgentCard,

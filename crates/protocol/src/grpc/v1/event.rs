@@ -23,7 +23,7 @@ pub(in crate::grpc) fn decode(body: &[u8]) -> Result<Event, Error> {
     let path = |name| Path::Field(&Path::Root, name);
     Ok(match frame.payload {
         Some(Payload::Task(task)) => Event::Task(task::decode(task, &path("task"))?),
-        Some(Payload::Message(said)) => Event::Message(messages::decode(said, &path("message"))?),
+        Some(Payload::Message(message)) => Event::Message(messages::decode(message, &path("message"))?),
         Some(Payload::StatusUpdate(update)) => {
             Event::Status(decode_status_update(update, &path("statusUpdate"))?)
         }
@@ -42,7 +42,7 @@ pub(in crate::grpc) fn encode(event: &Event) -> Vec<u8> {
     use pb::stream_response::Payload;
     let payload = match event {
         Event::Task(task) => Payload::Task(task::encode(task)),
-        Event::Message(said) => Payload::Message(messages::encode(said)),
+        Event::Message(message) => Payload::Message(messages::encode(message)),
         Event::Status(update) => Payload::StatusUpdate(pb::TaskStatusUpdateEvent {
             task_id: update.task_id.as_str().to_owned(),
             context_id: update.context_id.as_str().to_owned(),

@@ -1,4 +1,4 @@
-//! Requests, both ways.
+//! Requests, decoding and encoding.
 
 use prost::Message as _;
 
@@ -18,9 +18,9 @@ use crate::{
 
 use super::{message as messages, push};
 
-/// What a send may make us keep.
+/// Size limits of a send.
 const SEND: &[Bound] = &[
-    Bound::Inside {
+    Bound::Nested {
         field: 2,
         name: "message",
         bounds: &[
@@ -30,12 +30,12 @@ const SEND: &[Bound] = &[
             Bound::Texts { field: 8, name: "referenceTaskIds", things: "ids" },
         ],
     },
-    Bound::Inside {
+    Bound::Nested {
         field: 3,
         name: "configuration",
         bounds: &[
             Bound::Texts { field: 1, name: "acceptedOutputModes", things: "strings" },
-            Bound::Inside { field: 2, name: "taskPushNotificationConfig", bounds: CONFIG },
+            Bound::Nested { field: 2, name: "taskPushNotificationConfig", bounds: CONFIG },
         ],
     },
     Bound::Object { field: 4, name: "metadata" },
@@ -46,25 +46,25 @@ const PART: &[Bound] = &[
     Bound::Text { field: 6, name: "filename" },
     Bound::Text { field: 7, name: "mediaType" },
 ];
-/// What a cancel may.
+/// Size limits of a cancel.
 const CANCEL: &[Bound] = &[Bound::Object { field: 3, name: "metadata" }];
-/// What registering a webhook may make us keep.
+/// Size limits of registering a webhook.
 const CONFIG: &[Bound] = &[
     Bound::Text { field: 1, name: "tenant" },
     Bound::Text { field: 2, name: "id" },
     Bound::Text { field: 3, name: "taskId" },
     Bound::Text { field: 4, name: "url" },
     Bound::Text { field: 5, name: "token" },
-    Bound::Inside {
+    Bound::Nested {
         field: 6,
         name: "authentication",
         bounds: &[Bound::Text { field: 1, name: "scheme" }, Bound::Text { field: 2, name: "credentials" }],
     },
 ];
-/// What asking for a list of webhooks may.
+/// Size limits of listing webhooks.
 const CONFIGS: &[Bound] = &[Bound::Text { field: 3, name: "pageToken" }];
 
-/// The tenant a request names. What is wrong with the bytes behind it does not matter.
+/// The tenant named in a request. Invalid bytes after it are ignored.
 pub(in crate::grpc) fn tenant(kind: OperationKind, body: &[u8]) -> Option<&str> {
     let field = if kind == OperationKind::ListPushConfigs { 4 } else { 1 };
     let tenant = wire::Fields::new(body).find_bytes(field)?;
@@ -186,7 +186,7 @@ fn encode_send(req: &SendMessage) -> pb::SendMessageRequest {
         tenant: req.tenant.clone().unwrap_or_default(),
         message: Some(messages::encode(&req.message)),
         configuration: configured.then_some(configuration),
-        // There is no field for the skill.
+        // 1.0 has no field for the skill.
         metadata: req.metadata_with_skill().as_ref().map(values::pack_object),
     }
 }
@@ -204,7 +204,7 @@ fn decode_list(req: pb::ListTasksRequest) -> Read<ListTasks> {
     let path = &Path::Root;
     Ok(ListTasks {
         context_id: text(req.context_id).map(ContextId::from),
-        // The zero value of the enum is the same as leaving the filter out.
+        // The zero value of the enum means no filter.
         status: Some(state(req.status, path, "status")?).filter(|state| *state != TaskState::Unspecified),
         page_size: maybe(req.page_size, path, "pageSize", |size, path| match u32::try_from(size) {
             Ok(size @ 1..=MAX_PAGE_SIZE) => Ok(size),
@@ -259,7 +259,7 @@ fn decode_config_query(body: &[u8]) -> Result<PushConfigQuery, Error> {
     let req: pb::ListTaskPushNotificationConfigsRequest = message(body)?;
     Ok(PushConfigQuery {
         task_id: TaskId::from(need_text(req.task_id, &Path::Root, "taskId")?),
-        // Zero is nothing said.
+        // Zero means unspecified.
         page_size: Some(count(req.page_size, &Path::Root, "pageSize")?).filter(|size| *size > 0),
         page_token: text(req.page_token),
         tenant: text(req.tenant),

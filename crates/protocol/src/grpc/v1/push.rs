@@ -11,7 +11,7 @@ use crate::{
     model::{PushAuth, Secret},
 };
 
-/// Reads a config; one that rides on a message has no task yet.
+/// Reads a config; one that is part of a send has no task yet.
 pub(super) fn decode(config: pb::TaskPushNotificationConfig, path: &Path<'_>) -> Read<PushConfig> {
     Ok(PushConfig {
         id: text(config.id).map(ConfigId::from),

@@ -1,4 +1,4 @@
-//! Answers to operations that do not stream.
+//! Replies to operations that do not stream.
 
 use prost::Message as _;
 
@@ -6,21 +6,22 @@ use crate::{
     Error, OperationKind, PushConfigPage, Reply, TaskPage,
     grpc::{
         generated::v1 as pb,
-        message, not_one_answer,
+        message,
         read::{count, expected, int, list, text},
+        streaming_only,
     },
     json::read::Path,
 };
 
 use super::{card, message as messages, push, task};
 
-/// Writes an answer.
+/// Writes a reply.
 pub(in crate::grpc) fn encode(reply: &Reply) -> Vec<u8> {
     use pb::send_message_response::Payload;
     let sent = |payload| pb::SendMessageResponse { payload: Some(payload) }.encode_to_vec();
     match reply {
         Reply::SentTask(task) => sent(Payload::Task(task::encode(task))),
-        Reply::SentMessage(said) => sent(Payload::Message(messages::encode(said))),
+        Reply::SentMessage(message) => sent(Payload::Message(messages::encode(message))),
         Reply::Task(task) => task::encode(task).encode_to_vec(),
         Reply::Tasks(page) => pb::ListTasksResponse {
             tasks: page.tasks.iter().map(|task| task::encode_listed(task, page.with_artifacts)).collect(),
@@ -40,7 +41,7 @@ pub(in crate::grpc) fn encode(reply: &Reply) -> Vec<u8> {
     }
 }
 
-/// Reads the answer to an operation of this kind.
+/// Reads the reply to an operation of this kind.
 pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Reply, Error> {
     let path = &Path::Root;
     Ok(match kind {
@@ -61,7 +62,7 @@ pub(in crate::grpc) fn decode(kind: OperationKind, body: &[u8]) -> Result<Reply,
         }
         OperationKind::DeletePushConfig => Reply::Deleted,
         OperationKind::GetExtendedCard => Reply::Card(Box::new(card::decode(message(body)?)?)),
-        OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask => return Err(not_one_answer()),
+        OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask => return Err(streaming_only()),
     })
 }
 
@@ -70,8 +71,8 @@ fn decode_sent(body: &[u8]) -> Result<Reply, Error> {
     let sent: pb::SendMessageResponse = message(body)?;
     Ok(match sent.payload {
         Some(Payload::Task(task)) => Reply::SentTask(task::decode(task, &Path::Field(&Path::Root, "task"))?),
-        Some(Payload::Message(said)) => {
-            Reply::SentMessage(messages::decode(said, &Path::Field(&Path::Root, "message"))?)
+        Some(Payload::Message(message)) => {
+            Reply::SentMessage(messages::decode(message, &Path::Field(&Path::Root, "message"))?)
         }
         None => return Err(expected(&Path::Root, "a task or a message").into()),
     })
@@ -82,7 +83,7 @@ fn decode_tasks(body: &[u8]) -> Result<Reply, Error> {
     let page: pb::ListTasksResponse = message(body)?;
     let tasks = list(page.tasks, path, "tasks", task::decode)?;
     Ok(Reply::Tasks(TaskPage {
-        // Whether artifacts were asked for is not said; what is there is kept.
+        // The reply does not state whether artifacts were requested; any that are present are kept.
         with_artifacts: tasks.iter().any(|task| !task.artifacts.is_empty()),
         tasks,
         next_page_token: text(page.next_page_token),

@@ -19,7 +19,8 @@ pub(super) fn decode(task: pb::Task, path: &Path<'_>) -> Read<Task> {
         id: need_text(task.id, path, "id")?.into(),
         context_id: task.context_id.into(),
         status: need(task.status, path, "status", "a task status", decode_status)?,
-        // What was appended over time is bounded by the size of a task, not by the size of a chunk.
+        // Chunks were appended over time, so the limit per chunk does not apply; the size of a task is
+        // limited instead.
         artifacts: list(task.artifacts, path, "artifacts", |artifact, path| {
             decode_parts_of(artifact, path, usize::MAX)
         })?,
@@ -33,7 +34,7 @@ pub(super) fn encode(task: &Task) -> pb::Task {
     encode_listed(task, true)
 }
 
-/// Writes a task of a list, with its artifacts where they were asked for.
+/// Writes a task of a list, with its artifacts if they were requested.
 pub(super) fn encode_listed(task: &Task, with_artifacts: bool) -> pb::Task {
     let artifacts: &[Artifact] = if with_artifacts { &task.artifacts } else { &[] };
     pb::Task {
@@ -64,7 +65,7 @@ pub(super) fn encode_status(status: &TaskStatus) -> pb::TaskStatus {
     }
 }
 
-/// Reads an artifact as an update carries it.
+/// Reads the artifact of an update.
 pub(super) fn decode_artifact(artifact: pb::Artifact, path: &Path<'_>) -> Read<Artifact> {
     decode_parts_of(artifact, path, MAX_PARTS)
 }

@@ -1,19 +1,19 @@
-//! An object of a document: its members by name.
+//! A JSON object whose members are accessed by name.
 
 use std::borrow::Cow;
 
 use super::{Bounds, MAX_TEXT_BYTES, Node, Path, Read};
 use crate::{
     error::Violation,
-    json::{Json, Raw, inside::Inside, text},
+    json::{Json, Raw, contents::Contents, text},
 };
 
-/// How many members an object may have that is read member by member.
+/// Maximum number of members of an object that is read member by member.
 const MAX_MEMBERS: usize = 10_000;
-/// Above this many the members of an object are counted before more of them are kept.
+/// Above this number the remaining members are counted before more of them are stored.
 const MANY_MEMBERS: usize = 256;
 
-/// An object one level deep: each name with the raw text of its value.
+/// An object, one level deep: each name with the raw text of its value.
 pub struct Object<'a, 'p> {
     fields: Vec<(Cow<'a, str>, Raw<'a>)>,
     path: &'p Path<'p>,
@@ -23,7 +23,9 @@ pub struct Object<'a, 'p> {
 impl<'a, 'p> Object<'a, 'p> {
     /// The members of a value that is an object.
     pub(super) fn of(node: &Node<'a, 'p>) -> Read<Self> {
-        let Some(mut members) = Inside::of(node.text(), b'{') else { return Err(node.expected("an object")) };
+        let Some(mut members) = Contents::of(node.text(), b'{') else {
+            return Err(node.expected("an object"));
+        };
         let mut fields = Vec::with_capacity(8);
         while let Some(start) = members.next() {
             if fields.len() == MANY_MEMBERS {
@@ -35,7 +37,7 @@ impl<'a, 'p> Object<'a, 'p> {
             }
             let name = members.name(start);
             if name.len() > node.bounds.text() {
-                return Err(node.expected(format_args!("names that take at most {MAX_TEXT_BYTES} bytes")));
+                return Err(node.expected(format_args!("member names of at most {MAX_TEXT_BYTES} bytes")));
             }
             let name = text::unescape(name).ok_or_else(|| node.expected("an object"))?;
             fields.push((name, members.value()));
@@ -55,17 +57,17 @@ impl<'a> Object<'a, '_> {
         }
     }
 
-    /// Reads a field that must be there; `what` says what was expected.
+    /// Reads a required field; `what` describes what is expected.
     pub fn need<T>(&self, name: &str, what: &str, read: impl FnOnce(Node<'a, '_>) -> Read<T>) -> Read<T> {
         self.maybe(name, read)?.ok_or_else(|| self.lacks(name, what))
     }
 
-    /// Reads an optional list. Absent and `null` are the empty list.
+    /// Reads an optional list. Absent and `null` mean the empty list.
     pub fn list<T>(&self, name: &str, each: impl FnMut(Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
         Ok(self.maybe(name, |node| node.list(each))?.unwrap_or_default())
     }
 
-    /// The same, where there may be so many `things` and no more.
+    /// Like [`Object::list`] with at most `max` elements, called `things` in the violation.
     pub fn list_up_to<T>(
         &self,
         name: &str,
@@ -76,9 +78,9 @@ impl<'a> Object<'a, '_> {
         Ok(self.maybe(name, |node| node.list_up_to(max, things, each))?.unwrap_or_default())
     }
 
-    /// Reads a list that a request must have, read by `read`; `what` is what was expected. Other servers leave it out
-    /// where it is empty.
-    pub(crate) fn list_of_request<T>(
+    /// Reads a list that is required in a request; `what` describes what is expected. Other servers omit it
+    /// when it is empty.
+    pub(crate) fn list_required_in_request<T>(
         &self,
         name: &str,
         what: &str,
@@ -86,26 +88,26 @@ impl<'a> Object<'a, '_> {
     ) -> Read<Vec<T>> {
         match self.maybe(name, read)? {
             Some(list) => Ok(list),
-            None => self.nothing_of_request(name, what),
+            None => self.empty_unless_request(name, what),
         }
     }
 
-    /// The empty list, unless this is a request, which lacks the field then.
-    pub(crate) fn nothing_of_request<T>(&self, name: &str, what: &str) -> Read<Vec<T>> {
+    /// The empty list, or a violation if this is a request.
+    pub(crate) fn empty_unless_request<T>(&self, name: &str, what: &str) -> Read<Vec<T>> {
         if matches!(self.bounds, Bounds::Request) { Err(self.lacks(name, what)) } else { Ok(Vec::new()) }
     }
 
-    /// An optional string; the empty string counts as absent, as in ProtoJSON.
+    /// An optional string; the empty string means absent, as in ProtoJSON.
     pub fn text(&self, name: &str) -> Read<Option<String>> {
         Ok(self.maybe(name, |node| node.short_string())?.filter(|text| !text.is_empty()).map(Cow::into_owned))
     }
 
-    /// A string that must be there and not be empty.
+    /// A required, non-empty string.
     pub fn need_text(&self, name: &str) -> Read<String> {
-        self.need(name, "a non-empty string", |node| node.filled_string())
+        self.need(name, "a non-empty string", |node| node.non_empty_string())
     }
 
-    /// A string that is required but whose absence older peers get away with: then it is empty.
+    /// A string that is required by the specification but omitted by older implementations: empty then.
     pub fn text_or_empty(&self, name: &str) -> Read<String> {
         Ok(self.text(name)?.unwrap_or_default())
     }
@@ -116,9 +118,9 @@ impl<'a> Object<'a, '_> {
         Ok(self.maybe(name, |node| node.texts("strings", each))?.unwrap_or_default())
     }
 
-    /// A list of ids, none of them empty.
+    /// A list of non-empty ids.
     pub fn ids<T: From<String>>(&self, name: &str) -> Read<Vec<T>> {
-        let each = |node: Node<'a, '_>| node.filled_string().map(T::from);
+        let each = |node: Node<'a, '_>| node.non_empty_string().map(T::from);
         Ok(self.maybe(name, |node| node.texts("ids", each))?.unwrap_or_default())
     }
 
@@ -127,7 +129,7 @@ impl<'a> Object<'a, '_> {
         self.maybe(name, |node| node.boolean())
     }
 
-    /// An optional integer that may not be negative.
+    /// An optional non-negative integer.
     pub fn count(&self, name: &str) -> Read<Option<u32>> {
         self.maybe(name, |node| {
             let number = node.int32()?;
@@ -135,7 +137,7 @@ impl<'a> Object<'a, '_> {
         })
     }
 
-    /// An optional integer of up to 64 bits that may not be negative.
+    /// An optional non-negative 64-bit integer.
     pub fn long_count(&self, name: &str) -> Read<Option<u64>> {
         self.maybe(name, |node| {
             if let Some(number) = node.number().and_then(|text| text.parse().ok()) {
@@ -150,12 +152,12 @@ impl<'a> Object<'a, '_> {
         self.maybe(name, |node| node.any_object())
     }
 
-    /// The value under a name even when it is `null`; the last one where the name is repeated.
+    /// The value of a name even if it is `null`; the last one if the name is repeated.
     pub fn present(&self, name: &str) -> Option<Raw<'a>> {
         self.raw(name)
     }
 
-    /// Every field as it stands in the text, for maps with free keys.
+    /// Every field in document order, for maps with arbitrary keys.
     pub fn entries<T>(&self, mut each: impl FnMut(&str, Node<'a, '_>) -> Read<T>) -> Read<Vec<T>> {
         self.fields
             .iter()
@@ -165,17 +167,17 @@ impl<'a> Object<'a, '_> {
             .collect()
     }
 
-    /// A violation that says what the missing field should have been.
+    /// A violation for a missing field; `what` describes what is expected.
     pub fn lacks(&self, name: &str, what: &str) -> Violation {
         Violation::new(Path::Field(self.path, name), format_args!("required, expected {what}"))
     }
 
-    /// A violation of the object as a whole.
+    /// A violation at the object itself.
     pub fn expected(&self, what: &str) -> Violation {
         Violation::new(self.path, format_args!("expected {what}"))
     }
 
-    /// A name that stands twice, if there is one.
+    /// A repeated name, if there is one.
     pub fn repeated(&self) -> Option<&str> {
         let mut names: Vec<&str> = self.fields.iter().map(|(name, _)| name.as_ref()).collect();
         names.sort_unstable();

@@ -1,10 +1,10 @@
--- Facts about this store: the keys it was made with, the boot number, the next free task number.
+-- Settings of this store: the keys generated with it, the boot number, the next free task number.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Owners, interned: every task row names one by number.
+-- Scopes (owners of tasks), interned: task rows refer to them by id.
 CREATE TABLE scopes (
     id        INTEGER PRIMARY KEY,
     tenant    TEXT NOT NULL,
@@ -58,7 +58,7 @@ CREATE INDEX tasks_due ON tasks (next_run_at, n) WHERE next_run_at IS NOT NULL;
 CREATE INDEX tasks_held ON tasks (boot) WHERE boot > 0;
 
 -- The log: one row per task and commit. The key is n * 2^24 + first_seq, so that one table in rowid order is
--- clustered by task and place, appended at its end, and needs no index.
+-- clustered by task and sequence number, mostly appended at its end, and needs no further index.
 CREATE TABLE segments (
     place    INTEGER PRIMARY KEY,
     last_seq INTEGER NOT NULL,
@@ -66,14 +66,14 @@ CREATE TABLE segments (
     bytes    BLOB    NOT NULL
 ) STRICT;
 
--- The folded task as of a place in its log, for logs that are long to read.
+-- The folded task as of a sequence number, so that long logs are not replayed from their beginning.
 CREATE TABLE docs (
     n      INTEGER PRIMARY KEY REFERENCES tasks (n),
     at_seq INTEGER NOT NULL,
     bytes  BLOB    NOT NULL
 ) STRICT;
 
--- What a task's agent saved last.
+-- The last checkpoint that the task's agent saved.
 CREATE TABLE saved (
     n       INTEGER PRIMARY KEY REFERENCES tasks (n),
     attempt INTEGER NOT NULL,
@@ -89,9 +89,9 @@ CREATE TABLE turn_keys (
     PRIMARY KEY (n, key)
 ) STRICT, WITHOUT ROWID;
 
--- Idempotency keys of first messages: immutable sorted runs, each a filter, the first key of every page, and pages
--- of (key, n). Keys younger than the last run are in memory and are found again in the task rows. The key of a page
--- is run * 2^24 + its number.
+-- Idempotency keys of first messages: immutable sorted runs, each a Bloom filter, the first key of every page (column
+-- `fences`), and pages of (key, n). Keys newer than the last run are in memory, rebuilt from the task rows after a
+-- restart. The primary key of a page is run * 2^24 + page number.
 CREATE TABLE key_runs (
     id     INTEGER PRIMARY KEY,
     last_n INTEGER NOT NULL,                   -- rows up to here are in this run or an earlier one
@@ -104,7 +104,7 @@ CREATE TABLE key_pages (
     bytes BLOB    NOT NULL
 ) STRICT;
 
--- How many visible tasks an owner has in each state.
+-- Number of visible tasks per scope and state.
 CREATE TABLE counts (
     scope INTEGER NOT NULL REFERENCES scopes (id),
     state INTEGER NOT NULL,

@@ -1,10 +1,10 @@
--- A conversation is listed by the time of its tasks' statuses too; what a count asks for is in the index.
+-- Lists of a context are ordered by status time too; the index covers the columns that a count needs.
 DROP INDEX tasks_context;
 CREATE INDEX tasks_context ON tasks (scope, context, status_at DESC, n DESC, visible, state) WHERE context <> n;
 
--- How many visible tasks a list has, by stretches of time, so that a long one is counted without walking it. A list is
--- all tasks of an owner (context 0) or those that joined a conversation. A stretch reaches from its `at` to the next one
--- of its list, the last one to `upto`; behind that the list is walked. Lists that nobody found long have none.
+-- Number of visible tasks of a list per time bucket, so that a long list is counted without scanning it. A list is all
+-- tasks of a scope (context 0) or those that joined a context. A bucket spans from its `at` to the next one of its
+-- list, the last bucket to `upto`; later tasks are counted by an index scan. Only lists that were long to count have buckets.
 CREATE TABLE tallied (
     scope   INTEGER NOT NULL REFERENCES scopes (id),
     context INTEGER NOT NULL,
@@ -20,8 +20,8 @@ CREATE TABLE tallies (
     PRIMARY KEY (scope, context, at, state)
 ) STRICT, WITHOUT ROWID;
 
--- The keys of a forgotten task are kept from the moment it was emptied, however long ago it had ended. When those that
--- are here were emptied nobody knows: they are kept from now on.
+-- The retention time of a purged task's keys starts when it was purged, however long ago it had ended. For tasks purged
+-- before this migration that time is unknown, so theirs starts now.
 ALTER TABLE tasks ADD COLUMN purged_at INTEGER;
 UPDATE tasks SET purged_at = CAST(strftime('%s', 'now') AS INTEGER) * 1000 WHERE visible = 3;
 DROP INDEX tasks_purged;

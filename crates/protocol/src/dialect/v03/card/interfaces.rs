@@ -1,4 +1,4 @@
-//! Addresses: the preferred one at the top of the card, the others beside it.
+//! Interfaces: the preferred one as the card's URL, the others in a list.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -12,32 +12,32 @@ use crate::{
     model::AgentInterface,
 };
 
-/// What an absent `preferredTransport` means.
+/// The value of an absent `preferredTransport`.
 pub(crate) const DEFAULT_TRANSPORT: &str = "JSONRPC";
-/// The transports every reader of that time knows.
+/// The transports every client of this generation knows.
 const TRANSPORTS: [&str; 3] = [DEFAULT_TRANSPORT, "HTTP+JSON", "GRPC"];
 
-/// The addresses a card shows.
-pub(crate) struct Reach<'a> {
+/// The interfaces a card lists.
+pub(crate) struct CardInterfaces<'a> {
     pub(crate) main: &'a AgentInterface,
     pub(crate) others: Vec<&'a AgentInterface>,
 }
 
-/// The addresses where 0.2 or 0.3 is spoken. The first with a transport of that time is the preferred one.
-pub(crate) fn reach(card: &AgentCard) -> Option<Reach<'_>> {
-    let accepted_versions: Vec<&AgentInterface> = speaking(card, Dialect::V03).collect();
+/// The interfaces that support 0.2 or 0.3. The first with a known transport is the preferred one.
+pub(crate) fn select(card: &AgentCard) -> Option<CardInterfaces<'_>> {
+    let supported: Vec<&AgentInterface> = supporting(card, Dialect::V03).collect();
     let known = |interface: &&&AgentInterface| TRANSPORTS.contains(&interface.binding.as_str());
-    let main = *accepted_versions.iter().find(known).or(accepted_versions.first())?;
-    let others = accepted_versions.into_iter().filter(|interface| !std::ptr::eq(*interface, main)).collect();
-    Some(Reach { main, others })
+    let main = *supported.iter().find(known).or(supported.first())?;
+    let others = supported.into_iter().filter(|interface| !std::ptr::eq(*interface, main)).collect();
+    Some(CardInterfaces { main, others })
 }
 
 /// The interfaces of a generation, in the card's order.
-pub(crate) fn speaking(card: &AgentCard, dialect: Dialect) -> impl Iterator<Item = &AgentInterface> {
+pub(crate) fn supporting(card: &AgentCard, dialect: Dialect) -> impl Iterator<Item = &AgentInterface> {
     card.interfaces.iter().filter(move |interface| generation(&interface.version) == Some(dialect))
 }
 
-/// Which generation a version on a card means; patch numbers do not matter.
+/// The generation of a version in a card; patch numbers are ignored.
 pub(crate) fn generation(version: &str) -> Option<Dialect> {
     let mut numbers = version.trim().split('.');
     match (numbers.next(), numbers.next()) {
@@ -48,7 +48,7 @@ pub(crate) fn generation(version: &str) -> Option<Dialect> {
     }
 }
 
-/// Reads the addresses; `version` is what a card that names none speaks.
+/// Reads the interfaces; `version` applies if the card states none.
 pub(crate) fn decode(object: &Object<'_, '_>, version: &str) -> Read<Vec<AgentInterface>> {
     let version = object.text("protocolVersion")?.unwrap_or_else(|| version.to_owned());
     let main = (object.need_text("url")?, object.text("preferredTransport")?);
@@ -59,10 +59,10 @@ pub(crate) fn decode(object: &Object<'_, '_>, version: &str) -> Read<Vec<AgentIn
     Ok(assemble(main, others, &version))
 }
 
-/// An address and the transport it names, if it names one.
+/// A URL and its transport, if stated.
 pub(crate) type Address = (String, Option<String>);
 
-/// The addresses of a card, the preferred one first, each once.
+/// The interfaces of a card without duplicates, the preferred one first.
 pub(crate) fn assemble(main: Address, others: Vec<Address>, version: &str) -> Vec<AgentInterface> {
     let interface = |(url, transport): Address| AgentInterface {
         url,
@@ -70,7 +70,7 @@ pub(crate) fn assemble(main: Address, others: Vec<Address>, version: &str) -> Ve
         tenant: None,
         version: version.to_owned(),
     };
-    // Cards of that time list the preferred address among the others too.
+    // Cards of this generation also list the preferred URL among the others.
     let mut seen = HashSet::new();
     let mut interfaces: Vec<_> = std::iter::once(main).chain(others).map(interface).collect();
     interfaces.retain(|interface| seen.insert((interface.url.clone(), interface.binding.clone())));
@@ -78,21 +78,21 @@ pub(crate) fn assemble(main: Address, others: Vec<Address>, version: &str) -> Ve
 }
 
 /// Writes the addresses.
-pub(crate) fn encode(writer: &mut Writer, reach: &Reach<'_>, style: &CardStyle) {
-    writer.text("url", &reach.main.url);
-    writer.text("preferredTransport", &reach.main.binding);
-    if !reach.others.is_empty() {
-        writer.key("additionalInterfaces").array(&reach.others, |writer, interface| {
+pub(crate) fn encode(writer: &mut Writer, listed: &CardInterfaces<'_>, style: &CardStyle) {
+    writer.text("url", &listed.main.url);
+    writer.text("preferredTransport", &listed.main.binding);
+    if !listed.others.is_empty() {
+        writer.key("additionalInterfaces").array(&listed.others, |writer, interface| {
             writer.object(|writer| {
                 writer.text("url", &interface.url);
                 writer.text("transport", &interface.binding);
             });
         });
     }
-    writer.text("protocolVersion", &version(&reach.main.version, style));
+    writer.text("protocolVersion", &version(&listed.main.version, style));
 }
 
-/// Interfaces name a version without its patch, cards of 0.3 with it.
+/// Interfaces state a version without patch number, 0.3 cards with it.
 pub(crate) fn version<'a>(version: &'a str, style: &CardStyle) -> Cow<'a, str> {
     let short = version.match_indices('.').nth(1).map_or(version, |(patch, _)| &version[..patch]);
     match (style.short_version, version) {

@@ -1,9 +1,9 @@
-//! Security schemes and requirements, in the two forms the time before 1.0 had.
+//! Security schemes and requirements, in the two forms used before 1.0.
 //!
-//! A scheme may hold several OAuth flows here and only one in the model. It becomes several schemes, `key`,
-//! `key-clientCredentials` and so on, and what asks for `key` asks for one of them. A scheme that says nothing we
-//! understand is left out, and so is on the way out one that these forms cannot say; a requirement that names it
-//! stays, so that a reader knows that it is not let in without.
+//! A scheme may have several OAuth flows here but only one in the model. It is split into several schemes,
+//! `key`, `key-clientCredentials` and so on, and a requirement for `key` becomes one alternative per scheme.
+//! A scheme that cannot be understood is omitted on decoding, one that these forms cannot express is omitted
+//! on encoding. A requirement that names it is kept, so that a client knows it cannot call without it.
 
 use std::{
     borrow::Cow,
@@ -19,22 +19,22 @@ use crate::{
     model::{ApiKeyLocation, OAuthFlow, SecurityRequirement, SecurityScheme},
 };
 
-/// How many alternatives one requirement may become.
+/// Maximum number of alternatives one requirement may expand to.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// How security is spelled.
+/// The form of security schemes and requirements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// By `type`, as OpenAPI does: the JSON schema.
+    /// With a `type` member, as in OpenAPI: the JSON schema.
     OpenApi,
-    /// As OpenAPI does, in a document that spells it as 1.0 does too. Readers want a type of every scheme there,
-    /// so one that cannot be said has its type and no flow.
-    Beside,
-    /// By member name: the protobuf file.
+    /// As OpenAPI, in a document that also has the 1.0 form. Clients require a type for every scheme there,
+    /// so a scheme that cannot be expressed is written with its type and no flow.
+    Merged,
+    /// With one member per type: the protobuf file.
     OneOf,
 }
 
-/// The schemes of a card, and which of them were one.
+/// The schemes of a card, and which of them were split from one.
 pub(crate) struct Schemes {
     pub(crate) list: Vec<(String, SecurityScheme)>,
     split: HashMap<String, Vec<String>>,
@@ -69,13 +69,13 @@ impl Schemes {
         Ok(written.into_iter().flat_map(|requirement| self.alternatives(requirement)).collect())
     }
 
-    /// One requirement for each choice among schemes that were one.
+    /// Expands a requirement into one per combination of split schemes.
     fn alternatives(&self, requirement: SecurityRequirement) -> Vec<SecurityRequirement> {
         let named: Vec<String> = requirement.schemes.iter().map(|(name, _)| name.clone()).collect();
         let mut alternatives = vec![requirement];
         for (place, name) in named.iter().enumerate() {
             let others = self.split.get(name).into_iter().flatten();
-            // A name may be asked for that nobody but us has given.
+            // A requirement may itself name one of the generated schemes.
             let others: Vec<&String> = others.filter(|other| !named.contains(other)).collect();
             if alternatives.len() * (1 + others.len()) > MAX_ALTERNATIVES {
                 break;
@@ -95,18 +95,18 @@ impl Schemes {
     }
 }
 
-/// Writes `securitySchemes` and `security`, each left out when there is none.
+/// Writes `securitySchemes` and `security`, each omitted if empty.
 pub(crate) fn encode(
     writer: &mut Writer,
     schemes: &[(String, SecurityScheme)],
     requirements: &[SecurityRequirement],
     form: Form,
 ) {
-    let said: Vec<_> =
-        schemes.iter().filter(|(_, scheme)| form == Form::Beside || can_be_said(scheme)).collect();
-    if !said.is_empty() {
+    let expressible: Vec<_> =
+        schemes.iter().filter(|(_, scheme)| form == Form::Merged || is_expressible(scheme)).collect();
+    if !expressible.is_empty() {
         writer.key("securitySchemes").object(|writer| {
-            for (name, scheme) in said {
+            for (name, scheme) in expressible {
                 encode_scheme(writer.key(name), scheme, form);
             }
         });
@@ -114,13 +114,13 @@ pub(crate) fn encode(
     encode_requirements(writer, requirements, form);
 }
 
-/// Writes `security`, left out when there is none.
+/// Writes `security`, omitted if empty.
 pub(crate) fn encode_requirements(writer: &mut Writer, requirements: &[SecurityRequirement], form: Form) {
     if requirements.is_empty() {
         return;
     }
     writer.key("security").array(requirements, |writer, requirement| match form {
-        Form::OpenApi | Form::Beside => writer.object(|writer| {
+        Form::OpenApi | Form::Merged => writer.object(|writer| {
             for (name, scopes) in &requirement.schemes {
                 writer.texts(name, scopes);
             }
@@ -135,12 +135,12 @@ pub(crate) fn encode_requirements(writer: &mut Writer, requirements: &[SecurityR
     });
 }
 
-/// Devices are asked for their code since 1.0.
-pub(crate) fn can_be_said(scheme: &SecurityScheme) -> bool {
+/// The device code flow exists since 1.0 only.
+pub(crate) fn is_expressible(scheme: &SecurityScheme) -> bool {
     !matches!(scheme, SecurityScheme::OAuth2 { flow: OAuthFlow::DeviceCode { .. }, .. })
 }
 
-/// `{"key":["scope"]}` or `{"schemes":{"key":{"list":["scope"]}}}`; a scheme may be called `schemes`.
+/// `{"key":["scope"]}` or `{"schemes":{"key":{"list":["scope"]}}}`. A scheme may itself be named `schemes`.
 fn decode_requirement(node: Node<'_, '_>) -> Read<SecurityRequirement> {
     let object = node.object()?;
     let is_map = |raw: Raw<'_>| raw.get().starts_with('{');
@@ -149,19 +149,19 @@ fn decode_requirement(node: Node<'_, '_>) -> Read<SecurityRequirement> {
             if node.is_null() { Ok(Vec::new()) } else { node.object()?.texts("list") }
         })?
     } else {
-        last_of_each(&object, |node| if node.is_null() { Ok(Vec::new()) } else { node.list(decode_text) })?
+        last_values(&object, |node| if node.is_null() { Ok(Vec::new()) } else { node.list(decode_text) })?
     };
     Ok(SecurityRequirement { schemes })
 }
 
-/// Reads a scheme in either form: one for each flow, or none that we understand.
+/// Reads a scheme in either form: one scheme per flow, or none if it cannot be understood.
 fn decode_scheme(node: Node<'_, '_>) -> Read<Vec<(&'static str, SecurityScheme)>> {
     if node.is_null() {
         return Ok(Vec::new());
     }
     let object = node.object()?;
     let one = |scheme| vec![("", scheme)];
-    // A document for readers of both generations holds both forms, and they say the same.
+    // A merged card has both forms with the same content.
     match object.text("type")?.as_deref() {
         Some("apiKey") => return decode_api_key(&object, "in").map(one),
         Some("http") => return decode_http_auth(&object).map(one),
@@ -234,7 +234,7 @@ fn encode_scheme(writer: &mut Writer, scheme: &SecurityScheme, form: Form) {
         SecurityScheme::MutualTls { .. } => ("mutualTLS", "mtlsSecurityScheme"),
     };
     writer.object(|writer| match form {
-        Form::OpenApi | Form::Beside => {
+        Form::OpenApi | Form::Merged => {
             writer.text("type", kind);
             encode_members(writer, scheme, "in");
         }
@@ -320,7 +320,7 @@ fn decode_flows(node: Node<'_, '_>) -> Read<Vec<(&'static str, OAuthFlow)>> {
 }
 
 fn encode_flow(writer: &mut Writer, flow: &OAuthFlow) {
-    // Which flow, and in order: where a person agrees, where the token is had, where it is renewed.
+    // Member name, authorization endpoint, token endpoint, refresh endpoint, scopes.
     let (name, authorization_url, token_url, refresh_url, scopes) = match flow {
         OAuthFlow::AuthorizationCode { authorization_url, token_url, refresh_url, scopes, .. } => {
             ("authorizationCode", Some(authorization_url), Some(token_url), refresh_url, scopes)
@@ -358,18 +358,18 @@ fn decode_text(node: Node<'_, '_>) -> Read<String> {
     node.string().map(Cow::into_owned)
 }
 
-/// Reads an optional map with free keys.
+/// Reads an optional map with arbitrary keys.
 fn decode_map<T>(
     object: &Object<'_, '_>,
     name: &str,
     each: impl FnMut(Node<'_, '_>) -> Read<T>,
 ) -> Read<Vec<(String, T)>> {
-    let map = object.maybe(name, |node| last_of_each(&node.object()?, each))?;
+    let map = object.maybe(name, |node| last_values(&node.object()?, each))?;
     Ok(map.unwrap_or_default())
 }
 
-/// Each key once: where one is repeated, the last value wins and the others are not looked at.
-fn last_of_each<T>(
+/// Removes duplicate keys: the last value wins, the others are not validated.
+fn last_values<T>(
     map: &Object<'_, '_>,
     mut each: impl FnMut(Node<'_, '_>) -> Read<T>,
 ) -> Read<Vec<(String, T)>> {

@@ -1,0 +1,150 @@
+//! The program's output: data to stdout, messages to stderr.
+//!
+//! An agent's text is untrusted. On a terminal its control characters are removed, so that no agent can move the
+//! cursor or change the window title; files and pipes get it unchanged.
+
+use std::{
+    borrow::Cow,
+    cell::Cell,
+    io::{IsTerminal as _, Write as _},
+};
+
+use protocol::json::write::Writer;
+
+use super::failure::Failure;
+
+/// The most characters of one message on stderr.
+const MAX_LINE: usize = 400;
+
+/// Whether `--json` was given. Found before the arguments are parsed, so that their errors are JSON too.
+pub(super) fn json_requested() -> bool {
+    std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json")
+}
+
+/// Writes to stdout and stderr.
+pub(super) struct Output {
+    json: bool,
+    stdout_is_terminal: bool,
+    stderr_is_terminal: bool,
+    /// Whether the last data on stdout did not end with a newline.
+    mid_line: Cell<bool>,
+}
+
+impl Output {
+    pub(super) fn new() -> Self {
+        Self {
+            json: json_requested(),
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            mid_line: Cell::new(false),
+        }
+    }
+
+    /// Writes an agent's text to stdout and flushes it.
+    pub(super) fn text(&self, text: &str) -> std::io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.mid_line.set(!text.ends_with('\n'));
+        let text = if self.stdout_is_terminal { without_controls(text) } else { Cow::Borrowed(text) };
+        self.write_stdout(text.as_bytes())
+    }
+
+    /// Ends a line that the last text left unfinished.
+    pub(super) fn end_line(&self) -> std::io::Result<()> {
+        if self.mid_line.replace(false) { self.write_stdout(b"\n") } else { Ok(()) }
+    }
+
+    /// Writes one JSON document on its own line.
+    pub(super) fn document(&self, document: &[u8]) -> std::io::Result<()> {
+        let line = [document.trim_ascii_end(), b"\n"].concat();
+        self.write_stdout(&line)
+    }
+
+    /// Writes one message to stderr.
+    pub(super) fn message(&self, line: &str) {
+        if self.json {
+            return self.write_notice(line);
+        }
+        self.write_stderr(&one_line(line));
+    }
+
+    /// Reports an error; writes nothing for an error with an empty text.
+    pub(super) fn report(&self, failure: &Failure) {
+        if failure.text.is_empty() {
+            return;
+        }
+        if self.json {
+            let document = String::from_utf8_lossy(&failure.document()).into_owned();
+            return self.write_stderr(&without_controls(&document));
+        }
+        if !failure.details.is_empty() {
+            return failure.details.iter().for_each(|line| self.write_stderr(&without_controls(line)));
+        }
+        let text = format!("a2ad: {}", failure.text);
+        match &failure.next {
+            Some(next) => self.message_with_hint(&text, next),
+            None => self.message(&text),
+        }
+    }
+
+    /// Writes a message that is not an error as a JSON document.
+    fn write_notice(&self, line: &str) {
+        let mut writer = Writer::new();
+        writer.object(|out| out.text("notice", line));
+        self.write_stderr(&without_controls(&String::from_utf8_lossy(&writer.finish())));
+    }
+
+    /// Writes a message followed by what to do next. The message may be truncated, the next step is not.
+    pub(super) fn message_with_hint(&self, line: &str, next: &str) {
+        self.write_stderr(&format!("{}; {}", one_line(line), without_controls(next)));
+    }
+
+    fn write_stderr(&self, line: &str) {
+        // If both streams go to a terminal, the message must not continue a line of data.
+        let before =
+            if self.mid_line.get() && self.stdout_is_terminal && self.stderr_is_terminal { "\n" } else { "" };
+        let _ = writeln!(std::io::stderr(), "{before}{line}");
+    }
+
+    /// Writes a progress message if stderr is a terminal.
+    pub(super) fn progress(&self, line: &str) {
+        if self.stderr_is_terminal && !self.json {
+            self.message(line);
+        }
+    }
+
+    fn write_stdout(&self, bytes: &[u8]) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        out.write_all(bytes)?;
+        out.flush()
+    }
+}
+
+/// Removes control characters that a terminal would interpret.
+fn without_controls(text: &str) -> Cow<'_, str> {
+    let is_control = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+    if text.contains(is_control) { text.replace(is_control, "").into() } else { text.into() }
+}
+
+/// Joins the text to one line of at most [`MAX_LINE`] characters.
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = without_controls(&line);
+    match line.char_indices().nth(MAX_LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_removed_for_terminals() {
+        assert_eq!(without_controls("a\u{1b}[2Jb\r\u{9b}c\n\td"), "a[2Jbc\n\td");
+        assert_eq!(one_line("a\n b\u{7}\r\n"), "a b");
+        assert_eq!(one_line(&"é".repeat(MAX_LINE + 1)).chars().count(), MAX_LINE + 1);
+    }
+}

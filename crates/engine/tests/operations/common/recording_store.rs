@@ -1,0 +1,270 @@
+//! A store wrapper that records the submitted changes and can block commits and inject faults.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
+
+use a2ad_engine::{
+    Reservation, Scope, Store,
+    ids::{Ids, TaskNo},
+    log::{Entry, Kind, Seq},
+    store::{
+        Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
+        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, ReceiptSender, Snapshot, StoreError, TaskRow,
+        WorkItem,
+    },
+};
+use futures_util::future::BoxFuture;
+use protocol::{TaskState, Timestamp};
+use store::Sqlite;
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+/// Records changes by the name of their step: `accept`, `report`, `finish`, ….
+pub(crate) struct RecordingStore {
+    store: Sqlite,
+    /// Submitted changes, in order.
+    submitted: Mutex<Vec<String>>,
+    /// Committed changes, in order.
+    committed: Arc<watch::Sender<Vec<String>>>,
+    blocked: Mutex<BlockedCommits>,
+    /// Faults of the next reads of claimed work.
+    faults: Mutex<VecDeque<WorkFault>>,
+    blocked_count: watch::Sender<usize>,
+    receipts: TaskTracker,
+}
+
+/// A fault in reading claimed work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WorkFault {
+    /// The store is temporarily unavailable.
+    Unavailable,
+    /// The log is empty.
+    EmptyLog,
+}
+
+#[derive(Default)]
+struct BlockedCommits {
+    blocking: bool,
+    queue: Vec<(Change, ReceiptSender)>,
+}
+
+impl RecordingStore {
+    pub(super) fn new(store: Sqlite) -> Self {
+        Self {
+            store,
+            submitted: Mutex::default(),
+            committed: Arc::new(watch::Sender::default()),
+            blocked: Mutex::default(),
+            faults: Mutex::default(),
+            blocked_count: watch::Sender::default(),
+            receipts: TaskTracker::new(),
+        }
+    }
+
+    /// All changes submitted so far, by step.
+    pub(crate) fn steps(&self) -> Vec<String> {
+        self.submitted.lock().unwrap().clone()
+    }
+
+    /// Number of submitted changes of a step.
+    pub(crate) fn count(&self, step: &str) -> usize {
+        self.submitted.lock().unwrap().iter().filter(|submitted| *submitted == step).count()
+    }
+
+    /// Waits until `count` changes of a step are committed.
+    pub(crate) async fn until(&self, step: &str, count: usize) {
+        let mut committed = self.committed.subscribe();
+        let enough = |steps: &Vec<String>| steps.iter().filter(|done| *done == step).count() >= count;
+        super::with_timeout(committed.wait_for(enough)).await.unwrap();
+    }
+
+    /// The state of each entry of a task's log; `None` for entries without one.
+    pub(crate) async fn log(&self, row: &TaskRow) -> Vec<Option<TaskState>> {
+        let entries = self.store.entries(&super::scope(), row.no, 0, usize::MAX).await.unwrap();
+        let state = |entry: &Entry| match entry.kind() {
+            Kind::Status(state) => Some(state),
+            Kind::Artifact | Kind::Message => None,
+        };
+        entries.iter().map(|(_, entry)| state(entry)).collect()
+    }
+
+    /// Blocks commits from now on.
+    pub(crate) fn block_commits(&self) {
+        self.blocked.lock().unwrap().blocking = true;
+    }
+
+    /// The next reads of claimed work fail like this, one after the other.
+    pub(crate) fn inject_faults(&self, looks: impl IntoIterator<Item = WorkFault>) {
+        self.faults.lock().unwrap().extend(looks);
+    }
+
+    /// Waits until `count` changes are blocked.
+    pub(crate) async fn until_blocked(&self, count: usize) {
+        let mut blocked_count = self.blocked_count.subscribe();
+        super::with_timeout(blocked_count.wait_for(|blocked_count| *blocked_count >= count)).await.unwrap();
+    }
+
+    /// Commits the blocked changes and stops blocking.
+    pub(crate) fn unblock_commits(&self) {
+        let mut blocked = self.blocked.lock().unwrap();
+        blocked.blocking = false;
+        for (change, receipts) in blocked.queue.drain(..) {
+            self.forward(change, receipts);
+        }
+        self.blocked_count.send_replace(0);
+    }
+
+    fn forward(&self, change: Change, receipts: ReceiptSender) {
+        let (step, committed) = (name(&change), Arc::clone(&self.committed));
+        let receipt = self.store.commit(change);
+        self.receipts.spawn(async move {
+            let result = receipt.await;
+            let success = result.is_ok();
+            receipts.fill(result);
+            if success {
+                committed.send_modify(|steps| steps.push(step));
+            }
+        });
+    }
+}
+
+/// The variant name of a step, in lower case.
+fn name(change: &Change) -> String {
+    match change {
+        Change::Accept(_) => "accept".into(),
+        Change::Advance(advance) => {
+            let step = format!("{:?}", advance.step).to_lowercase();
+            step.split([' ', '(']).next().unwrap_or_default().into()
+        }
+    }
+}
+
+impl Store for RecordingStore {
+    fn commit(&self, change: Change) -> Receipt {
+        self.submitted.lock().unwrap().push(name(&change));
+        let (receipts, receipt) = Receipt::new();
+        let mut blocked = self.blocked.lock().unwrap();
+        if blocked.blocking {
+            blocked.queue.push((change, receipts));
+            self.blocked_count.send_replace(blocked.queue.len());
+        } else {
+            self.forward(change, receipts);
+        }
+        receipt
+    }
+
+    fn find(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<Snapshot>> {
+        self.store.find(scope, lookup)
+    }
+
+    fn find_within(
+        &self,
+        scope: &Scope,
+        lookup: Lookup,
+        memory: &Arc<Reservation>,
+    ) -> ReadFuture<Option<Snapshot>> {
+        self.store.find_within(scope, lookup, memory)
+    }
+
+    fn entries(
+        &self,
+        scope: &Scope,
+        task: TaskNo,
+        after: Seq,
+        max: usize,
+    ) -> ReadFuture<Vec<(Seq, Arc<Entry>)>> {
+        self.store.entries(scope, task, after, max)
+    }
+
+    fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> ReadFuture<Option<Arc<Entry>>> {
+        self.store.last_status(scope, task, up_to)
+    }
+
+    fn list(&self, scope: &Scope, query: ListQuery) -> ReadFuture<ListPage> {
+        self.store.list(scope, query)
+    }
+
+    fn turn_key(&self, scope: &Scope, owner: KeyOwner, key: MessageKey) -> ReadFuture<Option<KeyUsed>> {
+        self.store.turn_key(scope, owner, key)
+    }
+
+    fn first_use(&self, key: MessageKey) -> ReadFuture<Option<KeyUsed>> {
+        self.store.first_use(key)
+    }
+
+    fn count_open(&self, agent: &str) -> ReadFuture<u64> {
+        self.store.count_open(agent)
+    }
+
+    fn context(&self, scope: &Scope, lookup: ContextLookup) -> ReadFuture<Option<ContextRow>> {
+        self.store.context(scope, lookup)
+    }
+
+    fn context_history(
+        &self,
+        scope: &Scope,
+        first: TaskNo,
+        before: TaskNo,
+        max: usize,
+    ) -> ReadFuture<Vec<Snapshot>> {
+        self.store.context_history(scope, first, before, max)
+    }
+
+    fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due> {
+        self.store.due(now, max)
+    }
+
+    fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {
+        let work = self.store.work(task);
+        let faults = self.faults.lock().unwrap().pop_front();
+        Box::pin(async move {
+            let mut work = work.await?;
+            match (faults, &mut work) {
+                (Some(WorkFault::Unavailable), _) => {
+                    return Err(StoreError::Unavailable("injected by the test".into()));
+                }
+                (Some(WorkFault::EmptyLog), Some(work)) => work.snapshot.log.clear(),
+                _ => {}
+            }
+            Ok(work)
+        })
+    }
+
+    fn agents(&self) -> ReadFuture<Vec<String>> {
+        self.store.agents()
+    }
+
+    fn expired(&self, expiry: Expiry) -> ReadFuture<Expired> {
+        self.store.expired(expiry)
+    }
+
+    fn purge(&self, tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize> {
+        self.store.purge(tasks, now)
+    }
+
+    fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize> {
+        self.store.drop_purged(purged_before, max)
+    }
+
+    fn reserve(&self, count: i64) -> ReadFuture<TaskNo> {
+        self.store.reserve(count)
+    }
+
+    fn ids(&self) -> Ids {
+        self.store.ids()
+    }
+
+    fn seal_key(&self) -> [u8; 32] {
+        self.store.seal_key()
+    }
+
+    fn failed(&self) -> BoxFuture<'static, String> {
+        self.store.failed()
+    }
+
+    fn damaged(&self) -> BoxFuture<'static, String> {
+        self.store.damaged()
+    }
+}

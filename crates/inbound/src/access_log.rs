@@ -1,0 +1,218 @@
+//! The access log: one entry per call, with method, agent, dialect, result and duration.
+//!
+//! Entries are of level `info` and target `a2ad::call`, so that they can be switched on and off separately. When they
+//! are off, a call only checks a flag. Content and metadata sent by a caller are never logged. The entry of a stream is
+//! written when the stream ends, from the events it sent; that of a call whose caller disconnects, at the disconnect.
+
+use std::time::Instant;
+
+use engine::{Agents, CallResponse, log::Kind};
+use protocol::{
+    Dialect, Error, Event, Operation, Reply, Task,
+    dialect::{MethodFamily, of_method, v03},
+};
+
+/// The error of a call whose caller disconnected before the response.
+const CALLER_LEFT: &str = "CALLER_LEFT";
+
+/// The entry of a call in progress; `None` if the access log is off.
+pub(crate) struct CallEntry(Option<Box<Fields>>);
+
+struct Fields {
+    started: Instant,
+    request_id: u64,
+    agent: String,
+    method: String,
+    dialect: &'static str,
+    task: Option<String>,
+    state: Option<&'static str>,
+    error: Option<&'static str>,
+}
+
+impl CallEntry {
+    /// Begins the entry of a call. The agent is logged only if it exists.
+    pub(crate) fn begin(agents: &Agents, agent: &str, request_id: u64) -> Self {
+        if !tracing::enabled!(target: "a2ad::call", tracing::Level::INFO) {
+            return Self(None);
+        }
+        Self(Some(Box::new(Fields {
+            started: Instant::now(),
+            request_id,
+            agent: known_agent(agents, agent),
+            method: String::new(),
+            dialect: "unknown",
+            task: None,
+            state: None,
+            error: None,
+        })))
+    }
+
+    /// Sets the method. An unknown name is the caller's own text and not logged.
+    pub(crate) fn set_method_if_known(&mut self, method: &str) {
+        let Some(fields) = &mut self.0 else { return };
+        let known = of_method(method) != MethodFamily::Unknown;
+        fields.method = if known { method } else { "unknown" }.to_owned();
+    }
+
+    /// Sets the method to a name that the binding defines.
+    pub(crate) fn set_method(&mut self, method: &'static str) {
+        let Some(fields) = &mut self.0 else { return };
+        fields.method = method.to_owned();
+    }
+
+    /// Sets the agent, if it becomes known only after the call has begun.
+    pub(crate) fn set_agent(&mut self, agents: &Agents, agent: &str) {
+        let Some(fields) = &mut self.0 else { return };
+        fields.agent = known_agent(agents, agent);
+    }
+
+    /// Sets the task that the operation names, and the dialect.
+    pub(crate) fn set_operation(&mut self, operation: &Operation, dialect: Dialect) {
+        let Some(fields) = &mut self.0 else { return };
+        fields.dialect = dialect.name();
+        let task = match operation {
+            Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
+                req.message.task_id.as_ref()
+            }
+            Operation::GetTask(req) => Some(&req.id),
+            Operation::CancelTask(req) => Some(&req.id),
+            Operation::SubscribeToTask(req) => Some(&req.id),
+            Operation::CreatePushConfig(config) => config.task_id.as_ref(),
+            Operation::GetPushConfig(req) | Operation::DeletePushConfig(req) => Some(&req.task_id),
+            Operation::ListPushConfigs(req) => Some(&req.task_id),
+            Operation::ListTasks(_) | Operation::GetExtendedCard(_) => None,
+        };
+        fields.task = task.map(ToString::to_string);
+    }
+
+    pub(crate) fn set_result(&mut self, result: &Result<CallResponse, Error>) {
+        let Some(fields) = &mut self.0 else { return };
+        match result {
+            Ok(answer) => fields.set_answer(answer),
+            Err(error) => fields.error = Some(error.kind.row().reason),
+        }
+    }
+
+    pub(crate) fn set_error(&mut self, error: &Error) {
+        let Some(fields) = &mut self.0 else { return };
+        fields.error = Some(error.kind.row().reason);
+    }
+
+    /// Turns this into the entry of a stream, which is updated with every event sent.
+    pub(crate) fn into_stream(mut self, dialect: Dialect) -> StreamEntry {
+        let mut fields = self.0.take();
+        if let Some(fields) = &mut fields {
+            fields.dialect = dialect.name();
+        }
+        StreamEntry(fields)
+    }
+
+    /// Writes the entry.
+    pub(crate) fn finish(mut self, dialect: Dialect) {
+        let Some(mut fields) = self.0.take() else { return };
+        fields.dialect = dialect.name();
+        fields.write();
+    }
+
+    /// Writes the entry of a call of the plain text binding, which has no dialect.
+    pub(crate) fn finish_text(mut self) {
+        let Some(mut fields) = self.0.take() else { return };
+        fields.dialect = "text";
+        fields.write();
+    }
+}
+
+impl Drop for CallEntry {
+    fn drop(&mut self) {
+        if let Some(fields) = &mut self.0 {
+            fields.error.get_or_insert(CALLER_LEFT);
+            fields.write();
+        }
+    }
+}
+
+/// The agent's id, or `unknown`: an unknown name is the caller's own text.
+fn known_agent(agents: &Agents, agent: &str) -> String {
+    if agents.get(agent).is_some() { agent } else { "unknown" }.to_owned()
+}
+
+impl Fields {
+    fn set_answer(&mut self, answer: &CallResponse) {
+        match answer {
+            CallResponse::Reply(Reply::SentTask(task) | Reply::Task(task)) => self.set_task(task),
+            CallResponse::Reply(Reply::SentMessage(_)) => self.state = Some("message"),
+            CallResponse::Reply(_) | CallResponse::Stream(_) => {}
+            CallResponse::Replayed(answer) => self.set_answer(answer),
+        }
+    }
+
+    fn set_task(&mut self, task: &Task) {
+        self.task = Some(task.id.to_string());
+        self.state = Some(v03::task::state_name(task.status.state));
+    }
+
+    fn record_event(&mut self, event: &Event) {
+        match event {
+            Event::Task(task) => self.set_task(task),
+            Event::Message(_) => self.state = Some("message"),
+            Event::Status(update) => {
+                self.task = Some(update.task_id.to_string());
+                self.state = Some(v03::task::state_name(update.status.state));
+            }
+            Event::Artifact(update) => self.task = Some(update.task_id.to_string()),
+        }
+    }
+
+    fn write(&self) {
+        let duration_ms = self.started.elapsed().as_micros() as f64 / 1_000.0;
+        tracing::info!(
+            target: "a2ad::call",
+            method = self.method,
+            agent = self.agent,
+            dialect = self.dialect,
+            state = self.state,
+            error = self.error,
+            task_id = self.task,
+            request_id = format_args!("{:016x}", self.request_id),
+            duration_ms,
+            "call"
+        );
+    }
+}
+
+/// The entry of a stream. Collects its events, and is written when the stream ends or the caller disconnects.
+pub(crate) struct StreamEntry(Option<Box<Fields>>);
+
+impl StreamEntry {
+    /// Records an event that is sent.
+    pub(crate) fn record_event(&mut self, event: &Event) {
+        if let Some(fields) = &mut self.0 {
+            fields.record_event(event);
+        }
+    }
+
+    /// Records the kind of an event that is sent, for a task that is already set.
+    pub(crate) fn record_kind(&mut self, kind: Kind) {
+        let Some(fields) = &mut self.0 else { return };
+        match kind {
+            Kind::Status(state) => fields.state = Some(v03::task::state_name(state)),
+            Kind::Message => fields.state = Some("message"),
+            Kind::Artifact => {}
+        }
+    }
+
+    /// Records the error that ends the stream.
+    pub(crate) fn set_error(&mut self, error: &Error) {
+        if let Some(fields) = &mut self.0 {
+            fields.error = Some(error.kind.row().reason);
+        }
+    }
+}
+
+impl Drop for StreamEntry {
+    fn drop(&mut self) {
+        if let Some(fields) = &self.0 {
+            fields.write();
+        }
+    }
+}

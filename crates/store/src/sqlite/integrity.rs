@@ -1,0 +1,126 @@
+//! Integrity checks of a whole store: throttled, in the background, after an unclean shutdown; at full speed when the
+//! operator runs one.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode};
+use tokio::sync::watch;
+
+use super::{
+    instance::{InstanceLock, InstanceState},
+    readers,
+};
+use crate::OpenError;
+
+/// The background check pauses after this many SQLite virtual machine operations, so that calls are hardly delayed.
+const OPS_PER_PAUSE: i32 = 20_000;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The thread that checks the store after an unclean shutdown. Dropping it interrupts the check and joins the thread.
+pub(super) struct IntegrityChecker {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl IntegrityChecker {
+    /// Starts the check; damage is published once on `found`.
+    pub(super) fn start(connection: Connection, found: watch::Sender<Option<String>>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("a2ad-integrity".into());
+        let thread = thread
+            .spawn(move || check_in_background(connection, &stopped, &found))
+            .expect("the system can start a thread");
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for IntegrityChecker {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn check_in_background(
+    mut connection: Connection,
+    stop: &Arc<AtomicBool>,
+    found: &watch::Sender<Option<String>>,
+) {
+    let interrupted = Arc::clone(stop);
+    let throttled = connection.progress_handler(OPS_PER_PAUSE, Some(move || pause(&interrupted)));
+    match throttled.and_then(|()| findings(&connection, "PRAGMA quick_check(1)")) {
+        Ok(findings) if findings.is_empty() => tracing::info!("integrity check of the store passed"),
+        Ok(findings) => {
+            tracing::error!(finding = findings[0], "the store is damaged; restore a backup");
+            found.send_replace(findings.into_iter().next());
+        }
+        Err(_) if stop.load(Ordering::Relaxed) => {}
+        Err(error) if is_damage(&error) => {
+            tracing::error!(%error, "integrity check could not read the whole store; check the disk, restore a backup");
+            found.send_replace(Some(format!("integrity check could not read the whole store: {error}")));
+        }
+        Err(error) => tracing::warn!(%error, "integrity check of the store did not finish"),
+    }
+}
+
+/// Whether an error that ended the check means that the file is damaged: unreadable data does. A lock held by another
+/// connection, or a lack of memory, does not.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// Pauses the check; returns whether to abort it.
+#[expect(clippy::disallowed_methods, reason = "dedicated thread; the sleep throttles the check")]
+fn pause(stop: &AtomicBool) -> bool {
+    std::thread::sleep(PAUSE);
+    stop.load(Ordering::Relaxed)
+}
+
+/// Runs a check statement; empty when it found no damage.
+fn findings(connection: &Connection, check: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(check)?;
+    let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+    rows.filter(|row| !row.as_ref().is_ok_and(|text| text == "ok")).collect()
+}
+
+/// Checks the integrity of a store that no server has open. Returns what it found; empty when there is no damage.
+pub fn check(path: &Path) -> Result<Vec<String>, OpenError> {
+    if !path.exists() {
+        let reason = "there is no such file".into();
+        return Err(OpenError::Unusable { path: path.to_owned(), reason });
+    }
+    let failed = |error| OpenError::of_database(path, &error);
+    let _lock = InstanceLock::acquire(path, InstanceState::Checking)?;
+    let connection = readers::connect(path).map_err(failed)?;
+    findings(&connection, "PRAGMA integrity_check").map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Error, ffi};
+
+    use super::*;
+
+    #[test]
+    fn unreadable_is_damage_and_locked_is_not() {
+        let error = |code| Error::SqliteFailure(ffi::Error::new(code), None);
+        for code in [ffi::SQLITE_IOERR_READ, ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
+            assert!(is_damage(&error(code)), "{code}");
+        }
+        for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED, ffi::SQLITE_NOMEM, ffi::SQLITE_INTERRUPT] {
+            assert!(!is_damage(&error(code)), "{code}");
+        }
+    }
+}

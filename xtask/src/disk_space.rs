@@ -1,0 +1,39 @@
+//! Free disk space. It is checked before the tests start, because a store on a full disk stops its server and the
+//! log on the same disk cannot record the reason.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::server;
+
+/// Bytes the tests write into an empty target directory and into a filled one, package caches not counted.
+const EMPTY_TARGET_BYTES: u64 = 5 << 30;
+const FILLED_TARGET_BYTES: u64 = 1 << 30;
+
+/// Fails early when there is too little space; discovered later, it would look like a fault of the program.
+pub(crate) fn check() -> Result<()> {
+    let target = server::target()?;
+    let wanted =
+        if target.join("debug").join("a2ad").exists() { FILLED_TARGET_BYTES } else { EMPTY_TARGET_BYTES };
+    fs::create_dir_all(&target).context("cannot create the target directory")?;
+    let free = free(&target)?;
+    ensure!(
+        free >= wanted,
+        "the tests need {} of disk space in {}, where {} are free; free some space, or set CARGO_TARGET_DIR to a larger disk",
+        format_mib(wanted),
+        target.display(),
+        format_mib(free),
+    );
+    Ok(())
+}
+
+/// Free bytes on the file system that holds `path`.
+pub(crate) fn free(path: &Path) -> Result<u64> {
+    let disk = rustix::fs::statvfs(path).context("cannot read the free disk space")?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+pub(crate) fn format_mib(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
+}

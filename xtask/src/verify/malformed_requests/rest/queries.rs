@@ -1,0 +1,164 @@
+//! Requests with an invalid query: each parameter with each invalid value of its kind, in both spellings of its
+//! name and next to valid ones, and invalid percent-encoding.
+
+use super::super::case as rpc;
+use super::super::schema::{Field, Kind, snake};
+use super::super::values;
+use super::case::{Case, INVALID_PARAMS, as_text, encoded, of_code};
+use super::operations::Operation;
+
+/// Invalid percent-encoding, and encodings of bytes that are not UTF-8.
+pub(crate) const BROKEN_ESCAPES: &[&str] = &[
+    "%",
+    "%2",
+    "%zz",
+    "%f",
+    "%ff",
+    "%80",
+    "%c3",
+    "%c3%28",
+    "%c0%af",
+    "%e2%82",
+    "%ed%a0%80",
+    "%f0%9f%92",
+    "%f4%90%80%80",
+    "%0",
+    "%%",
+    "%u0041",
+    "%-1",
+    "%2%30",
+    "a%b",
+    "100%",
+];
+/// A length above the limit of names.
+const LONG: usize = 1_025;
+/// Limit of query parameters.
+const MAX_PARAMETERS: usize = 1_000;
+
+const LAST_WINS: &str = "of parameters with the same name the last one counts";
+const UNKNOWN: &str = "unknown parameters are ignored";
+const EMPTY: &str = "an empty value counts as absent";
+
+pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for field in operation.query {
+        cases.extend(wrong(operation, field));
+        cases.extend(unusual(operation, field));
+    }
+    let names = operation.query.iter().map(|field| field.name).chain(["unknown"]);
+    for name in names {
+        for broken in BROKEN_ESCAPES {
+            let query = format!("{name}={broken}");
+            cases.push(
+                Case::refused(operation, &query, &INVALID_PARAMS).naming_field(name).with_query(&query),
+            );
+        }
+    }
+    for broken in BROKEN_ESCAPES {
+        let query = format!("{broken}=1");
+        cases
+            .push(Case::refused(operation, &query, &INVALID_PARAMS).naming_field(*broken).with_query(&query));
+    }
+    for hostile in values::HOSTILE.iter().filter_map(|text| as_text(text)) {
+        let name = encoded(&hostile);
+        let wrong = format!("{name}=%");
+        let shown: String = name.chars().take(64).collect();
+        cases.push(Case::refused(operation, &wrong, &INVALID_PARAMS).naming_field(shown).with_query(&wrong));
+        let right = format!("{name}={name}");
+        cases.push(Case::accepted(operation, &right, UNKNOWN).with_query(&right));
+    }
+    for count in [MAX_PARAMETERS + 1, 2 * MAX_PARAMETERS, 10 * MAX_PARAMETERS] {
+        let case = Case::refused(operation, format!("{count} parameters"), &INVALID_PARAMS).naming_field("");
+        cases.push(case.with_query(&vec!["a=1"; count].join("&")));
+    }
+    let most = Case::accepted(operation, format!("{MAX_PARAMETERS} parameters"), UNKNOWN);
+    cases.push(most.with_query(&vec!["a=1"; MAX_PARAMETERS].join("&")));
+    for query in ["", "&", "&&=&", "unknown", "unknown=1&unknown=2", "=", "=x", "%75nknown=%31", "a=b=c"] {
+        cases.push(Case::accepted(operation, format!("the query is {query:?}"), UNKNOWN).with_query(query));
+    }
+    cases
+}
+
+fn wrong(operation: &Operation, field: &Field) -> Vec<Case> {
+    let beside: Vec<String> = operation
+        .query
+        .iter()
+        .filter(|other| other.in_valid_requests && other.name != field.name)
+        .map(|other| parameter(other.name, other))
+        .collect();
+    let good = parameter(field.name, field);
+    let mut cases = Vec::new();
+    for (text, error) in wrong_texts(field) {
+        let mut queries = vec![
+            format!("{}={text}", field.name),
+            format!("{}={text}", snake(field.name)),
+            format!("{good}&{}={text}", field.name),
+            format!("unknown=1&{}={text}&another=2", field.name),
+        ];
+        queries.extend((!beside.is_empty()).then(|| format!("{}&{}={text}", beside.join("&"), field.name)));
+        for query in queries {
+            let name = format!("{query:.120}");
+            let case = Case::refused(operation, name, of_code(error)).with_query(&query);
+            cases.push(if error == rpc::INVALID_PARAMS { case.naming_field(field.name) } else { case });
+        }
+    }
+    cases
+}
+
+/// Values that are invalid as query text, percent-encoded, each with the code of its refusal.
+fn wrong_texts(field: &Field) -> Vec<(String, i64)> {
+    let is_tenant = matches!(field.kind, Kind::Tenant);
+    let mut texts: Vec<(String, i64)> = values::wrong(field)
+        .into_iter()
+        .filter_map(|wrong| as_text(&wrong.text).map(|text| (text, wrong.code)))
+        // Any text is a tenant name here, so the error is that of an unknown tenant.
+        .map(|(text, code)| (text, if is_tenant { rpc::AGENT_DISABLED } else { code }))
+        .filter(|(text, _)| !fits(field.kind, text))
+        .map(|(text, code)| (encoded(&text), code))
+        .collect();
+    if matches!(field.kind, Kind::FromPath) || field.name == "contextId" {
+        texts.push(("x".repeat(LONG), rpc::INVALID_PARAMS));
+    }
+    texts
+}
+
+/// Whether a text is a valid value, or empty.
+fn fits(kind: Kind, text: &str) -> bool {
+    match kind {
+        Kind::Text => true,
+        Kind::Flag => matches!(text, "" | "true" | "false"),
+        Kind::Enum(enum_values) => text.is_empty() || enum_values.accepted.contains(&text),
+        _ => text.is_empty(),
+    }
+}
+
+fn unusual(operation: &Operation, field: &Field) -> Vec<Case> {
+    let take = |query: String, why| Case::accepted(operation, &query, why).with_query(&query);
+    let name = field.name;
+    let mut cases = vec![take(format!("{name}="), EMPTY), take(name.to_owned(), EMPTY)];
+    // A page token cannot be made up.
+    if matches!(field.kind, Kind::Token) {
+        return cases;
+    }
+    let good = parameter(name, field);
+    cases.extend([
+        take(good.clone(), "it is valid"),
+        take(parameter(&snake(name), field), "names are accepted in both spellings"),
+        take(format!("{name}=%00x&{good}"), LAST_WINS),
+        take(format!("%{:02x}{}", name.as_bytes()[0], &good[1..]), "percent-encoding is decoded"),
+    ]);
+    for unusual in values::unusual(field.kind) {
+        let text = as_text(&unusual.text).unwrap_or_default();
+        cases.push(take(format!("{name}={}", encoded(&text)), unusual.why));
+    }
+    if matches!(field.kind, Kind::Time { .. }) {
+        let text = "2026-01-02T03:04:05+05:30";
+        cases.push(take(format!("{name}={text}"), "the plus sign of an offset is not decoded as a space"));
+    }
+    cases
+}
+
+/// A parameter with a valid value.
+fn parameter(name: &str, field: &Field) -> String {
+    format!("{name}={}", encoded(&as_text(&field.good()).unwrap_or_default()))
+}

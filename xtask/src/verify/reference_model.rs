@@ -1,0 +1,106 @@
+//! reference_model: random calls against a reference model of a few hundred lines. A sequential client must get
+//! from the server exactly what the model predicts, including the number of each event and the order of each list.
+//!
+//! `reference.rs` is the model, `choices.rs` chooses the next call, `driver.rs` makes it and compares, `wire.rs`
+//! reduces responses to what the model knows. Tasks are visible only through their agent, so the agents are driven
+//! in parallel, each by one client; half-way the server is stopped and started again. Deliberately not here: races,
+//! which have proofs of their own.
+
+mod choices;
+mod driver;
+mod reference;
+mod wire;
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use self::driver::{Divergence, Driver};
+use super::random::Random;
+use super::rpc::Caller;
+use super::trial::{ProofResult, Setup, Trial};
+use crate::server::Server;
+
+pub(crate) const OPTIONS: &str = "[--operations N] [--seed S] [--binary PATH]";
+
+const DEFAULT_OPERATIONS: u64 = 100_000;
+/// The agents, and the share of the operations each gets, in percent.
+const AGENTS: [(&str, u64); 3] = [("echo", 55), ("approver", 40), ("slow-writer", 5)];
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let trial = Trial::parse("reference_model", "--operations", DEFAULT_OPERATIONS, args)?;
+    trial.run(async |setup| campaign(&trial, setup).await)
+}
+
+async fn campaign(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
+    let started = Instant::now();
+    let mut random = Random::new(trial.seed);
+    let mut server = Server::start(&setup.program, &setup.store).await?;
+    let address = server.address;
+    let mut drivers: Vec<Driver> =
+        AGENTS.iter().map(|(agent, _)| Driver::new(agent, random.branch(), address)).collect();
+    let mut findings = drive(&mut drivers, trial.size / 2).await;
+    if findings.is_empty() {
+        stop(server, &mut findings).await?;
+        server = Server::start(&setup.program, &setup.store).await?;
+        drivers.iter_mut().for_each(|driver| driver.caller = Caller::new(server.address));
+        findings.extend(drive(&mut drivers, trial.size).await);
+    }
+    // After a divergence the held tasks are not cancelled, and a graceful stop would wait for them.
+    if findings.is_empty() {
+        stop(server, &mut findings).await?
+    } else {
+        server.kill().await?
+    }
+    let done: u64 = drivers.iter().map(|driver| driver.done).sum();
+    let seconds = started.elapsed().as_secs_f64();
+    let figures = json!({
+        "operations": done,
+        "tasks": drivers.iter().map(|driver| driver.reference.tasks.len()).sum::<usize>(),
+        "events": drivers.iter().flat_map(|driver| &driver.reference.tasks).map(|task| task.log.len()).sum::<usize>(),
+        "operations_per_second": (done as f64 / seconds).round(),
+    });
+    Ok(ProofResult { figures, findings })
+}
+
+/// Drives each agent until it has made its share of the operations; a driver that diverges stops early.
+async fn drive(drivers: &mut Vec<Driver>, operations: u64) -> Vec<String> {
+    let mut running = JoinSet::new();
+    for driver in drivers.drain(..) {
+        let share = AGENTS.iter().find(|(agent, _)| *agent == driver.agent).map_or(0, |(_, share)| *share);
+        running.spawn(drive_one(driver, (operations * share).div_ceil(100)));
+    }
+    let mut findings = Vec::new();
+    for (driver, finding) in running.join_all().await {
+        findings.extend(finding);
+        drivers.push(driver);
+    }
+    findings
+}
+
+async fn drive_one(mut driver: Driver, until: u64) -> (Driver, Option<String>) {
+    let mut outcome = Ok(());
+    while outcome.is_ok() && driver.done < until {
+        outcome = driver.step().await;
+    }
+    if outcome.is_ok() {
+        outcome = driver.cancel_held().await;
+    }
+    let finding = outcome.err().map(|Divergence(what)| {
+        let calls: Vec<String> = driver.calls.iter().map(|call| format!("  {call}")).collect();
+        let subject = format!("{} diverged at operation {}", driver.agent, driver.done);
+        format!("{subject}, the last of these calls:\n{}\n{what}", calls.join("\n"))
+    });
+    (driver, finding)
+}
+
+async fn stop(server: Server, findings: &mut Vec<String>) -> Result<()> {
+    let status = server.terminate(STOP_LIMIT).await?;
+    if !status.success() {
+        findings.push(format!("the server exited with {status} on SIGTERM"));
+    }
+    Ok(())
+}
