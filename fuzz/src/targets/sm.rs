@@ -139,10 +139,11 @@ mod tests {
             let simulation = execute(&mutator.input(number));
             tried.extend(simulation.tried.iter().map(|(step, allowed)| (name(step), *allowed)));
         }
-        let steps = "Claim Report Finish Pause Retry Again Release Resume Queue Settle Listen Cancel Expire";
+        let steps =
+            "Claim Report Finish Pause Retry Requeue Release Resume Queue Settle QueueMessage Cancel Expire";
         for step in steps.split(' ') {
             assert!(tried.contains(&(step.to_owned(), true)), "{step} is never allowed");
-            // Again follows a rejection after which it is always allowed.
+            // Requeue follows a rejection after which it is always allowed.
             let refused = tried.contains(&(step.to_owned(), false));
             assert!(refused || step == "Requeue", "{step} is never rejected");
         }

@@ -119,7 +119,7 @@ async fn message_to_a_working_task_is_its_next_input() {
     let mut server = Setup::plain().open();
     let (created, first) = start_task(&mut server, msg("one").client_task("t-1")).await;
     let more = server.spawn_send_as(call_in(DRAFT), msg("two").client_task("t-1"));
-    server.store.until("listen", 1).await;
+    server.store.until("queuemessage", 1).await;
     first.end(need_input("which?"));
     let second = server.agent.turn().await;
     assert_eq!((second.message.text().as_str(), &second.task_id), ("two", &created.id));

@@ -17,7 +17,7 @@ async fn message_is_recorded_immediately_and_used_when_the_run_pauses() {
         (TaskState::Working, vec!["one".to_owned(), "two".to_owned()])
     );
     let waiting = server.spawn_send(msg("three").to(&id));
-    server.store.until("listen", 2).await;
+    server.store.until("queuemessage", 2).await;
     assert!(server.agent.is_idle());
 
     first.end(need_input("which?"));

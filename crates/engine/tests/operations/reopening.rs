@@ -265,7 +265,7 @@ async fn lost_race_to_reopen_does_not_unregister_the_winning_run() {
     server.store.until_blocked(2).await;
     server.store.unblock_commits();
     let winner = server.agent.turn().await;
-    server.store.until("listen", 1).await;
+    server.store.until("queuemessage", 1).await;
     server.cancel(&"t-1".into()).await.unwrap();
     with_timeout(winner.cancel.cancelled()).await;
     for call in [first, second] {
