@@ -11,7 +11,7 @@ use std::{
 };
 
 use engine::{AgentInfo, Agents};
-use inbound::{AcceptedVersions, ServerOptions};
+use inbound::ServerOptions;
 
 /// What callers without a credential may do.
 const CALLERS: &str =
@@ -59,7 +59,7 @@ impl Banner<'_> {
             // Agents that accept no caller.
             closed_agents = (!closed.is_empty()).then(|| closed.join(", ")),
             default_agent = self.server_options.default_agent,
-            generations = self.generations().join(", "),
+            generations = self.server_options.accepted_versions.labels().join(", "),
             store = %absolute(self.store).display(),
             config = self.config.map(|file| absolute(file).display().to_string()),
             callers = self.callers(),
@@ -90,13 +90,6 @@ impl Banner<'_> {
         format!("http://{}", self.address)
     }
 
-    /// The labels of the accepted generations, newest first.
-    fn generations(&self) -> Vec<&'static str> {
-        let AcceptedVersions { draft, v03, v1, .. } = self.server_options.accepted_versions;
-        let all = [(v1, "1.0"), (v03, "0.3"), (draft, "draft")];
-        all.into_iter().filter(|row| row.0).map(|row| row.1).collect()
-    }
-
     /// A command that calls an agent; `None` if no agent accepts anonymous callers.
     fn command(&self) -> Option<String> {
         let open = || self.served().filter(|agent| self.accepts_anonymous(agent));
@@ -119,7 +112,11 @@ fn absolute(path: &Path) -> PathBuf {
 impl Display for Banner<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let (version, url) = (env!("CARGO_PKG_VERSION"), self.url());
-        writeln!(out, "\na2ad {version} serves A2A {} at {url}\n", self.generations().join(", "))?;
+        writeln!(
+            out,
+            "\na2ad {version} serves A2A {} at {url}\n",
+            self.server_options.accepted_versions.labels().join(", ")
+        )?;
         let width = self.served().map(|agent| agent.id.len()).max().unwrap_or_default();
         for agent in self.served() {
             let id = &agent.id;
@@ -154,7 +151,10 @@ mod tests {
         info.skills[0].examples[0] = "it's me".into();
         let agents = Agents::new([RegisteredAgent::new(info, agents::builtin("echo").unwrap())]);
         let server_options = ServerOptions {
-            accepted_versions: AcceptedVersions { draft: false, ..AcceptedVersions::default() },
+            accepted_versions: inbound::AcceptedVersions {
+                draft: false,
+                ..inbound::AcceptedVersions::default()
+            },
             ..ServerOptions::new("echo")
         };
         let banner = Banner {

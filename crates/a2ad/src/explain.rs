@@ -53,9 +53,9 @@ fn explain_document(text: &str) -> Result<String, Error> {
     })?;
     let recognised = recognise(raw)?;
     let Recognised { dialect: source, what, input, .. } = &recognised;
-    let mut out = format!("{what} of {} ({})\n", source.name(), description(*source));
+    let mut out = format!("{what} of {} ({})\n", source.label(), description(*source));
     for dialect in Dialect::ALL {
-        let _ = write!(out, "\n── {} ({})", dialect.name(), description(dialect));
+        let _ = write!(out, "\n── {} ({})", dialect.label(), description(dialect));
         let written = match forms::encode(dialect, &recognised.value) {
             Ok(written) => written,
             Err(reason) => {
@@ -87,9 +87,9 @@ pub(crate) fn json_syntax_error(text: &str) -> Option<String> {
 /// The A2A versions and bindings that use a dialect.
 fn description(dialect: Dialect) -> &'static str {
     match dialect {
-        Dialect::Draft => "A2A 0.1 over JSON-RPC",
-        Dialect::V03 => "A2A 0.2 and 0.3 over JSON-RPC",
-        Dialect::V03Proto => "A2A 0.2.5 to 0.3 over HTTP+JSON and gRPC",
-        Dialect::V1 => "A2A 1.0",
+        Dialect::Draft => "JSON-RPC, A2A 0.1",
+        Dialect::V03 => "JSON-RPC, A2A 0.2 and 0.3",
+        Dialect::V03Proto => "HTTP+JSON and gRPC, A2A 0.2.5 to 0.3",
+        Dialect::V1 => "every binding",
     }
 }

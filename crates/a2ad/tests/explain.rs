@@ -8,7 +8,7 @@ use a2ad::explain;
 
 /// The section of the output for one dialect.
 fn section<'a>(shown: &'a str, dialect: &str) -> &'a str {
-    let start = shown.find(&format!("── {dialect} (")).unwrap_or_else(|| panic!("no {dialect} in {shown}"));
+    let start = shown.find(&format!("── {dialect}")).unwrap_or_else(|| panic!("no {dialect} in {shown}"));
     let rest = &shown[start..];
     rest[3..].find("\n── ").map_or(rest, |end| &rest[..end + 3])
 }
@@ -31,11 +31,11 @@ fn a_message_is_shown_in_every_dialect() {
         "parts":[{"text":"hi","mediaType":"text/markdown"},{"data":[1,2]}]}"#;
     check(
         v1,
-        "a message of v1",
+        "a message of 1.0",
         &[
-            ("v1", &["as given"]),
+            ("1.0", &["as given"]),
             (
-                "v03",
+                "0.3 (JSON-RPC",
                 &[
                     r#""kind": "message""#,
                     "translated  role ROLE_USER → user",
@@ -44,7 +44,7 @@ fn a_message_is_shown_in_every_dialect() {
                     "nothing lost",
                 ],
             ),
-            ("v03-proto", &["translated  parts → content", "carried     metadata.a2ad.referenceTaskIds[0]"]),
+            ("0.3 (HTTP", &["translated  parts → content", "carried     metadata.a2ad.referenceTaskIds[0]"]),
             (
                 "draft",
                 &[r#"carried     metadata.a2ad.messageId = "m-1""#, r#"lost        contextId = "c-1""#],
@@ -52,11 +52,15 @@ fn a_message_is_shown_in_every_dialect() {
         ],
     );
     let v03 = r#"{"kind":"message","messageId":"m-1","role":"user","parts":[{"kind":"file","file":{"uri":"https://x/y"}}]}"#;
-    check(v03, "a message of v03", &[("v1", &["translated  role user → ROLE_USER", "file.uri → url"])]);
+    check(
+        v03,
+        "a message of 0.3 (JSON-RPC",
+        &[("1.0", &["translated  role user → ROLE_USER", "file.uri → url"])],
+    );
     let proto = r#"{"messageId":"m-1","role":"ROLE_AGENT","content":[{"text":"hi"}]}"#;
-    check(proto, "a message of v03-proto", &[("v1", &["content → parts", "nothing lost"])]);
+    check(proto, "a message of 0.3 (HTTP", &[("1.0", &["content → parts", "nothing lost"])]);
     let draft = r#"{"role":"user","parts":[{"type":"text","text":"hi"}]}"#;
-    check(draft, "a message of draft", &[("draft", &["as given"]), ("v1", &["missing     messageId: "])]);
+    check(draft, "a message of draft", &[("draft", &["as given"]), ("1.0", &["missing     messageId: "])]);
 }
 
 #[test]
@@ -68,14 +72,14 @@ fn a_task_is_shown_in_every_dialect() {
         "a task of draft",
         &[
             ("draft", &["defaulted   history = []"]),
-            ("v03", &["translated  sessionId → contextId", "nothing lost"]),
-            ("v1", &["translated  state completed → TASK_STATE_COMPLETED"]),
+            ("0.3 (JSON-RPC", &["translated  sessionId → contextId", "nothing lost"]),
+            ("1.0", &["translated  state completed → TASK_STATE_COMPLETED"]),
         ],
     );
     let v03 = r#"{"kind":"task","id":"t-1","contextId":"c-1","status":{"state":"auth-required"}}"#;
     check(
         v03,
-        "a task of v03",
+        "a task of 0.3 (JSON-RPC",
         &[(
             "draft",
             &[
@@ -86,9 +90,9 @@ fn a_task_is_shown_in_every_dialect() {
         )],
     );
     let v1 = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_CANCELED"}}"#;
-    check(v1, "a task of v1", &[("v03-proto", &["TASK_STATE_CANCELED → TASK_STATE_CANCELLED"])]);
+    check(v1, "a task of 1.0", &[("0.3 (HTTP", &["TASK_STATE_CANCELED → TASK_STATE_CANCELLED"])]);
     let proto = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_CANCELLED"}}"#;
-    check(proto, "a task of v03-proto", &[("v03", &["TASK_STATE_CANCELLED → canceled"])]);
+    check(proto, "a task of 0.3 (HTTP", &[("0.3 (JSON-RPC", &["TASK_STATE_CANCELLED → canceled"])]);
 }
 
 #[test]
@@ -97,10 +101,10 @@ fn an_event_is_shown_in_every_dialect() {
         r#"{"statusUpdate":{"taskId":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_REJECTED"}}}"#;
     check(
         v1,
-        "a status event of v1",
+        "a status event of 1.0",
         &[
-            ("v03", &["without the statusUpdate around it", "defaulted   final = true"]),
-            ("v03-proto", &["defaulted   statusUpdate.final = true"]),
+            ("0.3 (JSON-RPC", &["without the statusUpdate around it", "defaulted   final = true"]),
+            ("0.3 (HTTP", &["defaulted   statusUpdate.final = true"]),
             (
                 "draft",
                 &["state TASK_STATE_REJECTED → failed", r#"lost        statusUpdate.contextId = "c-1""#],
@@ -108,13 +112,17 @@ fn an_event_is_shown_in_every_dialect() {
         ],
     );
     let v03 = r#"{"kind":"status-update","taskId":"t-1","contextId":"c-1","status":{"state":"working"},"final":false}"#;
-    check(v03, "a status event of v03", &[("v1", &["inside statusUpdate", "nothing lost"])]);
+    check(v03, "a status event of 0.3 (JSON-RPC", &[("1.0", &["inside statusUpdate", "nothing lost"])]);
     let proto = r#"{"statusUpdate":{"taskId":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED"},"final":true}}"#;
-    check(proto, "a status event of v03-proto", &[("v1", &["nothing lost"])]);
+    check(proto, "a status event of 0.3 (HTTP", &[("1.0", &["nothing lost"])]);
     let draft = r#"{"id":"t-1","artifact":{"name":"a","parts":[{"type":"text","text":"x"}],"index":2,"append":true}}"#;
-    check(draft, "an artifact event of draft", &[("v1", &[r#""append": true"#]), ("v03", &["id → taskId"])]);
+    check(
+        draft,
+        "an artifact event of draft",
+        &[("1.0", &[r#""append": true"#]), ("0.3 (JSON-RPC", &["id → taskId"])],
+    );
     let wire = "id: 7\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"task\":{\"id\":\"t-1\",\"contextId\":\"c-1\",\"status\":{\"state\":\"TASK_STATE_COMPLETED\"},\"artifacts\":[{\"artifactId\":\"a\",\"parts\":[{\"text\":\"x\"}]}]}}}\n\n";
-    check(wire, "a task as an event or response of v1", &[("draft", &["one event becomes 2 frames"])]);
+    check(wire, "a task as an event or response of 1.0", &[("draft", &["one event becomes 2 frames"])]);
 }
 
 #[test]
@@ -122,31 +130,35 @@ fn a_request_is_shown_with_the_method_of_each_dialect() {
     let v1 = r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"t-1","historyLength":0}}"#;
     check(
         v1,
-        "a request, GetTask, of v1",
+        "a request, GetTask, of 1.0",
         &[
-            ("v03", &[": tasks/get\n", "changed     historyLength: 0 → 1"]),
-            ("v03-proto", &[r#"task "t-1" in the path"#, "historyLength=1 in the query"]),
+            ("0.3 (JSON-RPC", &[": tasks/get\n", "changed     historyLength: 0 → 1"]),
+            ("0.3 (HTTP", &[r#"task "t-1" in the path"#, "historyLength=1 in the query"]),
             ("draft", &[": tasks/get\n", "nothing lost"]),
         ],
     );
     let draft = r#"{"method":"tasks/send","params":{"id":"t-1","message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}}"#;
-    check(draft, "a request, tasks/send, of draft", &[("v03", &[": message/send\n", "id → message.taskId"])]);
+    check(
+        draft,
+        "a request, tasks/send, of draft",
+        &[("0.3 (JSON-RPC", &[": message/send\n", "id → message.taskId"])],
+    );
     let v03 =
         r#"{"jsonrpc":"2.0","id":1,"method":"tasks/pushNotificationConfig/list","params":{"id":"t-1"}}"#;
     check(
         v03,
-        "a request, tasks/pushNotificationConfig/list, of v03",
+        "a request, tasks/pushNotificationConfig/list, of 0.3 (JSON-RPC",
         &[
             ("draft", &["lost        all of it: this generation has no method for ListPushConfigs"]),
-            ("v1", &[": ListTaskPushNotificationConfigs\n", "id → taskId"]),
+            ("1.0", &[": ListTaskPushNotificationConfigs\n", "id → taskId"]),
         ],
     );
     let proto = r#"{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"hi"}]},"configuration":{"blocking":false}}"#;
     check(
         proto,
-        "the parameters of a send of v03-proto",
+        "the parameters of a send of 0.3 (HTTP",
         &[
-            ("v1", &[r#""returnImmediately": true"#, "nothing lost"]),
+            ("1.0", &[r#""returnImmediately": true"#, "nothing lost"]),
             ("draft", &["missing     id: required"]),
         ],
     );
@@ -155,17 +167,17 @@ fn a_request_is_shown_with_the_method_of_each_dialect() {
 #[test]
 fn results_errors_cards_and_webhooks_are_recognised() {
     let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found","data":null}}"#;
-    check(error, "an error of draft", &[("v1", &["TASK_NOT_FOUND"])]);
+    check(error, "an error of draft", &[("1.0", &["TASK_NOT_FOUND"])]);
     let card = r#"{"name":"a","description":"b","url":"https://x","version":"1","protocolVersion":"0.3.0",
         "capabilities":{},"defaultInputModes":[],"defaultOutputModes":[],"skills":[]}"#;
-    check(card, "a card of v03", &[("v1", &["supportedInterfaces"])]);
+    check(card, "a card of 0.3 (JSON-RPC", &[("1.0", &["supportedInterfaces"])]);
     let only = r#"{"name":"a","description":"b","version":"1","capabilities":{},"skills":[],"defaultInputModes":["text"],
         "defaultOutputModes":["text"],"supportedInterfaces":[{"url":"https://x","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}"#;
-    check(only, "a card of v1", &[("draft", &["lost        all of it: the card names no interface"])]);
+    check(only, "a card of 1.0", &[("draft", &["lost        all of it: the card names no interface"])]);
     let webhook = r#"{"taskId":"t-1","pushNotificationConfig":{"id":"c","url":"https://x/y"}}"#;
-    check(webhook, "a webhook of v03", &[("v1", &[r#""url": "https://x/y""#])]);
+    check(webhook, "a webhook of 0.3 (JSON-RPC", &[("1.0", &[r#""url": "https://x/y""#])]);
     let page = r#"{"jsonrpc":"2.0","id":1,"result":{"tasks":[{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}],"nextPageToken":"","pageSize":50,"totalSize":1}}"#;
-    check(page, "a page of tasks of v1", &[("v03", &["TASK_STATE_WORKING → working"])]);
+    check(page, "a page of tasks of 1.0", &[("0.3 (JSON-RPC", &["TASK_STATE_WORKING → working"])]);
 }
 
 #[test]
@@ -175,30 +187,30 @@ fn errors_are_recognised_in_every_wire_form() {
          "metadata":{"taskId":"t-1"}}]}}"#;
     check(
         v1,
-        "an error over HTTP+JSON of v1",
+        "an error over HTTP+JSON of 1.0",
         &[
-            ("v1", &[": body of status 404\n", r#""status": "NOT_FOUND""#]),
-            ("v03-proto", &[": body of status 404\n", r#""code": -32001"#]),
+            ("1.0", &[": body of status 404\n", r#""status": "NOT_FOUND""#]),
+            ("0.3 (HTTP", &[": body of status 404\n", r#""code": -32001"#]),
             (
-                "v03",
+                "0.3 (JSON-RPC",
                 &[": error of a JSON-RPC response", r#"metadata.taskId = "t-1": unknown member, not read"#],
             ),
         ],
     );
     let bare = r#"{"error":{"code":401,"status":"UNAUTHENTICATED","message":"who are you?"}}"#;
-    check(bare, "an error over HTTP+JSON of v1", &[("v03-proto", &[": body of status 401\n"])]);
+    check(bare, "an error over HTTP+JSON of 1.0", &[("0.3 (HTTP", &[": body of status 401\n"])]);
     let older = r#"{"code":-32001,"message":"Task not found"}"#;
-    check(older, "an error over HTTP+JSON of v03-proto", &[("v1", &["TASK_NOT_FOUND", r#""code": 404"#])]);
+    check(older, "an error over HTTP+JSON of 0.3 (HTTP", &[("1.0", &["TASK_NOT_FOUND", r#""code": 404"#])]);
     let fields = r#"{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"message","message":"required"}]}}"#;
     let expected: &[&str] = &[r#""code": 400"#, r#""field": "message""#, "nothing lost"];
-    check(fields, "an error over HTTP+JSON of v03-proto", &[("v03-proto", &["as given"]), ("v1", expected)]);
+    check(fields, "an error over HTTP+JSON of 0.3 (HTTP", &[("0.3 (HTTP", &["as given"]), ("1.0", expected)]);
     let object = r#"{"code":-32001,"message":"task not found","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo",
         "reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org","metadata":{}}]}"#;
-    check(object, "an error of v1", &[("draft", &[r#""code": -32001"#])]);
+    check(object, "an error of 1.0", &[("draft", &[r#""code": -32001"#])]);
     let draft = r#"{"code":-32602,"message":"Invalid parameters","data":null}"#;
-    check(draft, "an error of draft", &[("v1", &["INVALID_PARAMS"])]);
+    check(draft, "an error of draft", &[("1.0", &["INVALID_PARAMS"])]);
     let unversioned = r#"{"id":1,"error":{"code":-32001,"message":"Task not found"}}"#;
-    check(unversioned, "an error of v03", &[("v1", &["TASK_NOT_FOUND"])]);
+    check(unversioned, "an error of 0.3 (JSON-RPC", &[("1.0", &["TASK_NOT_FOUND"])]);
 }
 
 #[test]
@@ -206,9 +218,9 @@ fn losses_are_reported_in_every_dialect() {
     // Message ids, which the draft lacks and the other dialects require.
     let without_id = r#"{"role":"user","parts":[{"type":"text","text":"hi"}]}"#;
     let missing: &[&str] = &["missing     messageId: expected a non-empty string"];
-    check(without_id, "a message of draft", &[("v03", missing), ("v03-proto", missing)]);
+    check(without_id, "a message of draft", &[("0.3 (JSON-RPC", missing), ("0.3 (HTTP", missing)]);
     let shown = explain(without_id).unwrap();
-    for dialect in ["v03", "v03-proto", "v1"] {
+    for dialect in ["0.3 (JSON-RPC", "0.3 (HTTP", "1.0"] {
         let section = section(&shown, dialect);
         assert_eq!(section.matches("missing").count(), 1, "{section}");
         assert!(!section.contains("nothing lost") && !section.contains("defaulted"), "{section}");
@@ -216,15 +228,16 @@ fn losses_are_reported_in_every_dialect() {
     // Unknown members.
     let extra = r#"{"kind":"task","id":"t","contextId":"c","status":{"state":"rejected"},"extra":{"a":1}}"#;
     let lost: &[&str] = &["lost        extra.a = 1: unknown member, not read"];
-    let expected = [("draft", lost), ("v03-proto", lost), ("v1", lost), ("v03", &["ignored     extra.a"])];
-    check(extra, "a task of v03", &expected);
+    let expected =
+        [("draft", lost), ("0.3 (HTTP", lost), ("1.0", lost), ("0.3 (JSON-RPC", &["ignored     extra.a"])];
+    check(extra, "a task of 0.3 (JSON-RPC", &expected);
     // Timestamps are stored in milliseconds.
     let task = |fraction: &str| {
         format!(
             r#"{{"id":"t","sessionId":"s","status":{{"state":"completed","timestamp":"2025-04-02T16:59:25.{fraction}"}}}}"#
         )
     };
-    for dialect in ["draft", "v03", "v03-proto", "v1"] {
+    for dialect in ["draft", "0.3 (JSON-RPC", "0.3 (HTTP", "1.0"] {
         let finer = "digits beyond milliseconds";
         check(&task("331844"), "a task of draft", &[(dialect, &["lost        status.timestamp = ", finer])]);
         assert!(!section(&explain(&task("331000Z")).unwrap(), dialect).contains(finer), "{dialect}");
@@ -232,11 +245,15 @@ fn losses_are_reported_in_every_dialect() {
     // No loss is reported for other spellings, type tags, empty values, and cards for two generations.
     let file = r#"{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"AAE=","filename":"f"}]}"#;
     let proto: &[&str] = &["translated  parts.raw → content.file.fileWithBytes", "nothing lost"];
-    check(file, "a message of v1", &[("v03-proto", proto)]);
+    check(file, "a message of 1.0", &[("0.3 (HTTP", proto)]);
     assert!(!explain(file).unwrap().contains("defaulted   content[0].file.fileWithBytes"));
     let aliases = r#"{"kind":"message","message_id":"m","role":"user","metadata":null,
         "parts":[{"kind":"text","type":"text","text":"x"},{"kind":"file","file":{"fileWithBytes":"aGk="}}]}"#;
-    check(aliases, "a message of v03", &[("v1", &["nothing lost"]), ("v03-proto", &["nothing lost"])]);
+    check(
+        aliases,
+        "a message of 0.3 (JSON-RPC",
+        &[("1.0", &["nothing lost"]), ("0.3 (HTTP", &["nothing lost"])],
+    );
     let get = r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t"}}"#;
     assert!(!explain(get).unwrap().contains(" = {}\n"));
     // Signatures are read and shown in 1.0; the other dialects lack them.
@@ -248,8 +265,8 @@ fn losses_are_reported_in_every_dialect() {
     ];
     check(
         signed,
-        "a card of v03",
-        &[("draft", lost), ("v03-proto", lost), ("v1", &[r#""protected": "cA""#])],
+        "a card of 0.3 (JSON-RPC",
+        &[("draft", lost), ("0.3 (HTTP", lost), ("1.0", &[r#""protected": "cA""#])],
     );
     let shown = explain(signed).unwrap();
     assert_eq!(shown.matches(": unknown member, not read").count(), 3, "{shown}");
@@ -267,7 +284,7 @@ fn a_stream_is_explained_event_by_event() {
         [format!("id: 1\ndata: {working}\n\nid: 2\ndata: {done}\n\n"), format!("{working}\n{done}\n")]
     {
         let shown = explain(&stream).unwrap();
-        let (first, second) = shown.split_once("\n══ 2 of 2: a status event of v1").unwrap();
+        let (first, second) = shown.split_once("\n══ 2 of 2: a status event of 1.0").unwrap();
         assert!(first.starts_with("══ 1 of 2: a status event of v1 (A2A 1.0)\n"), "{first}");
         assert!(
             first.contains("state TASK_STATE_WORKING → working") && !first.contains("COMPLETED"),
@@ -324,7 +341,7 @@ fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
 fn every_codec_sample_is_recognised() {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocol/tests/samples");
     let mut seen = 0;
-    for dialect in ["draft", "v03", "v1"] {
+    for (dialect, label) in [("draft", "draft"), ("v03", "0.3"), ("v1", "1.0")] {
         let mut found = Vec::new();
         files(&samples.join(dialect).join("operation"), &mut found);
         found.retain(|path| path.extension().is_some_and(|kind| kind == "json"));
@@ -336,7 +353,7 @@ fn every_codec_sample_is_recognised() {
             // Only the draft may omit `jsonrpc`, which distinguishes the method names that it shares with 0.3.
             let version = if dialect == "draft" { "" } else { r#""jsonrpc":"2.0","# };
             let request = format!(r#"{{{version}"id":1,"method":"{method}","params":{params}}}"#);
-            check(&request, &format!("a request, {method}, of {dialect} "), &[]);
+            check(&request, &format!("a request, {method}, of {label} "), &[]);
             seen += 1;
         }
         let mut found = Vec::new();
@@ -349,8 +366,8 @@ fn every_codec_sample_is_recognised() {
                 let first = shown.lines().next().unwrap();
                 // Samples of 1.0 with members that 1.0 only tolerates are recognised as `v03-proto`.
                 let older = ["TASK_STATE_CANCELLED", "\"final\""].iter().any(|text| event.contains(text));
-                let older = older && first.contains(" of v03-proto ");
-                assert!(older || first.contains(&format!(" of {dialect} ")), "{}: {first}", path.display());
+                let older = older && first.contains(" of 0.3 (HTTP");
+                assert!(older || first.contains(&format!(" of {label} ")), "{}: {first}", path.display());
                 seen += 1;
             }
         }

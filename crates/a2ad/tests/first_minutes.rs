@@ -296,7 +296,7 @@ async fn browsers_get_a_page_and_other_clients_get_json() {
         assert!(status == 200 && head.contains("content-type: application/json"), "{head}");
         let info = Json::parse(&info).unwrap();
         assert_eq!(text(&info, "name").as_deref(), Some("a2ad"));
-        assert_eq!(text(&info, "generations").as_deref(), Some(r#"["1.0","0.3","0.1"]"#));
+        assert_eq!(text(&info, "generations").as_deref(), Some(r#"["1.0","0.3","draft"]"#));
         let agents = text(&info, "agents").unwrap();
         assert!(agents.contains(r#""id":"main","name":"<i>&""#), "{agents}");
     }
@@ -319,7 +319,7 @@ async fn each_call_is_logged_with_its_outcome() {
     is(&line, "level", "INFO");
     is(&line, "method", "SendMessage");
     is(&line, "agent", "echo");
-    is(&line, "dialect", "v1");
+    is(&line, "dialect", "1.0");
     is(&line, "state", "completed");
     assert!(answer.contains(&text(&line, "task_id").unwrap()), "{line:?}");
     assert_eq!(text(&line, "request_id").unwrap().len(), 16);
@@ -336,7 +336,7 @@ async fn each_call_is_logged_with_its_outcome() {
 
     // The same over HTTP+JSON, whose events have no envelope.
     for (path, parts, dialect) in
-        [("/message:stream", "parts", "v1"), ("/v1/message:stream", "content", "v03-proto")]
+        [("/message:stream", "parts", "1.0"), ("/v1/message:stream", "content", "0.3")]
     {
         let body =
             format!(r#"{{"message":{{"messageId":"m","role":"ROLE_USER","{parts}":[{{"text":"hi"}}]}}}}"#);
@@ -363,7 +363,7 @@ async fn each_call_is_logged_with_its_outcome() {
     program.post("/_agent-native/a2a", get).await;
     let line = program.call_line().await;
     is(&line, "error", "TASK_NOT_FOUND");
-    is(&line, "dialect", "v03");
+    is(&line, "dialect", "0.3");
     is(&line, "task_id", "nowhere");
 
     // An unknown method name is the caller's text and is not logged.
@@ -431,7 +431,7 @@ async fn an_abandoned_call_is_logged() {
     let line = program.call_line().await;
     assert_eq!(text(&line, "method").as_deref(), Some("SendMessage"), "{line:?}");
     assert_eq!(text(&line, "error").as_deref(), Some("CALLER_LEFT"), "{line:?}");
-    assert_eq!(text(&line, "dialect").as_deref(), Some("v1"), "{line:?}");
+    assert_eq!(text(&line, "dialect").as_deref(), Some("1.0"), "{line:?}");
 }
 
 #[tokio::test]

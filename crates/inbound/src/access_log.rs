@@ -69,7 +69,7 @@ impl CallEntry {
     /// Sets the task that the operation names, and the dialect.
     pub(crate) fn set_operation(&mut self, operation: &Operation, dialect: Dialect) {
         let Some(fields) = &mut self.0 else { return };
-        fields.dialect = dialect.name();
+        fields.dialect = dialect.label();
         let task = match operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
                 req.message.task_id.as_ref()
@@ -102,7 +102,7 @@ impl CallEntry {
     pub(crate) fn into_stream(mut self, dialect: Dialect) -> StreamEntry {
         let mut fields = self.0.take();
         if let Some(fields) = &mut fields {
-            fields.dialect = dialect.name();
+            fields.dialect = dialect.label();
         }
         StreamEntry(fields)
     }
@@ -110,7 +110,7 @@ impl CallEntry {
     /// Writes the entry.
     pub(crate) fn finish(mut self, dialect: Dialect) {
         let Some(mut fields) = self.0.take() else { return };
-        fields.dialect = dialect.name();
+        fields.dialect = dialect.label();
         fields.write();
     }
 

@@ -88,7 +88,7 @@ impl PageContent<'_> {
         writer.object(|out| {
             out.text("name", "a2ad");
             out.text("version", env!("CARGO_PKG_VERSION"));
-            out.texts("generations", &self.accepted_versions.versions());
+            out.texts("generations", &self.accepted_versions.labels());
             out.text("callers", CALLERS);
             out.text("defaultAgent", self.default_agent);
             out.key("agents").array(&self.agents, |out, (agent, settings)| {
@@ -109,8 +109,7 @@ impl PageContent<'_> {
 
 impl Display for PageContent<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let (version, generations) =
-            (env!("CARGO_PKG_VERSION"), self.accepted_versions.versions().join(", "));
+        let (version, generations) = (env!("CARGO_PKG_VERSION"), self.accepted_versions.labels().join(", "));
         write!(
             out,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -172,11 +171,9 @@ fn examples(
 ) -> Vec<(&'static str, String)> {
     let mut examples =
         vec![("Text", format!("curl -s {endpoint} -H 'Content-Type: text/plain' -d {}", quoted(example)))];
-    for (dialect, title) in [
-        (Dialect::V1, "A2A 1.0"),
-        (Dialect::V03, "A2A 0.2 and 0.3"),
-        (Dialect::Draft, "A2A 0.1, the first draft"),
-    ] {
+    for (dialect, title) in
+        [(Dialect::V1, "A2A 1.0"), (Dialect::V03, "A2A 0.2 and 0.3"), (Dialect::Draft, "A2A draft (0.1)")]
+    {
         if accepted_versions.accepts(dialect) {
             let version = if dialect == Dialect::V1 { " -H 'A2A-Version: 1.0'" } else { "" };
             let body = quoted(&request(dialect, example));

@@ -96,7 +96,7 @@ impl ResponseFormat<'_> {
 
     /// Adds the header that names the response's dialect and profile.
     pub(crate) fn set_dialect_header(&self, mut response: Response) -> Response {
-        let value = format!("{};profile={}", self.dialect.name(), self.profile.name);
+        let value = format!("{};profile={}", self.dialect.label(), self.profile.name);
         if let Ok(value) = HeaderValue::try_from(value) {
             response.headers_mut().insert("a2ad-dialect", value);
         }

@@ -34,10 +34,18 @@ impl AcceptedVersions {
         }
     }
 
-    /// The accepted versions, newest first.
+    /// The accepted versions as clients send them, newest first.
     pub(crate) fn versions(self) -> Vec<&'static str> {
-        let all = [Dialect::V1, Dialect::V03, Dialect::Draft].into_iter();
-        all.filter(|dialect| self.accepts(*dialect)).map(Dialect::version).collect()
+        self.dialects().map(Dialect::version).collect()
+    }
+
+    /// The accepted versions as people read them, newest first.
+    pub fn labels(self) -> Vec<&'static str> {
+        self.dialects().map(Dialect::label).collect()
+    }
+
+    fn dialects(self) -> impl Iterator<Item = Dialect> {
+        [Dialect::V1, Dialect::V03, Dialect::Draft].into_iter().filter(move |dialect| self.accepts(*dialect))
     }
 
     /// The error for a version that is not accepted.

@@ -42,13 +42,12 @@ impl Dialect {
     /// Every dialect, oldest first.
     pub const ALL: [Self; 4] = [Self::Draft, Self::V03, Self::V03Proto, Self::V1];
 
-    /// The name used in headers and logs.
-    pub fn name(self) -> &'static str {
+    /// The generation as people read it, in headers, logs and output.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Draft => "draft",
-            Self::V03 => "v03",
-            Self::V03Proto => "v03-proto",
-            Self::V1 => "v1",
+            Self::V03 | Self::V03Proto => "0.3",
+            Self::V1 => "1.0",
         }
     }
 

@@ -89,7 +89,7 @@ fn request(raw: Raw<'_>) -> Result<Recognised<'_>, Error> {
     };
     let operation = dialect
         .decode_operation_with(method, Some(params), LENIENT)
-        .map_err(|error| Error(format!("as a request of {}: params.{}", dialect.name(), error.message)))?;
+        .map_err(|error| Error(format!("as a request of {}: params.{}", dialect.label(), error.message)))?;
     let what = format!("a request, {method},");
     Ok(Recognised { dialect, what, value: ModelValue::Operation(operation), input: params })
 }
@@ -149,7 +149,7 @@ fn recognise_object(raw: Raw<'_>, envelope: Envelope) -> Result<Recognised<'_>, 
     {
         let dialect = dialect_of_send(&object, message);
         let operation = send(dialect, raw).map_err(|error| {
-            Error(format!("as the parameters of a send of {}: {}", dialect.name(), error.message))
+            Error(format!("as the parameters of a send of {}: {}", dialect.label(), error.message))
         })?;
         return done(dialect, "the parameters of a send", ModelValue::Operation(operation));
     }
@@ -373,7 +373,7 @@ fn decode_at<'a, T>(
     let path = if member.is_empty() { root } else { Path::Field(&root, member) };
     read(Node::new(raw, &path)).map_err(|Violation { field, problem }| {
         let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
-        Error(format!("as {what} of {}: {field}{problem}", dialect.name()))
+        Error(format!("as {what} of {}: {field}{problem}", dialect.label()))
     })
 }
 

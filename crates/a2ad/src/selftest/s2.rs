@@ -99,7 +99,7 @@ async fn protocol(at: &Fixture) -> CheckResult {
     let response = echo(at, "hello").await?;
     response.is("jsonrpc", "2.0")?;
     let dialect = response.header("a2ad-dialect").unwrap_or_default();
-    response.ensure(dialect.starts_with("v03;"), "a response in 0.3")
+    response.ensure(dialect.starts_with("0.3;"), "a response in 0.3")
 }
 
 async fn public_card(at: &Fixture) -> CheckResult {

@@ -134,7 +134,7 @@ impl Interface {
             Binding::Grpc(_) => server.call(request).await,
             _ => server.request(request).await,
         };
-        let label = format!("{};profile=neutral", self.dialect.name());
+        let label = format!("{};profile=neutral", self.dialect.label());
         assert_eq!(response.header("a2ad-dialect"), label, "{self}: {operation:?}: {:?}", response.head);
         response
     }

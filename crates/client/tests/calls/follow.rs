@@ -251,7 +251,7 @@ async fn message_is_resent_only_if_the_agent_deduplicates() {
 
     let mut ours = broken(&[": alive\n\n"]);
     ours[0] =
-        String::from_utf8(ours[0].clone()).unwrap().replacen("\r\n", "\r\na2ad-dialect: v1\r\n", 1).into();
+        String::from_utf8(ours[0].clone()).unwrap().replacen("\r\n", "\r\na2ad-dialect: 1.0\r\n", 1).into();
     let again = events(&[&frame(1, &v1::snapshot("WORKING", &[])), &frame(2, &v1::status("COMPLETED"))]);
     let (received, requests) =
         stream(Dialect::V1, vec![ours, again, json(&result(&v1::task("COMPLETED", &[])))]).await;

@@ -95,7 +95,7 @@ async fn card_has_the_form_of_the_requested_version() {
                 assert_eq!(answer.header("access-control-allow-credentials"), None, "{path}");
             }
             let unknown = get(&server, path, Some("9")).await;
-            assert_eq!(unknown.header("a2ad-dialect"), Some("v1;profile=neutral"));
+            assert_eq!(unknown.header("a2ad-dialect"), Some("1.0;profile=neutral"));
             assert!(unknown.body.contains(r#""code":-32009"#), "{path}: {}", unknown.body);
             assert!(unknown.body.contains(r#""supportedVersions":"1.0, 0.3, 0.1""#), "{}", unknown.body);
         }

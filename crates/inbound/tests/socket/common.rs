@@ -125,7 +125,7 @@ impl Server {
     /// Calls a method of 1.0 at an agent's own path.
     pub(crate) async fn call(&self, agent: &str, method: &str, params: &str) -> Answer {
         let answer = self.post_v1(&format!("/a2a/{agent}"), &request(method, params)).await;
-        assert_eq!(answer.header("a2ad-dialect"), Some("v1;profile=neutral"), "{method}");
+        assert_eq!(answer.header("a2ad-dialect"), Some("1.0;profile=neutral"), "{method}");
         answer
     }
 

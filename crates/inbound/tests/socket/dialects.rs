@@ -62,31 +62,31 @@ async fn method_name_selects_the_generation() {
         assert_eq!((dialect.as_str(), code), expected, "{version:?} {method}: {}", answer.body);
     };
     for version in [None, Some(""), Some("1.0"), Some("1"), Some("1.0.7"), Some(" 1.0 ")] {
-        check(version, "SendMessage", ("v1", 0)).await;
-        check(version, "ListTasks", ("v1", 0)).await;
-        check(version, "GetTask", ("v1", -32001)).await;
+        check(version, "SendMessage", ("1.0", 0)).await;
+        check(version, "ListTasks", ("1.0", 0)).await;
+        check(version, "GetTask", ("1.0", -32001)).await;
     }
     for version in
         [None, Some(""), Some("0.1"), Some("0.0.1"), Some("0.2"), Some("0.2.6"), Some("0.3"), Some("0.3.0")]
     {
         check(version, "tasks/send", ("draft", 0)).await;
         check(version, "tasks/pushNotification/get", ("draft", -32003)).await;
-        check(version, "message/send", ("v03", 0)).await;
-        check(version, "tasks/list", ("v03", 0)).await;
-        check(version, "tasks/pushNotificationConfig/list", ("v03", -32003)).await;
-        check(version, "agent/getAuthenticatedExtendedCard", ("v03", -32004)).await;
+        check(version, "message/send", ("0.3", 0)).await;
+        check(version, "tasks/list", ("0.3", 0)).await;
+        check(version, "tasks/pushNotificationConfig/list", ("0.3", -32003)).await;
+        check(version, "agent/getAuthenticatedExtendedCard", ("0.3", -32004)).await;
     }
     for version in ["0.1", "0.2", "0.3"] {
         for method in ["SendMessage", "ListTasks", "GetTask", "GetExtendedAgentCard"] {
-            check(Some(version), method, ("v1", -32009)).await;
+            check(Some(version), method, ("1.0", -32009)).await;
         }
     }
     for method in SLASHED {
-        check(Some("1.0"), method, ("v1", -32601)).await;
+        check(Some("1.0"), method, ("1.0", -32601)).await;
     }
     for version in ["9", "1.1", "2.0", "0.5", "0", "abc", "1.0-beta"] {
         for method in SLASHED.into_iter().chain(["SendMessage", "GetTask", "tasks/make"]) {
-            check(Some(version), method, ("v1", -32009)).await;
+            check(Some(version), method, ("1.0", -32009)).await;
         }
     }
 }
@@ -115,10 +115,10 @@ async fn unknown_method_error_is_in_the_named_generation() {
             r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32601,"message":"Method not found","data":{{"errors":[{{"field":"method","message":"\"{method}\" is not a method; "#
         );
         assert!(answer.body.starts_with(&start), "{}", answer.body);
-        assert_eq!(dialect_and_code(&answer).0, "v03");
+        assert_eq!(dialect_and_code(&answer).0, "0.3");
     }
     let answer = ask(&server, Some("1.0"), &of("tasks/make")).await;
-    assert_eq!(dialect_and_code(&answer), ("v1".into(), -32601));
+    assert_eq!(dialect_and_code(&answer), ("1.0".into(), -32601));
     assert!(answer.body.contains("METHOD_NOT_FOUND"), "{}", answer.body);
 }
 
@@ -126,13 +126,13 @@ async fn unknown_method_error_is_in_the_named_generation() {
 async fn unknown_method_error_suggests_the_nearest_method() {
     let server = Server::open().await;
     for (version, method, dialect, near) in [
-        (None, "SendMesage", "v1", "SendMessage"),
-        (None, "sendMessage", "v1", "SendMessage"),
-        (Some("1.0"), "GetTasks", "v1", "GetTask"),
-        (None, "message/sned", "v03", "message/send"),
-        (None, "tasks/gett", "v03", "tasks/get"),
-        (None, "tasks/sendsubscribe", "v03", "tasks/sendSubscribe"),
-        (Some("0.3"), "message/streem", "v03", "message/stream"),
+        (None, "SendMesage", "1.0", "SendMessage"),
+        (None, "sendMessage", "1.0", "SendMessage"),
+        (Some("1.0"), "GetTasks", "1.0", "GetTask"),
+        (None, "message/sned", "0.3", "message/send"),
+        (None, "tasks/gett", "0.3", "tasks/get"),
+        (None, "tasks/sendsubscribe", "0.3", "tasks/sendSubscribe"),
+        (Some("0.3"), "message/streem", "0.3", "message/stream"),
     ] {
         let answer = ask(&server, version, &of(method)).await;
         assert_eq!(
@@ -162,22 +162,22 @@ async fn shared_method_names_follow_the_version_or_the_task() {
         let client = Client { server: &server, path: "/", generation: creator };
         let id = client.send(UserMessage::new("hold").without_waiting()).await.id;
         let about = format!(r#"{{"id":"{id}"}}"#);
-        let origin = if creator == Generation::Draft { "draft" } else { "v03" };
+        let origin = if creator == Generation::Draft { "draft" } else { "0.3" };
         let bare = format!(r#"{{"id":1,"method":"tasks/get","params":{about}}}"#);
         let whole = request("tasks/get", &about);
         let cases = [
             (None, &whole, origin),
             (Some(""), &whole, origin),
             (Some("0.1"), &whole, "draft"),
-            (Some("0.2"), &whole, "v03"),
-            (Some("0.3"), &whole, "v03"),
+            (Some("0.2"), &whole, "0.3"),
+            (Some("0.3"), &whole, "0.3"),
             (None, &bare, "draft"),
         ];
         for (version, body, dialect) in cases {
             let answer = ask(&server, version, body).await;
             assert_eq!(dialect_and_code(&answer), (dialect.into(), 0), "{creator:?} {version:?} {body}");
             let marks = (answer.body.contains(r#""kind":"task""#), answer.body.contains("sessionId"));
-            assert_eq!(marks, (dialect == "v03", dialect == "draft"), "{}", answer.body);
+            assert_eq!(marks, (dialect == "0.3", dialect == "draft"), "{}", answer.body);
         }
         // Subscribing and cancelling select the generation in the same way.
         let mut wire = server.connect().await;
@@ -189,7 +189,7 @@ async fn shared_method_names_follow_the_version_or_the_task() {
         assert_eq!(dialect_and_code(&canceled), (origin.into(), 0));
         assert!(canceled.body.contains(r#""state":"canceled""#), "{}", canceled.body);
         let last = wire.event().await.unwrap();
-        assert_eq!(last.contains(r#""kind":"status-update""#), origin == "v03", "{last}");
+        assert_eq!(last.contains(r#""kind":"status-update""#), origin == "0.3", "{last}");
         assert_eq!(wire.event().await, None);
     }
     // The error for an unknown task can be read by both generations; another caller's task gives the same error.
@@ -223,19 +223,19 @@ async fn version_header_overrides_the_query_parameter() {
     let server = Server::open().await;
     let unknown = request("tasks/make", "{}");
     let cases = [
-        ("/?A2A-Version=1.0", "", "v1"),
-        ("/?x=y&a2a-version=0.3", "", "v03"),
+        ("/?A2A-Version=1.0", "", "1.0"),
+        ("/?x=y&a2a-version=0.3", "", "0.3"),
         ("/?A2A-Version=0.1", "", "draft"),
         ("/?A2A-Version=", "", "draft"),
-        ("/?A2A-Version=1.0", "\r\na2a-version: 0.3", "v03"),
-        ("/?A2A-Version=0.3", "\r\nA2A-VERSION: 1.0", "v1"),
+        ("/?A2A-Version=1.0", "\r\na2a-version: 0.3", "0.3"),
+        ("/?A2A-Version=0.3", "\r\nA2A-VERSION: 1.0", "1.0"),
     ];
     for (path, header, dialect) in cases {
         let answer = server.exchange(&format!("POST {path} HTTP/1.1{header}"), &unknown).await;
         assert_eq!(dialect_and_code(&answer), (dialect.into(), -32601), "{path} {header}");
     }
     let answer = server.post("/?A2A-Version=7.7", &of("message/send")).await;
-    assert_eq!(dialect_and_code(&answer), ("v1".into(), -32009));
+    assert_eq!(dialect_and_code(&answer), ("1.0".into(), -32009));
 }
 
 #[tokio::test]
@@ -281,24 +281,24 @@ async fn methods_of_a_disabled_generation_are_rejected() {
     let none = AcceptedVersions { draft: false, v03: false, ..all };
     let cases = [
         (AcceptedVersions { draft: false, ..all }, None, "tasks/send", ("draft", -32004)),
-        (AcceptedVersions { draft: false, ..all }, None, "message/send", ("v03", 0)),
-        (AcceptedVersions { draft: false, ..all }, None, "tasks/get", ("v03", -32001)),
-        (AcceptedVersions { draft: false, ..all }, None, "SendMessage", ("v1", 0)),
-        (AcceptedVersions { v03: false, ..all }, None, "message/send", ("v03", -32004)),
+        (AcceptedVersions { draft: false, ..all }, None, "message/send", ("0.3", 0)),
+        (AcceptedVersions { draft: false, ..all }, None, "tasks/get", ("0.3", -32001)),
+        (AcceptedVersions { draft: false, ..all }, None, "SendMessage", ("1.0", 0)),
+        (AcceptedVersions { v03: false, ..all }, None, "message/send", ("0.3", -32004)),
         (AcceptedVersions { v03: false, ..all }, None, "tasks/get", ("draft", -32001)),
         (AcceptedVersions { v03: false, ..all }, None, "tasks/send", ("draft", 0)),
-        (AcceptedVersions { v1: false, ..all }, None, "SendMessage", ("v1", -32009)),
-        (AcceptedVersions { v1: false, ..all }, Some("1.0"), "SendMessage", ("v1", -32009)),
-        (AcceptedVersions { v1: false, ..all }, None, "message/send", ("v03", 0)),
+        (AcceptedVersions { v1: false, ..all }, None, "SendMessage", ("1.0", -32009)),
+        (AcceptedVersions { v1: false, ..all }, Some("1.0"), "SendMessage", ("1.0", -32009)),
+        (AcceptedVersions { v1: false, ..all }, None, "message/send", ("0.3", 0)),
         (AcceptedVersions { v1: false, ..all }, None, "tasks/send", ("draft", 0)),
-        (none, None, "tasks/get", ("v03", -32004)),
+        (none, None, "tasks/get", ("0.3", -32004)),
         (none, None, "tasks/send", ("draft", -32004)),
-        (none, None, "message/send", ("v03", -32004)),
-        (none, None, "SendMessage", ("v1", 0)),
-        (AcceptedVersions { lenient_version: false, ..all }, None, "SendMessage", ("v1", -32009)),
-        (AcceptedVersions { lenient_version: false, ..all }, Some(""), "GetTask", ("v1", -32009)),
-        (AcceptedVersions { lenient_version: false, ..all }, Some("1.0"), "SendMessage", ("v1", 0)),
-        (AcceptedVersions { lenient_version: false, ..all }, None, "message/send", ("v03", 0)),
+        (none, None, "message/send", ("0.3", -32004)),
+        (none, None, "SendMessage", ("1.0", 0)),
+        (AcceptedVersions { lenient_version: false, ..all }, None, "SendMessage", ("1.0", -32009)),
+        (AcceptedVersions { lenient_version: false, ..all }, Some(""), "GetTask", ("1.0", -32009)),
+        (AcceptedVersions { lenient_version: false, ..all }, Some("1.0"), "SendMessage", ("1.0", 0)),
+        (AcceptedVersions { lenient_version: false, ..all }, None, "message/send", ("0.3", 0)),
         (AcceptedVersions { lenient_version: false, ..all }, None, "tasks/send", ("draft", 0)),
     ];
     for (accepted_versions, version, method, (dialect, code)) in cases {
@@ -337,7 +337,7 @@ async fn disabled_version_is_rejected_for_every_method() {
         let answer = ask(&server, Some(version), &of(method)).await;
         assert_eq!(
             dialect_and_code(&answer),
-            ("v1".into(), -32009),
+            ("1.0".into(), -32009),
             "{accepted_versions:?} {version} {method}: {}",
             answer.body
         );
@@ -431,7 +431,7 @@ async fn errors_have_the_fixed_texts_of_the_older_generations() {
         let answer = ask(&server, Some("0.3"), &v03).await;
         let details = data.filter(|_| code == -32600 || code == -32602);
         let details = details.map_or(String::new(), |data| format!(r#","data":{data}"#));
-        assert_eq!((answer.status, dialect_and_code(&answer)), (200, ("v03".into(), code)), "{v03}");
+        assert_eq!((answer.status, dialect_and_code(&answer)), (200, ("0.3".into(), code)), "{v03}");
         if code == -32601 {
             let start = r#"{"code":-32601,"message":"Method not found","data":{"errors":[{"field":"method","message":"\"nothing\" is not a method; "#;
             assert!(error(&answer).starts_with(start), "{}", answer.body);
@@ -450,7 +450,7 @@ async fn errors_before_decoding_are_in_the_named_generation() {
     let kind = r#"Content-Type \"text/html\" is not supported; send application/json"#;
     let large = "the body is larger than 1000 bytes; send files by url instead";
     let long = request("tasks/send", &Generation::Draft.send_params(UserMessage::new(&"x".repeat(1_000))));
-    for (version, dialect) in [("", "draft"), ("0.1", "draft"), ("0.3", "v03")] {
+    for (version, dialect) in [("", "draft"), ("0.1", "draft"), ("0.3", "0.3")] {
         for (media_type, body, status, told_why) in
             [("text/html", "{}", 415, kind), ("application/json", long.as_str(), 413, large)]
         {

@@ -18,8 +18,8 @@ const ENDPOINTS: [(&str, &str, Option<&str>); 19] = [
     ("/a2a/echo", "neutral", None),
     ("/_a2a", "fold", Some("draft")),
     ("/_a2a/", "fold", Some("draft")),
-    ("/_agent-native/a2a", "agent-native", Some("v03")),
-    ("/_agent-native/a2a/", "agent-native", Some("v03")),
+    ("/_agent-native/a2a", "agent-native", Some("0.3")),
+    ("/_agent-native/a2a/", "agent-native", Some("0.3")),
     ("/a2a/rpc", "agentos", Some("draft")),
     ("/tasks/send", "neutral", Some("draft")),
     ("/tasks/sendSubscribe", "neutral", Some("draft")),
@@ -62,11 +62,11 @@ async fn endpoint_profile_selects_the_generation_of_shared_names() {
         let id = client.send(UserMessage::new("hi")).await.id;
         let body = request("tasks/get", &format!(r#"{{"id":"{id}"}}"#));
         for (path, profile, meant) in ENDPOINTS {
-            let origin = if creator == Generation::Draft { "draft" } else { "v03" };
+            let origin = if creator == Generation::Draft { "draft" } else { "0.3" };
             let label = format!("{};profile={profile}", meant.unwrap_or(origin));
             let answer = server.post(path, &body).await;
             assert_eq!(answer.header("a2ad-dialect"), Some(label.as_str()), "{path} {creator:?}");
-            assert_eq!(answer.body.contains(r#""kind":"task""#), label.starts_with("v03"), "{}", answer.body);
+            assert_eq!(answer.body.contains(r#""kind":"task""#), label.starts_with("0.3"), "{}", answer.body);
             // A named version takes precedence.
             let head = format!("POST {path} HTTP/1.1\r\na2a-version: 0.3");
             let answer = server.exchange(&head, &body).await;

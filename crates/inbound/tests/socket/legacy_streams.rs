@@ -193,7 +193,7 @@ mod v03 {
         wire.send(&format!("POST {path} HTTP/1.1{more}"), &body).await;
         let head = wire.head().await;
         assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
-        assert_eq!(head.header("a2ad-dialect"), Some("v03;profile=neutral"));
+        assert_eq!(head.header("a2ad-dialect"), Some("0.3;profile=neutral"));
         wire
     }
 
@@ -304,7 +304,7 @@ async fn error_is_an_event_for_legacy_streaming_clients() {
 async fn resubscription_without_version_is_in_the_generation_of_the_task() {
     let server = Server::open().await;
     for (generation, label) in
-        [(Generation::Draft, "draft"), (Generation::V03, "v03"), (Generation::V1, "v03")]
+        [(Generation::Draft, "draft"), (Generation::V03, "0.3"), (Generation::V1, "0.3")]
     {
         let client = Client { server: &server, path: "/", generation };
         let id = client.send(UserMessage::new("hi")).await.id;

@@ -84,8 +84,8 @@ impl Rest<'_> {
     async fn ask(self, verb: &str, path: &str, body: &str) -> Answer {
         let answer = self.server.exchange(&self.head(verb, path), body).await;
         let label = match self.version {
-            RestVersion::V1 => "v1;profile=neutral",
-            RestVersion::V03 => "v03-proto;profile=neutral",
+            RestVersion::V1 => "1.0;profile=neutral",
+            RestVersion::V03 => "0.3;profile=neutral",
         };
         assert_eq!(answer.header("a2ad-dialect"), Some(label), "{verb} {path}: {}", answer.body);
         assert_eq!(answer.header("content-type"), Some(self.version.media_type()), "{verb} {path}");

@@ -24,7 +24,7 @@ impl Dialect {
             Self::V03Proto => v03_proto::operation::decode(kind, address, body),
             Self::V1 => v1::address::decode(kind, address, body),
             Self::Draft | Self::V03 => {
-                let text = format!("{} has no HTTP+JSON binding; use JSON-RPC", self.name());
+                let text = format!("{} has no HTTP+JSON binding; use JSON-RPC", self.label());
                 Err(Error::new(ErrorKind::MethodNotFound, text))
             }
         }?;

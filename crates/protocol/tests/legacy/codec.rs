@@ -86,3 +86,13 @@ pub(crate) fn written(write: impl FnOnce(&mut Writer)) -> String {
 pub(crate) fn raw(text: &str) -> Raw<'_> {
     Raw::parse_text(text).unwrap_or_else(|fault| panic!("{fault}: {text}"))
 }
+
+/// The folder with the samples of a dialect.
+pub(crate) fn sample_folder(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Draft => "draft",
+        Dialect::V03 => "v03",
+        Dialect::V03Proto => "v03-proto",
+        Dialect::V1 => "v1",
+    }
+}

@@ -13,7 +13,7 @@ use crate::codec::{DIALECTS, methods, read_operation};
 fn each_method_is_read_as_its_own_operation_and_has_samples() {
     for dialect in DIALECTS {
         for (method, kind) in methods(dialect) {
-            let folder = format!("tests/samples/{}", dialect.name());
+            let folder = format!("tests/samples/{}", crate::codec::sample_folder(dialect));
             for sample in ["minimal", "full"] {
                 let path = format!("{folder}/operation/{method}/{sample}.json");
                 let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));

@@ -88,7 +88,7 @@ fn check(dialect: Dialect, sample: &Path, expected: &Path) {
 
 /// Decodes a document and encodes it again, as determined by the folders of its file.
 fn round_trip(dialect: Dialect, sample: &Path, text: &str, stream: &mut Frames) -> Vec<String> {
-    let place = sample.strip_prefix(Path::new(ROOT).join(dialect.name())).unwrap();
+    let place = sample.strip_prefix(Path::new(ROOT).join(crate::codec::sample_folder(dialect))).unwrap();
     let folders: Vec<&str> = place.iter().map(|name| name.to_str().unwrap()).collect();
     let method = || folders[1..folders.len() - 1].join("/");
     let name = sample.display();
@@ -138,7 +138,7 @@ fn respond(dialect: Dialect, body: &str) -> String {
 
 fn samples(dialect: Dialect, family: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    collect(&Path::new(ROOT).join(dialect.name()).join(family), &mut found);
+    collect(&Path::new(ROOT).join(crate::codec::sample_folder(dialect)).join(family), &mut found);
     assert!(!found.is_empty(), "{dialect:?} {family} must have samples");
     found
 }

@@ -217,7 +217,7 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
 /// Adds the headers that name the response's dialect and profile and the accepted compression.
 fn set_headers(mut response: Response, service: Service, endpoint: &Endpoint<'_>) -> Response {
     let headers = response.headers_mut();
-    let value = format!("{};profile={}", service.dialect().name(), endpoint.profile.name);
+    let value = format!("{};profile={}", service.dialect().label(), endpoint.profile.name);
     if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert("a2ad-dialect", value);
     }

@@ -64,8 +64,8 @@ impl Generation {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Draft => "draft",
-            Self::V03 => "v03",
-            Self::V1 => "v1",
+            Self::V03 => "0.3",
+            Self::V1 => "1.0",
         }
     }
 

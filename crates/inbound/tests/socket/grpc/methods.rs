@@ -16,7 +16,7 @@ async fn send_returns_the_task_and_get_reads_it() {
     for service in BOTH {
         let operation = send("hello, wörld");
         let answered = channel.call(service, &operation, &[]).await;
-        let label = format!("{};profile=neutral", service.dialect().name());
+        let label = format!("{};profile=neutral", service.dialect().label());
         assert_eq!(answered.head["a2ad-dialect"], label.as_str());
         assert!(!answered.head.contains_key("a2ad-replayed"));
         let made = task(answered.reply(service, &operation));

@@ -16,7 +16,7 @@ fn send_params(text: &str, more: &str) -> String {
 async fn parts_have_both_type_tags() {
     let server = Server::open().await;
     let sent = server.post(PATH, &request("message/send", &send_params("hi", ""))).await;
-    assert_eq!(sent.header("a2ad-dialect"), Some("v03;profile=agent-native"));
+    assert_eq!(sent.header("a2ad-dialect"), Some("0.3;profile=agent-native"));
     let part = r#"{"kind":"text","type":"text","text":"hi"}"#;
     let expected = format!(
         r#"{{"kind":"task","id":"TASK","contextId":"CTX","status":{{"state":"completed","timestamp":"{NOW}"}},"artifacts":[{{"artifactId":"echo-result","name":"echo-result","parts":[{part}]}}],"history":[{{"kind":"message","messageId":"UUID","contextId":"CTX","taskId":"TASK","role":"user","parts":[{part}]}}]}}"#

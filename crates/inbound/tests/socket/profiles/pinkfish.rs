@@ -23,7 +23,7 @@ const NOT_FOUND: &str = r#"{"code":-32601,"message":"Method not found"}"#;
 async fn completed_send_returns_a_message_and_interrupted_send_its_task() {
     let server = server_with_profile(&Profile::pinkfish()).await;
     let answer = call(&server, "echo", "message/send", &send_params("hi", "")).await;
-    assert_eq!((answer.status, answer.header("a2ad-dialect")), (200, Some("v03;profile=pinkfish")));
+    assert_eq!((answer.status, answer.header("a2ad-dialect")), (200, Some("0.3;profile=pinkfish")));
     let message = r#"{"kind":"message","messageId":"UUID","contextId":"CTX","role":"agent","parts":[{"kind":"text","text":"hi"}]}"#;
     assert_eq!(mask(result(&answer)), message);
     let again = call(&server, "echo", "message/send", &send_params("hi", "")).await;
@@ -185,7 +185,7 @@ async fn protocol_errors_are_200_missing_credentials_403_and_unknown_agents_404(
     ];
     for (body, code) in cases {
         let answer = server.post("/a2a/echo", body).await;
-        assert_eq!((answer.status, answer.header("a2ad-dialect")), (200, Some("v03;profile=pinkfish")));
+        assert_eq!((answer.status, answer.header("a2ad-dialect")), (200, Some("0.3;profile=pinkfish")));
         assert!(error(&answer).starts_with(&format!(r#"{{"code":{code},"#)), "{}", answer.body);
     }
     let empty = send_params("hi", "").replace(r#"{"kind":"text","text":"hi"}"#, "");

@@ -1,0 +1,140 @@
+//! Every path and type that ARCHITECTURE.md and CONTRIBUTING.md name exists.
+
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+const DOCUMENTS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
+/// Folders that are not part of the sources.
+const SKIPPED: [&str; 4] = ["target", ".git", "node_modules", ".venv"];
+/// Types of the standard library and of dependencies.
+const FOREIGN: [&str; 3] = ["Bytes", "JoinSet", "Router"];
+
+/// The files of the repository, relative to its root and with `/`.
+struct Sources {
+    files: Vec<String>,
+    /// The text of all Rust files.
+    rust: String,
+}
+
+impl Sources {
+    fn read() -> Self {
+        let root = root();
+        let mut files = Vec::new();
+        collect(&root, &root, &mut files);
+        let rust = files.iter().filter(|file| file.ends_with(".rs"));
+        let rust = rust.map(|file| fs::read_to_string(root.join(file)).unwrap()).collect();
+        Self { files, rust }
+    }
+
+    /// Whether a path names a file or folder: from the root, or as the end of a path.
+    fn has_path(&self, path: &str) -> bool {
+        let plain = path.trim_end_matches('/');
+        let (end, inside) = (format!("/{plain}"), format!("/{plain}/"));
+        self.files
+            .iter()
+            .map(|file| format!("/{file}"))
+            .any(|file| file.ends_with(&end) || file.contains(&inside))
+    }
+
+    fn has_type(&self, name: &str) -> bool {
+        let definitions = ["struct", "enum", "trait", "type"];
+        definitions.iter().any(|kind| {
+            let definition = format!("{kind} {name}");
+            let starts = self.rust.match_indices(&definition);
+            starts
+                .map(|(at, _)| self.rust[at + definition.len()..].chars().next())
+                .any(|next| next.is_none_or(|next| !next.is_alphanumeric() && next != '_'))
+        })
+    }
+
+    /// Whether a function, field or variant of this name exists.
+    fn has_member(&self, name: &str) -> bool {
+        let forms = [
+            format!("fn {name}("),
+            format!("fn {name}<"),
+            format!(" {name}: "),
+            format!(" {name},"),
+            format!(" {name} {{"),
+        ];
+        forms.iter().any(|form| self.rust.contains(form.as_str()))
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if SKIPPED.contains(&name.as_str()) {
+            continue;
+        }
+        if path.is_dir() {
+            collect(root, &path, files);
+        } else {
+            files.push(path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/"));
+        }
+    }
+}
+
+/// The inline code of a Markdown text, without its code blocks.
+fn code_spans(text: &str) -> Vec<&str> {
+    let prose = text.split("```").step_by(2);
+    prose.flat_map(|part| part.split('`').skip(1).step_by(2)).collect()
+}
+
+/// `a/{b,c}.rs` as `a/b.rs` and `a/c.rs`; a `*` ends the part that is checked.
+fn expand(path: &str) -> Vec<String> {
+    let path = path.split('*').next().unwrap_or_default();
+    match path.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?))) {
+        Some((start, (names, end))) => names.split(',').map(|name| format!("{start}{name}{end}")).collect(),
+        None => vec![path.to_owned()],
+    }
+}
+
+fn is_path(span: &str) -> bool {
+    let plain = span.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-{},*".contains(&byte));
+    let file = [".rs", ".md", ".toml", ".json", ".js"].iter().any(|end| span.ends_with(end));
+    plain && !span.starts_with('/') && (file || span.ends_with('/') || span.contains("/src/"))
+}
+
+fn is_type(span: &str) -> bool {
+    let name = span.split("::").next().unwrap_or_default();
+    name.starts_with(|first: char| first.is_ascii_uppercase())
+        && name.contains(|character: char| character.is_ascii_lowercase())
+        && span.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b':')
+}
+
+#[test]
+fn paths_and_types_in_the_documents_exist() {
+    let sources = Sources::read();
+    let mut missing = Vec::new();
+    let mut checked = 0;
+    for document in DOCUMENTS {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        for span in code_spans(&text) {
+            if is_path(span) {
+                let absent = expand(span).into_iter().filter(|path| !sources.has_path(path));
+                missing.extend(absent.map(|path| format!("{document}: {path}")));
+                checked += 1;
+            } else if is_type(span) {
+                let (name, member) = span.split_once("::").unwrap_or((span, ""));
+                let exists = FOREIGN.contains(&name)
+                    || sources.has_type(name) && (member.is_empty() || sources.has_member(member));
+                // Operations of the protocol and variants are named without their type.
+                if !exists && !(member.is_empty() && sources.has_member(name)) {
+                    missing.push(format!("{document}: {span}"));
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    assert!(checked > 100, "only {checked} were checked");
+}
