@@ -5,6 +5,7 @@ mod embedded;
 mod errors;
 mod frames;
 mod health;
+mod memory;
 mod methods;
 mod reflection;
 mod streams;

@@ -141,3 +141,21 @@ async fn stream_without_window_is_reset_and_others_continue() {
     let answer = with_timeout(sender.send_request(post(&server, request("ListTasks", "{}")))).await.unwrap();
     assert_eq!(answer.status(), 200);
 }
+
+#[tokio::test]
+async fn idle_event_stream_is_not_reset() {
+    let (server, tasks) =
+        (Setup { caps: SHORT_WRITE_WINDOW, ..Setup::default() }.open().await, TaskTracker::new());
+    let mut sender = connect(&server, &tasks).await;
+    let hold = send_params("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
+    let id = member(&server.call("echo", "SendMessage", &hold).await.body, "id");
+    let task = format!(r#"{{"id":"{id}"}}"#);
+    let subscribe = post(&server, request("SubscribeToTask", &task));
+    let mut body = with_timeout(sender.send_request(subscribe)).await.unwrap().into_body();
+    let first = with_timeout(body.frame()).await.unwrap().unwrap().into_data().unwrap();
+    assert!(first.starts_with(b"id: 2\n"), "{first:?}");
+    tokio::time::sleep(SHORT_WRITE_WINDOW.write_window * 3).await;
+    server.call("echo", "CancelTask", &task).await;
+    let rest = with_timeout(body.collect()).await.expect("the stream is not reset").to_bytes();
+    assert!(String::from_utf8_lossy(&rest).contains("TASK_STATE_CANCELED"), "{rest:?}");
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use a2ad_inbound::listen::Caps;
 use engine::Limits;
 
-use crate::common::{Server, Setup, request, send_params, with_timeout};
+use crate::common::{Server, Setup, hold_time, member, request, send_params, with_timeout};
 
 const SHORT: Duration = Duration::from_millis(150);
 
@@ -45,7 +45,7 @@ async fn request_over_the_memory_limit_is_rejected_and_a_small_one_is_served() {
 async fn responses_are_counted_until_they_are_read() {
     let server = with_memory(64 << 20).await;
     let answer = server.post_v1("/", &request("SendMessage", &send_params(&"x".repeat(6 << 20), ""))).await;
-    let id = crate::common::member(&answer.body, "id");
+    let id = member(&answer.body, "id");
     let get = request("GetTask", &format!(r#"{{"id":"{id}"}}"#));
     // More than the buffers of the sockets, and the client does not read.
     let mut unread = Vec::new();
@@ -60,11 +60,94 @@ async fn responses_are_counted_until_they_are_read() {
         assert!(unread.len() < 20, "unread responses are not counted");
     };
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    // A page of tasks does not fit either.
+    assert_eq!(server.post_v1("/", &request("ListTasks", "{}")).await.status, 503);
     // The last quarter of the memory is reserved for small calls.
     assert_eq!(server.post_v1("/", &request("SendMessage", &send_params("hi", ""))).await.status, 200);
     drop(unread);
     released(&server).await;
     assert_eq!(server.post_v1("/", &get).await.status, 200);
+}
+
+#[tokio::test]
+async fn events_are_counted_until_they_are_read() {
+    let server = with_memory(64 << 20).await;
+    let hold = send_params(&format!("hold {}", "x".repeat(12 << 20)), "");
+    let hold = hold.replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
+    let id = member(&server.post_v1("/", &request("SendMessage", &hold)).await.body, "id");
+    let subscribe = request("SubscribeToTask", &format!(r#"{{"id":"{id}"}}"#));
+    // The first event has the whole task, which is more than the buffers of the sockets hold.
+    let mut unread = Vec::new();
+    let refused = loop {
+        let mut wire = server.connect().await;
+        wire.send("POST / HTTP/1.1\r\na2a-version: 1.0", &subscribe).await;
+        let head = wire.head().await;
+        if head.status != 200 {
+            break head;
+        }
+        unread.push(wire);
+        assert!(unread.len() < 10, "unread events are not counted");
+    };
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    drop(unread);
+    released(&server).await;
+}
+
+/// Proxies reuse a connection after about a minute.
+#[tokio::test(start_paused = true)]
+async fn default_idle_timeout_exceeds_75_seconds_and_default_head_timeout_is_10_seconds() {
+    let _time = hold_time();
+    let server = Server::open().await;
+    let (mut idle, mut slow) = (server.connect().await, server.connect().await);
+    for wire in [&mut idle, &mut slow] {
+        wire.send("GET /healthz HTTP/1.1", "").await;
+        assert_eq!(wire.answer().await.status, 200);
+    }
+    slow.write(b"GET /healthz HTTP/1.1\r\nhost: ").await;
+    let (mut seconds, mut closed_after) = (0, None);
+    while seconds < 76 {
+        tokio::select! {
+            biased;
+            _ = slow.closed(), if closed_after.is_none() => closed_after = Some(seconds),
+            () = tokio::time::advance(Duration::from_secs(1)) => seconds += 1,
+        }
+    }
+    assert!(closed_after.is_some_and(|seconds| (9..=15).contains(&seconds)), "{closed_after:?}");
+    idle.send("GET /healthz HTTP/1.1", "").await;
+    assert_eq!(idle.answer().await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn default_write_timeout_is_30_seconds() {
+    let _time = hold_time();
+    let server = Server::open().await;
+    let mut wire = server.connect().await;
+    // Far more than the buffers of the two sockets hold.
+    wire.send("POST / HTTP/1.1", &request("SendMessage", &send_params(&"x".repeat(12 << 20), ""))).await;
+    assert_eq!(wire.head().await.status, 200);
+    let mut seconds = 0;
+    while server.engine.memory().used() > 0 {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        seconds += 1;
+        assert!(seconds <= 40, "the response is still held");
+    }
+    assert!(seconds >= 28, "disconnected after {seconds} s");
+}
+
+#[tokio::test]
+async fn client_that_reads_below_the_minimum_rate_is_disconnected() {
+    let caps = Caps { write_window: Duration::from_millis(500), min_write_rate: 1 << 30, ..Caps::default() };
+    let server = Setup { caps, ..Setup::default() }.open().await;
+    let mut wire = server.connect().await;
+    wire.send("POST / HTTP/1.1", &request("SendMessage", &send_params(&"x".repeat(12 << 20), ""))).await;
+    let head = wire.head().await;
+    let length: usize = head.header("content-length").unwrap().parse().unwrap();
+    let mut read = 0;
+    while let Some(bytes) = wire.read_some(64 << 10).await {
+        read += bytes;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(read < length, "the whole response was sent");
 }
 
 #[tokio::test]
@@ -109,6 +192,24 @@ async fn too_large_body_gets_its_error_over_a_slow_connection() {
     let answer = wire.answer().await;
     assert_eq!(answer.status, 413, "{}", answer.body);
     assert_eq!(wire.closed().await, "");
+}
+
+/// Longer than the server waits for bytes that do not arrive.
+#[tokio::test(start_paused = true)]
+async fn rejection_is_delivered_while_a_body_is_uploaded_for_a_minute() {
+    let _time = hold_time();
+    let server = Setup::with(|options| options.max_body_bytes = 64 << 10).open().await;
+    let mut wire = server.connect().await;
+    let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", 20 * (64 << 10));
+    wire.write(head.as_bytes()).await;
+    for _ in 0..20 {
+        wire.write(&vec![b'x'; 64 << 10]).await;
+        for _ in 0..3 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+    }
+    let answer = wire.answer().await;
+    assert_eq!(answer.status, 413, "{}", answer.body);
 }
 
 #[tokio::test]

@@ -148,6 +148,15 @@ impl Wire {
         }
     }
 
+    /// Reads some bytes as they are, at most so many; `None` when the server has closed or reset the connection.
+    pub(crate) async fn read_some(&mut self, most: usize) -> Option<usize> {
+        if !self.ahead.is_empty() {
+            return Some(std::mem::take(&mut self.ahead).len());
+        }
+        let mut buffer = vec![0; most];
+        with_timeout(self.stream.read(&mut buffer)).await.ok().filter(|read| *read > 0)
+    }
+
     /// One chunk of a chunked body; `None` at its end.
     async fn chunk(&mut self) -> Option<Vec<u8>> {
         let length = usize::from_str_radix(&self.line().await, 16).unwrap();
