@@ -378,6 +378,85 @@ async fn limits_of_the_configuration_file_are_enforced() {
 }
 
 #[tokio::test]
+async fn a_request_over_the_configured_memory_limit_is_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = a2ad(folder.path(), &["--listen", ANY]);
+    command.env("A2AD_LIMITS__MAX_BODY", "1MiB").env("A2AD_LIMITS__MEMORY", "4MiB");
+    let program = Program::start(command).await;
+    // The memory for a body is reserved when its length is announced.
+    let address = program.url.strip_prefix("http://").unwrap();
+    let mut announced = within(TcpStream::connect(address)).await.unwrap();
+    let head =
+        "POST /a2a/echo HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1000000\r\n\r\n";
+    within(announced.write_all(head.as_bytes())).await.unwrap();
+    within(announced.read_exact(&mut [0; 25])).await.unwrap();
+    let large = HI.replace("hi", &"x".repeat(500_000));
+    let refused = exchange(&program.url, "POST /a2a/echo", &large).await;
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
+    let small = exchange(&program.url, "POST /a2a/echo", HI).await;
+    assert!(small.contains("TASK_STATE_COMPLETED"), "{small}");
+    // It is free again when the client has left.
+    drop(announced);
+    within(async { while !exchange(&program.url, "POST /a2a/echo", &large).await.contains("COMPLETED") {} })
+        .await;
+}
+
+#[tokio::test]
+async fn a_quiet_stream_sends_a_comment_at_the_configured_interval() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = a2ad(folder.path(), &["--listen", ANY]);
+    command.env("A2AD_SERVER__KEEP_ALIVE", "200ms");
+    let program = Program::start(command).await;
+    let address = program.url.strip_prefix("http://").unwrap();
+    let body = HI.replace("SendMessage", "SendStreamingMessage").replace("hi", "hold on");
+    let mut stream = within(TcpStream::connect(address)).await.unwrap();
+    let head = format!("POST /a2a/echo HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+    within(stream.write_all(format!("{head}{body}").as_bytes())).await.unwrap();
+    // Each in a chunk of its own. Unless it is configured, the first one comes after 15 s.
+    let comments = async {
+        let mut received = Vec::new();
+        while String::from_utf8_lossy(&received).matches("\r\n2\r\n:\n\r\n").count() < 3 {
+            assert_ne!(stream.read_buf(&mut received).await.unwrap(), 0, "the stream ended");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), comments).await.expect("three comments in ten seconds");
+}
+
+/// What the process has used of the processor, in hundredths of a second.
+#[cfg(target_os = "linux")]
+fn processor_time(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // Behind the name of the program, which may be anything in parentheses, user and system time are the 12th and 13th.
+    let fields = stat.rsplit_once(") ").unwrap().1;
+    fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn waiting_for_the_rest_of_a_preface_takes_no_processor_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(a2ad(folder.path(), &["--listen", ANY])).await;
+    let address = program.url.strip_prefix("http://").unwrap();
+    let process = program.child.id().unwrap();
+    let mut waiting = Vec::new();
+    for preface in [&b"P"[..], b"PRI * HTTP/2.0\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
+        let mut stream = within(TcpStream::connect(address)).await.unwrap();
+        within(stream.write_all(preface)).await.unwrap();
+        waiting.push(stream);
+    }
+    exchange(&program.url, "GET /healthz", "").await;
+    let before = processor_time(process);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let used = processor_time(process) - before;
+    // They are still open: the server waits for five seconds.
+    for stream in &waiting {
+        let error = stream.try_read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    }
+    assert!(used < 20, "{used} hundredths of a second in two seconds");
+}
+
+#[tokio::test]
 async fn a_port_in_use_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let bound = TcpListener::bind(ANY).unwrap();
