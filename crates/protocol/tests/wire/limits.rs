@@ -1,5 +1,7 @@
 //! Size limits: large input that is accepted, and oversized input that is rejected with a violation.
 
+use std::{hint::black_box, time::Instant};
+
 use a2ad_protocol::{
     Artifact, Content, Error, ErrorKind, Event, Json, Operation, OperationKind, Part, Reply, Task, Violation,
     dialect::v1::{self, message::MAX_PARTS},
@@ -51,6 +53,29 @@ fn task_with_an_artifact_of_many_chunks_round_trips() {
     assert_eq!(read_reply(OperationKind::GetTask, &write_reply(&reply)), Ok(reply));
     let event = Event::Task(task);
     assert_eq!(read_event(&write_event(&event)), Ok(event));
+}
+
+/// As fast as reading the result, more or less: a search through all members for each would be a hundred times slower.
+#[test]
+fn merging_objects_takes_time_in_proportion_to_their_members() {
+    let object = |from: usize| {
+        let members: Vec<_> = (from..from + 4_900).map(|name| format!(r#""{name}":0"#)).collect();
+        Json::parse(&format!("{{{}}}", members.join(","))).unwrap()
+    };
+    let (first, second) = (object(10_000), object(20_000));
+    let merged = Json::merge_objects(&first, &second).unwrap();
+    // The fastest of a few runs: whatever else the machine does makes some of them slower.
+    let fastest = |action: &dyn Fn()| {
+        let timed = |_| {
+            let started = Instant::now();
+            action();
+            started.elapsed()
+        };
+        (0..10).map(timed).min().unwrap()
+    };
+    let merging = fastest(&|| drop(black_box(Json::merge_objects(black_box(&first), black_box(&second)))));
+    let reading = fastest(&|| drop(black_box(Json::parse(black_box(merged.as_str())))));
+    assert!(merging < reading * 30, "merging {merging:?}, reading {reading:?}");
 }
 
 #[test]
