@@ -45,8 +45,9 @@ const STREAMS: u64 = 128;
 const HEALTHY_CLIENTS: usize = 4;
 /// The server's limit for a response without progress.
 const WRITE_WINDOW: Duration = Duration::from_secs(30);
-/// A reader must be disconnected within this time, which includes some time to detect it.
-const CUT_OFF: Duration = Duration::from_secs(45);
+/// A reader must be disconnected within this time: the write window, the two windows it earned while the kernels' buffers
+/// were filled, and some time to detect it.
+const CUT_OFF: Duration = Duration::from_secs(105);
 /// The server's memory budget for responses, and what a process needs besides.
 const MAX_MEMORY: u64 = (1 << 30) + (512 << 20);
 

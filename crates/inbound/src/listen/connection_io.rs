@@ -1,7 +1,10 @@
 //! The bytes of one connection, with what a peer may not do to it.
 //!
-//! - A peer that reads too slowly is cut off: while a write is blocked, at least [`Rate::bytes`] have to leave in each
-//!   [`Rate::window`]. A connection with nothing to write is never blocked, so idle event streams are exempt.
+//! - A peer that reads too slowly is disconnected: while writes are blocked, at least [`Rate::bytes`] have to leave in
+//!   each [`Rate::window`]. A connection with nothing to write is never blocked, so idle event streams are exempt.
+//!   Kernels move bytes in steps: the sender's reports a socket as writable only when a third of its buffer is free, and
+//!   the receiver's opens its window only by a share of its own. So a blocked write is tried again several times per
+//!   window, and bytes that left early earn time for a later pause ([`Allowance`]).
 //! - Closing lingers while the peer still sends a body that was refused: closed at once, the kernel would answer the
 //!   rest of the body with a reset, and the peer would lose the response. What arrives is discarded, as long as it
 //!   arrives at the rate that is asked of every body.
@@ -29,17 +32,30 @@ use crate::body;
 /// The most that is discarded of a refused body.
 const MAX_DISCARDED: u64 = 256 << 20;
 
+/// How often a blocked write is tried in a window.
+const TRIES_PER_WINDOW: u32 = 6;
+/// How many windows a peer can earn in advance.
+const MAX_CREDIT_WINDOWS: u32 = 2;
+
 /// A transport that can be ended without sending what is still buffered.
-pub(super) trait Reset {
+pub(super) trait Transport {
     /// Resets the connection when it is dropped: a peer that does not read would keep the kernel's buffers for minutes.
     fn reset_on_drop(&self);
+
+    /// Writes what fits into the kernel's buffer now, also where too little is free for it to be reported as writable.
+    fn write_now(&self, bytes: &[u8]) -> io::Result<usize>;
 }
 
-impl Reset for TcpStream {
+impl Transport for TcpStream {
     fn reset_on_drop(&self) {
         if let Err(error) = self.set_zero_linger() {
             tracing::debug!(%error, "a slow connection is closed without a reset");
         }
+    }
+
+    fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        // tokio waits for the kernel's report, so this asks the socket itself, which does not block.
+        Ok(rustix::io::write(self, bytes)?)
     }
 }
 
@@ -48,6 +64,35 @@ impl Reset for TcpStream {
 pub(super) struct Rate {
     pub(super) bytes: u64,
     pub(super) window: Duration,
+}
+
+/// How long a peer may take for the next bytes: a window, and the time it has earned by reading faster before.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    rate: Rate,
+    credit: Duration,
+}
+
+impl Allowance {
+    pub(super) fn new(rate: Rate) -> Self {
+        Self { rate, credit: Duration::ZERO }
+    }
+
+    /// How long the next [`Rate::bytes`] may take.
+    pub(super) fn timeout(&self) -> Duration {
+        self.rate.window + self.credit
+    }
+
+    /// Counts bytes that have left after this time.
+    pub(super) fn record(&mut self, bytes: u64, waited: Duration) {
+        let max = self.rate.window * MAX_CREDIT_WINDOWS;
+        if waited.is_zero() && self.credit == max {
+            return;
+        }
+        let micros = u64::try_from(self.rate.window.as_micros()).unwrap_or(u64::MAX);
+        let earned = Duration::from_micros(micros.saturating_mul(bytes) / self.rate.bytes);
+        self.credit = (self.credit + earned).saturating_sub(waited).min(max);
+    }
 }
 
 /// What the transport, the header timer and the service of an HTTP/1.1 connection know of each other.
@@ -65,14 +110,19 @@ pub(super) struct ConnectionIo<S> {
     prefix: Bytes,
     progress: Arc<Progress>,
     rate: Rate,
+    allowance: Allowance,
     /// There while a write is blocked.
     blocked: Option<Blocked>,
     closing: Option<Lingering>,
 }
 
 struct Blocked {
-    window: Pin<Box<Sleep>>,
-    /// What has left since the window began.
+    since: Instant,
+    /// When the connection is ended, unless enough has left.
+    deadline: Instant,
+    /// When the write is tried again.
+    next_try: Pin<Box<Sleep>>,
+    /// What has left since then.
     written: u64,
 }
 
@@ -84,32 +134,71 @@ struct Lingering {
 
 impl<S> ConnectionIo<S> {
     pub(super) fn new(stream: S, prefix: Bytes, progress: Arc<Progress>, rate: Rate) -> Self {
-        Self { stream, prefix, progress, rate, blocked: None, closing: None }
+        let allowance = Allowance::new(rate);
+        Self { stream, prefix, progress, rate, allowance, blocked: None, closing: None }
     }
 }
 
-impl<S: Reset> ConnectionIo<S> {
+impl<S: Transport> ConnectionIo<S> {
     /// Passes a write on, or fails it when blocked writes have made too little progress.
-    fn paced(&mut self, written: Poll<io::Result<usize>>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        match written {
-            Poll::Ready(Ok(bytes)) => {
-                self.blocked = self.blocked.take().and_then(|mut blocked| {
-                    blocked.written += bytes as u64;
-                    (blocked.written < self.rate.bytes).then_some(blocked)
-                });
-                written
+    fn paced(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        bytes: &[u8],
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let written = match written {
+            Poll::Pending => ready!(self.poll_blocked(bytes, cx)),
+            Poll::Ready(written) => written,
+        };
+        if let Ok(bytes) = written {
+            self.record(bytes as u64);
+        }
+        Poll::Ready(written)
+    }
+
+    fn record(&mut self, bytes: u64) {
+        match &mut self.blocked {
+            None => self.allowance.record(bytes, Duration::ZERO),
+            Some(blocked) => {
+                blocked.written += bytes;
+                if blocked.written >= self.rate.bytes {
+                    self.unblock();
+                }
             }
-            Poll::Ready(Err(_)) => written,
-            Poll::Pending => {
-                let window = self.rate.window;
-                let blocked = self.blocked.get_or_insert_with(|| Blocked {
-                    window: Box::pin(tokio::time::sleep(window)),
-                    written: 0,
-                });
-                ready!(blocked.window.as_mut().poll(cx));
+        }
+    }
+
+    fn unblock(&mut self) {
+        if let Some(Blocked { since, written, .. }) = self.blocked.take() {
+            self.allowance.record(written, since.elapsed());
+        }
+    }
+
+    /// Tries a blocked write again now and then, and fails it at its deadline.
+    fn poll_blocked(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let interval = self.rate.window / TRIES_PER_WINDOW;
+        let blocked = self.blocked.get_or_insert_with(|| {
+            let since = Instant::now();
+            Blocked {
+                since,
+                deadline: since + self.allowance.timeout(),
+                next_try: Box::pin(tokio::time::sleep(interval)),
+                written: 0,
+            }
+        });
+        loop {
+            ready!(blocked.next_try.as_mut().poll(cx));
+            match self.stream.write_now(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => return Poll::Ready(written),
+            }
+            let now = Instant::now();
+            if now >= blocked.deadline {
                 self.stream.reset_on_drop();
-                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
+            blocked.next_try.as_mut().reset(blocked.deadline.min(now + interval));
         }
     }
 }
@@ -166,10 +255,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for ConnectionIo<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Reset + Unpin> AsyncWrite for ConnectionIo<S> {
+impl<S: AsyncRead + AsyncWrite + Transport + Unpin> AsyncWrite for ConnectionIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.paced(written, cx)
+        self.paced(written, buf, cx)
     }
 
     fn poll_write_vectored(
@@ -178,7 +267,8 @@ impl<S: AsyncRead + AsyncWrite + Reset + Unpin> AsyncWrite for ConnectionIo<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.paced(written, cx)
+        let first = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| &buf[..]);
+        self.paced(written, first, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -187,7 +277,7 @@ impl<S: AsyncRead + AsyncWrite + Reset + Unpin> AsyncWrite for ConnectionIo<S> {
 
     /// Everything has been written when a flush is asked for: whatever blocked is over.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.blocked = None;
+        self.unblock();
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
@@ -245,8 +335,12 @@ mod tests {
 
     use super::*;
 
-    impl Reset for DuplexStream {
+    impl Transport for DuplexStream {
         fn reset_on_drop(&self) {}
+
+        fn write_now(&self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }
     }
 
     fn io(buffer: usize, rate: Rate) -> (ConnectionIo<DuplexStream>, DuplexStream) {
@@ -277,6 +371,21 @@ mod tests {
             let (written, ()) = tokio::join!(written, read_slowly(theirs, bytes));
             assert_eq!(written, expected, "{bytes} bytes a second");
         }
+    }
+
+    #[test]
+    fn faster_reading_earns_time_for_a_pause() {
+        let seconds = Duration::from_secs;
+        let mut allowance = Allowance::new(RATE);
+        assert_eq!(allowance.timeout(), seconds(30));
+        allowance.record(2_560, Duration::ZERO);
+        assert_eq!(allowance.timeout(), seconds(40));
+        allowance.record(1 << 30, Duration::ZERO);
+        assert_eq!(allowance.timeout(), seconds(90));
+        allowance.record(7_680, seconds(50));
+        assert_eq!(allowance.timeout(), seconds(70));
+        allowance.record(7_680, seconds(300));
+        assert_eq!(allowance.timeout(), seconds(30));
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,8 +3,8 @@
 //! Over HTTP/1.1 a peer that stops reading blocks the connection's writes, and [`super::connection_io`] ends it. Over
 //! HTTP/2 it opens no window for one stream, reads everything else and answers pings: nothing blocks, and the response
 //! would be held for as long as the peer likes. So a response is handed on in pieces, each after the one before it has
-//! fitted into the window, and a stream whose peer takes no piece for a whole window of time is reset. The connection
-//! goes on.
+//! fitted into the window, and a stream whose peer takes no piece for a whole window of time is reset; pieces that were
+//! taken faster earn time for a pause, because clients open the window in steps. The connection continues.
 //!
 //! A piece that has begun to leave stays in the buffers of hyper until the peer takes the rest of it, reset or not. So
 //! a connection that has more than [`MAX_UNSENT`] there and takes less than a piece in a window of time is ended.
@@ -22,7 +22,9 @@ use std::{
 use axum::body::Body;
 use bytes::Bytes;
 use hyper::body::{Body as _, Frame, SizeHint};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
+
+use super::connection_io::{Allowance, Rate};
 
 /// What a peer has to read within a window of time: 256 bytes a second over 30 seconds. hyper holds one piece until a
 /// byte of it fits into the window, and asks for the next one then.
@@ -61,21 +63,34 @@ impl Reading {
 pub(super) async fn reset_when_unread(stream: impl Future<Output = ()>, window: Duration) {
     let reading = Arc::new(Reading::default());
     let mut stream = std::pin::pin!(READING.scope(Arc::clone(&reading), stream));
-    let mut unread_since: Option<(u32, Pin<Box<Sleep>>)> = None;
+    let mut allowance = Allowance::new(Rate { bytes: PIECE as u64, window });
+    let mut unread: Option<UnreadPiece> = None;
     std::future::poll_fn(|cx| {
         if stream.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        let Some(piece) = reading.unread() else {
-            unread_since = None;
-            return Poll::Pending;
-        };
-        if unread_since.as_ref().is_none_or(|(unread, _)| *unread != piece) {
-            unread_since = Some((piece, Box::pin(tokio::time::sleep(window))));
+        let number = reading.unread();
+        if let Some(earlier) = unread.take_if(|unread| Some(unread.number) != number) {
+            // Several pieces may have been read since then.
+            let pieces = number.unwrap_or(earlier.number + 2).wrapping_sub(earlier.number) / 2;
+            allowance.record(u64::from(pieces) * PIECE as u64, earlier.since.elapsed());
         }
-        unread_since.as_mut().map_or(Poll::Pending, |(_, sleep)| sleep.as_mut().poll(cx))
+        let Some(number) = number else { return Poll::Pending };
+        let unread = unread.get_or_insert_with(|| UnreadPiece {
+            number,
+            since: Instant::now(),
+            timeout: Box::pin(tokio::time::sleep(allowance.timeout())),
+        });
+        unread.timeout.as_mut().poll(cx)
     })
     .await;
+}
+
+/// A piece that the peer has not read yet.
+struct UnreadPiece {
+    number: u32,
+    since: Instant,
+    timeout: Pin<Box<Sleep>>,
 }
 
 /// The pieces of a connection's responses that have not left yet.
@@ -89,14 +104,22 @@ pub(super) struct Unsent {
 /// Notices a connection that holds much and sends little.
 pub(super) struct Watchdog {
     unsent: Arc<Unsent>,
-    window: Duration,
-    /// What had been sent when the window began, while too much is held.
-    slow: Option<(u64, Pin<Box<Sleep>>)>,
+    allowance: Allowance,
+    /// While too much is held.
+    slow: Option<SlowConnection>,
+}
+
+struct SlowConnection {
+    since: Instant,
+    timeout: Pin<Box<Sleep>>,
+    /// What had been sent when it began.
+    sent: u64,
 }
 
 impl Watchdog {
     pub(super) fn new(unsent: Arc<Unsent>, window: Duration) -> Self {
-        Self { unsent, window, slow: None }
+        let allowance = Allowance::new(Rate { bytes: PIECE as u64, window });
+        Self { unsent, allowance, slow: None }
     }
 
     /// Ready when too little has been sent in a window of time.
@@ -107,13 +130,16 @@ impl Watchdog {
                 return Poll::Pending;
             }
             let sent = self.unsent.sent.load(Ordering::Relaxed);
-            let window = self.window;
-            let (before, sleep) =
-                self.slow.get_or_insert_with(|| (sent, Box::pin(tokio::time::sleep(window))));
-            ready!(sleep.as_mut().poll(cx));
-            if sent - *before < PIECE as u64 {
-                return Poll::Ready(());
+            let slow = self.slow.get_or_insert_with(|| SlowConnection {
+                since: Instant::now(),
+                timeout: Box::pin(tokio::time::sleep(self.allowance.timeout())),
+                sent,
+            });
+            let progress = sent - slow.sent;
+            if progress < PIECE as u64 {
+                return slow.timeout.as_mut().poll(cx);
             }
+            self.allowance.record(progress, slow.since.elapsed());
             self.slow = None;
         }
     }
