@@ -1,7 +1,7 @@
 //! A custom agent with its own server: `cargo run --example agent`, then
 //! `curl -s localhost:4243/a2a/shout -H 'Content-Type: text/plain' -d hello`
 
-use a2ad::{Agent, Artifact, BoxFuture, Card, Outcome, Part, ServeError, Server, Turn, Updates};
+use a2ad::{Agent, Artifact, Card, Outcome, Part, ServeError, Server, Turn, Updates, agent::BoxFuture};
 
 /// Returns the text in upper case.
 pub(crate) struct Shout;

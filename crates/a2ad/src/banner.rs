@@ -38,10 +38,10 @@ pub(crate) struct Banner<'a> {
 }
 
 impl Banner<'_> {
-    /// Writes text to a terminal, else one log line.
+    /// Writes text to a terminal, or where the process has no log; else one log line.
     pub(crate) fn show(&self) {
         let mut stderr = std::io::stderr();
-        if stderr.is_terminal() {
+        if stderr.is_terminal() || !tracing::dispatcher::has_been_set() {
             // In one write, so that no log line is interleaved.
             let _ = stderr.write_all(self.to_string().as_bytes());
             return;

@@ -90,6 +90,6 @@ fn description(dialect: Dialect) -> &'static str {
         Dialect::Draft => "JSON-RPC, A2A 0.1",
         Dialect::V03 => "JSON-RPC, A2A 0.2 and 0.3",
         Dialect::V03Proto => "HTTP+JSON and gRPC, A2A 0.2.5 to 0.3",
-        Dialect::V1 => "every binding",
+        Dialect::V1 => "all bindings",
     }
 }

@@ -13,19 +13,22 @@ use std::{
     time::Duration,
 };
 
-use axum::{Extension, Router};
-use engine::{Agent, Agents, Clock, Engine, Feed, Limits, RegisteredAgent};
-use inbound::{AcceptedVersions, AgentSettings, CardShape, Front, Profile, Ready, ServerOptions};
-use protocol::ErrorTable;
+use axum::Extension;
+use engine::{Agent, Agents, Clock, Engine, Feed};
+use inbound::{AgentSettings, Front, Profile, Ready, ServerOptions};
 use store::{Instance, InstanceState, Sqlite};
 use tempfile::TempDir;
 
-use crate::{
-    banner::Banner,
-    serve::{self, ServeError},
-};
+use crate::{banner::Banner, serve};
 
+pub use axum::Router;
 pub use card::Card;
+pub use engine::{AgentInfo, Dedupe, Limits, RegisteredAgent, Retention};
+pub use inbound::{AcceptedVersions, CardShape, ExtendedCard};
+pub use protocol::ErrorTable;
+pub use store::OpenError;
+
+pub use crate::serve::ServeError;
 
 /// A running server. Cheap to clone; every clone is the same server.
 #[derive(Clone)]
@@ -166,7 +169,7 @@ impl Builder {
     ///     .agent(Card::new("parrot").name("Parrot").description("Repeats it").skill("repeat", "Repeats a text"), Echo);
     /// ```
     pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
-        let Card { info, settings, dedupe, retention } = card.into();
+        let Card { info, settings, dedupe, retention } = card.into().completed();
         self.agent_settings.insert(info.id.clone(), settings);
         let registered =
             RegisteredAgent::new(info, Arc::new(agent)).with_dedupe(dedupe).with_retention(retention);

@@ -285,7 +285,7 @@ fn a_stream_is_explained_event_by_event() {
     {
         let shown = explain(&stream).unwrap();
         let (first, second) = shown.split_once("\n══ 2 of 2: a status event of 1.0").unwrap();
-        assert!(first.starts_with("══ 1 of 2: a status event of v1 (A2A 1.0)\n"), "{first}");
+        assert!(first.starts_with("══ 1 of 2: a status event of 1.0 (all bindings)\n"), "{first}");
         assert!(
             first.contains("state TASK_STATE_WORKING → working") && !first.contains("COMPLETED"),
             "{first}"
@@ -305,20 +305,20 @@ fn errors_name_the_invalid_field_in_one_line() {
         ("{}", "expected one of role and parts"),
         (
             r#"{"messageId":"m","role":"ROLE_USER","parts":"x"}"#,
-            "as a message of v1: parts: expected an array",
+            "as a message of 1.0: parts: expected an array",
         ),
         (
             r#"{"kind":"message","messageId":"m","role":"robot","parts":[{"kind":"text","text":"x"}]}"#,
-            "as a message of v03: role: ",
+            "as a message of 0.3: role: ",
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"tasks/make"}"#,
             "method: \"tasks/make\" is not a method of any generation",
         ),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}"#, "as a request of v1: params.id: "),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}"#, "as a request of 1.0: params.id: "),
         (
             r#"{"jsonrpc":"2.0","id":1,"result":{"kind":"task","id":"t"}}"#,
-            "as a task of v03: result.status: ",
+            "as a task of 0.3: result.status: ",
         ),
         (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "result: expected an object"),
         (r#"{"skills":[]}"#, "as a card of "),

@@ -5,10 +5,15 @@
 use std::{net::SocketAddr, time::Duration};
 
 use a2ad::{
-    AcceptedVersions, Agent, AgentExtension, AgentSkill, Artifact, ArtifactUpdate, BoxFuture, Card,
-    CardShape, ClientError, ClientOptions, ErrorKind, Event, ExtendedCard, GetTask, ListTasks, Message,
-    Operation, Outcome, Part, Profile, Reply, Role, Router, SendMessage, ServeError, Server, StatusUpdate,
-    Turn, Update, Updates, agents::Echo, call_agent,
+    Agent, Artifact, Card, Message, Outcome, Part, ServeError, Server, Turn, Updates,
+    agent::{BoxFuture, Update},
+    agents::Echo,
+    call_agent,
+    card::{AgentExtension, AgentSkill},
+    client::{ClientOptions, Error as ClientError, GetTask, ListTasks, Operation, Reply, SendMessage},
+    model::{ArtifactUpdate, ErrorKind, Event, Role, StatusUpdate},
+    profile::Profile,
+    server::{AcceptedVersions, CardShape, ExtendedCard, Router},
 };
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -235,18 +240,23 @@ async fn an_invalid_configuration_is_rejected_with_its_reason() {
 /// Set in the child process of a test.
 const SERVE_IN_CHILD: &str = "LIBRARY_TEST_SERVE";
 
-/// `serve` logs the server's URL, its agents, its store and an example command at start.
-#[tokio::test]
-async fn serve_logs_its_url_at_start() {
-    let mut child = tokio::process::Command::new(std::env::current_exe().unwrap())
+/// A process that serves the agent of the example.
+fn serving_child(mode: &str) -> tokio::process::Child {
+    tokio::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "serve_until_killed", "--ignored", "--nocapture"])
-        .env(SERVE_IN_CHILD, "yes")
+        .env(SERVE_IN_CHILD, mode)
         .stdin(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// `serve` logs the server's URL, its agents, its store and an example command at start.
+#[tokio::test]
+async fn serve_logs_its_url_at_start() {
+    let mut child = serving_child("log");
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let text = with_timeout(async {
         while let Some(line) = lines.next_line().await.unwrap() {
@@ -266,13 +276,37 @@ async fn serve_logs_its_url_at_start() {
     child.kill().await.unwrap();
 }
 
+/// Without a log, the address is written to stderr.
+#[tokio::test]
+async fn serve_writes_its_url_to_stderr_without_a_log() {
+    let mut child = serving_child("no log");
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = loop {
+        let line = with_timeout(lines.next_line()).await.unwrap().expect("the server wrote no URL");
+        if line.contains("http://127.0.0.1:") {
+            break line;
+        }
+    };
+    let url = &line[line.find("http://").unwrap()..];
+    let url = url.split_whitespace().next().unwrap();
+    assert_eq!(with_timeout(call_agent(url, "hello")).await.unwrap(), "HELLO");
+    child.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_card_of_a_bare_id_has_a_description_and_a_skill() {
+    let server = Server::builder().agent("shout", agent::Shout).build().unwrap();
+    let app = App::serve(server.router()).await;
+    let found = a2ad::client::find_card(&app.url(""), &ClientOptions::default()).await.unwrap();
+    let skills: Vec<&str> = found.card.skills.iter().map(|skill| skill.id.as_str()).collect();
+    assert_eq!((found.card.description.as_str(), skills.as_slice()), ("The agent shout", &["shout"][..]));
+}
+
 #[tokio::test]
 #[ignore = "serves until it is killed; another test runs it in a child process"]
 async fn serve_until_killed() {
-    if std::env::var_os(SERVE_IN_CHILD).is_none() {
-        return;
-    }
-    let _log = a2ad::logging::start();
+    let Ok(mode) = std::env::var(SERVE_IN_CHILD) else { return };
+    let _log = (mode != "no log").then(a2ad::logging::start);
     Server::builder().agent("shout", agent::Shout).serve(([127, 0, 0, 1], 0).into()).await.unwrap();
 }
 
@@ -283,16 +317,16 @@ async fn every_public_type_is_exported() {
     impl Agent for Inspector {
         fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
             Box::pin(async move {
-                let before: Result<Vec<Message>, a2ad::EngineError> = turn.conversation.messages().await;
-                let (cancel, deadline): (a2ad::CancellationToken, a2ad::Instant) =
+                let before: Result<Vec<Message>, a2ad::agent::Error> = turn.conversation.messages().await;
+                let (cancel, deadline): (a2ad::agent::CancellationToken, a2ad::agent::Instant) =
                     (turn.cancel, turn.deadline);
-                let scope: &a2ad::ScopeParts = turn.scope.parts();
+                let scope: &a2ad::agent::ScopeParts = turn.scope.parts();
                 let summary = format!(
                     "{} before, for {}, {} {}",
                     before.map_or(0, |messages| messages.len()),
                     scope.agent,
                     cancel.is_cancelled(),
-                    deadline > a2ad::Instant::now()
+                    deadline > a2ad::agent::Instant::now()
                 );
                 out.artifact(Artifact::new("summary", vec![Part::text(summary)])).await;
                 Outcome::done()
@@ -301,17 +335,17 @@ async fn every_public_type_is_exported() {
     }
     let server = Server::builder().agent("inspector", Inspector).build().unwrap();
     let app = App::serve(server.router()).await;
-    let options = ClientOptions { headers: a2ad::HeaderMap::new(), ..ClientOptions::default() };
-    let found = with_timeout(a2ad::find_card(&app.url(""), &options)).await.unwrap();
-    let interfaces: &[a2ad::AgentInterface] = &found.card.interfaces;
-    let capabilities: &a2ad::AgentCapabilities = &found.card.capabilities;
-    let schemes: &[(String, a2ad::SecurityScheme)] = &found.card.security_schemes;
+    let options = ClientOptions { headers: a2ad::client::HeaderMap::new(), ..ClientOptions::default() };
+    let found = with_timeout(a2ad::client::find_card(&app.url(""), &options)).await.unwrap();
+    let interfaces: &[a2ad::card::AgentInterface] = &found.card.interfaces;
+    let capabilities: &a2ad::card::AgentCapabilities = &found.card.capabilities;
+    let schemes: &[(String, a2ad::card::SecurityScheme)] = &found.card.security_schemes;
     assert!(!interfaces.is_empty() && capabilities.streaming == Some(true) && schemes.is_empty());
 
     let client = found.client(options).unwrap();
     let message = Message::new("m", Role::User, vec![Part::text("hello")]);
     let send = Operation::SendStreamingMessage(SendMessage::new(message));
-    let mut events: a2ad::EventStream = with_timeout(client.stream(send)).await.unwrap();
+    let mut events: a2ad::client::EventStream = with_timeout(client.stream(send)).await.unwrap();
     let (mut statuses, mut artifacts): (Vec<StatusUpdate>, Vec<ArtifactUpdate>) = Default::default();
     while let Some((_, event)) = with_timeout(events.next()).await.unwrap() {
         match event {
@@ -321,18 +355,18 @@ async fn every_public_type_is_exported() {
         }
     }
     assert!(!statuses.is_empty() && artifacts.len() == 1);
-    let text = a2ad::text::of_parts(&artifacts[0].artifact.parts);
+    let text = a2ad::client::text::of_parts(&artifacts[0].artifact.parts);
     assert_eq!(text, "0 before, for inspector, false true");
 
     let list = Operation::ListTasks(ListTasks::default());
     let Reply::Tasks(page) = with_timeout(client.call(list)).await.unwrap() else { panic!("no page") };
-    let page: a2ad::TaskPage = page;
+    let page: a2ad::client::TaskPage = page;
     assert_eq!(page.tasks.len(), 1);
     let unknown_task = GetTask { id: "none".into(), history_length: None, tenant: None };
     let refused: ClientError =
         with_timeout(client.call(Operation::GetTask(unknown_task))).await.err().unwrap();
     let ClientError::Protocol(error) = refused else { panic!("{refused}") };
-    let error: a2ad::ProtocolError = error;
+    let error: a2ad::model::Error = error;
     assert_eq!(error.kind, ErrorKind::TaskNotFound);
 }
 

@@ -139,6 +139,20 @@ impl Card {
     }
 }
 
+impl Card {
+    /// Adds what every card needs and this one lacks: a description and a skill.
+    pub(super) fn completed(mut self) -> Self {
+        if self.info.description.is_empty() {
+            self.info.description = format!("The agent {}", self.info.name);
+        }
+        if self.info.skills.is_empty() {
+            let (id, description) = (self.info.id.clone(), self.info.description.clone());
+            return self.skill(id, description);
+        }
+        self
+    }
+}
+
 impl From<&str> for Card {
     fn from(id: &str) -> Self {
         Self::new(id)

@@ -5,8 +5,8 @@ use client::{ClientOptions, find_card};
 use protocol::AgentCard;
 
 use crate::{
-    Profile,
     agents::Echo,
+    profile::Profile,
     selftest::{
         CheckError, CheckResult, fixture::Fixture, json::Json, local_server::LocalServer, mismatch,
         schema::UnknownMembers, test_client::unique_id,
