@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{run, server};
+use crate::run;
 
 /// Runs every check; the first failure ends the run.
 pub(crate) fn run(_: Vec<String>) -> Result<()> {
@@ -16,8 +16,8 @@ pub(crate) fn run(_: Vec<String>) -> Result<()> {
 
 /// Fails on missing documentation of public items and on broken links in it.
 fn document() -> Result<()> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(server::workspace()).env("RUSTDOCFLAGS", "--deny warnings");
+    let mut command = run::cargo_command();
+    command.env("RUSTDOCFLAGS", "--deny warnings");
     run::run_command(command.args(["doc", "--quiet", "--workspace", "--no-deps", "--exclude", "xtask"]))
 }
 

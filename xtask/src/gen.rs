@@ -1,7 +1,9 @@
-//! `cargo xtask gen`: generates Rust code from the protobuf files, and their descriptors for gRPC reflection.
+//! `cargo xtask gen`: generates Rust code from the protobuf files, their descriptors for gRPC reflection, and
+//! docs/configuration.md from the catalogue of configuration keys.
 //!
 //! The output is committed, so that building needs neither a protobuf compiler nor a build script. `gen --check`
-//! fails when the output is stale; the test below runs that check with every test run.
+//! fails when the code is stale; the test below runs that check with every test run. The document is written and
+//! checked by a test of the crate that has the catalogue, because this one does not depend on it.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -9,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use prost_build::{Config, Module};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
-use crate::server;
+use crate::{run, server};
 
 /// A protobuf file, its package, and the name of the Rust file generated from it.
 struct Source {
@@ -48,7 +50,10 @@ const SHARED: [(&str, &str); 17] = [
     ("PasswordOAuthFlow", "PasswordOAuthFlow"),
 ];
 
-/// Writes the stale files; with `--check`, only reports them.
+/// The test that writes docs/configuration.md.
+const DOCUMENT_TEST: &str = "config::reference::the_documentation_of_the_configuration_is_fresh";
+
+/// Writes the stale files; with `--check`, only reports stale code.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     match args {
         [] => {
@@ -56,7 +61,16 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
                 fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
                 println!("{}", path.display());
             }
-            Ok(())
+            run::run_command(run::cargo_command().env("UPDATE_DOCS", "1").args([
+                "test",
+                "--quiet",
+                "--package",
+                "a2ad",
+                "--lib",
+                "--",
+                "--exact",
+                DOCUMENT_TEST,
+            ]))
         }
         [check] if check == "--check" => {
             let stale: Vec<String> = stale()?.iter().map(|(path, _)| path.display().to_string()).collect();

@@ -31,7 +31,9 @@ const COMMANDS: &[Command] = &[
         bench::run,
     ),
     ("interop", "test against other A2A implementations (official SDKs)", |args| interop::run(&args)),
-    ("gen", "generate Rust code from the protobuf files: gen [--check]", |args| r#gen::run(&args)),
+    ("gen", "generate code from the protobuf files, and docs/configuration.md: gen [--check]", |args| {
+        r#gen::run(&args)
+    }),
     ("fuzz", "fuzz the decoders and the task state machine: fuzz [ID] [--inputs N] [--seed S]", fuzz::run),
 ];
 

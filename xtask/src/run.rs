@@ -6,9 +6,14 @@ use anyhow::{Context as _, Result, ensure};
 
 /// Runs cargo in the workspace; an error if it exits with a failure.
 pub(crate) fn cargo<S: AsRef<OsStr>>(args: &[S]) -> Result<()> {
+    run_command(cargo_command().args(args))
+}
+
+/// Cargo in the workspace, without arguments.
+pub(crate) fn cargo_command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(crate::server::workspace()).args(args);
-    run_command(&mut command)
+    command.current_dir(crate::server::workspace());
+    command
 }
 
 /// Prints and runs a command; an error if it exits with a failure.

@@ -8,6 +8,8 @@ mod agents;
 mod extensions;
 mod keys;
 mod read;
+#[cfg(test)]
+mod reference;
 mod registration;
 mod sections;
 mod server_options;

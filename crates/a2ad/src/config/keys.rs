@@ -1,94 +1,405 @@
-//! The catalogue of configuration keys: what each table may contain, and which names are reserved for later
-//! versions.
+//! The catalogue of configuration keys: one row for each key, with its values, its default and what it does.
+//!
+//! The names decide which keys a file may contain and which names are suggested for a mistyped one. The other columns
+//! are documentation: docs/configuration.md is generated from them, and a test compares the defaults with the real
+//! ones. The values of an enumeration come from the list that parses them.
 
-/// The keys of one kind of table.
-pub(super) struct Keys {
-    pub(super) supported: &'static [&'static str],
-    /// Reserved for a later version and rejected until then.
+use super::{
+    AuthMethod, Generation, ProfileName,
+    agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES},
+    sections::{CARD_NAMES, ERROR_NAMES},
+};
+
+/// The keys of one table of the file.
+pub(super) struct KeyTable {
+    /// The keys that lead to the table, separated by dots. `ID` is a name that the author of the file chooses; `[]`
+    /// at the end means a list of tables.
+    pub(super) path: &'static str,
+    pub(super) keys: &'static [Key],
+    /// Names that a later version will use; rejected until then.
     pub(super) reserved: &'static [&'static str],
 }
 
+#[cfg_attr(not(test), expect(dead_code, reason = "only the generated documentation has the other columns"))]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) values: Values,
+    pub(super) default: DefaultValue,
+    /// One sentence for docs/configuration.md, in Markdown.
+    pub(super) about: &'static str,
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "only read for the generated documentation"))]
+pub(super) enum Values {
+    /// The type, such as `duration`.
+    Type(&'static str),
+    /// One of these strings.
+    OneOf(fn() -> Vec<&'static str>),
+    /// A list of these strings.
+    ListOf(fn() -> Vec<&'static str>),
+    /// A table or a list of tables, with rows of its own.
+    Table,
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "only read for the generated documentation"))]
+pub(super) enum DefaultValue {
+    /// A value, as the file would have it.
+    Fixed(&'static str),
+    /// Not a fixed value: where it comes from.
+    Derived(&'static str),
+    /// The key must be present; an example of its value.
+    Required(&'static str),
+}
+
 /// The keys of the table at a path; `None` where the author of the file chooses the names.
-pub(super) fn at(path: &[String]) -> Option<&'static Keys> {
-    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    Some(match path.as_slice() {
-        [] => &FILE,
-        ["server"] => &SERVER,
-        ["store"] => &STORE,
-        ["store", "retention"] | ["agents", _, "retention"] => &RETENTION,
-        ["card"] => &CARD,
-        ["protocol"] => &PROTOCOL,
-        ["limits"] => &LIMITS,
-        ["skills", _] => &SKILL,
-        ["agents", _] => &AGENT,
-        ["agents", _, element] if element.starts_with("extensions[") => &EXTENSION,
-        _ => return None,
-    })
+pub(super) fn at(path: &[String]) -> Option<&'static KeyTable> {
+    TABLES.iter().find(|table| table.is_at(path))
 }
 
-/// The tables with fixed names and keys.
-pub(super) fn fixed_sections() -> impl Iterator<Item = (&'static str, &'static Keys)> {
-    [("server", &SERVER), ("store", &STORE), ("card", &CARD), ("protocol", &PROTOCOL), ("limits", &LIMITS)]
-        .into_iter()
+/// The tables whose path has no chosen name, except the root.
+pub(super) fn fixed_tables() -> impl Iterator<Item = &'static KeyTable> {
+    TABLES.iter().filter(|table| !table.path.is_empty() && table.segments().all(|segment| segment != CHOSEN))
 }
 
-static FILE: Keys = Keys {
-    supported: &["server", "store", "card", "protocol", "limits", "skills", "agents"],
-    reserved: &["auth", "outbound", "mcp", "pipelines", "guardrails", "tenants", "peers"],
-};
+/// A segment of a path that stands for any name.
+pub(super) const CHOSEN: &str = "ID";
 
-static SERVER: Keys = Keys {
-    supported: &["listen", "public_url", "trusted_proxies", "default_agent", "drain_delay", "keep_alive"],
-    reserved: &["base_host", "mode", "allowed_hosts", "admin_listen"],
-};
+impl KeyTable {
+    /// The names of the supported keys.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.keys.iter().map(|key| key.name)
+    }
 
-static STORE: Keys = Keys { supported: &["url", "retention"], reserved: &[] };
+    pub(super) fn segments(&self) -> impl Iterator<Item = &'static str> {
+        self.path.split('.').filter(|segment| !segment.is_empty())
+    }
 
-static RETENTION: Keys = Keys { supported: &["max_age", "max_tasks", "keys"], reserved: &[] };
+    /// Elements of a list of tables have their position in the path: `extensions[0]`.
+    fn is_at(&self, path: &[String]) -> bool {
+        let matches = |(pattern, segment): (&str, &String)| match pattern.strip_suffix("[]") {
+            Some(list) => segment.strip_prefix(list).is_some_and(|position| position.starts_with('[')),
+            None => pattern == CHOSEN || pattern == segment,
+        };
+        self.segments().count() == path.len() && self.segments().zip(path).all(matches)
+    }
+}
 
-static CARD: Keys = Keys { supported: &["style", "max_age", "grpc_scheme"], reserved: &["sign"] };
+pub(super) static TABLES: &[KeyTable] = &[
+    KeyTable {
+        path: "",
+        keys: &[
+            table("server", "The listener, and how clients reach it."),
+            table("store", "Where tasks are stored, and for how long."),
+            table("card", "The form of agent cards."),
+            table("protocol", "The accepted versions of A2A."),
+            table("limits", "Sizes, times and concurrency."),
+            table(
+                "skills",
+                "The skills of the agents; `ID` is 1 to 64 letters, digits, `-`, `_`, `.` or `~`. A file with \
+                 skills and without agents has one agent, `main`, with all of them.",
+            ),
+            table(
+                "agents",
+                "The agents; `ID` is the name in `/a2a/ID`, with the same characters as that of a skill. A file \
+                 with neither skills nor agents runs the demo agents.",
+            ),
+        ],
+        reserved: &["auth", "outbound", "mcp", "pipelines", "guardrails", "tenants", "peers"],
+    },
+    KeyTable {
+        path: "server",
+        keys: &[
+            key(
+                "listen",
+                "address",
+                r#""127.0.0.1:4242""#,
+                "The address to listen on; this version accepts loopback addresses only.",
+            ),
+            key(
+                "public_url",
+                "URL",
+                r#""""#,
+                "The base of the URLs in cards; empty: the request's Host, or what a trusted proxy forwards.",
+            ),
+            key(
+                "trusted_proxies",
+                "list of addresses or networks",
+                "[]",
+                "The proxies whose `Forwarded` and `X-Forwarded-*` headers are used.",
+            ),
+            key(
+                "default_agent",
+                "agent id",
+                r#""""#,
+                "The agent at `/`; empty: the only enabled one, else `main`, else `demo`.",
+            ),
+            key(
+                "drain_delay",
+                "duration",
+                r#""""#,
+                "How long `/readyz` answers 503 before a shutdown closes anything, at most 25s; empty: 0s on \
+                 loopback, else 5s.",
+            ),
+            key(
+                "keep_alive",
+                "duration",
+                r#""15s""#,
+                "The interval of the comments on an idle event stream; clients with shorter read timeouts need less.",
+            ),
+        ],
+        reserved: &["base_host", "mode", "allowed_hosts", "admin_listen"],
+    },
+    KeyTable {
+        path: "store",
+        keys: &[
+            key("url", "path", r#""a2ad.db""#, "The database file."),
+            table("retention", "How long tasks are kept, for agents without their own retention."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "store.retention",
+        keys: &[
+            key("max_age", "duration", r#""24h""#, "How long a finished task is kept."),
+            key(
+                "max_tasks",
+                "number",
+                "0",
+                "How many finished tasks of an agent are kept; with as many open ones, new tasks are rejected. 0: no \
+                 limit.",
+            ),
+            key(
+                "keys",
+                "duration",
+                r#""24h""#,
+                "How long the idempotency keys of a purged task are kept, counted from the purge.",
+            ),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "card",
+        keys: &[
+            one_of(
+                "style",
+                || names(&CARD_NAMES),
+                DefaultValue::Fixed(r#""merged""#),
+                "The form of a card for clients that name no version: 1.0 and 0.3 in one document, or one of them.",
+            ),
+            key("max_age", "duration", r#""60s""#, "How long clients may cache a card."),
+            key(
+                "grpc_scheme",
+                "boolean",
+                "false",
+                "Whether the gRPC address on a 0.3 card is a URL instead of `host:port`.",
+            ),
+        ],
+        reserved: &["sign"],
+    },
+    KeyTable {
+        path: "protocol",
+        keys: &[
+            list_of(
+                "dialects",
+                || names(&Generation::NAMES),
+                r#"["draft", "0.3", "1.0"]"#,
+                "The accepted versions; `\"0.3\"` includes 0.2.",
+            ),
+            one_of(
+                "errors",
+                || names(&ERROR_NAMES),
+                DefaultValue::Fixed(r#""1.0.1""#),
+                "The edition of the specification whose HTTP and gRPC statuses errors have.",
+            ),
+            key(
+                "lenient_version",
+                "boolean",
+                "true",
+                "Whether methods of 1.0 work without the `A2A-Version` header.",
+            ),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "limits",
+        keys: &[
+            key("max_body", "size", r#""16MiB""#, "The largest request body."),
+            key(
+                "max_task",
+                "size",
+                r#""64MiB""#,
+                "The messages and artifacts of one task: a larger message is rejected, a larger result fails the task.",
+            ),
+            key("concurrent", "number", "256", "Concurrent runs; further tasks wait as submitted."),
+            key(
+                "memory",
+                "size",
+                r#""1GiB""#,
+                "Requests and responses in flight, at least four times `max_body`; beyond it, calls get 503.",
+            ),
+            key("run_time", "duration", r#""10m""#, "The timeout of one attempt at a turn."),
+            key(
+                "wait",
+                "duration",
+                r#""0s""#,
+                "How long a blocking send waits before it returns the unfinished task. 0s: no limit.",
+            ),
+        ],
+        reserved: &["rate", "max_hops"],
+    },
+    KeyTable {
+        path: "skills.ID",
+        keys: &[
+            one_of(
+                "builtin",
+                || outbound::agents::BUILTIN.to_vec(),
+                DefaultValue::Required(r#""echo""#),
+                "The built-in agent that does the work.",
+            ),
+            derived("description", "string", OF_BUILTIN, "The description on the card."),
+            derived(
+                "tags",
+                "list of strings",
+                OF_BUILTIN,
+                "The tags on the card, which are also routing keywords.",
+            ),
+            derived("examples", "list of strings", OF_BUILTIN, "The examples on the card."),
+        ],
+        reserved: &[
+            "mcp",
+            "http",
+            "command",
+            "llm",
+            "a2a",
+            "input_schema",
+            "output_schema",
+            "on_crash",
+            "guardrails",
+        ],
+    },
+    KeyTable {
+        path: "agents.ID",
+        keys: &[
+            derived(
+                "name",
+                "string",
+                "the built-in agent's; with several skills the id",
+                "The name on the card.",
+            ),
+            derived(
+                "description",
+                "string",
+                "the built-in agent's; with several skills a list of them",
+                "The description on the card.",
+            ),
+            derived("skills", "list of skill ids", "all skills", "The agent's skills, at least one."),
+            key("enabled", "boolean", "true", "Whether the agent is served; its tasks stay in the store."),
+            key("streaming", "boolean", "true", "Whether clients may stream."),
+            key("push", "boolean", "false", "Push notifications; this version accepts `false` only."),
+            one_of(
+                "extended_card",
+                || names(&EXTENDED_CARD_NAMES),
+                DefaultValue::Fixed(r#""off""#),
+                "Which callers get the extended card: none, all, or those with credentials. `\"missing\"` declares \
+                 one and has none, for tests of clients.",
+            ),
+            key("extended_skills", "list of skill ids", "[]", "Skills that only the extended card shows."),
+            table("extensions", "The protocol extensions that the agent declares."),
+            key(
+                "check_media_types",
+                "boolean",
+                "true",
+                "Whether parts and accepted output modes have to match the card.",
+            ),
+            one_of(
+                "profile",
+                || names(&ProfileName::NAMES),
+                DefaultValue::Fixed(r#""neutral""#),
+                "The compatibility profile at the agent's own path.",
+            ),
+            one_of(
+                "reply",
+                || names(&REPLY_NAMES),
+                DefaultValue::Derived("the profile's"),
+                "The response to a send whose task completed, at the agent's own path.",
+            ),
+            list_of(
+                "auth",
+                || names(&AuthMethod::NAMES),
+                r#"["anonymous"]"#,
+                "The security schemes on the card; without `\"anonymous\"` every call is rejected, because this \
+                 version cannot check credentials.",
+            ),
+            one_of(
+                "dedupe",
+                || names(&DEDUPE_NAMES),
+                DefaultValue::Fixed(r#""auto""#),
+                "Which message ids are idempotency keys: UUIDs, all, or none. The `Idempotency-Key` header always is.",
+            ),
+            table("retention", "How long tasks of this agent are kept."),
+        ],
+        reserved: &["end_user", "skills_allow", "approve", "guardrails"],
+    },
+    KeyTable {
+        path: "agents.ID.retention",
+        keys: &[
+            derived("max_age", "duration", OF_STORE, "As in `[store.retention]`."),
+            derived("max_tasks", "number", OF_STORE, "As in `[store.retention]`."),
+            derived("keys", "duration", OF_STORE, "As in `[store.retention]`."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "agents.ID.extensions[]",
+        keys: &[
+            Key {
+                name: "uri",
+                values: Values::Type("URI"),
+                default: DefaultValue::Required(r#""urn:example:mine""#),
+                about: "The extension, once per agent.",
+            },
+            derived("description", "string", "none", "The description on the card."),
+            key("required", "boolean", "false", "Whether clients that do not activate it are rejected."),
+            derived("params", "table", "none", "Parameters on the card, of any form that JSON has."),
+        ],
+        reserved: &[],
+    },
+];
 
-static PROTOCOL: Keys = Keys { supported: &["dialects", "errors", "lenient_version"], reserved: &[] };
+const OF_BUILTIN: &str = "the built-in agent's";
+const OF_STORE: &str = "that of `[store.retention]`";
 
-static LIMITS: Keys = Keys {
-    supported: &["max_body", "max_task", "concurrent", "memory", "run_time", "wait"],
-    reserved: &["rate", "max_hops"],
-};
+const fn key(name: &'static str, kind: &'static str, default: &'static str, about: &'static str) -> Key {
+    Key { name, values: Values::Type(kind), default: DefaultValue::Fixed(default), about }
+}
 
-static SKILL: Keys = Keys {
-    supported: &["builtin", "description", "tags", "examples"],
-    reserved: &[
-        "mcp",
-        "http",
-        "command",
-        "llm",
-        "a2a",
-        "input_schema",
-        "output_schema",
-        "on_crash",
-        "guardrails",
-    ],
-};
+/// A key whose default is not a fixed value.
+const fn derived(name: &'static str, kind: &'static str, from: &'static str, about: &'static str) -> Key {
+    Key { name, values: Values::Type(kind), default: DefaultValue::Derived(from), about }
+}
 
-static AGENT: Keys = Keys {
-    supported: &[
-        "name",
-        "description",
-        "skills",
-        "enabled",
-        "streaming",
-        "push",
-        "extended_card",
-        "extended_skills",
-        "extensions",
-        "check_media_types",
-        "profile",
-        "reply",
-        "auth",
-        "dedupe",
-        "retention",
-    ],
-    reserved: &["end_user", "skills_allow", "approve", "guardrails"],
-};
+const fn one_of(
+    name: &'static str,
+    names: fn() -> Vec<&'static str>,
+    default: DefaultValue,
+    about: &'static str,
+) -> Key {
+    Key { name, values: Values::OneOf(names), default, about }
+}
 
-static EXTENSION: Keys = Keys { supported: &["uri", "description", "required", "params"], reserved: &[] };
+const fn list_of(
+    name: &'static str,
+    names: fn() -> Vec<&'static str>,
+    default: &'static str,
+    about: &'static str,
+) -> Key {
+    Key { name, values: Values::ListOf(names), default: DefaultValue::Fixed(default), about }
+}
+
+const fn table(name: &'static str, about: &'static str) -> Key {
+    Key { name, values: Values::Table, default: DefaultValue::Derived("–"), about }
+}
+
+fn names<T>(list: &[(&'static str, T)]) -> Vec<&'static str> {
+    list.iter().map(|row| row.0).collect()
+}

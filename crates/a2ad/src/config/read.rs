@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use super::{
-    keys::{self, Keys},
+    keys::{self, KeyTable},
     tree::{Entry, Item, Location, Table, Value},
     variables::nearest_variable,
 };
@@ -81,7 +81,7 @@ impl<'a> Section<'a> {
 
     /// The value of a key; `None` if it is absent or invalid.
     pub(super) fn get<T>(&self, key: &str, read: impl FnOnce(&Item) -> Parsed<T>) -> Option<T> {
-        let supported = self.keys().is_none_or(|keys| keys.supported.contains(&key));
+        let supported = self.keys().is_none_or(|keys| keys.names().any(|name| name == key));
         debug_assert!(supported, "{key} is read but not in the catalogue");
         let item = &self.entry(key)?.item;
         read(item).map_err(|text| self.add_problem(key, &item.location, text)).ok()
@@ -143,7 +143,7 @@ impl<'a> Section<'a> {
         self.table?.get(key)
     }
 
-    fn keys(&self) -> Option<&'static Keys> {
+    fn keys(&self) -> Option<&'static KeyTable> {
         keys::at(&self.path)
     }
 
@@ -162,8 +162,8 @@ impl<'a> Section<'a> {
             if keys.reserved.contains(&key.as_str()) {
                 let text = format!("a2ad {} does not support this key yet", env!("CARGO_PKG_VERSION"));
                 self.add_problem(key, location, text);
-            } else if !keys.supported.contains(&key.as_str()) {
-                let all = keys.supported.iter().chain(keys.reserved).copied();
+            } else if !keys.names().any(|name| name == key) {
+                let all = keys.names().chain(keys.reserved.iter().copied());
                 let variable = match location {
                     Location::Name(name) => nearest_variable(name),
                     Location::Line(_) => None,

@@ -32,8 +32,9 @@ fn warning(name: &str) -> String {
 
 /// The nearest known variable; `None` if none is similar.
 pub(super) fn nearest_variable(name: &str) -> Option<String> {
-    let of_keys = keys::fixed_sections().flat_map(|(section, keys)| {
-        keys.supported.iter().map(move |key| format!("{section}__{key}").to_uppercase())
+    let of_keys = keys::fixed_tables().flat_map(|table| {
+        let section = table.path.replace('.', "__");
+        table.names().map(move |key| format!("{section}__{key}").to_uppercase())
     });
     let own = NAMES.into_iter().map(|name| without_prefix(name).to_owned());
     let known: Vec<String> = own.chain(of_keys).collect();
