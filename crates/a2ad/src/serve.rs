@@ -45,7 +45,7 @@ impl Default for Settings {
             store: "a2ad.db".into(),
             agents: Agents::new(outbound::agents::demo()),
             limits: Limits::default(),
-            server_options: ServerOptions::new(outbound::agents::DEMO[0]),
+            server_options: ServerOptions::new(outbound::agents::demo_names()[0]),
             drain_delay: None,
         }
     }

@@ -1,5 +1,5 @@
 //! The built-in agents. Each is one small file and an example of [`engine::Agent`]. This module is their
-//! catalogue: the names used in the configuration, and their card data.
+//! catalogue, with one row for each: everything that lists, finds or describes them is derived from it.
 
 #[cfg(feature = "fault-agents")]
 mod abort;
@@ -31,84 +31,160 @@ pub use router::{Route, Router};
 pub use slow_writer::SlowWriter;
 pub use tck::Tck;
 
-/// The names of the built-in agents.
-pub const BUILTIN: &[&str] = &[
-    "adder",
-    "approver",
-    "clerk",
-    "currency",
-    "demo",
-    "echo",
-    "plotter",
-    "reminder",
-    "slow-writer",
-    "tck",
-    #[cfg(feature = "fault-agents")]
-    "abort",
-];
-
-/// The agents that run without a configuration; the first is the default agent, served at `/`.
-pub const DEMO: &[&str] = &[
-    "demo",
-    "currency",
-    "echo",
-    "slow-writer",
-    "approver",
-    #[cfg(feature = "fault-agents")]
-    "abort",
-];
-
-/// Looks up a built-in agent by name.
-pub fn builtin(name: &str) -> Option<Arc<dyn Agent>> {
-    Some(match name {
-        "adder" => Arc::new(Adder),
-        "approver" => Arc::new(Approver),
-        "clerk" => Arc::new(Clerk),
-        "currency" => Arc::new(Currency),
-        "demo" => Arc::new(demo::router()),
-        "echo" => Arc::new(Echo),
-        "plotter" => Arc::new(Plotter),
-        "reminder" => Arc::new(Reminder),
-        "slow-writer" => Arc::new(SlowWriter),
-        "tck" => Arc::new(Tck::from_environment()),
-        #[cfg(feature = "fault-agents")]
-        "abort" => Arc::new(abort::Abort),
-        _ => return None,
-    })
+/// A row of the catalogue.
+struct Builtin {
+    /// The name in the configuration, and the id of the agent.
+    name: &'static str,
+    /// The name on the card.
+    title: &'static str,
+    /// The description on the card.
+    about: &'static str,
+    create: fn() -> Arc<dyn Agent>,
+    skills: fn() -> Vec<AgentSkill>,
+    input_modes: &'static [&'static str],
+    output_modes: &'static [&'static str],
+    /// Keywords that route a message to the agent, beside its name and its skills' tags.
+    keywords: fn() -> Vec<String>,
+    demo: Demo,
 }
 
-/// Card data of a built-in agent; its id is the name.
-pub fn info(name: &str) -> Option<AgentInfo> {
-    let (title, description, skills, modes) = match name {
-        "adder" => ("Adder", adder::ABOUT, adder::skills(), TEXT),
-        "approver" => ("Approver", approver::ABOUT, approver::skills(), TEXT_AND_DATA),
-        "clerk" => ("Clerk", clerk::ABOUT, clerk::skills(), TEXT_AND_DATA),
-        "currency" => ("Currency", currency::ABOUT, currency::skills(), TEXT_AND_DATA),
-        "demo" => ("Demo", demo::ABOUT, demo::skills(), ANYTHING),
-        "echo" => ("Echo", echo::ABOUT, echo::skills(), ANYTHING),
-        "plotter" => ("Plotter", plotter::ABOUT, plotter::skills(), TEXT),
-        "reminder" => ("Reminder", reminder::ABOUT, reminder::skills(), ANYTHING),
-        "slow-writer" => ("Slow writer", slow_writer::ABOUT, slow_writer::skills(), TEXT),
-        "tck" => ("TCK", tck::ABOUT, tck::skills(), tck::MODES),
-        #[cfg(feature = "fault-agents")]
-        "abort" => ("Abort", abort::ABOUT, abort::skills(), TEXT),
-        _ => return None,
-    };
-    let modes: Vec<String> = modes.iter().map(|&mode| mode.into()).collect();
-    let output_modes = match name {
-        "plotter" => plotter::FORMATS.iter().map(|&format| format.into()).collect(),
-        _ => modes.clone(),
-    };
-    Some(AgentInfo {
-        id: name.into(),
-        name: title.into(),
-        description: description.into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        skills,
-        input_modes: modes,
-        output_modes,
-    })
+/// An agent's part in the demo, which runs without a configuration.
+#[derive(Clone, Copy)]
+enum Demo {
+    /// Not served.
+    Absent,
+    /// Served under its name.
+    Served,
+    /// Served under its name, and a skill of the agent `demo`.
+    Skill,
 }
+
+/// Every built-in agent. Those of the demo are in the order in which they are served; the first is the default agent,
+/// at `/`.
+static CATALOGUE: &[Builtin] = &[
+    Builtin {
+        name: "demo",
+        title: "Demo",
+        about: demo::ABOUT,
+        create: || Arc::new(demo::router()),
+        skills: demo::skills,
+        input_modes: ANYTHING,
+        output_modes: ANYTHING,
+        keywords: Vec::new,
+        demo: Demo::Served,
+    },
+    Builtin {
+        name: "currency",
+        title: "Currency",
+        about: currency::ABOUT,
+        create: || Arc::new(Currency),
+        skills: currency::skills,
+        input_modes: TEXT_AND_DATA,
+        output_modes: TEXT_AND_DATA,
+        keywords: || currency::words().collect(),
+        demo: Demo::Skill,
+    },
+    Builtin {
+        name: "echo",
+        title: "Echo",
+        about: echo::ABOUT,
+        create: || Arc::new(Echo),
+        skills: echo::skills,
+        input_modes: ANYTHING,
+        output_modes: ANYTHING,
+        keywords: || ["repeat", "say", "hold"].map(String::from).into(),
+        demo: Demo::Skill,
+    },
+    Builtin {
+        name: "slow-writer",
+        title: "Slow writer",
+        about: slow_writer::ABOUT,
+        create: || Arc::new(SlowWriter),
+        skills: slow_writer::skills,
+        input_modes: TEXT,
+        output_modes: TEXT,
+        keywords: Vec::new,
+        demo: Demo::Skill,
+    },
+    Builtin {
+        name: "approver",
+        title: "Approver",
+        about: approver::ABOUT,
+        create: || Arc::new(Approver),
+        skills: approver::skills,
+        input_modes: TEXT_AND_DATA,
+        output_modes: TEXT_AND_DATA,
+        keywords: Vec::new,
+        demo: Demo::Skill,
+    },
+    Builtin {
+        name: "adder",
+        title: "Adder",
+        about: adder::ABOUT,
+        create: || Arc::new(Adder),
+        skills: adder::skills,
+        input_modes: TEXT,
+        output_modes: TEXT,
+        keywords: Vec::new,
+        demo: Demo::Absent,
+    },
+    Builtin {
+        name: "clerk",
+        title: "Clerk",
+        about: clerk::ABOUT,
+        create: || Arc::new(Clerk),
+        skills: clerk::skills,
+        input_modes: TEXT_AND_DATA,
+        output_modes: TEXT_AND_DATA,
+        keywords: Vec::new,
+        demo: Demo::Absent,
+    },
+    Builtin {
+        name: "plotter",
+        title: "Plotter",
+        about: plotter::ABOUT,
+        create: || Arc::new(Plotter),
+        skills: plotter::skills,
+        input_modes: TEXT,
+        output_modes: plotter::FORMATS,
+        keywords: Vec::new,
+        demo: Demo::Absent,
+    },
+    Builtin {
+        name: "reminder",
+        title: "Reminder",
+        about: reminder::ABOUT,
+        create: || Arc::new(Reminder),
+        skills: reminder::skills,
+        input_modes: ANYTHING,
+        output_modes: ANYTHING,
+        keywords: Vec::new,
+        demo: Demo::Absent,
+    },
+    Builtin {
+        name: "tck",
+        title: "TCK",
+        about: tck::ABOUT,
+        create: || Arc::new(Tck::from_environment()),
+        skills: tck::skills,
+        input_modes: tck::MODES,
+        output_modes: tck::MODES,
+        keywords: Vec::new,
+        demo: Demo::Absent,
+    },
+    #[cfg(feature = "fault-agents")]
+    Builtin {
+        name: "abort",
+        title: "Abort",
+        about: abort::ABOUT,
+        create: || Arc::new(abort::Abort),
+        skills: abort::skills,
+        input_modes: TEXT,
+        output_modes: TEXT,
+        keywords: Vec::new,
+        demo: Demo::Served,
+    },
+];
 
 const TEXT: &[&str] = &["text/plain"];
 const TEXT_AND_DATA: &[&str] = &["text/plain", "application/json"];
@@ -117,19 +193,60 @@ const TEXT_AND_DATA: &[&str] = &["text/plain", "application/json"];
 /// wildcards.
 const ANYTHING: &[&str] = &["text/plain", "application/json", "*/*"];
 
-/// Keywords that route a message to a built-in agent, beside its name and its skills' tags.
-pub fn words(name: &str) -> Vec<String> {
-    match name {
-        "currency" => currency::words().collect(),
-        "echo" => ["repeat", "say", "hold"].map(String::from).into(),
-        _ => Vec::new(),
-    }
+/// The names of the built-in agents, sorted.
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = CATALOGUE.iter().map(|row| row.name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The names of the agents that run without a configuration; the first is the default agent, served at `/`.
+pub fn demo_names() -> Vec<&'static str> {
+    let is_served = |row: &&Builtin| match row.demo {
+        Demo::Absent => false,
+        Demo::Served | Demo::Skill => true,
+    };
+    CATALOGUE.iter().filter(is_served).map(|row| row.name).collect()
 }
 
 /// The agents that run without a configuration.
 pub fn demo() -> Vec<RegisteredAgent> {
-    let host = |name: &&str| Some(RegisteredAgent::new(info(name)?, builtin(name)?));
-    DEMO.iter().filter_map(host).collect()
+    let registered = |name: &str| Some(RegisteredAgent::new(info(name)?, builtin(name)?));
+    demo_names().into_iter().filter_map(registered).collect()
+}
+
+/// Looks up a built-in agent by name.
+pub fn builtin(name: &str) -> Option<Arc<dyn Agent>> {
+    find(name).map(|row| (row.create)())
+}
+
+/// Card data of a built-in agent; its id is the name.
+pub fn info(name: &str) -> Option<AgentInfo> {
+    find(name).map(Builtin::info)
+}
+
+/// Keywords that route a message to a built-in agent, beside its name and its skills' tags.
+pub fn keywords(name: &str) -> Vec<String> {
+    find(name).map(|row| (row.keywords)()).unwrap_or_default()
+}
+
+fn find(name: &str) -> Option<&'static Builtin> {
+    CATALOGUE.iter().find(|row| row.name == name)
+}
+
+impl Builtin {
+    fn info(&self) -> AgentInfo {
+        let modes = |modes: &[&str]| modes.iter().map(|&mode| mode.into()).collect();
+        AgentInfo {
+            id: self.name.into(),
+            name: self.title.into(),
+            description: self.about.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            skills: (self.skills)(),
+            input_modes: modes(self.input_modes),
+            output_modes: modes(self.output_modes),
+        }
+    }
 }
 
 /// The result artifact of a turn. It has no name when the client requested a skill (the engine then names it

@@ -54,7 +54,10 @@ pub(crate) const DEDUPE_NAMES: [(&str, Dedupe); 3] =
 pub(super) fn agents(file: &Section<'_>, default_retention: Retention) -> Vec<AgentConfig> {
     let (agents, skills) = (file.open("agents"), skills(&file.open("skills")));
     if !file.has("agents") && !file.has("skills") {
-        return outbound::agents::DEMO.iter().map(|name| builtin(name, default_retention)).collect();
+        return outbound::agents::demo_names()
+            .into_iter()
+            .map(|name| builtin(name, default_retention))
+            .collect();
     }
     if !file.has("agents") {
         if skills.is_empty() {
@@ -76,7 +79,7 @@ pub(super) fn default_agent(server: &Section<'_>, agents: &[AgentConfig]) -> Str
     let ids = || agents.iter().filter(|agent| agent.enabled).map(|agent| agent.id.as_str());
     let named = server.get("default_agent", |item| Ok(item.text()?.to_owned())).unwrap_or_default();
     if named.is_empty() {
-        let demo = outbound::agents::DEMO[0];
+        let demo = outbound::agents::demo_names()[0];
         let only = ids().next().filter(|_| ids().count() == 1);
         let chosen =
             only.or_else(|| [MAIN_AGENT, demo].into_iter().find(|id| ids().any(|known| known == *id)));
@@ -128,16 +131,17 @@ fn skills(section: &Section<'_>) -> Vec<SkillConfig> {
 fn skill(skills: &Section<'_>, id: &str) -> SkillConfig {
     check_name(skills, id);
     let section = skills.open(id);
+    let names = outbound::agents::names();
     if !section.has("builtin") {
-        let names = outbound::agents::BUILTIN.join(", ");
+        let names = names.join(", ");
         section.report("builtin", format!("expected the agent that does the work: builtin = one of {names}"));
     }
-    let builtins: Vec<(&str, &str)> = outbound::agents::BUILTIN.iter().map(|name| (*name, *name)).collect();
+    let builtins: Vec<(&str, &str)> = names.iter().map(|name| (*name, *name)).collect();
     let builtin = section.get("builtin", |item| item.one_of(&builtins));
     let (description, tags, examples) =
         (section.get("description", text), section.each("tags", text), section.each("examples", text));
     // The problem is already reported. The skill is kept, so that references to it cause no further errors.
-    let builtin = builtin.unwrap_or(outbound::agents::BUILTIN[0]);
+    let builtin = builtin.unwrap_or(names[0]);
     SkillConfig { id: id.into(), builtin, description, tags, examples }
 }
 

@@ -252,7 +252,7 @@ pub(super) static TABLES: &[KeyTable] = &[
         keys: &[
             one_of(
                 "builtin",
-                || outbound::agents::BUILTIN.to_vec(),
+                outbound::agents::names,
                 DefaultValue::Required(r#""echo""#),
                 "The built-in agent that does the work.",
             ),

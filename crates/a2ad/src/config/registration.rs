@@ -46,7 +46,7 @@ fn several(id: &str, skills: &[SkillConfig]) -> (AgentInfo, Arc<dyn Agent>) {
         };
         merge(&mut input_modes, info.input_modes);
         merge(&mut output_modes, info.output_modes);
-        routes.push(Route::new(presented.clone(), agent).with_keywords(agents::words(skill.builtin)));
+        routes.push(Route::new(presented.clone(), agent).with_keywords(agents::keywords(skill.builtin)));
         on_card.push(presented);
     }
     let ids: Vec<&str> = skills.iter().map(|skill| skill.id.as_str()).collect();

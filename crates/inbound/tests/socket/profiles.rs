@@ -18,7 +18,7 @@ async fn server_with_profile(profile: &Profile) -> Server {
 async fn server_with(profile: &Profile, change: impl Fn(AgentSettings) -> AgentSettings) -> Server {
     let more = vec![agents::panics(), agents::fails(), agents::chats()];
     let mut setup = Setup { agents: more, ..Setup::default() };
-    let names = outbound::agents::DEMO.iter().map(|name| (*name).to_owned());
+    let names = outbound::agents::demo_names().into_iter().map(str::to_owned);
     let misbehaved = setup.agents.iter().map(|registered: &RegisteredAgent| registered.info().id.clone());
     for name in names.chain(misbehaved).collect::<Vec<_>>() {
         setup

@@ -2,25 +2,31 @@
 
 use protocol::model::AgentSkill;
 
-use super::{Route, Router};
+use super::{Builtin, CATALOGUE, Demo, Route, Router};
 
 pub(super) const ABOUT: &str = "Shows what a2ad does: converts money, gives back what it is given, writes slowly, asks before it proceeds";
 
-const SKILLS: [&str; 4] = ["currency", "echo", "slow-writer", "approver"];
-
 pub(super) fn router() -> Router {
     let route =
-        |name: &&str| Some(Route::new(skill(name)?, super::builtin(name)?).with_keywords(super::words(name)));
-    Router::new(SKILLS.iter().filter_map(route).collect())
+        |row: &Builtin| Some(Route::new(main_skill(row)?, (row.create)()).with_keywords((row.keywords)()));
+    Router::new(rows().filter_map(route).collect())
 }
 
 pub(super) fn skills() -> Vec<AgentSkill> {
-    SKILLS.iter().filter_map(|name| skill(name)).collect()
+    rows().filter_map(main_skill).collect()
+}
+
+/// The agents that are skills of this one.
+fn rows() -> impl Iterator<Item = &'static Builtin> {
+    CATALOGUE.iter().filter(|row| match row.demo {
+        Demo::Absent | Demo::Served => false,
+        Demo::Skill => true,
+    })
 }
 
 /// The skill with the agent's own name, with that agent's media types.
-fn skill(name: &str) -> Option<AgentSkill> {
-    let info = super::info(name)?;
-    let skill = info.skills.into_iter().find(|skill| skill.id == name)?;
+fn main_skill(row: &Builtin) -> Option<AgentSkill> {
+    let info = row.info();
+    let skill = info.skills.into_iter().find(|skill| skill.id == row.name)?;
     Some(AgentSkill { input_modes: info.input_modes, output_modes: info.output_modes, ..skill })
 }

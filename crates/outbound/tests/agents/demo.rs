@@ -123,10 +123,10 @@ async fn router_overlaps_only_if_all_its_agents_do() {
 
 #[test]
 fn every_builtin_has_card_data() {
-    for name in agents::BUILTIN {
+    for name in agents::names() {
         assert!(agents::builtin(name).is_some(), "{name}");
         let info = agents::info(name).unwrap();
-        assert_eq!(info.id, *name);
+        assert_eq!(info.id, name);
         assert!(!info.skills.is_empty() && !info.input_modes.is_empty());
         assert!(info.skills.iter().all(|skill| !skill.tags.is_empty() && !skill.examples.is_empty()));
     }
