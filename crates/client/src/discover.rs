@@ -173,7 +173,7 @@ fn ambiguous(form: Dialect, location: CardLocation) -> Option<(Dialect, Dialect)
     match (form, location) {
         (Dialect::Draft, CardLocation::AgentCard) => Some((Dialect::V03, Dialect::Draft)),
         (Dialect::Draft, CardLocation::Agent | CardLocation::Here) => Some((Dialect::Draft, Dialect::V03)),
-        _ => None,
+        (Dialect::V03 | Dialect::V03Proto | Dialect::V1, _) => None,
     }
 }
 

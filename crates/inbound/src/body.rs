@@ -36,7 +36,10 @@ pub(crate) fn check_media_type(
     let kind = match (dialect, errors) {
         // The conformance kit for 1.0.0 expects one error for unsupported types of bodies and of parts.
         (Dialect::V1, ErrorTable::V1_0_0) => ErrorKind::ContentTypeNotSupported,
-        _ => ErrorKind::UnsupportedMediaType,
+        (Dialect::V1, ErrorTable::V1_0_1)
+        | (Dialect::Draft | Dialect::V03 | Dialect::V03Proto, ErrorTable::V1_0_0 | ErrorTable::V1_0_1) => {
+            ErrorKind::UnsupportedMediaType
+        }
     };
     Err(Error::new(kind, text))
 }

@@ -120,7 +120,7 @@ impl CardBuilder<'_> {
             }
             (_, CardName::Agent) | (Version::Named(Dialect::Draft), _) => Shape::Draft,
             (Version::Named(Dialect::V1), _) => Shape::V1,
-            (Version::Named(_), _) => Shape::V03,
+            (Version::Named(Dialect::V03 | Dialect::V03Proto), _) => Shape::V03,
             (Version::Absent, _) => match self.options.shape {
                 CardShape::Merged => Shape::Merged,
                 CardShape::V1 => Shape::V1,

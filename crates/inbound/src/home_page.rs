@@ -175,7 +175,10 @@ fn examples(
         [(Dialect::V1, "A2A 1.0"), (Dialect::V03, "A2A 0.2 and 0.3"), (Dialect::Draft, "A2A draft (0.1)")]
     {
         if accepted_versions.accepts(dialect) {
-            let version = if dialect == Dialect::V1 { " -H 'A2A-Version: 1.0'" } else { "" };
+            let version = match dialect {
+                Dialect::V1 => " -H 'A2A-Version: 1.0'",
+                Dialect::Draft | Dialect::V03 | Dialect::V03Proto => "",
+            };
             let body = quoted(&request(dialect, example));
             let command =
                 format!("curl -s {endpoint} -H 'Content-Type: application/json'{version} \\\n  -d {body}");

@@ -49,34 +49,38 @@ impl Negotiation<'_> {
 
     /// Selects the dialect of a method. `enveloped` is whether the request named its JSON-RPC version.
     pub(crate) fn select(self, method: &str, enveloped: bool) -> Result<DialectChoice, NegotiationError> {
-        if let Version::Unknown(asked) = self.version {
-            return Err(NegotiationError {
-                dialect: Dialect::V1,
-                error: self.accepted_versions.unsupported(&format!("{asked:?}")),
-            });
-        }
-        if let Version::Named(dialect) = self.version
-            && !self.accepted_versions.accepts(*dialect)
-        {
-            return Err(self.unsupported(Dialect::V1, "of this request"));
-        }
-        let family = of_method(method);
-        let chosen = match (self.version, family) {
+        let named = match self.version {
+            Version::Unknown(asked) => return Err(self.unsupported(Dialect::V1, &format!("{asked:?}"))),
+            Version::Named(dialect) if !self.accepted_versions.accepts(*dialect) => {
+                return Err(self.unsupported(Dialect::V1, "of this request"));
+            }
+            Version::Named(dialect) => Some(*dialect),
+            Version::Absent => None,
+        };
+        let chosen = match (named, of_method(method)) {
             (_, MethodFamily::Unknown) => return Err(self.unknown_method(method)),
-            (Version::Named(Dialect::V1), MethodFamily::V1) => DialectChoice::Dialect(Dialect::V1),
-            (Version::Named(Dialect::V1), _) => return Err(method_not_found(Dialect::V1, method)),
-            (Version::Absent, MethodFamily::V1) if self.accepted_versions.lenient_version => {
+            (Some(Dialect::V1), MethodFamily::V1) => DialectChoice::Dialect(Dialect::V1),
+            (Some(Dialect::V1), MethodFamily::V03 | MethodFamily::Draft | MethodFamily::Shared) => {
+                return Err(method_not_found(Dialect::V1, method));
+            }
+            (Some(Dialect::Draft | Dialect::V03 | Dialect::V03Proto), MethodFamily::V1) => {
+                return Err(self.unsupported(Dialect::V1, "0.x for a method of 1.0"));
+            }
+            (None, MethodFamily::V1) if self.accepted_versions.lenient_version => {
                 DialectChoice::Dialect(Dialect::V1)
             }
-            (Version::Absent, MethodFamily::V1) => {
-                return Err(self.unsupported(Dialect::V1, "without a value"));
+            (None, MethodFamily::V1) => return Err(self.unsupported(Dialect::V1, "without a value")),
+            (None | Some(Dialect::Draft | Dialect::V03 | Dialect::V03Proto), MethodFamily::Draft) => {
+                DialectChoice::Dialect(Dialect::Draft)
             }
-            (_, MethodFamily::V1) => return Err(self.unsupported(Dialect::V1, "0.x for a method of 1.0")),
-            (_, MethodFamily::Draft) => DialectChoice::Dialect(Dialect::Draft),
-            (_, MethodFamily::V03) => DialectChoice::Dialect(Dialect::V03),
-            (Version::Named(dialect), MethodFamily::Shared) => DialectChoice::Dialect(*dialect),
-            (_, MethodFamily::Shared) if !enveloped => DialectChoice::Dialect(Dialect::Draft),
-            (_, MethodFamily::Shared) => {
+            (None | Some(Dialect::Draft | Dialect::V03 | Dialect::V03Proto), MethodFamily::V03) => {
+                DialectChoice::Dialect(Dialect::V03)
+            }
+            (Some(dialect @ (Dialect::Draft | Dialect::V03 | Dialect::V03Proto)), MethodFamily::Shared) => {
+                DialectChoice::Dialect(dialect)
+            }
+            (None, MethodFamily::Shared) if !enveloped => DialectChoice::Dialect(Dialect::Draft),
+            (None, MethodFamily::Shared) => {
                 self.profile.shared_names.map_or(DialectChoice::TaskOrigin, DialectChoice::Dialect)
             }
         };
@@ -101,24 +105,23 @@ impl Negotiation<'_> {
     /// Checks that a path or a service of this dialect may be used. Version errors are reported in the form of 1.0, the
     /// only one that defines such an error, and so is every error about a path of 1.0.
     pub(crate) fn check_path(self, dialect: Dialect) -> Result<(), NegotiationError> {
-        let of_v1 = dialect == Dialect::V1;
         match self.version {
-            Version::Unknown(asked) => Err(NegotiationError {
-                dialect: Dialect::V1,
-                error: self.accepted_versions.unsupported(&format!("{asked:?}")),
-            }),
+            Version::Unknown(asked) => return Err(self.unsupported(Dialect::V1, &format!("{asked:?}"))),
             Version::Named(named) if !self.accepted_versions.accepts(*named) => {
-                Err(self.unsupported(Dialect::V1, "of this request"))
+                return Err(self.unsupported(Dialect::V1, "of this request"));
             }
-            Version::Named(Dialect::V1) if !of_v1 => Err(version_of_other_path("1.0", "0.3")),
-            Version::Named(named) if of_v1 && *named != Dialect::V1 => {
-                Err(version_of_other_path("0.x", "1.0"))
-            }
-            Version::Absent if of_v1 && !self.accepted_versions.lenient_version => {
-                Err(self.unsupported(Dialect::V1, "without a value"))
-            }
-            _ if !self.accepted_versions.accepts(dialect) => Err(self.unsupported(dialect, "of this path")),
-            _ => Ok(()),
+            Version::Named(named) => check_version_of_path(*named, dialect)?,
+            Version::Absent => match dialect {
+                Dialect::V1 if !self.accepted_versions.lenient_version => {
+                    return Err(self.unsupported(Dialect::V1, "without a value"));
+                }
+                Dialect::Draft | Dialect::V03 | Dialect::V03Proto | Dialect::V1 => {}
+            },
+        }
+        if self.accepted_versions.accepts(dialect) {
+            Ok(())
+        } else {
+            Err(self.unsupported(dialect, "of this path"))
         }
     }
 
@@ -133,7 +136,9 @@ impl Negotiation<'_> {
         let unnamed = *self.version == Version::Absent && self.profile.shared_names.is_none();
         let meant = nearest_method(method).filter(|_| unnamed).map(|(near, family)| match family {
             MethodFamily::V1 => (near, Dialect::V1),
-            _ => (near, Dialect::V03),
+            MethodFamily::V03 | MethodFamily::Draft | MethodFamily::Shared | MethodFamily::Unknown => {
+                (near, Dialect::V03)
+            }
         });
         match meant.filter(|(_, dialect)| self.accepted_versions.accepts(*dialect)) {
             Some((near, dialect)) => NegotiationError {
@@ -146,6 +151,16 @@ impl Negotiation<'_> {
 
     fn unsupported(self, dialect: Dialect, asked: &str) -> NegotiationError {
         NegotiationError { dialect, error: self.accepted_versions.unsupported(asked) }
+    }
+}
+
+/// Rejects a version that does not belong to the dialect of a path or service.
+fn check_version_of_path(named: Dialect, of_path: Dialect) -> Result<(), NegotiationError> {
+    use Dialect::{Draft, V1, V03, V03Proto};
+    match (named, of_path) {
+        (V1, V1) | (Draft | V03 | V03Proto, Draft | V03 | V03Proto) => Ok(()),
+        (V1, Draft | V03 | V03Proto) => Err(version_of_other_path("1.0", "0.3")),
+        (Draft | V03 | V03Proto, V1) => Err(version_of_other_path("0.x", "1.0")),
     }
 }
 

@@ -140,15 +140,16 @@ impl Events {
         let mut out = Vec::with_capacity(frames.len() * 512);
         for frame in frames {
             match frame {
-                // The log stores events as frames of 1.0 already.
-                Frame::Entry { seq, entry } if self.dialect == Dialect::V1 => {
-                    self.log_entry.record_kind(entry.kind());
-                    self.event_envelope.event(&mut out, seq, entry.v1());
-                }
                 Frame::Entry { seq, entry } => {
                     self.log_entry.record_kind(entry.kind());
                     let mut each = |frame: &[u8]| self.event_envelope.event(&mut out, seq, frame);
-                    self.frames.encode(entry.event()?, &mut each);
+                    match self.dialect {
+                        // The log stores events as frames of 1.0 already.
+                        Dialect::V1 => each(entry.v1()),
+                        Dialect::Draft | Dialect::V03 | Dialect::V03Proto => {
+                            self.frames.encode(entry.event()?, &mut each);
+                        }
+                    }
                 }
                 Frame::Snapshot { seq, task, artifacts } => {
                     let task = Event::Task(*task);

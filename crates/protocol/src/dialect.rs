@@ -25,6 +25,9 @@ use crate::{
 };
 
 /// A generation of the protocol together with its wire form.
+///
+/// Code that depends on the dialect matches all variants by name, so that a new dialect does not compile until each
+/// rule has been decided for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// The first public draft, up to 0.1.
@@ -105,48 +108,91 @@ impl Dialect {
 
     /// Whether a client that does not declare a required extension is rejected.
     pub fn requires_extensions(self) -> bool {
-        self == Self::V1
+        match self {
+            Self::V1 => true,
+            Self::Draft | Self::V03 | Self::V03Proto => false,
+        }
     }
 
     /// Whether clients accept a plain JSON error as the response to a streaming request.
     pub fn accepts_plain_stream_errors(self) -> bool {
-        self == Self::V1
+        match self {
+            Self::V1 => true,
+            Self::Draft | Self::V03 | Self::V03Proto => false,
+        }
     }
 
     /// Whether clients choose task ids: an unknown id creates a task.
     pub fn clients_choose_task_ids(self) -> bool {
-        self == Self::Draft
+        match self {
+            Self::Draft => true,
+            Self::V03 | Self::V03Proto | Self::V1 => false,
+        }
     }
 
     /// Whether a message to a completed or failed task opens its next turn.
     pub fn reopens_finished_tasks(self) -> bool {
-        self == Self::Draft
+        match self {
+            Self::Draft => true,
+            Self::V03 | Self::V03Proto | Self::V1 => false,
+        }
     }
 
     /// Whether a send can be answered with a message instead of a task. Without it every send creates a
     /// visible task.
     pub fn supports_message_replies(self) -> bool {
-        self != Self::Draft
+        match self {
+            Self::Draft => false,
+            Self::V03 | Self::V03Proto | Self::V1 => true,
+        }
     }
 
     /// Whether the metadata of a request becomes the metadata of its task.
     pub fn copies_request_metadata(self) -> bool {
-        self == Self::Draft
+        match self {
+            Self::Draft => true,
+            Self::V03 | Self::V03Proto | Self::V1 => false,
+        }
     }
 
     /// Whether tasks include their history when the request has no `historyLength`.
     pub fn includes_history_by_default(self) -> bool {
-        self != Self::Draft
+        match self {
+            Self::Draft => false,
+            Self::V03 | Self::V03Proto | Self::V1 => true,
+        }
     }
 
     /// Whether a subscription stays open when the task is interrupted.
     pub fn subscription_survives_interruption(self) -> bool {
-        self == Self::V1
+        match self {
+            Self::V1 => true,
+            Self::Draft | Self::V03 | Self::V03Proto => false,
+        }
+    }
+
+    /// Whether every message has an id.
+    pub fn has_message_ids(self) -> bool {
+        match self {
+            Self::Draft => false,
+            Self::V03 | Self::V03Proto | Self::V1 => true,
+        }
+    }
+
+    /// Whether a stream sends a whole task as one frame. Otherwise it is split into its status and its artifacts.
+    pub fn streams_whole_tasks(self) -> bool {
+        match self {
+            Self::Draft => false,
+            Self::V03 | Self::V03Proto | Self::V1 => true,
+        }
     }
 
     /// Whether subscribing to a finished task yields its final status instead of an error.
     pub fn replays_final_status(self) -> bool {
-        self != Self::V1
+        match self {
+            Self::V1 => false,
+            Self::Draft | Self::V03 | Self::V03Proto => true,
+        }
     }
 }
 

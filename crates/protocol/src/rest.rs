@@ -42,7 +42,9 @@ impl Address {
         let of_config = matches!(place.resource, Some(Resource::Configs | Resource::Config));
         let (task, config) = match place.dialect {
             Dialect::V1 if of_config => ("taskId", "id"),
-            _ => (v03_proto::operation::TASK, v03_proto::operation::CONFIG),
+            Dialect::Draft | Dialect::V03 | Dialect::V03Proto | Dialect::V1 => {
+                (v03_proto::operation::TASK, v03_proto::operation::CONFIG)
+            }
         };
         Ok(Self {
             tenant: decode(place.tenant, "tenant")?,
@@ -67,9 +69,9 @@ pub fn document(body: &[u8]) -> Result<Option<Raw<'_>>, Error> {
 /// The HTTP method and the request target of an operation, relative to the agent's URL; `None` if the dialect
 /// has no HTTP+JSON binding.
 pub fn target(dialect: Dialect, operation: &Operation) -> Option<(&'static str, String)> {
-    let address = match dialect {
-        Dialect::V1 => v1::address::address(operation),
-        Dialect::V03Proto => v03_proto::operation::address(operation),
+    let (address, prefix) = match dialect {
+        Dialect::V1 => (v1::address::address(operation), ""),
+        Dialect::V03Proto => (v03_proto::operation::address(operation), "/v1"),
         Dialect::Draft | Dialect::V03 => return None,
     };
     let (verb, resource) = Resource::of(operation.kind());
@@ -78,9 +80,7 @@ pub fn target(dialect: Dialect, operation: &Operation) -> Option<(&'static str, 
         target.push('/');
         text::percent_encode(&mut target, tenant);
     }
-    if dialect == Dialect::V03Proto {
-        target.push_str("/v1");
-    }
+    target.push_str(prefix);
     resource.write(&mut target, dialect, &address);
     for (at, (name, value)) in address.query.iter().enumerate() {
         target.push(if at == 0 { '?' } else { '&' });

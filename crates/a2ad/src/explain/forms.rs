@@ -20,10 +20,11 @@ pub(super) fn title(dialect: Dialect, value: &ModelValue) -> Option<String> {
     let operation = match value {
         ModelValue::Operation(operation) => operation,
         ModelValue::HttpError(error) => {
-            let over_http = matches!(dialect, Dialect::V1 | Dialect::V03Proto);
-            return Some(match over_http {
-                true => format!("body of status {}", status(error)),
-                false => "error of a JSON-RPC response, as this dialect has no HTTP+JSON".to_owned(),
+            return Some(match dialect {
+                Dialect::V1 | Dialect::V03Proto => format!("body of status {}", status(error)),
+                Dialect::Draft | Dialect::V03 => {
+                    "error of a JSON-RPC response, as this dialect has no HTTP+JSON".to_owned()
+                }
             });
         }
         _ => return None,
@@ -55,7 +56,11 @@ pub(super) fn encode(dialect: Dialect, value: &ModelValue) -> Result<Vec<String>
     match value {
         ModelValue::Operation(operation) => {
             let kind = operation.kind();
-            if dialect.method(kind).is_none() && dialect != Dialect::V03Proto {
+            let exists = match dialect {
+                Dialect::V03Proto => true,
+                Dialect::Draft | Dialect::V03 | Dialect::V1 => dialect.method(kind).is_some(),
+            };
+            if !exists {
                 return Err(format!("this generation has no method for {kind:?}"));
             }
             dialect.encode_operation(&mut writer, operation);
@@ -105,7 +110,7 @@ pub(super) fn decode(
     value: &ModelValue,
     written: &[String],
 ) -> Result<ModelValue, protocol::Error> {
-    if let (Dialect::Draft, ModelValue::Event(Event::Task(_))) = (dialect, value) {
+    if let (false, ModelValue::Event(Event::Task(_))) = (dialect.streams_whole_tasks(), value) {
         return Ok(ModelValue::Event(Event::Task(task_from_frames(written)?)));
     }
     let Some(first) = written.first() else { return Ok(value.clone()) };
@@ -115,7 +120,7 @@ pub(super) fn decode(
         ModelValue::Operation(operation) => {
             ModelValue::Operation(read_operation(dialect, operation, first, LENIENT)?)
         }
-        ModelValue::Event(Event::Message(_)) if dialect == Dialect::Draft => {
+        ModelValue::Event(Event::Message(_)) if !dialect.supports_message_replies() => {
             // The draft encodes a bare message as the status message of a final status event.
             let message = match dialect.decode_event(node)? {
                 Event::Status(update) => update.status.message,

@@ -58,7 +58,7 @@ pub(super) fn truncated_timestamps(input: &[Leaf]) -> Vec<String> {
 
 /// The paths of empty message ids, in dialects that require an id for every message.
 pub(super) fn missing_message_ids(dialect: Dialect, shown: &[Leaf]) -> Vec<String> {
-    let empty = |leaf: &&Leaf| is_empty_message_id(leaf) && dialect != Dialect::Draft;
+    let empty = |leaf: &&Leaf| is_empty_message_id(leaf) && dialect.has_message_ids();
     shown.iter().filter(empty).map(|leaf| leaf.path.clone()).collect()
 }
 
@@ -69,8 +69,11 @@ pub(super) fn is_empty_message_id(leaf: &Leaf) -> bool {
 /// Makes file bytes comparable across dialects: the protobuf JSON of 0.3 encodes them in base64 twice, the other
 /// dialects once.
 pub(super) fn normalise_bytes(dialect: Dialect, mut found: Vec<Leaf>) -> Vec<Leaf> {
-    for leaf in found.iter_mut().filter(|leaf| dialect == Dialect::V03Proto && leaf.name() == "fileWithBytes")
-    {
+    match dialect {
+        Dialect::V03Proto => {}
+        Dialect::Draft | Dialect::V03 | Dialect::V1 => return found,
+    }
+    for leaf in found.iter_mut().filter(|leaf| leaf.name() == "fileWithBytes") {
         let bytes = |text: &str| Node::new(document(text), &Path::Root).bytes().ok();
         let inner = bytes(&leaf.value).and_then(|inner| String::from_utf8(inner).ok());
         let inner = inner.filter(|inner| !inner.contains(['"', '\\'])).map(|inner| format!("\"{inner}\""));

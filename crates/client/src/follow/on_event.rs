@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::{
-    Dialect, Event, Task,
+    Event, Task,
     json::read::{Node, Path},
     model::StatusUpdate,
 };
@@ -32,12 +32,14 @@ impl Follow<'_> {
     }
 
     fn on_first_event(&mut self, event: Event) {
-        let draft = self.client.dialect() == Dialect::Draft;
+        let is_split = !self.client.dialect().streams_whole_tasks();
         match (event, self.opening) {
             (event @ (Event::Task(_) | Event::Message(_)), Opening::Send) => self.on_later_event(event),
-            // The draft's snapshot starts with the status.
-            (event @ Event::Status(_), Opening::Send) if draft => self.deliver(event),
-            (Event::Status(update), Opening::After(_)) if draft => self.snapshot_status = Some(update.status),
+            // A split snapshot starts with the status.
+            (event @ Event::Status(_), Opening::Send) if is_split => self.deliver(event),
+            (Event::Status(update), Opening::After(_)) if is_split => {
+                self.snapshot_status = Some(update.status);
+            }
             (Event::Task(task), Opening::After(_)) if !has_gap(&task) => {
                 self.deliver_missing(&task);
                 self.snapshot_status = Some(task.status);

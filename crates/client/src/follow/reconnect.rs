@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{Dialect, Event, GetTask, Operation, Reply, SubscribeToTask, Task, TaskId};
+use protocol::{Event, GetTask, Operation, Reply, SubscribeToTask, Task, TaskId};
 
 use super::{FIRST_POLL, Follow, Opening, State};
 use crate::Error;
@@ -17,12 +17,11 @@ impl Follow<'_> {
         if self.task_id.is_none() && !self.deduplicates {
             return Err(error);
         }
-        let snapshot_incomplete = self.client.dialect() == Dialect::Draft
+        let snapshot_incomplete = !self.client.dialect().streams_whole_tasks()
             && matches!(self.opening, Opening::Send)
             && !self.past_snapshot;
         if snapshot_incomplete {
-            // The draft sends a snapshot as several frames with one sequence number; the last of them may be
-            // missing.
+            // The frames of a split snapshot have one sequence number; the last of them may be missing.
             self.cursor = None;
         }
         let pause = retry.unwrap_or_else(|| (FIRST_RETRY * 2_u32.pow(self.attempt.min(8))).min(LAST_RETRY));
@@ -42,7 +41,7 @@ impl Follow<'_> {
             (Some(id), Some(cursor)) => {
                 (Opening::After(cursor), self.client.resume(subscribe(id), cursor).await)
             }
-            (Some(_), None) if self.client.dialect() == Dialect::Draft => {
+            (Some(_), None) if !self.client.dialect().streams_whole_tasks() => {
                 self.state = State::Polling(FIRST_POLL);
                 return Ok(true);
             }

@@ -174,7 +174,7 @@ fn skill_field(dialect: Dialect, req: &SendMessage) -> &'static str {
     match (&req.skill, dialect) {
         (None, _) => "metadata.skillId",
         (Some(_), Dialect::Draft) => "skill",
-        (Some(_), _) => "configuration.skillId",
+        (Some(_), Dialect::V03 | Dialect::V03Proto | Dialect::V1) => "configuration.skillId",
     }
 }
 

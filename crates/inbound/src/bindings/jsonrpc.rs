@@ -115,8 +115,11 @@ async fn decode(
                 Some(task) => server_state.engine.origin(&endpoint.scope(), task).await.unwrap_or_default(),
                 None => None,
             };
-            // The draft's form of "task not found" can be read by clients of both generations.
-            if matches!(origin, None | Some(Dialect::Draft)) { Dialect::Draft } else { Dialect::V03 }
+            match origin {
+                // The draft's form of "task not found" can be read by clients of both generations.
+                None | Some(Dialect::Draft) => Dialect::Draft,
+                Some(Dialect::V03 | Dialect::V03Proto | Dialect::V1) => Dialect::V03,
+            }
         }
     };
     let operation = decode(*dialect)?;

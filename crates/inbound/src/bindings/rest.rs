@@ -173,7 +173,11 @@ fn media_type(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> &'st
     if own == respond::JSON || header_names_type(headers, &header::ACCEPT, own) {
         return own;
     }
-    let plain = errors == ErrorTable::V1_0_0
+    let plain_by_default = match errors {
+        ErrorTable::V1_0_0 => true,
+        ErrorTable::V1_0_1 => false,
+    };
+    let plain = plain_by_default
         || quality(headers, &header::ACCEPT, own).is_some()
         || header_names_type(headers, &header::ACCEPT, respond::JSON)
         || header_names_type(headers, &header::CONTENT_TYPE, respond::JSON);

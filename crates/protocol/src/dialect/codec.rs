@@ -43,7 +43,7 @@ impl Dialect {
             (Self::Draft, "message.taskId") => "id",
             (Self::Draft, "message.contextId") => "sessionId",
             (Self::Draft | Self::V03, "taskId") => "id",
-            (_, field) => field,
+            (Self::Draft | Self::V03 | Self::V03Proto | Self::V1, field) => field,
         }
     }
 

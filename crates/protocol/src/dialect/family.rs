@@ -45,8 +45,11 @@ pub fn nearest_method(method: &str) -> Option<(&'static str, MethodFamily)> {
 pub fn not_found(dialect: Dialect, method: &str, hint: &str) -> Error {
     let quoted = excerpt(method);
     let mut error = Error::new(ErrorKind::MethodNotFound, format!("method not found: {quoted:?}; {hint}"));
-    if dialect != Dialect::V1 {
-        error.violations.push(Violation::new("method", format_args!("{quoted:?} is not a method; {hint}")));
+    match dialect {
+        Dialect::V1 => {}
+        Dialect::Draft | Dialect::V03 | Dialect::V03Proto => error
+            .violations
+            .push(Violation::new("method", format_args!("{quoted:?} is not a method; {hint}"))),
     }
     error
 }

@@ -32,7 +32,7 @@ impl Dialect {
         operation.check_names(|field| match (self, field) {
             (Self::V03Proto, "taskId") => v03_proto::operation::TASK,
             (Self::V03Proto, "id") if of_config => v03_proto::operation::CONFIG,
-            _ => field,
+            (Self::Draft | Self::V03 | Self::V03Proto | Self::V1, field) => field,
         })?;
         Ok(operation)
     }
@@ -41,7 +41,7 @@ impl Dialect {
     pub fn encode_request(self, writer: &mut Writer, operation: &Operation) {
         match self {
             Self::V1 => v1::address::encode(writer, operation),
-            _ => self.encode_operation(writer, operation),
+            Self::Draft | Self::V03 | Self::V03Proto => self.encode_operation(writer, operation),
         }
     }
 
@@ -64,7 +64,7 @@ impl Dialect {
     ) {
         match self {
             Self::V1 => v1::error::encode_status(writer, error, http, table, now),
-            _ => self.encode_error(writer, error, now),
+            Self::Draft | Self::V03 | Self::V03Proto => self.encode_error(writer, error, now),
         }
     }
 
@@ -72,7 +72,7 @@ impl Dialect {
     pub fn decode_error_body(self, node: Node<'_, '_>) -> Read<Error> {
         match self {
             Self::V1 => v1::error::decode_status(node),
-            _ => self.decode_error(node),
+            Self::Draft | Self::V03 | Self::V03Proto => self.decode_error(node),
         }
     }
 }

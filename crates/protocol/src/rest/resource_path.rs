@@ -82,8 +82,12 @@ impl<'a> ResourcePath<'a> {
     }
 
     fn below(dialect: Dialect, tenant: Option<&'a str>, path: &'a str) -> Self {
-        let old = dialect == Dialect::V03Proto;
-        let card = if old { CARD_BEFORE_1_0 } else { CARD };
+        let card = card_resource(dialect);
+        // An older revision of 0.3's protobuf file has this path, and some clients use it.
+        let has_singular_path = match dialect {
+            Dialect::V03Proto => true,
+            Dialect::Draft | Dialect::V03 | Dialect::V1 => false,
+        };
         let mut pieces = path.split('/');
         let pieces = [pieces.next(), pieces.next(), pieces.next(), pieces.next(), pieces.next()];
         let (resource, task, config) = match pieces {
@@ -98,8 +102,7 @@ impl<'a> ResourcePath<'a> {
             [Some(TASKS), Some(task), Some(CONFIGS), Some(config), None] => {
                 (Some(Resource::Config), Some(task), Some(config))
             }
-            // An older revision of the protobuf file has this path, and some clients use it.
-            [Some("task"), Some(task), Some(CONFIGS), None, _] if old => {
+            [Some("task"), Some(task), Some(CONFIGS), None, _] if has_singular_path => {
                 (Some(Resource::Configs), Some(task), None)
             }
             [Some(piece), None, ..] if piece == card => (Some(Resource::Card), None, None),
@@ -124,6 +127,14 @@ impl<'a> ResourcePath<'a> {
     }
 }
 
+/// The path of the extended card.
+fn card_resource(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::V1 => CARD,
+        Dialect::Draft | Dialect::V03 | Dialect::V03Proto => CARD_BEFORE_1_0,
+    }
+}
+
 impl Resource {
     /// The HTTP method and resource of an operation.
     pub(super) fn of(kind: OperationKind) -> (&'static str, Self) {
@@ -136,8 +147,7 @@ impl Resource {
         let first = match self {
             Self::Send => SEND,
             Self::Stream => STREAM,
-            Self::Card if dialect == Dialect::V1 => CARD,
-            Self::Card => CARD_BEFORE_1_0,
+            Self::Card => card_resource(dialect),
             _ => TASKS,
         };
         let mut piece = |name: &str| {
