@@ -59,7 +59,7 @@ impl Reading {
     }
 }
 
-/// A stream that ends, and so is reset, when its peer reads no piece for this long.
+/// A stream that ends, and so is reset, when its peer reads no piece for this long and the time it has earned.
 pub(super) async fn reset_when_unread(stream: impl Future<Output = ()>, window: Duration) {
     let reading = Arc::new(Reading::default());
     let mut stream = std::pin::pin!(READING.scope(Arc::clone(&reading), stream));
@@ -72,7 +72,7 @@ pub(super) async fn reset_when_unread(stream: impl Future<Output = ()>, window: 
         let number = reading.unread();
         if let Some(earlier) = unread.take_if(|unread| Some(unread.number) != number) {
             // Several pieces may have been read since then.
-            let pieces = number.unwrap_or(earlier.number + 2).wrapping_sub(earlier.number) / 2;
+            let pieces = number.unwrap_or(earlier.number.wrapping_add(2)).wrapping_sub(earlier.number) / 2;
             allowance.record(u64::from(pieces) * PIECE as u64, earlier.since.elapsed());
         }
         let Some(number) = number else { return Poll::Pending };
