@@ -1,9 +1,9 @@
-//! Agents mounted into an app that has its own routes: `cargo run --example mount`, then
+//! Agents mounted into an app that has its own routes: `cargo run -p a2ad --example mount`, then
 //! `curl -s localhost:4244/hello` and `curl -s localhost:4244/a2a/echo -H 'Content-Type: text/plain' -d hello`
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
-use a2ad::{Server, agents::Echo};
+use a2ad::{Result, Server, agents::Echo};
 use axum::{Router, routing::get};
 
 /// The app: requests that match none of its routes go to the agents.
@@ -13,10 +13,11 @@ pub(crate) fn app(server: &Server) -> Router {
 
 #[tokio::main]
 #[allow(clippy::disallowed_methods, reason = "stands for a user's app, which is served with axum::serve")]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let server = Server::builder().agent("echo", Echo).store("mounted.db").build()?;
+async fn main() -> Result<()> {
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:4244".into());
+    let server = Server::builder().agent("echo", Echo).build()?;
     let app = app(&server);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:4244").await?;
+    let listener = tokio::net::TcpListener::bind(address).await?;
     let shutdown = async move {
         let _ = tokio::signal::ctrl_c().await;
         server.drain(Duration::from_secs(10)).await;

@@ -1,30 +1,30 @@
 //! a2ad as a library: serves your own agents in every generation of A2A, with durable tasks.
 //!
 //! ```no_run
-//! use a2ad::{Agent, Artifact, Outcome, Part, Server, Turn, Updates, agent::BoxFuture};
+//! use a2ad::{Outcome, Result, Server, Turn, agent_fn};
 //!
-//! struct Shout;
-//!
-//! impl Agent for Shout {
-//!     fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-//!         Box::pin(async move {
-//!             let loud = turn.message.text().to_uppercase();
-//!             out.artifact(Artifact::new("shout", vec![Part::text(loud)])).await;
-//!             Outcome::done()
-//!         })
+//! async fn shout(turn: Turn) -> Result<Outcome> {
+//!     let text = turn.text();
+//!     if text.is_empty() {
+//!         return Ok(Outcome::ask("What shall I shout?"));
 //!     }
+//!     turn.progress("shouting").await?;
+//!     Ok(Outcome::artifact("shout", text.to_uppercase()))
 //! }
 //!
-//! # async fn serve() -> Result<(), a2ad::ServeError> {
-//! Server::builder().agent("shout", Shout).serve(([127, 0, 0, 1], 4242).into()).await
-//! # }
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     Server::builder().agent("shout", agent_fn(shout)).serve("127.0.0.1:4243").await
+//! }
 //! ```
 //!
-//! - [`Agent`] does the work: it takes a [`Turn`] and sends [`Updates`] until it returns its [`Outcome`].
+//! - [`Agent`] does the work: it takes a [`Turn`], records progress, artifacts and checkpoints through it, and returns
+//!   an [`Outcome`]. [`agent_fn`] makes an agent of an async function.
 //! - [`Server::builder`] registers agents and returns an axum [`Router`](server::Router) to mount into any app, or serves
 //!   by itself.
 //! - [`call_agent`] sends one message to a remote agent; [`Client`] and [`Follow`](client::Follow) cover the other
 //!   operations, and [`text`](client::text) extracts the text of a result.
+//! - [`testing`] starts a server inside a test.
 //! - [`explain()`] converts a document of one generation to all others.
 //!
 //! Every type that these functions take or return is in one of the modules, also where it comes from another crate.
@@ -46,26 +46,31 @@ mod probe;
 pub mod selftest;
 mod serve;
 pub mod server;
+pub mod testing;
 
 /// The binary's entry point.
 #[doc(hidden)]
 pub use cli::run as main;
 
-pub use agent::{Agent, Outcome, Turn, Updates};
+pub use agent::{Agent, Outcome, Turn, agent_fn};
 pub use client::{Client, call_agent};
+#[doc(inline)]
+pub use engine::AgentError as Error;
 pub use explain::run as explain;
 pub use model::{Artifact, Message, Part};
 pub use outbound::agents;
 pub use server::{Builder, Card, ServeError, Server};
 
+/// The result of an agent, and of everything else in this library that can fail for several reasons.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// What an agent implements and uses.
 pub mod agent {
     pub use bytes::Bytes;
     pub use engine::{
-        Agent, Conversation, Error, ExecutionPolicy, OnCrash, Outcome, Scope, ScopeParts, Turn, Update,
-        Updates,
+        Agent, AgentFn, Conversation, DynAgent, Error as ConversationError, ExecutionPolicy, IntoOutcome,
+        Lost, OnCrash, Outcome, Parts, Record, Scope, ScopeParts, Turn, Update, agent_fn,
     };
-    pub use futures_util::future::BoxFuture;
     pub use tokio::time::Instant;
     pub use tokio_util::sync::CancellationToken;
 }

@@ -7,7 +7,7 @@ use futures_util::future::{FusedFuture, FutureExt as _};
 use inbound::{ServerOptions, listen};
 use store::InstanceState;
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, ToSocketAddrs},
     signal::unix::{Signal, SignalKind, signal},
 };
 use tokio_util::sync::CancellationToken;
@@ -58,6 +58,9 @@ pub enum ServeError {
     /// refused.
     #[error("listening on {0} would accept calls from anyone: this version cannot check credentials; use a loopback address such as 127.0.0.1:{port}", port = .0.port())]
     NotLoopback(SocketAddr),
+    /// The address is not an address, or its host is unknown.
+    #[error("the listen address cannot be resolved: {0}; expected host and port, such as 127.0.0.1:4242")]
+    Address(std::io::Error),
     /// The address cannot be bound.
     #[error("cannot listen on {address}: {reason}{}; choose another address with --listen", held_by(holder.as_deref()))]
     Listen {
@@ -111,6 +114,12 @@ pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
     Banner { address, agents: &agents, server_options: &server_options, store: &store, config }.show();
     let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(address));
     serve_until_stopped(server, listener, signals, drain_delay).await
+}
+
+/// The first address that a text such as `localhost:4242` stands for.
+pub(crate) async fn resolve(address: impl ToSocketAddrs) -> Result<SocketAddr, ServeError> {
+    let mut found = tokio::net::lookup_host(address).await.map_err(ServeError::Address)?;
+    found.next().ok_or_else(|| ServeError::Address(std::io::ErrorKind::NotFound.into()))
 }
 
 /// Binds the address; only loopback addresses are allowed.

@@ -14,10 +14,11 @@ use std::{
 };
 
 use axum::Extension;
-use engine::{Agent, Agents, Clock, Engine, Feed};
+use engine::{Agent, Agents, Clock, DynAgent, Engine, Feed};
 use inbound::{AgentSettings, Front, Profile, Ready, ServerOptions};
 use store::{Instance, InstanceState, Sqlite};
 use tempfile::TempDir;
+use tokio::net::ToSocketAddrs;
 
 use crate::{banner::Banner, serve};
 
@@ -172,7 +173,7 @@ impl Builder {
         let Card { info, settings, dedupe, retention } = card.into().completed();
         self.agent_settings.insert(info.id.clone(), settings);
         let registered =
-            RegisteredAgent::new(info, Arc::new(agent)).with_dedupe(dedupe).with_retention(retention);
+            RegisteredAgent::new(info, DynAgent::new(agent)).with_dedupe(dedupe).with_retention(retention);
         self.registered.push(registered);
         self
     }
@@ -248,14 +249,16 @@ impl Builder {
     /// # Errors
     ///
     /// See [`ServeError`]. This version cannot check credentials, so the address must be a loopback address.
-    pub async fn serve(self, address: SocketAddr) -> Result<(), ServeError> {
+    pub async fn serve(self, address: impl ToSocketAddrs) -> crate::Result<()> {
+        let address = serve::resolve(address).await?;
         let listener = serve::bind(address).await?;
         let signals = serve::Signals::new();
         let address = listener.local_addr().unwrap_or(address);
         let (server, Started { agents, server_options, store }) = self.start()?;
         Banner { address, agents: &agents, server_options: &server_options, store: &store, config: None }
             .show();
-        serve::serve_until_stopped(server, listener, signals, serve::default_drain_delay(address)).await
+        serve::serve_until_stopped(server, listener, signals, serve::default_drain_delay(address)).await?;
+        Ok(())
     }
 
     fn start(self) -> Result<(Server, Started), ServeError> {

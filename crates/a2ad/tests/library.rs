@@ -5,8 +5,9 @@
 use std::{net::SocketAddr, time::Duration};
 
 use a2ad::{
-    Agent, Artifact, Card, Message, Outcome, Part, ServeError, Server, Turn, Updates,
-    agent::{BoxFuture, Update},
+    Agent, Artifact, Card, Message, Outcome, Part, Result, ServeError, Server, Turn,
+    agent::Update,
+    agent_fn,
     agents::Echo,
     call_agent,
     card::{AgentExtension, AgentSkill},
@@ -21,12 +22,19 @@ use tokio::{
     task::JoinSet,
 };
 
-#[path = "../examples/agent.rs"]
-#[expect(dead_code, reason = "main serves until the process ends")]
-mod agent;
 #[path = "../examples/mount.rs"]
 #[expect(dead_code, reason = "main serves until the process ends")]
 mod mount;
+
+/// The agent of the documentation.
+async fn shout(turn: Turn) -> Result<Outcome> {
+    let text = turn.text();
+    if text.is_empty() {
+        return Ok(Outcome::ask("What shall I shout?"));
+    }
+    turn.progress("shouting").await?;
+    Ok(Outcome::artifact("shout", text.to_uppercase()))
+}
 
 /// The time limit of one operation.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -96,11 +104,11 @@ async fn a_custom_agent_responds_and_requests_input() {
         .name("Shout!")
         .description("Returns text in upper case")
         .skill("shout", "Converts a text to upper case");
-    let server = Server::builder().agent("echo", Echo).agent(card, agent::Shout).default_agent("shout");
+    let server = Server::builder().agent("echo", Echo).agent(card, agent_fn(shout)).default_agent("shout");
     let app = App::serve(server.build().unwrap().router()).await;
     assert_eq!(with_timeout(call_agent(&app.url(""), "hello")).await.unwrap(), "HELLO");
     assert_eq!(with_timeout(call_agent(&app.url("/a2a/echo"), "hello")).await.unwrap(), "hello");
-    assert_eq!(with_timeout(call_agent(&app.url("/a2a/shout"), "")).await.unwrap(), "what shall I shout?");
+    assert_eq!(with_timeout(call_agent(&app.url("/a2a/shout"), "")).await.unwrap(), "What shall I shout?");
     let (_, card) = app.request("GET /a2a/shout/.well-known/agent-card.json", "").await;
     for text in [r#""name":"Shout!""#, r#""description":"Returns text in upper case""#, r#""id":"shout""#] {
         assert!(card.contains(text), "{text} in {card}");
@@ -109,21 +117,17 @@ async fn a_custom_agent_responds_and_requests_input() {
 
 #[tokio::test]
 async fn an_unnamed_artifact_is_named_after_the_requested_skill() {
-    struct Clerk;
-    impl Agent for Clerk {
-        fn run(&self, _: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-            Box::pin(async move {
-                let unnamed =
-                    |text: &str| Artifact { name: None, ..Artifact::new("a", vec![Part::text(text)]) };
-                out.say([Update::Artifact { artifact: unnamed("one"), append: false, last: false }]).await;
-                out.say([Update::Artifact { artifact: unnamed("two"), append: true, last: true }]).await;
-                out.artifact(Artifact::new("receipt", vec![Part::text("paid")])).await;
-                Outcome::done()
-            })
+    async fn clerk(turn: Turn) -> Result<Outcome> {
+        let unnamed = |text: &str| Artifact { name: None, ..Artifact::new("a", vec![Part::text(text)]) };
+        for (text, last) in [("one", false), ("two", true)] {
+            let update = Update::Artifact { artifact: unnamed(text), append: last, last };
+            turn.record().update(update).await?;
         }
+        turn.artifact(Artifact::new("receipt", vec![Part::text("paid")])).await?;
+        Ok(Outcome::done())
     }
     let card = Card::new("clerk").skill("report", "Reports");
-    let app = App::serve(Server::builder().agent(card, Clerk).build().unwrap().router()).await;
+    let app = App::serve(Server::builder().agent(card, agent_fn(clerk)).build().unwrap().router()).await;
     let send = |skill: &str| {
         format!(
             r#"{{"id":1,"method":"tasks/send","params":{{{skill}"id":"t{}","message":{{"role":"user","parts":[{{"text":"x"}}]}}}}}}"#,
@@ -233,8 +237,10 @@ async fn an_invalid_configuration_is_rejected_with_its_reason() {
     assert_eq!(twice, r#"agent id "echo" is used twice"#);
     let unknown = refused(Server::builder().agent("echo", Echo).default_agent("ehco"));
     assert_eq!(unknown, r#"agent id "ehco" is not registered"#);
-    let outside = Server::builder().agent("echo", Echo).serve(([0, 0, 0, 0], 0).into()).await;
-    assert!(matches!(outside, Err(ServeError::NotLoopback(_))));
+    let outside = Server::builder().agent("echo", Echo).serve("0.0.0.0:0").await.unwrap_err();
+    assert!(matches!(outside.downcast_ref(), Some(ServeError::NotLoopback(_))), "{outside}");
+    let nowhere = Server::builder().agent("echo", Echo).serve("nowhere").await.unwrap_err();
+    assert!(nowhere.to_string().contains("such as 127.0.0.1:4242"), "{nowhere}");
 }
 
 /// Set in the child process of a test.
@@ -295,7 +301,7 @@ async fn serve_writes_its_url_to_stderr_without_a_log() {
 
 #[tokio::test]
 async fn a_card_of_a_bare_id_has_a_description_and_a_skill() {
-    let server = Server::builder().agent("shout", agent::Shout).build().unwrap();
+    let server = Server::builder().agent("shout", agent_fn(shout)).build().unwrap();
     let app = App::serve(server.router()).await;
     let found = a2ad::client::find_card(&app.url(""), &ClientOptions::default()).await.unwrap();
     let skills: Vec<&str> = found.card.skills.iter().map(|skill| skill.id.as_str()).collect();
@@ -307,7 +313,7 @@ async fn a_card_of_a_bare_id_has_a_description_and_a_skill() {
 async fn serve_until_killed() {
     let Ok(mode) = std::env::var(SERVE_IN_CHILD) else { return };
     let _log = (mode != "no log").then(a2ad::logging::start);
-    Server::builder().agent("shout", agent::Shout).serve(([127, 0, 0, 1], 0).into()).await.unwrap();
+    Server::builder().agent("shout", agent_fn(shout)).serve("127.0.0.1:0").await.unwrap();
 }
 
 /// Every type in the signatures of the library is exported, so that users can name it.
@@ -315,22 +321,20 @@ async fn serve_until_killed() {
 async fn every_public_type_is_exported() {
     struct Inspector;
     impl Agent for Inspector {
-        fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-            Box::pin(async move {
-                let before: Result<Vec<Message>, a2ad::agent::Error> = turn.conversation.messages().await;
-                let (cancel, deadline): (a2ad::agent::CancellationToken, a2ad::agent::Instant) =
-                    (turn.cancel, turn.deadline);
-                let scope: &a2ad::agent::ScopeParts = turn.scope.parts();
-                let summary = format!(
-                    "{} before, for {}, {} {}",
-                    before.map_or(0, |messages| messages.len()),
-                    scope.agent,
-                    cancel.is_cancelled(),
-                    deadline > a2ad::agent::Instant::now()
-                );
-                out.artifact(Artifact::new("summary", vec![Part::text(summary)])).await;
-                Outcome::done()
-            })
+        async fn run(&self, turn: Turn) -> Result<Outcome> {
+            let before: Result<Vec<Message>, a2ad::agent::ConversationError> =
+                turn.conversation.messages().await;
+            let (cancel, deadline): (&a2ad::agent::CancellationToken, a2ad::agent::Instant) =
+                (&turn.cancel, turn.deadline);
+            let scope: &a2ad::agent::ScopeParts = turn.scope.parts();
+            let summary = format!(
+                "{} before, for {}, {} {}",
+                before.map_or(0, |messages| messages.len()),
+                scope.agent,
+                cancel.is_cancelled(),
+                deadline > a2ad::agent::Instant::now()
+            );
+            Ok(Outcome::artifact("summary", summary))
         }
     }
     let server = Server::builder().agent("inspector", Inspector).build().unwrap();

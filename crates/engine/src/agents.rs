@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use protocol::model::AgentSkill;
 
-use crate::{agent::Agent, idempotency::Dedupe, retention::Retention};
+use crate::{agent::DynAgent, idempotency::Dedupe, retention::Retention};
 
 /// An agent with its card data and its settings.
 pub struct RegisteredAgent {
     info: AgentInfo,
-    agent: Arc<dyn Agent>,
+    agent: DynAgent,
     dedupe: Dedupe,
     retention: Retention,
 }
@@ -35,7 +35,7 @@ pub struct AgentInfo {
 
 impl RegisteredAgent {
     /// With default deduplication and retention.
-    pub fn new(info: AgentInfo, agent: Arc<dyn Agent>) -> Self {
+    pub fn new(info: AgentInfo, agent: DynAgent) -> Self {
         Self { info, agent, dedupe: Dedupe::default(), retention: Retention::default() }
     }
 
@@ -67,7 +67,7 @@ impl RegisteredAgent {
     }
 
     /// The implementation.
-    pub fn agent(&self) -> &Arc<dyn Agent> {
+    pub fn agent(&self) -> &DynAgent {
         &self.agent
     }
 }

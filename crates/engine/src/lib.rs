@@ -27,7 +27,10 @@ mod stream;
 pub mod task;
 mod task_numbers;
 
-pub use agent::{Agent, ExecutionPolicy, OnCrash, Outcome, Turn, Update, Updates};
+pub use agent::{
+    Agent, AgentError, AgentFn, AgentResult, DynAgent, ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome,
+    Parts, Record, Turn, Update, agent_fn,
+};
 pub use agents::{AgentInfo, Agents, RegisteredAgent};
 pub use clock::Clock;
 pub use context::Conversation;

@@ -14,7 +14,6 @@ use crate::{
     agents::Agents,
     clock::Clock,
     log::Log,
-    runner::agent_message,
     store::{Advance, Change, Expiry, NotCommitted, Step, Store, StoreError, TaskRow},
     task::PublicIds,
 };
@@ -123,7 +122,7 @@ impl Purger {
 
     async fn fail_if_waiting(&self, row: &TaskRow, now: Timestamp) -> Result<(), StoreError> {
         let names = PublicIds::of(&self.store.ids(), row);
-        let message = agent_message(&names, "timed out waiting for the client's reply");
+        let message = names.message("timed out waiting for the client's reply");
         let change = Change::Advance(Box::new(Advance {
             no: row.no,
             step: Step::Expire { fence: row.fence },

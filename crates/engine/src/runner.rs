@@ -25,7 +25,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub(crate) use run::{Run, RunInput, agent_message};
+pub(crate) use run::{Run, TurnInput};
 
 use crate::{
     agents::Agents,

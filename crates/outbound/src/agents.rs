@@ -15,10 +15,8 @@ mod router;
 mod slow_writer;
 mod tck;
 
-use std::sync::Arc;
-
-use engine::{Agent, AgentInfo, RegisteredAgent, Turn};
-use protocol::{Artifact, Part, model::AgentSkill};
+use engine::{AgentInfo, DynAgent, RegisteredAgent};
+use protocol::model::AgentSkill;
 
 pub use adder::Adder;
 pub use approver::Approver;
@@ -39,7 +37,7 @@ struct Builtin {
     title: &'static str,
     /// The description on the card.
     about: &'static str,
-    create: fn() -> Arc<dyn Agent>,
+    create: fn() -> DynAgent,
     skills: fn() -> Vec<AgentSkill>,
     input_modes: &'static [&'static str],
     output_modes: &'static [&'static str],
@@ -66,7 +64,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "demo",
         title: "Demo",
         about: demo::ABOUT,
-        create: || Arc::new(demo::router()),
+        create: || DynAgent::new(demo::router()),
         skills: demo::skills,
         input_modes: ANYTHING,
         output_modes: ANYTHING,
@@ -77,7 +75,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "currency",
         title: "Currency",
         about: currency::ABOUT,
-        create: || Arc::new(Currency),
+        create: || DynAgent::new(Currency),
         skills: currency::skills,
         input_modes: TEXT_AND_DATA,
         output_modes: TEXT_AND_DATA,
@@ -88,7 +86,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "echo",
         title: "Echo",
         about: echo::ABOUT,
-        create: || Arc::new(Echo),
+        create: || DynAgent::new(Echo),
         skills: echo::skills,
         input_modes: ANYTHING,
         output_modes: ANYTHING,
@@ -99,7 +97,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "slow-writer",
         title: "Slow writer",
         about: slow_writer::ABOUT,
-        create: || Arc::new(SlowWriter),
+        create: || DynAgent::new(SlowWriter),
         skills: slow_writer::skills,
         input_modes: TEXT,
         output_modes: TEXT,
@@ -110,7 +108,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "approver",
         title: "Approver",
         about: approver::ABOUT,
-        create: || Arc::new(Approver),
+        create: || DynAgent::new(Approver),
         skills: approver::skills,
         input_modes: TEXT_AND_DATA,
         output_modes: TEXT_AND_DATA,
@@ -121,7 +119,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "adder",
         title: "Adder",
         about: adder::ABOUT,
-        create: || Arc::new(Adder),
+        create: || DynAgent::new(Adder),
         skills: adder::skills,
         input_modes: TEXT,
         output_modes: TEXT,
@@ -132,7 +130,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "clerk",
         title: "Clerk",
         about: clerk::ABOUT,
-        create: || Arc::new(Clerk),
+        create: || DynAgent::new(Clerk),
         skills: clerk::skills,
         input_modes: TEXT_AND_DATA,
         output_modes: TEXT_AND_DATA,
@@ -143,7 +141,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "plotter",
         title: "Plotter",
         about: plotter::ABOUT,
-        create: || Arc::new(Plotter),
+        create: || DynAgent::new(Plotter),
         skills: plotter::skills,
         input_modes: TEXT,
         output_modes: plotter::FORMATS,
@@ -154,7 +152,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "reminder",
         title: "Reminder",
         about: reminder::ABOUT,
-        create: || Arc::new(Reminder),
+        create: || DynAgent::new(Reminder),
         skills: reminder::skills,
         input_modes: ANYTHING,
         output_modes: ANYTHING,
@@ -165,7 +163,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "tck",
         title: "TCK",
         about: tck::ABOUT,
-        create: || Arc::new(Tck::from_environment()),
+        create: || DynAgent::new(Tck::from_environment()),
         skills: tck::skills,
         input_modes: tck::MODES,
         output_modes: tck::MODES,
@@ -177,7 +175,7 @@ static CATALOGUE: &[Builtin] = &[
         name: "abort",
         title: "Abort",
         about: abort::ABOUT,
-        create: || Arc::new(abort::Abort),
+        create: || DynAgent::new(abort::Abort),
         skills: abort::skills,
         input_modes: TEXT,
         output_modes: TEXT,
@@ -216,7 +214,7 @@ pub fn demo() -> Vec<RegisteredAgent> {
 }
 
 /// Looks up a built-in agent by name.
-pub fn builtin(name: &str) -> Option<Arc<dyn Agent>> {
+pub fn builtin(name: &str) -> Option<DynAgent> {
     find(name).map(|row| (row.create)())
 }
 
@@ -247,13 +245,6 @@ impl Builtin {
             output_modes: modes(self.output_modes),
         }
     }
-}
-
-/// The result artifact of a turn. It has no name when the client requested a skill (the engine then names it
-/// after the skill); otherwise its name is the id.
-fn result(turn: &Turn, id: &str, parts: Vec<Part>) -> Artifact {
-    let named = Artifact::new(id, parts);
-    if turn.skill.is_some() { Artifact { name: None, ..named } } else { named }
 }
 
 /// Card entry of a built-in agent's skill; the tags are also its routing keywords.

@@ -1,8 +1,6 @@
 //! Turns configured agents into agents that the engine runs.
 
-use std::sync::Arc;
-
-use engine::{Agent, AgentInfo, RegisteredAgent};
+use engine::{AgentInfo, DynAgent, RegisteredAgent};
 use outbound::agents::{self, Route, Router};
 use protocol::model::AgentSkill;
 
@@ -27,14 +25,14 @@ impl AgentConfig {
 
 /// An agent with one skill is the built-in agent itself; its main skill gets the configured id. Its other skills
 /// stay on the card unchanged, because the agent selects among them itself.
-fn single(skill: &SkillConfig) -> (AgentInfo, Arc<dyn Agent>) {
+fn single(skill: &SkillConfig) -> (AgentInfo, DynAgent) {
     let (info, agent) = built_in(skill);
     let present = |own: AgentSkill| if own.id == skill.builtin { skill.present(own) } else { own };
     (AgentInfo { skills: info.skills.into_iter().map(present).collect(), ..info }, agent)
 }
 
 /// An agent with several skills is a router that selects by the configured ids.
-fn several(id: &str, skills: &[SkillConfig]) -> (AgentInfo, Arc<dyn Agent>) {
+fn several(id: &str, skills: &[SkillConfig]) -> (AgentInfo, DynAgent) {
     let (mut on_card, mut routes) = (Vec::new(), Vec::new());
     let (mut input_modes, mut output_modes) = (Vec::new(), Vec::new());
     for skill in skills {
@@ -59,7 +57,7 @@ fn several(id: &str, skills: &[SkillConfig]) -> (AgentInfo, Arc<dyn Agent>) {
         input_modes,
         output_modes,
     };
-    (info, Arc::new(Router::new(routes)))
+    (info, DynAgent::new(Router::new(routes)))
 }
 
 impl SkillConfig {
@@ -91,7 +89,7 @@ fn main_skill(info: &AgentInfo) -> AgentSkill {
     })
 }
 
-fn built_in(skill: &SkillConfig) -> (AgentInfo, Arc<dyn Agent>) {
+fn built_in(skill: &SkillConfig) -> (AgentInfo, DynAgent) {
     let found = agents::info(skill.builtin).zip(agents::builtin(skill.builtin));
     found.expect("the name was read from the list of built-in agents")
 }

@@ -10,14 +10,19 @@ use protocol::{ArtifactId, Event, Message};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use super::{Registration, Run, RunInput, Runner, Slot, run};
+use super::{Registration, Run, Runner, Slot, TurnInput};
 use crate::{
-    agent::OnCrash,
+    agent::{Agent as _, OnCrash},
     context::Conversation,
     ids::TaskNo,
     log::{Entry, Kind, Log, Seq},
     store::{Advance, Change, Committed, NotCommitted, Step, StoreError, Visibility, WorkItem},
-    task::{CurrentState, PublicIds, earlier_artifacts::EarlierArtifacts, fold},
+    task::{
+        CurrentState, PublicIds,
+        earlier_artifacts::EarlierArtifacts,
+        fold,
+        turn::{INTERRUPTED, failure, open_artifacts},
+    },
 };
 
 /// How many processes may crash while they run a task before the task fails.
@@ -146,8 +151,10 @@ async fn run_claimed(
     };
     let names = PublicIds::of(&runner.store().ids(), &work.snapshot.row);
     match prepare(runner, work, names.clone(), claimed).await {
-        Ok(Prepared::Ready(begin)) => {
-            Run::new(runner, slot, *begin, Some(registration)).drive(runner, claimed).await;
+        Ok(Prepared::Ready(input, current)) => {
+            let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
+            let run = Run::new(runner, slot, *input, current, attempt, Some(registration));
+            run.drive(runner, claimed).await;
         }
         Ok(Prepared::MustFail(why)) => fail_task(runner, &names, no, claimed, &why).await,
         Err(error) => release_or_fail(runner, Some(&names), no, claimed, error).await,
@@ -156,8 +163,8 @@ async fn run_claimed(
 
 /// Whether a claimed task can run.
 enum Prepared {
-    /// It can run with this input.
-    Ready(Box<RunInput>),
+    /// It can run with this input, from this state.
+    Ready(Box<TurnInput>, CurrentState),
     /// It must fail, with the reason for the client.
     MustFail(String),
 }
@@ -173,7 +180,7 @@ async fn prepare(
     };
     let policy = registered.agent().policy();
     if work.snapshot.row.deaths > 0 && policy.on_crash == OnCrash::Fail {
-        return Ok(Prepared::MustFail(run::INTERRUPTED.into()));
+        return Ok(Prepared::MustFail(INTERRUPTED.into()));
     }
     if work.snapshot.row.deaths >= MAX_CRASHES {
         return Ok(Prepared::MustFail(format!(
@@ -187,18 +194,10 @@ async fn prepare(
     let row = work.snapshot.row;
     let asked = asked(&log, row.unanswered)?
         .ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
-    let stale = match policy.on_crash {
-        OnCrash::Retry => recorded_artifacts(&log[asked.at..])?,
-        OnCrash::Resume | OnCrash::Fail => HashSet::new(),
-    };
-    let earlier_artifacts = if EarlierArtifacts::may_exist(row.state, row.turn) {
-        EarlierArtifacts::from_log(&log, row.turn)?
-    } else {
-        EarlierArtifacts::default()
-    };
-    Ok(Prepared::Ready(Box::new(RunInput {
+    let open_artifacts = appendable_artifacts(&log, asked.at, policy.on_crash)?;
+    let earlier_artifacts = EarlierArtifacts::from_log(&log, row.turn)?;
+    let input = TurnInput {
         no: row.no,
-        current: CurrentState { state: row.state, visibility: Visibility::Visible },
         conversation: Conversation::new(
             Arc::clone(runner.store()),
             work.scope.clone(),
@@ -208,18 +207,18 @@ async fn prepare(
         history: history_before(&names, &log[..asked.at])?,
         names,
         scope: work.scope,
-        agent: Arc::clone(registered.agent()),
+        agent: registered.agent().clone(),
         skill: row.skill,
         dialect: row.origin,
         message: Arc::new(asked.message),
         seq: asked.at as Seq + 1,
-        attempt: u32::try_from(claimed.attempt).unwrap_or(u32::MAX),
-        on_crash: policy.on_crash,
-        stale,
+        open_artifacts,
         earlier_artifacts,
         size: row.size,
         saved: work.saved,
-    })))
+    };
+    let current = CurrentState { state: row.state, visibility: Visibility::Visible };
+    Ok(Prepared::Ready(Box::new(input), current))
 }
 
 /// The message that started a turn.
@@ -244,10 +243,25 @@ fn asked(log: &[Arc<Entry>], unanswered: i64) -> crate::Result<Option<TurnMessag
     Ok(None)
 }
 
-/// Ids of the artifacts that earlier attempts at a turn have recorded.
-fn recorded_artifacts(turn: &[Arc<Entry>]) -> crate::Result<HashSet<ArtifactId>> {
+/// The artifacts to which the turn that starts at `start` appends chunks. A turn that is run again from its
+/// start begins anew what its earlier attempts have recorded.
+fn appendable_artifacts(
+    log: &[Arc<Entry>],
+    start: usize,
+    on_crash: OnCrash,
+) -> crate::Result<HashSet<ArtifactId>> {
+    match on_crash {
+        OnCrash::Resume | OnCrash::Fail => Ok(open_artifacts(log)?),
+        OnCrash::Retry => {
+            let (before, attempts) = log.split_at(start);
+            Ok(&open_artifacts(before)? - &recorded_artifacts(attempts)?)
+        }
+    }
+}
+
+fn recorded_artifacts(log: &[Arc<Entry>]) -> crate::Result<HashSet<ArtifactId>> {
     let mut found = HashSet::new();
-    for entry in turn {
+    for entry in log.iter().filter(|entry| entry.kind() == Kind::Artifact) {
         if let Event::Artifact(update) = entry.event()? {
             found.insert(update.artifact.id.clone());
         }
@@ -278,8 +292,8 @@ async fn full_log(runner: &Runner, work: &WorkItem) -> crate::Result<Vec<Arc<Ent
 
 /// Fails a claimed task.
 async fn fail_task(runner: &Runner, names: &PublicIds, no: TaskNo, claimed: Committed, why: &str) {
-    let change = run::failed(names, no, claimed.fence, why, runner.clock().now());
-    record(runner, no, change).await;
+    let change = failure(no, names, claimed.fence, why, runner.clock().now());
+    record(runner, no, Change::Advance(Box::new(change))).await;
 }
 
 /// Handles a claimed task that could not be prepared. A temporary error is retried later; any other error, or

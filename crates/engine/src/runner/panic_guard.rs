@@ -4,60 +4,31 @@ use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
 };
 
 use futures_util::future::BoxFuture;
 
-use crate::agent::{Agent, Outcome, Turn, Updates};
+use crate::agent::{AgentResult, Outcome};
 
 /// The future of an agent's turn that returns a panic as an error.
-pub(crate) enum PanicGuard {
-    /// Not polled yet; `Agent::run` itself is called inside the guard.
-    Start(Option<Box<StartArgs>>),
-    /// The agent's future.
-    Running(BoxFuture<'static, Outcome>),
-}
-
-/// The arguments of `Agent::run`.
-pub(crate) struct StartArgs {
-    agent: Arc<dyn Agent>,
-    turn: Turn,
-    out: Updates,
-}
+pub(crate) struct PanicGuard(BoxFuture<'static, AgentResult<Outcome>>);
 
 /// The agent panicked; the panic message, for the log.
 pub(crate) struct Panicked(pub(crate) String);
 
 impl PanicGuard {
-    pub(crate) fn new(agent: Arc<dyn Agent>, turn: Turn, out: Updates) -> Self {
-        Self::Start(Some(Box::new(StartArgs { agent, turn, out })))
-    }
-
-    fn begin(&mut self) {
-        if let Self::Start(parts) = self
-            && let Some(beginning) = parts.take()
-        {
-            let StartArgs { agent, turn, out } = *beginning;
-            *self = Self::Running(agent.run(turn, out));
-        }
+    pub(crate) fn new(turn: BoxFuture<'static, AgentResult<Outcome>>) -> Self {
+        Self(turn)
     }
 }
 
 impl Future for PanicGuard {
-    type Output = Result<Outcome, Panicked>;
+    type Output = Result<AgentResult<Outcome>, Panicked>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // After a panic the future is never polled again, so a broken invariant inside it cannot be observed.
-        let polled = catch_unwind(AssertUnwindSafe(|| {
-            self.begin();
-            match &mut *self {
-                Self::Running(future) => future.as_mut().poll(cx),
-                Self::Start(_) => Poll::Pending,
-            }
-        }));
-        match polled {
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))) {
             Ok(polled) => polled.map(Ok),
             Err(payload) => Poll::Ready(Err(Panicked(text(&*payload)))),
         }

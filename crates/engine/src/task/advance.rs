@@ -75,24 +75,33 @@ impl Recorder<'_> {
             Update::Save(bytes) => self.out.saved = Some(bytes),
             Update::Message(message) if self.out.current.visibility == Visibility::Undecided => {
                 // The reply is a bare message: the task stays hidden, so its id is removed.
-                let message = Message { task_id: None, ..message };
+                let message = Message { task_id: None, ..self.names.assign(message) };
                 self.out.current =
                     CurrentState { state: TaskState::Completed, visibility: Visibility::Hidden };
                 self.out.events.push(Event::Message(message));
                 self.out.ended = true;
             }
-            Update::Message(message) => self.end(Outcome::Done { message: Some(message) }),
+            Update::Message(message) => self.settle(TaskState::Completed, Some(message)),
         }
     }
 
     fn end(&mut self, outcome: Outcome) {
-        let (state, message) = match outcome {
-            Outcome::Done { message } => (TaskState::Completed, message),
-            Outcome::Failed { message, .. } => (TaskState::Failed, message),
-            Outcome::Rejected { message } => (TaskState::Rejected, message),
-            Outcome::NeedInput { message } => (TaskState::InputRequired, Some(message)),
-            Outcome::NeedAuth { message } => (TaskState::AuthRequired, Some(message)),
-        };
+        match outcome {
+            Outcome::Done { artifacts, message } => {
+                for artifact in artifacts {
+                    self.update(Update::Artifact { artifact, append: false, last: true });
+                }
+                self.settle(TaskState::Completed, message);
+            }
+            Outcome::Message(message) => self.update(Update::Message(message)),
+            Outcome::Failed { message, .. } => self.settle(TaskState::Failed, message),
+            Outcome::Rejected { message } => self.settle(TaskState::Rejected, message),
+            Outcome::NeedInput { message } => self.settle(TaskState::InputRequired, Some(message)),
+            Outcome::NeedAuth { message } => self.settle(TaskState::AuthRequired, Some(message)),
+        }
+    }
+
+    fn settle(&mut self, state: TaskState, message: Option<Message>) {
         self.status(state, message);
         self.out.ended = true;
     }
@@ -100,6 +109,7 @@ impl Recorder<'_> {
     fn status(&mut self, state: TaskState, message: Option<Message>) {
         self.make_visible();
         self.out.current.state = state;
+        let message = message.map(|message| self.names.assign(message));
         self.out.events.push(self.names.status(state, message, self.now));
     }
 
@@ -144,7 +154,9 @@ mod tests {
         let updates =
             run(Visibility::Undecided, vec![Update::Working(None), Update::Message(message())], None);
         assert!(
-            matches!(&updates.events[1], Event::Status(update) if update.status.message == Some(message()))
+            matches!(&updates.events[1], Event::Status(update) if update.status.message.as_ref().is_some_and(|sent| {
+                sent.parts == message().parts && sent.task_id.as_ref().is_some_and(|id| id.as_str() == "t")
+            }))
         );
         assert_eq!(
             updates.current,

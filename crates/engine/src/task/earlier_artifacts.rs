@@ -2,11 +2,11 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use protocol::{ArtifactId, Event, TaskState};
+use protocol::{ArtifactId, Event};
 
 use crate::{
     agent::Update,
-    log::{Corrupt, Entry},
+    log::{Corrupt, Entry, Kind},
 };
 
 /// The artifacts a task had when its current turn started, and the number of that turn.
@@ -21,20 +21,17 @@ impl EarlierArtifacts {
     pub fn from_log(log: &[Arc<Entry>], turn: i64) -> Result<Self, Corrupt> {
         let (mut open, mut artifacts) = (HashSet::new(), HashSet::new());
         for entry in log {
-            match entry.event()? {
-                Event::Artifact(update) => {
-                    open.insert(update.artifact.id.clone());
+            match entry.kind() {
+                Kind::Artifact => {
+                    if let Event::Artifact(update) = entry.event()? {
+                        open.insert(update.artifact.id.clone());
+                    }
                 }
-                Event::Status(update) if update.status.state.is_terminal() => artifacts.extend(open.drain()),
-                _ => {}
+                Kind::Status(state) if state.is_terminal() => artifacts.extend(open.drain()),
+                Kind::Status(_) | Kind::Message => {}
             }
         }
         Ok(Self { artifacts, turn })
-    }
-
-    /// Whether a task in this state and turn can have any.
-    pub fn may_exist(state: TaskState, turn: i64) -> bool {
-        turn > 1 || state.is_terminal()
     }
 
     /// Renames new artifacts whose id belongs to an earlier turn: appends the turn number.
@@ -51,7 +48,7 @@ impl EarlierArtifacts {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Artifact, Part, Timestamp, model::ArtifactUpdate};
+    use protocol::{Artifact, Part, TaskState, Timestamp, model::ArtifactUpdate};
 
     use super::*;
     use crate::{log::Log, task::PublicIds};

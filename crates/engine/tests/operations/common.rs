@@ -9,8 +9,8 @@ mod recording_store;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
-    Agent, AgentInfo, Agents, Call, CallResponse, Clock, Dedupe, Engine, Error, ExecutionPolicy, Feed,
-    Limits, OnCrash, RegisteredAgent, Result, Resume, Retention, Scope, Store as _,
+    Agent, AgentInfo, Agents, Call, CallResponse, Clock, Dedupe, DynAgent, Engine, Error, ExecutionPolicy,
+    Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention, Scope, Store as _,
     store::{Lookup, TaskRow},
 };
 use protocol::{
@@ -66,7 +66,7 @@ impl Setup {
     /// An agent with `overlap`: it may start before its task is committed.
     pub(crate) fn overlapping() -> Self {
         let plain = Self::plain();
-        Self { policy: ExecutionPolicy { overlap: true, ..plain.policy }, ..plain }
+        Self { policy: plain.policy.with_overlap(true), ..plain }
     }
 
     pub(crate) fn on_crash(mut self, on_crash: OnCrash) -> Self {
@@ -118,7 +118,7 @@ impl Setup {
 
     /// Adds another agent.
     pub(crate) fn with(mut self, id: &str, agent: impl Agent) -> Self {
-        self.others.push(registered(id, Vec::new(), Arc::new(agent)));
+        self.others.push(registered(id, Vec::new(), DynAgent::new(agent)));
         self
     }
 
@@ -147,7 +147,7 @@ impl Setup {
         let store = Arc::new(RecordingStore::new(Sqlite::open(&options, feed.clone(), &clock).ok()?));
         let (script, agent) = agent::scripted_agent(policy);
         let scripted =
-            registered(AGENT_ID, skills, Arc::new(script)).with_retention(retention).with_dedupe(dedupe);
+            registered(AGENT_ID, skills, DynAgent::new(script)).with_retention(retention).with_dedupe(dedupe);
         let agents =
             Agents::new(others.into_iter().chain([scripted])).with_unregistered_retention(unregistered);
         let engine = Engine::start(store.clone(), feed.clone(), agents, clock, limits);
@@ -168,7 +168,7 @@ fn skill(id: &str) -> AgentSkill {
     }
 }
 
-fn registered(id: &str, skills: Vec<AgentSkill>, agent: Arc<dyn Agent>) -> RegisteredAgent {
+fn registered(id: &str, skills: Vec<AgentSkill>, agent: DynAgent) -> RegisteredAgent {
     let info = AgentInfo {
         id: id.into(),
         name: id.into(),

@@ -51,7 +51,7 @@ fn crashed_turn_is_retried_with_its_key_and_checkpoint() {
             assert_eq!((&turn.task_id, turn.attempt), (&id, 2));
             assert_eq!(turn.idempotency_key, key);
             assert_eq!((turn.message.text().as_str(), turn.history.len()), ("hello", 0));
-            assert_eq!(turn.saved.as_deref(), Some(b"2".as_slice()));
+            assert_eq!(turn.saved_text(), Some("2"));
             // A retry replaces the artifact, a resume appends to it.
             turn.send([chunk("text", "three ")]);
             turn.send([chunk("text", "four")]);
@@ -112,7 +112,7 @@ fn no_task_is_lost_in_a_crash() {
         }
         let call = server.spawn_send(msg("the answer").to(asks));
         let turn = server.agent.turn().await;
-        assert_eq!((turn.saved.as_deref(), turn.attempt), (Some(b"place".as_slice()), 1));
+        assert_eq!((turn.saved_text(), turn.attempt), (Some("place"), 1));
         turn.end(done());
         join(call).await.unwrap();
         assert_eq!(history(&server.get(asks).await.unwrap()), ["asks", "which?", "the answer"]);
@@ -258,7 +258,7 @@ fn crashed_turn_of_a_reopened_task_is_retried() {
         let turn = server.agent.turn().await;
         assert_eq!((turn.task_id.as_str(), turn.attempt, &turn.idempotency_key), ("t-1", 2, &key));
         assert_eq!((turn.message.text().as_str(), turn.history.len()), ("more", 1));
-        assert_eq!(turn.saved.as_deref(), Some(b"place".as_slice()));
+        assert_eq!(turn.saved_text(), Some("place"));
         // A client that retries after the crash joins the same turn.
         let repeated = server.spawn_send_as(draft(), msg("more").client_task("t-1"));
         // Artifacts of the crashed attempt are replaced; those of earlier turns are kept, and a reused id is

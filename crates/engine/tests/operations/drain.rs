@@ -61,7 +61,7 @@ async fn unfinished_run_is_released_without_spending_the_attempt() {
     let mut server = Setup::plain().open_at(folder.path());
     let turn = server.agent.turn().await;
     assert_eq!((&turn.task_id, turn.attempt, &turn.idempotency_key), (&id, 1, &key));
-    assert_eq!(turn.saved.as_deref(), Some(b"place".as_slice()));
+    assert_eq!(turn.saved_text(), Some("place"));
     turn.end(done());
     server.store.until("finish", 1).await;
     assert_eq!(server.get(&id).await.unwrap().status.state, TaskState::Completed);

@@ -23,6 +23,7 @@ mod messages_to_working_task;
 mod multi_turn;
 mod panic;
 mod queue;
+mod recording;
 mod reopening;
 mod resume;
 mod retention;

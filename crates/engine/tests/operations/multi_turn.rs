@@ -31,7 +31,7 @@ async fn follow_up_continues_the_same_task() {
         assert_eq!(second.message.text(), "blue");
         let before: Vec<_> = second.history.iter().map(|messages| (messages.role, messages.text())).collect();
         assert_eq!(before, [(Role::User, "one of them".into()), (Role::Agent, "which?".into())]);
-        assert_eq!(second.saved.as_deref(), Some(b"place".as_slice()));
+        assert_eq!(second.saved_text(), Some("place"));
         assert_eq!((first.attempt, second.attempt), (1, 1));
         assert_ne!(first.idempotency_key, second.idempotency_key);
     }
@@ -150,11 +150,7 @@ async fn concurrent_follow_ups_are_both_recorded() {
 struct NeverReplies;
 
 impl a2ad_engine::Agent for NeverReplies {
-    fn run(
-        &self,
-        _turn: a2ad_engine::Turn,
-        _out: a2ad_engine::Updates,
-    ) -> futures_util::future::BoxFuture<'static, Outcome> {
-        Box::pin(std::future::pending())
+    async fn run(&self, _: a2ad_engine::Turn) -> a2ad_engine::AgentResult<Outcome> {
+        std::future::pending().await
     }
 }

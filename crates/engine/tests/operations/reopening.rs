@@ -47,7 +47,7 @@ async fn message_reopens_a_finished_task() {
             let messages: Vec<_> =
                 turn.history.iter().map(|messages| (messages.role, messages.text())).collect();
             assert_eq!(messages, [(Role::User, "hello".into()), (Role::Agent, "end".into())]);
-            assert_eq!(turn.saved.as_deref(), Some(b"place".as_slice()));
+            assert_eq!(turn.saved_text(), Some("place"));
             assert_ne!(turn.idempotency_key, before.idempotency_key);
             // One terminal event for each turn.
             let log = server.store.log(&row).await;
@@ -112,7 +112,7 @@ async fn reopened_turn_without_a_slot_is_queued() {
         running.end(done());
         let turn = server.agent.turn().await;
         assert_eq!((turn.message.text().as_str(), turn.attempt, turn.history.len()), ("more", 1, 1));
-        assert_eq!(turn.saved.as_deref(), Some(b"place".as_slice()));
+        assert_eq!(turn.saved_text(), Some("place"));
         let mut frames = server.subscribe(&first.id).await.unwrap();
         assert_eq!(frames.next().await, "5 task working");
         turn.end(done());

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use a2ad_engine::{
-    Agent, Call, CallResponse, Clock, Outcome, Retention, Scope, Store as _, Turn, Updates, store::Lookup,
+    Agent, AgentResult, Call, CallResponse, Clock, Outcome, Retention, Scope, Store as _, Turn, store::Lookup,
 };
-use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{
     Dialect, ErrorKind, ListTasks, Message, Operation, SendMessage, TaskId, TaskState, Timestamp,
 };
@@ -185,10 +184,8 @@ async fn new_task_over_the_open_task_limit_is_rejected() {
 struct Other;
 
 impl Agent for Other {
-    fn run(&self, turn: Turn, _: Updates) -> BoxFuture<'static, Outcome> {
-        let asks = turn.message.text() == "ask";
-        let message = turn.reply_text("which?");
-        async move { if asks { Outcome::NeedInput { message } } else { Outcome::done() } }.boxed()
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        Ok(if turn.text() == "ask" { Outcome::ask("which?") } else { Outcome::done() })
     }
 }
 

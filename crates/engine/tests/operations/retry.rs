@@ -18,7 +18,7 @@ async fn first_retry_is_immediate_with_the_same_key_and_checkpoint() {
         assert_eq!((first.attempt, second.attempt), (1, 2));
         assert_eq!(first.idempotency_key, second.idempotency_key);
         assert_eq!((second.message.text().as_str(), second.history.len()), ("hello", 0));
-        assert_eq!(second.saved.as_deref(), Some(b"place".as_slice()));
+        assert_eq!(second.saved_text(), Some("place"));
         second.end(done_with("ok"));
         let lines = frames.lines().await;
         assert_eq!(lines.first().unwrap(), "1 task submitted");

@@ -1,7 +1,6 @@
 //! Aborts the whole process on request: for testing how a server survives a poisonous task.
 
-use engine::{Agent, Outcome, Turn, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use engine::{Agent, AgentResult, Outcome, Turn};
 use protocol::model::AgentSkill;
 
 pub(super) struct Abort;
@@ -13,14 +12,10 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 }
 
 impl Agent for Abort {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        async move {
-            if turn.message.text().starts_with("abort") {
-                std::process::abort();
-            }
-            out.artifact(super::result(&turn, "echo-result", turn.message.parts.clone())).await;
-            Outcome::done()
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        if turn.text().starts_with("abort") {
+            std::process::abort();
         }
-        .boxed()
+        Ok(Outcome::artifact("echo-result", turn.message.parts.clone()))
     }
 }

@@ -1,8 +1,7 @@
 //! Example of rejecting: adds whole numbers and rejects every other request.
 
-use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Part, model::AgentSkill};
+use engine::{Agent, AgentResult, ExecutionPolicy, Outcome, Turn};
+use protocol::model::AgentSkill;
 
 /// Adds whole numbers.
 pub struct Adder;
@@ -14,20 +13,15 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 }
 
 impl Agent for Adder {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        async move {
-            let Some(sum) = sum(&turn.message.text()) else {
-                let why = "I add whole numbers, such as 1 + 2 + 39, and do nothing else.";
-                return Outcome::Rejected { message: Some(turn.reply_text(why)) };
-            };
-            out.artifact(super::result(&turn, "sum", vec![Part::text(sum.to_string())])).await;
-            Outcome::done()
-        }
-        .boxed()
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        Ok(match sum(&turn.text()) {
+            Some(sum) => Outcome::artifact("sum", sum.to_string()),
+            None => Outcome::reject("I add whole numbers, such as 1 + 2 + 39, and do nothing else."),
+        })
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
+        ExecutionPolicy::default().with_overlap(true)
     }
 }
 

@@ -3,9 +3,7 @@
 //! A request that starts with `login`, or uses the skill `approver-auth`, asks for credentials instead of an
 //! approval. Credentials are sent in headers, so any next message continues the task.
 
-use bytes::Bytes;
-use engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use engine::{Agent, AgentResult, ExecutionPolicy, Outcome, Turn};
 use protocol::{
     Content, Json, Message, Part,
     json::read::{Node, Path},
@@ -30,69 +28,48 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 }
 
 impl Agent for Approver {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        async move {
-            match turn.saved.as_deref().and_then(PendingRequest::from_saved) {
-                None => ask(&turn, &out).await,
-                Some(PendingRequest::Login(request)) => proceed(&turn, &out, &request).await,
-                Some(PendingRequest::Approval(request)) => match decision(&turn.message) {
-                    Some(Decision::Approve) => proceed(&turn, &out, &request).await,
-                    Some(Decision::Deny) => {
-                        Outcome::Rejected { message: Some(turn.reply_text(format!("Denied: {request}"))) }
-                    }
-                    None => Outcome::NeedInput { message: turn.reply_text("Please answer approve or deny.") },
-                },
-            }
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        match turn.saved::<PendingRequest>()? {
+            None => ask(&turn).await,
+            Some((LOGIN, request)) => proceed(&turn, &request).await,
+            Some((_, request)) => match decision(&turn.message) {
+                Some(Decision::Approve) => proceed(&turn, &request).await,
+                Some(Decision::Deny) => Ok(Outcome::reject(format!("Denied: {request}"))),
+                None => Ok(Outcome::ask("Please answer approve or deny.")),
+            },
         }
-        .boxed()
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
+        ExecutionPolicy::default().with_overlap(true)
     }
 }
 
-async fn ask(turn: &Turn, out: &Updates) -> Outcome {
+async fn ask(turn: &Turn) -> AgentResult<Outcome> {
     let request = request(&turn.message);
     if turn.skill.as_deref() == Some(AUTH) || request.to_lowercase().starts_with("login") {
         let question = format!("Please authenticate, then reply. Pending request: {request}");
         let schemes = Json::parse(r#"{"schemes":["bearer"]}"#).expect("this is a JSON object");
-        out.say([Update::Working(None), PendingRequest::Login(request).save()]).await;
-        return Outcome::NeedAuth { message: turn.reply(vec![Part::text(question), Part::data(schemes)]) };
+        turn.record().working().save(&(LOGIN, request)).await?;
+        return Ok(Outcome::ask_for_credentials(vec![Part::text(question), Part::data(schemes)]));
     }
     let question = format!("May I proceed with: {request}? Answer approve or deny.");
-    out.say([Update::Working(None), PendingRequest::Approval(request).save()]).await;
-    Outcome::NeedInput { message: turn.reply_text(question) }
+    turn.record().working().save(&(APPROVAL, request)).await?;
+    Ok(Outcome::ask(question))
 }
 
-async fn proceed(turn: &Turn, out: &Updates, request: &str) -> Outcome {
-    let artifact = super::result(turn, "approval", vec![Part::text(format!("Approved: {request}"))]);
-    // Clear the checkpoint: the task's next turn, if any, is a new request.
-    out.say([Update::Artifact { artifact, append: false, last: true }, Update::Save(Bytes::new())]).await;
-    Outcome::Done { message: Some(turn.reply_text(format!("Done: {request}"))) }
+async fn proceed(turn: &Turn, request: &str) -> AgentResult<Outcome> {
+    let artifact = turn.new_artifact("approval", format!("Approved: {request}"));
+    // The task's next turn, if any, is a new request.
+    turn.record().artifact(artifact).clear_saved().await?;
+    Ok(Outcome::done_with(format!("Done: {request}")))
 }
 
-/// A request and what it waits for, saved between two turns.
-enum PendingRequest {
-    Approval(String),
-    Login(String),
-}
+/// What a request waits for, and the request; saved between two turns.
+type PendingRequest = (char, String);
 
-impl PendingRequest {
-    fn save(&self) -> Update {
-        let (kind, request) = match self {
-            Self::Approval(request) => ('?', request),
-            Self::Login(request) => ('@', request),
-        };
-        Update::Save(format!("{kind}{request}").into())
-    }
-
-    fn from_saved(saved: &[u8]) -> Option<Self> {
-        let (kind, request) = saved.split_first()?;
-        let request = String::from_utf8_lossy(request).into_owned();
-        Some(if *kind == b'@' { Self::Login(request) } else { Self::Approval(request) })
-    }
-}
+const APPROVAL: char = '?';
+const LOGIN: char = '@';
 
 /// The requested action: the text, or the raw data if there is no text.
 fn request(message: &Message) -> String {

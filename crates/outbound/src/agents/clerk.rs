@@ -1,7 +1,6 @@
 //! Example of delegating: the currency agent does the work, and the clerk signs the result.
 
-use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use engine::{Agent, AgentResult, ExecutionPolicy, Outcome, Turn};
 use protocol::model::AgentSkill;
 
 use super::Currency;
@@ -17,17 +16,13 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 
 impl Agent for Clerk {
     /// The other agent runs the same turn: its updates, questions and checkpoints belong to this task.
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        async move {
-            let started = turn.reply_text("Handed over to the currency agent");
-            let signature = turn.reply_text("Done by the currency agent, signed by the clerk");
-            out.working(Some(started)).await;
-            match Currency.run(turn, out).await {
-                Outcome::Done { .. } => Outcome::Done { message: Some(signature) },
-                other => other,
-            }
-        }
-        .boxed()
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        turn.progress("Handed over to the currency agent").await?;
+        let signature = turn.reply("Done by the currency agent, signed by the clerk");
+        Ok(match Currency.run(turn).await? {
+            Outcome::Done { artifacts, .. } => Outcome::Done { artifacts, message: Some(signature) },
+            other => other,
+        })
     }
 
     fn policy(&self) -> ExecutionPolicy {

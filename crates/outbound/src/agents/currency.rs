@@ -7,8 +7,7 @@
 mod question;
 mod rates;
 
-use engine::{Agent, Conversation, Error, ExecutionPolicy, Outcome, Turn, Update, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use engine::{Agent, AgentResult, Conversation, Error, ExecutionPolicy, Outcome, Turn};
 use protocol::{Artifact, Content, Message, Part, Role, model::AgentSkill};
 
 use question::{Missing, Question};
@@ -30,46 +29,39 @@ pub(super) fn words() -> impl Iterator<Item = String> {
 }
 
 impl Agent for Currency {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        async move {
-            let Some(text) = text_of(&turn.message) else {
-                let text = "I cannot read files. Please write your question, such as: 10 USD in INR";
-                return Outcome::NeedInput { message: turn.reply_text(text) };
-            };
-            let asked = Question::read(&text);
-            let asks_nothing = asked == Question::default();
-            let (question, answers) = match turn.saved.as_deref().and_then(from_saved) {
-                Some((earlier, answers)) => (asked.following(earlier), answers),
-                None => match resolve_first_question(asked, &turn.conversation).await {
-                    Ok(question) => (question, 0),
-                    Err(_) => {
-                        let message = Some(turn.reply_text("I cannot read the earlier messages."));
-                        return Outcome::Failed { message, retryable: true };
-                    }
-                },
-            };
-            let answer = match question.answer() {
-                Ok(answer) if !asks_nothing => answer,
-                unanswered => {
-                    // The earlier question is still saved, but this message does not repeat it.
-                    let missing = unanswered.err().unwrap_or(Missing::Everything);
-                    out.say([Update::Working(None), save(&question, answers)]).await;
-                    return Outcome::NeedInput { message: turn.reply_text(ask(&missing)) };
-                }
-            };
-            for progress in ["Looking up the exchange rates...", "Processing the exchange rates.."] {
-                out.working(Some(turn.reply_text(progress))).await;
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        let Some(text) = text_of(&turn.message) else {
+            let text = "I cannot read files. Please write your question, such as: 10 USD in INR";
+            return Ok(Outcome::ask(text));
+        };
+        let asked = Question::read(&text);
+        let asks_nothing = asked == Question::default();
+        let (question, answers) = match turn.saved()?.and_then(from_saved) {
+            Some((earlier, answers)) => (asked.following(earlier), answers),
+            None => match resolve_first_question(asked, &turn.conversation).await {
+                Ok(question) => (question, 0),
+                Err(_) => return Ok(Outcome::retry("I cannot read the earlier messages.")),
+            },
+        };
+        let answer = match question.answer() {
+            Ok(answer) if !asks_nothing => answer,
+            unanswered => {
+                // The earlier question is still saved, but this message does not repeat it.
+                let missing = unanswered.err().unwrap_or(Missing::Everything);
+                turn.record().working().save(&saved(&question, answers)).await?;
+                return Ok(Outcome::ask(ask(&missing)));
             }
-            let artifact = artifact(answers, answer);
-            out.say([Update::Artifact { artifact, append: false, last: true }, save(&question, answers + 1)])
-                .await;
-            Outcome::done()
+        };
+        for progress in ["Looking up the exchange rates...", "Processing the exchange rates.."] {
+            turn.progress(progress).await?;
         }
-        .boxed()
+        let artifact = artifact(answers, answer);
+        turn.record().artifact(artifact).save(&saved(&question, answers + 1)).await?;
+        Ok(Outcome::done())
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
+        ExecutionPolicy::default().with_overlap(true)
     }
 }
 
@@ -114,12 +106,13 @@ fn artifact(answers: u32, answer: String) -> Artifact {
     Artifact { name: None, ..Artifact::new(id, vec![Part::text(answer)]) }
 }
 
-/// Checkpoint: the question so far and the number of answers in this task.
-fn save(question: &Question, answers: u32) -> Update {
-    Update::Save(format!("{answers} {}", question.save()).into())
+/// Checkpoint: the number of answers in this task, and the question so far.
+type Saved = (u32, String);
+
+fn saved(question: &Question, answers: u32) -> Saved {
+    (answers, question.save())
 }
 
-fn from_saved(saved: &[u8]) -> Option<(Question, u32)> {
-    let (answers, question) = std::str::from_utf8(saved).ok()?.split_once(' ')?;
-    Some((Question::from_saved(question)?, answers.parse().ok()?))
+fn from_saved((answers, question): Saved) -> Option<(Question, u32)> {
+    Some((Question::from_saved(&question)?, answers))
 }

@@ -1,7 +1,6 @@
 //! Returns the received parts. A text that starts with `hold` keeps the task working until it is canceled.
 
-use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use engine::{Agent, AgentResult, ExecutionPolicy, Outcome, Turn};
 use protocol::model::AgentSkill;
 
 /// Returns the received parts.
@@ -14,19 +13,15 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 }
 
 impl Agent for Echo {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        async move {
-            out.working(None).await;
-            if turn.message.text().starts_with("hold") {
-                turn.cancel.cancelled().await;
-            }
-            out.artifact(super::result(&turn, "echo-result", turn.message.parts.clone())).await;
-            Outcome::done()
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        turn.record().working().await?;
+        if turn.text().starts_with("hold") {
+            turn.cancel.cancelled().await;
         }
-        .boxed()
+        Ok(Outcome::artifact("echo-result", turn.message.parts.clone()))
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
+        ExecutionPolicy::default().with_overlap(true)
     }
 }

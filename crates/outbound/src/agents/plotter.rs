@@ -1,8 +1,7 @@
 //! Example of media type negotiation: draws numbers as text or as SVG, and asks which when another format is
 //! requested.
 
-use engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use engine::{Agent, AgentResult, ExecutionPolicy, Outcome, Turn};
 use protocol::{Artifact, Content, Json, Part, model::AgentSkill};
 
 /// Draws the numbers in the text as bars. `as FORMAT` in the text selects the format; the artifact's metadata
@@ -25,39 +24,32 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 }
 
 impl Agent for Plotter {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        async move {
-            let text = turn.message.text();
-            // The numbers saved when the agent asked for the format.
-            let saved = turn.saved.as_deref().map(|saved| numbers(&String::from_utf8_lossy(saved)));
-            let bars = saved.filter(|bars| !bars.is_empty()).unwrap_or_else(|| numbers(&text));
-            if bars.is_empty() {
-                return Outcome::NeedInput { message: turn.reply_text("Which numbers? Such as: 3 1 2") };
-            }
-            let Some(format) = Format::requested(&text, turn.saved.is_some()) else {
-                let kept: Vec<String> = bars.iter().map(u32::to_string).collect();
-                out.say([Update::Working(None), Update::Save(kept.join(" ").into())]).await;
-                let question = format!("I cannot draw that; I give {}. Which one?", FORMATS.join(" or "));
-                let offered = Json::parse(r#"{"offeredModes":["text/plain","image/svg+xml"]}"#);
-                let parts = [Part::text(question)].into_iter().chain(offered.ok().map(Part::data));
-                return Outcome::NeedInput { message: turn.reply(parts.collect()) };
-            };
-            let artifact = Artifact {
-                metadata: Json::parse(&format!(r#"{{"bars":{bars:?}}}"#)).ok(),
-                ..super::result(&turn, "plot", vec![format.draw(&bars)])
-            };
-            out.say([
-                Update::Artifact { artifact, append: false, last: true },
-                Update::Save(Vec::new().into()),
-            ])
-            .await;
-            Outcome::done()
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        let text = turn.text();
+        // The numbers saved when the agent asked for the format.
+        let saved: Option<Vec<u32>> = turn.saved()?;
+        let is_answer = saved.is_some();
+        let bars = saved.unwrap_or_else(|| numbers(&text));
+        if bars.is_empty() {
+            return Ok(Outcome::ask("Which numbers? Such as: 3 1 2"));
         }
-        .boxed()
+        let Some(format) = Format::requested(&text, is_answer) else {
+            turn.record().working().save(&bars).await?;
+            let question = format!("I cannot draw that; I give {}. Which one?", FORMATS.join(" or "));
+            let offered = Json::parse(r#"{"offeredModes":["text/plain","image/svg+xml"]}"#);
+            let parts = [Part::text(question)].into_iter().chain(offered.ok().map(Part::data));
+            return Ok(Outcome::ask(parts.collect::<Vec<_>>()));
+        };
+        let artifact = Artifact {
+            metadata: Json::parse(&format!(r#"{{"bars":{bars:?}}}"#)).ok(),
+            ..turn.new_artifact("plot", format.draw(&bars))
+        };
+        turn.record().artifact(artifact).clear_saved().await?;
+        Ok(Outcome::done())
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
+        ExecutionPolicy::default().with_overlap(true)
     }
 }
 

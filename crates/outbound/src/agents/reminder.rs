@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use engine::{Agent, ExecutionPolicy, Outcome, Turn, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use engine::{Agent, AgentResult, ExecutionPolicy, Outcome, Turn};
 use protocol::{Content, Part, model::AgentSkill};
 
 /// Sends a reminder after a delay: `in=Nms` in the text, by default one second. The other parts of the
@@ -20,22 +19,17 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 }
 
 impl Agent for Reminder {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        async move {
-            let (what, wait) = read(&turn.message.text());
-            let promise = format!("Scheduled, to be done in {} ms: {what}", wait.as_millis());
-            out.working(Some(turn.reply_text(promise))).await;
-            tokio::time::sleep(wait).await;
-            let files = turn.message.parts.iter().filter(|part| !matches!(part.content, Content::Text(_)));
-            let reminder = [Part::text(format!("Remember: {what}"))].into_iter().chain(files.cloned());
-            out.artifact(super::result(&turn, "reminder", reminder.collect())).await;
-            Outcome::done()
-        }
-        .boxed()
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        let (what, wait) = read(&turn.text());
+        turn.progress(format!("Scheduled, to be done in {} ms: {what}", wait.as_millis())).await?;
+        tokio::time::sleep(wait).await;
+        let files = turn.message.parts.iter().filter(|part| !matches!(part.content, Content::Text(_)));
+        let reminder = [Part::text(format!("Remember: {what}"))].into_iter().chain(files.cloned());
+        Ok(Outcome::artifact("reminder", reminder.collect::<Vec<_>>()))
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
+        ExecutionPolicy::default().with_overlap(true)
     }
 }
 

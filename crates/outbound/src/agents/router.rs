@@ -5,11 +5,8 @@
 //! behind a router ignores an id it does not have. The choice is kept for the task's later turns: every
 //! checkpoint starts with the skill's id and a line feed, and the rest belongs to the other agent.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use engine::{Agent, ExecutionPolicy, OnCrash, Outcome, Turn, Update, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use engine::{Agent, AgentResult, DynAgent, ExecutionPolicy, OnCrash, Outcome, Turn};
 use protocol::{Json, Part, json::write::Writer, model::AgentSkill};
 
 /// Delegates turns to other agents.
@@ -18,14 +15,14 @@ pub struct Router(Vec<Route>);
 /// One agent of a router.
 pub struct Route {
     skill: AgentSkill,
-    agent: Arc<dyn Agent>,
+    agent: DynAgent,
     /// Routing keywords, in lower case.
     words: Vec<String>,
 }
 
 impl Route {
     /// A route to the agent of a skill. The skill's id and tags are routing keywords.
-    pub fn new(skill: AgentSkill, agent: Arc<dyn Agent>) -> Self {
+    pub fn new(skill: AgentSkill, agent: DynAgent) -> Self {
         let words = skill.tags.iter().chain([&skill.id]).map(|word| word.to_lowercase()).collect();
         Self { skill, agent, words }
     }
@@ -68,7 +65,7 @@ impl Router {
         self.0.iter().find(example).or_else(|| words.map(by_keyword).find_map(|route| route))
     }
 
-    fn ask(&self, turn: &Turn) -> Outcome {
+    fn ask(&self) -> Outcome {
         let mut text = String::from("Which skill do you want?");
         for Route { skill, .. } in &self.0 {
             text += &format!("\n{}: {}", skill.id, skill.description);
@@ -81,43 +78,33 @@ impl Router {
             writer.key("skills").array(&self.0, |writer, route| writer.string(&route.skill.id));
         });
         let skills = String::from_utf8(writer.finish()).ok().and_then(|text| Json::parse(&text).ok());
-        let parts = [Part::text(text)].into_iter().chain(skills.map(Part::data)).collect();
-        Outcome::NeedInput { message: turn.reply(parts) }
+        Outcome::ask([Part::text(text)].into_iter().chain(skills.map(Part::data)).collect::<Vec<_>>())
     }
 }
 
 impl Agent for Router {
-    fn run(&self, mut turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        let (before, saved) = turn.saved.as_ref().and_then(unpack).unzip();
-        let Some(route) = self.choose(&turn, before.as_deref()) else {
-            let question = self.ask(&turn);
-            return async move { question }.boxed();
-        };
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        let (before, saved) = turn.saved_bytes().and_then(unpack).unzip();
+        let Some(route) = self.choose(&turn, before.as_deref()) else { return Ok(self.ask()) };
         // A checkpoint of another skill is not passed on.
-        turn.saved = saved.filter(|saved| before.is_some_and(|skill| route.is(&skill)) && !saved.is_empty());
+        let saved = saved.filter(|saved| before.is_some_and(|skill| route.is(&skill)) && !saved.is_empty());
         let named = turn.skill.as_deref().is_some_and(|skill| route.is(skill));
-        let prefix = format!("{}\n", route.skill.id);
-        let (agent, inner) = (Arc::clone(&route.agent), out.with_save_prefix(prefix.as_bytes()));
-        async move {
-            if !named && turn.saved.is_none() {
-                inner.say([Update::Save(Bytes::new())]).await;
-            }
-            agent.run(turn, inner).await
+        let is_new = !named && saved.is_none();
+        let turn = turn.delegate(saved, format!("{}\n", route.skill.id).as_bytes());
+        if is_new {
+            turn.record().clear_saved().await?;
         }
-        .boxed()
+        route.agent.run(turn).await
     }
 
     /// The most restrictive policy of all reachable agents.
     fn policy(&self) -> ExecutionPolicy {
         let all = || self.0.iter().map(|route| route.agent.policy());
         let any = |on_crash| all().any(|policy| policy.on_crash == on_crash);
-        ExecutionPolicy {
-            overlap: all().all(|policy| policy.overlap),
-            on_crash: [OnCrash::Fail, OnCrash::Resume]
-                .into_iter()
-                .find(|on_crash| any(*on_crash))
-                .unwrap_or_default(),
-        }
+        let on_crash = [OnCrash::Fail, OnCrash::Resume].into_iter().find(|on_crash| any(*on_crash));
+        ExecutionPolicy::default()
+            .with_overlap(all().all(|policy| policy.overlap))
+            .with_on_crash(on_crash.unwrap_or_default())
     }
 }
 

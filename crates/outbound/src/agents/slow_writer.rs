@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use engine::{Agent, ExecutionPolicy, OnCrash, Outcome, Turn, Update, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::{Part, model::AgentSkill};
+use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Turn};
+use protocol::model::AgentSkill;
 
 /// Writes a text slowly. `sections=N` and `delay=Nms` in the text set the number of sections and the delay
 /// for each.
@@ -29,37 +27,25 @@ pub(super) fn skills() -> Vec<AgentSkill> {
 }
 
 impl Agent for SlowWriter {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        async move {
-            let plan = Plan::read(&turn.message.text());
-            let written = turn.saved.as_deref().and_then(sections_written).unwrap_or(0);
-            for section in written + 1..=plan.sections {
-                if turn.cancel.is_cancelled() {
-                    break;
-                }
-                let progress = turn.reply_text(format!("writing section {section} of {}", plan.sections));
-                out.working(Some(progress)).await;
-                tokio::time::sleep(plan.delay).await;
-                let last = section == plan.sections;
-                out.say([
-                    Update::Artifact {
-                        artifact: super::result(&turn, "text", vec![Part::text(plan.section(section))]),
-                        append: section > 1,
-                        last,
-                    },
-                    // The last section is committed with the outcome; the next turn, if any, writes a new
-                    // text.
-                    Update::Save(if last { Bytes::new() } else { section.to_string().into() }),
-                ])
-                .await;
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        let plan = Plan::read(&turn.text());
+        let written: u64 = turn.saved()?.unwrap_or(0);
+        for section in written + 1..=plan.sections {
+            turn.progress(format!("writing section {section} of {}", plan.sections)).await?;
+            tokio::time::sleep(plan.delay).await;
+            let text = plan.section(section);
+            if section < plan.sections {
+                turn.record().chunk("text", text).save(&section).await?;
+            } else {
+                // The next turn, if any, writes a new text.
+                turn.record().last_chunk("text", text).clear_saved().await?;
             }
-            Outcome::Done { message: Some(turn.reply_text(format!("{} sections written", plan.sections))) }
         }
-        .boxed()
+        Ok(Outcome::done_with(format!("{} sections written", plan.sections)))
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy { overlap: false, on_crash: OnCrash::Resume }
+        ExecutionPolicy::default().with_on_crash(OnCrash::Resume)
     }
 }
 
@@ -89,10 +75,6 @@ impl Plan {
     fn section(&self, number: u64) -> String {
         format!("Section {number} of {}: more about {}.\n", self.sections, self.topic)
     }
-}
-
-fn sections_written(bytes: &[u8]) -> Option<u64> {
-    std::str::from_utf8(bytes).ok()?.parse().ok()
 }
 
 #[cfg(test)]

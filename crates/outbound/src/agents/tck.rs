@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use engine::{Agent, AgentResult, ExecutionPolicy, Outcome, Turn};
 use protocol::{Artifact, Content, Json, Message, Part, model::AgentSkill};
 
 /// The agent for the conformance kits. It accepts the same message id any number of times.
@@ -48,65 +47,54 @@ impl Tck {
 }
 
 impl Agent for Tck {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        let (think, hold) = (self.think, self.hold);
-        async move {
-            match Behaviour::of(&turn.message) {
-                Behaviour::Complete => completed(&turn),
-                Behaviour::Artifact(what) => {
-                    out.artifact(what.artifact(&turn)).await;
-                    completed(&turn)
-                }
-                Behaviour::Stream(what) => {
-                    out.working(None).await;
-                    out.artifact(what.artifact(&turn)).await;
-                    completed(&turn)
-                }
-                Behaviour::Chunks => {
-                    out.working(None).await;
-                    for (text, last) in [("chunk-1 ", false), ("chunk-2", true)] {
-                        let artifact = super::result(&turn, "chunked", vec![Part::text(text)]);
-                        out.say([Update::Artifact { artifact, append: last, last }]).await;
-                    }
-                    completed(&turn)
-                }
-                Behaviour::Message => {
-                    out.message(turn.reply_text("Direct message response")).await;
-                    Outcome::done()
-                }
-                Behaviour::Ask => Outcome::NeedInput { message: turn.reply_text("Please say more") },
-                Behaviour::Reject => Outcome::Rejected { message: Some(turn.reply_text("rejected")) },
-                Behaviour::Resubscribe => {
-                    out.working(None).await;
-                    tokio::time::sleep(hold).await;
-                    completed(&turn)
-                }
-                Behaviour::Hold => {
-                    out.working(None).await;
-                    turn.cancel.cancelled().await;
-                    Outcome::done()
-                }
-                Behaviour::Fail => {
-                    Outcome::Failed { message: Some(turn.reply_text("failed as asked")), retryable: false }
-                }
-                Behaviour::Panic => panic!("the agent panics as asked"),
-                Behaviour::Think => {
-                    out.working(None).await;
-                    tokio::time::sleep(think).await;
-                    Outcome::NeedInput { message: turn.reply_text("Please say more") }
-                }
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        Ok(match Behaviour::of(&turn.message) {
+            Behaviour::Complete => completed(),
+            Behaviour::Artifact(what) => {
+                turn.artifact(what.artifact(&turn)).await?;
+                completed()
             }
-        }
-        .boxed()
+            Behaviour::Stream(what) => {
+                turn.record().working().await?;
+                turn.artifact(what.artifact(&turn)).await?;
+                completed()
+            }
+            Behaviour::Chunks => {
+                turn.record().working().await?;
+                turn.chunk("chunked", "chunk-1 ").await?;
+                turn.record().last_chunk("chunked", "chunk-2").await?;
+                completed()
+            }
+            Behaviour::Message => Outcome::message("Direct message response"),
+            Behaviour::Ask => Outcome::ask("Please say more"),
+            Behaviour::Reject => Outcome::reject("rejected"),
+            Behaviour::Resubscribe => {
+                turn.record().working().await?;
+                tokio::time::sleep(self.hold).await;
+                completed()
+            }
+            Behaviour::Hold => {
+                turn.record().working().await?;
+                turn.cancel.cancelled().await;
+                Outcome::done()
+            }
+            Behaviour::Fail => Outcome::fail("failed as asked"),
+            Behaviour::Panic => panic!("the agent panics as asked"),
+            Behaviour::Think => {
+                turn.record().working().await?;
+                tokio::time::sleep(self.think).await;
+                Outcome::ask("Please say more")
+            }
+        })
     }
 
     fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy { overlap: true, ..ExecutionPolicy::default() }
+        ExecutionPolicy::default().with_overlap(true)
     }
 }
 
-fn completed(turn: &Turn) -> Outcome {
-    Outcome::Done { message: Some(turn.reply_text("Hello from TCK")) }
+fn completed() -> Outcome {
+    Outcome::done_with("Hello from TCK")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -188,6 +176,6 @@ impl Sample {
                 Part::data(Json::parse(r#"{"key":"value","count":42}"#).expect("this is a JSON object"))
             }
         };
-        super::result(turn, "tck-result", vec![part])
+        turn.new_artifact("tck-result", part)
     }
 }

@@ -4,10 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use a2ad_outbound::agents;
 use engine::{
-    Agent, AgentInfo, Agents, Call, CallResponse, Clock, Engine, ExecutionPolicy, Feed, Frame, Limits,
-    Outcome, RegisteredAgent, Scope, StreamItem, Turn, Updates,
+    Agent, AgentInfo, AgentResult, Agents, Call, CallResponse, Clock, DynAgent, Engine, ExecutionPolicy,
+    Feed, Frame, Limits, Outcome, RegisteredAgent, Scope, StreamItem, Turn,
 };
-use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::{
     CancelTask, Content, Event, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskId, dialect::v1,
 };
@@ -31,16 +30,19 @@ impl TestServer {
 
     /// With a built-in agent whose tasks stay open when they are done.
     pub(crate) fn kept_open(name: &str) -> Self {
-        Self::with(agents::info(name).unwrap(), Arc::new(KeepsTaskOpen(agents::builtin(name).unwrap())))
+        Self::with(agents::info(name).unwrap(), DynAgent::new(KeepsTaskOpen(agents::builtin(name).unwrap())))
     }
 
     /// With a built-in agent; every message requests this skill.
     pub(crate) fn with_skill(name: &str, skill: &'static str) -> Self {
-        Self::with(agents::info(name).unwrap(), Arc::new(WithSkill(skill, agents::builtin(name).unwrap())))
+        Self::with(
+            agents::info(name).unwrap(),
+            DynAgent::new(WithSkill(skill, agents::builtin(name).unwrap())),
+        )
     }
 
     /// With any agent.
-    pub(crate) fn with(info: AgentInfo, agent: Arc<dyn Agent>) -> Self {
+    pub(crate) fn with(info: AgentInfo, agent: DynAgent) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::system());
         let options =
@@ -169,28 +171,28 @@ pub(crate) fn show(parts: &[Part]) -> String {
 }
 
 /// Wraps an agent: every turn requests this skill.
-struct WithSkill(&'static str, Arc<dyn Agent>);
+struct WithSkill(&'static str, DynAgent);
 
 impl Agent for WithSkill {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        self.1.run(Turn { skill: Some(self.0.into()), ..turn }, out)
+    async fn run(&self, mut turn: Turn) -> AgentResult<Outcome> {
+        turn.skill = Some(self.0.into());
+        self.1.run(turn).await
     }
 }
 
-/// Wraps an agent: asks for input instead of completing, as if its task were reopened.
-struct KeepsTaskOpen(Arc<dyn Agent>);
+/// Wraps an agent: asks for input instead of completing, as if its task were reopened. The artifacts of the
+/// outcome are parts of the question.
+struct KeepsTaskOpen(DynAgent);
 
 impl Agent for KeepsTaskOpen {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
-        let done = turn.reply_text("(done)");
-        let outcome = self.0.run(turn, out);
-        async move {
-            match outcome.await {
-                Outcome::Done { .. } => Outcome::NeedInput { message: done },
-                other => other,
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        Ok(match self.0.run(turn).await? {
+            Outcome::Done { artifacts, .. } => {
+                let results = artifacts.into_iter().flat_map(|artifact| artifact.parts);
+                Outcome::ask([Part::text("(done)")].into_iter().chain(results).collect::<Vec<_>>())
             }
-        }
-        .boxed()
+            other => other,
+        })
     }
 
     fn policy(&self) -> ExecutionPolicy {

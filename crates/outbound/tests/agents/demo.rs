@@ -1,9 +1,7 @@
 //! The demo agent routes to the other agents.
 
-use std::sync::Arc;
-
 use a2ad_outbound::agents::{self, Route, Router};
-use engine::AgentInfo;
+use engine::{Agent as _, AgentInfo, DynAgent};
 use protocol::{Part, model::AgentSkill};
 
 use crate::common::{TestServer, message};
@@ -68,7 +66,7 @@ async fn chosen_skill_is_kept_for_the_whole_task() {
 
     // Also for an agent without checkpoints, and with the agent's own checkpoints.
     let open = TestServer::kept_open("demo");
-    assert_eq!(open.send_all(&["hello", "10 USD in INR"]).await[0], "artifact echo-result: 10 USD in INR");
+    assert_eq!(open.send_all(&["hello", "10 USD in INR"]).await[0], "input_required: (done) | 10 USD in INR");
     assert_eq!(
         open.send_all(&["10 USD in INR", "and in EUR?"]).await[2],
         "artifact currency-result-2: 10 USD is 9.26 EUR."
@@ -101,7 +99,7 @@ async fn artifact_is_named_after_the_requested_skill() {
     let ids = ["hello", "parrot"];
     let routes = ids.map(|id| Route::new(skill(id), agents::builtin("echo").unwrap()));
     let info = AgentInfo { skills: ids.map(skill).into(), ..agents::info("echo").unwrap() };
-    let server = TestServer::with(info, Arc::new(Router::new(routes.into())));
+    let server = TestServer::with(info, DynAgent::new(Router::new(routes.into())));
     assert_eq!(
         server.send_for_skill("parrot", "hi").await.artifacts[0].name.as_deref(),
         Some("parrot-result")

@@ -1,15 +1,16 @@
 //! The behaviours that the conformance kits expect.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use a2ad_outbound::agents::{self, Tck};
+use engine::DynAgent;
 use protocol::{Message, Part, Role, TaskState};
 
 use crate::common::TestServer;
 
 fn server() -> TestServer {
     let millis = Duration::from_millis;
-    TestServer::with(agents::info("tck").unwrap(), Arc::new(Tck::paced(millis(20), millis(40))))
+    TestServer::with(agents::info("tck").unwrap(), DynAgent::new(Tck::paced(millis(20), millis(40))))
 }
 
 fn named(id: &str, text: &str) -> Message {
@@ -81,7 +82,7 @@ async fn waiting_task_accepts_the_same_message_id_repeatedly() {
 #[tokio::test]
 async fn held_and_slow_work_can_be_canceled() {
     let second = Duration::from_secs(60);
-    let server = TestServer::with(agents::info("tck").unwrap(), Arc::new(Tck::paced(second, second)));
+    let server = TestServer::with(agents::info("tck").unwrap(), DynAgent::new(Tck::paced(second, second)));
     for id in ["tck-hold-xyz", "msg-xyz", "test-resubscribe-message-id-xyz"] {
         let task = server.send_immediate(named(id, "hello")).await;
         assert_eq!(task.status.state, TaskState::Working, "{id}");

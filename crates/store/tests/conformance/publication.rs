@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use engine::{
-    Agent, AgentInfo, Agents, Call, CallResponse, Clock, Engine, Feed, Frame, Limits, Outcome,
-    RegisteredAgent, Store, StreamItem, TaskStream, Turn, Updates, ids::TaskNo, log::Seq, store::Step,
+    Agent, AgentInfo, AgentResult, Agents, Call, CallResponse, Clock, DynAgent, Engine, Feed, Frame, Limits,
+    Outcome, RegisteredAgent, Store, StreamItem, TaskStream, Turn, ids::TaskNo, log::Seq, store::Step,
 };
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::FutureExt as _;
 use protocol::{Operation, SubscribeToTask, TaskState};
 
 use super::{
@@ -24,8 +24,8 @@ on_every_database![
 struct IdleAgent;
 
 impl Agent for IdleAgent {
-    fn run(&self, _: Turn, _: Updates) -> BoxFuture<'static, Outcome> {
-        std::future::pending().boxed()
+    async fn run(&self, _: Turn) -> AgentResult<Outcome> {
+        std::future::pending().await
     }
 }
 
@@ -48,7 +48,7 @@ impl Watched {
             input_modes: Vec::new(),
             output_modes: Vec::new(),
         };
-        let agents = Agents::new([RegisteredAgent::new(info, Arc::new(IdleAgent))]);
+        let agents = Agents::new([RegisteredAgent::new(info, DynAgent::new(IdleAgent))]);
         let engine = Engine::start(Arc::clone(&store), feed, agents, clock, Limits::default());
         Self { store, engine }
     }

@@ -7,14 +7,15 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use engine::{
-    Outcome, Update,
+    Limits, OnCrash, Outcome, Update,
     log::{Log, NewEntry},
     store::{Advance, Conflict, MAX_UNANSWERED, StartState, Step, TurnPrecondition, Visibility, WorkState},
     task::{
         CurrentState, PublicIds,
         admit::{self, FollowUp},
-        advance::{self, Advanced},
+        advance::Advanced,
         cancel,
+        turn::{self, Lease, TurnState},
     },
 };
 use protocol::{Artifact, Dialect, Event, Message, Part, Role, TaskState, Timestamp};
@@ -46,13 +47,9 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     // The run commits the prepared updates, alone or with the outcome.
     ("report", |simulation| simulation.commit_run(None)),
     ("done", |simulation| simulation.commit_run(Some(Outcome::done()))),
-    ("done-with-message", |simulation| {
-        simulation.commit_run(Some(Outcome::Done { message: Some(agent_message("done")) }))
-    }),
+    ("done-with-message", |simulation| simulation.commit_run(Some(Outcome::done_with("done")))),
     ("retry", |simulation| simulation.commit_run(Some(Outcome::Failed { message: None, retryable: true }))),
-    ("failed", |simulation| {
-        simulation.commit_run(Some(Outcome::Failed { message: Some(agent_message("no")), retryable: false }))
-    }),
+    ("failed", |simulation| simulation.commit_run(Some(Outcome::fail("no")))),
     ("rejected", |simulation| simulation.commit_run(Some(Outcome::Rejected { message: None }))),
     ("need-input", |simulation| simulation.commit_run(Some(need_input()))),
     ("need-auth", |simulation| simulation.commit_run(Some(need_auth()))),
@@ -91,8 +88,8 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     ("claim", |simulation| _ = simulation.claim()),
     ("give-up", Simulation::give_up),
     // The process drains, or crashes.
-    ("halt", Simulation::release),
-    ("halt-fails", Simulation::fail),
+    ("halt", |simulation| simulation.release(OnCrash::Retry)),
+    ("halt-fails", |simulation| simulation.release(OnCrash::Fail)),
     ("crash", Simulation::crash),
     // A former holder of the lease tries to write.
     ("stale-report", |simulation| {
@@ -112,10 +109,10 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
 const V1: Dialect = Dialect::V1;
 const DRAFT: Dialect = Dialect::Draft;
 
-/// Attempts before a turn fails.
-const ATTEMPTS: i64 = 6;
 /// Limit of prepared updates.
 const MAX_PREPARED: usize = 64;
+
+static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
 
 static NAMES: LazyLock<PublicIds> =
     LazyLock::new(|| PublicIds { task: "task".into(), context: "context".into() });
@@ -220,7 +217,7 @@ impl Simulation {
     fn send_overlapping(&mut self, outcome: Option<Outcome>) {
         if self.task.as_ref().is_none_or(SimulatedTask::is_finished) {
             let current = CurrentState { state: TaskState::Submitted, visibility: Visibility::Undecided };
-            let advanced = self.advance(current, outcome);
+            let advanced = self.record_first(current, outcome);
             let work = if advanced.ended { WorkState::Idle } else { WorkState::Held };
             self.begin(advanced.events, advanced.current, work);
         }
@@ -244,81 +241,48 @@ impl Simulation {
         }
     }
 
-    /// Turns the prepared updates into events.
-    fn advance(&mut self, current: CurrentState, outcome: Option<Outcome>) -> Advanced {
+    /// The prepared updates of an agent with `overlap`, as they join the commit that starts its turn.
+    fn record_first(&mut self, current: CurrentState, outcome: Option<Outcome>) -> Advanced {
         let prepared = std::mem::take(&mut self.prepared);
         let ends = outcome.is_some();
-        let advanced = advance::advance(&NAMES, current, prepared, outcome, self.now());
-        let settles = |event: &Event| match event {
-            Event::Status(update) => update.status.state.is_settled(),
-            Event::Message(_) => true,
-            _ => false,
-        };
-        let first = advanced.events.iter().position(settles);
-        assert_eq!(first.is_some(), advanced.ended, "{advanced:?}");
-        assert!(
-            first.is_none_or(|at| at + 1 == advanced.events.len()),
-            "an event follows the final one: {advanced:?}"
-        );
+        let mut turn = TurnState::new(NO, NAMES.clone(), current);
+        let (advanced, later) = turn.record_first(prepared, outcome, &LIMITS, self.now());
+        assert!(later.is_none(), "only a retryable failure is decided later: {later:?}");
         assert!(advanced.ended || !ends, "an outcome was dropped: {advanced:?}");
+        check_end(&advanced.events.iter().collect::<Vec<_>>(), advanced.ended);
         advanced
     }
 
-    /// The run commits its updates, and the outcome if there is one (`runner::run` in the engine).
-    fn commit_run(&mut self, mut outcome: Option<Outcome>) {
+    /// The run commits its updates, and the outcome if there is one.
+    fn commit_run(&mut self, outcome: Option<Outcome>) {
         let Some(run) = self.task.as_ref().and_then(|task| task.run) else { return };
-        let fence = run.fence;
-        let retries =
-            matches!(outcome, Some(Outcome::Failed { retryable: true, .. })) && run.attempt < ATTEMPTS;
-        if retries {
-            outcome = None;
-            self.prepared.push(Update::Working(Some(agent_message("trying again"))));
-        }
-        let advanced = self.advance(run.current, outcome);
-        let current = advanced.current;
-        let step = match advanced.ended {
-            true if current.state.is_interrupted() => Step::Pause { fence },
-            true => Step::Finish { fence },
-            false if retries => Step::Retry { fence, at: self.now() },
-            false => Step::Report { fence },
-        };
-        if advanced.events.is_empty() && advanced.saved.is_none() {
+        let (now, prepared) = (self.now(), std::mem::take(&mut self.prepared));
+        let lease = Lease { fence: run.fence, attempt: run.attempt };
+        let ends = outcome.is_some();
+        let mut turn = TurnState::new(NO, NAMES.clone(), run.current);
+        let Some((advance, change)) = turn.record(lease, prepared, outcome, &LIMITS, now, || now) else {
+            assert!(!ends, "an outcome was dropped");
             return;
-        }
-        let visibility = run.current.visibility != current.visibility;
-        let change = Advance {
-            visibility: visibility.then_some(current.visibility),
-            saved: advanced.saved.clone(),
-            ..self.step_with_events(step, current.state, advanced.events.clone())
         };
-        match self.commit(&change) {
-            Ok(()) if matches!(step, Step::Report { .. }) => self.update_run(current),
-            Ok(()) => self.end_run(),
-            Err(met) => self.run_rejected(step, advanced, met),
-        }
-    }
-
-    /// The task was ended by someone else, or received a message when the run wanted to pause: then the run's
-    /// question becomes progress, and the work is due again for the message.
-    fn run_rejected(&mut self, step: Step, advanced: Advanced, met: Conflict) {
-        match step {
-            Step::Pause { fence } if met.fence == fence => {
-                assert!(met.unanswered > 0, "the lease holder was rejected: {met:?}");
-                let mut events = advanced.events;
-                if let Some(Event::Status(update)) = events.last_mut() {
-                    update.status.state = TaskState::Working;
+        let events: Vec<_> =
+            advance.log.entries().iter().map(|entry| entry.event().expect("packed")).collect();
+        check_end(&events, matches!(change.step, Step::Finish { .. } | Step::Pause { .. }));
+        assert!(change.ends_run() || !ends, "an outcome was dropped: {change:?}");
+        match self.commit(&advance) {
+            Ok(()) if change.ends_run() => self.end_run(),
+            Ok(()) => self.update_run(turn.current),
+            Err(met) => {
+                match turn.after_conflict(change, met, lease, now) {
+                    Some(again) => self.commit(&again).expect("the run still holds the lease"),
+                    None => assert!(
+                        met.state.is_some_and(TaskState::is_terminal),
+                        "{:?} was rejected: {met:?}",
+                        advance.step
+                    ),
                 }
-                let again = Step::Requeue { fence, at: self.now() };
-                let change = Advance {
-                    visibility: Some(Visibility::Visible),
-                    saved: advanced.saved,
-                    ..self.step_with_events(again, TaskState::Working, events)
-                };
-                self.commit(&change).expect("the run still holds the lease");
+                self.end_run();
             }
-            _ => assert!(met.state.is_some_and(TaskState::is_terminal), "{step:?} was rejected: {met:?}"),
         }
-        self.end_run();
     }
 
     fn follow_up(&mut self, dialect: Dialect, turn_start: TurnStart) {
@@ -364,7 +328,7 @@ impl Simulation {
             TurnStart::Now => {}
             TurnStart::Queued => step = Step::Queue { waiting, at: self.now() },
             TurnStart::Overlapping(outcome) => {
-                let advanced = self.advance(current, outcome);
+                let advanced = self.record_first(current, outcome);
                 events.extend(advanced.events.into_iter().map(|event| (event, None)));
                 current = advanced.current;
                 step = if advanced.ended { Step::Settle(waiting) } else { Step::Resume(waiting) };
@@ -430,7 +394,7 @@ impl Simulation {
         assert_eq!(claimed, due);
         if let (true, Some(task)) = (claimed, &mut self.task) {
             task.start_run(CurrentState { visibility: Visibility::Visible, ..task.row.current });
-            if task.row.attempt > ATTEMPTS {
+            if task.row.attempt > i64::from(LIMITS.attempts) {
                 self.fail();
             }
         }
@@ -446,18 +410,14 @@ impl Simulation {
     /// The runner fails its run, because it must not continue.
     fn fail(&mut self) {
         let Some(fence) = self.fence() else { return };
-        let failed = NAMES.status(TaskState::Failed, Some(agent_message("gave up")), self.now());
-        let change = Advance {
-            visibility: Some(Visibility::Visible),
-            ..self.step_with_events(Step::Finish { fence }, TaskState::Failed, vec![failed])
-        };
-        self.end_run_by(&change);
+        self.end_run_by(&turn::failure(NO, &NAMES, fence, "gave up", self.now()));
     }
 
-    fn release(&mut self) {
-        let Some(fence) = self.fence() else { return };
-        let release = self.step(Step::Release { fence, at: self.now() }, []);
-        self.end_run_by(&release);
+    /// The process ends before the run.
+    fn release(&mut self, on_crash: OnCrash) {
+        let Some(run) = self.task.as_ref().and_then(|task| task.run) else { return };
+        let turn = TurnState::new(NO, NAMES.clone(), run.current);
+        self.end_run_by(&turn.release(run.fence, on_crash, self.now()));
     }
 
     /// Commits the last change of a run: it is rejected only when a client has ended the task.
@@ -542,17 +502,29 @@ impl Simulation {
 /// There is one task at a time.
 const NO: engine::ids::TaskNo = engine::ids::TaskNo(1);
 
+/// Nothing follows the event that ends a turn.
+fn check_end(events: &[&Event], ended: bool) {
+    let settles = |event: &&Event| match event {
+        Event::Status(update) => update.status.state.is_settled(),
+        Event::Message(_) => true,
+        _ => false,
+    };
+    let first = events.iter().position(settles);
+    assert_eq!(first.is_some(), ended, "{events:?}");
+    assert!(first.is_none_or(|at| at + 1 == events.len()), "an event follows the final one: {events:?}");
+}
+
 /// A canceled or rejected task cannot be reopened.
 fn may_reopen(state: TaskState) -> bool {
     matches!(state, TaskState::Completed | TaskState::Failed)
 }
 
 fn need_input() -> Outcome {
-    Outcome::NeedInput { message: agent_message("which?") }
+    Outcome::ask("which?")
 }
 
 fn need_auth() -> Outcome {
-    Outcome::NeedAuth { message: agent_message("who?") }
+    Outcome::ask_for_credentials("who?")
 }
 
 fn user_message() -> Message {

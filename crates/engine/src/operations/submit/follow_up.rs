@@ -6,18 +6,20 @@ use protocol::{ErrorKind, Message, Task};
 use super::{
     SendContext, Submitted,
     replay::replay,
-    turn::{NewTurn, StartResult, TurnCommit, begin},
+    turn::{StartResult, TurnCommit, begin, message_of},
 };
 use crate::{
+    agent::message_size,
     context::Conversation,
     error::{Error, Result},
     idempotency::{Dedupe, same_content},
     log::{Log, NewEntry, Seq},
+    runner::TurnInput,
     store::{
         Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, StartState, Step,
         TurnPrecondition, Visibility, WorkState,
     },
-    task::{PublicIds, admit, earlier_artifacts::EarlierArtifacts, fold},
+    task::{PublicIds, admit, earlier_artifacts::EarlierArtifacts, fold, turn::open_artifacts},
 };
 
 /// Records the message; `None` when the task changed between read and commit, and the caller should retry.
@@ -102,25 +104,30 @@ async fn start_turn(
     let work = engine.store.work(no).await?;
     let task = fold::snapshot(&engine.ids, snapshot)?;
     let number = snapshot.row.turn + i64::from(when == StartState::Terminal);
-    let earlier_artifacts = if EarlierArtifacts::may_exist(snapshot.row.state, snapshot.row.turn) {
-        let entries = engine.store.entries(&call.scope, no, 0, usize::MAX).await?;
-        let log: Vec<_> = entries.into_iter().map(|(_, entry)| entry).collect();
-        EarlierArtifacts::from_log(&log, number)?
+    let log = if task.artifacts.is_empty() {
+        Vec::new()
     } else {
-        EarlierArtifacts::default()
+        let entries = engine.store.entries(&call.scope, no, 0, usize::MAX).await?;
+        entries.into_iter().map(|(_, entry)| entry).collect()
     };
-    let turn = NewTurn {
+    let earlier_artifacts = EarlierArtifacts::from_log(&log, number)?;
+    let message = message_of(&opening)?;
+    let turn = TurnInput {
         no,
         names,
-        before: task.history.clone(),
+        scope: call.scope.clone(),
+        agent: ctx.registered.agent().clone(),
+        skill: snapshot.row.skill.clone().or_else(|| skill.clone()),
+        dialect: call.dialect,
         // An interrupted or terminal task gets no entries but those that start its next turn.
         seq: snapshot.row.last_seq + 1,
-        size: snapshot.row.size,
-        skill: snapshot.row.skill.clone().or_else(|| skill.clone()),
+        size: snapshot.row.size + message_size(&message),
+        message,
+        history: task.history.clone(),
+        conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
+        open_artifacts: open_artifacts(&log)?,
         earlier_artifacts,
         saved: work.and_then(|work| work.saved),
-        conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
-        task,
     };
     let resume = |commit: TurnCommit| {
         let step = match commit.work {
@@ -139,7 +146,7 @@ async fn start_turn(
             key,
         }))
     };
-    match begin(ctx, turn, opening, resume).await? {
+    match begin(ctx, turn, task, opening, resume).await? {
         StartResult::Recorded(submitted) => Ok(Some(*submitted)),
         StartResult::Duplicate(used) => replay(ctx, used).await.map(Some),
         StartResult::Conflict(_) => Ok(None),

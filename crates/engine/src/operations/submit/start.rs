@@ -1,15 +1,19 @@
 //! A message that starts a new task.
 
+use std::collections::HashSet;
+
 use protocol::{ContextId, ErrorKind, Message};
 
 use super::{
     SendContext,
-    turn::{NewTurn, StartResult, TurnCommit, begin},
+    turn::{StartResult, TurnCommit, begin, message_of},
 };
 use crate::{
+    agent::message_size,
     context::Conversation,
     error::{Error, Result},
     ids::{Tag, TaskNo},
+    runner::TurnInput,
     store::{Accept, Change, ContextLookup, ContextRow, KeyUsed, NewContext},
     task::{PublicIds, admit, context_name, earlier_artifacts::EarlierArtifacts, fold},
 };
@@ -35,17 +39,22 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
         admit::with_task_metadata(ctx.task_metadata, admit::start_entry(&names, message, engine.clock.now()));
     let task = fold::begin(&names);
     let skill = ctx.skill.map(str::to_owned);
-    let turn = NewTurn {
+    let message = message_of(&opening)?;
+    let turn = TurnInput {
         no,
-        before: Vec::new(),
-        seq: 1,
-        saved: None,
-        size: 0,
-        skill: skill.clone(),
-        earlier_artifacts: EarlierArtifacts::default(),
-        conversation,
-        task,
         names,
+        scope: call.scope.clone(),
+        agent: ctx.registered.agent().clone(),
+        skill: skill.clone(),
+        dialect: call.dialect,
+        seq: 1,
+        size: message_size(&message),
+        message,
+        history: Vec::new(),
+        conversation,
+        open_artifacts: HashSet::new(),
+        earlier_artifacts: EarlierArtifacts::default(),
+        saved: None,
     };
     let accept = |commit: TurnCommit| {
         Change::Accept(Box::new(Accept {
@@ -65,7 +74,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             key,
         }))
     };
-    begin(ctx, turn, opening, accept).await
+    begin(ctx, turn, task, opening, accept).await
 }
 
 /// Rejects a new task when the agent has `max_tasks` open tasks: open tasks are never evicted. A duplicate is

@@ -6,47 +6,24 @@
 //! the runner and the call becomes a watcher. Every other agent starts after the acceptance is durable.
 //! Without a free slot the task is recorded as due, and the claimer starts it later.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use protocol::{Event, Message, Task, TaskState, Timestamp};
 
 use super::{SendContext, Submitted, WaitMode};
 use crate::{
-    agent::message_size,
-    context::Conversation,
     error::{Error, Result},
     feed::Watcher,
     ids::TaskNo,
-    log::{Log, NewEntry, Seq},
-    runner::{Run, RunInput, Slot},
+    log::{Log, NewEntry},
+    runner::{Run, Slot, TurnInput},
     store::{Change, Committed, Conflict, KeyUsed, NotCommitted, Visibility, WorkState},
-    task::{CurrentState, PublicIds, earlier_artifacts::EarlierArtifacts},
+    task::CurrentState,
 };
 
 /// How long a stream's first frame may be delayed by an undecided task; then the task becomes visible.
 const FIRST_FRAME_TIMEOUT: Duration = Duration::from_millis(100);
-
-/// The input of a new turn.
-pub(super) struct NewTurn {
-    pub(super) no: TaskNo,
-    pub(super) names: PublicIds,
-    /// Earlier messages of this task.
-    pub(super) before: Vec<Message>,
-    /// Sequence number of its opening status update.
-    pub(super) seq: Seq,
-    /// Size of the task's log so far, in bytes.
-    pub(super) size: u64,
-    /// The last checkpoint of an earlier turn.
-    pub(super) saved: Option<Bytes>,
-    /// The task's skill.
-    pub(super) skill: Option<String>,
-    /// Artifacts that must not change, when the turn reopens a task.
-    pub(super) earlier_artifacts: EarlierArtifacts,
-    pub(super) conversation: Conversation,
-    /// The task before the opening status update.
-    pub(super) task: Task,
-}
 
 /// The content of the change that starts a turn.
 pub(super) struct TurnCommit {
@@ -68,24 +45,28 @@ pub(super) enum StartResult {
 }
 
 /// Starts a turn: decides where it runs, polls an overlapping agent once, and commits once.
+///
+/// `task` is the task before the opening status update.
 pub(super) async fn begin(
     ctx: SendContext<'_>,
-    turn: NewTurn,
+    turn: TurnInput,
+    task: Task,
     opening: NewEntry,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
     // Boxed because the callers' futures contain this one and are moved as a whole, some of them several
     // times.
     match ctx.engine.runner.slot() {
-        Some(slot) => Box::pin(begin_now(ctx, slot, turn, opening, change)).await,
-        None => Box::pin(begin_later(ctx, turn, opening, change)).await,
+        Some(slot) => Box::pin(begin_now(ctx, slot, turn, task, opening, change)).await,
+        None => Box::pin(begin_later(ctx, turn.no, task, opening, change)).await,
     }
 }
 
 /// Commits the turn as due, to be claimed when a slot is free.
 async fn begin_later(
     ctx: SendContext<'_>,
-    turn: NewTurn,
+    no: TaskNo,
+    task: Task,
     opening: NewEntry,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
@@ -93,56 +74,37 @@ async fn begin_later(
     let now = engine.clock.now();
     let current = CurrentState { visibility: Visibility::Visible, ..state_after(&opening.0, ctx) };
     let log = Log::pack([opening]);
-    let watcher = ctx.watch(turn.no);
+    let watcher = ctx.watch(no);
     let since = since(&log, now);
     let commit = TurnCommit { log: log.clone(), current, work: WorkState::Due(now), saved: None, since };
     let result = engine.runner.queue(engine.store.commit(change(commit))).await;
-    start_result(unwrap_result(result), turn.task, current.visibility, &log, Some(watcher))
+    start_result(unwrap_result(result), task, current.visibility, &log, Some(watcher))
 }
 
 /// Commits the turn as held by this process, and runs it.
 async fn begin_now(
     ctx: SendContext<'_>,
     slot: Slot,
-    turn: NewTurn,
+    turn: TurnInput,
+    task: Task,
     opening: NewEntry,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
-    let SendContext { engine, call, registered, wait_mode, .. } = ctx;
+    let SendContext { engine, wait_mode, .. } = ctx;
     let now = engine.clock.now();
     let current = state_after(&opening.0, ctx);
-    let message = opening.1.clone().ok_or_else(|| Error::Broken("a turn needs a message".into()))?;
-    let policy = registered.agent().policy();
-    let input = RunInput {
-        no: turn.no,
-        names: turn.names.clone(),
-        current,
-        scope: call.scope.clone(),
-        agent: Arc::clone(registered.agent()),
-        skill: turn.skill,
-        dialect: call.dialect,
-        seq: turn.seq,
-        size: turn.size + message_size(&message),
-        message,
-        history: turn.before,
-        conversation: turn.conversation,
-        attempt: 1,
-        on_crash: policy.on_crash,
-        stale: HashSet::new(),
-        earlier_artifacts: turn.earlier_artifacts,
-        saved: turn.saved,
-    };
-    let mut run = Run::new(&engine.runner, slot, input, None);
+    let (no, names) = (turn.no, turn.names.clone());
+    let mut run = Run::new(&engine.runner, slot, turn, current, 1, None);
     let mut events = vec![opening];
     let mut commit =
         TurnCommit { log: Log::default(), current, work: WorkState::Held, saved: None, since: now };
     if wait_mode == WaitMode::Immediate {
         if current.state == TaskState::Submitted {
-            events.push((turn.names.status(TaskState::Working, None, now), None));
+            events.push((names.status(TaskState::Working, None, now), None));
             commit.current.state = TaskState::Working;
             run.set_standing(commit.current);
         }
-    } else if policy.overlap {
+    } else if run.policy().overlap {
         let advanced = run.poll_early(&engine.runner).await;
         events.extend(advanced.events.into_iter().map(|event| (event, None)));
         commit.current = advanced.current;
@@ -159,7 +121,7 @@ async fn begin_now(
         // The run has ended, so its slot is released before the commit.
         drop(run);
         let result = engine.store.commit(change(commit)).await;
-        return start_result(result, turn.task, visibility, &log, None);
+        return start_result(result, task, visibility, &log, None);
     }
     let reveal_after = match wait_mode {
         WaitMode::Streaming => Some(FIRST_FRAME_TIMEOUT),
@@ -169,10 +131,15 @@ async fn begin_now(
         run.reveal_after(reveal_after);
     }
     run.register(&engine.runner);
-    let watcher = ctx.watch(turn.no);
+    let watcher = ctx.watch(no);
     let receipt = engine.store.commit(change(commit));
     let result = engine.runner.launch(run, receipt).await;
-    start_result(unwrap_result(result), turn.task, visibility, &log, Some(watcher))
+    start_result(unwrap_result(result), task, visibility, &log, Some(watcher))
+}
+
+/// The message of a turn's opening entry.
+pub(super) fn message_of(opening: &NewEntry) -> Result<Arc<Message>> {
+    opening.1.clone().ok_or_else(|| Error::Broken("a turn needs a message".into()))
 }
 
 /// Timestamp of the log's last status; a bare message has none of its own, so it is `now`.

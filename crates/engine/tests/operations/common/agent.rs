@@ -6,8 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use a2ad_engine::{Agent, ExecutionPolicy, Outcome, Turn, Update, Updates};
-use futures_util::{FutureExt as _, future::BoxFuture};
+use a2ad_engine::{Agent, AgentError, AgentResult, ExecutionPolicy, Outcome, Record, Turn, Update};
 use protocol::{Artifact, Message, Part, Role};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
@@ -17,6 +16,7 @@ enum Command {
     /// Return `Pending` once.
     Yield,
     End(Outcome),
+    Fail(AgentError),
     Panic(String),
 }
 
@@ -49,25 +49,25 @@ pub(super) fn scripted_agent(policy: ExecutionPolicy) -> (ScriptedAgent, AgentHa
 }
 
 impl Agent for ScriptedAgent {
-    fn run(&self, turn: Turn, out: Updates) -> BoxFuture<'static, Outcome> {
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
         let (commands, mut todo) = mpsc::unbounded_channel();
         for command in self.prepared.lock().unwrap().pop_front().unwrap_or_default() {
             commands.send(command).ok();
         }
         let turn = Arc::new(turn);
         self.turns.send(RunningTurn { turn: Arc::clone(&turn), commands }).ok();
-        async move {
-            while let Some(command) = todo.recv().await {
-                match command {
-                    Command::Send(updates) => out.say(updates).await,
-                    Command::Yield => tokio::task::yield_now().await,
-                    Command::End(outcome) => return outcome,
-                    Command::Panic(text) => panic!("{text}"),
+        while let Some(command) = todo.recv().await {
+            match command {
+                Command::Send(updates) => {
+                    updates.into_iter().fold(turn.record(), Record::update).await?;
                 }
+                Command::Yield => tokio::task::yield_now().await,
+                Command::End(outcome) => return Ok(outcome),
+                Command::Fail(error) => return Err(error),
+                Command::Panic(text) => panic!("{text}"),
             }
-            std::future::pending().await
         }
-        .boxed()
+        std::future::pending().await
     }
 
     fn policy(&self) -> ExecutionPolicy {
@@ -127,6 +127,11 @@ impl Deref for RunningTurn {
 }
 
 impl RunningTurn {
+    /// The checkpoint the turn starts from.
+    pub(crate) fn saved_text(&self) -> Option<&str> {
+        self.saved_bytes().map(|bytes| std::str::from_utf8(bytes).unwrap())
+    }
+
     /// Sends updates in one batch.
     pub(crate) fn send(&self, updates: impl IntoIterator<Item = Update>) {
         self.commands.send(Command::Send(updates.into_iter().collect())).ok();
@@ -134,6 +139,11 @@ impl RunningTurn {
 
     pub(crate) fn end(&self, outcome: Outcome) {
         self.commands.send(Command::End(outcome)).ok();
+    }
+
+    /// The agent returns an error.
+    pub(crate) fn fail(&self, error: impl Into<AgentError>) {
+        self.commands.send(Command::Fail(error.into())).ok();
     }
 
     pub(crate) fn panic(&self, text: &str) {
@@ -180,17 +190,17 @@ pub(crate) fn done() -> Outcome {
 }
 
 pub(crate) fn done_with(text: &str) -> Outcome {
-    Outcome::Done { message: Some(agent_message(text)) }
+    Outcome::done_with(text)
 }
 
 pub(crate) fn failed(text: &str) -> Outcome {
-    Outcome::Failed { message: Some(agent_message(text)), retryable: false }
+    Outcome::fail(text)
 }
 
 pub(crate) fn retryable_failure(text: &str) -> Outcome {
-    Outcome::Failed { message: Some(agent_message(text)), retryable: true }
+    Outcome::retry(text)
 }
 
 pub(crate) fn need_input(text: &str) -> Outcome {
-    Outcome::NeedInput { message: agent_message(text) }
+    Outcome::ask(text)
 }

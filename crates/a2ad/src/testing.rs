@@ -1,0 +1,70 @@
+//! A server inside a test: on a free loopback port, with a temporary store, until it is dropped.
+//!
+//! ```
+//! use a2ad::{Outcome, Result, Server, Turn, agent_fn, testing::TestServer};
+//!
+//! async fn shout(turn: Turn) -> Result<Outcome> {
+//!     Ok(Outcome::artifact("shout", turn.text().to_uppercase()))
+//! }
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<()> {
+//! let server = TestServer::start(Server::builder().agent("shout", agent_fn(shout))).await?;
+//! assert_eq!(server.call("hello").await?, "HELLO");
+//! # Ok(())
+//! # }
+//! ```
+
+use std::time::Duration;
+
+use inbound::listen;
+use tokio::{net::TcpListener, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Builder, Client, Result, Server, call_agent};
+
+/// A server for one test. Dropping it stops it at once, as a crash would: open tasks stay in its store.
+pub struct TestServer {
+    server: Server,
+    url: String,
+    _serving: JoinSet<()>,
+}
+
+impl TestServer {
+    /// Starts the server that the builder describes. Set [`Builder::store`] to start another one on the same store
+    /// later; otherwise the store is temporary.
+    pub async fn start(builder: Builder) -> Result<Self> {
+        let server = builder.build()?;
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let mut serving = JoinSet::new();
+        let app = server.router();
+        serving.spawn(listen::serve(listener, app, listen::Caps::default(), CancellationToken::new()));
+        Ok(Self { server, url, _serving: serving })
+    }
+
+    /// The URL of the server; its default agent is at `/`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The URL of one agent.
+    pub fn agent_url(&self, agent: &str) -> String {
+        format!("{}/a2a/{agent}", self.url)
+    }
+
+    /// A client of the default agent.
+    pub async fn client(&self) -> Result<Client> {
+        Ok(Client::discover(&self.url).await?)
+    }
+
+    /// Sends a text to the default agent and returns the text of its result; see [`call_agent`].
+    pub async fn call(&self, text: &str) -> Result<String> {
+        Ok(call_agent(&self.url, text).await?)
+    }
+
+    /// Shuts the server down gracefully: runs may finish within `grace`.
+    pub async fn stop(self, grace: Duration) {
+        self.server.drain(grace).await;
+    }
+}

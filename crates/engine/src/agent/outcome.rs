@@ -1,0 +1,165 @@
+//! The result of a turn.
+
+use protocol::{Artifact, ArtifactId, Message};
+
+use super::{
+    AgentError, AgentResult, Parts,
+    parts::agent_message,
+    update::{artifact_size, message_size},
+};
+
+/// The result of a turn. The constructors cover the usual ones:
+///
+/// ```
+/// # use a2ad_engine::Outcome;
+/// Outcome::artifact("shout", "HELLO");
+/// Outcome::ask("What shall I shout?");
+/// Outcome::fail("the loudspeaker does not respond");
+/// ```
+#[derive(Debug)]
+pub enum Outcome {
+    /// Task state `completed`.
+    Done {
+        /// Complete artifacts that are recorded with the final status. One without a name is named after the
+        /// requested skill (`<skill>-result`), else after its id.
+        artifacts: Vec<Artifact>,
+        /// Final status message.
+        message: Option<Message>,
+    },
+    /// Completed with this message. When the turn has recorded nothing before, the reply is the bare message
+    /// and the task stays hidden.
+    Message(Message),
+    /// Task state `failed`, or another attempt.
+    Failed {
+        /// The reason, shown to the client.
+        message: Option<Message>,
+        /// The runner may retry the turn with backoff.
+        retryable: bool,
+    },
+    /// Task state `rejected`.
+    Rejected {
+        /// The reason, shown to the client.
+        message: Option<Message>,
+    },
+    /// Task state `input-required`.
+    NeedInput {
+        /// The question or requirement, shown to the client.
+        message: Message,
+    },
+    /// Task state `auth-required`.
+    NeedAuth {
+        /// The question or requirement, shown to the client.
+        message: Message,
+    },
+}
+
+impl Outcome {
+    /// Completed without a final message.
+    pub fn done() -> Self {
+        Self::Done { artifacts: Vec::new(), message: None }
+    }
+
+    /// Completed with a final status message.
+    pub fn done_with(message: impl Into<Parts>) -> Self {
+        Self::Done { artifacts: Vec::new(), message: Some(agent_message(message)) }
+    }
+
+    /// Completed with one artifact. Its name is its id, or `<skill>-result` when the client requested a skill.
+    pub fn artifact(id: impl Into<ArtifactId>, parts: impl Into<Parts>) -> Self {
+        Artifact { name: None, ..Artifact::new(id, parts.into().into()) }.into()
+    }
+
+    /// Replies with a bare message instead of a task; see [`Outcome::Message`].
+    pub fn message(message: impl Into<Parts>) -> Self {
+        Self::Message(agent_message(message))
+    }
+
+    /// Asks the client for input; its next message starts the task's next turn.
+    pub fn ask(question: impl Into<Parts>) -> Self {
+        Self::NeedInput { message: agent_message(question) }
+    }
+
+    /// Asks the client for credentials; its next message starts the task's next turn.
+    pub fn ask_for_credentials(request: impl Into<Parts>) -> Self {
+        Self::NeedAuth { message: agent_message(request) }
+    }
+
+    /// Failed for good.
+    pub fn fail(reason: impl Into<Parts>) -> Self {
+        Self::Failed { message: Some(agent_message(reason)), retryable: false }
+    }
+
+    /// Failed; the runner retries the turn with backoff while attempts are left.
+    pub fn retry(reason: impl Into<Parts>) -> Self {
+        Self::Failed { message: Some(agent_message(reason)), retryable: true }
+    }
+
+    /// Rejected: the agent does not do what it was asked for.
+    pub fn reject(reason: impl Into<Parts>) -> Self {
+        Self::Rejected { message: Some(agent_message(reason)) }
+    }
+
+    /// Approximate size in the log, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::Done { artifacts, message } => {
+                artifacts.iter().map(artifact_size).sum::<u64>() + message.as_ref().map_or(0, message_size)
+            }
+            Self::Failed { message, .. } | Self::Rejected { message } => {
+                message.as_ref().map_or(0, message_size)
+            }
+            Self::Message(message) | Self::NeedInput { message } | Self::NeedAuth { message } => {
+                message_size(message)
+            }
+        }
+    }
+}
+
+impl From<Artifact> for Outcome {
+    fn from(artifact: Artifact) -> Self {
+        Self::Done { artifacts: vec![artifact], message: None }
+    }
+}
+
+/// What a function given to [`agent_fn`](super::agent_fn) may return. A text is an artifact with the id
+/// `result`; `()` is completed without a result.
+pub trait IntoOutcome {
+    /// The outcome of the turn.
+    fn into_outcome(self) -> AgentResult<Outcome>;
+}
+
+impl IntoOutcome for Outcome {
+    fn into_outcome(self) -> AgentResult<Outcome> {
+        Ok(self)
+    }
+}
+
+impl IntoOutcome for Artifact {
+    fn into_outcome(self) -> AgentResult<Outcome> {
+        Ok(self.into())
+    }
+}
+
+impl IntoOutcome for String {
+    fn into_outcome(self) -> AgentResult<Outcome> {
+        Ok(Outcome::artifact("result", self))
+    }
+}
+
+impl IntoOutcome for &str {
+    fn into_outcome(self) -> AgentResult<Outcome> {
+        Ok(Outcome::artifact("result", self))
+    }
+}
+
+impl IntoOutcome for () {
+    fn into_outcome(self) -> AgentResult<Outcome> {
+        Ok(Outcome::done())
+    }
+}
+
+impl<T: IntoOutcome, E: Into<AgentError>> IntoOutcome for Result<T, E> {
+    fn into_outcome(self) -> AgentResult<Outcome> {
+        self.map_err(Into::into)?.into_outcome()
+    }
+}

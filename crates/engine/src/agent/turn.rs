@@ -1,0 +1,225 @@
+//! The input of one agent run, and how the agent records progress, artifacts and checkpoints.
+
+use std::{future::IntoFuture, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use protocol::{Artifact, ArtifactId, ContextId, Message, TaskId};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{AgentError, AgentResult, Parts, Update, UpdateSender, agent_message};
+use crate::{context::Conversation, scope::Scope};
+
+/// The input of one agent run, and its connection to the task.
+pub struct Turn {
+    /// Public id of the task.
+    pub task_id: TaskId,
+    /// Public id of the conversation (A2A context) the task belongs to.
+    pub context_id: ContextId,
+    /// The skill id the client requested; kept for the task's later turns.
+    pub skill: Option<String>,
+    /// The message that started this turn.
+    pub message: Arc<Message>,
+    /// Earlier messages of this task, oldest first.
+    pub history: Vec<Message>,
+    /// Reads messages of earlier tasks in the same conversation.
+    pub conversation: Conversation,
+    /// The caller's scope.
+    pub scope: Scope,
+    /// Attempt number, from 1.
+    pub attempt: u32,
+    /// The same for all attempts of this turn, so that a backend can deduplicate.
+    pub idempotency_key: String,
+    /// Cancelled when the client cancels the task. The agent then has a few seconds to stop before its future
+    /// is dropped.
+    pub cancel: CancellationToken,
+    /// When the turn fails with a timeout. Each attempt has its own deadline.
+    pub deadline: Instant,
+    pub(crate) saved: Option<Bytes>,
+    pub(crate) updates: UpdateSender,
+    /// Prepended to every checkpoint; empty unless another agent delegates the turn.
+    pub(crate) save_prefix: Bytes,
+}
+
+impl Turn {
+    /// The text parts of the message, joined.
+    pub fn text(&self) -> String {
+        self.message.text()
+    }
+
+    /// Builds an agent message that belongs to this task.
+    pub fn reply(&self, parts: impl Into<Parts>) -> Message {
+        Message {
+            context_id: Some(self.context_id.clone()),
+            task_id: Some(self.task_id.clone()),
+            ..agent_message(parts)
+        }
+    }
+
+    /// Builds an artifact. Its name is its id; when the client requested a skill it has none, and the engine
+    /// names it `<skill>-result`.
+    pub fn new_artifact(&self, id: impl Into<ArtifactId>, parts: impl Into<Parts>) -> Artifact {
+        let named = Artifact::new(id, parts.into().into());
+        if self.skill.is_some() { Artifact { name: None, ..named } } else { named }
+    }
+
+    /// Time until the deadline; zero after it.
+    pub fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Records the status `working` with a progress message.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`](super::Lost), here and in the methods below: the turn has ended meanwhile.
+    pub async fn progress(&self, message: impl Into<Parts>) -> AgentResult<()> {
+        self.record().progress(message).await
+    }
+
+    /// Records a complete artifact.
+    pub async fn artifact(&self, artifact: Artifact) -> AgentResult<()> {
+        self.record().artifact(artifact).await
+    }
+
+    /// Records the next chunk of an artifact. The first chunk creates the artifact; see also
+    /// [`Record::last_chunk`].
+    pub async fn chunk(&self, id: impl Into<ArtifactId>, parts: impl Into<Parts>) -> AgentResult<()> {
+        self.record().chunk(id, parts).await
+    }
+
+    /// Records a checkpoint: [`saved`](Self::saved) returns it in the next attempt or turn.
+    pub async fn save<T: Serialize + ?Sized>(&self, state: &T) -> AgentResult<()> {
+        self.record().save(state).await
+    }
+
+    /// The last checkpoint of an earlier attempt or turn of this task.
+    ///
+    /// # Errors
+    ///
+    /// The checkpoint was saved as another type.
+    pub fn saved<T: DeserializeOwned>(&self) -> AgentResult<Option<T>> {
+        let Some(bytes) = self.saved_bytes() else { return Ok(None) };
+        serde_json::from_slice(bytes).map(Some).map_err(|error| {
+            let expected = std::any::type_name::<T>();
+            AgentError::msg(format!("the saved state of the task is not of type {expected}: {error}"))
+        })
+    }
+
+    /// The last checkpoint as it was recorded, for an agent that encodes its state itself
+    /// ([`Record::save_bytes`]).
+    pub fn saved_bytes(&self) -> Option<&Bytes> {
+        self.saved.as_ref().filter(|bytes| !bytes.is_empty())
+    }
+
+    /// Collects what is to be recorded in one commit:
+    ///
+    /// ```
+    /// # async fn write(turn: a2ad_engine::Turn) -> a2ad_engine::AgentResult<()> {
+    /// turn.record().chunk("text", "second section").save(&2).await
+    /// # }
+    /// ```
+    pub fn record(&self) -> Record<'_> {
+        Record { turn: self, updates: Vec::new(), error: None }
+    }
+
+    /// The same turn for another agent that does the work. It starts from the checkpoint `saved`, and its own
+    /// checkpoints start with `save_prefix`, by which the delegating agent can recognise them later.
+    #[must_use]
+    pub fn delegate(mut self, saved: Option<Bytes>, save_prefix: &[u8]) -> Self {
+        self.saved = saved;
+        self.save_prefix = [&self.save_prefix, save_prefix].concat().into();
+        self
+    }
+}
+
+/// What is recorded in one commit. Await it to send it: nothing is recorded before.
+///
+/// The future waits while too many updates of the run are not committed yet (backpressure), and resolves
+/// when the updates are queued, in order. Clients observe them when they are committed.
+#[must_use = "nothing is recorded until this is awaited"]
+pub struct Record<'a> {
+    turn: &'a Turn,
+    updates: Vec<Update>,
+    error: Option<AgentError>,
+}
+
+impl Record<'_> {
+    /// The status `working`, without a message.
+    pub fn working(self) -> Self {
+        self.update(Update::Working(None))
+    }
+
+    /// The status `working` with a progress message.
+    pub fn progress(self, message: impl Into<Parts>) -> Self {
+        let message = self.turn.reply(message);
+        self.update(Update::Working(Some(message)))
+    }
+
+    /// A complete artifact.
+    pub fn artifact(self, artifact: Artifact) -> Self {
+        self.update(Update::Artifact { artifact, append: false, last: true })
+    }
+
+    /// The next chunk of an artifact; the first one creates it.
+    pub fn chunk(self, id: impl Into<ArtifactId>, parts: impl Into<Parts>) -> Self {
+        let artifact = self.turn.new_artifact(id, parts);
+        self.update(Update::Artifact { artifact, append: true, last: false })
+    }
+
+    /// The last chunk of an artifact.
+    pub fn last_chunk(self, id: impl Into<ArtifactId>, parts: impl Into<Parts>) -> Self {
+        let artifact = self.turn.new_artifact(id, parts);
+        self.update(Update::Artifact { artifact, append: true, last: true })
+    }
+
+    /// A checkpoint: [`Turn::saved`] returns it in the next attempt or turn.
+    pub fn save<T: Serialize + ?Sized>(mut self, state: &T) -> Self {
+        match serde_json::to_vec(state) {
+            Ok(bytes) => self.save_bytes(bytes),
+            Err(error) => {
+                let error = AgentError::msg(format!("the state cannot be saved: {error}"));
+                self.error = self.error.or(Some(error));
+                self
+            }
+        }
+    }
+
+    /// A checkpoint in the agent's own encoding, for [`Turn::saved_bytes`].
+    pub fn save_bytes(self, state: impl Into<Bytes>) -> Self {
+        self.update(Update::Save(state.into()))
+    }
+
+    /// Removes the checkpoint, so that the next turn starts without one.
+    pub fn clear_saved(self) -> Self {
+        self.save_bytes(Bytes::new())
+    }
+
+    /// Any update.
+    pub fn update(mut self, update: Update) -> Self {
+        let prefix = &self.turn.save_prefix;
+        self.updates.push(match update {
+            Update::Save(state) if !prefix.is_empty() => {
+                Update::Save([prefix.as_ref(), &state].concat().into())
+            }
+            update => update,
+        });
+        self
+    }
+}
+
+impl<'a> IntoFuture for Record<'a> {
+    type Output = AgentResult<()>;
+    type IntoFuture = BoxFuture<'a, AgentResult<()>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            match self.error {
+                Some(error) => Err(error),
+                None => Ok(self.turn.updates.send(self.updates).await?),
+            }
+        })
+    }
+}
