@@ -1,7 +1,8 @@
 //! The operations of A2A 3.1 as values: decoded requests and their replies.
 
 use crate::{
-    AgentCard, ConfigId, ContextId, Json, Message, PushConfig, Task, TaskId, TaskState, Timestamp, Violation,
+    AgentCard, ConfigId, ContextId, Json, Message, Part, PushConfig, Role, Task, TaskId, TaskState,
+    Timestamp, Violation,
     json::read::{MAX_TEXT_BYTES, Node, Object, Path, Read},
 };
 
@@ -210,6 +211,27 @@ impl SendMessage {
     }
 }
 
+/// A send request with no options.
+impl From<Message> for SendMessage {
+    fn from(message: Message) -> Self {
+        Self::new(message)
+    }
+}
+
+/// A text message of the user. Its id is empty: the client that sends it assigns one.
+impl From<String> for SendMessage {
+    fn from(text: String) -> Self {
+        Self::new(Message::new("", Role::User, vec![Part::text(text)]))
+    }
+}
+
+/// A text message of the user. Its id is empty: the client that sends it assigns one.
+impl From<&str> for SendMessage {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
 /// Parameters of the get operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GetTask {
@@ -219,6 +241,13 @@ pub struct GetTask {
     pub history_length: Option<u32>,
     /// The tenant named in the body.
     pub tenant: Option<String>,
+}
+
+/// Reads this task with its whole history.
+impl<T: Into<TaskId>> From<T> for GetTask {
+    fn from(id: T) -> Self {
+        Self { id: id.into(), history_length: None, tenant: None }
+    }
 }
 
 /// Parameters of the list operation. An absent filter matches everything.
@@ -253,6 +282,13 @@ pub struct CancelTask {
     pub tenant: Option<String>,
 }
 
+/// Cancels this task.
+impl<T: Into<TaskId>> From<T> for CancelTask {
+    fn from(id: T) -> Self {
+        Self { id: id.into(), metadata: None, tenant: None }
+    }
+}
+
 /// Parameters of the subscribe operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubscribeToTask {
@@ -260,6 +296,13 @@ pub struct SubscribeToTask {
     pub id: TaskId,
     /// The tenant named in the body.
     pub tenant: Option<String>,
+}
+
+/// Follows this task.
+impl<T: Into<TaskId>> From<T> for SubscribeToTask {
+    fn from(id: T) -> Self {
+        Self { id: id.into(), tenant: None }
+    }
 }
 
 /// Identifies one webhook of one task.
@@ -273,6 +316,13 @@ pub struct PushConfigRef {
     pub tenant: Option<String>,
 }
 
+/// The webhook with this id of this task.
+impl<T: Into<TaskId>, C: Into<ConfigId>> From<(T, C)> for PushConfigRef {
+    fn from((task_id, id): (T, C)) -> Self {
+        Self { task_id: task_id.into(), id: Some(id.into()), tenant: None }
+    }
+}
+
 /// Parameters of listing a task's webhooks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PushConfigQuery {
@@ -284,6 +334,13 @@ pub struct PushConfigQuery {
     pub page_token: Option<String>,
     /// The tenant named in the body.
     pub tenant: Option<String>,
+}
+
+/// The first page of the webhooks of this task.
+impl<T: Into<TaskId>> From<T> for PushConfigQuery {
+    fn from(id: T) -> Self {
+        Self { task_id: id.into(), page_size: None, page_token: None, tenant: None }
+    }
 }
 
 /// Parameters of the extended card operation.

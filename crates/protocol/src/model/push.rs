@@ -21,6 +21,13 @@ pub struct PushConfig {
     pub tenant: Option<String>,
 }
 
+impl PushConfig {
+    /// A webhook at this URL; every other field is empty.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { id: None, task_id: None, url: url.into(), token: None, authentication: None, tenant: None }
+    }
+}
+
 /// An HTTP authentication scheme with its credentials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PushAuth {
