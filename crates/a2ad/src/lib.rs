@@ -98,13 +98,13 @@ pub mod card {
 /// Calls to remote agents.
 pub mod client {
     pub use ::client::{
-        Client, ClientOptions, Error, EventStream, Follow, FollowEvent, FoundCard, call_agent, find_card,
-        text,
+        Client, ClientOptions, Error, EventStream, Follow, FollowEvent, FoundCard, SendReply, call_agent,
+        find_card, text,
     };
     pub use http::{HeaderMap, StatusCode};
     pub use protocol::{
-        CancelTask, Dialect, GetExtendedCard, GetTask, ListTasks, Operation, OperationKind, PushConfigPage,
-        PushConfigQuery, PushConfigRef, Reply, SendMessage, SubscribeToTask, TaskPage,
+        CancelTask, Dialect, GetExtendedCard, GetTask, ListTasks, PushConfigPage, PushConfigQuery,
+        PushConfigRef, SendMessage, SubscribeToTask, TaskPage,
     };
 }
 

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use client::Client;
-use protocol::{Message, Operation, Part, Reply, Role, SendMessage, TaskState};
+use client::{Client, SendReply};
+use protocol::{Message, Part, Role, TaskState};
 
 /// Runs the program in this directory without the `A2AD_` variables of the test's environment.
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
@@ -549,9 +549,9 @@ async fn agents_of_a_file_are_served() {
     let server = Server::start(a2ad(folder.path(), &arguments));
     let send = async |client: &Client, text: &str| {
         let message = Message::new("m", Role::User, vec![Part::text(text)]);
-        let call = client.call(Operation::SendMessage(SendMessage::new(message)));
+        let call = client.send(message);
         match tokio::time::timeout(Duration::from_secs(30), call).await.unwrap() {
-            Ok(Reply::SentTask(task)) => Ok(task),
+            Ok(SendReply::Task(task)) => Ok(task),
             other => Err(format!("{other:?}")),
         }
     };

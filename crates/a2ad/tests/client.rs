@@ -12,7 +12,7 @@ use std::{
 
 use client::Client;
 use protocol::{
-    Json, Message, Operation, Part, Role, SendMessage,
+    Json, Message, Part, Role,
     json::read::{Node, Path as Field},
 };
 use tempfile::TempDir;
@@ -403,7 +403,7 @@ async fn task_lists_follow_all_pages() {
     for number in 0..TASKS {
         let mut message = Message::new(format!("m-{number}"), Role::User, vec![Part::text("hi")]);
         message.context_id = Some(if number % 2 == 0 { "even" } else { "odd" }.into());
-        within(client.call(Operation::SendMessage(SendMessage::new(message)))).await.unwrap();
+        within(client.send(message)).await.unwrap();
     }
     let lines = async |arguments: &[&str]| {
         let run_output = server.run(&[&["tasks", "ls", "echo"], arguments].concat()).await;
@@ -516,13 +516,13 @@ async fn suggested_commands_can_be_pasted_into_a_shell() {
 #[tokio::test]
 async fn task_ids_are_never_flags_of_suggested_commands() {
     let server = Server::start(&[]).await;
-    let options = client::ClientOptions { dialect: Some(protocol::Dialect::Draft), ..Default::default() };
+    let options = client::ClientOptions::default().with_dialect(protocol::Dialect::Draft);
     let url = format!("http://{}/a2a/approver", server.address);
     let client = Client::connect_with(&url, options).unwrap();
     for id in ["--bearer-env=MY_SECRET", "-f", "--"] {
         let mut message = Message::new(format!("m{id}"), Role::User, vec![Part::text("delete it")]);
         message.task_id = Some(id.into());
-        within(client.call(Operation::SendMessage(SendMessage::new(message)))).await.unwrap();
+        within(client.send(message)).await.unwrap();
         let got = server.run(&["tasks", "get", "approver", "--dialect", "draft", "--", id]).await;
         let shown_id = if id.contains('=') { format!("'{id}'") } else { id.to_owned() };
         let command = format!("a2ad reply --dialect draft -- approver {shown_id} TEXT");

@@ -11,7 +11,7 @@ use a2ad::{
     agents::Echo,
     call_agent,
     card::{AgentExtension, AgentSkill},
-    client::{ClientOptions, Error as ClientError, GetTask, ListTasks, Operation, Reply, SendMessage},
+    client::{ClientOptions, Error as ClientError, GetTask, ListTasks, SendReply},
     model::{ArtifactUpdate, ErrorKind, Event, Role, StatusUpdate},
     profile::Profile,
     server::{AcceptedVersions, CardShape, ExtendedCard, Router},
@@ -339,7 +339,7 @@ async fn every_public_type_is_exported() {
     }
     let server = Server::builder().agent("inspector", Inspector).build().unwrap();
     let app = App::serve(server.router()).await;
-    let options = ClientOptions { headers: a2ad::client::HeaderMap::new(), ..ClientOptions::default() };
+    let options = ClientOptions::default().with_headers(a2ad::client::HeaderMap::new());
     let found = with_timeout(a2ad::client::find_card(&app.url(""), &options)).await.unwrap();
     let interfaces: &[a2ad::card::AgentInterface] = &found.card.interfaces;
     let capabilities: &a2ad::card::AgentCapabilities = &found.card.capabilities;
@@ -348,11 +348,10 @@ async fn every_public_type_is_exported() {
 
     let client = found.client(options).unwrap();
     let message = Message::new("m", Role::User, vec![Part::text("hello")]);
-    let send = Operation::SendStreamingMessage(SendMessage::new(message));
-    let mut events: a2ad::client::EventStream = with_timeout(client.stream(send)).await.unwrap();
+    let mut events: a2ad::client::EventStream = with_timeout(client.stream(message)).await.unwrap();
     let (mut statuses, mut artifacts): (Vec<StatusUpdate>, Vec<ArtifactUpdate>) = Default::default();
-    while let Some((_, event)) = with_timeout(events.next()).await.unwrap() {
-        match event {
+    while let Some(event) = with_timeout(events.next()).await {
+        match event.unwrap() {
             Event::Status(update) => statuses.push(update),
             Event::Artifact(update) => artifacts.push(update),
             _ => {}
@@ -362,16 +361,15 @@ async fn every_public_type_is_exported() {
     let text = a2ad::client::text::of_parts(&artifacts[0].artifact.parts);
     assert_eq!(text, "0 before, for inspector, false true");
 
-    let list = Operation::ListTasks(ListTasks::default());
-    let Reply::Tasks(page) = with_timeout(client.call(list)).await.unwrap() else { panic!("no page") };
-    let page: a2ad::client::TaskPage = page;
+    let page: a2ad::client::TaskPage = with_timeout(client.list_tasks(ListTasks::default())).await.unwrap();
     assert_eq!(page.tasks.len(), 1);
     let unknown_task = GetTask { id: "none".into(), history_length: None, tenant: None };
-    let refused: ClientError =
-        with_timeout(client.call(Operation::GetTask(unknown_task))).await.err().unwrap();
+    let refused: ClientError = with_timeout(client.get_task(unknown_task)).await.err().unwrap();
     let ClientError::Protocol(error) = refused else { panic!("{refused}") };
     let error: a2ad::model::Error = error;
     assert_eq!(error.kind, ErrorKind::TaskNotFound);
+    let reply: SendReply = with_timeout(client.send("hello")).await.unwrap();
+    assert_eq!(reply.text(), "0 before, for inspector, false true");
 }
 
 #[test]

@@ -4,11 +4,8 @@
 
 use std::{net::TcpListener, path::Path, process::Stdio, time::Duration};
 
-use client::{Client, EventStream};
-use protocol::{
-    CancelTask, Content, Event, GetTask, ListTasks, Message, Operation, Part, Reply, Role, SendMessage,
-    SubscribeToTask, Task, TaskId, TaskState,
-};
+use client::{Client, EventStream, SendReply};
+use protocol::{Content, Event, ListTasks, Message, Part, Role, SendMessage, Task, TaskId, TaskState};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::TcpStream,
@@ -122,27 +119,27 @@ fn send(text: &str, return_immediately: bool) -> SendMessage {
     SendMessage { return_immediately, ..SendMessage::new(message) }
 }
 
-async fn task(client: &Client, operation: Operation) -> Task {
-    match within(client.call(operation)).await.unwrap() {
-        Reply::SentTask(task) | Reply::Task(task) => task,
+/// Sends a message and returns its task.
+async fn sent(client: &Client, req: SendMessage) -> Task {
+    match within(client.send(req)).await.unwrap() {
+        SendReply::Task(task) => task,
         other => panic!("{other:?}"),
     }
 }
 
 async fn get(client: &Client, id: &TaskId) -> Task {
-    task(client, Operation::GetTask(GetTask { id: id.clone(), history_length: None, tenant: None })).await
+    within(client.get_task(id)).await.unwrap()
 }
 
 async fn subscribe(client: &Client, id: &TaskId) -> Result<EventStream, client::Error> {
-    let operation = Operation::SubscribeToTask(SubscribeToTask { id: id.clone(), tenant: None });
-    within(client.stream(operation)).await
+    within(client.subscribe(id)).await
 }
 
 /// Waits for a task to end and returns it.
 async fn finished(client: &Client, id: &TaskId) -> Task {
     // Rejected if the task has ended already.
     if let Ok(mut stream) = subscribe(client, id).await {
-        while within(stream.next()).await.unwrap().is_some() {}
+        while within(stream.next()).await.transpose().unwrap().is_some() {}
     }
     get(client, id).await
 }
@@ -181,7 +178,7 @@ async fn flags_and_environment_set_the_address_and_the_store() {
         let program = Program::start(command).await;
         assert!(program.url.starts_with(host), "{}", program.url);
         let client = within(Client::discover(&program.url)).await.unwrap();
-        let echoed = task(&client, Operation::SendMessage(send("hello", false))).await;
+        let echoed = sent(&client, send("hello", false)).await;
         assert_eq!(echoed.status.state, TaskState::Completed);
         assert!(folder.path().join(store).exists());
         assert_eq!(program.signal("-TERM").await, (Some(0), Vec::new()));
@@ -197,13 +194,13 @@ async fn a_killed_run_resumes_without_missing_or_repeated_output() {
     let mut program = Program::start(serve()).await;
     let mut client = program.client("slow-writer");
     let text = format!("the sea sections={SECTIONS} delay=20ms");
-    let id = task(&client, Operation::SendMessage(send(&text, true))).await.id;
+    let id = sent(&client, send(&text, true)).await.id;
     for _ in 0..2 {
         // Killed some sections after the last start and before the final one.
         let mut stream = subscribe(&client, &id).await.unwrap();
         let mut seen = 0;
         while seen < 10 {
-            let (_, event) = within(stream.next()).await.unwrap().expect("the stream continues");
+            let event = within(stream.next()).await.expect("the stream continues").unwrap();
             seen += usize::from(matches!(event, Event::Artifact(_)));
         }
         program.kill().await;
@@ -225,13 +222,13 @@ async fn a_killed_run_resumes_after_a_message_with_the_agent_role() {
     let program = Program::start(serve()).await;
     let client = program.client("slow-writer");
     let text = "the sea sections=40 delay=20ms";
-    let id = task(&client, Operation::SendMessage(send(text, true))).await.id;
+    let id = sent(&client, send(text, true)).await.id;
     let note = Message {
         task_id: Some(id.clone()),
         ..Message::new("note", Role::Agent, vec![Part::text("a note in the agent's own name")])
     };
     let note = SendMessage { return_immediately: true, ..SendMessage::new(note) };
-    assert_eq!(task(&client, Operation::SendMessage(note)).await.status.state, TaskState::Working);
+    assert_eq!(sent(&client, note).await.status.state, TaskState::Working);
     program.kill().await;
     let program = Program::start(serve()).await;
     let written = finished(&program.client("slow-writer"), &id).await;
@@ -247,11 +244,11 @@ async fn a_signal_shuts_the_server_down_gracefully() {
         let program = Program::start(serve()).await;
         let client = program.client("slow-writer");
         let text = "the sea sections=20 delay=20ms";
-        let id = task(&client, Operation::SendMessage(send(text, true))).await.id;
+        let id = sent(&client, send(text, true)).await.id;
         let mut stream = subscribe(&client, &id).await.unwrap();
         within(stream.next()).await.unwrap().unwrap();
         let approver = program.client("approver");
-        let asked = task(&approver, Operation::SendMessage(send("a bicycle for 300 EUR", false))).await;
+        let asked = sent(&approver, send("a bicycle for 300 EUR", false)).await;
         let mut idle = subscribe(&approver, &asked.id).await.unwrap();
         within(idle.next()).await.unwrap().unwrap();
         // The run finishes and its stream ends with it; the other stream ends with a retry hint; the exit code is
@@ -259,10 +256,10 @@ async fn a_signal_shuts_the_server_down_gracefully() {
         let stopping = program.signal(signal);
         let watching = async {
             let mut last = None;
-            while let Some((_, event)) = within(stream.next()).await.unwrap() {
+            while let Some(event) = within(stream.next()).await.transpose().unwrap() {
                 last = Some(event);
             }
-            while within(idle.next()).await.unwrap().is_some() {}
+            while within(idle.next()).await.transpose().unwrap().is_some() {}
             (last, stream.retry(), idle.retry())
         };
         let (stopped, (last, retry, idle_retry)) = tokio::join!(stopping, watching);
@@ -285,7 +282,7 @@ async fn a_second_signal_forces_the_exit_and_loses_no_task() {
     for signal in ["-TERM", "-INT"] {
         let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
         let mut program = Program::start(serve()).await;
-        let id = task(&program.client("echo"), Operation::SendMessage(send("hold on", true))).await.id;
+        let id = sent(&program.client("echo"), send("hold on", true)).await.id;
         let process = program.child.id().unwrap().to_string();
         let send_signal = || Command::new("kill").args([signal, &process]).status();
         assert!(send_signal().await.unwrap().success());
@@ -307,8 +304,7 @@ async fn a_second_signal_forces_the_exit_and_loses_no_task() {
         let program = Program::start(serve()).await;
         let client = program.client("echo");
         assert_eq!(get(&client, &id).await.status.state, TaskState::Working);
-        let cancel = CancelTask { id, metadata: None, tenant: None };
-        assert_eq!(task(&client, Operation::CancelTask(cancel)).await.status.state, TaskState::Canceled);
+        assert_eq!(within(client.cancel(id)).await.unwrap().status.state, TaskState::Canceled);
         program.kill().await;
     }
 }
@@ -319,7 +315,7 @@ async fn signals_in_quick_succession_count_as_one() {
     let program = Program::start(a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"])).await;
     let text = "the sea sections=20 delay=50ms";
     let client = program.client("slow-writer");
-    let id = task(&client, Operation::SendMessage(send(text, true))).await.id;
+    let id = sent(&client, send(text, true)).await.id;
     let mut stream = subscribe(&client, &id).await.unwrap();
     within(stream.next()).await.unwrap().unwrap();
     // As when a process group receives Ctrl-C and a wrapper forwards it.
@@ -327,7 +323,7 @@ async fn signals_in_quick_succession_count_as_one() {
     let both = "kill -INT $0; kill -TERM $0; kill -INT $0";
     assert!(Command::new("sh").args(["-c", both, &process]).status().await.unwrap().success());
     let mut last = None;
-    while let Some((_, event)) = within(stream.next()).await.unwrap() {
+    while let Some(event) = within(stream.next()).await.transpose().unwrap() {
         last = Some(event);
     }
     let Some(Event::Status(update)) = last else { panic!("{last:?}") };
@@ -343,7 +339,7 @@ async fn a_blocking_send_returns_after_the_wait_limit() {
     command.env("A2AD_LIMITS__WAIT", "50ms");
     let program = Program::start(command).await;
     let client = program.client("slow-writer");
-    let waited = task(&client, Operation::SendMessage(send("the sea sections=6 delay=100ms", false))).await;
+    let waited = sent(&client, send("the sea sections=6 delay=100ms", false)).await;
     assert_eq!(waited.status.state, TaskState::Working, "{waited:?}");
     let written = finished(&client, &waited.id).await;
     assert_eq!(written.status.state, TaskState::Completed);
@@ -358,22 +354,22 @@ async fn limits_of_the_configuration_file_are_enforced() {
     let program = Program::start(a2ad(folder.path(), &["--config", "a2ad.toml", "--listen", ANY])).await;
     let echo = program.client("echo");
     let refusal = async |send: SendMessage| {
-        let answer = within(echo.call(Operation::SendMessage(send))).await;
+        let answer = within(echo.send(send)).await;
         let Err(client::Error::Protocol(error)) = answer else { panic!("{answer:?}") };
         error
     };
     let large = refusal(send(&"x".repeat(20_000), false)).await;
     assert_eq!(large.violations[0].field, "message.parts", "{large:?}");
     assert!(large.violations[0].problem.contains("10240 bytes"), "{large:?}");
-    let doubled = task(&echo, Operation::SendMessage(send(&"x".repeat(6_000), false))).await;
+    let doubled = sent(&echo, send(&"x".repeat(6_000), false)).await;
     assert_eq!((doubled.status.state, doubled.artifacts.len()), (TaskState::Failed, 0));
     // At the limit of open tasks, a repeated message is still deduplicated.
     let mut first = send("hold on", true);
     first.message.id = uuid::Uuid::new_v4().to_string().into();
-    let held = task(&echo, Operation::SendMessage(first.clone())).await;
+    let held = sent(&echo, first.clone()).await;
     let full = refusal(send("hello", false)).await;
     assert_eq!(full.kind, protocol::ErrorKind::RateLimited);
-    assert_eq!(task(&echo, Operation::SendMessage(first)).await.id, held.id);
+    assert_eq!(sent(&echo, first).await.id, held.id);
     program.kill().await;
 }
 
@@ -474,12 +470,11 @@ async fn a_store_in_use_is_reported() {
     stops_with(a2ad(folder.path(), &arguments), 1, &["tasks.db", "in use by another a2ad", "--store"]).await;
     // The first server is not affected, and the lock is free after it was killed.
     let client = first.client("echo");
-    task(&client, Operation::SendMessage(send("hello", false))).await;
+    sent(&client, send("hello", false)).await;
     first.kill().await;
     let second = Program::start(a2ad(folder.path(), &arguments)).await;
-    let listed =
-        within(second.client("echo").call(Operation::ListTasks(ListTasks::default()))).await.unwrap();
-    assert!(matches!(listed, Reply::Tasks(page) if page.total_size == 1));
+    let listed = within(second.client("echo").list_tasks(ListTasks::default())).await.unwrap();
+    assert_eq!(listed.total_size, 1);
 }
 
 #[tokio::test]
@@ -559,7 +554,7 @@ async fn reads_and_readiness_checks_are_answered_while_draining() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(a2ad(folder.path(), &["--listen", ANY])).await;
     let (url, client) = (program.url.clone(), program.client("echo"));
-    let id = task(&client, Operation::SendMessage(send("hold on", true))).await.id;
+    let id = sent(&client, send("hold on", true)).await.id;
     let draining = async {
         until_not_ready(&url).await;
         let read = get(&client, &id).await;
@@ -576,8 +571,7 @@ async fn reads_and_readiness_checks_are_answered_while_draining() {
         assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
         assert!(refused.contains("shutting down"), "{refused}");
         // Without the run the shutdown has nothing to wait for.
-        let cancel = CancelTask { id: id.clone(), metadata: None, tenant: None };
-        task(&client, Operation::CancelTask(cancel)).await;
+        within(client.cancel(&id)).await.unwrap();
     };
     let (stopped, ()) = tokio::join!(program.signal("-TERM"), draining);
     assert_eq!(stopped.0, Some(0));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{Event, Message, Part, Role, SendMessage, TaskState, TaskStatus};
+use protocol::{Event, SendMessage, TaskState, TaskStatus};
 
 use crate::{Client, ClientOptions, Error, Follow, FollowEvent, text};
 
@@ -12,16 +12,15 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Discovers the agent at this URL, sends `text` to it, waits for the task to settle and returns its text.
 ///
 /// A task that requires input yields its question. A task that failed, was canceled or rejected, or requires
-/// authentication is an error.
+/// authentication is an error. The call is canceled after five minutes, with [`Error::Timeout`].
 pub async fn call_agent(url: &str, text: &str) -> Result<String, Error> {
     tokio::time::timeout(CALL_TIMEOUT, ask(url, text)).await.map_err(|_| Error::Timeout)?
 }
 
 async fn ask(url: &str, text: &str) -> Result<String, Error> {
     let (client, _) = Client::discover_or_connect(url, ClientOptions::default()).await?;
-    let message = Message::new(uuid::Uuid::new_v4().to_string(), Role::User, vec![Part::text(text)]);
     // An agent without artifacts and status message may have put its answer into the history.
-    let req = SendMessage { history_length: Some(1), return_immediately: true, ..SendMessage::new(message) };
+    let req = SendMessage { history_length: Some(1), return_immediately: true, ..text.into() };
     let mut follow = Follow::send(&client, req).await?;
     while let Some(event) = follow.next().await? {
         if let FollowEvent::Event(Event::Message(message)) = event {

@@ -1,10 +1,10 @@
-//! The client of one endpoint, with single calls and streams.
+//! The client of one endpoint: how it connects, and the exchange that every operation uses.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use protocol::{
-    Dialect, ErrorKind, Operation, OperationKind, Reply, SendMessage, TaskId,
+    Dialect, ErrorKind, MessageId, Operation, OperationKind, Reply, SendMessage, TaskId,
     dialect::v1,
     json::read::{Node, Read},
 };
@@ -18,6 +18,11 @@ use crate::{
 };
 
 /// Calls one agent over JSON-RPC.
+///
+/// Each operation of A2A is a method. A request is given as its struct or as something that converts into it,
+/// such as a text to send or the id of a task. A client is used for any number of calls, also concurrent
+/// ones, which share its connections. Dropping the future of a call cancels the request; what the agent has
+/// already accepted continues there.
 pub struct Client {
     transport: Transport,
     endpoint: Url,
@@ -87,14 +92,6 @@ impl Client {
         Self { fallback, ..self }
     }
 
-    /// Limits the size of responses and of single events, in bytes.
-    #[must_use]
-    pub fn with_max_response_bytes(mut self, max_response_bytes: usize) -> Self {
-        self.options.max_response_bytes = max_response_bytes;
-        self.options.max_event_bytes = max_response_bytes;
-        self
-    }
-
     /// The dialect in use.
     pub fn dialect(&self) -> Dialect {
         Dialect::from_number(self.dialect.load(Ordering::Relaxed)).unwrap_or_default()
@@ -106,11 +103,8 @@ impl Client {
     }
 
     /// Calls an operation with a single response.
-    pub async fn call(&self, operation: Operation) -> Result<Reply, Error> {
+    pub(crate) async fn call(&self, operation: Operation) -> Result<Reply, Error> {
         let kind = operation.kind();
-        if streams(kind) {
-            return Err(misuse(kind, "it returns a stream"));
-        }
         let first = self.dialect();
         let result = self.call_in(first, &operation).await;
         let Some(fallback) = self.retry_dialect(&result, first, kind) else { return result };
@@ -118,26 +112,20 @@ impl Client {
         if self.accepts_retry(&retried, fallback, kind) { retried } else { result }
     }
 
-    /// Calls a streaming operation.
-    pub async fn stream(&self, operation: Operation) -> Result<EventStream, Error> {
-        self.open_stream(operation, None).await
-    }
-
-    /// Calls a streaming operation and requests the events after this sequence number (`Last-Event-ID`).
-    pub async fn resume(&self, operation: Operation, after: u64) -> Result<EventStream, Error> {
-        self.open_stream(operation, Some(after)).await
-    }
-
-    /// Assigns a task id in dialects in which the client chooses it.
-    pub(crate) fn assign_task_id(&self, req: &mut SendMessage) {
+    /// Assigns a message id, and a task id in dialects in which the client chooses it, so that the message
+    /// can be sent again.
+    pub(crate) fn assign_ids(&self, req: &mut SendMessage) {
+        assign_message_id(req);
         assign_task_id(self.dialect(), req);
     }
 
-    async fn open_stream(&self, operation: Operation, after: Option<u64>) -> Result<EventStream, Error> {
+    /// Calls a streaming operation; `after` requests the events after this sequence number (`Last-Event-ID`).
+    pub(crate) async fn open_stream(
+        &self,
+        operation: Operation,
+        after: Option<u64>,
+    ) -> Result<EventStream, Error> {
         let kind = operation.kind();
-        if !streams(kind) {
-            return Err(misuse(kind, "it returns a single response, not a stream"));
-        }
         let first = self.dialect();
         let result = self.open_stream_in(first, &operation, after).await;
         let Some(fallback) = self.retry_dialect(&result, first, kind) else { return result };
@@ -284,6 +272,13 @@ fn is_known<T>(result: &Result<T, Error>) -> bool {
     }
 }
 
+/// Assigns an id to a message without one.
+pub(crate) fn assign_message_id(req: &mut SendMessage) {
+    if req.message.id.as_str().is_empty() {
+        req.message.id = MessageId::from(uuid::Uuid::new_v4().to_string());
+    }
+}
+
 fn assign_task_id(dialect: Dialect, req: &mut SendMessage) {
     if dialect.clients_choose_task_ids() && req.message.task_id.is_none() {
         req.message.task_id = Some(TaskId::from(uuid::Uuid::new_v4().to_string()));
@@ -302,10 +297,6 @@ fn by_status(status: StatusCode, error: protocol::Error) -> protocol::Error {
 
 fn streams(kind: OperationKind) -> bool {
     matches!(kind, OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask)
-}
-
-fn misuse(kind: OperationKind, problem: &'static str) -> Error {
-    Error::Misuse { method: v1::operation::method(kind), problem }
 }
 
 fn is_event_stream(response: &Response) -> bool {

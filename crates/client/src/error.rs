@@ -4,8 +4,9 @@ use http::StatusCode;
 use protocol::{ErrorKind, TaskState, Violation};
 use rustls::CertificateError;
 
-/// Why a call has no reply.
+/// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The URL cannot be called by this client.
     #[error("{url:?} cannot be called: {problem}")]
@@ -13,14 +14,6 @@ pub enum Error {
         /// The URL as given.
         url: String,
         /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// A streaming operation was called as a single call, or the reverse.
-    #[error("{method} cannot be called this way: {problem}")]
-    Misuse {
-        /// The method of the operation.
-        method: &'static str,
-        /// What to call instead.
         problem: &'static str,
     },
     /// The dialect in use has no such operation.

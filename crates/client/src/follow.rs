@@ -14,17 +14,31 @@ mod reconnect;
 
 use std::{collections::VecDeque, time::Duration};
 
-use protocol::{
-    Event, Message, Operation, Reply, Role, SendMessage, Task, TaskId, TaskStatus, model::StatusUpdate,
-};
+use protocol::{Event, Message, Role, SendMessage, Task, TaskId, TaskStatus, model::StatusUpdate};
 use tokio::time::sleep;
 
-use crate::{Client, Error, EventStream, delivered_task::DeliveredTask};
+use crate::{Client, Error, EventStream, SendReply, delivered_task::DeliveredTask};
 
 const FIRST_POLL: Duration = Duration::from_millis(20);
 const LAST_POLL: Duration = Duration::from_secs(1);
 
 /// Follows the task that a message starts or continues.
+///
+/// ```no_run
+/// # use a2ad_client::{Client, Error, Follow, FollowEvent, text};
+/// # async fn example() -> Result<(), Error> {
+/// let client = Client::discover("https://agent.example").await?;
+/// let mut follow = Follow::stream(&client, "write a report about the sea").await?;
+/// while let Some(event) = follow.next().await? {
+///     match event {
+///         FollowEvent::Event(event) => println!("{event:?}"),
+///         FollowEvent::Lost => println!("reconnecting"),
+///     }
+/// }
+/// println!("{}", follow.task().map(text::of_task).unwrap_or_default());
+/// # Ok(())
+/// # }
+/// ```
 pub struct Follow<'a> {
     client: &'a Client,
     state: State,
@@ -84,9 +98,10 @@ enum Opening {
 impl<'a> Follow<'a> {
     /// Sends the message and follows the resulting stream. If the agent does not stream, its task is polled
     /// instead.
-    pub async fn stream(client: &'a Client, mut req: SendMessage) -> Result<Self, Error> {
-        client.assign_task_id(&mut req);
-        match client.stream(Operation::SendStreamingMessage(req.clone())).await {
+    pub async fn stream(client: &'a Client, request: impl Into<SendMessage>) -> Result<Self, Error> {
+        let mut req = request.into();
+        client.assign_ids(&mut req);
+        match client.stream(req.clone()).await {
             Err(error) if error.is_unsupported() => {
                 // The same error may mean that the task accepts no more messages; the plain send then returns
                 // it too.
@@ -105,30 +120,30 @@ impl<'a> Follow<'a> {
     ///
     /// Only a message that starts a task is sent with `returnImmediately`: for a message to an existing task
     /// many agents return the task as it was before the message, still waiting for input.
-    pub async fn send(client: &'a Client, mut req: SendMessage) -> Result<Self, Error> {
+    pub async fn send(client: &'a Client, request: impl Into<SendMessage>) -> Result<Self, Error> {
+        let mut req = request.into();
         req.return_immediately &= req.message.task_id.is_none();
-        client.assign_task_id(&mut req);
-        let reply = client.call(Operation::SendMessage(req.clone())).await?;
+        client.assign_ids(&mut req);
+        let reply = client.send(req.clone()).await?;
         let mut follow = Self::new(client, req, State::Done);
         match reply {
-            Reply::SentTask(task) => {
+            SendReply::Task(task) => {
                 let settled = task.status.state.is_settled();
                 follow.deliver(Event::Task(task));
                 if !settled {
                     follow.state = State::Polling(FIRST_POLL);
                 }
             }
-            Reply::SentMessage(message) => follow.deliver(Event::Message(message)),
-            _ => {}
+            SendReply::Message(message) => follow.deliver(Event::Message(message)),
         }
         Ok(follow)
     }
 
     /// Follows an existing task from its current state.
-    pub async fn watch(client: &'a Client, id: TaskId) -> Result<Self, Error> {
+    pub async fn watch(client: &'a Client, id: impl Into<TaskId>) -> Result<Self, Error> {
         // The message is never sent: the task id is known, so a reconnect subscribes to the task.
         let mut message = Message::new("", Role::User, Vec::new());
-        message.task_id = Some(id);
+        message.task_id = Some(id.into());
         let req = SendMessage { history_length: Some(0), ..SendMessage::new(message) };
         let mut follow = Self::new(client, req, State::Disconnected(Duration::ZERO));
         if let Some(task) = follow.read_task().await? {
@@ -171,6 +186,8 @@ impl<'a> Follow<'a> {
     }
 
     /// The next event; `None` when the task is settled and everything was delivered.
+    ///
+    /// Cancel safe: no event is lost when the future is dropped; a reconnect that it interrupts starts again.
     pub async fn next(&mut self) -> Result<Option<FollowEvent>, Error> {
         loop {
             if let Some(event) = self.pending.pop_front() {
@@ -179,18 +196,21 @@ impl<'a> Follow<'a> {
             match &mut self.state {
                 State::Done => return Ok(None),
                 State::Open(stream) => match stream.next().await {
-                    Ok(Some((seq, event))) => self.on_event(seq, event),
-                    Ok(None) => {
+                    Some(Ok(event)) => {
+                        let seq = stream.last_event_id();
+                        self.on_event(seq, event);
+                    }
+                    None => {
                         let retry = stream.retry();
                         if self.ended(retry)? {
                             return Ok(Some(FollowEvent::Lost));
                         }
                     }
-                    Err(error) if error.is_retryable() => {
+                    Some(Err(error)) if error.is_retryable() => {
                         self.lost(None, error)?;
                         return Ok(Some(FollowEvent::Lost));
                     }
-                    Err(error) => return Err(error),
+                    Some(Err(error)) => return Err(error),
                 },
                 State::Disconnected(pause) => {
                     sleep(*pause).await;

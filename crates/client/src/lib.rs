@@ -1,9 +1,36 @@
 //! Client for one remote agent over JSON-RPC, in whichever generation of the protocol the agent supports.
 //!
-//! [`Client`] makes single calls: it has no timeout, follows no redirect and does not retry; dropping a
-//! future cancels its request. [`Follow`] follows one message to its outcome: it reconnects when the
-//! connection breaks and delivers every event once. `discover` finds the agent's card, `choose` selects
-//! interface and dialect. Restricting which hosts may be called is not done here.
+//! [`call_agent`] sends a text and returns the text of the result. [`Client`] has one method for each
+//! operation of A2A. [`Follow`] follows one message to its outcome: it reconnects when the connection breaks
+//! and delivers every event once. [`find_card`] finds an agent's card, from which a client is made.
+//!
+//! ```no_run
+//! # use a2ad_client::{Client, Error};
+//! # async fn example() -> Result<(), Error> {
+//! let client = Client::discover("https://agent.example").await?;
+//! let task = client.send("how much is 10 USD in INR?").await?.into_task();
+//! if let Some(task) = task {
+//!     println!("{:?}", client.get_task(task.id).await?.status.state);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - **Errors.** Each variant of [`Error`] is one cause: no connection, an HTTP status, an error of the agent
+//!   ([`Error::Protocol`]), a response that is not valid A2A, which includes one of the wrong kind
+//!   ([`Error::Malformed`]), and so on. [`Error::is_retryable`] is true if the same call may succeed later. A
+//!   task that failed is not an error of the call: its state is in the task.
+//! - **Timeouts.** Connecting takes at most 10 seconds. A call has no other timeout, because agents may work
+//!   for hours: use `tokio::time::timeout` around it. Dropping a future or a stream cancels its request. Only
+//!   [`call_agent`] has a timeout, of five minutes.
+//! - **Redirects** are not followed, because credentials must not be sent to a host that the caller did not
+//!   choose. They are [`Error::Redirected`] with the target.
+//! - **Retries.** A [`Client`] does not retry. One exception is safe: if an agent's card does not show which
+//!   of two old generations it uses and it does not know the method of the first, the call is made in the
+//!   other one. [`Follow`] retries with backoff for as long as the caller waits, and sends a message again
+//!   only to agents that deduplicate it.
+//!
+//! Restricting which hosts may be called is not done here.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -16,7 +43,9 @@ mod envelope;
 mod error;
 mod follow;
 mod history;
+mod operations;
 mod options;
+mod reply;
 mod sse;
 mod stream;
 pub mod text;
@@ -28,4 +57,5 @@ pub use discover::{FoundCard, find_card, get};
 pub use error::Error;
 pub use follow::{Follow, FollowEvent};
 pub use options::ClientOptions;
+pub use reply::SendReply;
 pub use stream::EventStream;

@@ -1,25 +1,48 @@
 //! The event stream of one call.
 
-use std::time::Duration;
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
+use futures_core::Stream;
+use http_body::Body as _;
 use protocol::{Dialect, Event};
-use reqwest::Response;
+use reqwest::{Body, Response};
 
 use crate::{
     Error, envelope, history,
-    sse::{Reader, TooLarge},
+    sse::{Frame, Reader, TooLarge},
 };
 
 /// The events of one call. Dropping it ends the call; the task continues.
+///
+/// It implements [`Stream`], so the adapters of the futures crates work on it; [`EventStream::next`] needs
+/// none of them. The stream ends after the first error: nothing follows it but `None`. There is no timeout
+/// between events.
+///
+/// ```no_run
+/// # use a2ad_client::{Client, Error};
+/// # use protocol::Event;
+/// use futures_util::TryStreamExt as _;
+///
+/// # async fn example(client: Client) -> Result<(), Error> {
+/// let events: Vec<Event> = client.stream("write a report").await?.try_collect().await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct EventStream {
     /// `None` after the end or an error.
-    response: Option<Response>,
+    body: Option<Body>,
     dialect: Dialect,
     reader: Reader,
     max_event_bytes: usize,
     deduplicates: bool,
     /// The requested history length of task snapshots.
     history: Option<u32>,
+    last_event_id: Option<u64>,
 }
 
 impl EventStream {
@@ -32,18 +55,23 @@ impl EventStream {
         // a2ad servers send this header, and they deduplicate a message that is sent twice.
         let deduplicates = response.headers().contains_key("a2ad-dialect");
         let reader = Reader::new(max_event_bytes);
-        Self { response: Some(response), dialect, reader, max_event_bytes, deduplicates, history }
+        let body = Some(response.into());
+        Self { body, dialect, reader, max_event_bytes, deduplicates, history, last_event_id: None }
     }
 
-    /// The next event and its sequence number, if the agent numbers events; `None` at the end.
+    /// The next event; `None` at the end and after an error.
     ///
-    /// Nothing follows an error. Cancel safe: no event is lost when the future is dropped.
-    pub async fn next(&mut self) -> Result<Option<(Option<u64>, Event)>, Error> {
-        let next = self.read().await;
-        if !matches!(next, Ok(Some(_))) {
-            self.response = None;
-        }
-        next
+    /// The same as `StreamExt::next` of the futures crates. Cancel safe: no event is lost when the future is
+    /// dropped before it is ready.
+    pub async fn next(&mut self) -> Option<Result<Event, Error>> {
+        poll_fn(|context| self.poll_event(context)).await
+    }
+
+    /// The sequence number (`id:`) of the event returned last; `None` if the agent did not number it.
+    ///
+    /// [`Client::resume`](crate::Client::resume) requests the events after it.
+    pub fn last_event_id(&self) -> Option<u64> {
+        self.last_event_id
     }
 
     /// How long the agent asks to wait before subscribing again. Agents send this before they end a stream
@@ -57,24 +85,50 @@ impl EventStream {
         self.deduplicates
     }
 
-    async fn read(&mut self) -> Result<Option<(Option<u64>, Event)>, Error> {
-        let Some(response) = &mut self.response else { return Ok(None) };
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Event, Error>>> {
+        let next = ready!(self.poll_read(context));
+        if !matches!(next, Some(Ok(_))) {
+            self.body = None;
+        }
+        Poll::Ready(next)
+    }
+
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Event, Error>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
         loop {
-            let frame = self.reader.next();
-            if let Some(frame) =
-                frame.map_err(|TooLarge| Error::TooLarge { limit_bytes: self.max_event_bytes })?
-            {
-                let dialect = self.dialect;
-                if frame.is_error {
-                    return Err(envelope::decode_error_event(&frame.data, dialect));
+            match self.reader.next() {
+                Err(TooLarge) => {
+                    let limit_bytes = self.max_event_bytes;
+                    return Poll::Ready(Some(Err(Error::TooLarge { limit_bytes })));
                 }
-                let event = envelope::decode(&frame.data, dialect, |node| dialect.decode_event(node))?;
-                return Ok(Some((frame.seq, history::of_event(event, self.history))));
+                Ok(Some(frame)) => return Poll::Ready(Some(self.decode(&frame))),
+                Ok(None) => {}
             }
-            match response.chunk().await.map_err(Error::transport)? {
-                None => return Ok(None),
-                Some(chunk) => self.reader.feed(chunk),
+            match ready!(Pin::new(&mut *body).poll_frame(context)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(Error::transport(error)))),
+                // Trailers have no data.
+                Some(Ok(frame)) => frame.into_data().map_or((), |chunk| self.reader.feed(chunk)),
             }
         }
+    }
+
+    fn decode(&mut self, frame: &Frame) -> Result<Event, Error> {
+        let dialect = self.dialect;
+        if frame.is_error {
+            return Err(envelope::decode_error_event(&frame.data, dialect));
+        }
+        let event = envelope::decode(&frame.data, dialect, |node| dialect.decode_event(node))?;
+        self.last_event_id = frame.seq;
+        Ok(history::of_event(event, self.history))
+    }
+}
+
+/// Cancel safe like [`EventStream::next`].
+impl Stream for EventStream {
+    type Item = Result<Event, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll_event(context)
     }
 }

@@ -1,10 +1,9 @@
 //! `a2ad send`: sends a message to an agent, waits for the task and prints the result.
 
 use clap::Args;
-use client::{Client, Error, Follow, FollowEvent};
+use client::{Client, Error, Follow, FollowEvent, SendReply};
 use protocol::{
-    ErrorKind, Event, GetTask, Message, Operation, Reply, SendMessage, Task, TaskId, dialect::v1,
-    json::write::Writer,
+    ErrorKind, Event, GetTask, Message, Reply, SendMessage, Task, TaskId, dialect::v1, json::write::Writer,
 };
 
 use super::{
@@ -52,10 +51,9 @@ pub(super) async fn send(session: &Session, req: SendMessage, waiting: &WaitFlag
     session.record_task(req.message.task_id.as_ref());
     session.record_sent();
     if waiting.no_wait {
-        return match client.call(Operation::SendMessage(req)).await? {
-            Reply::SentTask(task) => print_task(session, &task),
-            Reply::SentMessage(message) => print_message(session, &message),
-            _ => Ok(code::SUCCESS),
+        return match client.send(req).await? {
+            SendReply::Task(task) => print_task(session, &task),
+            SendReply::Message(message) => print_message(session, &message),
         };
     }
     wait(session, &client, SendMessage { return_immediately: !waiting.blocking, ..req }).await
@@ -65,8 +63,7 @@ pub(super) async fn send(session: &Session, req: SendMessage, waiting: &WaitFlag
 /// Any other error is reported when the message is sent.
 pub(super) async fn check_task_exists(client: &Client, task: Option<&TaskId>) -> Result<(), Failure> {
     let Some(id) = task.filter(|_| client.dialect().clients_choose_task_ids()) else { return Ok(()) };
-    let get = GetTask { id: id.clone(), history_length: Some(0), tenant: None };
-    match client.call(Operation::GetTask(get)).await {
+    match client.get_task(GetTask { history_length: Some(0), ..GetTask::from(id) }).await {
         Err(Error::Protocol(error)) if error.kind == ErrorKind::TaskNotFound => {
             Err(Error::Protocol(error).into())
         }

@@ -227,7 +227,7 @@ impl Session {
 
     fn options(&self, found: Option<&FoundCard>) -> Result<ClientOptions, Failure> {
         let headers = self.flags.credentials.headers(found.map(|found| &found.card))?;
-        Ok(ClientOptions { headers, dialect: self.flags.dialect, ..ClientOptions::default() })
+        Ok(ClientOptions::default().with_headers(headers).with_dialect(self.flags.dialect))
     }
 
     /// Adds what to do about the cause, which may require a probe of the server.

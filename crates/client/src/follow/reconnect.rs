@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::{Event, GetTask, Operation, Reply, SubscribeToTask, Task, TaskId};
+use protocol::{Event, GetTask, Task};
 
 use super::{FIRST_POLL, Follow, Opening, State};
 use crate::Error;
@@ -34,18 +34,13 @@ impl Follow<'_> {
     pub(super) async fn reconnect(&mut self) -> Result<bool, Error> {
         self.reconnected = true;
         let (opening, opened) = match (&self.task_id, self.cursor) {
-            (None, _) => {
-                let operation = Operation::SendStreamingMessage(self.req.clone());
-                (Opening::Send, self.client.stream(operation).await)
-            }
-            (Some(id), Some(cursor)) => {
-                (Opening::After(cursor), self.client.resume(subscribe(id), cursor).await)
-            }
+            (None, _) => (Opening::Send, self.client.stream(self.req.clone()).await),
+            (Some(id), Some(cursor)) => (Opening::After(cursor), self.client.resume(id, cursor).await),
             (Some(_), None) if !self.client.dialect().streams_whole_tasks() => {
                 self.state = State::Polling(FIRST_POLL);
                 return Ok(true);
             }
-            (Some(id), None) => (Opening::Subscribe, self.client.stream(subscribe(id)).await),
+            (Some(id), None) => (Opening::Subscribe, self.client.subscribe(id).await),
         };
         match opened {
             Ok(stream) => {
@@ -98,14 +93,7 @@ impl Follow<'_> {
 
     pub(super) async fn read_task(&self) -> Result<Option<Task>, Error> {
         let Some(id) = &self.task_id else { return Ok(None) };
-        let get = GetTask { id: id.clone(), history_length: self.req.history_length, tenant: None };
-        match self.client.call(Operation::GetTask(get)).await? {
-            Reply::Task(task) => Ok(Some(task)),
-            _ => Ok(None),
-        }
+        let get = GetTask { history_length: self.req.history_length, ..GetTask::from(id) };
+        self.client.get_task(get).await.map(Some)
     }
-}
-
-fn subscribe(id: &TaskId) -> Operation {
-    Operation::SubscribeToTask(SubscribeToTask { id: id.clone(), tenant: None })
 }

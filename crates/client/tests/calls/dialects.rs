@@ -1,24 +1,22 @@
 //! Responses of older generations, including nonconforming ones seen in practice.
 
-use a2ad_client::{Client, ClientOptions, Error};
-use protocol::{
-    Content, Dialect, ErrorKind, Event, ListTasks, Operation, Reply, SubscribeToTask, Task, TaskState,
-};
+use a2ad_client::{Client, ClientOptions, Error, SendReply};
+use protocol::{Content, Dialect, ErrorKind, Event, ListTasks, Task, TaskState};
 
 use crate::{
-    get, result,
+    result,
     scripted_agent::{ScriptedAgent, events, json, response},
     send,
 };
 
 fn client(agent: &ScriptedAgent, dialect: Dialect) -> Client {
-    let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
+    let options = ClientOptions::default().with_dialect(dialect);
     Client::connect_with(&agent.url("/"), options).unwrap()
 }
 
 async fn sent(client: &Client) -> Task {
-    match client.call(Operation::SendMessage(send())).await.unwrap() {
-        Reply::SentTask(task) => task,
+    match client.send(send()).await.unwrap() {
+        SendReply::Task(task) => task,
         other => panic!("{other:?}"),
     }
 }
@@ -46,8 +44,8 @@ async fn nonconforming_responses_of_old_agents_are_read() {
     let task = sent(&client).await;
     assert_eq!(task.status.state, TaskState::Unspecified);
     assert_eq!(task.artifacts[0].parts[0].content, Content::Text("x".into()));
-    let reply = client.call(Operation::SendMessage(send())).await.unwrap();
-    assert!(matches!(reply, Reply::SentMessage(message) if message.text() == "hi"));
+    let reply = client.send(send()).await.unwrap();
+    assert!(matches!(reply, SendReply::Message(message) if message.text() == "hi"));
 }
 
 #[tokio::test]
@@ -68,7 +66,7 @@ async fn error_code_is_read_by_generation_and_status_takes_precedence() {
         ErrorKind::Unauthenticated,
         ErrorKind::PermissionDenied,
     ] {
-        let outcome = client.call(get()).await;
+        let outcome = client.get_task("t-1").await;
         assert!(matches!(&outcome, Err(Error::Protocol(error)) if error.kind == expected), "{outcome:?}");
     }
 }
@@ -85,23 +83,23 @@ async fn old_streams_are_read_with_any_framing() {
         let body =
             format!("\u{feff}: hi\r\nevent: message\r\nid: x-1\r\ndata: {head}\r\ndata:{tail}\r\n\r\n");
         let agent = ScriptedAgent::start(|_| vec![events(&[&body])]);
-        let subscribe = Operation::SubscribeToTask(SubscribeToTask { id: "t-1".into(), tenant: None });
-        let mut stream = client(&agent, dialect).stream(subscribe).await.unwrap();
-        match stream.next().await.unwrap() {
-            Some((None, Event::Artifact(update))) => assert!(update.append),
-            Some((None, Event::Status(update))) => assert_eq!(update.status.state, TaskState::InputRequired),
+        let mut stream = client(&agent, dialect).subscribe("t-1").await.unwrap();
+        match stream.next().await {
+            Some(Ok(Event::Artifact(update))) => assert!(update.append),
+            Some(Ok(Event::Status(update))) => assert_eq!(update.status.state, TaskState::InputRequired),
             other => panic!("{other:?}"),
         }
-        assert_eq!(stream.next().await.unwrap(), None);
+        assert_eq!(stream.last_event_id(), None);
+        assert!(stream.next().await.is_none());
     }
 }
 
 #[tokio::test]
 async fn missing_method_is_rejected_without_a_request() {
     for dialect in [Dialect::Draft, Dialect::V03] {
-        let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
+        let options = ClientOptions::default().with_dialect(dialect);
         let client = Client::connect_with("http://127.0.0.1:1/", options).unwrap();
-        let error = client.call(Operation::ListTasks(ListTasks::default())).await.unwrap_err();
+        let error = client.list_tasks(ListTasks::default()).await.unwrap_err();
         assert!(matches!(error, Error::NoMethod { method: "ListTasks", .. }), "{error:?}");
     }
 }

@@ -2,10 +2,10 @@
 
 use a2ad_client::{Client, ClientOptions, Error, call_agent, find_card};
 use http::HeaderValue;
-use protocol::{CancelTask, Dialect, Operation};
+use protocol::{CancelTask, Dialect};
 
 use crate::{
-    error_of, get, result,
+    error_of, result,
     scripted_agent::{Response, ScriptedAgent, json, response},
     send,
 };
@@ -38,9 +38,9 @@ async fn newest_interface_of_the_card_is_called() {
         vec![card(&interfaces), json(&result(TASK)), json(&result(TASK))]
     });
     let client = Client::discover(&agent.url("/agents/a/")).await.unwrap();
-    client.call(get()).await.unwrap();
+    client.get_task("t-1").await.unwrap();
     let named = CancelTask { id: "t-1".into(), metadata: None, tenant: Some("other".to_owned()) };
-    client.call(Operation::CancelTask(named)).await.unwrap();
+    client.cancel(named).await.unwrap();
 
     let requests = agent.requests();
     assert_eq!(requests[0].line, "GET /agents/a/.well-known/agent-card.json HTTP/1.1");
@@ -61,7 +61,7 @@ async fn older_card_is_found_at_its_older_path() {
     });
     let client = Client::discover(&agent.url("")).await.unwrap();
     assert_eq!(client.dialect(), Dialect::V03);
-    client.call(get()).await.unwrap();
+    client.get_task("t-1").await.unwrap();
     let requests = agent.requests();
     assert_eq!(requests[1].line, "GET /.well-known/agent.json HTTP/1.1");
     assert_eq!(requests[2].line, "POST /old HTTP/1.1");
@@ -76,9 +76,9 @@ async fn card_url_is_accepted_and_endpoint_may_be_relative() {
         vec![relative(), json(&result(TASK)), missing(), missing(), relative(), json(&result(TASK))]
     });
     let client = Client::discover(&agent.url("/cards/a.json")).await.unwrap();
-    client.call(get()).await.unwrap();
+    client.get_task("t-1").await.unwrap();
     let client = Client::discover(&agent.url("/cards/a")).await.unwrap();
-    client.call(get()).await.unwrap();
+    client.get_task("t-1").await.unwrap();
     let lines: Vec<String> = agent.requests().into_iter().map(|request| request.line).collect();
     assert_eq!(lines[0], "GET /cards/a.json HTTP/1.1");
     assert_eq!(lines[4], "GET /cards/a HTTP/1.1");
@@ -97,8 +97,8 @@ async fn ambiguous_card_is_tried_in_both_old_generations() {
             responses.split_off(2 - locations)
         });
         let client = Client::discover(&agent.url("")).await.unwrap();
-        client.call(Operation::SendMessage(send())).await.unwrap();
-        client.call(get()).await.unwrap();
+        client.send(send()).await.unwrap();
+        client.get_task("t-1").await.unwrap();
         let requests = agent.requests();
         for (request, method) in requests[locations..].iter().zip([first, second, "tasks/get"]) {
             assert!(request.body.contains(&format!(r#""method":"{method}""#)), "{}", request.body);
@@ -119,10 +119,10 @@ async fn method_unknown_in_both_dialects_does_not_confirm_one() {
     });
     let client = Client::discover(&agent.url("")).await.unwrap();
     // The agent supports streaming in neither generation.
-    error_of(client.stream(Operation::SendStreamingMessage(send())).await);
-    client.call(Operation::SendMessage(send())).await.unwrap();
+    error_of(client.stream(send()).await);
+    client.send(send()).await.unwrap();
     // The send has confirmed the dialect.
-    error_of(client.stream(Operation::SendStreamingMessage(send())).await);
+    error_of(client.stream(send()).await);
     let methods = ["message/stream", "tasks/sendSubscribe", "message/send", "message/stream"];
     let requests = agent.requests();
     assert_eq!(requests.len(), 1 + methods.len());
@@ -139,8 +139,8 @@ async fn method_shared_by_both_dialects_does_not_confirm_one() {
         vec![missing(), ambiguous, task(), json(UNKNOWN_METHOD), task()]
     });
     let client = Client::discover(&agent.url("")).await.unwrap();
-    client.call(get()).await.unwrap();
-    client.call(Operation::SendMessage(send())).await.unwrap();
+    client.get_task("t-1").await.unwrap();
+    client.send(send()).await.unwrap();
     let requests = agent.requests();
     for (request, method) in requests[2..].iter().zip(["tasks/get", "tasks/send", "message/send"]) {
         assert!(request.body.contains(&format!(r#""method":"{method}""#)), "{}", request.body);
@@ -152,10 +152,10 @@ async fn endpoint_without_a_card_uses_the_given_dialect() {
     for (dialect, method) in [(Dialect::V1, "GetTask"), (Dialect::V03, "tasks/get")] {
         let body = if dialect == Dialect::V1 { TASK } else { OLD_TASK };
         let agent = ScriptedAgent::start(|_| vec![missing(), missing(), missing(), json(&result(body))]);
-        let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
+        let options = ClientOptions::default().with_dialect(dialect);
         let (client, found) = Client::discover_or_connect(&agent.url("/rpc"), options).await.unwrap();
         assert!(found.is_none());
-        client.call(get()).await.unwrap();
+        client.get_task("t-1").await.unwrap();
         let last = agent.requests().pop().unwrap();
         assert_eq!(last.line, "POST /rpc HTTP/1.1");
         assert!(last.body.contains(&format!(r#""method":"{method}""#)), "{}", last.body);

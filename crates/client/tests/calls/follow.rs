@@ -18,7 +18,7 @@ struct Received {
 }
 
 fn client(agent: &ScriptedAgent, dialect: Dialect) -> Client {
-    let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
+    let options = ClientOptions::default().with_dialect(dialect);
     Client::connect_with(&agent.url("/"), options).unwrap()
 }
 

@@ -5,16 +5,14 @@
 mod dialects;
 mod discovery;
 mod follow;
+mod operations;
 mod scripted_agent;
 
 use std::time::Duration;
 
-use a2ad_client::{Client, ClientOptions, Error};
+use a2ad_client::{Client, ClientOptions, Error, SendReply};
 use http::StatusCode;
-use protocol::{
-    Dialect, ErrorKind, Event, GetTask, Message, Operation, Part, Reply, Role, SendMessage, SubscribeToTask,
-    TaskState,
-};
+use protocol::{Dialect, ErrorKind, Event, Message, Part, Role, SendMessage, TaskState};
 use scripted_agent::{ScriptedAgent, events, json, response};
 
 const TASK: &str = r#"{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_WORKING"}}"#;
@@ -24,12 +22,9 @@ async fn call_is_one_post_with_a_decoded_reply() {
     let agent =
         ScriptedAgent::start(|_| vec![json(&result(TASK)), json(&result(&format!(r#"{{"task":{TASK}}}"#)))]);
     let client = Client::connect(&agent.url("/rpc?x=1")).unwrap();
-    let Reply::Task(task) = client.call(get()).await.unwrap() else { panic!("expected a task") };
+    let task = client.get_task("t-1").await.unwrap();
     assert_eq!(task.status.state, TaskState::Working);
-    let Reply::SentTask(sent) = client.call(Operation::SendMessage(send())).await.unwrap() else {
-        panic!("expected a task")
-    };
-    assert_eq!(sent, task);
+    assert_eq!(client.send(send()).await.unwrap(), SendReply::Task(task));
 
     let requests = agent.requests();
     assert_eq!(requests[0].line, "POST /rpc?x=1 HTTP/1.1");
@@ -51,7 +46,7 @@ async fn error_object_is_read_with_any_status() {
         ScriptedAgent::start(|_| vec![json(body), response("404 Not Found", "application/json", body)]);
     let client = Client::connect(&agent.url("/")).unwrap();
     for _ in 0..2 {
-        let outcome = client.call(get()).await;
+        let outcome = client.get_task("t-1").await;
         let Err(Error::Protocol(error)) = outcome else { panic!("{outcome:?}") };
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::TaskNotFound, "task not found: t-1"));
     }
@@ -67,11 +62,11 @@ async fn status_without_a_protocol_response_is_reported() {
         ]
     });
     let client = Client::connect(&agent.url("/")).unwrap();
-    let outcome = client.call(get()).await;
+    let outcome = client.get_task("t-1").await;
     assert!(matches!(outcome, Err(Error::Status(StatusCode::BAD_GATEWAY))), "{outcome:?}");
-    let outcome = client.call(get()).await;
+    let outcome = client.get_task("t-1").await;
     assert!(matches!(&outcome, Err(Error::Redirected { location }) if location == "https://new.example/"));
-    let error = error_of(client.stream(subscribe()).await);
+    let error = error_of(client.subscribe("t-1").await);
     assert!(matches!(error, Error::Status(StatusCode::UNAUTHORIZED)), "{error:?}");
 }
 
@@ -80,7 +75,7 @@ async fn invalid_response_names_the_field() {
     let agent = ScriptedAgent::start(|_| vec![json("hello"), json(&result(r#"{"id":"t-1"}"#))]);
     let client = Client::connect(&agent.url("/")).unwrap();
     for expected in ["expected JSON", "result.status: required, expected a task status"] {
-        let error = client.call(get()).await.unwrap_err();
+        let error = client.get_task("t-1").await.unwrap_err();
         assert!(matches!(error, Error::Malformed(_)), "{error:?}");
         assert!(error.to_string().ends_with(expected), "{error}");
     }
@@ -90,11 +85,12 @@ async fn invalid_response_names_the_field() {
 async fn oversized_response_is_rejected() {
     let agent =
         ScriptedAgent::start(|_| vec![json(&result(&" ".repeat(2_000))), events(&[&"x".repeat(2_000)])]);
-    let client = Client::connect(&agent.url("/")).unwrap().with_max_response_bytes(1_000);
-    let error = client.call(get()).await.unwrap_err();
+    let options = ClientOptions::default().with_max_response_bytes(1_000).with_max_event_bytes(1_001);
+    let client = Client::connect_with(&agent.url("/"), options).unwrap();
+    let error = client.get_task("t-1").await.unwrap_err();
     assert!(matches!(error, Error::TooLarge { limit_bytes: 1_000 }), "{error:?}");
-    let error = client.stream(subscribe()).await.unwrap().next().await.unwrap_err();
-    assert!(matches!(error, Error::TooLarge { limit_bytes: 1_000 }), "{error:?}");
+    let error = client.subscribe("t-1").await.unwrap().next().await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::TooLarge { limit_bytes: 1_001 }), "{error:?}");
 }
 
 #[tokio::test]
@@ -112,17 +108,16 @@ async fn stream_events_have_sequence_numbers() {
         ])]
     });
     let client = Client::connect(&agent.url("/")).unwrap();
-    let mut stream = client.stream(Operation::SendStreamingMessage(send())).await.unwrap();
-    let Some((Some(4), Event::Task(task))) = stream.next().await.unwrap() else { panic!("expected a task") };
-    assert_eq!(task.id.as_str(), "t-1");
+    let mut stream = client.stream(send()).await.unwrap();
+    assert_eq!(stream.last_event_id(), None);
+    let Some(Ok(Event::Task(task))) = stream.next().await else { panic!("expected a task") };
+    assert_eq!((stream.last_event_id(), task.id.as_str()), (Some(4), "t-1"));
     for expected in [Some(5), None] {
-        let Some((seq, Event::Status(update))) = stream.next().await.unwrap() else {
-            panic!("expected a status")
-        };
-        assert_eq!((seq, update.status.state), (expected, TaskState::Working));
+        let Some(Ok(Event::Status(update))) = stream.next().await else { panic!("expected a status") };
+        assert_eq!((stream.last_event_id(), update.status.state), (expected, TaskState::Working));
     }
-    assert_eq!(stream.next().await.unwrap(), None);
-    assert_eq!(stream.next().await.unwrap(), None);
+    assert!(stream.next().await.is_none());
+    assert!(stream.next().await.is_none());
     assert_eq!(stream.retry(), Some(Duration::from_millis(1_500)));
 
     let requests = agent.requests();
@@ -147,16 +142,17 @@ async fn error_event_is_read_in_every_known_form() {
             vec![events(&[&format!("id: 1\ndata: {task}\n\nevent: error\ndata: {form}\n\n")])]
         });
         let client = Client::connect(&agent.url("/")).unwrap();
-        let mut stream = client.stream(subscribe()).await.unwrap();
-        assert!(matches!(stream.next().await, Ok(Some((Some(1), Event::Task(_))))), "{form}");
+        let mut stream = client.subscribe("t-1").await.unwrap();
+        assert!(matches!(stream.next().await, Some(Ok(Event::Task(_)))), "{form}");
+        assert_eq!(stream.last_event_id(), Some(1), "{form}");
         let ended = stream.next().await;
-        let Err(Error::Protocol(error)) = ended else { panic!("{form}: {ended:?}") };
+        let Some(Err(Error::Protocol(error))) = ended else { panic!("{form}: {ended:?}") };
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::TaskNotFound, "no such task"), "{form}");
-        assert_eq!(stream.next().await.unwrap(), None, "an error is the last event");
+        assert!(stream.next().await.is_none(), "an error is the last event");
     }
     let agent = ScriptedAgent::start(|_| vec![events(&["event: error\ndata: out of order\n\n"])]);
-    let ended = Client::connect(&agent.url("/")).unwrap().stream(subscribe()).await.unwrap().next().await;
-    assert!(matches!(ended, Err(Error::Malformed(_))), "{ended:?}");
+    let ended = Client::connect(&agent.url("/")).unwrap().subscribe("t-1").await.unwrap().next().await;
+    assert!(matches!(ended, Some(Err(Error::Malformed(_)))), "{ended:?}");
 }
 
 #[tokio::test]
@@ -165,10 +161,10 @@ async fn skill_is_sent_in_the_metadata() {
         let task = r#"{"id":"t-1","contextId":"c-1","status":{"state":"working"}}"#;
         let response = if dialect == Dialect::V1 { format!(r#"{{"task":{TASK}}}"#) } else { task.to_owned() };
         let agent = ScriptedAgent::start(|_| vec![json(&result(&response))]);
-        let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
+        let options = ClientOptions::default().with_dialect(dialect);
         let client = Client::connect_with(&agent.url("/"), options).unwrap();
         let req = SendMessage { skill: Some("sing".into()), ..send() };
-        client.call(Operation::SendMessage(req)).await.unwrap();
+        client.send(req).await.unwrap();
         let body = &agent.requests()[0].body;
         assert!(body.contains(r#""metadata":{"skillId":"sing"}"#), "{dialect:?}: {body}");
         assert_eq!(body.matches("skillId").count(), 1, "{dialect:?}: {body}");
@@ -193,9 +189,9 @@ async fn messages_and_artifacts_without_parts_are_read() {
     ];
     for (dialect, task) in cases {
         let agent = ScriptedAgent::start(|_| vec![json(&result(task))]);
-        let options = ClientOptions { dialect: Some(dialect), ..ClientOptions::default() };
+        let options = ClientOptions::default().with_dialect(dialect);
         let client = Client::connect_with(&agent.url("/"), options).unwrap();
-        let Reply::Task(task) = client.call(get()).await.unwrap() else { panic!("expected a task") };
+        let task = client.get_task("t-1").await.unwrap();
         assert!(task.artifacts.iter().all(|artifact| artifact.parts.is_empty()), "{dialect:?}");
         assert_eq!((task.artifacts.len(), task.status.state), (2, TaskState::Completed), "{dialect:?}");
         assert_eq!(task.status.message.map(|message| message.parts.len()), Some(0), "{dialect:?}");
@@ -206,7 +202,7 @@ async fn messages_and_artifacts_without_parts_are_read() {
 async fn stream_is_resumed_after_an_event() {
     let agent = ScriptedAgent::start(|_| vec![events(&[])]);
     let client = Client::connect(&agent.url("/")).unwrap();
-    assert_eq!(client.resume(subscribe(), 41).await.unwrap().next().await.unwrap(), None);
+    assert!(client.resume("t-1", 41).await.unwrap().next().await.is_none());
     assert_eq!(agent.requests()[0].header("last-event-id"), Some("41"));
 }
 
@@ -215,12 +211,12 @@ async fn error_before_the_first_event_fails_the_call() {
     let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"the task has ended"}}"#;
     let agent = ScriptedAgent::start(|_| vec![json(body), json(&result(TASK))]);
     let client = Client::connect(&agent.url("/")).unwrap();
-    let error = error_of(client.stream(subscribe()).await);
+    let error = error_of(client.subscribe("t-1").await);
     assert!(
         matches!(&error, Error::Protocol(error) if error.kind == ErrorKind::UnsupportedOperation),
         "{error:?}"
     );
-    let error = error_of(client.stream(subscribe()).await);
+    let error = error_of(client.subscribe("t-1").await);
     assert!(error.to_string().ends_with("result: expected a stream, not a single response"), "{error}");
 }
 
@@ -235,13 +231,14 @@ async fn stream_ends_after_an_error() {
         ]
     });
     let client = Client::connect(&agent.url("/")).unwrap();
-    let mut stream = client.stream(subscribe()).await.unwrap();
-    assert!(matches!(stream.next().await, Ok(Some((None, Event::Task(_))))));
-    let error = stream.next().await.unwrap_err();
+    let mut stream = client.subscribe("t-1").await.unwrap();
+    assert!(matches!(stream.next().await, Some(Ok(Event::Task(_)))));
+    assert_eq!(stream.last_event_id(), None);
+    let error = stream.next().await.unwrap().unwrap_err();
     assert!(matches!(&error, Error::Protocol(error) if error.kind == ErrorKind::Internal), "{error:?}");
-    assert_eq!(stream.next().await.unwrap(), None);
+    assert!(stream.next().await.is_none());
 
-    let error = client.stream(subscribe()).await.unwrap().next().await.unwrap_err();
+    let error = client.subscribe("t-1").await.unwrap().next().await.unwrap().unwrap_err();
     assert!(matches!(error, Error::Malformed(_)), "{error:?}");
 }
 
@@ -253,38 +250,21 @@ async fn broken_connection_is_a_transport_error() {
         "HTTP/1.1 200 OK\r\ncontent-type: Text/Event-Stream; charset=utf-8\r\ncontent-length: 100000\r\n\r\n";
     let agent = ScriptedAgent::start(|_| vec![vec![format!("{head}{frame}").into_bytes()]]);
     let client = Client::connect(&agent.url("/")).unwrap();
-    let mut stream = client.stream(subscribe()).await.unwrap();
-    assert!(matches!(stream.next().await, Ok(Some(_))));
-    let error = stream.next().await.unwrap_err();
+    let mut stream = client.subscribe("t-1").await.unwrap();
+    assert!(matches!(stream.next().await, Some(Ok(_))));
+    let error = stream.next().await.unwrap().unwrap_err();
     assert!(matches!(error, Error::Transport(_)), "{error:?}");
 }
 
 #[tokio::test]
 async fn unreachable_agent_is_a_transport_error() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = Client::connect(&format!("http://{free}/")).unwrap().call(get()).await.unwrap_err();
+    let error = Client::connect(&format!("http://{free}/")).unwrap().get_task("t-1").await.unwrap_err();
     assert!(matches!(error, Error::Transport(_)), "{error:?}");
-}
-
-#[tokio::test]
-async fn streaming_and_single_calls_are_not_interchangeable() {
-    let client = Client::connect("http://127.0.0.1:1/").unwrap();
-    let error = client.call(subscribe()).await.unwrap_err();
-    assert!(matches!(error, Error::Misuse { method: "SubscribeToTask", .. }), "{error:?}");
-    let error = error_of(client.stream(get()).await);
-    assert!(matches!(error, Error::Misuse { method: "GetTask", .. }), "{error:?}");
 }
 
 pub(crate) fn result(result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)
-}
-
-pub(crate) fn get() -> Operation {
-    Operation::GetTask(GetTask { id: "t-1".into(), history_length: None, tenant: None })
-}
-
-fn subscribe() -> Operation {
-    Operation::SubscribeToTask(SubscribeToTask { id: "t-1".into(), tenant: None })
 }
 
 pub(crate) fn send() -> SendMessage {

@@ -1,7 +1,7 @@
 //! `a2ad tasks cancel`: cancels a task.
 
 use clap::Args;
-use protocol::{CancelTask, Operation, Reply};
+use protocol::Reply;
 
 use crate::cli::{
     failure::{Failure, code},
@@ -22,11 +22,10 @@ pub(in crate::cli) struct CancelFlags {
 pub(super) fn run(flags: CancelFlags) -> Result<u8, Failure> {
     let CancelFlags { session, task } = flags;
     Session::run(session, |session| async move {
-        let cancel = CancelTask { id: task.into(), metadata: None, tenant: None };
-        let reply = session.client().await?.call(Operation::CancelTask(cancel)).await?;
+        let task = session.client().await?.cancel(task).await?;
         if session.json() {
-            print_reply(&session, &reply)?;
-        } else if let Reply::Task(task) = reply {
+            print_reply(&session, &Reply::Task(task))?;
+        } else {
             session.output.message(&format!("task {} {}", task.id, outcome::state_name(task.status.state)));
         }
         Ok(code::SUCCESS)

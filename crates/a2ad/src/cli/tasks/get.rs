@@ -1,10 +1,10 @@
 //! `a2ad tasks get`: prints one task. The exit code depends on its state, as for `send`.
 
 use clap::Args;
-use protocol::{GetTask, Operation, Reply};
+use protocol::{GetTask, Reply};
 
 use crate::cli::{
-    failure::{Failure, code, code_of_state},
+    failure::{Failure, code_of_state},
     outcome,
     printer::Printer,
     send::print_reply,
@@ -26,14 +26,12 @@ pub(in crate::cli) struct GetFlags {
 pub(super) fn run(flags: GetFlags) -> Result<u8, Failure> {
     let GetFlags { session, task, history } = flags;
     Session::run(session, |session| async move {
-        let get = GetTask { id: task.into(), history_length: history, tenant: None };
-        let reply = session.client().await?.call(Operation::GetTask(get)).await?;
+        let get = GetTask { history_length: history, ..GetTask::from(task) };
+        let task = session.client().await?.get_task(get).await?;
         if session.json() {
-            print_reply(&session, &reply)?;
-        }
-        let Reply::Task(task) = reply else { return Ok(code::SUCCESS) };
-        if session.json() {
-            return Ok(code_of_state(task.status.state));
+            let state = task.status.state;
+            print_reply(&session, &Reply::Task(task))?;
+            return Ok(code_of_state(state));
         }
         let mut printer = Printer::new(&session.output);
         printer.task(&task)?;

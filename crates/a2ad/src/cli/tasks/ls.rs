@@ -2,7 +2,7 @@
 
 use clap::Args;
 use client::Client;
-use protocol::{ListTasks, Operation, Reply, Task, TaskPage, TaskState};
+use protocol::{ListTasks, Reply, Task, TaskPage, TaskState};
 
 use crate::cli::{
     failure::{Failure, code},
@@ -67,10 +67,7 @@ async fn walk(
     let mut tasks: Vec<Task> = Vec::new();
     loop {
         filter.page_size = u32::try_from((limit - tasks.len()).min(PAGE)).ok();
-        let reply = client.call(Operation::ListTasks(filter.clone())).await?;
-        let Reply::Tasks(page) = reply else {
-            return Err(Failure::new(code::PROTOCOL, "the agent's response is not a list of tasks"));
-        };
+        let page = client.list_tasks(filter.clone()).await?;
         session.record_activity();
         let TaskPage { tasks: more, next_page_token, page_size, total_size, with_artifacts } = page;
         let empty = more.is_empty();

@@ -22,7 +22,7 @@ pub(super) fn run(flags: WatchFlags) -> Result<u8, Failure> {
     let WatchFlags { session, task } = flags;
     Session::run(session, |session| async move {
         let client = session.client().await?;
-        let follow = Follow::watch(&client, task.into()).await?;
+        let follow = Follow::watch(&client, task).await?;
         session.record_task(follow.task_id());
         stream::print(&session, follow).await
     })
