@@ -29,6 +29,8 @@
 //!   of two old generations it uses and it does not know the method of the first, the call is made in the
 //!   other one. [`Follow`] retries with backoff for as long as the caller waits, and sends a message again
 //!   only to agents that deduplicate it.
+//! - **TLS** uses rustls with aws-lc-rs and the root certificates of the platform. The default provider of
+//!   the process is neither used nor set.
 //!
 //! Restricting which hosts may be called is not done here.
 

@@ -1,9 +1,11 @@
 //! One HTTP exchange: the only code that builds an HTTP client.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, Method, header};
 use reqwest::{Response, Url, redirect};
+use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
+use rustls_platform_verifier::Verifier;
 
 use crate::Error;
 
@@ -25,13 +27,10 @@ impl Transport {
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_keepalive(KEEP_ALIVE)
             .tcp_nodelay(true)
-            .user_agent(NAME);
+            .user_agent(NAME)
+            .tls_backend_preconfigured(tls_config(url)?);
         if is_loopback(url) {
             builder = builder.no_proxy();
-        }
-        if url.scheme() == "http" {
-            // No certificate is needed, so the client also works on machines without root certificates.
-            builder = builder.tls_certs_only([]);
         }
         builder.build().map(Self).map_err(Error::transport)
     }
@@ -53,6 +52,26 @@ impl Transport {
             _ => Ok(response),
         }
     }
+}
+
+/// The TLS settings for this URL, with the platform's root certificates.
+///
+/// The provider is given explicitly: the default of the process belongs to the program that uses this crate,
+/// which may have installed another one or none.
+fn tls_config(url: &Url) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_safe_default_protocol_versions().map_err(Error::transport)?;
+    let builder = if url.scheme() == "http" {
+        // No certificate is needed, so the client also works on machines without root certificates.
+        builder.with_root_certificates(RootCertStore::empty())
+    } else {
+        let verifier = Verifier::new(provider).map_err(Error::transport)?;
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+    };
+    let mut config = builder.with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 /// Parses an http or https URL without credentials.
