@@ -13,11 +13,13 @@ pub(crate) fn app(server: &Server) -> Router {
 
 #[tokio::main]
 #[allow(clippy::disallowed_methods, reason = "stands for a user's app, which is served with axum::serve")]
+#[allow(clippy::print_stderr, reason = "a user's app prints its address")]
 async fn main() -> Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:4244".into());
     let server = Server::builder().agent("echo", Echo).build()?;
     let app = app(&server);
     let listener = tokio::net::TcpListener::bind(address).await?;
+    eprintln!("listening on http://{}", listener.local_addr()?);
     let shutdown = async move {
         let _ = tokio::signal::ctrl_c().await;
         server.drain(Duration::from_secs(10)).await;
