@@ -1,6 +1,6 @@
-"""The agents of the server under test, spoken to in the draft.
+"""The agents of the server under test, called with the first draft of the protocol.
 
-`A2AD_URL` names a running server, as `http://127.0.0.1:4242`. Nothing here starts or stops it.
+`A2AD_URL` is the URL of a running server, such as `http://127.0.0.1:4242`. Nothing here starts or stops it.
 """
 
 import os
@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from talk import Agent
+from helpers import Agent
 
 
 @pytest.fixture(scope='session')
 def url() -> str:
-    """The server's address, without a slash at the end."""
+    """The server's URL, without a trailing slash."""
     return os.environ['A2AD_URL'].rstrip('/')
 
 
 @pytest.fixture
 def agent(url: str) -> Iterator[Callable[[str], Agent]]:
-    """An agent by its name, or the default one at the root."""
-    # Proxies of the environment are ignored: the server is on this machine.
+    """Returns an agent by its name; without a name, the default agent at the root."""
+    # Proxy variables are ignored: the server is on this machine.
     with httpx.Client(timeout=10, trust_env=False) as http:
         yield lambda name='': Agent(http, f'{url}/a2a/{name}' if name else f'{url}/')

@@ -1,4 +1,4 @@
-"""Answers of the draft conform to its JSON schema, and its models read them."""
+"""Responses of the draft conform to its JSON schema and can be read by its models."""
 
 import threading
 
@@ -7,22 +7,22 @@ import pytest
 
 from a2a_json_rpc import spec
 
-from talk import conforms, error_of, say, texts
+from helpers import assert_conforms, error_code, send_params, texts
 
 
-def test_the_card_of_the_draft_conforms(url: str, agent) -> None:
+def test_card_conforms_to_the_draft(url: str, agent) -> None:
     for base in [url, *(f'{url}/a2a/{name}' for name in ('currency', 'echo', 'approver'))]:
         card = httpx.get(f'{base}/.well-known/agent.json', trust_env=False).raise_for_status().json()
-        conforms(card, 'AgentCard')
+        assert_conforms(card, 'AgentCard')
         for skill in card['skills']:
             spec.AgentSkill.model_validate(skill)
         assert spec.AgentCapabilities.model_validate(card['capabilities']).streaming
         assert card['url'].startswith(base)
 
 
-def test_a_task_has_the_name_its_client_gave(agent) -> None:
-    sent = say('hello', sessionId='my-session')
-    task = agent('echo').ask('tasks/send', **sent)
+def test_task_keeps_the_id_chosen_by_the_client(agent) -> None:
+    sent = send_params('hello', sessionId='my-session')
+    task = agent('echo').request_task('tasks/send', **sent)
     assert (task['id'], task['sessionId']) == (sent['id'], 'my-session')
     assert task['status']['state'] == 'completed'
     assert texts(task) == ['hello']
@@ -30,37 +30,37 @@ def test_a_task_has_the_name_its_client_gave(agent) -> None:
     assert task['history'] == []
 
 
-def test_short_names_will_do_and_a_session_is_made(agent) -> None:
+def test_short_task_id_is_accepted_and_a_session_is_created(agent) -> None:
     echo = agent('echo')
-    assert echo.ask('tasks/send', **say('one', task='129'))['id'] == '129'
-    assert echo.ask('tasks/get', id='129')['sessionId']
+    assert echo.request_task('tasks/send', **send_params('one', task='129'))['id'] == '129'
+    assert echo.request_task('tasks/get', id='129')['sessionId']
 
 
-def test_a_stored_task_reads_in_the_draft(agent) -> None:
+def test_stored_task_equals_the_response(agent) -> None:
     echo = agent('echo')
-    sent = say('keep this')
-    answered = echo.ask('tasks/send', **sent)
-    assert echo.ask('tasks/get', id=sent['id']) == answered
-    (message,) = echo.ask('tasks/get', id=sent['id'], historyLength=1)['history'][-1:]
-    conforms(message, 'Message')
+    sent = send_params('keep this')
+    created = echo.request_task('tasks/send', **sent)
+    assert echo.request_task('tasks/get', id=sent['id']) == created
+    (message,) = echo.request_task('tasks/get', id=sent['id'], historyLength=1)['history'][-1:]
+    assert_conforms(message, 'Message')
 
 
-def test_every_kind_of_part_comes_back_as_it_was_sent(agent) -> None:
+def test_every_kind_of_part_is_echoed_unchanged(agent) -> None:
     parts = [
         {'type': 'text', 'text': 'Grüße, 世界', 'metadata': {'mine': 1}},
         {'type': 'data', 'data': {'number': 1.5, 'nested': [True, None, {'text': ''}]}},
         {'type': 'file', 'file': {'name': 'a.bin', 'mimeType': 'application/octet-stream', 'bytes': 'AAEC/w=='}},
         {'type': 'file', 'file': {'uri': 'https://example.com/a%20b', 'mimeType': 'image/png'}},
     ]
-    sent = say('') | {'message': {'role': 'user', 'parts': parts}}
-    (artifact,) = agent('echo').ask('tasks/send', **sent)['artifacts']
+    sent = send_params('') | {'message': {'role': 'user', 'parts': parts}}
+    (artifact,) = agent('echo').request_task('tasks/send', **sent)['artifacts']
     assert artifact['parts'] == parts
 
 
-def test_a_stream_tells_a_whole_artifact(agent) -> None:
+def test_streamed_chunks_merge_to_the_stored_artifact(agent) -> None:
     writer = agent('slow-writer')
-    sent = say('sections=3 delay=20ms')
-    events = list(writer.follow('tasks/sendSubscribe', **sent))
+    sent = send_params('sections=3 delay=20ms')
+    events = list(writer.stream('tasks/sendSubscribe', **sent))
     assert 'status' in events[0]
     assert events[-1]['status']['state'] == 'completed'
     chunks = [event['artifact'] for event in events if 'artifact' in event]
@@ -68,76 +68,76 @@ def test_a_stream_tells_a_whole_artifact(agent) -> None:
     assert {chunk['index'] for chunk in chunks} == {0}
     assert [bool(chunk.get('append')) for chunk in chunks] == [False] + [True] * (len(chunks) - 1)
     assert [bool(chunk.get('lastChunk')) for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
-    stored = writer.ask('tasks/get', id=sent['id'])
+    stored = writer.request_task('tasks/get', id=sent['id'])
     assert texts(stored) == [''.join(part['text'] for chunk in chunks for part in chunk['parts'])]
 
 
-def test_a_question_is_answered_under_the_same_name(agent) -> None:
+def test_second_message_continues_the_task(agent) -> None:
     approver = agent('approver')
-    question = say('may I?')
-    events = list(approver.follow('tasks/sendSubscribe', **question))
+    question = send_params('may I?')
+    events = list(approver.stream('tasks/sendSubscribe', **question))
     assert events[-1]['status']['state'] == 'input-required'
     assert events[-1]['status']['message']['role'] == 'agent'
-    decided = approver.ask('tasks/send', **say('approve', task=question['id']))
-    assert decided['status']['state'] == 'completed'
+    finished = approver.request_task('tasks/send', **send_params('approve', task=question['id']))
+    assert finished['status']['state'] == 'completed'
 
 
-def test_a_rejected_task_has_failed_in_the_words_of_the_draft(agent) -> None:
+def test_rejected_task_is_failed_in_the_draft(agent) -> None:
     approver = agent('approver')
-    question = say('may I?')
-    approver.ask('tasks/send', **question)
-    decided = approver.ask('tasks/send', **say('deny', task=question['id']))
-    assert decided['status']['state'] == 'failed'
-    assert decided['metadata']['a2ad']['state'] == 'rejected'
+    question = send_params('may I?')
+    approver.request_task('tasks/send', **question)
+    finished = approver.request_task('tasks/send', **send_params('deny', task=question['id']))
+    assert finished['status']['state'] == 'failed'
+    assert finished['metadata']['a2ad']['state'] == 'rejected'
 
 
-def test_a_finished_task_is_reopened_by_another_message(agent) -> None:
+def test_finished_task_is_reopened_by_another_message(agent) -> None:
     echo = agent('echo')
-    sent = say('a square')
-    echo.ask('tasks/send', **sent)
-    again = echo.ask('tasks/send', **say('make it red', task=sent['id']))
+    sent = send_params('a square')
+    echo.request_task('tasks/send', **sent)
+    again = echo.request_task('tasks/send', **send_params('make it red', task=sent['id']))
     assert (again['id'], again['status']['state']) == (sent['id'], 'completed')
     assert texts(again)[-1] == 'make it red'
 
 
-def test_a_task_can_be_followed_again(agent) -> None:
+def test_task_can_be_resubscribed(agent) -> None:
     writer = agent('slow-writer')
-    sent = say('sections=6 delay=50ms')
-    stream = writer.follow('tasks/sendSubscribe', **sent)
+    sent = send_params('sections=6 delay=50ms')
+    stream = writer.stream('tasks/sendSubscribe', **sent)
     while 'artifact' not in next(stream):
         pass
-    rest = list(writer.follow('tasks/resubscribe', id=sent['id']))
+    rest = list(writer.stream('tasks/resubscribe', id=sent['id']))
     assert rest[-1]['status']['state'] == 'completed'
     assert list(stream)[-1] == rest[-1]
 
 
-def test_a_cancelled_task_ends_its_stream(agent) -> None:
+def test_canceled_task_ends_its_stream(agent) -> None:
     echo = agent('echo')
-    sent = say('hold this')
-    stream = echo.follow('tasks/sendSubscribe', **sent)
+    sent = send_params('hold this')
+    stream = echo.stream('tasks/sendSubscribe', **sent)
     next(stream)
-    canceled = echo.ask('tasks/cancel', id=sent['id'])
+    canceled = echo.request_task('tasks/cancel', id=sent['id'])
     assert canceled['status']['state'] == 'canceled'
     assert list(stream)[-1]['status']['state'] == 'canceled'
-    assert error_of(echo.call('tasks/cancel', id=sent['id'])) == -32002
+    assert error_code(echo.call('tasks/cancel', id=sent['id'])) == -32002
 
 
 @pytest.mark.parametrize('method', ['tasks/get', 'tasks/cancel'])
-def test_an_unknown_task_is_not_found(agent, method: str) -> None:
-    assert error_of(agent('echo').call(method, id='nobody-made-this')) == -32001
+def test_unknown_task_is_not_found(agent, method: str) -> None:
+    assert error_code(agent('echo').call(method, id='nobody-made-this')) == -32001
 
 
-def test_refusals_are_the_errors_of_the_schema(agent) -> None:
+def test_errors_have_the_codes_of_the_schema(agent) -> None:
     echo = agent('echo')
-    sent = say('done at once')
-    echo.ask('tasks/send', **sent)
-    assert error_of(echo.call('tasks/cancel', id=sent['id'])) == -32002
+    sent = send_params('done at once')
+    echo.request_task('tasks/send', **sent)
+    assert error_code(echo.call('tasks/cancel', id=sent['id'])) == -32002
     hook = {'url': 'https://example.com/hook'}
-    assert error_of(echo.call('tasks/pushNotification/set', id=sent['id'], pushNotificationConfig=hook)) == -32003
-    assert error_of(echo.call('tasks/pushNotification/get', id=sent['id'])) == -32003
+    assert error_code(echo.call('tasks/pushNotification/set', id=sent['id'], pushNotificationConfig=hook)) == -32003
+    assert error_code(echo.call('tasks/pushNotification/get', id=sent['id'])) == -32003
 
 
-BROKEN = [
+MALFORMED = [
     ('{"method": "tasks/send"', -32700),
     ('"tasks/send"', -32600),
     ('{"jsonrpc": "2.0", "id": 1}', -32600),
@@ -149,29 +149,29 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(('body', 'code'), BROKEN)
-def test_a_broken_request_gets_an_error_of_the_schema(agent, body: str, code: int) -> None:
+@pytest.mark.parametrize(('body', 'code'), MALFORMED)
+def test_malformed_request_gets_an_error_of_the_schema(agent, body: str, code: int) -> None:
     echo = agent('echo')
     response = echo.http.post(echo.url, content=body, headers={'Content-Type': 'application/json'})
     assert response.status_code == 200
-    assert error_of(response.json()) == code
+    assert error_code(response.json()) == code
 
 
-def test_a_request_without_envelope_is_served(agent) -> None:
+def test_request_without_envelope_is_accepted(agent) -> None:
     echo = agent('echo')
-    answer = echo.http.post(echo.url, json={'method': 'tasks/send', 'params': say('bare')}).json()
-    conforms(answer, 'SendTaskResponse')
-    assert texts(answer['result']) == ['bare']
+    response = echo.http.post(echo.url, json={'method': 'tasks/send', 'params': send_params('bare')}).json()
+    assert_conforms(response, 'SendTaskResponse')
+    assert texts(response['result']) == ['bare']
 
 
-def test_two_clients_follow_one_task(agent) -> None:
+def test_all_subscribers_receive_the_same_last_event(agent) -> None:
     writer = agent('slow-writer')
-    sent = say('sections=5 delay=50ms')
-    stream = writer.follow('tasks/sendSubscribe', **sent)
+    sent = send_params('sections=5 delay=50ms')
+    stream = writer.stream('tasks/sendSubscribe', **sent)
     next(stream)
     ends = []
-    follow = lambda: ends.append(list(writer.follow('tasks/resubscribe', id=sent['id']))[-1])  # noqa: E731
-    others = [threading.Thread(target=follow) for _ in range(2)]
+    subscribe = lambda: ends.append(list(writer.stream('tasks/resubscribe', id=sent['id']))[-1])  # noqa: E731
+    others = [threading.Thread(target=subscribe) for _ in range(2)]
     for other in others:
         other.start()
     last = list(stream)[-1]
@@ -180,11 +180,11 @@ def test_two_clients_follow_one_task(agent) -> None:
     assert ends == [last, last]
 
 
-# The words of the sample that came with the draft.
+# The text of the sample that was published with the draft.
 @pytest.mark.parametrize('name', ['', 'currency'])
-def test_an_exchange_rate_is_told(agent, name: str) -> None:
-    sent = say('How much is the exchange rate for 1 USD to INR?')
-    task = agent(name).ask('tasks/send', **sent)
+def test_exchange_rate_is_returned(agent, name: str) -> None:
+    sent = send_params('How much is the exchange rate for 1 USD to INR?')
+    task = agent(name).request_task('tasks/send', **sent)
     assert task['status']['state'] == 'completed'
     (artifact,) = task['artifacts']
     assert artifact['index'] == 0
@@ -192,19 +192,19 @@ def test_an_exchange_rate_is_told(agent, name: str) -> None:
     assert task['history'] == []
 
 
-def test_half_a_question_is_asked_back(agent) -> None:
+def test_incomplete_question_requires_input(agent) -> None:
     currency = agent('currency')
-    question = say('how much is the exchange rate for 1 USD?')
-    asked = currency.ask('tasks/send', **question)
-    assert asked['status']['state'] == 'input-required'
-    assert asked['status']['message']['parts'][0]['type'] == 'text'
-    answered = currency.ask('tasks/send', **say('CAD', task=question['id']))
-    assert answered['status']['state'] == 'completed'
-    assert 'CAD' in texts(answered)[0]
+    question = send_params('how much is the exchange rate for 1 USD?')
+    waiting = currency.request_task('tasks/send', **question)
+    assert waiting['status']['state'] == 'input-required'
+    assert waiting['status']['message']['parts'][0]['type'] == 'text'
+    created = currency.request_task('tasks/send', **send_params('CAD', task=question['id']))
+    assert created['status']['state'] == 'completed'
+    assert 'CAD' in texts(created)[0]
 
 
-def test_an_exchange_rate_is_streamed(agent) -> None:
-    events = list(agent('currency').follow('tasks/sendSubscribe', **say('how much is 10 USD in EUR?')))
+def test_exchange_rate_is_streamed(agent) -> None:
+    events = list(agent('currency').stream('tasks/sendSubscribe', **send_params('how much is 10 USD in EUR?')))
     progress = [e['status'] for e in events if 'status' in e and e['status']['state'] == 'working']
     assert any('message' in status for status in progress)
     assert [e['artifact']['index'] for e in events if 'artifact' in e] == [0]

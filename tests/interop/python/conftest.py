@@ -1,7 +1,7 @@
-"""Clients of the server under test, made by the official SDK from the agent cards the server publishes.
+"""Clients of the server under test, which the official SDK creates from the agent cards of the server.
 
-`A2AD_URL` names a running server, as `http://127.0.0.1:4242`. Nothing here starts or stops it. Tests that connect
-run once for each binding; all bindings of an agent lead to the same tasks.
+`A2AD_URL` is the URL of a running server, such as `http://127.0.0.1:4242`. Nothing here starts or stops it. Tests
+that connect run once for each binding; an agent has the same tasks in all of its bindings.
 """
 
 import os
@@ -23,13 +23,13 @@ BINDINGS = [TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON, TransportPro
 
 @pytest.fixture(scope='session')
 def url() -> str:
-    """The server's address, without a slash at the end."""
+    """The server's URL, without a trailing slash."""
     return os.environ['A2AD_URL'].rstrip('/')
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """A bounded HTTP client that ignores proxies of the environment: the server is on this machine."""
+    """An HTTP client with a timeout. It ignores proxy variables: the server is on this machine."""
     async with httpx.AsyncClient(timeout=10, trust_env=False) as client:
         yield client
 
@@ -41,10 +41,10 @@ def binding(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def connect(url: str, binding: str) -> AsyncIterator[Connect]:
-    """Makes clients, each with connections of its own; all are closed when the test ends.
+    """Creates clients, each with its own connections; all are closed when the test ends.
 
-    `streaming=False` makes `send_message` a blocking send, `polling=True` with it one that returns at once.
-    `binding` is another one than the test runs with.
+    With `streaming=False`, `send_message` is a blocking send; with `polling=True` in addition, a non-blocking one.
+    `binding` replaces the binding that the test runs with.
     """
     opened: list[Client | httpx.AsyncClient] = []
 
@@ -69,6 +69,6 @@ async def connect(url: str, binding: str) -> AsyncIterator[Connect]:
 
 
 def channel(target: str) -> grpc.aio.Channel:
-    """A connection of its own."""
+    """A channel that shares no connection with others."""
     options = [('grpc.use_local_subchannel_pool', 1)]
     return grpc.aio.insecure_channel(target, options=options)

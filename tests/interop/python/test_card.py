@@ -1,4 +1,4 @@
-"""The cards the SDK resolves lead its clients to the right agents."""
+"""The SDK resolves each agent card, and its clients reach the right agent."""
 
 import httpx
 import pytest
@@ -10,24 +10,24 @@ from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import ExtendedAgentCardNotConfiguredError
 
 from conftest import Connect, channel
-from talk import ask, say
+from helpers import send, user_message
 
 
 AGENTS = ['currency', 'echo', 'approver', 'slow-writer']
 
 
 def interface(card: AgentCard, binding: str) -> AgentInterface:
-    """The one interface a client of this binding and of version 1.0 can use."""
+    """The only interface on the card for this binding in protocol version 1.0."""
     (found,) = [i for i in card.supported_interfaces if (i.protocol_binding, i.protocol_version) == (binding, '1.0')]
     return found
 
 
 @pytest.mark.parametrize('agent', AGENTS)
-async def test_each_agent_has_a_card_that_leads_to_it(url: str, http: httpx.AsyncClient, agent: str) -> None:
+async def test_each_agent_has_a_card_with_its_urls(url: str, http: httpx.AsyncClient, agent: str) -> None:
     card = await A2ACardResolver(http, f'{url}/a2a/{agent}').get_agent_card()
     for binding in (TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON):
         assert interface(card, binding).url == f'{url}/a2a/{agent}'
-    # There is no path in gRPC: who is meant is told in every request.
+    # A gRPC address has no path: the tenant in each request names the agent.
     grpc = interface(card, TransportProtocol.GRPC)
     assert (grpc.url, grpc.tenant) == (url.removeprefix('http://'), f'default/{agent}')
     assert card.name and card.description and card.version
@@ -40,12 +40,12 @@ async def test_each_agent_has_a_card_that_leads_to_it(url: str, http: httpx.Asyn
         assert skill.id and skill.name and skill.description and skill.tags
 
 
-async def test_cards_differ(url: str, http: httpx.AsyncClient) -> None:
+async def test_agents_have_different_cards(url: str, http: httpx.AsyncClient) -> None:
     cards = [await A2ACardResolver(http, f'{url}/a2a/{agent}').get_agent_card() for agent in AGENTS]
     assert len({card.name for card in cards}) == len(AGENTS)
 
 
-async def test_the_default_agent_is_reached_by_the_card_at_the_root(
+async def test_root_card_leads_to_the_default_agent(
     url: str, http: httpx.AsyncClient, binding: str
 ) -> None:
     config = ClientConfig(
@@ -55,23 +55,23 @@ async def test_the_default_agent_is_reached_by_the_card_at_the_root(
         supported_protocol_bindings=[binding],
     )
     async with await create_client(url, config) as client:
-        task = await ask(client, say('echo by the root'))
+        task = await send(client, user_message('echo by the root'))
     assert [get_artifact_text(artifact) for artifact in task.artifacts] == ['echo by the root']
 
 
-async def test_an_extended_card_shows_more(connect: Connect) -> None:
+async def test_extended_card_has_more_skills(connect: Connect) -> None:
     client = await connect('club')
-    seen = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
-    assert [skill.id for skill in seen.skills] == ['echo', 'approver']
+    extended = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
+    assert [skill.id for skill in extended.skills] == ['echo', 'approver']
 
 
-async def test_an_extended_card_is_no_part_of_the_public_one(url: str, http: httpx.AsyncClient) -> None:
+async def test_public_card_omits_the_extended_skills(url: str, http: httpx.AsyncClient) -> None:
     card = await A2ACardResolver(http, f'{url}/a2a/club').get_agent_card()
     assert card.capabilities.extended_agent_card
     assert [skill.id for skill in card.skills] == ['echo']
 
 
-async def test_an_extended_card_that_is_not_there_is_refused_as_such(connect: Connect) -> None:
+async def test_missing_extended_card_is_rejected_with_its_own_error(connect: Connect) -> None:
     client = await connect('promise')
     with pytest.raises(ExtendedAgentCardNotConfiguredError):
         await client.get_extended_agent_card(GetExtendedAgentCardRequest())

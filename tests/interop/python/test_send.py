@@ -15,13 +15,13 @@ from a2a.types import (
 )
 
 from conftest import BINDINGS, Connect
-from talk import TERMINAL, ask, say
+from helpers import TERMINAL, send, user_message
 
 
-async def test_a_blocking_send_returns_the_finished_task(connect: Connect) -> None:
+async def test_blocking_send_returns_the_finished_task(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
-    message = say('hello')
-    task = await ask(client, message)
+    message = user_message('hello')
+    task = await send(client, message)
     assert task.id and task.context_id
     assert task.status.state == TaskState.TASK_STATE_COMPLETED
     assert task.status.HasField('timestamp')
@@ -30,7 +30,7 @@ async def test_a_blocking_send_returns_the_finished_task(connect: Connect) -> No
     assert list(task.history[0].parts) == list(message.parts)
 
 
-async def test_every_kind_of_part_comes_back_as_it_was_sent(connect: Connect) -> None:
+async def test_every_kind_of_part_is_echoed_unchanged(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
     parts = [
         new_text_part('Grüße, 世界 \u2028 "quoted"'),
@@ -38,43 +38,43 @@ async def test_every_kind_of_part_comes_back_as_it_was_sent(connect: Connect) ->
         new_raw_part(bytes(range(256)), media_type='application/octet-stream', filename='all.bin'),
         new_url_part('https://example.com/a%20b?c=d', media_type='image/png', filename='b.png'),
     ]
-    task = await ask(client, Message(message_id=str(uuid4()), role=Role.ROLE_USER, parts=parts))
+    task = await send(client, Message(message_id=str(uuid4()), role=Role.ROLE_USER, parts=parts))
     (artifact,) = task.artifacts
     assert 'echo-result' in (artifact.artifact_id, artifact.name)
     assert list(artifact.parts) == parts
 
 
-async def test_a_stored_task_reads_as_it_was_answered(connect: Connect) -> None:
+async def test_stored_task_equals_the_response_in_every_binding(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
-    answered = await ask(client, say('keep this'))
+    created = await send(client, user_message('keep this'))
     for binding in BINDINGS:
         other = await connect('echo', streaming=False, binding=binding)
-        assert await other.get_task(GetTaskRequest(id=answered.id)) == answered
+        assert await other.get_task(GetTaskRequest(id=created.id)) == created
 
 
 @pytest.mark.parametrize(('length', 'expected'), [(0, 0), (1, 1)])
-async def test_history_is_as_long_as_asked(connect: Connect, length: int, expected: int) -> None:
+async def test_history_has_the_requested_length(connect: Connect, length: int, expected: int) -> None:
     client = await connect('echo', streaming=False)
-    task = await ask(client, say('remember'))
+    task = await send(client, user_message('remember'))
     stored = await client.get_task(GetTaskRequest(id=task.id, history_length=length))
     assert len(stored.history) == expected
 
 
-async def test_a_send_that_does_not_wait_returns_before_the_end(connect: Connect) -> None:
+async def test_non_blocking_send_returns_before_the_end(connect: Connect) -> None:
     client = await connect('slow-writer', streaming=False, polling=True)
-    watcher = await connect('slow-writer')
-    task = await ask(client, say('sections=5 delay=100ms'))
+    subscriber = await connect('slow-writer')
+    task = await send(client, user_message('sections=5 delay=100ms'))
     assert task.status.state in (TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING)
-    async for event in watcher.subscribe(SubscribeToTaskRequest(id=task.id)):
+    async for event in subscriber.subscribe(SubscribeToTaskRequest(id=task.id)):
         last = event
     assert last.status_update.status.state == TaskState.TASK_STATE_COMPLETED
 
 
-async def test_tasks_of_one_context_are_listed_page_by_page_newest_first(connect: Connect) -> None:
+async def test_tasks_of_one_context_are_paged_newest_first(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
-    first = await ask(client, say('first'))
+    first = await send(client, user_message('first'))
     context = first.context_id
-    later = [await ask(client, say(text, context_id=context)) for text in ('second', 'third')]
+    later = [await send(client, user_message(text, context_id=context)) for text in ('second', 'third')]
     assert [task.context_id for task in later] == [context, context]
     newest_first = [task.id for task in reversed([first, *later])]
 
@@ -90,9 +90,9 @@ async def test_tasks_of_one_context_are_listed_page_by_page_newest_first(connect
     assert rest.next_page_token == ''
 
 
-async def test_a_list_is_filtered_by_state_and_shows_artifacts_when_asked(connect: Connect) -> None:
+async def test_list_is_filtered_by_state_and_includes_artifacts_on_request(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
-    task = await ask(client, say('one of its kind'))
+    task = await send(client, user_message('one of its kind'))
 
     async def listed(**wanted: object) -> list:
         page = await client.list_tasks(ListTasksRequest(context_id=task.context_id, **wanted))

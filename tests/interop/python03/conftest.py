@@ -1,7 +1,7 @@
-"""Clients of the server under test, made by the official SDK from the agent cards the server publishes.
+"""Clients of the server under test, which the official SDK creates from the agent cards of the server.
 
-`A2AD_URL` names a running server, as `http://127.0.0.1:4242`. Nothing here starts or stops it. Tests that connect
-run once for each binding; all bindings of an agent lead to the same tasks.
+`A2AD_URL` is the URL of a running server, such as `http://127.0.0.1:4242`. Nothing here starts or stops it. Tests
+that connect run once for each binding; an agent has the same tasks in all of its bindings.
 """
 
 import os
@@ -14,24 +14,24 @@ import pytest
 
 from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.types import AgentInterface, Task, TransportProtocol
-from talk import ask, say
+from helpers import send, user_message
 
 
 Connect = Callable[..., Awaitable[Client]]
-Begin = Callable[[str, str], Awaitable[Task]]
+StartTask = Callable[[str, str], Awaitable[Task]]
 
 JSONRPC, REST, GRPC = TransportProtocol.jsonrpc, TransportProtocol.http_json, TransportProtocol.grpc
 
 
 @pytest.fixture(scope='session')
 def url() -> str:
-    """The server's address, without a slash at the end."""
+    """The server's URL, without a trailing slash."""
     return os.environ['A2AD_URL'].rstrip('/')
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    """A bounded HTTP client that ignores proxies of the environment: the server is on this machine."""
+    """An HTTP client with a timeout. It ignores proxy variables: the server is on this machine."""
     async with httpx.AsyncClient(timeout=10, trust_env=False) as client:
         yield client
 
@@ -43,9 +43,9 @@ def binding(request: pytest.FixtureRequest) -> TransportProtocol:
 
 @pytest.fixture
 async def connect(url: str, binding: TransportProtocol) -> AsyncIterator[Connect]:
-    """Makes clients, each with connections of its own; all are closed when the test ends.
+    """Creates clients, each with its own connections; all are closed when the test ends.
 
-    `streaming=False` makes `send_message` a blocking send, `polling=True` with it one that returns at once.
+    With `streaming=False`, `send_message` is a blocking send; with `polling=True` in addition, a non-blocking one.
     """
     opened: list[httpx.AsyncClient | grpc.aio.Channel] = []
 
@@ -74,48 +74,50 @@ async def connect(url: str, binding: TransportProtocol) -> AsyncIterator[Connect
 
 
 @pytest.fixture
-def begin(connect: Connect) -> Begin:
-    """Makes a task and does not wait for its end."""
+def start_task(connect: Connect) -> StartTask:
+    """Creates a task with a non-blocking send."""
 
-    async def begin(agent: str, text: str) -> Task:
-        return await ask(await connect(agent, streaming=False, polling=True), say(text))
+    async def start_task(agent: str, text: str) -> Task:
+        return await send(await connect(agent, streaming=False, polling=True), user_message(text))
 
-    return begin
+    return start_task
 
 
 async def grpc_interface(url: str, http: httpx.AsyncClient) -> AgentInterface:
-    """Only the default agent's card names the address: clients of this version cannot tell agents apart by it."""
+    """Only the default agent's card has the gRPC address, because in this version the address does not identify an
+    agent."""
     card = await A2ACardResolver(http, url).get_agent_card()
     (interface,) = [i for i in card.additional_interfaces or [] if i.transport == GRPC]
     return interface
 
 
 def open_channel(target: str, agent: str) -> grpc.aio.Channel:
-    """A connection of its own.
+    """A channel that shares no connection with others.
 
-    There is no path in gRPC, and no field for it in this version: who is meant is told beside the request.
+    A gRPC address has no path, and this version has no request field for the agent, so the agent is named in the
+    metadata of each call.
     """
     options = [('grpc.use_local_subchannel_pool', 1)]
-    interceptors = [AskAgent(agent), FollowAgent(agent)]
+    interceptors = [UnaryAgentMetadata(agent), StreamAgentMetadata(agent)]
     return grpc.aio.insecure_channel(target, options=options, interceptors=interceptors)
 
 
-class ToAgent:
-    """Names the agent in every call."""
+class AgentMetadata:
+    """Adds the agent to the metadata of every call."""
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
 
-    def named(self, details: grpc.aio.ClientCallDetails) -> grpc.aio.ClientCallDetails:
+    def with_agent(self, details: grpc.aio.ClientCallDetails) -> grpc.aio.ClientCallDetails:
         metadata = grpc.aio.Metadata(*(details.metadata or ()), ('a2a-agent', self.agent))
         return details._replace(metadata=metadata)
 
 
-class AskAgent(ToAgent, grpc.aio.UnaryUnaryClientInterceptor):
+class UnaryAgentMetadata(AgentMetadata, grpc.aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(self, call, details, request):
-        return await call(self.named(details), request)
+        return await call(self.with_agent(details), request)
 
 
-class FollowAgent(ToAgent, grpc.aio.UnaryStreamClientInterceptor):
+class StreamAgentMetadata(AgentMetadata, grpc.aio.UnaryStreamClientInterceptor):
     async def intercept_unary_stream(self, call, details, request):
-        return await call(self.named(details), request)
+        return await call(self.with_agent(details), request)

@@ -1,4 +1,4 @@
-"""The cards the SDK resolves lead its clients to the right agents."""
+"""The SDK resolves each agent card, and its clients reach the right agent."""
 
 import grpc
 import httpx
@@ -9,7 +9,7 @@ from a2a.types import TransportProtocol
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH, PREV_AGENT_CARD_WELL_KNOWN_PATH
 
 from conftest import Connect
-from talk import Refusal, ask, refused, say, texts
+from helpers import ProtocolError, expect_error, send, texts, user_message
 
 
 AGENTS = ['currency', 'echo', 'approver', 'slow-writer']
@@ -18,7 +18,7 @@ PATHS = [AGENT_CARD_WELL_KNOWN_PATH, PREV_AGENT_CARD_WELL_KNOWN_PATH]
 
 @pytest.mark.parametrize('path', PATHS)
 @pytest.mark.parametrize('agent', AGENTS)
-async def test_each_agent_has_a_card_that_leads_to_it(
+async def test_each_agent_has_a_card_with_its_urls(
     url: str, http: httpx.AsyncClient, agent: str, path: str
 ) -> None:
     card = await A2ACardResolver(http, f'{url}/a2a/{agent}', path).get_agent_card()
@@ -38,7 +38,7 @@ async def test_each_agent_has_a_card_that_leads_to_it(
 
 
 @pytest.mark.parametrize('path', PATHS)
-async def test_the_default_agent_is_reached_by_the_card_at_the_root(
+async def test_root_card_leads_to_the_default_agent(
     url: str, http: httpx.AsyncClient, path: str, binding: TransportProtocol
 ) -> None:
     card = await A2ACardResolver(http, url, path).get_agent_card()
@@ -50,23 +50,23 @@ async def test_the_default_agent_is_reached_by_the_card_at_the_root(
         supported_transports=[binding],
     )
     async with ClientFactory(config).create(card) as client:
-        task = await ask(client, say('echo by the root'))
+        task = await send(client, user_message('echo by the root'))
     assert list(texts(task).values()) == ['echo by the root']
 
 
-async def test_an_extended_card_shows_more(connect: Connect) -> None:
+async def test_extended_card_has_more_skills(connect: Connect) -> None:
     client = await connect('club')
-    seen = await client.get_card()
-    assert [skill.id for skill in seen.skills] == ['echo', 'approver']
+    extended = await client.get_card()
+    assert [skill.id for skill in extended.skills] == ['echo', 'approver']
 
 
-async def test_an_extended_card_is_no_part_of_the_public_one(url: str, http: httpx.AsyncClient) -> None:
+async def test_public_card_omits_the_extended_skills(url: str, http: httpx.AsyncClient) -> None:
     card = await A2ACardResolver(http, f'{url}/a2a/club').get_agent_card()
     assert card.supports_authenticated_extended_card
     assert [skill.id for skill in card.skills] == ['echo']
 
 
-async def test_an_extended_card_that_is_not_there_is_refused_as_such(connect: Connect) -> None:
+async def test_missing_extended_card_is_rejected_with_its_own_error(connect: Connect) -> None:
     client = await connect('promise')
-    with refused(Refusal.NO_EXTENDED_CARD):
+    with expect_error(ProtocolError.NO_EXTENDED_CARD):
         await client.get_card()

@@ -1,4 +1,4 @@
-"""Refusals arrive as errors of the protocol, in the words its schema gives them."""
+"""Errors arrive as errors of the protocol, with the messages of its schema."""
 
 from collections.abc import Awaitable, Callable
 
@@ -20,7 +20,7 @@ from a2a.types import (
 )
 
 from conftest import Connect
-from talk import Refusal, ask, cancel, get, listen, message, refused, say, watch
+from helpers import ProtocolError, cancel, collect, expect_error, get, message, send, subscribe, user_message
 
 
 UNKNOWN = Task(
@@ -28,68 +28,68 @@ UNKNOWN = Task(
 )
 
 
-async def say_more(client: Client, task: Task) -> None:
-    request = say('more', task)
+async def send_more(client: Client, task: Task) -> None:
+    request = user_message('more', task)
     request.context_id = None
-    await ask(client, request)
+    await send(client, request)
 
 
-@pytest.mark.parametrize('operation', [get, cancel, say_more])
-async def test_an_unknown_task_is_not_found(
+@pytest.mark.parametrize('operation', [get, cancel, send_more])
+async def test_unknown_task_is_not_found(
     connect: Connect, operation: Callable[[Client, Task], Awaitable[object]]
 ) -> None:
     client = await connect('echo', streaming=False)
-    with refused(Refusal.NOT_FOUND):
+    with expect_error(ProtocolError.NOT_FOUND):
         await operation(client, UNKNOWN)
 
 
-# Over HTTP this SDK reads only streams where it asked for one, so it cannot tell which refusal it got.
-async def test_a_refused_stream_is_an_error_to_the_client(connect: Connect) -> None:
+# Over HTTP, this SDK does not parse the error response to a streaming request, so the kind of error is unknown.
+async def test_rejected_stream_raises_an_error(connect: Connect) -> None:
     client = await connect('echo')
-    for stream in (watch(client, UNKNOWN), client.send_message(say('more', UNKNOWN))):
+    for stream in (subscribe(client, UNKNOWN), client.send_message(user_message('more', UNKNOWN))):
         with pytest.raises((A2AClientError, grpc.aio.AioRpcError)):
-            await listen(stream)
+            await collect(stream)
 
 
-async def test_a_task_is_unknown_to_other_agents(connect: Connect) -> None:
-    task = await ask(await connect('echo', streaming=False), say('mine'))
-    with refused(Refusal.NOT_FOUND):
+async def test_task_of_another_agent_is_not_found(connect: Connect) -> None:
+    task = await send(await connect('echo', streaming=False), user_message('mine'))
+    with expect_error(ProtocolError.NOT_FOUND):
         await get(await connect('approver'), task)
 
 
-async def test_a_finished_task_takes_no_message(connect: Connect) -> None:
+async def test_finished_task_rejects_messages(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
-    task = await ask(client, say('done at once'))
-    with refused(Refusal.UNSUPPORTED):
-        await say_more(client, task)
+    task = await send(client, user_message('done at once'))
+    with expect_error(ProtocolError.UNSUPPORTED):
+        await send_more(client, task)
 
 
-async def test_a_message_without_parts_is_refused(connect: Connect) -> None:
+async def test_message_without_parts_is_rejected(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
-    with refused(Refusal.INVALID):
-        await ask(client, message([]))
+    with expect_error(ProtocolError.INVALID):
+        await send(client, message([]))
 
 
-async def test_a_negative_history_length_is_refused(connect: Connect) -> None:
+async def test_negative_history_length_is_rejected(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
-    task = await ask(client, say('remember'))
-    with refused(Refusal.INVALID):
+    task = await send(client, user_message('remember'))
+    with expect_error(ProtocolError.INVALID):
         await client.get_task(TaskQueryParams(id=task.id, history_length=-1))
 
 
-async def test_push_is_refused_as_unsupported(connect: Connect) -> None:
+async def test_push_config_is_rejected_as_unsupported(connect: Connect) -> None:
     client = await connect('echo', streaming=False)
-    task = await ask(client, say('no push'))
+    task = await send(client, user_message('no push'))
     config = PushNotificationConfig(url='https://example.com/hook')
-    with refused(Refusal.NO_PUSH):
+    with expect_error(ProtocolError.NO_PUSH):
         await client.set_task_callback(
             TaskPushNotificationConfig(task_id=task.id, push_notification_config=config)
         )
-    with refused(Refusal.NO_PUSH):
+    with expect_error(ProtocolError.NO_PUSH):
         await client.get_task_callback(GetTaskPushNotificationConfigParams(id=task.id))
 
 
-ENVELOPES = [
+MALFORMED = [
     ('{"jsonrpc": "2.0", "id": 1, "method"', -32700),
     ('[]', -32600),
     ('{"jsonrpc": "1.0", "id": 1, "method": "message/send", "params": {}}', -32600),
@@ -102,11 +102,11 @@ ENVELOPES = [
 ]
 
 
-@pytest.mark.parametrize(('body', 'code'), ENVELOPES)
-async def test_a_broken_request_gets_an_error_the_models_know(
+@pytest.mark.parametrize(('body', 'code'), MALFORMED)
+async def test_malformed_request_gets_an_error_of_the_schema(
     url: str, http: httpx.AsyncClient, body: str, code: int
 ) -> None:
-    answer = await http.post(f'{url}/a2a/echo', content=body, headers={'Content-Type': 'application/json'})
-    assert answer.status_code == 200
-    error = A2AError.model_validate(answer.json()['error']).root
+    response = await http.post(f'{url}/a2a/echo', content=body, headers={'Content-Type': 'application/json'})
+    assert response.status_code == 200
+    error = A2AError.model_validate(response.json()['error']).root
     assert (error.code, error.message) == (code, type(error)().message)

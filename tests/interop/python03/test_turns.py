@@ -1,52 +1,52 @@
-"""A task that asks, is answered in a second message, and goes on under the same id."""
+"""A task that requests input, receives it in a second message, and continues with the same id."""
 
 import pytest
 
 from a2a.types import Role, TaskState
 
 from conftest import Connect
-from talk import ask, assert_ends_once, get, listen, say
+from helpers import assert_ends_once, collect, get, send, user_message
 
 
 ANSWERS = [('approve', TaskState.completed), ('deny', TaskState.rejected)]
 
 
 @pytest.mark.parametrize(('answer', 'outcome'), ANSWERS)
-async def test_the_answer_decides_what_becomes_of_the_task(
+async def test_answer_decides_the_final_state(
     connect: Connect, answer: str, outcome: TaskState
 ) -> None:
     client = await connect('approver', streaming=False)
-    question = say('please do it')
-    asked = await ask(client, question)
-    assert asked.status.state == TaskState.input_required
-    assert asked.status.message.role == Role.agent
-    assert asked.status.message.parts
+    question = user_message('please do it')
+    waiting = await send(client, question)
+    assert waiting.status.state == TaskState.input_required
+    assert waiting.status.message.role == Role.agent
+    assert waiting.status.message.parts
 
-    reply = say(answer, asked)
-    decided = await ask(client, reply)
-    assert (decided.id, decided.context_id) == (asked.id, asked.context_id)
-    assert decided.status.state == outcome
-    stored = await get(client, asked)
-    assert stored.status == decided.status
-    said_by_user = [m.message_id for m in stored.history if m.role == Role.user]
-    assert said_by_user == [question.message_id, reply.message_id]
+    reply = user_message(answer, waiting)
+    finished = await send(client, reply)
+    assert (finished.id, finished.context_id) == (waiting.id, waiting.context_id)
+    assert finished.status.state == outcome
+    stored = await get(client, waiting)
+    assert stored.status == finished.status
+    user_message_ids = [m.message_id for m in stored.history if m.role == Role.user]
+    assert user_message_ids == [question.message_id, reply.message_id]
 
 
-async def test_the_task_alone_says_in_which_context_it_goes_on(connect: Connect) -> None:
+async def test_omitted_context_id_is_taken_from_the_task(connect: Connect) -> None:
     client = await connect('approver', streaming=False)
-    asked = await ask(client, say('please do it'))
-    reply = say('approve', asked)
+    waiting = await send(client, user_message('please do it'))
+    reply = user_message('approve', waiting)
     reply.context_id = None
-    decided = await ask(client, reply)
-    assert (decided.id, decided.context_id) == (asked.id, asked.context_id)
-    assert decided.status.state == TaskState.completed
+    finished = await send(client, reply)
+    assert (finished.id, finished.context_id) == (waiting.id, waiting.context_id)
+    assert finished.status.state == TaskState.completed
 
 
-async def test_the_second_turn_can_be_streamed(connect: Connect) -> None:
+async def test_second_turn_can_be_streamed(connect: Connect) -> None:
     client = await connect('approver')
-    first = await listen(client.send_message(say('please do it')))
-    reply = say('approve', first.task)
-    second = await listen(client.send_message(reply))
+    first = await collect(client.send_message(user_message('please do it')))
+    reply = user_message('approve', first.task)
+    second = await collect(client.send_message(reply))
     assert second.first.id == first.task.id
     assert second.first.status.state not in (TaskState.input_required, TaskState.completed)
     assert second.first.history[-1].message_id == reply.message_id

@@ -1,4 +1,4 @@
-"""What the tests say to an agent and how they read its answers, in the SDK's own types."""
+"""Helpers of the tests: messages to an agent and accessors for its responses, in the SDK's own types."""
 
 from collections.abc import AsyncIterator
 from contextlib import contextmanager
@@ -31,8 +31,8 @@ TERMINAL = {TaskState.completed, TaskState.failed, TaskState.canceled, TaskState
 Update = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 
 
-class Told(NamedTuple):
-    """What a stream told: its first frame, the updates after it, and the task the SDK merged from them all."""
+class StreamResult(NamedTuple):
+    """What a stream delivered: its first event, the updates after it, and the task the SDK merged from all of them."""
 
     first: Task
     updates: list[Update]
@@ -40,7 +40,7 @@ class Told(NamedTuple):
 
 
 def message(parts: list[Part], task: Task | None = None) -> Message:
-    """A user's message, as a first one or as the next one of a task."""
+    """A message of the user: the first one of a new task, or the next one of `task`."""
     return Message(
         message_id=str(uuid4()),
         role=Role.user,
@@ -50,55 +50,55 @@ def message(parts: list[Part], task: Task | None = None) -> Message:
     )
 
 
-def say(text: str, task: Task | None = None) -> Message:
+def user_message(text: str, task: Task | None = None) -> Message:
     return message([Part(TextPart(text=text))], task)
 
 
-async def ask(client: Client, request: Message) -> Task:
-    """Sends without streaming; the answer must be one task."""
-    answers = [answer async for answer in client.send_message(request)]
-    ((task, update),) = answers
+async def send(client: Client, request: Message) -> Task:
+    """Sends without streaming; the response must be one task. `client` has to be connected with `streaming=False`."""
+    responses = [response async for response in client.send_message(request)]
+    ((task, update),) = responses
     assert update is None
     return task
 
 
-async def listen(events: AsyncIterator[ClientEvent]) -> Told:
-    """Follows a stream to its end; it must start with a task."""
+async def collect(events: AsyncIterator[ClientEvent]) -> StreamResult:
+    """Reads a stream to its end; it must start with a task."""
     first: Task | None = None
     updates: list[Update] = []
     async for event in events:
         merged, update = event
         if first is None:
             assert update is None
-            # The SDK merges later events into the object it has just handed out.
+            # The SDK merges later events into the same object that it has returned here.
             first = merged.model_copy(deep=True)
         else:
             assert update is not None
             assert (update.task_id, update.context_id) == (first.id, first.context_id)
             updates.append(update)
     assert first is not None
-    return Told(first, updates, merged)
+    return StreamResult(first, updates, merged)
 
 
-def chunks(told: Told) -> list[TaskArtifactUpdateEvent]:
-    return [update for update in told.updates if isinstance(update, TaskArtifactUpdateEvent)]
+def chunks(result: StreamResult) -> list[TaskArtifactUpdateEvent]:
+    return [update for update in result.updates if isinstance(update, TaskArtifactUpdateEvent)]
 
 
-def states(told: Told) -> list[TaskState]:
+def states(result: StreamResult) -> list[TaskState]:
     """The states of a stream's status updates, in order."""
-    return [update.status.state for update in told.updates if isinstance(update, TaskStatusUpdateEvent)]
+    return [update.status.state for update in result.updates if isinstance(update, TaskStatusUpdateEvent)]
 
 
-def assert_ends_once(told: Told, state: TaskState) -> None:
-    """The last event, and no other, ends the stream."""
-    assert isinstance(told.updates[-1], TaskStatusUpdateEvent)
-    assert told.updates[-1].status.state == state
-    finals = [u.final for u in told.updates if isinstance(u, TaskStatusUpdateEvent)]
+def assert_ends_once(result: StreamResult, state: TaskState) -> None:
+    """Asserts that the last event, and no other, ends the stream."""
+    assert isinstance(result.updates[-1], TaskStatusUpdateEvent)
+    assert result.updates[-1].status.state == state
+    finals = [u.final for u in result.updates if isinstance(u, TaskStatusUpdateEvent)]
     assert finals == [False] * (len(finals) - 1) + [True]
 
 
 def texts(task: Task) -> dict[str, str]:
-    """The text of each artifact, however it was cut into parts."""
+    """The text of each artifact, its parts joined."""
     return {a.artifact_id: ''.join(part.root.text for part in a.parts) for a in task.artifacts or []}
 
 
@@ -110,20 +110,20 @@ async def cancel(client: Client, task: Task) -> Task:
     return await client.cancel_task(TaskIdParams(id=task.id))
 
 
-def watch(client: Client, task: Task) -> AsyncIterator[ClientEvent]:
-    # Here, unlike elsewhere, the SDK waits for ever unless it is told otherwise.
-    bounded = ClientCallContext(state={'http_kwargs': {'timeout': 10}})
-    return client.resubscribe(TaskIdParams(id=task.id), context=bounded)
+def subscribe(client: Client, task: Task) -> AsyncIterator[ClientEvent]:
+    # Unlike the other calls of the SDK, this one has no timeout by default.
+    with_timeout = ClientCallContext(state={'http_kwargs': {'timeout': 10}})
+    return client.resubscribe(TaskIdParams(id=task.id), context=with_timeout)
 
 
-def plain(parts: list[Part]) -> list[dict[str, Any]]:
-    """Parts as they compare: some transports of the SDK do not tell empty metadata from none."""
+def comparable(parts: list[Part]) -> list[dict[str, Any]]:
+    """Parts in a form that can be compared: some transports of the SDK read absent metadata as empty."""
     dumped = [part.model_dump() for part in parts]
     return [{**part, 'metadata': part['metadata'] or None} for part in dumped]
 
 
-class Refusal(Enum):
-    """The kinds of error, as each binding tells them: code and words of JSON-RPC, status of HTTP, code of gRPC."""
+class ProtocolError(Enum):
+    """The errors of the protocol in each binding: JSON-RPC code and message, HTTP status, gRPC status code."""
 
     NOT_FOUND = (-32001, 'Task not found', 404, grpc.StatusCode.NOT_FOUND)
     NOT_CANCELABLE = (-32002, 'Task cannot be canceled', 400, grpc.StatusCode.FAILED_PRECONDITION)
@@ -139,15 +139,15 @@ class Refusal(Enum):
 
 
 @contextmanager
-def refused(refusal: Refusal):
-    """The server answers with this error of the protocol, in the words of its schema where the SDK shows them."""
-    code, words, status, grpc_code = refusal.value
+def expect_error(expected: ProtocolError):
+    """Asserts that the server responds with this error; its message is compared only where the SDK has it."""
+    code, message, status, grpc_code = expected.value
     with pytest.raises((A2AClientJSONRPCError, A2AClientHTTPError, grpc.aio.AioRpcError)) as caught:
         yield
     match caught.value:
         case A2AClientJSONRPCError(error=error):
-            assert (error.code, error.message) == (code, words)
-        case A2AClientHTTPError(status_code=told):
-            assert told == status
+            assert (error.code, error.message) == (code, message)
+        case A2AClientHTTPError(status_code=actual):
+            assert actual == status
         case error:
             assert error.code() == grpc_code, error

@@ -1,4 +1,4 @@
-"""What the tests say to an agent and how they read its answers, in the SDK's own types."""
+"""Helpers of the tests: messages to an agent and accessors for its responses, in the SDK's own types."""
 
 from collections.abc import AsyncIterator
 
@@ -23,8 +23,8 @@ TERMINAL = {
 }
 
 
-def say(text: str, task: Task | None = None, context_id: str | None = None) -> Message:
-    """A user's text, as a first message or as the next one of a task."""
+def user_message(text: str, task: Task | None = None, context_id: str | None = None) -> Message:
+    """A text message of the user: the first one of a new task, or the next one of `task`."""
     return new_text_message(
         text,
         role=Role.ROLE_USER,
@@ -33,19 +33,19 @@ def say(text: str, task: Task | None = None, context_id: str | None = None) -> M
     )
 
 
-def send(client: Client, message: Message) -> AsyncIterator[StreamResponse]:
+def send_streaming(client: Client, message: Message) -> AsyncIterator[StreamResponse]:
     return client.send_message(SendMessageRequest(message=message))
 
 
-async def ask(client: Client, message: Message) -> Task:
-    """Sends without streaming; the answer must be one task."""
-    answers = [answer async for answer in send(client, message)]
-    assert [answer.WhichOneof('payload') for answer in answers] == ['task']
-    return answers[0].task
+async def send(client: Client, message: Message) -> Task:
+    """Sends without streaming; the response must be one task. `client` has to be connected with `streaming=False`."""
+    responses = [response async for response in send_streaming(client, message)]
+    assert [response.WhichOneof('payload') for response in responses] == ['task']
+    return responses[0].task
 
 
 def fold(events: list[StreamResponse]) -> Task:
-    """The task a stream tells: its first frame, with every later one merged by the SDK's own rules."""
+    """The task that a stream describes: the first event, with every later one merged by the SDK's own rules."""
     assert events[0].WhichOneof('payload') == 'task'
     task = Task()
     task.CopyFrom(events[0].task)
@@ -68,11 +68,11 @@ def states(events: list[StreamResponse]) -> list[TaskState]:
 
 
 def assert_ends_once(events: list[StreamResponse], state: TaskState) -> None:
-    """The last event, and no other, ends the task."""
+    """Asserts that the last event, and no other, ends the task."""
     assert events[-1].status_update.status.state == state
     assert [s for s in states(events) if s in TERMINAL] == [state]
 
 
 def texts(task: Task) -> dict[str, str]:
-    """The text of each artifact, however it was cut into parts."""
+    """The text of each artifact, its parts joined."""
     return {a.artifact_id: get_artifact_text(a, delimiter='') for a in task.artifacts}
