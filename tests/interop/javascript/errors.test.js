@@ -1,4 +1,4 @@
-// Refusals arrive as the SDK's own kinds of error, not as broken transport.
+// Errors arrive as the SDK's own error types, not as transport failures.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,47 +11,47 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
-import { ask, cancel, collect, connect, get, message, say, url, MODES, watch } from './talk.js';
+import { cancel, collect, connect, get, message, MODES, send, subscribe, url, userMessage } from './helpers.js';
 
 const UNKNOWN = { id: 'task_that_nobody_ever_made', contextId: '' };
 
 const OPERATIONS = {
   get,
   cancel,
-  subscribe: watch,
-  send: (client, task) => client.sendMessage(say('more', task)),
-  stream: (client, task) => collect(client.sendMessageStream(say('more', task))),
+  subscribe,
+  send: (client, task) => client.sendMessage(userMessage('more', task)),
+  stream: (client, task) => collect(client.sendMessageStream(userMessage('more', task))),
 };
 
 for (const mode of MODES) {
   for (const [name, operation] of Object.entries(OPERATIONS)) {
-    test(`${mode.name}: an unknown task is not found by ${name}`, async () => {
+    test(`${mode.name}: unknown task is not found by ${name}`, async () => {
       await assert.rejects(operation(await connect('echo', mode), UNKNOWN), TaskNotFoundError);
     });
   }
 
-  test(`${mode.name}: a task is unknown to other agents`, async () => {
-    const task = await ask(await connect('echo', mode), say('mine'));
+  test(`${mode.name}: task of another agent is not found`, async () => {
+    const task = await send(await connect('echo', mode), userMessage('mine'));
     await assert.rejects(get(await connect('approver', mode), task), TaskNotFoundError);
   });
 
   for (const name of ['send', 'stream']) {
-    test(`${mode.name}: a finished task takes no message by ${name}`, async () => {
+    test(`${mode.name}: finished task rejects messages by ${name}`, async () => {
       const client = await connect('echo', mode);
-      const task = await ask(client, say('done at once'));
+      const task = await send(client, userMessage('done at once'));
       await assert.rejects(OPERATIONS[name](client, task), UnsupportedOperationError);
     });
   }
 
-  test(`${mode.name}: a message without parts is refused as invalid parameters`, async () => {
+  test(`${mode.name}: message without parts is rejected as invalid parameters`, async () => {
     const client = await connect('echo', mode);
     await assert.rejects(client.sendMessage(message([])), RequestMalformedError);
   });
 
-  // The client itself refuses when the card offers no push; this asks the server past it.
-  test(`${mode.name}: push is refused as unsupported`, async () => {
+  // The client rejects the call itself if the card has no push, so the request goes directly to its transport.
+  test(`${mode.name}: push config is rejected as unsupported`, async () => {
     const client = await connect('echo', mode);
-    const task = await ask(client, say('no push'));
+    const task = await send(client, userMessage('no push'));
     const config = { taskId: task.id, id: 'mine', url: 'https://example.com/hook', token: '', tenant: '' };
     const serviceParameters = { 'A2A-Version': mode.version };
     await assert.rejects(
@@ -62,41 +62,41 @@ for (const mode of MODES) {
 }
 
 for (const mode of MODES.filter(({ version }) => version === '1.0')) {
-  test(`${mode.name}: an extension that is required has to be known`, async () => {
+  test(`${mode.name}: missing required extension is rejected`, async () => {
     const client = await connect('strict', mode);
-    await assert.rejects(ask(client, say('may I?')), ExtensionSupportRequiredError);
+    await assert.rejects(send(client, userMessage('may I?')), ExtensionSupportRequiredError);
     const serviceParameters = { 'A2A-Extensions': 'urn:example:strict' };
-    const task = await client.sendMessage(say('may I?'), { serviceParameters });
+    const task = await client.sendMessage(userMessage('may I?'), { serviceParameters });
     assert.equal(task.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
   });
 
-  test(`${mode.name}: an answer nobody could read is not begun`, async () => {
+  test(`${mode.name}: unsupported output mode is rejected`, async () => {
     const client = await connect('approver', mode);
-    const request = say('may I?');
+    const request = userMessage('may I?');
     request.configuration = SendMessageConfiguration.fromJSON({ acceptedOutputModes: ['image/png'] });
-    await assert.rejects(ask(client, request), ContentTypeNotSupportedError);
+    await assert.rejects(send(client, request), ContentTypeNotSupportedError);
   });
 
-  test(`${mode.name}: a finished task takes no subscriber`, async () => {
+  test(`${mode.name}: finished task rejects subscribers`, async () => {
     const client = await connect('echo', mode);
-    const task = await ask(client, say('done at once'));
-    await assert.rejects(watch(client, task), UnsupportedOperationError);
+    const task = await send(client, userMessage('done at once'));
+    await assert.rejects(subscribe(client, task), UnsupportedOperationError);
   });
 }
 
 for (const mode of MODES.filter(({ version }) => version === '0.3')) {
-  test(`${mode.name}: a subscriber of a finished task learns its outcome`, async () => {
+  test(`${mode.name}: subscriber of a finished task receives its final status`, async () => {
     const client = await connect('echo', mode);
-    const task = await ask(client, say('done at once'));
-    const events = await watch(client, task);
+    const task = await send(client, userMessage('done at once'));
+    const events = await subscribe(client, task);
     assert.equal(events.length, 1);
     assert.deepEqual(events[0].value.status, task.status);
   });
 }
 
-test('a version nobody speaks is refused as such', async () => {
+test('unsupported version is rejected with its own error', async () => {
   const body = { jsonrpc: '2.0', id: 7, method: 'GetTask', params: { id: UNKNOWN.id } };
   const headers = { 'Content-Type': 'application/json', 'A2A-Version': '99.0' };
-  const answer = await fetch(`${url}/a2a/echo`, { method: 'POST', headers, body: JSON.stringify(body) });
-  assert.equal((await answer.json()).error.code, -32009);
+  const response = await fetch(`${url}/a2a/echo`, { method: 'POST', headers, body: JSON.stringify(body) });
+  assert.equal((await response.json()).error.code, -32009);
 });

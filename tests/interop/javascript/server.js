@@ -11,11 +11,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// How long a start may take before it counts as hung. No assertion depends on it.
+// Timeout after which a start counts as hung; no assertion depends on it.
 const LIMIT_MILLIS = 30_000;
 
 export class Server {
-  /** A running server with a store of its own. */
+  /** A running server with its own store. */
   static async start() {
     const server = new Server();
     server.folder = mkdtempSync(join(tmpdir(), 'a2ad-interop-'));
@@ -29,15 +29,16 @@ export class Server {
   /** Returns once the server is ready. */
   async start() {
     const store = join(this.folder, 'a2ad.db');
-    const words = ['serve', '--listen', this.address, '--store', store, '--config', process.env.A2AD_CONFIG];
+    const args = ['serve', '--listen', this.address, '--store', store, '--config', process.env.A2AD_CONFIG];
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('A2AD_')));
     const log = openSync(this.log, 'a');
-    this.process = spawn(process.env.A2AD_PROGRAM, words, { env, stdio: ['ignore', log, log] });
+    this.process = spawn(process.env.A2AD_PROGRAM, args, { env, stdio: ['ignore', log, log] });
     closeSync(log);
     this.exited = once(this.process, 'exit');
     const limit = Date.now() + LIMIT_MILLIS;
     while (!(await this.ready())) {
-      assert.ok(this.process.exitCode === null && Date.now() < limit, `no start:\n${readFileSync(this.log, 'utf8')}`);
+      const starting = this.process.exitCode === null && Date.now() < limit;
+      assert.ok(starting, `the server did not start:\n${readFileSync(this.log, 'utf8')}`);
       await sleep(20);
     }
   }

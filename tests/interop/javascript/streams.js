@@ -1,4 +1,4 @@
-// Clients of both SDKs in one shape, and event streams as they pass between the server and the SDK.
+// Clients of both SDKs with one interface, and event streams as bytes between the server and the SDK.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -10,9 +10,9 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from 'sdk03/client';
-import { cancel, connect, get, say, url } from './talk.js';
+import { cancel, connect, get, url, userMessage } from './helpers.js';
 
-// What each SDK can be made to use: the later one has a client of 0.3 too.
+// The protocol versions and bindings of each SDK; the later SDK supports 0.3 too.
 export const SDKS = ['1.3.0', '0.3.14'];
 const HTTP_BINDINGS = ['JSONRPC', 'HTTP+JSON'];
 export const CLIENTS = [
@@ -21,7 +21,7 @@ export const CLIENTS = [
   ...HTTP_BINDINGS.map((binding) => ({ sdk: '0.3.14', version: '0.3', binding })),
 ].map((each) => ({ ...each, name: `SDK ${each.sdk}, ${each.version} ${each.binding}` }));
 
-/** A client of the echo agent. An event is shown as the id of its task and the state, in lower case. */
+/** A client of the echo agent. An event is returned as the id of its task and the state in lower case. */
 export async function open({ sdk, version, binding }, server = url) {
   const wire = new Wire();
   const options = { version, binding, server, fetchImpl: (...request) => wire.fetch(...request) };
@@ -35,7 +35,7 @@ class Sdk1 {
   }
 
   async *stream(text) {
-    for await (const { payload } of this.client.sendMessageStream(say(text))) {
+    for await (const { payload } of this.client.sendMessageStream(userMessage(text))) {
       yield Sdk1.event(payload.value);
     }
   }
@@ -47,7 +47,7 @@ class Sdk1 {
   }
 
   async sendWithoutBlocking(text) {
-    return Sdk1.event(await this.polling.sendMessage(say(text), bounded()));
+    return Sdk1.event(await this.polling.sendMessage(userMessage(text), withTimeout()));
   }
 
   async get(task) {
@@ -85,7 +85,7 @@ class Sdk03 {
 
   async sendWithoutBlocking(text) {
     const params = { ...Sdk03.message(text), configuration: { blocking: false } };
-    return Sdk03.event(await this.client.sendMessage(params, bounded()));
+    return Sdk03.event(await this.client.sendMessage(params, withTimeout()));
   }
 
   async get(task) {
@@ -107,14 +107,14 @@ class Sdk03 {
   }
 }
 
-/** A call that fails if no answer comes. */
-function bounded() {
+/** Options of a call that fails if there is no response in time. */
+function withTimeout() {
   const limit = new AbortController();
-  setTimeout(() => limit.abort(new Error('no answer within 10 s')), 10_000).unref();
+  setTimeout(() => limit.abort(new Error('no response within 10 s')), 10_000).unref();
   return { signal: limit.signal };
 }
 
-/** Keeps what passes in event streams. */
+/** Records the bytes of event streams. */
 class Wire extends EventEmitter {
   received = '';
 
@@ -136,7 +136,7 @@ class Wire extends EventEmitter {
     return this.received.split('\n').filter((line) => line.startsWith(start)).length;
   }
 
-  /** Returns once so many more comments have arrived. */
+  /** Returns once this many more comments have arrived. */
   async keepAlives(more, signal) {
     const wanted = this.lines(':') + more;
     const arrivals = on(this, 'received', { signal });
@@ -174,7 +174,7 @@ export class Stream {
     return this.events[0].task;
   }
 
-  /** Returns once so many more comments have arrived, while the SDK holds the stream open. */
+  /** Returns once this many more comments have arrived; fails if the SDK closes the stream before. */
   async keepAlives(more) {
     await this.whileOpen((signal) => this.wire.keepAlives(more, signal));
   }

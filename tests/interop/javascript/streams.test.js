@@ -1,18 +1,18 @@
-// Streams on which nothing happens for a while: the SDK must not mistake what keeps them open for an event.
+// Streams without events for a while: the SDK must not take a keep-alive for an event.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Server } from './server.js';
 import { CLIENTS, open, SDKS, Stream } from './streams.js';
 
-// How many keep-alives pass while a stream is quiet.
+// Number of keep-alives that arrive while a stream has no events.
 const QUIET = 4;
 const LIVE = ['submitted', 'working'];
-// How long a test may take before it counts as hung. No assertion depends on it.
+// Timeout after which a test counts as hung; no assertion depends on it.
 const timeout = 30_000;
 
 for (const kind of CLIENTS) {
-  test(`${kind.name}: a quiet stream is held over keep-alives`, { timeout }, async () => {
+  test(`${kind.name}: quiet stream is held over keep-alives`, { timeout }, async () => {
     const [sender, other] = [await open(kind), await open(kind)];
     const stream = new Stream(sender.wire, sender.stream('hold the stream'));
     await stream.keepAlives(QUIET);
@@ -20,9 +20,9 @@ for (const kind of CLIENTS) {
     assert.deepEqual(await stream.states(), ['submitted', 'working', 'canceled']);
   });
 
-  test(`${kind.name}: a quiet subscription is held over keep-alives`, { timeout }, async () => {
+  test(`${kind.name}: quiet subscription is held over keep-alives`, { timeout }, async () => {
     const [subscriber, other] = [await open(kind), await open(kind)];
-    const task = await begin(other);
+    const task = await startTask(other);
     const stream = new Stream(subscriber.wire, subscriber.subscribe(task));
     await stream.keepAlives(QUIET);
     await other.cancel(task);
@@ -34,7 +34,7 @@ for (const kind of CLIENTS) {
     );
   });
 
-  test(`${kind.name}: a send without blocking returns a live task`, { timeout }, async () => {
+  test(`${kind.name}: send without blocking returns a live task`, { timeout }, async () => {
     const client = await open(kind);
     const { task, state } = await client.sendWithoutBlocking('hold the task');
     assert.ok(LIVE.includes(state));
@@ -45,7 +45,7 @@ for (const kind of CLIENTS) {
 }
 
 for (const sdk of SDKS) {
-  // All clients of the SDK at once: a drain takes a while.
+  // All clients of the SDK are tested in one drain, because a drain takes long.
   test(`SDK ${sdk}: streams end in a drain and are resumed after it`, { timeout }, async (t) => {
     const server = await Server.start();
     t.after(() => server.remove());
@@ -59,15 +59,15 @@ for (const sdk of SDKS) {
       clients.push({ sender, subscriber, sent, joined, task });
     }
 
-    // The first signal lets running work finish; nothing here ever does. The second one ends the drain, unless it
-    // follows too soon to count as another one.
+    // The first signal starts a drain, which waits for running tasks; the tasks of this test never finish. The second
+    // signal ends the drain. A signal that follows too soon is ignored as a duplicate.
     server.terminate();
     await Promise.all(clients.flatMap(({ sent, joined }) => [sent.keepAlives(QUIET), joined.keepAlives(QUIET)]));
     server.terminate();
     for (const { sender, subscriber, sent, joined } of clients) {
       assert.deepEqual(await sent.states(), ['submitted', 'working']);
       assert.equal((await joined.states()).at(-1), 'working');
-      // It was the drain that ended them, not a broken connection.
+      // The drain ended the streams, not a lost connection.
       assert.deepEqual([sender.wire.lines('retry:'), subscriber.wire.lines('retry:')], [1, 1]);
     }
     assert.equal(await server.exitStatus(), 0);
@@ -84,8 +84,8 @@ for (const sdk of SDKS) {
   });
 }
 
-/** Makes a task and leaves its stream. */
-async function begin(client) {
+/** Creates a task and closes its stream. */
+async function startTask(client) {
   for await (const { task } of client.stream('hold the task')) {
     return task;
   }

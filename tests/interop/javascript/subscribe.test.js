@@ -1,34 +1,34 @@
-// Subscribing to tasks somebody else started: the snapshot first, then everything that follows.
+// Subscribing to tasks that another client started: the snapshot first, then all later events.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TaskState } from '@a2a-js/sdk';
 import {
-  ask,
   assertEndsOnce,
-  begin,
   cancel,
   chunks,
   connect,
   fold,
   get,
-  say,
-  states,
-  texts,
   MODES,
-  watch,
-} from './talk.js';
+  send,
+  startTask,
+  states,
+  subscribe,
+  texts,
+  userMessage,
+} from './helpers.js';
 
 for (const mode of MODES) {
-  test(`${mode.name}: a second client joins a running stream and misses nothing`, async () => {
+  test(`${mode.name}: second subscriber misses no event`, async () => {
     const sender = await connect('slow-writer', mode);
-    const joiner = await connect('slow-writer', mode);
+    const subscriber = await connect('slow-writer', mode);
     const sent = [];
     let joining;
-    for await (const event of sender.sendMessageStream(say('sections=10 delay=100ms'))) {
+    for await (const event of sender.sendMessageStream(userMessage('sections=10 delay=100ms'))) {
       sent.push(event.payload);
       if (!joining && chunks(sent).length === 2) {
-        joining = watch(joiner, sent[0].value);
+        joining = subscribe(subscriber, sent[0].value);
       }
     }
     const joined = await joining;
@@ -37,50 +37,50 @@ for (const mode of MODES) {
     assert.ok(texts(joined[0].value).join('').length > 0);
     assert.deepEqual(live, sent.slice(-live.length));
     assertEndsOnce(joined, TaskState.TASK_STATE_COMPLETED);
-    const stored = await get(joiner, joined[0].value);
+    const stored = await get(subscriber, joined[0].value);
     assert.deepEqual(texts(fold(joined, mode)), texts(stored));
     assert.deepEqual(texts(fold(sent, mode)), texts(stored));
   });
 
-  test(`${mode.name}: work goes on when its client leaves and can be joined again`, async () => {
-    const leaver = await connect('slow-writer', mode);
-    const joiner = await connect('slow-writer', mode);
+  test(`${mode.name}: work continues after a disconnect and can be resubscribed`, async () => {
+    const sender = await connect('slow-writer', mode);
+    const subscriber = await connect('slow-writer', mode);
     let task;
-    for await (const { payload } of leaver.sendMessageStream(say('sections=10 delay=100ms'))) {
+    for await (const { payload } of sender.sendMessageStream(userMessage('sections=10 delay=100ms'))) {
       task ??= payload.value;
       if (payload.$case === 'artifactUpdate') {
         break;
       }
     }
-    const joined = await watch(joiner, task);
+    const joined = await subscribe(subscriber, task);
     assertEndsOnce(joined, TaskState.TASK_STATE_COMPLETED);
-    assert.deepEqual(texts(fold(joined, mode)), texts(await get(leaver, task)));
+    assert.deepEqual(texts(fold(joined, mode)), texts(await get(sender, task)));
   });
 
-  test(`${mode.name}: a subscriber of a waiting task sees the next turn`, async () => {
-    const asker = await connect('approver', mode);
-    const task = await ask(asker, say('may I?'));
+  test(`${mode.name}: subscriber of a waiting task receives the next turn`, async () => {
+    const sender = await connect('approver', mode);
+    const task = await send(sender, userMessage('may I?'));
     assert.equal(task.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
-    const watcher = await connect('approver', mode);
-    const events = await watch(watcher, task, () => ask(asker, say('approve', task)));
+    const subscriber = await connect('approver', mode);
+    const events = await subscribe(subscriber, task, () => send(sender, userMessage('approve', task)));
     assert.equal(events[0].value.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
     assertEndsOnce(events, TaskState.TASK_STATE_COMPLETED);
     assert.ok(!states(events).includes(TaskState.TASK_STATE_INPUT_REQUIRED));
-    assert.deepEqual(fold(events).status, (await get(asker, task)).status);
+    assert.deepEqual(fold(events).status, (await get(sender, task)).status);
   });
 
-  test(`${mode.name}: a subscriber sees the cancel of another`, async () => {
-    const holder = await connect('echo', mode);
-    const task = await begin('echo', 'hold until cancelled', mode);
-    const watcher = await connect('echo', mode);
-    const events = await watch(watcher, task, () => cancel(holder, task));
+  test(`${mode.name}: subscriber receives a cancel by another client`, async () => {
+    const sender = await connect('echo', mode);
+    const task = await startTask('echo', 'hold until cancelled', mode);
+    const subscriber = await connect('echo', mode);
+    const events = await subscribe(subscriber, task, () => cancel(sender, task));
     assertEndsOnce(events, TaskState.TASK_STATE_CANCELED);
   });
 
-  test(`${mode.name}: two subscribers see the same events`, async () => {
-    const watchers = [await connect('slow-writer', mode), await connect('slow-writer', mode)];
-    const task = await begin('slow-writer', 'sections=10 delay=100ms', mode);
-    const [one, other] = await Promise.all(watchers.map((watcher) => watch(watcher, task)));
+  test(`${mode.name}: two subscribers receive the same events`, async () => {
+    const subscribers = [await connect('slow-writer', mode), await connect('slow-writer', mode)];
+    const task = await startTask('slow-writer', 'sections=10 delay=100ms', mode);
+    const [one, other] = await Promise.all(subscribers.map((subscriber) => subscribe(subscriber, task)));
     const shorter = Math.min(one.length, other.length) - 1;
     assert.ok(shorter > 0);
     assert.deepEqual(one.slice(-shorter), other.slice(-shorter));
@@ -89,12 +89,14 @@ for (const mode of MODES) {
   });
 }
 
-test('subscribers of every version and binding see one task alike', async () => {
-  const watchers = await Promise.all(MODES.map((mode) => connect('slow-writer', mode)));
-  const task = await begin('slow-writer', 'sections=10 delay=100ms');
-  const told = await Promise.all(watchers.map(async (watcher, at) => fold(await watch(watcher, task), MODES[at])));
+test('subscribers of every version and binding receive the same task', async () => {
+  const subscribers = await Promise.all(MODES.map((mode) => connect('slow-writer', mode)));
+  const task = await startTask('slow-writer', 'sections=10 delay=100ms');
+  const folded = await Promise.all(
+    subscribers.map(async (subscriber, at) => fold(await subscribe(subscriber, task), MODES[at])),
+  );
   const stored = await get(await connect('slow-writer'), task);
-  for (const each of told) {
+  for (const each of folded) {
     assert.deepEqual(each.status, stored.status);
     assert.deepEqual(texts(each), texts(stored));
   }

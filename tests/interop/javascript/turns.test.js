@@ -1,9 +1,9 @@
-// A task that asks, is answered in a second message, and goes on under the same id.
+// A task that requests input, receives it in a second message, and continues with the same id.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Role, TaskState } from '@a2a-js/sdk';
-import { ask, assertEndsOnce, collect, connect, get, say, MODES } from './talk.js';
+import { assertEndsOnce, collect, connect, get, MODES, send, userMessage } from './helpers.js';
 
 const ANSWERS = [
   ['approve', TaskState.TASK_STATE_COMPLETED],
@@ -12,20 +12,20 @@ const ANSWERS = [
 
 for (const mode of MODES) {
   for (const [answer, outcome] of ANSWERS) {
-    test(`${mode.name}: ${answer} decides what becomes of the task`, async () => {
+    test(`${mode.name}: ${answer} decides the final state`, async () => {
       const client = await connect('approver', mode);
-      const question = say('please do it');
-      const asked = await ask(client, question);
-      assert.equal(asked.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
-      assert.equal(asked.status.message.role, Role.ROLE_AGENT);
-      assert.notEqual(asked.status.message.parts.length, 0);
+      const question = userMessage('please do it');
+      const waiting = await send(client, question);
+      assert.equal(waiting.status.state, TaskState.TASK_STATE_INPUT_REQUIRED);
+      assert.equal(waiting.status.message.role, Role.ROLE_AGENT);
+      assert.notEqual(waiting.status.message.parts.length, 0);
 
-      const reply = say(answer, asked);
-      const decided = await ask(client, reply);
-      assert.deepEqual([decided.id, decided.contextId], [asked.id, asked.contextId]);
-      assert.equal(decided.status.state, outcome);
-      const stored = await get(client, asked);
-      assert.deepEqual(stored.status, decided.status);
+      const reply = userMessage(answer, waiting);
+      const finished = await send(client, reply);
+      assert.deepEqual([finished.id, finished.contextId], [waiting.id, waiting.contextId]);
+      assert.equal(finished.status.state, outcome);
+      const stored = await get(client, waiting);
+      assert.deepEqual(stored.status, finished.status);
       assert.deepEqual(
         stored.history.filter(({ role }) => role === Role.ROLE_USER).map(({ messageId }) => messageId),
         [question.message.messageId, reply.message.messageId],
@@ -33,10 +33,10 @@ for (const mode of MODES) {
     });
   }
 
-  test(`${mode.name}: the second turn can be streamed`, async () => {
+  test(`${mode.name}: second turn can be streamed`, async () => {
     const client = await connect('approver', mode);
-    const [first] = await collect(client.sendMessageStream(say('please do it')));
-    const reply = say('approve', first.value);
+    const [first] = await collect(client.sendMessageStream(userMessage('please do it')));
+    const reply = userMessage('approve', first.value);
     const second = await collect(client.sendMessageStream(reply));
     assert.equal(second[0].value.id, first.value.id);
     assert.equal(second[0].value.history.at(-1).messageId, reply.message.messageId);
@@ -44,13 +44,13 @@ for (const mode of MODES) {
   });
 }
 
-test('a task can change versions and bindings between its turns', async () => {
+test('task can change versions and bindings between turns', async () => {
   const clients = await Promise.all(MODES.map((mode) => connect('approver', mode)));
   for (const first of clients) {
     for (const second of clients) {
-      const asked = await ask(first, say('please do it'));
-      const decided = await ask(second, say('approve', asked));
-      assert.deepEqual([decided.id, decided.status.state], [asked.id, TaskState.TASK_STATE_COMPLETED]);
+      const waiting = await send(first, userMessage('please do it'));
+      const finished = await send(second, userMessage('approve', waiting));
+      assert.deepEqual([finished.id, finished.status.state], [waiting.id, TaskState.TASK_STATE_COMPLETED]);
     }
   }
 });

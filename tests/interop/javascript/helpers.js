@@ -1,8 +1,8 @@
-// Clients of the server under test, made by the official SDK from the agent cards the server publishes; what the
-// tests say to an agent, and how they read its answers, in the SDK's own types.
+// Helpers of the tests: clients of the server under test, which the official SDK creates from the agent cards of the
+// server, messages to its agents, and accessors for the responses, in the SDK's own types.
 //
-// `A2AD_URL` names a running server, as `http://127.0.0.1:4242`. Nothing here starts or stops it. Tests that connect
-// run once for each version and binding; all of an agent lead to the same tasks.
+// `A2AD_URL` is the URL of a running server, such as `http://127.0.0.1:4242`. Nothing here starts or stops it. Tests
+// that connect run once for each version and binding; an agent has the same tasks in all of them.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -18,11 +18,11 @@ import { InterceptingCall } from '@grpc/grpc-js';
 
 export const url = process.env.A2AD_URL.replace(/\/$/, '');
 
-// The SDK shows all versions and bindings in the same types, so most tests are told once and run for each.
+// The SDK uses the same types for all versions and bindings, so most tests are written once and run for each.
 export const VERSIONS = ['1.0', '0.3'];
 export const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC'];
-// Where the SDK speaks 0.3 by its protobuf file it is `lossy`: it reads no `append` and no file names, and takes the
-// bytes of a file for what they are there, base64 text.
+// For 0.3 over HTTP+JSON and gRPC the SDK uses the protobuf schema and is `lossy`: it does not read `append` and file
+// names, and it returns the content of a file as base64 text without decoding it.
 export const MODES = VERSIONS.flatMap((version) =>
   BINDINGS.map((binding) => ({
     version,
@@ -39,13 +39,13 @@ export const TERMINAL = [
   TaskState.TASK_STATE_REJECTED,
 ];
 
-// Where the card that leads an SDK client to each version lies, below an agent.
+// The path of the card that selects each version, below the URL of an agent.
 const CARD = { '1.0': '.well-known/agent-card.json', '0.3': '.well-known/agent.json' };
 
 const legacyCompat = { enabled: true };
 
-/** A client of one agent in one version and binding. `polling` makes a send that returns at once; `server` and
- * `fetchImpl` are another server's address and another `fetch` than usual. */
+/** A client of one agent in one version and binding. With `polling` its sends are non-blocking; `server` and
+ * `fetchImpl` replace the URL of the server and the `fetch` function. */
 export async function connect(
   agent,
   { version = '1.0', binding = 'JSONRPC', polling = false, server = url, fetchImpl } = {},
@@ -53,7 +53,7 @@ export async function connect(
   const cardResolver = new DefaultAgentCardResolver({ legacyCompat });
   const card = await cardResolver.resolve(`${server}/a2a/${agent}/`, CARD[version]);
   if (version === '0.3' && binding === 'GRPC') {
-    // Only the default agent's card names the address: clients of 0.3 cannot tell agents apart by it.
+    // Only the default agent's card has the gRPC address, because in 0.3 the address does not identify an agent.
     const root = await cardResolver.resolve(`${server}/`, CARD[version]);
     card.supportedInterfaces.push(...root.supportedInterfaces.filter((each) => each.protocolBinding === 'GRPC'));
   }
@@ -75,16 +75,16 @@ function transport(binding, version, agent, fetchImpl) {
     case 'HTTP+JSON':
       return new RestTransportFactory({ legacyCompat, fetchImpl });
     default:
-      // There is no path in gRPC, and in 0.3 no field for it: who is meant is told beside the request.
+      // A gRPC address has no path, and 0.3 has no request field for the agent, so the metadata names the agent.
       return new GrpcTransportFactory({
         legacyCompat,
-        grpcCallOptions: version === '0.3' ? { interceptors: [naming(agent)] } : {},
+        grpcCallOptions: version === '0.3' ? { interceptors: [agentMetadata(agent)] } : {},
       });
   }
 }
 
-/** Names the agent in every call. */
-function naming(agent) {
+/** Adds the agent to the metadata of every call. */
+function agentMetadata(agent) {
   return (options, next) =>
     new InterceptingCall(next(options), {
       start(metadata, listener, start) {
@@ -94,12 +94,12 @@ function naming(agent) {
     });
 }
 
-/** A user's text, as a first message or as the next one of a task. */
-export function say(text, task) {
+/** A request with a text of the user: the first message of a new task, or the next one of `task`. */
+export function userMessage(text, task) {
   return message([{ text }], task);
 }
 
-/** A user's message of parts as the protocol spells them in JSON. */
+/** A request with parts of the user, which are given in the JSON format of the protocol. */
 export function message(parts, task) {
   const ids = task ? { taskId: task.id, contextId: task.contextId } : {};
   return SendMessageRequest.fromJSON({
@@ -107,16 +107,16 @@ export function message(parts, task) {
   });
 }
 
-/** Sends without streaming; the answer must be a task. */
-export async function ask(client, request) {
+/** Sends without streaming; the response must be a task. */
+export async function send(client, request) {
   const task = await client.sendMessage(request);
-  assert.ok('status' in task, 'a message where a task was due');
+  assert.ok('status' in task, 'expected a task, got a message');
   return task;
 }
 
-/** Makes a task and does not wait for its end. */
-export async function begin(agent, text, mode = MODES[0]) {
-  return ask(await connect(agent, { ...mode, polling: true }), say(text));
+/** Creates a task with a non-blocking send. */
+export async function startTask(agent, text, mode = MODES[0]) {
+  return send(await connect(agent, { ...mode, polling: true }), userMessage(text));
 }
 
 export async function collect(stream) {
@@ -127,8 +127,8 @@ export async function collect(stream) {
   return events;
 }
 
-/** Follows a task to the end of the stream, doing something once the snapshot has arrived. */
-export async function watch(client, task, then = async () => {}) {
+/** Reads the events of a task to the end of the stream; calls `then` once the snapshot has arrived. */
+export async function subscribe(client, task, then = async () => {}) {
   const events = [];
   for await (const event of client.resubscribeTask({ id: task.id, tenant: '' })) {
     events.push(event.payload);
@@ -139,8 +139,8 @@ export async function watch(client, task, then = async () => {}) {
   return events;
 }
 
-/** The task a stream tells: its first frame, with every later one merged as the protocol says; a lossy client has to
- * know that every chunk of an artifact is appended. */
+/** The task that a stream describes: the first event, with every later one merged by the rules of the protocol. A
+ * lossy client does not read `append`, so every chunk of an artifact is appended. */
 export function fold(events, { lossy } = MODES[0]) {
   assert.equal(events[0].$case, 'task');
   const task = structuredClone(events[0].value);
@@ -177,7 +177,7 @@ export function states(events) {
   return events.filter(({ $case }) => $case === 'statusUpdate').map(({ value }) => value.status.state);
 }
 
-/** The last event, and no other, ends the task. */
+/** Asserts that the last event, and no other, ends the task. */
 export function assertEndsOnce(events, state) {
   assert.equal(events.at(-1).$case, 'statusUpdate');
   assert.equal(events.at(-1).value.status.state, state);
@@ -187,7 +187,7 @@ export function assertEndsOnce(events, state) {
   );
 }
 
-/** The text of each artifact, however it was cut into parts. */
+/** The text of each artifact, its parts joined. */
 export function texts(task) {
   return task.artifacts.map(({ parts }) => parts.map(({ content }) => content.value).join(''));
 }
