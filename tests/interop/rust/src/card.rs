@@ -2,7 +2,7 @@
 
 use a2a::{GetExtendedAgentCardRequest, error_code};
 
-use crate::talk::{BINDINGS, card, for_each_binding, send, texts, url, user_text};
+use crate::helpers::{BINDINGS, card, for_each_binding, send, texts, url, user_message};
 
 const AGENTS: [&str; 4] = ["currency", "echo", "approver", "slow-writer"];
 
@@ -35,7 +35,7 @@ async fn each_agent_has_a_card_with_its_urls() {
 async fn root_card_leads_to_the_default_agent() {
     for_each_binding(async |binding| {
         let client = binding.client_at("").await;
-        let task = send(&client, &user_text("echo by the root", None)).await;
+        let task = send(&client, &user_message("echo by the root", None)).await;
         assert_eq!(texts(&task), ["echo by the root"]);
     })
     .await;
@@ -64,8 +64,8 @@ async fn missing_extended_card_is_rejected_with_its_own_code() {
             ("echo", error_code::UNSUPPORTED_OPERATION),
         ] {
             let client = binding.client(agent).await;
-            let asked = client.get_extended_agent_card(&GetExtendedAgentCardRequest { tenant: None }).await;
-            assert_eq!(asked.unwrap_err().code, code, "{agent}");
+            let result = client.get_extended_agent_card(&GetExtendedAgentCardRequest { tenant: None }).await;
+            assert_eq!(result.unwrap_err().code, code, "{agent}");
         }
     })
     .await;

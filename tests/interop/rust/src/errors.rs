@@ -2,8 +2,8 @@
 
 use a2a::{Task, TaskPushNotificationConfig, TaskState, TaskStatus, error_code};
 
-use crate::talk::{
-    cancel, for_each_binding, get, message, non_blocking, send, stream_error, subscribe, user_text,
+use crate::helpers::{
+    cancel, for_each_binding, get, message, non_blocking, send, stream_error, subscribe, user_message,
 };
 
 fn unknown() -> Task {
@@ -22,7 +22,7 @@ async fn unknown_task_is_not_found() {
     for_each_binding(async |binding| {
         let client = binding.client("echo").await;
         let task = unknown();
-        let mut more = user_text("more", Some(&task));
+        let mut more = user_message("more", Some(&task));
         more.message.context_id = None;
         for (what, error) in [
             ("get", get(&client, &task).await.unwrap_err()),
@@ -40,7 +40,7 @@ async fn unknown_task_is_not_found() {
 #[tokio::test]
 async fn task_of_another_agent_is_not_found() {
     for_each_binding(async |binding| {
-        let task = send(&binding.client("echo").await, &user_text("mine", None)).await;
+        let task = send(&binding.client("echo").await, &user_message("mine", None)).await;
         let error = get(&binding.client("approver").await, &task).await.unwrap_err();
         assert_eq!(error.code, error_code::TASK_NOT_FOUND, "{error}");
     })
@@ -51,8 +51,8 @@ async fn task_of_another_agent_is_not_found() {
 async fn finished_task_rejects_subscribers_and_messages() {
     for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let task = send(&client, &user_text("done at once", None)).await;
-        let more = user_text("more", Some(&task));
+        let task = send(&client, &user_message("done at once", None)).await;
+        let more = user_message("more", Some(&task));
         for (what, error) in [
             ("send", client.send_message(&more).await.unwrap_err()),
             ("stream", stream_error(client.send_streaming_message(&more).await).await),
@@ -79,7 +79,7 @@ async fn message_without_parts_is_rejected_naming_the_field() {
 async fn push_config_is_rejected_as_unsupported() {
     for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let task = send(&client, &user_text("no push", None)).await;
+        let task = send(&client, &user_message("no push", None)).await;
         let config = TaskPushNotificationConfig {
             url: "https://example.com/hook".to_owned(),
             id: None,
@@ -98,7 +98,7 @@ async fn push_config_is_rejected_as_unsupported() {
 async fn missing_required_extension_is_rejected() {
     for_each_binding(async |binding| {
         let error =
-            binding.client("strict").await.send_message(&user_text("may I?", None)).await.unwrap_err();
+            binding.client("strict").await.send_message(&user_message("may I?", None)).await.unwrap_err();
         assert_eq!(error.code, error_code::EXTENSION_SUPPORT_REQUIRED, "{error}");
     })
     .await;
@@ -108,7 +108,7 @@ async fn missing_required_extension_is_rejected() {
 async fn unsupported_output_mode_is_rejected() {
     for_each_binding(async |binding| {
         let client = binding.client("approver").await;
-        let mut req = non_blocking(user_text("may I?", None));
+        let mut req = non_blocking(user_message("may I?", None));
         req.configuration.as_mut().unwrap().accepted_output_modes = Some(vec!["image/png".to_owned()]);
         let error = client.send_message(&req).await.unwrap_err();
         assert_eq!(error.code, error_code::CONTENT_TYPE_NOT_SUPPORTED, "{error}");

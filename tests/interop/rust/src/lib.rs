@@ -8,9 +8,9 @@
 mod cancel;
 mod card;
 mod errors;
+mod helpers;
 mod list;
 mod send;
 mod stream;
 mod subscribe;
-mod talk;
 mod turns;

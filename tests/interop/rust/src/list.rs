@@ -2,7 +2,7 @@
 
 use a2a::{ListTasksRequest, ListTasksResponse, Task, TaskState, error_code};
 
-use crate::talk::{Client, cancel, for_each_binding, send, user_text};
+use crate::helpers::{Client, cancel, for_each_binding, send, user_message};
 
 fn in_context(context: &str) -> ListTasksRequest {
     ListTasksRequest {
@@ -44,7 +44,7 @@ fn ids(tasks: &[Task]) -> Vec<&str> {
 async fn create_tasks(client: &Client, context: &str, count: usize) -> Vec<Task> {
     let mut tasks = Vec::new();
     for n in 0..count {
-        let mut req = user_text(&format!("number {n}"), None);
+        let mut req = user_message(&format!("number {n}"), None);
         req.message.context_id = Some(context.to_owned());
         tasks.push(send(client, &req).await);
     }
@@ -70,13 +70,13 @@ async fn list_is_filtered_by_state_and_includes_artifacts_on_request() {
     for_each_binding(async |binding| {
         let client = binding.client("approver").await;
         let context = uuid::Uuid::new_v4().to_string();
-        let asked = create_tasks(&client, &context, 3).await;
-        let done = send(&client, &user_text("approve", Some(&asked[0]))).await;
-        cancel(&client, &asked[1]).await.unwrap();
+        let waiting = create_tasks(&client, &context, 3).await;
+        let done = send(&client, &user_message("approve", Some(&waiting[0]))).await;
+        cancel(&client, &waiting[1]).await.unwrap();
         for (state, expected) in [
-            (TaskState::Completed, vec![&asked[0].id]),
-            (TaskState::Canceled, vec![&asked[1].id]),
-            (TaskState::InputRequired, vec![&asked[2].id]),
+            (TaskState::Completed, vec![&waiting[0].id]),
+            (TaskState::Canceled, vec![&waiting[1].id]),
+            (TaskState::InputRequired, vec![&waiting[2].id]),
             (TaskState::Working, vec![]),
         ] {
             let filter = ListTasksRequest { status: Some(state.clone()), ..in_context(&context) };

@@ -3,15 +3,15 @@
 use a2a::{GetTaskRequest, Part, Role, TaskState};
 use serde_json::json;
 
-use crate::talk::{
+use crate::helpers::{
     BINDINGS, assert_ends_once, collect, for_each_binding, get, message, non_blocking, send, subscribe,
-    user_text,
+    user_message,
 };
 
 #[tokio::test]
 async fn blocking_send_returns_the_finished_task() {
     for_each_binding(async |binding| {
-        let req = user_text("hello", None);
+        let req = user_message("hello", None);
         let task = send(&binding.client("echo").await, &req).await;
         assert!(!task.id.is_empty() && !task.context_id.is_empty());
         assert_eq!(task.status.state, TaskState::Completed);
@@ -45,9 +45,9 @@ async fn every_kind_of_part_is_echoed_unchanged() {
 #[tokio::test]
 async fn stored_task_equals_the_response_in_every_binding() {
     for_each_binding(async |binding| {
-        let answered = send(&binding.client("echo").await, &user_text("keep this", None)).await;
+        let created = send(&binding.client("echo").await, &user_message("keep this", None)).await;
         for other in BINDINGS {
-            assert_eq!(get(&other.client("echo").await, &answered).await.unwrap(), answered, "{other:?}");
+            assert_eq!(get(&other.client("echo").await, &created).await.unwrap(), created, "{other:?}");
         }
     })
     .await;
@@ -57,7 +57,7 @@ async fn stored_task_equals_the_response_in_every_binding() {
 async fn history_has_the_requested_length() {
     for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let task = send(&client, &user_text("remember", None)).await;
+        let task = send(&client, &user_message("remember", None)).await;
         for (length, expected) in [(0, 0), (1, 1)] {
             let req = GetTaskRequest { id: task.id.clone(), history_length: Some(length), tenant: None };
             let stored = client.get_task(&req).await.unwrap();
@@ -71,7 +71,7 @@ async fn history_has_the_requested_length() {
 async fn non_blocking_send_returns_before_the_end() {
     for_each_binding(async |binding| {
         let client = binding.client("slow-writer").await;
-        let task = send(&client, &non_blocking(user_text("sections=5 delay=100ms", None))).await;
+        let task = send(&client, &non_blocking(user_message("sections=5 delay=100ms", None))).await;
         assert!(matches!(task.status.state, TaskState::Submitted | TaskState::Working), "{task:?}");
         let events = collect(subscribe(&client, &task).await.unwrap()).await;
         assert_ends_once(&events, &TaskState::Completed);

@@ -2,15 +2,15 @@
 
 use a2a::TaskState;
 
-use crate::talk::{
-    assert_ends_once, chunks, collect, first, fold, for_each_binding, get, states, texts, user_text,
+use crate::helpers::{
+    assert_ends_once, chunks, collect, first, fold, for_each_binding, get, states, texts, user_message,
 };
 
 #[tokio::test]
 async fn stream_starts_with_the_task_and_ends_with_its_final_status() {
     for_each_binding(async |binding| {
         let client = binding.client("echo").await;
-        let req = user_text("stream this", None);
+        let req = user_message("stream this", None);
         let events = collect(client.send_streaming_message(&req).await.unwrap()).await;
         let shown = first(&events);
         assert!(matches!(shown.status.state, TaskState::Submitted | TaskState::Working), "{shown:?}");
@@ -31,7 +31,7 @@ async fn stream_starts_with_the_task_and_ends_with_its_final_status() {
 async fn chunks_of_an_artifact_merge_to_the_stored_artifact() {
     for_each_binding(async |binding| {
         let client = binding.client("slow-writer").await;
-        let req = user_text("sections=4 delay=20ms", None);
+        let req = user_message("sections=4 delay=20ms", None);
         let events = collect(client.send_streaming_message(&req).await.unwrap()).await;
         let written = chunks(&events);
         assert!(written.len() >= 4);
@@ -54,7 +54,8 @@ async fn chunks_of_an_artifact_merge_to_the_stored_artifact() {
 async fn stream_ends_when_input_is_required() {
     for_each_binding(async |binding| {
         let client = binding.client("approver").await;
-        let events = collect(client.send_streaming_message(&user_text("may I?", None)).await.unwrap()).await;
+        let events =
+            collect(client.send_streaming_message(&user_message("may I?", None)).await.unwrap()).await;
         assert_eq!(states(&events).last(), Some(&TaskState::InputRequired));
         assert!(!fold(&events).status.message.unwrap().parts.is_empty());
     })

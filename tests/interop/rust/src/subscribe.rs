@@ -3,22 +3,22 @@
 use a2a::TaskState;
 use futures_util::{StreamExt as _, future::join};
 
-use crate::talk::{
+use crate::helpers::{
     assert_ends_once, cancel, chunks, collect, first, fold, for_each_binding, get, non_blocking, send,
-    states, subscribe, texts, user_text,
+    states, subscribe, texts, user_message,
 };
 
 #[tokio::test]
 async fn second_subscriber_misses_no_event() {
     for_each_binding(async |binding| {
-        let (sender, joiner) = (binding.client("slow-writer").await, binding.client("slow-writer").await);
+        let (sender, subscriber) = (binding.client("slow-writer").await, binding.client("slow-writer").await);
         let mut stream =
-            sender.send_streaming_message(&user_text("sections=10 delay=100ms", None)).await.unwrap();
+            sender.send_streaming_message(&user_message("sections=10 delay=100ms", None)).await.unwrap();
         let mut sent = Vec::new();
         while chunks(&sent).len() < 2 {
             sent.push(stream.next().await.unwrap().unwrap());
         }
-        let joining = async { collect(subscribe(&joiner, first(&sent)).await.unwrap()).await };
+        let joining = async { collect(subscribe(&subscriber, first(&sent)).await.unwrap()).await };
         let (joined, rest) = join(joining, collect(stream)).await;
         sent.extend(rest);
 
@@ -27,7 +27,7 @@ async fn second_subscriber_misses_no_event() {
         let live = &joined[1..];
         assert_eq!(live, &sent[sent.len() - live.len()..]);
         assert_ends_once(&joined, &TaskState::Completed);
-        let stored = get(&joiner, first(&joined)).await.unwrap();
+        let stored = get(&subscriber, first(&joined)).await.unwrap();
         assert_eq!((texts(&fold(&joined)), texts(&fold(&sent))), (texts(&stored), texts(&stored)));
     })
     .await;
@@ -36,17 +36,17 @@ async fn second_subscriber_misses_no_event() {
 #[tokio::test]
 async fn work_continues_after_a_disconnect_and_can_be_resubscribed() {
     for_each_binding(async |binding| {
-        let (leaver, joiner) = (binding.client("slow-writer").await, binding.client("slow-writer").await);
+        let (sender, subscriber) = (binding.client("slow-writer").await, binding.client("slow-writer").await);
         let mut stream =
-            leaver.send_streaming_message(&user_text("sections=10 delay=100ms", None)).await.unwrap();
+            sender.send_streaming_message(&user_message("sections=10 delay=100ms", None)).await.unwrap();
         let mut seen = Vec::new();
         while chunks(&seen).is_empty() {
             seen.push(stream.next().await.unwrap().unwrap());
         }
         drop(stream);
-        let joined = collect(subscribe(&joiner, first(&seen)).await.unwrap()).await;
+        let joined = collect(subscribe(&subscriber, first(&seen)).await.unwrap()).await;
         assert_ends_once(&joined, &TaskState::Completed);
-        assert_eq!(texts(&fold(&joined)), texts(&get(&leaver, first(&seen)).await.unwrap()));
+        assert_eq!(texts(&fold(&joined)), texts(&get(&sender, first(&seen)).await.unwrap()));
     })
     .await;
 }
@@ -54,17 +54,17 @@ async fn work_continues_after_a_disconnect_and_can_be_resubscribed() {
 #[tokio::test]
 async fn subscriber_of_a_waiting_task_receives_the_next_turn() {
     for_each_binding(async |binding| {
-        let asker = binding.client("approver").await;
-        let task = send(&asker, &user_text("may I?", None)).await;
+        let sender = binding.client("approver").await;
+        let task = send(&sender, &user_message("may I?", None)).await;
         assert_eq!(task.status.state, TaskState::InputRequired);
         let mut stream = subscribe(&binding.client("approver").await, &task).await.unwrap();
         let mut events = vec![stream.next().await.unwrap().unwrap()];
         assert_eq!(first(&events).status.state, TaskState::InputRequired);
-        send(&asker, &user_text("approve", Some(&task))).await;
+        send(&sender, &user_message("approve", Some(&task))).await;
         events.extend(collect(stream).await);
         assert_ends_once(&events, &TaskState::Completed);
         assert!(!states(&events).contains(&TaskState::InputRequired));
-        assert_eq!(fold(&events).status, get(&asker, &task).await.unwrap().status);
+        assert_eq!(fold(&events).status, get(&sender, &task).await.unwrap().status);
     })
     .await;
 }
@@ -72,12 +72,12 @@ async fn subscriber_of_a_waiting_task_receives_the_next_turn() {
 #[tokio::test]
 async fn subscriber_receives_a_cancel_by_another_client() {
     for_each_binding(async |binding| {
-        let holder = binding.client("echo").await;
-        let task = send(&holder, &non_blocking(user_text("hold until cancelled", None))).await;
+        let sender = binding.client("echo").await;
+        let task = send(&sender, &non_blocking(user_message("hold until cancelled", None))).await;
         assert!(!task.status.state.is_terminal());
         let mut stream = subscribe(&binding.client("echo").await, &task).await.unwrap();
         let mut events = vec![stream.next().await.unwrap().unwrap()];
-        cancel(&holder, &task).await.unwrap();
+        cancel(&sender, &task).await.unwrap();
         events.extend(collect(stream).await);
         assert_ends_once(&events, &TaskState::Canceled);
     })
@@ -88,10 +88,10 @@ async fn subscriber_receives_a_cancel_by_another_client() {
 async fn two_subscribers_receive_the_same_events() {
     for_each_binding(async |binding| {
         let sender = binding.client("slow-writer").await;
-        let watchers = [binding.client("slow-writer").await, binding.client("slow-writer").await];
-        let task = send(&sender, &non_blocking(user_text("sections=10 delay=100ms", None))).await;
-        let follow = async |watcher| collect(subscribe(watcher, &task).await.unwrap()).await;
-        let (one, other) = join(follow(&watchers[0]), follow(&watchers[1])).await;
+        let subscribers = [binding.client("slow-writer").await, binding.client("slow-writer").await];
+        let task = send(&sender, &non_blocking(user_message("sections=10 delay=100ms", None))).await;
+        let follow = async |subscriber| collect(subscribe(subscriber, &task).await.unwrap()).await;
+        let (one, other) = join(follow(&subscribers[0]), follow(&subscribers[1])).await;
         let shorter = one.len().min(other.len()) - 1;
         assert!(shorter > 0);
         assert_eq!(one[one.len() - shorter..], other[other.len() - shorter..]);

@@ -2,25 +2,25 @@
 
 use a2a::{Role, TaskState};
 
-use crate::talk::{BINDINGS, assert_ends_once, collect, first, for_each_binding, get, send, user_text};
+use crate::helpers::{BINDINGS, assert_ends_once, collect, first, for_each_binding, get, send, user_message};
 
 #[tokio::test]
 async fn answer_decides_the_final_state() {
     for_each_binding(async |binding| {
         let client = binding.client("approver").await;
         for (answer, outcome) in [("approve", TaskState::Completed), ("deny", TaskState::Rejected)] {
-            let request = user_text("please do it", None);
-            let asked = send(&client, &request).await;
-            assert_eq!(asked.status.state, TaskState::InputRequired);
-            let question = asked.status.message.as_ref().unwrap();
+            let request = user_message("please do it", None);
+            let waiting = send(&client, &request).await;
+            assert_eq!(waiting.status.state, TaskState::InputRequired);
+            let question = waiting.status.message.as_ref().unwrap();
             assert!(question.role == Role::Agent && !question.parts.is_empty(), "{question:?}");
 
-            let reply = user_text(answer, Some(&asked));
-            let decided = send(&client, &reply).await;
-            assert_eq!((&decided.id, &decided.context_id), (&asked.id, &asked.context_id));
-            assert_eq!(decided.status.state, outcome);
-            let stored = get(&client, &asked).await.unwrap();
-            assert_eq!(stored.status, decided.status);
+            let reply = user_message(answer, Some(&waiting));
+            let finished = send(&client, &reply).await;
+            assert_eq!((&finished.id, &finished.context_id), (&waiting.id, &waiting.context_id));
+            assert_eq!(finished.status.state, outcome);
+            let stored = get(&client, &waiting).await.unwrap();
+            assert_eq!(stored.status, finished.status);
             let by_user = stored.history.iter().flatten().filter(|message| message.role == Role::User);
             let ids: Vec<&String> = by_user.map(|message| &message.message_id).collect();
             assert_eq!(ids, [&request.message.message_id, &reply.message.message_id]);
@@ -33,11 +33,11 @@ async fn answer_decides_the_final_state() {
 async fn second_turn_can_be_streamed() {
     for_each_binding(async |binding| {
         let client = binding.client("approver").await;
-        let asked = send(&client, &user_text("please do it", None)).await;
-        let reply = user_text("approve", Some(&asked));
+        let waiting = send(&client, &user_message("please do it", None)).await;
+        let reply = user_message("approve", Some(&waiting));
         let events = collect(client.send_streaming_message(&reply).await.unwrap()).await;
         let shown = first(&events);
-        assert_eq!(shown.id, asked.id);
+        assert_eq!(shown.id, waiting.id);
         let last = shown.history.as_ref().unwrap().last().unwrap();
         assert_eq!(last.message_id, reply.message.message_id);
         assert_ends_once(&events, &TaskState::Completed);
@@ -49,9 +49,14 @@ async fn second_turn_can_be_streamed() {
 async fn task_can_change_bindings_between_turns() {
     for_each_binding(async |binding| {
         for other in BINDINGS {
-            let asked = send(&binding.client("approver").await, &user_text("please do it", None)).await;
-            let decided = send(&other.client("approver").await, &user_text("approve", Some(&asked))).await;
-            assert_eq!((&decided.id, &decided.status.state), (&asked.id, &TaskState::Completed), "{other:?}");
+            let waiting = send(&binding.client("approver").await, &user_message("please do it", None)).await;
+            let finished =
+                send(&other.client("approver").await, &user_message("approve", Some(&waiting))).await;
+            assert_eq!(
+                (&finished.id, &finished.status.state),
+                (&waiting.id, &TaskState::Completed),
+                "{other:?}"
+            );
         }
     })
     .await;

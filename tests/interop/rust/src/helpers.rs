@@ -72,8 +72,8 @@ impl Binding {
     }
 }
 
-/// A user's text, as a first message or as the next one of a task.
-pub(crate) fn user_text(text: &str, task: Option<&Task>) -> SendMessageRequest {
+/// A request with a text of the user: the first message of a new task, or the next one of `task`.
+pub(crate) fn user_message(text: &str, task: Option<&Task>) -> SendMessageRequest {
     message(vec![Part::text(text)], task)
 }
 
