@@ -1,11 +1,11 @@
-"""The client under test, run as its users run it, against a sample agent on a server nobody here wrote.
+"""The client under test, run from its command line, against a sample agent on the server of another SDK.
 
-`A2AD_PROGRAM` is the program, `AGENT_URL` a running agent of the kind that lies in the folders beside this file,
-and `AGENT_SDK` the name of that folder. Nothing here starts or stops the agent.
+`A2AD_PROGRAM` is the program, `AGENT_URL` the URL of a running sample agent, and `AGENT_SDK` the name of the folder
+here that contains the agent. Nothing here starts or stops the agent.
 
-What a sample agent does is told in the first word it hears: `hello` is answered by a bare message, `write N` by an
-artifact of N chunks, `ask` and `login` wait for more, `fail` and `reject` end badly, `hold` works until it is
-cancelled, `crash` breaks the agent, and all else comes back as it was sent.
+A message to a sample agent starts with a command: `hello` returns a message without a task, `write N` an artifact of
+N chunks, `ask` requires input and `login` credentials, `fail` and `reject` end the task in that state, `hold` works
+until the task is cancelled, and `crash` raises an error in the agent. Any other message is echoed unchanged.
 """
 
 import json
@@ -19,24 +19,24 @@ from typing import Any
 import pytest
 
 
-# The versions each server speaks, the one that its card leads to first.
+# The protocol versions of each server; the first is the one that its card prefers.
 VERSIONS = {'python': ['1.0', '0.3'], 'python03': ['0.3'], 'javascript': ['1.0', '0.3']}
 SDK = os.environ['AGENT_SDK']
 
-# How long a call may take before it counts as hung. No assertion depends on it.
+# Timeout after which a call counts as hung; no assertion depends on it.
 LIMIT_SECONDS = 30
 
 
 @dataclass
 class Outcome:
-    """How a run of the program ended."""
+    """The result of one run of the program."""
 
     code: int
     out: str
     err: str
 
     def documents(self) -> list[Any]:
-        """What was written with --json: one document a line."""
+        """The output of --json: one document per line."""
         return [json.loads(line) for line in self.out.splitlines()]
 
     def document(self) -> Any:
@@ -59,13 +59,13 @@ def version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def run(url: str, version: str) -> Run:
-    """Runs a verb against the agent: `run('tasks get', 'id')`. What is spoken is what the card prefers, unless that
-    is another version."""
+    """Runs a subcommand against the agent: `run('tasks get', 'id')`. The version that the card prefers is not passed
+    as a flag, any other version is."""
     flags = [] if version == VERSIONS[SDK][0] else ['--dialect', version]
 
-    def run(verb: str, *words: str, agent: str = url, stdin: str = '', code: int = 0) -> Outcome:
-        ended = subprocess.run(
-            [os.environ['A2AD_PROGRAM'], *verb.split(), agent, *flags, *words],
+    def run(verb: str, *args: str, agent: str = url, stdin: str = '', code: int = 0) -> Outcome:
+        completed = subprocess.run(
+            [os.environ['A2AD_PROGRAM'], *verb.split(), agent, *flags, *args],
             input=stdin,
             capture_output=True,
             encoding='utf-8',
@@ -73,7 +73,7 @@ def run(url: str, version: str) -> Run:
             timeout=LIMIT_SECONDS,
             check=False,
         )
-        outcome = Outcome(ended.returncode, ended.stdout, ended.stderr)
+        outcome = Outcome(completed.returncode, completed.stdout, completed.stderr)
         assert outcome.code == code, outcome
         assert 'panicked' not in outcome.err, outcome
         return outcome
@@ -82,10 +82,10 @@ def run(url: str, version: str) -> Run:
 
 
 @pytest.fixture
-def start(run: Run) -> Callable[..., dict[str, Any]]:
-    """Sends a message and does not wait; gives the task as the answer has it."""
+def start_task(run: Run) -> Callable[..., dict[str, Any]]:
+    """Sends a message without waiting and returns the task of the response."""
 
-    def start(*words: str) -> dict[str, Any]:
-        return run('send', '--async', '--json', *words).document()['task']
+    def start_task(*args: str) -> dict[str, Any]:
+        return run('send', '--async', '--json', *args).document()['task']
 
-    return start
+    return start_task

@@ -1,7 +1,7 @@
-// A sample agent on the server of the official JavaScript SDK, as that SDK's own samples are made.
+// A sample agent on the server of the official JavaScript SDK, built like that SDK's own samples.
 //
-// All that is on the wire is the SDK's doing. What the agent does is told in the first word it hears; the words are
-// the same for every sample agent here. It says its URL in the one line it writes to stdout.
+// The SDK does all encoding and decoding. A message starts with a command; the commands are the same for every sample
+// agent and are listed in `conftest.py` in the parent folder. The agent prints its URL as the only line on stdout.
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -12,25 +12,25 @@ import { agentCardHandler, jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/serve
 import express from 'express';
 
 class SampleExecutor {
-  // The contexts of tasks that are held until they are cancelled, and what ends each.
+  // For each task that is held until it is cancelled, the function that ends it.
   #held = new Map();
 
   async execute({ taskId, contextId, userMessage, task }, bus) {
     const text = userMessage.parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('');
-    const [word, rest] = text.split(' ');
-    if (word === 'hello') {
-      bus.publish(AgentEvent.message(saying('Hello World', {})));
+    const [command, rest] = text.split(' ');
+    if (command === 'hello') {
+      bus.publish(AgentEvent.message(agentMessage('Hello World', {})));
       bus.finished();
       return;
     }
     const ids = { taskId, contextId };
-    const status = (state, said) => ({
+    const status = (state, reason) => ({
       state,
-      message: said === undefined ? undefined : saying(said, ids),
+      message: reason === undefined ? undefined : agentMessage(reason, ids),
       timestamp: new Date().toISOString(),
     });
-    const update = (state, said) =>
-      bus.publish(AgentEvent.statusUpdate({ ...ids, status: status(state, said), metadata: undefined }));
+    const update = (state, reason) =>
+      bus.publish(AgentEvent.statusUpdate({ ...ids, status: status(state, reason), metadata: undefined }));
     const artifact = (artifactId, parts, append, lastChunk) =>
       bus.publish(
         AgentEvent.artifactUpdate({
@@ -49,8 +49,8 @@ class SampleExecutor {
     bus.publish(AgentEvent.task(task ?? { ...first, history: [userMessage] }));
 
     if (task) {
-      finish([textPart(`you said ${word}`)]);
-    } else if (word === 'write') {
+      finish([textPart(`you said ${command}`)]);
+    } else if (command === 'write') {
       update(TaskState.TASK_STATE_WORKING, 'writing');
       const count = Number(rest);
       for (let n = 1; n <= count; n += 1) {
@@ -58,19 +58,19 @@ class SampleExecutor {
         await sleep(10);
       }
       update(TaskState.TASK_STATE_COMPLETED);
-    } else if (word === 'ask') {
+    } else if (command === 'ask') {
       update(TaskState.TASK_STATE_INPUT_REQUIRED, 'Which currency?');
-    } else if (word === 'login') {
+    } else if (command === 'login') {
       update(TaskState.TASK_STATE_AUTH_REQUIRED, 'Who are you?');
-    } else if (word === 'fail') {
+    } else if (command === 'fail') {
       update(TaskState.TASK_STATE_FAILED, 'it did not work');
-    } else if (word === 'reject') {
+    } else if (command === 'reject') {
       update(TaskState.TASK_STATE_REJECTED, 'not my business');
-    } else if (word === 'hold') {
+    } else if (command === 'hold') {
       update(TaskState.TASK_STATE_WORKING, 'holding');
       await new Promise((end) => this.#held.set(taskId, end));
       update(TaskState.TASK_STATE_CANCELED);
-    } else if (word === 'crash') {
+    } else if (command === 'crash') {
       throw new Error('the sample agent crashed');
     } else {
       finish(userMessage.parts);
@@ -87,7 +87,7 @@ function textPart(text) {
   return Message.fromJSON({ parts: [{ text }] }).parts[0];
 }
 
-function saying(text, ids) {
+function agentMessage(text, ids) {
   return { ...Message.fromJSON({ messageId: randomUUID(), parts: [{ text }], ...ids }), role: Role.ROLE_AGENT };
 }
 

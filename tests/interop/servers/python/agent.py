@@ -1,7 +1,7 @@
-"""A sample agent on the server of the official Python SDK, as that SDK's own samples are made.
+"""A sample agent on the server of the official Python SDK, built like that SDK's own samples.
 
-All that is on the wire is the SDK's doing. What the agent does is told in the first word it hears; the words are the
-same for every sample agent here. It says its URL in the one line it writes to stdout.
+The SDK does all encoding and decoding. A message starts with a command; the commands are the same for every sample
+agent and are listed in `conftest.py` in the parent folder. The agent prints its URL as the only line on stdout.
 """
 
 import asyncio
@@ -21,40 +21,40 @@ from starlette.applications import Starlette
 
 class SampleExecutor(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        word, _, rest = get_message_text(context.message).partition(' ')
-        if word == 'hello':
+        command, _, rest = get_message_text(context.message).partition(' ')
+        if command == 'hello':
             await event_queue.enqueue_event(new_text_message('Hello World'))
             return
-        answering = context.current_task is not None
-        if not answering:
+        is_reply = context.current_task is not None
+        if not is_reply:
             await event_queue.enqueue_event(new_task_from_user_message(context.message))
         task = TaskUpdater(event_queue, context.task_id, context.context_id)
 
-        def saying(text: str) -> Message:
+        def agent_message(text: str) -> Message:
             return task.new_agent_message([new_text_part(text)])
 
         async def finish(parts: list[Part]) -> None:
             await task.add_artifact(parts, name='result')
             await task.complete()
 
-        if answering:
-            await finish([new_text_part(f'you said {word}')])
-        elif word == 'write':
-            await task.start_work(saying('writing'))
+        if is_reply:
+            await finish([new_text_part(f'you said {command}')])
+        elif command == 'write':
+            await task.start_work(agent_message('writing'))
             await write(task, int(rest))
             await task.complete()
-        elif word == 'ask':
-            await task.requires_input(saying('Which currency?'))
-        elif word == 'login':
-            await task.requires_auth(saying('Who are you?'))
-        elif word == 'fail':
-            await task.failed(saying('it did not work'))
-        elif word == 'reject':
-            await task.reject(saying('not my business'))
-        elif word == 'hold':
-            await task.start_work(saying('holding'))
+        elif command == 'ask':
+            await task.requires_input(agent_message('Which currency?'))
+        elif command == 'login':
+            await task.requires_auth(agent_message('Who are you?'))
+        elif command == 'fail':
+            await task.failed(agent_message('it did not work'))
+        elif command == 'reject':
+            await task.reject(agent_message('not my business'))
+        elif command == 'hold':
+            await task.start_work(agent_message('holding'))
             await asyncio.Event().wait()
-        elif word == 'crash':
+        elif command == 'crash':
             raise RuntimeError('the sample agent crashed')
         else:
             await finish(list(context.message.parts))
@@ -64,7 +64,7 @@ class SampleExecutor(AgentExecutor):
 
 
 async def write(task: TaskUpdater, count: int) -> None:
-    """One artifact in so many chunks."""
+    """Writes one artifact in this many chunks."""
     for n in range(1, count + 1):
         await task.add_artifact(
             [new_text_part(f'chunk {n}\n')],
