@@ -1,8 +1,9 @@
-"""Clients of one version of the official SDK, and a server of their own for tests that stop it.
+"""Clients of one version of the official SDK, and a separate server for tests that stop it.
 
-`A2AD_URL` names a running server with short keep-alives, as `http://127.0.0.1:4242`; `A2AD_PROGRAM` is the program and
-`A2AD_CONFIG` its configuration file, for tests that start another one. `SDK_VERSION` is the version of the SDK that
-must be installed. Tests that connect run once for each HTTP binding which that version has.
+`A2AD_URL` is the URL of a running server with a short keep-alive interval, such as `http://127.0.0.1:4242`.
+`A2AD_PROGRAM` is the program and `A2AD_CONFIG` its configuration file, for tests that start another server.
+`SDK_VERSION` is the version of the SDK that must be installed. Tests that connect run once for each HTTP binding of
+that version.
 """
 
 import importlib
@@ -21,7 +22,7 @@ from wire import Wire
 
 
 VERSION = os.environ['SDK_VERSION']
-# The SDK's interface changed with each minor version; a module for each hides the difference.
+# The API of the SDK changed with each minor version; there is one adapter module for each.
 SDK = importlib.import_module({'0.2': 'sdk02', '0.3': 'sdk03', '1.3': 'sdk1'}[VERSION.rpartition('.')[0]])
 
 Connect = Callable[..., Awaitable[Any]]
@@ -40,7 +41,7 @@ def binding(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Connect]:
-    """Makes clients of the echo agent, each with connections of its own; all are closed when the test ends."""
+    """Creates clients of the echo agent, each with its own connections; all are closed when the test ends."""
     opened: list[httpx.AsyncClient] = []
 
     async def connect(binding: str, url: str = os.environ['A2AD_URL']) -> Any:
@@ -58,7 +59,7 @@ async def connect() -> AsyncIterator[Connect]:
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    """A server of the test's own. Its log is shown if the test fails."""
+    """A server for one test. Its log is printed if the test fails."""
     server = Server(os.environ['A2AD_PROGRAM'], os.environ['A2AD_CONFIG'], tmp_path)
     await server.start()
     yield server

@@ -1,4 +1,4 @@
-"""The SDK 0.2: JSON-RPC alone."""
+"""The adapter for SDK 0.2, which has only the JSON-RPC binding."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -35,10 +35,10 @@ class Client:
         self.client = client
 
     def stream(self, text: str) -> AsyncIterator[Event]:
-        return self._follow(SendStreamingMessageRequest(id=str(uuid4()), params=send(text, blocking=True)))
+        return self._follow(SendStreamingMessageRequest(id=str(uuid4()), params=send_params(text, blocking=True)))
 
     def subscribe(self, task: str) -> AsyncIterator[Event]:
-        # This version has the request and no method for it; the one for streams sends every kind of request.
+        # This version has the request type but no method for it; the method for streams sends any request.
         return self._follow(TaskResubscriptionRequest(id=str(uuid4()), params=TaskIdParams(id=task)))
 
     async def _follow(self, request) -> AsyncIterator[Event]:
@@ -46,7 +46,7 @@ class Client:
             yield event(response.root.result)
 
     async def send_without_blocking(self, text: str) -> Event:
-        request = SendMessageRequest(id=str(uuid4()), params=send(text, blocking=False))
+        request = SendMessageRequest(id=str(uuid4()), params=send_params(text, blocking=False))
         return event((await self.client.send_message(request)).root.result)
 
     async def get(self, task: str) -> Event:
@@ -58,8 +58,8 @@ class Client:
         return event((await self.client.cancel_task(request)).root.result)
 
 
-def send(text: str, *, blocking: bool) -> MessageSendParams:
-    # This version cannot leave the output modes out.
+def send_params(text: str, *, blocking: bool) -> MessageSendParams:
+    # In this version the output modes are required.
     configuration = MessageSendConfiguration(accepted_output_modes=['text/plain'], blocking=blocking)
     return MessageSendParams(message=create_text_message_object(content=text), configuration=configuration)
 

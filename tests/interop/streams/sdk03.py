@@ -1,4 +1,4 @@
-"""The SDK 0.3, in the same way for all its releases."""
+"""The adapter for all releases of SDK 0.3."""
 
 from collections.abc import AsyncIterator
 from uuid import uuid4
@@ -46,8 +46,8 @@ class Client:
             yield event(change)
 
     async def send_without_blocking(self, text: str) -> Event:
-        (answer,) = [event(change) async for change in self.polling.send_message(message(text))]
-        return answer
+        (created,) = [event(change) async for change in self.polling.send_message(message(text))]
+        return created
 
     async def get(self, task: str) -> Event:
         return task_event(await self.client.get_task(TaskQueryParams(id=task)))

@@ -1,4 +1,4 @@
-"""The SDK 1.x."""
+"""The adapter for SDK 1.x."""
 
 from collections.abc import AsyncIterator
 
@@ -48,8 +48,8 @@ class Client:
             yield event(response)
 
     async def send_without_blocking(self, text: str) -> Event:
-        (answer,) = [event(response) async for response in self.polling.send_message(request(text))]
-        return answer
+        (created,) = [event(response) async for response in self.polling.send_message(request(text))]
+        return created
 
     async def get(self, task: str) -> Event:
         return task_event(await self.client.get_task(GetTaskRequest(id=task)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 
-# How long a start or a stop may take before it counts as hung. No assertion depends on it.
+# Timeout after which a start or a stop counts as hung; no assertion depends on it.
 LIMIT_SECONDS = 30
 
 

@@ -1,4 +1,4 @@
-"""Streams on which nothing happens for a while: the SDK must not mistake what keeps them open for an event."""
+"""Streams without events for a while: the SDK must not take a keep-alive for an event."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from server import Server
 from wire import Stream
 
 
-# How many keep-alives pass while a stream is quiet.
+# Number of keep-alives that arrive while a stream has no events.
 QUIET = 4
 
 
@@ -21,7 +21,7 @@ async def test_quiet_stream_is_held_over_keep_alives(connect: Connect, binding: 
 
 async def test_quiet_subscription_is_held_over_keep_alives(connect: Connect, binding: str) -> None:
     subscriber, other = await connect(binding), await connect(binding)
-    task = await begin(other)
+    task = await start_task(other)
     stream = Stream(subscriber.wire, subscriber.subscribe(task))
     await stream.keep_alives(QUIET)
     await other.cancel(task)
@@ -40,7 +40,7 @@ async def test_send_without_blocking_returns_a_live_task(connect: Connect, bindi
 
 
 async def test_streams_end_in_a_drain_and_are_resumed_after_it(connect: Connect, server: Server) -> None:
-    """All bindings at once: a drain takes a while."""
+    """All bindings are tested in one drain, because a drain takes long."""
     clients = {}
     for binding in SDK.BINDINGS:
         sender, subscriber = await connect(binding, server.url), await connect(binding, server.url)
@@ -50,8 +50,8 @@ async def test_streams_end_in_a_drain_and_are_resumed_after_it(connect: Connect,
         await joined.task()
         clients[task] = sender, subscriber, sent, joined
 
-    # The first signal lets running work finish; nothing here ever does. The second one ends the drain, unless it
-    # follows too soon to count as another one.
+    # The first signal starts a drain, which waits for running tasks; the tasks of this test never finish. The second
+    # signal ends the drain. A signal that follows too soon is ignored as a duplicate.
     server.terminate()
     streams = [stream for _, _, *streams in clients.values() for stream in streams]
     await asyncio.gather(*(stream.keep_alives(QUIET) for stream in streams))
@@ -59,7 +59,7 @@ async def test_streams_end_in_a_drain_and_are_resumed_after_it(connect: Connect,
     for sender, subscriber, sent, joined in clients.values():
         assert await sent.states() == ['submitted', 'working']
         assert (await joined.states())[-1] == 'working'
-        # It was the drain that ended them, not a broken connection.
+        # The drain ended the streams, not a lost connection.
         assert (sender.wire.lines(b'retry:'), subscriber.wire.lines(b'retry:')) == (1, 1)
     assert await server.exit_status() == 0
 
@@ -75,8 +75,8 @@ async def test_streams_end_in_a_drain_and_are_resumed_after_it(connect: Connect,
     await asyncio.gather(*(resume(task, *pair) for task, (*pair, _, _) in clients.items()))
 
 
-async def begin(client) -> str:
-    """Makes a task and leaves its stream."""
+async def start_task(client) -> str:
+    """Creates a task and closes its stream."""
     stream = client.stream('hold the task')
     task = (await anext(stream)).task
     await stream.aclose()

@@ -1,4 +1,4 @@
-"""Event streams as they pass between the server and the SDK, and as the SDK shows them."""
+"""Event streams as bytes between the server and the SDK, and as the events that the SDK returns."""
 
 import asyncio
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 import httpx
 
 
-# How long something may take before it counts as hung. No assertion depends on it.
+# Timeout after which an operation counts as hung; no assertion depends on it.
 LIMIT_SECONDS = 30
 
 
 class Event(NamedTuple):
-    """What the SDK shows of an event: the id of its task and the state, in lower case."""
+    """The id of an event's task, and the state in lower case."""
 
     task: str
     state: str
 
 
 class Wire(httpx.AsyncHTTPTransport):
-    """Connections that keep what passes in event streams. They ignore proxies: the server is on this machine."""
+    """A transport that records the bytes of event streams. It ignores proxies: the server is on this machine."""
 
     def __init__(self) -> None:
         super().__init__(trust_env=False)
@@ -42,7 +42,7 @@ class Wire(httpx.AsyncHTTPTransport):
         return sum(line.startswith(start) for line in self.received.splitlines())
 
     async def keep_alives(self, more: int) -> None:
-        """Returns once so many more comments have arrived."""
+        """Returns once this many more comments have arrived."""
         wanted = self.lines(b':') + more
         async with self.arrived:
             await self.arrived.wait_for(lambda: self.lines(b':') >= wanted)
@@ -82,7 +82,7 @@ class Stream:
         return self.events[0].task
 
     async def keep_alives(self, more: int) -> None:
-        """Returns once so many more comments have arrived, while the SDK holds the stream open."""
+        """Returns once this many more comments have arrived; fails if the SDK closes the stream before."""
         await self._while_open(self.wire.keep_alives(more))
 
     async def states(self) -> list[str]:
@@ -100,6 +100,6 @@ class Stream:
             if self.reading in done:
                 await self.reading
                 raise AssertionError(f'the stream ended early, after {self.wire.received!r}')
-            assert waiting in done, f'nothing more within {LIMIT_SECONDS} s, after {self.wire.received!r}'
+            assert waiting in done, f'timed out after {LIMIT_SECONDS} s, received {self.wire.received!r}'
         finally:
             waiting.cancel()
