@@ -276,8 +276,8 @@ mod tests {
 
     #[tokio::test]
     async fn status_is_reported() {
-        let refused = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
-        assert_eq!(check(refused, 1).await.unwrap(), (503, String::new()));
+        let unavailable = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+        assert_eq!(check(unavailable, 1).await.unwrap(), (503, String::new()));
     }
 
     #[tokio::test]
