@@ -65,7 +65,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
                 "test",
                 "--quiet",
                 "--package",
-                "a2ad",
+                "a2ad-cli",
                 "--lib",
                 "--",
                 "--exact",

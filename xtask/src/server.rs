@@ -192,7 +192,7 @@ fn cargo_build(options: &[&str]) -> Result<PathBuf> {
     command.current_dir(workspace()).args([
         "build",
         "-p",
-        "a2ad",
+        "a2ad-cli",
         "--message-format=json-render-diagnostics",
     ]);
     let output = command.args(options).stderr(Stdio::inherit()).output().context("cannot run cargo")?;

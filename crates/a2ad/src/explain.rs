@@ -9,12 +9,12 @@ mod forms;
 mod leaves;
 mod notes;
 mod recognise;
+pub(crate) mod syntax;
 mod unmodelled;
 
 use std::fmt::Write as _;
 
 use protocol::{Dialect, json::Raw};
-use serde_json::value::RawValue;
 
 use self::recognise::{Recognised, recognise};
 
@@ -48,7 +48,7 @@ pub fn run(input: &str) -> Result<String, Error> {
 
 fn explain_document(text: &str) -> Result<String, Error> {
     let raw = Raw::parse_text(text).map_err(|fault| {
-        let why = json_syntax_error(text).unwrap_or_else(|| fault.to_string());
+        let why = syntax::json_syntax_error(text).unwrap_or_else(|| fault.to_string());
         Error(format!("the input is not JSON: {why}"))
     })?;
     let recognised = recognise(raw)?;
@@ -76,12 +76,6 @@ fn explain_document(text: &str) -> Result<String, Error> {
         }
     }
     Ok(out)
-}
-
-/// The syntax error of a text that is not JSON. serde_json is used because its message names what is missing, while
-/// the protocol crate's reader reports only the position.
-pub(crate) fn json_syntax_error(text: &str) -> Option<String> {
-    serde_json::from_str::<&RawValue>(text).err().map(|error| error.to_string())
 }
 
 /// The A2A versions and bindings that use a dialect.

@@ -29,28 +29,29 @@
 //!
 //! Every type that these functions take or return is in one of the modules, also where it comes from another crate.
 //!
-//! The binary of the same name adds a configuration file and a command line.
+//! The program of the same name adds a configuration file and a command line; it is the crate `a2ad-cli`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod address;
 mod banner;
-mod check;
-mod cli;
-mod config;
 pub mod explain;
-pub mod logging;
-mod nearest;
 mod port_holder;
 mod probe;
-pub mod selftest;
 mod serve;
 pub mod server;
 pub mod testing;
 
-/// The binary's entry point.
+/// Not part of the API, and may change with any version: what the program in `crates/a2ad-cli` shares with
+/// [`Builder::serve`]. The program starts servers from a configuration file, which has more settings than [`Builder`],
+/// and it probes ports to explain failed calls.
 #[doc(hidden)]
-pub use cli::run as main;
+pub mod internal {
+    pub use crate::{
+        explain::syntax::json_syntax_error,
+        probe::{ProbeResult, get as probe},
+        serve::{SHUTDOWN_LIMIT, Settings, serve},
+    };
+}
 
 pub use agent::{Agent, Outcome, Turn, agent_fn};
 pub use client::{Client, call_agent};

@@ -14,9 +14,14 @@ const MAX_BYTES: u64 = 64 * 1024;
 
 /// The result of a probe.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ProbeResult {
+pub enum ProbeResult {
     /// An HTTP/1.1 response without TLS.
-    Http { status: u16, body: String },
+    Http {
+        /// The status code.
+        status: u16,
+        /// The start of the body.
+        body: String,
+    },
     /// A TLS alert: the port expects TLS.
     Tls,
     /// The connection was accepted, but no known response arrived.
@@ -26,7 +31,7 @@ pub(crate) enum ProbeResult {
 }
 
 /// Requests a path in plain HTTP. `authority` is host and port.
-pub(crate) async fn get(authority: &str, path: &str) -> ProbeResult {
+pub async fn get(authority: &str, path: &str) -> ProbeResult {
     let connected = tokio::time::timeout(TIMEOUT, TcpStream::connect(authority)).await;
     let stream = match connected {
         Ok(Ok(stream)) => stream,

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{banner::Banner, port_holder, server::Server};
 
 /// The time limit of a graceful shutdown: the drain delay, then the rest for runs to finish.
-pub(crate) const SHUTDOWN_LIMIT: Duration = Duration::from_secs(25);
+pub const SHUTDOWN_LIMIT: Duration = Duration::from_secs(25);
 
 /// How long responses may take to be sent after the store has failed or a second signal arrived.
 const LAST_RESPONSES: Duration = Duration::from_secs(1);
@@ -24,17 +24,21 @@ const LAST_RESPONSES: Duration = Duration::from_secs(1);
 const SIGNAL_DEBOUNCE: Duration = Duration::from_millis(250);
 
 /// The settings of a server process.
-pub(crate) struct Settings {
+pub struct Settings {
     /// The configuration file; `None` for the demo.
-    pub(crate) config: Option<PathBuf>,
-    pub(crate) listen: SocketAddr,
+    pub config: Option<PathBuf>,
+    /// The address to listen on.
+    pub listen: SocketAddr,
     /// The database file.
-    pub(crate) store: PathBuf,
-    pub(crate) agents: Agents,
-    pub(crate) limits: Limits,
-    pub(crate) server_options: ServerOptions,
+    pub store: PathBuf,
+    /// The registered agents.
+    pub agents: Agents,
+    /// The limits of runs, tasks and memory.
+    pub limits: Limits,
+    /// The settings of paths, cards and profiles.
+    pub server_options: ServerOptions,
     /// How long `/readyz` fails before the shutdown begins; `None`: see [`default_drain_delay`].
-    pub(crate) drain_delay: Option<Duration>,
+    pub drain_delay: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -103,7 +107,7 @@ fn held_by(holder: Option<&str>) -> String {
 }
 
 /// Serves the configured agents until a signal arrives, then shuts down gracefully.
-pub(crate) async fn serve(settings: Settings) -> Result<(), ServeError> {
+pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let Settings { config, listen: address, store, agents, limits, server_options, drain_delay } = settings;
     // Bound first: a second instance started by mistake fails before it opens the store.
     let listener = bind(address).await?;

@@ -244,7 +244,7 @@ impl Builder {
     /// once. Port 0 selects a free port.
     ///
     /// At the start it writes its address, agents and an example command: as text if stderr is a terminal,
-    /// otherwise as one log line if logging was started ([`logging::start`](crate::logging::start)).
+    /// otherwise as one event of `tracing` if the process has a subscriber, and as text if it has none.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ impl BenchDirs {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
             .context("xtask is a directory of the repository")?;
-        cargo(root, &["build", "--release", "-p", "a2ad"])?;
+        cargo(root, &["build", "--release", "-p", "a2ad-cli"])?;
         cargo(root, &["build", "--release", "--manifest-path", "bench/Cargo.toml"])?;
         let target =
             |default: &str| root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or(default.into()));

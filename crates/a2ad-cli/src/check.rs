@@ -1,0 +1,195 @@
+//! `a2ad check`: shows what a configuration would run, or checks the integrity of a store.
+
+use std::{
+    fmt::{self, Display, Formatter},
+    net::SocketAddr,
+    path::PathBuf,
+};
+
+use a2ad::ServeError;
+use protocol::json::write::Writer;
+
+use crate::config::{
+    AgentConfig, AuthMethod, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation,
+    ProfileName, REPLY_NAMES,
+};
+
+/// The reason why a server would refuse to listen on this address.
+pub(crate) fn check_listen(address: SocketAddr) -> Option<String> {
+    (!address.ip().is_loopback()).then(|| ServeError::NotLoopback(address).to_string())
+}
+
+/// What a configuration would run, as text.
+pub(crate) fn describe(config: &Config) -> String {
+    let dialects: Vec<&str> =
+        config.protocol.dialects.iter().map(|one| name(&Generation::NAMES, *one)).collect();
+    let mut out = format!(
+        "listen    {}\nstore     {}\ndialects  {}\n",
+        config.server.listen,
+        config.store.url.display(),
+        dialects.join(", ")
+    );
+    for agent in &config.agents {
+        let registered = agent.registered();
+        let name_and_path = format!("{} at /a2a/{}", registered.info().name, agent.id);
+        if !agent.enabled {
+            out += &format!("agent     {name_and_path}, disabled: not served\n");
+            continue;
+        }
+        let at_root = if agent.id == config.server.default_agent { ", also at /" } else { "" };
+        out += &format!("agent     {name_and_path}{at_root}\n");
+        out +=
+            &format!("  profile {}\n  auth    {}\n", name(&ProfileName::NAMES, agent.profile), auth(agent));
+        for skill in registered.info().skills.iter() {
+            out += &format!("  skill   {}: {}\n", skill.id, skill.description);
+        }
+    }
+    out
+}
+
+/// The accepted authentication methods.
+fn auth(agent: &AgentConfig) -> String {
+    let methods: Vec<&str> = agent.auth.iter().map(|method| name(&AuthMethod::NAMES, *method)).collect();
+    let closed = if agent.auth.contains(&AuthMethod::Anonymous) { "" } else { CLOSED };
+    format!("{}{closed}", methods.join(", "))
+}
+
+/// Appended to an agent that accepts no caller.
+const CLOSED: &str = ": refuses every call, this version cannot check credentials";
+
+/// What a configuration would run, as one JSON object.
+pub(crate) fn describe_as_json(config: &Config) -> String {
+    let Config { server, store, card, protocol, limits, max_body_bytes, agents } = config;
+    let mut writer = Writer::new();
+    writer.object(|out| {
+        out.key("server").object(|out| {
+            out.text("listen", &server.listen.to_string());
+            out.maybe_text("public_url", server.public_url.as_deref());
+            out.key("trusted_proxies")
+                .array(&server.trusted_proxies, |out, network| out.string(&network.to_string()));
+            out.text("default_agent", &server.default_agent);
+        });
+        out.key("store").object(|out| {
+            out.text("url", &store.url.display().to_string());
+            out.key("retention").object(|out| retention(out, store.retention));
+        });
+        out.key("card").object(|out| {
+            out.text("style", name(&CARD_NAMES, card.style));
+            out.key("max_age_ms").int(millis(card.max_age));
+            out.key("grpc_scheme").boolean(card.grpc_scheme);
+        });
+        out.key("protocol").object(|out| {
+            out.key("dialects")
+                .array(&protocol.dialects, |out, one| out.string(name(&Generation::NAMES, *one)));
+            out.text("errors", name(&ERROR_NAMES, protocol.errors));
+            out.key("lenient_version").boolean(protocol.lenient_version);
+        });
+        out.key("limits").object(|out| {
+            out.key("max_body_bytes").int(to_i64(*max_body_bytes as u64));
+            out.key("max_task_bytes").int(to_i64(limits.max_task));
+            out.key("concurrent").int(to_i64(limits.concurrent as u64));
+            out.key("run_time_ms").int(millis(limits.run_time));
+            out.key("wait_ms").int(millis(limits.wait.unwrap_or_default()));
+        });
+        out.key("agents").array(agents, |out, agent| out.object(|out| describe_agent(out, agent)));
+    });
+    String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only")
+}
+
+fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
+    let registered = agent.registered();
+    let info = registered.info();
+    out.text("id", &agent.id);
+    out.text("name", &info.name);
+    out.text("description", &info.description);
+    out.key("skills").array(&info.skills, |out, skill| {
+        out.object(|out| {
+            out.text("id", &skill.id);
+            out.text("description", &skill.description);
+        });
+    });
+    out.key("backends").array(&agent.skills, |out, skill| {
+        out.object(|out| {
+            out.text("skill", &skill.id);
+            out.text("builtin", skill.builtin);
+        });
+    });
+    out.key("enabled").boolean(agent.enabled);
+    out.key("streaming").boolean(agent.streaming);
+    out.key("push").boolean(agent.push);
+    out.text("extended_card", name(&EXTENDED_CARD_NAMES, agent.extended_card));
+    out.key("extended_skills").array(&agent.extended_skills, |out, skill| out.string(skill));
+    out.key("extensions").array(&agent.extensions, |out, extension| {
+        out.object(|out| {
+            out.text("uri", &extension.uri);
+            out.maybe_text("description", extension.description.as_deref());
+            out.key("required").boolean(extension.required);
+            if let Some(params) = &extension.params {
+                out.key("params").raw(params.as_str());
+            }
+        });
+    });
+    out.key("check_media_types").boolean(agent.check_media_types);
+    out.text("profile", name(&ProfileName::NAMES, agent.profile));
+    out.maybe_text("reply", agent.reply.map(|reply| name(&REPLY_NAMES, reply)));
+    out.key("auth").array(&agent.auth, |out, method| out.string(name(&AuthMethod::NAMES, *method)));
+    out.text("dedupe", name(&DEDUPE_NAMES, agent.dedupe));
+    out.key("retention").object(|out| retention(out, agent.retention));
+}
+
+fn retention(out: &mut Writer, kept: engine::Retention) {
+    out.key("max_age_ms").int(millis(kept.max_age));
+    out.key("max_tasks").int(to_i64(kept.max_tasks.unwrap_or(0)));
+    out.key("keys_ms").int(millis(kept.keys));
+}
+
+/// The configured name of a value, from the table that parses it.
+fn name<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|name| name.1 == value).map_or("", |name| name.0)
+}
+
+fn millis(span: std::time::Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn to_i64(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The result of a store's integrity check.
+pub(crate) struct IntegrityReport {
+    path: PathBuf,
+    /// One line for each problem.
+    findings: Vec<String>,
+}
+
+/// Checks the whole store; its server must be stopped.
+pub(crate) fn check_integrity(path: PathBuf) -> anyhow::Result<IntegrityReport> {
+    Ok(IntegrityReport { findings: store::check(&path)?, path })
+}
+
+impl IntegrityReport {
+    pub(crate) fn is_intact(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    pub(crate) fn as_json(&self) -> String {
+        let mut writer = Writer::new();
+        writer.object(|out| {
+            out.text("store", &self.path.display().to_string());
+            out.key("whole").boolean(self.is_intact());
+            out.key("findings").array(&self.findings, |out, finding| out.string(finding));
+        });
+        String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only")
+    }
+}
+
+impl Display for IntegrityReport {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        if self.is_intact() {
+            return write!(out, "the store {path} is intact");
+        }
+        write!(out, "the store {path} is damaged; restore a backup:\n{}", self.findings.join("\n"))
+    }
+}

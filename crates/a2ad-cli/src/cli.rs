@@ -1,0 +1,331 @@
+//! The command line: parses arguments once and dispatches to the commands.
+//!
+//! The commands of the server are here; each client command has its own file. With `--json`, data is JSON on stdout
+//! and an error is one JSON document on stderr, for every command.
+
+mod agents;
+mod card;
+mod compose;
+pub(crate) mod connection;
+mod credentials;
+mod directory;
+mod duration;
+mod failure;
+mod named_value;
+mod outcome;
+mod output;
+mod printer;
+mod reply;
+mod send;
+mod session;
+mod skills;
+mod stream;
+mod suggest;
+mod target;
+mod tasks;
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use a2ad::{
+    ServeError,
+    internal::{Settings, serve},
+};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+use engine::Agents;
+
+use self::{
+    failure::{EXIT_CODES, Failure, code},
+    output::Output,
+};
+use crate::{
+    check,
+    config::{self, AgentConfig, Config, ConfigFile},
+    logging, selftest,
+};
+
+/// Serve A2A agents with durable tasks: one binary, no API key and no network needed.
+#[derive(Debug, Parser)]
+#[command(name = "a2ad", version, about, args_conflicts_with_subcommands = true, after_help = SERVER_HELP)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: ServeFlags,
+}
+
+/// The exit codes of the server's commands, and the environment variables.
+const SERVER_HELP: &str = "\
+Exit codes:
+  0    success, or stopped by a signal
+  1    failed, or the check found problems
+  2    invalid arguments or configuration
+  70   the disk failed
+Exit codes of agents, card, skills, send, stream, reply and tasks: see their help. With --json, an error of
+any command is one JSON document on stderr.
+
+Environment:
+  A2AD_CONFIG         configuration file, as --config
+  A2AD_LISTEN         address to listen on, as --listen
+  A2AD_STORE          database file, as --store
+  A2AD_SECTION__KEY   any key of the configuration file
+  A2AD_LOG            log level: off, error, warn, info, debug, trace, or TARGET=LEVEL
+  A2AD_URL            server of agents given by name, as --server of the client commands";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the server (the default command).
+    Serve(ServeFlags),
+    /// Show what a configuration file would run, or check the integrity of a store.
+    Check(CheckFlags),
+    /// Test a server against the list of required behaviours; without a URL, test servers it starts itself.
+    Selftest(selftest::Flags),
+    /// Convert a message, task, event, call, card or error to every version of A2A and report what is lost.
+    Explain(ExplainFlags),
+    /// Print a shell completion script.
+    #[command(after_help = COMPLETION_HELP)]
+    Completions(CompletionFlags),
+    /// List the agents of a server and their skills.
+    #[command(after_help = EXIT_CODES)]
+    Agents(agents::AgentsFlags),
+    /// Print an agent's card.
+    #[command(after_help = EXIT_CODES)]
+    Card(card::CardFlags),
+    /// Print an agent's skills.
+    #[command(after_help = EXIT_CODES)]
+    Skills(skills::SkillsFlags),
+    /// Send a message to an agent and print the result.
+    #[command(after_help = EXIT_CODES)]
+    Send(send::SendFlags),
+    /// Send a message to an agent and print the output as it arrives; reconnects when the connection is lost.
+    #[command(after_help = EXIT_CODES)]
+    Stream(stream::StreamFlags),
+    /// Send a message to a task that waits for input.
+    #[command(after_help = EXIT_CODES)]
+    Reply(reply::ReplyFlags),
+    /// List, print, follow or cancel an agent's tasks.
+    #[command(subcommand, after_help = EXIT_CODES)]
+    Tasks(tasks::TasksCommand),
+}
+
+/// Where shells look for completion scripts.
+const COMPLETION_HELP: &str = "\
+For example:
+  a2ad completions bash > ~/.local/share/bash-completion/completions/a2ad
+  a2ad completions zsh > ~/.zfunc/_a2ad        (a folder of $fpath)
+  a2ad completions fish > ~/.config/fish/completions/a2ad.fish";
+
+#[derive(Debug, Args)]
+struct CompletionFlags {
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+struct ExplainFlags {
+    /// File to read; `-` reads stdin.
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct CheckFlags {
+    /// Configuration file [default: ./a2ad.toml if it exists; env: A2AD_CONFIG].
+    #[arg(value_name = "FILE", conflicts_with = "store")]
+    file: Option<PathBuf>,
+    /// Check the integrity of a database file instead; stop its server first [default: ./a2ad.db, env: A2AD_STORE].
+    #[arg(long, value_name = "PATH")]
+    store: Option<Option<PathBuf>>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ServeFlags {
+    /// Configuration file [default: ./a2ad.toml if it exists, else the built-in demo; env: A2AD_CONFIG].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address to listen on [default: 127.0.0.1:4242, env: A2AD_LISTEN].
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Database file [default: ./a2ad.db, env: A2AD_STORE].
+    #[arg(long, value_name = "PATH")]
+    store: Option<String>,
+}
+
+/// Runs the command and returns its exit code.
+pub fn run() -> ExitCode {
+    let parsed = match CommandLine::try_parse() {
+        Ok(parsed) => parsed,
+        Err(error) if error.use_stderr() => return report_parse_error(&error),
+        Err(help) => {
+            let _ = help.print();
+            return ExitCode::SUCCESS;
+        }
+    };
+    if !matches!(parsed.command, None | Some(Command::Serve(_))) {
+        // The server logs its warnings instead.
+        warn(&warnings(&variables()));
+    }
+    let result = match parsed.command {
+        Some(Command::Serve(flags)) => done(start(&flags)),
+        Some(Command::Check(flags)) => check(&flags).map_err(Failure::from),
+        Some(Command::Selftest(flags)) => selftest::run(flags).map_err(Failure::from),
+        Some(Command::Explain(flags)) => done(explain_file(&flags.file)),
+        Some(Command::Completions(flags)) => done(print_completions(flags.shell)),
+        Some(Command::Agents(flags)) => agents::run(flags),
+        Some(Command::Card(flags)) => card::run(flags),
+        Some(Command::Skills(flags)) => skills::run(flags),
+        Some(Command::Send(flags)) => send::run(flags),
+        Some(Command::Stream(flags)) => stream::run(flags),
+        Some(Command::Reply(flags)) => reply::run(flags),
+        Some(Command::Tasks(command)) => tasks::run(command),
+        None => done(start(&parsed.serve)),
+    };
+    let code = result.unwrap_or_else(|failure| {
+        Output::new().report(&failure);
+        failure.code
+    });
+    ExitCode::from(code)
+}
+
+/// The exit code of a command that either succeeds or returns an error.
+fn done(result: anyhow::Result<()>) -> Result<u8, Failure> {
+    result.map(|()| code::SUCCESS).map_err(Failure::from)
+}
+
+/// Reports an error of the argument parser.
+fn report_parse_error(error: &clap::Error) -> ExitCode {
+    if output::json_requested() {
+        let text = error.render().to_string();
+        Output::new().report(&Failure::usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end()));
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(code::USAGE)
+}
+
+/// One message for each environment variable that has no effect.
+fn warnings(variables: &[(String, String)]) -> Vec<String> {
+    [config::unknown_variables(variables), logging::problems()].concat()
+}
+
+fn warn(warnings: &[String]) {
+    let output = Output::new();
+    warnings.iter().for_each(|warning| output.message(&format!("a2ad: {warning}")));
+}
+
+fn start(flags: &ServeFlags) -> anyhow::Result<()> {
+    let variables = variables();
+    let file = ConfigFile::find(flags.config.as_deref(), &variables);
+    let warnings = warnings(&variables);
+    let config = config::load(config::Source {
+        file: file.as_ref(),
+        variables,
+        listen: flags.listen.as_deref(),
+        store: flags.store.as_deref(),
+    });
+    let config = config.inspect_err(|_| warn(&warnings))?;
+    let settings = settings(&config, file.map(|file| file.path));
+    // Dropped last on every path: dropping it writes the queued lines.
+    let _log = logging::start(&warnings);
+    let runtime = runtime()?;
+    let served = runtime.block_on(serve(settings));
+    if matches!(served, Err(ServeError::StoreFailed(_))) {
+        // Running work can no longer be stored; waiting for it would only delay the restart.
+        runtime.shutdown_background();
+    }
+    Ok(served?)
+}
+
+fn check(flags: &CheckFlags) -> anyhow::Result<u8> {
+    if let Some(store) = &flags.store {
+        let named = store.clone().or_else(|| std::env::var_os("A2AD_STORE").map(PathBuf::from));
+        let report = check::check_integrity(named.unwrap_or(Settings::default().store))?;
+        print(&if flags.json { report.as_json() } else { report.to_string() })?;
+        return Ok(if report.is_intact() { code::SUCCESS } else { code::ERROR });
+    }
+    let variables = variables();
+    let file = ConfigFile::find(flags.file.as_deref(), &variables).ok_or(NoConfigFile)?;
+    let source = config::Source { file: Some(&file), variables, ..config::Source::default() };
+    let config = config::load_checked(source, check::check_listen)?;
+    let text = if flags.json { check::describe_as_json(&config) } else { check::describe(&config) };
+    print(&text)?;
+    Ok(code::SUCCESS)
+}
+
+fn explain_file(path: &Path) -> anyhow::Result<()> {
+    let text = if path == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())?
+    } else {
+        std::fs::read_to_string(path).map_err(|reason| Unreadable { path: path.to_owned(), reason })?
+    };
+    Ok(print(&a2ad::explain(&text)?)?)
+}
+
+/// `check` without an argument where there is no configuration file.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no ./a2ad.toml to check; name a configuration file with FILE or a database with --store")]
+struct NoConfigFile;
+
+/// A file given on the command line that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be read: {reason}", path.display())]
+struct Unreadable {
+    path: PathBuf,
+    reason: std::io::Error,
+}
+
+fn print_completions(shell: Shell) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "a2ad", &mut script);
+    Ok(print(&String::from_utf8_lossy(&script))?)
+}
+
+/// The environment variables that are valid UTF-8.
+fn variables() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// The settings of the server that this configuration describes.
+fn settings(config: &Config, file: Option<PathBuf>) -> Settings {
+    Settings {
+        config: file,
+        listen: config.server.listen,
+        store: config.store.url.clone(),
+        agents: Agents::new(config.agents.iter().map(AgentConfig::registered))
+            .with_unregistered_retention(config.store.retention),
+        limits: config.limits,
+        server_options: config.server_options(),
+        drain_delay: config.server.drain_delay,
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+/// Writes data to stdout.
+fn print(text: &str) -> Result<(), OutputError> {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()).map_err(OutputError)
+}
+
+/// Writing to stdout failed.
+#[derive(Debug, thiserror::Error)]
+#[error("the output cannot be written: {0}")]
+struct OutputError(std::io::Error);
+
+impl OutputError {
+    /// Whether the reader closed the pipe. That is not reported.
+    fn is_broken_pipe(&self) -> bool {
+        self.0.kind() == std::io::ErrorKind::BrokenPipe
+    }
+}

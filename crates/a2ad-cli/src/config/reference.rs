@@ -1,0 +1,180 @@
+//! docs/configuration.md, generated from the catalogue of keys, and tests that compare the catalogue with the code
+//! that reads the file.
+//!
+//! `cargo xtask gen` runs the test of this document with `UPDATE_DOCS=1`, which writes the file instead of comparing it.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use super::{
+    Config, ConfigFile, Source,
+    keys::{CHOSEN, DefaultValue, Key, KeyTable, TABLES, Values},
+    load,
+};
+
+const INTRODUCTION: &str = r#"<!-- Made by `cargo xtask gen` from `crates/a2ad-cli/src/config/keys.rs`; not to be edited. -->
+
+# Configuration
+
+The configuration file is TOML: that of `--config`, else of `A2AD_CONFIG`, else `./a2ad.toml` if it exists. Without a file the
+demo agents run. `a2ad check FILE` reports every problem with file, line and key, and shows what the file would run. Examples are in
+[examples/](../examples).
+
+A *duration* is a string such as `"250ms"`, `"10s"`, `"10m"`, `"24h"` or `"7d"`; a *size* is a string such as `"512B"`, `"64KiB"`,
+`"16MiB"` or `"1GiB"`; an *address* has a port, as in `"127.0.0.1:4242"` or `"[::1]:4242"`.
+
+## Environment variables
+
+`A2AD_SECTION__KEY` sets a key of the file and takes precedence over it. Write the names of the tables and the key in upper case,
+with two underscores between them and one for each dash:
+
+| variable | key |
+|---|---|
+| `A2AD_LIMITS__MAX_BODY=1MiB` | `max_body` in `[limits]` |
+| `A2AD_STORE__RETENTION__MAX_AGE=7d` | `max_age` in `[store.retention]` |
+| `A2AD_AGENTS__BANK__ENABLED=false` | `enabled` in `[agents.bank]` |
+| `A2AD_PROTOCOL__DIALECTS=0.3,1.0` | `dialects` in `[protocol]` |
+
+Strings are written without quotes; the elements of a list are separated by commas, or the list is written as TOML. `A2AD_LISTEN` and
+`A2AD_STORE` are short forms of `A2AD_SERVER__LISTEN` and `A2AD_STORE__URL` and take precedence over them; the flags `--listen` and
+`--store` take precedence over all variables.
+
+## Tables
+"#;
+
+fn document() -> String {
+    let mut out = INTRODUCTION.to_owned();
+    let (root, others) = TABLES.split_first().expect("the first table is the root");
+    out += "\n| table | description |\n|---|---|\n";
+    for key in root.keys {
+        writeln!(out, "| `{}` | {} |", key.name, key.about).unwrap();
+    }
+    out += &reserved(root);
+    for table in others {
+        write!(out, "\n## `{}`\n\n", header(table, CHOSEN)).unwrap();
+        writeln!(out, "{}\n\n| key | values | default | description |\n|---|---|---|---|", about(table))
+            .unwrap();
+        for key in table.keys {
+            let (values, default) = (values(key, table), default(key));
+            writeln!(out, "| `{}` | {values} | {default} | {} |", key.name, key.about).unwrap();
+        }
+        out += &reserved(table);
+    }
+    out
+}
+
+/// The header of a table in a file, with `id` as the chosen name.
+fn header(table: &KeyTable, id: &str) -> String {
+    let path: Vec<&str> =
+        table.segments().map(|segment| if segment == CHOSEN { id } else { segment }).collect();
+    let path = path.join(".");
+    match path.strip_suffix("[]") {
+        Some(list) => format!("[[{list}]]"),
+        None => format!("[{path}]"),
+    }
+}
+
+/// The description of a table, from its row in the table that contains it.
+fn about(table: &KeyTable) -> &'static str {
+    let path = table.path.trim_end_matches("[]").trim_end_matches(".ID");
+    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let mut rows = TABLES.iter().filter(|table| table.path == parent).flat_map(|table| table.keys);
+    rows.find(|key| key.name == name).expect("each table is a row of another one").about
+}
+
+fn values(key: &Key, table: &KeyTable) -> String {
+    let quoted = |names: Vec<&str>| names.iter().map(|name| format!("`\"{name}\"`")).collect::<Vec<_>>();
+    match key.values {
+        Values::Type(name) => name.to_owned(),
+        Values::OneOf(names) => quoted(names()).join(" \\| "),
+        Values::ListOf(names) => format!("list of {}", quoted(names()).join(", ")),
+        Values::Table => {
+            let path = format!("{}.{}", table.path, key.name);
+            let inner = TABLES.iter().find(|inner| inner.path.trim_end_matches("[]") == path);
+            format!("`{}`", header(inner.expect("a table has rows of its own"), CHOSEN))
+        }
+    }
+}
+
+fn default(key: &Key) -> String {
+    match key.default {
+        DefaultValue::Fixed(text) => format!("`{text}`"),
+        DefaultValue::Derived(text) => text.to_owned(),
+        DefaultValue::Required(example) => format!("required, such as `{example}`"),
+    }
+}
+
+fn reserved(table: &KeyTable) -> String {
+    if table.reserved.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = table.reserved.iter().map(|name| format!("`{name}`")).collect();
+    format!("\nReserved for later versions, and rejected by this one: {}.\n", names.join(", "))
+}
+
+/// A file with all tables and, in each, the lines that `line` returns for its keys.
+fn file_with(line: impl Fn(&KeyTable, &Key) -> Option<String>) -> String {
+    let mut text = String::new();
+    for table in TABLES.iter().filter(|table| !table.path.is_empty()) {
+        let lines: Vec<String> = table.keys.iter().filter_map(|key| line(table, key)).collect();
+        text += &format!("{}\n{}\n", header(table, "x"), lines.join("\n"));
+    }
+    text
+}
+
+/// The line of a key that must be present.
+fn required_line(key: &Key) -> Option<String> {
+    match key.default {
+        DefaultValue::Required(example) => Some(format!("{} = {example}", key.name)),
+        DefaultValue::Fixed(_) | DefaultValue::Derived(_) => None,
+    }
+}
+
+/// The line that sets a key to its default, or to the example if it must be present.
+fn default_line(key: &Key) -> Option<String> {
+    match key.default {
+        DefaultValue::Fixed(text) | DefaultValue::Required(text) => Some(format!("{} = {text}", key.name)),
+        DefaultValue::Derived(_) => None,
+    }
+}
+
+fn load_text(text: &str) -> Result<Config, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.toml");
+    fs::write(&path, text).unwrap();
+    let file = ConfigFile::named(path);
+    load(Source { file: Some(&file), ..Source::default() }).map_err(|error| error.to_string())
+}
+
+#[test]
+#[cfg_attr(feature = "fault-agents", ignore = "the feature adds an agent that is not documented")]
+fn the_documentation_of_the_configuration_is_fresh() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, document()).unwrap();
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == document(), "docs/configuration.md is stale; run `cargo xtask gen`");
+}
+
+#[test]
+fn defaults_in_the_catalogue_are_the_real_ones() {
+    let absent = load_text(&file_with(|_, key| required_line(key))).unwrap();
+    let explicit = load_text(&file_with(|_, key| default_line(key))).unwrap();
+    assert_eq!(format!("{explicit:#?}"), format!("{absent:#?}"));
+}
+
+#[test]
+fn every_key_in_the_catalogue_is_read() {
+    for table in TABLES.iter().filter(|table| !table.path.is_empty()) {
+        for key in table.keys.iter().filter(|key| !matches!(key.values, Values::Table)) {
+            // No key accepts a date.
+            let text = file_with(|other, row| {
+                let wrong = other.path == table.path && row.name == key.name;
+                if wrong { Some(format!("{} = 1979-05-27", key.name)) } else { required_line(row) }
+            });
+            let reported = load_text(&text).err().unwrap_or_default();
+            let path = table.path.replace(CHOSEN, "x").replace("[]", "[0]");
+            assert!(reported.contains(&format!(": {path}.{}: expected", key.name)), "{text}{reported}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The sections with a fixed set of keys: `[server]`, `[store]`, `[card]`, `[protocol]`, `[limits]`.
+
+use std::{net::SocketAddr, time::Duration};
+
+use a2ad::internal::SHUTDOWN_LIMIT;
+use engine::{Limits, MemoryBudget, Retention};
+use inbound::CardShape;
+use protocol::ErrorTable;
+
+use super::{
+    CardConfig, Generation, ProtocolConfig, ServerConfig, StoreConfig,
+    read::{Parsed, Section},
+    tree::{Item, Value},
+    values,
+};
+
+/// Everything except the default agent, which depends on the configured agents.
+pub(super) fn server(section: &Section<'_>) -> ServerConfig {
+    ServerConfig {
+        listen: section.get("listen", listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4242))),
+        public_url: section.get("public_url", values::url).flatten(),
+        trusted_proxies: section.each("trusted_proxies", values::network).unwrap_or_default(),
+        default_agent: String::new(),
+        keep_alive: section
+            .get("keep_alive", |item| values::non_zero(values::duration(item)?))
+            .unwrap_or(Duration::from_secs(15)),
+        drain_delay: section.get("drain_delay", drain_delay).flatten(),
+    }
+}
+
+/// An empty string selects the default.
+fn drain_delay(item: &Item) -> Parsed<Option<Duration>> {
+    if item.text()?.is_empty() {
+        return Ok(None);
+    }
+    let delay = values::duration(item)?;
+    if delay > SHUTDOWN_LIMIT {
+        return Err(format!("expected at most {} s, the time limit of a shutdown", SHUTDOWN_LIMIT.as_secs()));
+    }
+    Ok(Some(delay))
+}
+
+fn listen(item: &Item) -> Parsed<SocketAddr> {
+    match &item.value {
+        Value::List(items) => match items.as_slice() {
+            [one] => values::address(one),
+            _ => Err("this version of a2ad listens on exactly one address".into()),
+        },
+        _ => values::address(item),
+    }
+}
+
+pub(super) fn store(section: &Section<'_>) -> StoreConfig {
+    let url = |item: &Item| match item.text()? {
+        "" => Err("expected the path of a file".into()),
+        text if text.contains("://") => {
+            Err(format!("{text:?}: this version of a2ad stores its tasks in a file; give its path"))
+        }
+        text => Ok(text.into()),
+    };
+    StoreConfig {
+        url: section.get("url", url).unwrap_or_else(|| "a2ad.db".into()),
+        retention: retention(&section.open("retention"), Retention::default()),
+    }
+}
+
+/// Absent keys keep their value from `defaults`.
+pub(super) fn retention(section: &Section<'_>, defaults: Retention) -> Retention {
+    let max_tasks = section.get("max_tasks", Item::count);
+    Retention {
+        max_age: section.get("max_age", values::duration).unwrap_or(defaults.max_age),
+        // 0 is no limit.
+        max_tasks: max_tasks.map_or(defaults.max_tasks, |max| Some(max).filter(|max| *max > 0)),
+        keys: section.get("keys", values::duration).unwrap_or(defaults.keys),
+        ..defaults
+    }
+}
+
+pub(crate) const CARD_NAMES: [(&str, CardShape); 3] =
+    [("merged", CardShape::Merged), ("v1", CardShape::V1), ("v03", CardShape::V03)];
+
+pub(super) fn card(section: &Section<'_>) -> CardConfig {
+    CardConfig {
+        style: section.get("style", |item| item.one_of(&CARD_NAMES)).unwrap_or_default(),
+        max_age: section.get("max_age", values::duration).unwrap_or(Duration::from_secs(60)),
+        grpc_scheme: section.get("grpc_scheme", Item::boolean).unwrap_or(false),
+    }
+}
+
+impl Generation {
+    pub(crate) const NAMES: [(&'static str, Self); 3] =
+        [("draft", Self::Draft), ("0.3", Self::V03), ("1.0", Self::V1)];
+}
+
+pub(crate) const ERROR_NAMES: [(&str, ErrorTable); 2] =
+    [("1.0.1", ErrorTable::V1_0_1), ("1.0.0", ErrorTable::V1_0_0)];
+
+pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
+    let dialects = section.each("dialects", |item| item.one_of(&Generation::NAMES));
+    if dialects.as_ref().is_some_and(Vec::is_empty) {
+        section.report("dialects", "expected at least one of draft, 0.3, 1.0");
+    }
+    let is_accepted =
+        |generation: &Generation| dialects.as_ref().is_none_or(|some| some.contains(generation));
+    ProtocolConfig {
+        dialects: Generation::NAMES.into_iter().map(|name| name.1).filter(is_accepted).collect(),
+        errors: section.get("errors", |item| item.one_of(&ERROR_NAMES)).unwrap_or_default(),
+        lenient_version: section.get("lenient_version", Item::boolean).unwrap_or(true),
+    }
+}
+
+/// The engine's limits, and the largest accepted request body.
+pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
+    let defaults = Limits::default();
+    let count = |item: &Item| {
+        let count = values::non_zero(item.count()?)?;
+        usize::try_from(count).map_err(|_| format!("{count} is too large"))
+    };
+    let size = |item: &Item| values::non_zero(values::size(item)?);
+    let limits = Limits {
+        concurrent: section.get("concurrent", count).unwrap_or(defaults.concurrent),
+        run_time: section
+            .get("run_time", |item| values::non_zero(values::duration(item)?))
+            .unwrap_or(defaults.run_time),
+        // 0 is no limit.
+        wait: section.get("wait", values::duration).filter(|wait| !wait.is_zero()),
+        max_task: section.get("max_task", size).unwrap_or(defaults.max_task),
+        memory: section.get("memory", size).unwrap_or(defaults.memory),
+        ..defaults
+    };
+    let max_body = section.get("max_body", size).unwrap_or(16 << 20);
+    let needed = MemoryBudget::needed_for(max_body);
+    if limits.memory < needed {
+        let [memory, needed, body] = [limits.memory, needed, max_body].map(values::show_size);
+        if section.has("memory") {
+            let text = format!("expected at least {needed}, four times max_body ({body})");
+            section.report("memory", text);
+        } else {
+            let text = format!(
+                "limits.memory is {memory} and must be at least {needed}, four times max_body; set it, or choose a \
+                 smaller max_body"
+            );
+            section.report("max_body", text);
+        }
+    }
+    (limits, usize::try_from(max_body).unwrap_or(usize::MAX))
+}

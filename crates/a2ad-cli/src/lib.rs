@@ -1,0 +1,16 @@
+//! The command `a2ad`: its command line, configuration file and logging. What it serves and calls with is the
+//! library `a2ad`.
+//!
+//! This is a library only for the program and for its tests.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod address;
+mod check;
+mod cli;
+mod config;
+mod logging;
+mod nearest;
+pub mod selftest;
+
+pub use cli::run;

@@ -1,0 +1,176 @@
+//! The selftest: all built items pass, and a server that is misconfigured on purpose fails the right items.
+
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+
+use std::{fs, path::Path, sync::Arc};
+
+use a2ad_cli::selftest::ThisProgram;
+use selftest::{Report, SelftestOptions};
+
+/// The ranges of items that must pass, by group.
+const PASSING: [(&str, &[(u16, u16)]); 5] = [
+    ("S0", &[(14, 15), (17, 35)]),
+    ("S1", &[(2, 3), (9, 39), (47, 56), (59, 75), (77, 77), (80, 86), (89, 89)]),
+    ("S2", &[(1, 1), (11, 12), (14, 23), (26, 27), (34, 37), (40, 44)]),
+    ("S3", &[(1, 2), (4, 4), (6, 7), (13, 20), (23, 24), (33, 36), (60, 62), (68, 68)]),
+    ("S4", &[(2, 5), (7, 7), (17, 22), (33, 33)]),
+];
+
+async fn check(options: SelftestOptions) -> Report {
+    let executable = Some(env!("CARGO_BIN_EXE_a2ad").into());
+    run_checks(&SelftestOptions { executable, ..options }).await.unwrap()
+}
+
+async fn run_checks(options: &SelftestOptions) -> anyhow::Result<Report> {
+    selftest::run_checks(Arc::new(ThisProgram), options).await
+}
+
+/// Checks these items after a text replacement in the server's configuration.
+async fn check_with_change(from: &str, to: &str, only: &[&str]) -> Report {
+    let only = only.iter().map(|&id| id.into()).collect();
+    check(SelftestOptions { only, changes: vec![(from.into(), to.into())], ..SelftestOptions::default() })
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_built_items_pass() {
+    let report = check(SelftestOptions::default()).await;
+    assert!(report.is_success(), "{}", report.failures());
+    let expected: Vec<String> = PASSING
+        .iter()
+        .flat_map(|(group, ranges)| {
+            ranges.iter().flat_map(|range| range.0..=range.1).map(move |n| format!("{group}-{n}"))
+        })
+        .collect();
+    assert_eq!(report.passed(), expected);
+    assert_eq!(
+        report.summary(),
+        "S0 21/46 (25 not yet)\nS1 69/89 (20 not yet)\nS2 24/49 (25 not yet)\nS3 23/68 (45 not yet)\n\
+         S4 12/42 (1 by test, 29 not yet)\n"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_profile_fails_its_items() {
+    let from = "[agents.pinkfish]\nprofile = \"pinkfish\"";
+    let report =
+        check_with_change(from, "[agents.pinkfish]", &["S2-22", "S2-34", "S2-44", "S2-20", "S0-14"]).await;
+    assert_eq!(report.failed(), ["S2-20", "S2-22", "S2-34", "S2-44"], "{}", report.failures());
+    assert_eq!(report.passed(), ["S0-14"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unsupported_generation_fails_its_items() {
+    let report = check_with_change(
+        "[server]",
+        "[protocol]\ndialects = [\"0.3\", \"1.0\"]\n[server]",
+        &["S0-19", "S1-81", "S4-19", "S2-22", "S3-13"],
+    )
+    .await;
+    assert_eq!(report.failed(), ["S0-19", "S1-81", "S4-19"], "{}", report.failures());
+    assert_eq!(report.passed(), ["S2-22", "S3-13"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disabled_streaming_fails_its_items() {
+    let off = "[agents.main]\nstreaming = false";
+    let report =
+        check_with_change("[agents.main]", off, &["S0-31", "S1-12", "S1-47", "S1-52", "S3-17", "S0-22"])
+            .await;
+    assert_eq!(report.failed(), ["S0-31", "S1-12", "S1-47", "S1-52", "S3-17"], "{}", report.failures());
+    assert_eq!(report.passed(), ["S0-22"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_retention_limit_fails_its_items() {
+    let from = "retention = { max_age = \"1s\", keys = \"1s\" }";
+    let report = check_with_change(from, "", &["S0-29", "S1-37"]).await;
+    assert_eq!(report.failed(), ["S0-29", "S1-37"], "{}", report.failures());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_default_retention_fails_its_item() {
+    let report = check_with_change(
+        "[server]",
+        "[store]\nretention = { max_age = \"7d\" }\n[server]",
+        &["S0-29", "S1-37"],
+    )
+    .await;
+    assert_eq!(report.failed(), ["S0-29"], "{}", report.failures());
+    assert_eq!(report.passed(), ["S1-37"]);
+}
+
+/// If another process uses the sample's port, everything except the port is checked, and the item's line has a note.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_in_use_is_noted() {
+    // If another test holds the port now, it may have released it when the sample starts.
+    let held = tokio::net::TcpListener::bind("127.0.0.1:10000").await;
+    let report = check(SelftestOptions { only: vec!["S1-80".into()], ..SelftestOptions::default() }).await;
+    assert_eq!(report.passed(), ["S1-80"], "{}", report.failures());
+    let note = "is in use by another process; checked at 127.0.0.1:";
+    assert!(held.is_err() || report.lines().contains(note), "{}", report.lines());
+}
+
+/// Items about streaming are not applicable to a server at a URL that does not offer streaming.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_at_a_url_may_lack_streaming() {
+    let card = a2ad::Card::new("echo").skill("echo", "Returns its input").streaming(false);
+    let card = card.input_modes(["*/*"]).output_modes(["*/*"]);
+    let (url, _serving) = serve(a2ad::Server::builder().agent(card, a2ad::agents::Echo)).await;
+    let report = check(SelftestOptions { url: Some(url), ..SelftestOptions::default() }).await;
+    assert!(report.is_success(), "{}", report.failures());
+    let passed = report.passed();
+    let has = |id: &str| passed.iter().any(|passed| passed == id);
+    assert!(has("S1-12") && has("S0-20") && !has("S1-47") && !has("S1-53"), "{passed:?}");
+}
+
+/// Serves until the returned `JoinSet` is dropped.
+async fn serve(builder: a2ad::Builder) -> (String, tokio::task::JoinSet<()>) {
+    let server = builder.build().unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let mut serving = tokio::task::JoinSet::new();
+    let (caps, drain) = (inbound::listen::Caps::default(), tokio_util::sync::CancellationToken::new());
+    serving.spawn(inbound::listen::serve(listener, server.router(), caps, drain));
+    (url, serving)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn items_without_a_fixture_are_not_applicable_at_a_url() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("a2ad.db");
+    let (url, _serving) = serve(a2ad::Server::builder().store(store).agent("echo", a2ad::agents::Echo)).await;
+    let only = ["S3-1", "S3-24", "S2-22", "S1-80"].map(String::from).into();
+    let report = check(SelftestOptions { url: Some(url), only, ..SelftestOptions::default() }).await;
+    assert!(report.is_success(), "{}", report.failures());
+    assert_eq!(report.passed(), ["S3-1"]);
+    assert!(report.summary().contains("S2 0/49 (1 n/a, 48 left out)\n"), "{}", report.summary());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invalid_or_unreachable_url_is_an_error() {
+    for (url, reason) in [("https://127.0.0.1:1", "without TLS"), ("http://127.0.0.1:1", "cannot check")] {
+        let options = SelftestOptions { url: Some(url.into()), ..SelftestOptions::default() };
+        let error = run_checks(&options).await.unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_item_is_an_error() {
+    let options = SelftestOptions { only: vec!["S1-90".into()], ..SelftestOptions::default() };
+    assert!(run_checks(&options).await.unwrap_err().to_string().contains("S1-90"));
+}
+
+/// Every ordinary test that the catalogue names exists.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_named_test_exists() {
+    let report = check(SelftestOptions { only: vec!["S4-28".into()], ..SelftestOptions::default() }).await;
+    assert!(!report.tests().is_empty());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (item, name) in report.tests() {
+        let (file, function) = name.split_once("::").unwrap();
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        assert!(text.contains(&format!("fn {function}(")), "{item}: {name}");
+    }
+}

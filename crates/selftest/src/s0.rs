@@ -1,0 +1,327 @@
+//! S0: the profile `fold` (fold.run). The draft of the protocol, with skills that are called with bare JSON arguments.
+
+use std::time::Duration;
+
+use super::{
+    CheckError, CheckResult,
+    Feature::{Guardrails, Orchestration, TenantsAndCards, Tools},
+    Group, Item,
+    fixture::Fixture,
+    json::{MemberOrder, ValueChecks as _, is_exactly, parse},
+    mismatch, not_yet,
+    test_client::{TestClient, ends_with_final, states, text, unique_id},
+    wire,
+};
+
+pub(crate) const GROUP: Group = Group { name: "S0", items: ITEMS };
+
+const ITEMS: &[Item] = &[
+    not_yet(1, "one configured tool is enough for the server to publish a card and an endpoint", Tools),
+    not_yet(2, "the request's host selects the tenant, and each tenant has its own card", TenantsAndCards),
+    not_yet(3, "a tenant's card at /.well-known/agent.json is public", TenantsAndCards),
+    not_yet(4, "adding or removing a tool adds or removes its skill on the card", Tools),
+    not_yet(5, "the card's name is made of the brand and the tenant", TenantsAndCards),
+    not_yet(6, "the card's description contains the number of tools", Tools),
+    not_yet(7, "the card's url is the tenant's origin", TenantsAndCards),
+    not_yet(8, "the card's version is 0.1.0 by default", Tools),
+    not_yet(9, "the card of an agent made of tools offers streaming", Tools),
+    not_yet(10, "the card of an agent made of tools does not offer push notifications", Tools),
+    not_yet(11, "each tool is a skill with the tool's name and description", Tools),
+    not_yet(12, "the skill of a tool accepts and returns application/json", Tools),
+    not_yet(13, "the default modes of an agent made of tools are application/json", Tools),
+    wire!(14, "POST /_a2a/ accepts JSON-RPC, with and without the trailing slash", trailing_slash_optional),
+    wire!(15, "the named skill receives the message as its arguments, unchanged", exact_arguments),
+    not_yet(16, "a tenant can allow anonymous calls", TenantsAndCards),
+    wire!(17, "the response has the request's id with its JSON type", id_returned),
+    wire!(
+        18,
+        "the result is a task with an id that begins with task_, a status and artifacts",
+        result_is_a_task
+    ),
+    wire!(
+        19,
+        "a task that finishes immediately is completed in the response of the same request",
+        completed_in_response
+    ),
+    wire!(20, "the artifact's name is the skill's id followed by -result", artifact_name),
+    wire!(21, "the artifact is one text part that holds the result as JSON", result_as_text),
+    wire!(22, "tasks/get returns the status and artifacts of an earlier task", earlier_task),
+    wire!(23, "tasks/cancel of a working task sets the state canceled and stops the work", cancel_stops),
+    wire!(24, "a submitted task can be canceled, and a terminal task cannot", cancel_by_state),
+    wire!(25, "the states submitted, working, completed, failed and canceled can all be reached", all_states),
+    wire!(26, "a queued task has the state submitted", queued_is_submitted),
+    wire!(27, "a completed task has artifacts", completed_has_artifacts),
+    wire!(28, "an error of the skill sets the task's state to failed", error_sets_failed),
+    wire!(
+        29,
+        "a finished task is deleted after its retention time, which is 24 hours by default",
+        deleted_after_retention
+    ),
+    wire!(30, "tasks/send, tasks/sendSubscribe, tasks/get and tasks/cancel are served", four_methods),
+    wire!(31, "tasks/sendSubscribe streams statuses and artifacts while the skill runs", streams),
+    wire!(32, "a malformed request is rejected with -32600", malformed),
+    wire!(33, "an unknown method is rejected with -32601", unknown_method),
+    wire!(34, "an unknown skill is rejected with -32602", unknown_skill),
+    wire!(35, "a panic in the skill is reported as -32603", panic_is_internal_error),
+    not_yet(36, "an active pipeline is a skill on the card", Orchestration),
+    not_yet(37, "an inactive pipeline is not on the card", Orchestration),
+    not_yet(38, "a pipeline runs when its skill is called", Orchestration),
+    not_yet(39, "pipelines have steps, mappings, parallel groups and a run history", Orchestration),
+    not_yet(40, "guardrails check the input", Guardrails),
+    not_yet(41, "guardrails check the output", Guardrails),
+    not_yet(42, "a blocked request is an error and does not run the skill", Guardrails),
+    not_yet(43, "guardrails support every kind of check, target and action", Guardrails),
+    not_yet(44, "one function can be called over MCP, A2A and plain HTTP", Tools),
+    not_yet(45, "the three protocols give the same result and write the same audit log", Tools),
+    not_yet(46, "a function's stream is forwarded without buffering", Tools),
+];
+
+/// The parameters of `tasks/send` with bare arguments as the message and without a task id.
+fn arguments(skill: &str, arguments: &str) -> String {
+    format!(r#"{{"skill":"{skill}","message":{arguments}}}"#)
+}
+
+const CITY: &str = r#"{"city":"San Francisco"}"#;
+
+async fn trailing_slash_optional(at: &Fixture) -> CheckResult {
+    let fold = at.fold("echo")?;
+    for path in ["/_a2a/", "/_a2a"] {
+        let client = TestClient { path: path.into(), ..fold.clone() };
+        let response = client.call("tasks/send", &arguments("echo", CITY)).await?;
+        response.has_status(200)?;
+        response.is("jsonrpc", "2.0")?;
+        response.has_state("completed")?;
+        let kind = response.header("content-type").unwrap_or_default();
+        response.ensure(kind.starts_with("application/json"), "content-type: application/json")?;
+    }
+    Ok(())
+}
+
+async fn exact_arguments(at: &Fixture) -> CheckResult {
+    let given =
+        r#"{"city":"San Francisco","n":1.50,"big":12345678901234567890,"deep":[{"a":null}],"é":"\u0041"}"#;
+    let response = at.fold("echo")?.call("tasks/send", &arguments("echo", given)).await?;
+    is_exactly(response.text("result.artifacts.0.parts.0.text")?, given, MemberOrder::Any)
+}
+
+async fn id_returned(at: &Fixture) -> CheckResult {
+    let fold = at.fold("echo")?;
+    for id in [r#""1""#, r#""a-b""#, "1", "-7"] {
+        let params = arguments("echo", CITY);
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tasks/send","params":{params}}}"#);
+        fold.post(&body).await?.is_json("id", id)?;
+    }
+    Ok(())
+}
+
+async fn result_is_a_task(at: &Fixture) -> CheckResult {
+    let response = at.fold("echo")?.call("tasks/send", &arguments("echo", CITY)).await?;
+    let id = response.text("result.id")?;
+    response.ensure(id.starts_with("task_"), "an id that begins with task_")?;
+    response.non_empty("result.status.state")?;
+    response.ensure(response.count("result.artifacts") > 0, "artifacts")
+}
+
+async fn completed_in_response(at: &Fixture) -> CheckResult {
+    at.fold("echo")?.call("tasks/send", &arguments("echo", CITY)).await?.has_state("completed")?;
+    Ok(())
+}
+
+/// Checked for several agents, and for a skill whose id differs from its agent's.
+async fn artifact_name(at: &Fixture) -> CheckResult {
+    let others: &[_] = if at.is_self_started() { RESULTS } else { &[] };
+    for (skill, input) in [&("echo", "hello")].into_iter().chain(others) {
+        let client = at.fold(skill)?;
+        let (task, sent) = client.send_text(input).await?;
+        sent.has_state("completed")?;
+        for response in [sent, client.get(&task).await?] {
+            response.is("result.artifacts.0.name", format!("{skill}-result").as_str())?;
+        }
+    }
+    Ok(())
+}
+
+/// Skills of the started server, each with an input that produces an artifact.
+const RESULTS: &[(&str, &str)] = &[
+    ("greet", "good day"),
+    ("currency", "1 USD in INR"),
+    ("slow-writer", "the sea sections=2 delay=1ms"),
+    ("adder", "1 + 2"),
+    ("plotter", "3 1 2"),
+    ("reminder", "stretch in=1ms"),
+    ("clerk", "1 USD in INR"),
+];
+
+async fn result_as_text(at: &Fixture) -> CheckResult {
+    let response = at.fold("echo")?.call("tasks/send", &arguments("echo", CITY)).await?;
+    response.ensure(response.count("result.artifacts.0.parts") == 1, "one part")?;
+    response.is("result.artifacts.0.parts.0.type", "text")?;
+    parse(response.text("result.artifacts.0.parts.0.text")?)?.is("city", "San Francisco")
+}
+
+async fn earlier_task(at: &Fixture) -> CheckResult {
+    let fold = at.fold("echo")?;
+    let sent = fold.call("tasks/send", &arguments("echo", CITY)).await?;
+    let got = fold.get(sent.text("result.id")?).await?;
+    got.is("result.id", sent.at("result.id")?)?;
+    got.is("result.status", sent.at("result.status")?)?;
+    got.is("result.artifacts", sent.at("result.artifacts")?)
+}
+
+async fn cancel_stops(at: &Fixture) -> CheckResult {
+    let writer = at.fold("slow-writer")?;
+    let (task, _) = writer.send_async("the sea sections=200 delay=20ms").await?;
+    writer.poll_until(&task, "a first section", |task| task.count("result.artifacts") > 0).await?;
+    writer.cancel(&task).await?.has_state("canceled")?;
+    // A section may have been committed together with the cancellation; no section may follow after that.
+    let after = writer.get(&task).await?;
+    after.has_state("canceled")?;
+    tokio::time::sleep(Duration::from_millis(120)).await;
+    writer.get(&task).await?.is("result", after.at("result")?)
+}
+
+/// Starts a task that occupies the run slot, and waits until it is working: the slot of an earlier task may not be
+/// free yet.
+async fn working_task(echo: &TestClient) -> Result<String, CheckError> {
+    let (task, _) = echo.send_async("hold").await?;
+    echo.poll_until_state(&task, "working").await?;
+    Ok(task)
+}
+
+async fn cancel_by_state(at: &Fixture) -> CheckResult {
+    let single_task_server = at.single_task_server().await?;
+    let echo = single_task_server.fold("echo");
+    let first = working_task(&echo).await?;
+    let (second, response) = echo.send_async("hold").await?;
+    response.has_state("submitted")?;
+    echo.cancel(&second).await?.has_state("canceled")?;
+    echo.cancel(&first).await?.has_state("canceled")?;
+    echo.cancel(&second).await?.has_error_code(-32002)?;
+    let (completed, _) = echo.send_text("hello").await?;
+    echo.cancel(&completed).await?.has_error_code(-32002)?;
+    echo.get(&completed).await?.has_state("completed")?;
+    let tck = at.fold("tck")?;
+    let (failed, _) = tck.send_text("a2ad-fail").await?;
+    tck.cancel(&failed).await?.has_error_code(-32002)?;
+    Ok(())
+}
+
+async fn all_states(at: &Fixture) -> CheckResult {
+    let (echo, tck) = (at.fold("echo")?, at.fold("tck")?);
+    let (_, events) = echo.events("hello").await?;
+    let seen = states(&events);
+    if seen != ["submitted", "working", "completed"] {
+        return Err(mismatch("submitted, working, completed", seen.join(", ")));
+    }
+    tck.send_text("a2ad-fail").await?.1.has_state("failed")?;
+    let (task, _) = echo.send_async("hold").await?;
+    echo.poll_until_state(&task, "working").await?;
+    echo.cancel(&task).await?.has_state("canceled")?;
+    Ok(())
+}
+
+async fn queued_is_submitted(at: &Fixture) -> CheckResult {
+    let single_task_server = at.single_task_server().await?;
+    let echo = single_task_server.fold("echo");
+    let first = working_task(&echo).await?;
+    let (second, response) = echo.send_async("hello").await?;
+    response.has_state("submitted")?;
+    echo.get(&second).await?.has_state("submitted")?;
+    echo.cancel(&first).await?.has_state("canceled")?;
+    echo.poll_until_state(&second, "completed").await?;
+    Ok(())
+}
+
+/// Includes an agent that responds with a message instead of an artifact.
+async fn completed_has_artifacts(at: &Fixture) -> CheckResult {
+    for (skill, input) in [("echo", "hello"), ("tck", "tck-message-response"), ("currency", "1 USD in INR")] {
+        let client = at.fold(skill)?;
+        let (task, sent) = client.send_text(input).await?;
+        sent.has_state("completed")?;
+        for response in [sent, client.get(&task).await?] {
+            response.ensure(response.count("result.artifacts.0.parts") > 0, "an artifact with parts")?;
+        }
+    }
+    Ok(())
+}
+
+async fn error_sets_failed(at: &Fixture) -> CheckResult {
+    let tck = at.fold("tck")?;
+    let (task, sent) = tck.send_text("a2ad-fail").await?;
+    sent.has_state("failed")?;
+    sent.non_empty("result.status.message.parts.0.text")?;
+    tck.get(&task).await?.has_state("failed")?;
+    Ok(())
+}
+
+async fn deleted_after_retention(at: &Fixture) -> CheckResult {
+    let brief = at.agent("brief", "echo")?;
+    let (task, sent) = brief.send_text("hello").await?;
+    sent.has_state("completed")?;
+    brief.get(&task).await?.has_state("completed")?;
+    brief.poll_until(&task, "-32001", |response| response.has_error_code(-32001).is_ok()).await?;
+    if !at.is_self_started() {
+        return Ok(());
+    }
+    // The default retention time is one day.
+    let effective_config = at.effective_config().await?;
+    let main = effective_config.list("agents")?.iter().find(|agent| agent.is("id", "main").is_ok());
+    main.ok_or_else(|| mismatch("the agent main", &effective_config))?
+        .is("retention.max_age_ms", 24 * 60 * 60 * 1_000)
+}
+
+async fn four_methods(at: &Fixture) -> CheckResult {
+    let fold = at.fold("echo")?;
+    let (task, sent) = fold.send_text("hello").await?;
+    sent.has_state("completed")?;
+    fold.get(&task).await?.has_state("completed")?;
+    fold.cancel(&task).await?.has_error_code(-32002)?;
+    ends_with_final(&fold.events("hello").await?.1)
+}
+
+async fn streams(at: &Fixture) -> CheckResult {
+    let writer = at.fold("slow-writer")?;
+    let task = unique_id();
+    let params = writer.params(&task, &text("the sea sections=2 delay=150ms"), "");
+    let mut events = writer.stream("tasks/sendSubscribe", &params).await?;
+    let first = events.next().await?.ok_or_else(|| mismatch("an event", "none"))?;
+    // The first event must arrive before the task is completed.
+    let state = writer.get(&task).await?;
+    state.ensure(state.has_state("completed").is_err(), "the first event before the task is completed")?;
+    let mut all = vec![first];
+    all.extend(events.all().await?);
+    ends_with_final(&all)?;
+    let artifacts = all.iter().filter(|event| event.data.find("result.artifact").is_some()).count();
+    let seen = states(&all);
+    if artifacts == 2 && seen.contains(&"working") && seen.last() == Some(&"completed") {
+        return Ok(());
+    }
+    Err(mismatch("working, two artifact events, completed", format!("{seen:?}, {artifacts} artifact events")))
+}
+
+async fn malformed(at: &Fixture) -> CheckResult {
+    let fold = at.fold("echo")?;
+    for body in ["[]", "7", r#"{"jsonrpc":"2.0","id":5}"#, r#"{"jsonrpc":"2.0","id":1,"method":7}"#] {
+        fold.post(body).await?.has_error_code(-32600)?;
+    }
+    Ok(())
+}
+
+async fn unknown_method(at: &Fixture) -> CheckResult {
+    at.fold("echo")?.call("tasks/paint", "{}").await?.has_error_code(-32601)?;
+    Ok(())
+}
+
+async fn unknown_skill(at: &Fixture) -> CheckResult {
+    at.fold("echo")?.call("tasks/send", &arguments("no-such-skill", CITY)).await?.has_error_code(-32602)?;
+    Ok(())
+}
+
+async fn panic_is_internal_error(at: &Fixture) -> CheckResult {
+    let tck = at.fold("tck")?;
+    let (task, response) = tck.send_text("a2ad-panic").await?;
+    response.has_error_code(-32603)?;
+    // The server keeps running, and the task is stored as failed.
+    tck.get(&task).await?.has_state("failed")?;
+    Ok(())
+}

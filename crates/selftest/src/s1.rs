@@ -1,0 +1,200 @@
+//! S1: the draft of the protocol, its published JSON schema and its currency agent sample.
+
+mod behaviours;
+mod card;
+mod errors;
+mod methods;
+mod model;
+mod sample;
+mod streams;
+
+use super::{
+    Feature::{Client, Identity, Push, Telemetry, TenantsAndCards, Tools},
+    Group, Item, not_yet, wire,
+};
+
+pub(crate) const GROUP: Group = Group { name: "S1", items: ITEMS };
+
+const ITEMS: &[Item] = &[
+    // Principles and credentials.
+    not_yet(1, "one long-running task can be polled, streamed and delivered by push notification", Push),
+    wire!(
+        2,
+        "text, files and data are returned byte for byte in every protocol generation",
+        model::every_modality
+    ),
+    wire!(3, "requests are JSON-RPC 2.0 over HTTP, and streams are server-sent events", methods::transport),
+    not_yet(4, "a credential inside a message does not authenticate the caller", Identity),
+    not_yet(5, "the card lists the required authentication schemes", Identity),
+    not_yet(6, "a missing credential is 401 with the scheme, and a wrong one is 401 or 403", Identity),
+    not_yet(7, "the card can link to an OIDC discovery document", Identity),
+    not_yet(
+        8,
+        "credentials required during a task set the state input-required and name the credential",
+        Identity,
+    ),
+    // The card.
+    wire!(9, "the card is at /.well-known/agent.json", card::path),
+    wire!(10, "the card has name, url, version, capabilities and skills", card::required),
+    wire!(
+        11,
+        "the card has description and authentication, and our client reads provider and documentationUrl",
+        card::optional
+    ),
+    wire!(
+        12,
+        "the three capabilities are booleans, and our client reads missing ones as not offered",
+        card::capabilities
+    ),
+    wire!(
+        13,
+        "the default modes are text for an agent that handles only text and for a card without modes",
+        card::default_modes
+    ),
+    wire!(14, "a skill has id, name, description and tags", card::skill_members),
+    wire!(15, "a skill's own modes override the agent's modes on the card and in calls", card::skill_modes),
+    wire!(16, "the card is valid against the published schema", card::valid),
+    wire!(
+        17,
+        "our client reads the published sample card, whose authentication scheme is a bare string",
+        card::sample_card
+    ),
+    wire!(18, "authentication.credentials states how to get a private card", card::credentials),
+    // Tasks, sessions, messages, parts, artifacts.
+    wire!(19, "a task has an id, a session and a status", model::task_members),
+    wire!(
+        20,
+        "the server creates a session if none is given, and several tasks can share one session",
+        model::sessions
+    ),
+    wire!(21, "a status has a state and a timestamp", model::status_members),
+    wire!(22, "every state on the wire is one of the seven states of the draft", model::states_of_the_draft),
+    wire!(23, "the client creates a task, and only the server changes its status", model::server_sets_status),
+    wire!(
+        24,
+        "the built-in agents respond, schedule, reject, negotiate, ask for input and delegate",
+        behaviours::all
+    ),
+    wire!(
+        25,
+        "a finished task can be continued under the same id and produces a new artifact",
+        model::continued
+    ),
+    wire!(26, "a message has a role, parts and metadata", model::message_members),
+    wire!(27, "parts are text, file by bytes or uri, and data, each with metadata", model::part_kinds),
+    wire!(28, "a part without a type is recognised by its members", model::untyped_parts),
+    wire!(29, "artifacts have indexes that start at 0, and a task can have several", model::artifact_index),
+    wire!(
+        30,
+        "a finished artifact never changes, and chunks are appended to an unfinished one",
+        model::artifacts_are_immutable
+    ),
+    wire!(
+        31,
+        "metadata of the task, message, part, artifact and parameters is preserved",
+        model::metadata_preserved
+    ),
+    // Methods.
+    wire!(32, "tasks/send without id or message is rejected with -32602", methods::send_required_params),
+    wire!(33, "tasks/send starts, resumes and reopens a task", methods::send_starts_resumes_reopens),
+    wire!(
+        34,
+        "the result of tasks/send is the task, and the response has the request's id",
+        methods::send_returns_task
+    ),
+    wire!(35, "tasks/get returns the task with its artifacts", methods::get_returns_task),
+    wire!(
+        36,
+        "history is returned only on request, and historyLength N returns the last N messages in order",
+        methods::history_length
+    ),
+    wire!(37, "tasks/get of a task past its retention time is an error", methods::past_retention),
+    wire!(38, "tasks/cancel returns the canceled task", methods::cancel_returns_task),
+    wire!(39, "tasks/cancel of a terminal task is rejected with -32002", methods::cancel_of_terminal_task),
+    not_yet(40, "tasks/pushNotification/set stores a webhook", Push),
+    not_yet(41, "tasks/pushNotification/get returns the webhook", Push),
+    not_yet(42, "tasks/send can contain a webhook", Push),
+    not_yet(43, "the webhook is called when the status changes", Push),
+    not_yet(44, "a webhook is validated before use and can authenticate the sender", Push),
+    not_yet(45, "a webhook can belong to a third party", Push),
+    not_yet(46, "push methods are rejected with -32003 where push notifications are disabled", Push),
+    wire!(
+        47,
+        "tasks/sendSubscribe streams JSON-RPC responses with statuses and artifacts",
+        streams::events_are_responses
+    ),
+    wire!(48, "a status event has id, status and final", streams::status_members),
+    wire!(49, "the chunks of an artifact have index, append and lastChunk", streams::chunks),
+    wire!(
+        50,
+        "the stream ends with a final event when the task finishes and when the agent asks for input",
+        streams::final_events
+    ),
+    wire!(51, "tasks/get returns the whole artifact after it was streamed", streams::artifact_after_stream),
+    wire!(
+        52,
+        "tasks/resubscribe returns the remaining events after a broken connection",
+        streams::resubscribe
+    ),
+    wire!(53, "a request without jsonrpc and id is served", streams::bare_request),
+    wire!(
+        54,
+        "the agent asks for input, and the next message with the same id completes the task",
+        methods::two_turns
+    ),
+    wire!(55, "a structured request for input has a text part and a data part", methods::structured_question),
+    wire!(
+        56,
+        "a task with text and a PDF is working with a status message and later completed",
+        methods::text_and_file
+    ),
+    not_yet(57, "a result is valid against a schema that was given with a part", TenantsAndCards),
+    not_yet(58, "an agent can request structured input with a schema", TenantsAndCards),
+    // Errors.
+    wire!(59, "an error has code, message and data", errors::members),
+    wire!(60, "invalid JSON is -32700 Invalid JSON payload", errors::parse),
+    wire!(61, "an invalid request is -32600 Request payload validation error", errors::invalid_request),
+    wire!(62, "an unknown method is -32601 Method not found", errors::method_not_found),
+    wire!(63, "invalid parameters are -32602 Invalid parameters", errors::invalid_params),
+    wire!(64, "a panic in the agent is -32603 Internal error", errors::internal),
+    wire!(65, "an unknown task is -32001 Task not found", errors::task_not_found),
+    wire!(66, "cancelling a terminal task is -32002 Task cannot be canceled", errors::not_cancelable),
+    wire!(67, "a push method is -32003 Push Notification is not supported", errors::no_push),
+    wire!(68, "a message to a canceled task is -32004 This operation is not supported", errors::unsupported),
+    wire!(69, "-32005 is returned if the client accepts no output mode of the skill", errors::content_types),
+    wire!(70, "error codes outside JSON-RPC's own are between -32099 and -32000", errors::own_codes),
+    wire!(71, "an error during a stream is a JSON-RPC error in an event", streams::error_event),
+    // The published schema.
+    wire!(
+        72,
+        "every response is valid against the published schema, whatever the agent's compatibility profile",
+        methods::valid_responses
+    ),
+    wire!(73, "the request's id can be a number, a string or null and is returned unchanged", methods::ids),
+    wire!(74, "a sessionId that is not a string is rejected", methods::session_is_text),
+    wire!(75, "a file must have either bytes or a uri, and not both", errors::file_content),
+    not_yet(76, "members of a webhook's authentication that the schema does not name are preserved", Push),
+    wire!(77, "unknown parameters are ignored, and acceptedOutputModes is honoured", methods::output_modes),
+    // MCP.
+    not_yet(78, "agents are MCP resources", Tools),
+    not_yet(79, "tools over MCP and agents over A2A work side by side", Tools),
+    // The currency sample.
+    wire!(80, "the currency sample's configuration file serves POST / on port 10000", sample::port),
+    wire!(81, "1 USD to INR completes with one artifact at index 0 and no history", sample::complete),
+    wire!(
+        82,
+        "an incomplete question asks for the target currency, and the next message completes the task",
+        sample::incomplete
+    ),
+    wire!(83, "the streamed task reports looking up and processing, then the artifact", sample::streamed),
+    wire!(84, "a short task id chosen by the client is accepted", sample::short_id),
+    wire!(85, "a request without sessionId gets a new sessionId", sample::session_made),
+    wire!(86, "the sample needs no API key of a language model", sample::no_key),
+    not_yet(87, "cards are listed in a catalogue", Client),
+    not_yet(88, "the server exports traces and metrics", Telemetry),
+    wire!(
+        89,
+        "with stateTransitionHistory, the past statuses of a task can be read",
+        streams::status_history
+    ),
+];
