@@ -1,9 +1,8 @@
 //! Cursors that clients hold: page tokens of task lists and event ids of streams.
 
+use aws_lc_rs::{constant_time, hmac};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use hmac::{Hmac, KeyInit as _, Mac as _};
 use protocol::{ListTasks, Timestamp};
-use sha2::Sha256;
 
 use crate::{ids::TaskNo, log::Seq, scope::Scope, store::ListPosition};
 
@@ -11,7 +10,7 @@ use crate::{ids::TaskNo, log::Seq, scope::Scope, store::ListPosition};
 ///
 /// A token is a pagination cursor with an HMAC over the cursor, the caller's scope and the filter: it is
 /// valid only for the next page of the same query by the same caller.
-pub struct PageTokens(Hmac<Sha256>);
+pub struct PageTokens(hmac::Context);
 
 /// Token layout: the cursor, then the first 16 bytes of the HMAC.
 const CURSOR_BYTES: usize = 16;
@@ -20,7 +19,7 @@ const CODE_BYTES: usize = 16;
 impl PageTokens {
     /// Tokens bound to this caller and this filter.
     pub fn new(key: [u8; 32], scope: &Scope, filter: &ListTasks) -> Self {
-        let mut code = <Hmac<Sha256>>::new_from_slice(&key).expect("HMAC accepts any key length");
+        let mut code = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));
         let scope = scope.parts();
         let status = filter.status.map_or(String::new(), |state| state.number().to_string());
         let since = filter.status_timestamp_after.map_or(String::new(), |at| at.as_millis().to_string());
@@ -39,19 +38,24 @@ impl PageTokens {
         let mut bytes = [0; CURSOR_BYTES + CODE_BYTES];
         bytes[..8].copy_from_slice(&cursor.status_at.as_millis().to_be_bytes());
         bytes[8..CURSOR_BYTES].copy_from_slice(&cursor.no.0.to_be_bytes());
-        let code = self.0.clone().chain_update(&bytes[..CURSOR_BYTES]).finalize().into_bytes();
-        bytes[CURSOR_BYTES..].copy_from_slice(&code[..CODE_BYTES]);
+        let code = self.code(&bytes[..CURSOR_BYTES]);
+        bytes[CURSOR_BYTES..].copy_from_slice(&code);
         URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// The first bytes of the HMAC over the caller, the filter and this cursor.
+    fn code(&self, cursor: &[u8]) -> [u8; CODE_BYTES] {
+        let mut code = self.0.clone();
+        code.update(cursor);
+        let tag = code.sign();
+        std::array::from_fn(|at| tag.as_ref()[at])
     }
 
     /// The cursor of a token, if the token was created for this caller and this filter.
     pub fn open(&self, token: &str) -> Option<ListPosition> {
         let bytes: [u8; CURSOR_BYTES + CODE_BYTES] = URL_SAFE_NO_PAD.decode(token).ok()?.try_into().ok()?;
-        self.0
-            .clone()
-            .chain_update(&bytes[..CURSOR_BYTES])
-            .verify_truncated_left(&bytes[CURSOR_BYTES..])
-            .ok()?;
+        let code = self.code(&bytes[..CURSOR_BYTES]);
+        constant_time::verify_slices_are_equal(&code, &bytes[CURSOR_BYTES..]).ok()?;
         let status_at = Timestamp::from_millis(i64::from_be_bytes(bytes[..8].try_into().ok()?));
         Some(ListPosition {
             status_at,

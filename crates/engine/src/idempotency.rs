@@ -7,8 +7,8 @@
 
 use std::hash::Hasher as _;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use protocol::{Message, SendMessage, dialect::v1, json::write::Writer};
-use sha2::{Digest as _, Sha256};
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 use uuid::Variant;
 
@@ -92,8 +92,8 @@ fn content_digest(req: &SendMessage) -> [u8; 16] {
     if let Some(skill) = &req.skill {
         writer.string(skill);
     }
-    let digest = Sha256::digest(writer.finish());
-    std::array::from_fn(|at| digest[at])
+    let digest = digest(&SHA256, &writer.finish());
+    std::array::from_fn(|at| digest.as_ref()[at])
 }
 
 #[cfg(test)]

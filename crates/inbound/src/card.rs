@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
@@ -11,7 +12,6 @@ use protocol::{
     json::write::Writer,
     model::{AgentCapabilities, AgentInterface, SecurityRequirement},
 };
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     admit::ExtendedCard,
@@ -252,7 +252,7 @@ fn etag_matches(headers: &HeaderMap, etag: &HeaderValue) -> bool {
 }
 
 fn etag(body: &[u8]) -> HeaderValue {
-    let hash = Sha256::digest(body);
-    let hex: String = hash[..12].iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = digest(&SHA256, body);
+    let hex: String = hash.as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
     HeaderValue::from_str(&format!("\"{hex}\"")).expect("hex digits and quotes make a header value")
 }

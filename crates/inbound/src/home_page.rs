@@ -9,10 +9,10 @@ use std::{
     sync::LazyLock,
 };
 
+use aws_lc_rs::digest::{SHA256, digest};
 use axum::{body::Body, response::Response};
 use http::{HeaderMap, HeaderValue, header};
 use protocol::{Dialect, Message, Operation, Part, Role, SendMessage, TaskId, json::write::Writer, rest};
-use sha2::{Digest as _, Sha256};
 
 use crate::{respond, server_state::AgentSettings, version::AcceptedVersions};
 
@@ -67,7 +67,7 @@ summary{cursor:pointer;margin:.5rem 0}";
 /// Content security policy: permits only the page's own style, by its hash.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     let mut writer = Writer::new();
-    writer.base64(&Sha256::digest(STYLE));
+    writer.base64(digest(&SHA256, STYLE.as_bytes()).as_ref());
     let hash = String::from_utf8_lossy(&writer.finish()).replace('"', "");
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
