@@ -3,18 +3,19 @@
 //! clients expect. Nothing may be stored, the server must not panic, and valid requests must be served afterwards
 //! as before.
 //!
-//! The requests are generated: `methods.rs` describes the methods of JSON-RPC, `values.rs` has invalid values for
-//! each kind of member, `params.rs` combines the two, `envelope.rs` adds what is invalid outside the parameters,
-//! `routing.rs` what never reaches a method, `checker.rs` checks the responses and `log.rs` the server's log.
-//! `rest.rs` does the same for HTTP+JSON with paths and queries, `grpc.rs` for protobuf messages. Requests that
-//! look invalid but are valid by a rule of the protocol are sent too and must be served. Deliberately not here:
-//! requests that are merely large (request_bombs), and bytes that are not HTTP, which are answered before a binding
-//! is chosen.
+//! The requests are generated: `methods.rs` describes the members of requests and the methods of JSON-RPC,
+//! `errors.rs` the errors in the formats of all bindings, `values.rs` has invalid values for each kind of member,
+//! `params.rs` combines them, `envelope.rs` adds what is invalid outside the parameters, `routing.rs` what never
+//! reaches a method, `checker.rs` checks the responses and `log.rs` the server's log. `rest.rs` adds the paths and
+//! queries of HTTP+JSON, `grpc.rs` protobuf messages. Requests that look invalid but are valid by a rule of the
+//! protocol are sent too and must be served. Deliberately not here: requests that are merely large (request_bombs),
+//! and bytes that are not HTTP, which are answered before a binding is chosen.
 
 mod broken;
 mod case;
 mod checker;
 mod envelope;
+mod errors;
 mod grpc;
 mod log;
 mod methods;
@@ -24,9 +25,12 @@ mod routing;
 mod schema;
 mod values;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -34,27 +38,31 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use self::case::{Case, Version};
+use self::case::{Binding, Case};
 use self::checker::Received;
-use self::methods::{Dialect, METHODS, Method};
+use self::grpc::channel::{Channel, ChannelHandle};
+use self::methods::METHODS;
 use super::extra_options::{ExtraOptions, TimeLimits};
 use super::kill_under_load::load::message;
 use super::random::Random;
-use super::request_bombs::raw;
 use super::rpc::Caller;
 use super::trial::{ProofResult, Setup, Trial};
-use crate::http::Connection;
+use crate::http::{self, Connection};
 use crate::server::Server;
 
 pub(crate) const OPTIONS: &str = "[--least N] [--seed S] [--binary PATH] [--relaxed]";
 
 const AGENT: &str = "echo";
+/// The name of a webhook configuration.
+const CONFIG: &str = "c-1";
 /// Label in the result for requests that reach no operation.
 const ROUTING: &str = "routing";
 /// Least number of malformed requests for each method.
 const LEAST: u64 = 300;
 /// Requests in progress at a time.
 const WORKERS: usize = 4;
+/// Connections for gRPC, which the workers share.
+const CHANNELS: usize = 2;
 const RESPONSE_GOAL: Duration = Duration::from_millis(50);
 const RESPONSE_LIMIT: Duration = Duration::from_secs(10);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
@@ -73,9 +81,19 @@ struct Session<'a> {
     least: u64,
     limit: Duration,
     task: String,
+    channels: Vec<Channel>,
+    /// Number of names used so far.
+    names: Arc<AtomicU64>,
     findings: Vec<String>,
     took: Vec<Duration>,
     counts: Map<String, Value>,
+}
+
+/// The requests for one operation.
+struct Suite {
+    label: String,
+    good: Case,
+    cases: Vec<Case>,
 }
 
 struct CaseResult {
@@ -102,9 +120,15 @@ impl<'a> Session<'a> {
         let params = message(Random::new(trial.seed).uuid(), "unchanged", false);
         let sent = Caller::new(server.address).call(AGENT, "SendMessage", params).await?;
         let task = sent["task"]["id"].as_str().context("the response to a send has no task")?.to_owned();
+        let mut channels = Vec::new();
+        for _ in 0..CHANNELS {
+            channels.push(Channel::open(server.address).await?);
+        }
         Ok(Self {
             setup,
             server,
+            channels,
+            names: Arc::default(),
             least: trial.size,
             limit: time_limits.limit(RESPONSE_GOAL),
             task,
@@ -116,16 +140,18 @@ impl<'a> Session<'a> {
 
     async fn examine(mut self) -> Result<ProofResult> {
         let before = self.kept_task().await?;
-        for method in METHODS {
-            self.method(method).await?;
+        for suite in json_rpc() {
+            self.suite(suite).await?;
         }
         self.routing().await?;
-        rest::examine(&mut self).await?;
-        grpc::examine(&mut self).await?;
+        for suite in rest::suites().chain(grpc::suites(&self.task.clone())) {
+            self.suite(suite).await?;
+        }
         if self.kept_task().await? != before {
             self.findings.push("the task that must stay unchanged has changed".to_owned());
         }
         self.findings.extend(log::faults(&self.server.log()));
+        self.channels.clear();
         let status = self.server.terminate(STOP_LIMIT).await?;
         if !status.success() {
             self.findings.push(format!("the server exited with {status} on SIGTERM"));
@@ -138,42 +164,38 @@ impl<'a> Session<'a> {
 
     /// Invalid requests first, after which nothing may be stored; then a valid one and the unusual ones, which are
     /// served.
-    async fn method(&mut self, method: &'static Method) -> Result<()> {
-        let good = case::request(method.name, &schema::params(method.fields, None));
-        let mut accepted = vec![Case::accepted(method, "a valid request", good, "it is valid")];
-        let mut refused = Vec::new();
+    async fn suite(&mut self, Suite { label, good, cases }: Suite) -> Result<()> {
         let mut known = HashSet::new();
-        for case in envelope::cases(method).into_iter().chain(params::cases(method)) {
-            if known.insert(case.key()) {
-                if case.is_refused() { refused.push(case) } else { accepted.push(case) }
-            }
-        }
-        let label = format!("{} {}", method.dialect.name(), method.name);
+        let cases = cases.into_iter().filter(|case| known.insert(case.key()));
+        let (refused, mut accepted): (Vec<Case>, Vec<Case>) = cases.partition(Case::is_refused);
+        accepted.insert(0, good);
         self.count(&label, refused.len(), accepted.len());
         let before = self.total().await?;
-        self.send_cases(method, refused).await?;
-        self.check_total(&label, before).await?;
-        self.send_cases(method, accepted).await
+        self.send_cases(&label, &refused).await?;
+        let after = self.total().await?;
+        if after != before {
+            self.findings
+                .push(format!("{label}: {before} tasks before the refused requests, {after} after them"));
+        }
+        self.send_cases(&label, &accepted).await
     }
 
-    async fn send_cases(&mut self, method: &'static Method, cases: Vec<Case>) -> Result<()> {
+    async fn send_cases(&mut self, label: &str, cases: &[Case]) -> Result<()> {
         let mut workers = JoinSet::new();
         let share = cases.len().div_ceil(WORKERS).max(1);
-        let label = format!("{} {}", method.dialect.name(), method.name);
-        for (worker, share) in cases.chunks(share).enumerate() {
+        for (share, channel) in cases.chunks(share).zip(self.channels.iter().cycle()) {
             let worker = Worker {
-                method,
                 address: self.server.address,
                 task: self.task.clone(),
-                name: format!("{}-{}-{worker}", method.dialect.name(), method.name),
+                names: Arc::clone(&self.names),
                 connection: None,
-                sent: 0,
+                channel: channel.handle(),
             };
             workers.spawn(worker.send_cases(share.to_vec()));
         }
         while let Some(results) = workers.join_next().await {
             for result in results? {
-                self.note(&label, result);
+                self.note(label, result);
             }
         }
         Ok(())
@@ -200,43 +222,12 @@ impl<'a> Session<'a> {
     async fn routing(&mut self) -> Result<()> {
         let cases = routing::cases();
         self.counts.insert(ROUTING.to_owned(), json!({"refused": cases.len(), "taken": 0}));
-        for case in cases {
-            let head = format!(
-                "{} {} HTTP/1.1\r\nHost: localhost\r\nA2A-Version: {}\r\nContent-Length: {}\r\n\r\n",
-                case.verb,
-                case.path,
-                case.version,
-                case.body.len()
-            );
-            let response =
-                raw::exchange(self.server.address, head.as_bytes(), &raw::Body::of(case.body)).await?;
-            let received = Received {
-                status: response.status,
-                content_type: &response.content_type,
-                body: &response.body,
-            };
-            if let Err(fault) = checker::refused(&case.expected, &received) {
-                let body = String::from_utf8_lossy(&response.body);
-                let line = format!("{} {} of {}", case.verb, case.path, case.version);
-                self.findings.push(format!("{line}: {fault}; got {} {body}", response.status));
-            }
-        }
-        Ok(())
+        self.send_cases(ROUTING, &cases).await
     }
 
     async fn kept_task(&self) -> Result<Value> {
         let params = json!({"id": self.task});
         Ok(Caller::new(self.server.address).call(AGENT, "GetTask", params).await?)
-    }
-
-    /// Checks that no refused request has stored a task.
-    async fn check_total(&mut self, label: &str, before: u64) -> Result<()> {
-        let after = self.total().await?;
-        if after != before {
-            self.findings
-                .push(format!("{label}: {before} tasks before the refused requests, {after} after them"));
-        }
-        Ok(())
     }
 
     async fn total(&self) -> Result<u64> {
@@ -246,72 +237,96 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Sends one case after another over one connection.
+/// The requests for every method of JSON-RPC.
+fn json_rpc() -> impl Iterator<Item = Suite> {
+    METHODS.iter().map(|method| {
+        let good = method.good();
+        let cases = [envelope::cases(method, &good), params::cases(method, &good)].concat();
+        Suite { label: method.label(), good, cases }
+    })
+}
+
+/// Sends one case after another over one connection, as long as it lasts.
 struct Worker {
-    method: &'static Method,
     address: SocketAddr,
     /// A task that has ended.
     task: String,
-    /// Prefix of unused names.
-    name: String,
+    names: Arc<AtomicU64>,
     connection: Option<Connection>,
-    sent: usize,
+    channel: ChannelHandle,
 }
 
 impl Worker {
     async fn send_cases(mut self, cases: Vec<Case>) -> Vec<CaseResult> {
         let mut results = Vec::with_capacity(cases.len());
         for case in cases {
+            let case = self.filled(case);
             results.push(CaseResult::of(&case.name, self.fault(&case)).await);
         }
         results
     }
 
-    async fn fault(&mut self, case: &Case) -> Result<Option<String>> {
-        self.sent += 1;
-        let new = format!("{}-{}", self.name, self.sent);
-        let body = replaced(&replaced(&case.body, "$TASK", &self.task), "$NEW", &new);
-        let path = match &case.version {
-            Version::Query(version) => format!("/a2a/{AGENT}?A2A-Version={version}"),
-            Version::Header(_) | Version::Absent => format!("/a2a/{AGENT}"),
-        };
-        let version = match &case.version {
-            Version::Header(version) => Some(("A2A-Version", version.as_str())),
-            Version::Query(_) | Version::Absent => None,
-        };
-        let (valid_outcome, shape) = (self.method.valid_outcome, self.shape(case));
-        if let Some(media_type) = case.media_type {
-            let version = version.map_or("", |(_, version)| version);
-            let head = format!(
-                "POST {path} HTTP/1.1\r\nHost: localhost\r\nA2A-Version: {version}\r\n\
-                 Content-Type: {media_type}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
-                body.len()
-            );
-            let response = raw::exchange(self.address, head.as_bytes(), &raw::Body::of(body)).await?;
-            let received = Received {
-                status: response.status,
-                content_type: &response.content_type,
-                body: &response.body,
-            };
-            return Ok(checker::fault(case, valid_outcome, shape, &received));
+    /// The case with names in place of the placeholders.
+    fn filled(&self, mut case: Case) -> Case {
+        let new = format!("new-{:010}", self.names.fetch_add(1, Ordering::Relaxed));
+        let escaped: String = self.task.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let placeholders = [
+            ("$TASK", &self.task[..]),
+            ("$CONFIG", CONFIG),
+            ("$ESCAPED", &escaped),
+            ("$NEW", &new),
+            (grpc::NEW, &new),
+        ];
+        for (placeholder, text) in placeholders {
+            case.target = case.target.replace(placeholder, text);
+            case.body = replaced(&case.body, placeholder, text);
         }
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => Connection::open(self.address).await?,
-        };
-        let response = connection.post_json(&path, version.as_slice(), &body).await?;
-        self.connection = Some(connection);
-        let content_type = response.headers.get("content-type").unwrap_or_default();
-        let received = Received { status: response.status, content_type, body: &response.body };
-        Ok(checker::fault(case, valid_outcome, shape, &received))
+        case
     }
 
-    /// The generation whose error format is expected for a valid request that is refused: where draft and 0.3 share
-    /// a method name, the task id decides.
-    fn shape(&self, case: &Case) -> Dialect {
-        let shared = matches!(self.method.name, "tasks/get" | "tasks/cancel" | "tasks/resubscribe");
-        if shared && case.version == Version::Absent { Dialect::V03 } else { self.method.dialect }
+    async fn fault(&mut self, case: &Case) -> Result<Option<String>> {
+        let received = match case.binding {
+            Binding::Grpc => self.channel.call(case).await?,
+            Binding::JsonRpc | Binding::HttpJson => self.exchange(case).await?.into(),
+        };
+        Ok(checker::fault(case, &received))
     }
+
+    /// Reconnects if needed: a server may close the connection after responding to a body it has not read.
+    async fn exchange(&mut self, case: &Case) -> Result<http::Response> {
+        if let Some(mut connection) = self.connection.take() {
+            match send(&mut connection, case).await {
+                Err(http::Error::Cut(_)) => {}
+                response => {
+                    let response = response?;
+                    self.connection = Some(connection);
+                    return Ok(response);
+                }
+            }
+        }
+        let mut connection = Connection::open(self.address).await?;
+        let response = send(&mut connection, case).await?;
+        self.connection = Some(connection);
+        Ok(response)
+    }
+}
+
+impl From<http::Response> for Received {
+    fn from(response: http::Response) -> Self {
+        let header = |name| response.headers.get(name).map(str::to_owned);
+        let (content_type, allow) = (header("content-type").unwrap_or_default(), header("allow"));
+        Self { http: response.status, content_type, allow, body: response.body, ..Self::default() }
+    }
+}
+
+/// Sends a request over HTTP/1.1; the media type is omitted without a body.
+async fn send(connection: &mut Connection, case: &Case) -> Result<http::Response, http::Error> {
+    let used = |name| name != "content-type" || !case.body.is_empty();
+    let headers = case.headers.iter().filter(|header| used(header.0));
+    let headers: Vec<(&str, Cow<'_, str>)> =
+        headers.map(|(name, value)| (*name, String::from_utf8_lossy(value))).collect();
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, &**value)).collect();
+    connection.exchange(case.verb, &case.target, &headers, &case.body).await
 }
 
 fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {

@@ -49,31 +49,12 @@ fn misspelt(whole: &str) -> Vec<Broken> {
         "\"".to_owned(),
         "-".to_owned(),
     ];
-    for value in [
-        r#""2.0"#,
-        r#""2.\0""#,
-        r#""2.\u00""#,
-        r#""2.\u{30}""#,
-        r#""2.\x30""#,
-        "undefined",
-        "True",
-        "nul",
-        "01",
-        "+1",
-        ".5",
-        "1.",
-        "1e",
-        "0x1",
-        "-",
-        "--1",
-        "1_000",
-        "NaN",
-        "Infinity",
-        "-Infinity",
-        "١",
-    ] {
-        texts.push(with_member(&format!("\"unknown\":{value}")));
-    }
+    #[rustfmt::skip]
+    let values = [
+        r#""2.0"#, r#""2.\0""#, r#""2.\u00""#, r#""2.\u{30}""#, r#""2.\x30""#, "undefined", "True", "nul",
+        "01", "+1", ".5", "1.", "1e", "0x1", "-", "--1", "1_000", "NaN", "Infinity", "-Infinity", "١",
+    ];
+    texts.extend(values.map(|value| with_member(&format!("\"unknown\":{value}"))));
     let named = |text: String| (format!("{text:.60?}"), text.into_bytes());
     let mut texts: Vec<Broken> = texts.into_iter().map(named).collect();
     texts.push(("in UTF-16".to_owned(), whole.encode_utf16().flat_map(u16::to_le_bytes).collect()));
@@ -97,21 +78,10 @@ fn invalid_bytes(whole: &str) -> Vec<Broken> {
             texts.push((format!("byte {byte:#04x} between tokens"), put(whole, between, &[byte])));
         }
     }
+    #[rustfmt::skip]
     let broken: &[&[u8]] = &[
-        b"\x80",
-        b"\xbf",
-        b"\xc0\x80",
-        b"\xc1\xbf",
-        b"\xc3",
-        b"\xe2\x82",
-        b"\xe0\x80\x80",
-        b"\xed\xa0\x80",
-        b"\xf0\x9f\x92",
-        b"\xf0\x80\x80\x80",
-        b"\xf4\x90\x80\x80",
-        b"\xf8\x88\x80\x80\x80",
-        b"\xfe",
-        b"\xff",
+        b"\x80", b"\xbf", b"\xc0\x80", b"\xc1\xbf", b"\xc3", b"\xe2\x82", b"\xe0\x80\x80", b"\xed\xa0\x80",
+        b"\xf0\x9f\x92", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xf8\x88\x80\x80\x80", b"\xfe", b"\xff",
     ];
     for bytes in broken {
         texts.push((format!("bytes {bytes:x?} in a text"), put(&padded, inside, bytes)));

@@ -1,24 +1,39 @@
-//! One JSON-RPC request and the expected response.
+//! One request of any binding and the expected response.
 
-use super::methods::{Dialect, Method};
+use super::errors::{Dialect, ErrorRow, NO_AGENT};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binding {
+    JsonRpc,
+    HttpJson,
+    Grpc,
+}
+
+/// The result of a valid request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValidOutcome {
+    Result,
+    Events,
+    Refused(&'static ErrorRow),
+}
+
+/// The request headers, with names in lower case.
+pub(crate) type Headers = Vec<(&'static str, Vec<u8>)>;
 
 #[derive(Clone)]
 pub(crate) struct Case {
+    pub(crate) binding: Binding,
+    pub(crate) dialect: Dialect,
+    pub(crate) valid_outcome: ValidOutcome,
     /// What is unusual about it, for findings.
     pub(crate) name: String,
+    pub(crate) verb: &'static str,
+    /// Path and query.
+    pub(crate) target: String,
+    pub(crate) headers: Headers,
+    /// Everything after the headers; of gRPC, the message with its prefix.
     pub(crate) body: Vec<u8>,
-    /// The `A2A-Version` it sends, in the header or in the query.
-    pub(crate) version: Version,
-    /// A `Content-Type` other than `application/json`.
-    pub(crate) media_type: Option<&'static str>,
     pub(crate) expected: Expected,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Version {
-    Header(String),
-    Query(String),
-    Absent,
 }
 
 #[derive(Clone)]
@@ -31,16 +46,20 @@ pub(crate) enum Expected {
 /// An expected error response.
 #[derive(Clone)]
 pub(crate) struct Refusal {
-    pub(crate) status: u16,
-    pub(crate) code: i64,
+    pub(crate) error: &'static ErrorRow,
     /// The generation whose error format is used.
     pub(crate) shape: Dialect,
+    pub(crate) http: u16,
     /// The field that must be named; `None` if no single field is at fault.
     pub(crate) field: Option<String>,
+    /// The id of a JSON-RPC response.
     pub(crate) id: ExpectedId,
+    /// The header `Allow` of HTTP+JSON.
+    pub(crate) allow: Option<&'static str>,
+    /// The status of gRPC, where gRPC itself defines it.
+    pub(crate) grpc_status: Option<u8>,
 }
 
-/// The expected id of the response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpectedId {
     /// The id of every request here.
@@ -50,90 +69,125 @@ pub(crate) enum ExpectedId {
     Either,
 }
 
-/// The id of every request, except those with an invalid id.
-pub(crate) const ID: &str = r#""case-7""#;
+impl Refusal {
+    pub(crate) fn new(binding: Binding, shape: Dialect, error: &'static ErrorRow) -> Self {
+        let http = if binding == Binding::HttpJson || binding == Binding::JsonRpc && error == NO_AGENT {
+            error.http
+        } else {
+            200
+        };
+        Self { error, shape, http, field: None, id: ExpectedId::Own, allow: None, grpc_status: None }
+    }
 
-pub(crate) const PARSE: i64 = -32700;
-pub(crate) const INVALID_REQUEST: i64 = -32600;
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-pub(crate) const INVALID_PARAMS: i64 = -32602;
-pub(crate) const VERSION_NOT_SUPPORTED: i64 = -32009;
-/// The code of 1.0 for an unknown agent or tenant, among others.
-pub(crate) const AGENT_DISABLED: i64 = -32000;
-/// The HTTP status for it.
-pub(crate) const NOT_FOUND: u16 = 404;
+    pub(crate) fn grpc_status(&self) -> u8 {
+        self.grpc_status.unwrap_or(self.error.grpc_status(self.shape))
+    }
+}
 
 impl Case {
-    /// A request of the method's own generation that is refused with this code.
-    pub(crate) fn refused(
-        method: &Method,
-        name: impl Into<String>,
+    /// A valid POST request.
+    pub(crate) fn valid(
+        (binding, dialect): (Binding, Dialect),
+        valid_outcome: ValidOutcome,
+        target: String,
+        headers: &[(&'static str, &str)],
         body: impl Into<Vec<u8>>,
-        code: i64,
     ) -> Self {
-        let refusal = Refusal { status: 200, code, shape: method.dialect, field: None, id: ExpectedId::Own };
-        Self::new(method, name, body, Expected::Refused(refusal))
+        Self {
+            binding,
+            dialect,
+            valid_outcome,
+            name: "a valid request".to_owned(),
+            verb: "POST",
+            target,
+            headers: headers.iter().map(|(name, value)| (*name, value.as_bytes().to_vec())).collect(),
+            body: body.into(),
+            expected: Expected::Accepted("it is valid"),
+        }
     }
 
-    /// A request of the method's own generation that is accepted.
-    pub(crate) fn accepted(
-        method: &Method,
-        name: impl Into<String>,
-        body: impl Into<Vec<u8>>,
-        why: &'static str,
-    ) -> Self {
-        Self::new(method, name, body, Expected::Accepted(why))
+    /// The same request, which is accepted; the caller makes it unusual.
+    pub(crate) fn accepted(&self, name: impl Into<String>, why: &'static str) -> Self {
+        Self { name: name.into(), expected: Expected::Accepted(why), ..self.clone() }
     }
 
-    fn new(method: &Method, name: impl Into<String>, body: impl Into<Vec<u8>>, expected: Expected) -> Self {
-        let version = Version::Header(method.dialect.version().to_owned());
-        Self { name: name.into(), body: body.into(), version, media_type: None, expected }
+    /// The same request, which is refused with this error; the caller makes it invalid.
+    pub(crate) fn refused(&self, name: impl Into<String>, error: &'static ErrorRow) -> Self {
+        let expected = Expected::Refused(Refusal::new(self.binding, self.dialect, error));
+        Self { name: name.into(), expected, ..self.clone() }
+    }
+
+    pub(crate) fn with_body(self, body: impl Into<Vec<u8>>) -> Self {
+        Self { body: body.into(), ..self }
+    }
+
+    pub(crate) fn with_verb(self, verb: &'static str) -> Self {
+        Self { verb, ..self }
+    }
+
+    /// Uses this request target.
+    pub(crate) fn to(self, target: impl Into<String>) -> Self {
+        Self { target: target.into(), ..self }
+    }
+
+    pub(crate) fn with_query(mut self, query: &str) -> Self {
+        self.target.push('?');
+        self.target.push_str(query);
+        self
+    }
+
+    pub(crate) fn with_header(mut self, name: &'static str, value: impl AsRef<[u8]>) -> Self {
+        let value = value.as_ref().to_vec();
+        match self.headers.iter_mut().find(|header| header.0 == name) {
+            Some(header) => header.1 = value,
+            None => self.headers.push((name, value)),
+        }
+        self
+    }
+
+    pub(crate) fn without_header(mut self, name: &str) -> Self {
+        self.headers.retain(|header| header.0 != name);
+        self
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.iter().find(|header| header.0 == name).map(|header| &header.1[..])
+    }
+
+    pub(crate) fn with_version(self, version: impl AsRef<[u8]>) -> Self {
+        self.with_header("a2a-version", version)
+    }
+
+    pub(crate) fn without_version(self) -> Self {
+        self.without_header("a2a-version")
     }
 
     pub(crate) fn naming_field(self, field: impl Into<String>) -> Self {
         self.with(|refusal| refusal.field = Some(field.into()))
     }
 
-    pub(crate) fn with_id(self, id: ExpectedId) -> Self {
-        self.with(|refusal| refusal.id = id)
-    }
-
     pub(crate) fn in_dialect(self, shape: Dialect) -> Self {
         self.with(|refusal| refusal.shape = shape)
     }
 
-    pub(crate) fn with_status(self, status: u16) -> Self {
-        self.with(|refusal| refusal.status = status)
+    pub(crate) fn with_http(self, http: u16) -> Self {
+        self.with(|refusal| refusal.http = http)
     }
 
-    pub(crate) fn with_version(mut self, version: Version) -> Self {
-        self.version = version;
-        self
-    }
-
-    pub(crate) fn with_media_type(mut self, media_type: &'static str) -> Self {
-        self.media_type = Some(media_type);
-        self
-    }
-
-    /// What distinguishes it from other requests.
-    pub(crate) fn key(&self) -> (Vec<u8>, Version, Option<&'static str>) {
-        (self.body.clone(), self.version.clone(), self.media_type)
-    }
-
-    pub(crate) fn is_refused(&self) -> bool {
-        matches!(self.expected, Expected::Refused(_))
-    }
-
-    fn with(mut self, change: impl FnOnce(&mut Refusal)) -> Self {
+    /// Changes the expected error, if it is one.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Refusal)) -> Self {
         if let Expected::Refused(refusal) = &mut self.expected {
             change(refusal);
         }
         self
     }
-}
 
-/// A request with these parameters.
-pub(crate) fn request(method: &str, params: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{ID},"method":"{method}","params":{params}}}"#)
+    /// What distinguishes it from other requests.
+    pub(crate) fn key(&self) -> (&'static str, String, Headers, Vec<u8>) {
+        (self.verb, self.target.clone(), self.headers.clone(), self.body.clone())
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self.expected, Expected::Refused(_))
+    }
 }

@@ -2,117 +2,139 @@
 
 use serde_json::Value;
 
-use super::case::{
-    Case, Expected, ExpectedId, ID, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE, Refusal,
-};
-use super::methods::{Dialect, ValidOutcome};
+use super::case::{Binding, Case, Expected, ExpectedId, Refusal, ValidOutcome};
+use super::errors::{Dialect, ErrorRow, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE};
+use super::grpc::checker as grpc;
+use super::methods::ID;
+use super::rest::checker as rest;
 
 /// A response as received.
-pub(crate) struct Received<'a> {
-    pub(crate) status: u16,
-    pub(crate) content_type: &'a str,
-    pub(crate) body: &'a [u8],
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) http: u16,
+    pub(crate) content_type: String,
+    pub(crate) allow: Option<String>,
+    pub(crate) body: Vec<u8>,
+    /// `grpc-status` of the trailers, or of the headers in a trailers-only response.
+    pub(crate) status: String,
+    pub(crate) message: String,
+    pub(crate) details: Option<Vec<u8>>,
 }
 
 /// Texts that must not appear in a response because they reveal internals of the program.
-pub(crate) const INTERNALS: &[&str] =
+const INTERNALS: &[&str] =
     &["panicked", "backtrace", ".rs:", "/crates/", "/home/", "rusqlite", "serde", "store.db", "thread '"];
 /// Longer than any error about a request, shorter than a text a client could make the server repeat.
 const LONGEST_BYTES: usize = 4 * 1024;
 
-/// Each code with the fixed message of the older generations and the reasons of 1.0.
-const CODES: &[(i64, &str, &[&str])] = &[
-    (-32700, "Invalid JSON payload", &["PARSE_ERROR"]),
-    (-32600, "Request payload validation error", &["INVALID_REQUEST", "UNSUPPORTED_MEDIA_TYPE"]),
-    (-32601, "Method not found", &["METHOD_NOT_FOUND"]),
-    (-32602, "Invalid parameters", &["INVALID_PARAMS"]),
-    (-32001, "Task not found", &["TASK_NOT_FOUND"]),
-    (-32002, "Task cannot be canceled", &["TASK_NOT_CANCELABLE"]),
-    (-32003, "Push Notification is not supported", &["PUSH_NOTIFICATION_NOT_SUPPORTED"]),
-    (-32004, "This operation is not supported", &["UNSUPPORTED_OPERATION"]),
-    (-32009, "", &["VERSION_NOT_SUPPORTED"]),
-    (-32011, "Agent is not enabled", &[]),
-    (-32000, "", &["AGENT_DISABLED"]),
-];
-
 /// What is wrong with the response, if anything.
-pub(crate) fn fault(
-    case: &Case,
-    valid_outcome: ValidOutcome,
-    shape: Dialect,
-    received: &Received<'_>,
-) -> Option<String> {
-    let verdict = match (&case.expected, valid_outcome) {
-        (Expected::Refused(refusal), _) => refused(refusal, received),
-        (Expected::Accepted(why), ValidOutcome::Refused(code)) => {
-            let refusal = Refusal { status: 200, code, shape, field: None, id: ExpectedId::Either };
-            refused(&refusal, received).map_err(|fault| format!("{fault}, although {why}"))
-        }
-        (Expected::Accepted(why), valid_outcome) => {
-            accepted(valid_outcome, received).map_err(|fault| format!("{fault}, although {why}"))
+pub(crate) fn fault(case: &Case, received: &Received) -> Option<String> {
+    let verdict = match (&case.expected, case.valid_outcome) {
+        (Expected::Refused(refusal), _) => refused(case, refusal, received),
+        (Expected::Accepted(why), outcome) => {
+            let verdict = match outcome {
+                ValidOutcome::Refused(error) => {
+                    let refusal = Refusal::new(case.binding, case.dialect, error);
+                    refused(case, &Refusal { id: ExpectedId::Either, ..refusal }, received)
+                }
+                ValidOutcome::Result => accepted(case, false, received),
+                ValidOutcome::Events => accepted(case, true, received),
+            };
+            verdict.map_err(|fault| format!("{fault}, although {why}"))
         }
     };
     verdict.err().map(|fault| format!("{fault}; got {}", received.shown()))
 }
 
-fn accepted(valid_outcome: ValidOutcome, received: &Received<'_>) -> Result<(), String> {
-    let wanted = if valid_outcome == ValidOutcome::Events { "text/event-stream" } else { "application/json" };
-    if received.status != 200 || !received.content_type.starts_with(wanted) {
-        return Err(format!("expected 200 {wanted}"));
-    }
-    let found = |text: &[u8]| received.body.windows(text.len()).any(|window| window == text);
-    if found(b"\"result\":") && !found(b"\"error\":{\"code\":") {
-        Ok(())
-    } else {
-        Err("expected a result".to_owned())
+/// The media type of a response that is not a stream of events.
+fn media_type(case: &Case) -> &'static str {
+    match case.binding {
+        Binding::JsonRpc => "application/json",
+        Binding::HttpJson => rest::media_type(case),
+        Binding::Grpc => "application/grpc",
     }
 }
 
+fn accepted(case: &Case, events: bool, received: &Received) -> Result<(), String> {
+    let is_sse = events && case.binding != Binding::Grpc;
+    let wanted = if is_sse { "text/event-stream" } else { media_type(case) };
+    if received.http != 200 || received.content_type != wanted {
+        return Err(format!("expected 200 {wanted}"));
+    }
+    let found = |text: &[u8]| received.body.windows(text.len()).any(|window| window == text);
+    let right = match case.binding {
+        Binding::Grpc => return grpc::accepted(events, received),
+        Binding::JsonRpc => found(b"\"result\":") && !found(b"\"error\":{\"code\":"),
+        Binding::HttpJson => {
+            let body = if events { found(b"data: {\"") } else { received.body.starts_with(b"{\"") };
+            body && !found(b"{\"error\":{\"code\":") && !found(b"{\"code\":")
+        }
+    };
+    if right { Ok(()) } else { Err("expected a result".to_owned()) }
+}
+
 /// Checks every part of an error response.
-pub(crate) fn refused(wanted: &Refusal, received: &Received<'_>) -> Result<(), String> {
-    if received.status != wanted.status {
-        return Err(format!("expected HTTP {}", wanted.status));
+fn refused(case: &Case, wanted: &Refusal, received: &Received) -> Result<(), String> {
+    if received.http != wanted.http {
+        return Err(format!("expected HTTP {} {}", wanted.http, wanted.shown()));
     }
-    if received.content_type != "application/json" {
-        return Err("expected application/json".to_owned());
+    let media_type = media_type(case);
+    if received.content_type != media_type {
+        return Err(format!("expected {media_type}"));
     }
-    let response = read(received)?;
-    let members: Vec<&str> =
-        response.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-    if !same_set(&members, &["jsonrpc", "id", "error"]) || response["jsonrpc"] != "2.0" {
+    match case.binding {
+        Binding::JsonRpc => as_json_rpc(wanted, &read(received)?),
+        Binding::HttpJson => rest::refused(wanted, received),
+        Binding::Grpc => grpc::refused(wanted, received),
+    }
+}
+
+fn as_json_rpc(wanted: &Refusal, response: &Value) -> Result<(), String> {
+    let names = ["jsonrpc", "id", "error"];
+    let members = response.as_object().filter(|members| members.len() == names.len());
+    if !members.is_some_and(|members| names.iter().all(|name| members.contains_key(*name)))
+        || response["jsonrpc"] != "2.0"
+    {
         return Err("expected jsonrpc, id and error".to_owned());
     }
     if !id_matches(wanted.id, &response["id"]) {
         return Err("the id differs".to_owned());
     }
     let error = &response["error"];
-    if error["code"] != wanted.code {
-        return Err(format!(
-            "expected {}{}",
-            wanted.code,
-            wanted.field.as_ref().map_or(String::new(), |f| format!(" at {f}"))
-        ));
+    if error["code"] != wanted.error.code(wanted.shape) {
+        return Err(format!("expected {} {}", wanted.error.code(wanted.shape), wanted.shown()));
     }
     match wanted.shape {
-        Dialect::V1 => {
-            let reasons = CODES.iter().find(|row| row.0 == wanted.code).map_or(&[][..], |row| row.2);
-            as_v1(reasons, wanted.field.as_deref(), &error["message"], &error["data"])
-        }
-        Dialect::V03 => as_v03(wanted.code, wanted.field.as_deref(), error),
+        Dialect::V1 => as_v1(wanted, &error["message"], &error["data"]),
+        Dialect::V03 => as_v03(wanted, error),
         Dialect::Draft => as_draft(wanted, error),
     }
 }
 
+impl Refusal {
+    /// The error for findings.
+    pub(crate) fn shown(&self) -> String {
+        let at = self.field.as_ref().map_or(String::new(), |field| format!(" at {field:?}"));
+        format!("{}{at}", self.error.reason)
+    }
+}
+
 /// Parses an error response; it must be short and must not reveal internals.
-pub(crate) fn read(received: &Received<'_>) -> Result<Value, String> {
-    if received.body.len() > LONGEST_BYTES {
-        return Err(format!("{} bytes are too long for an error", received.body.len()));
-    }
-    let text = std::str::from_utf8(received.body).map_err(|_| "the response is not UTF-8".to_owned())?;
-    if let Some(inside) = INTERNALS.iter().find(|inside| text.contains(**inside)) {
-        return Err(format!("the response reveals {inside:?}"));
-    }
+pub(crate) fn read(received: &Received) -> Result<Value, String> {
+    let text = std::str::from_utf8(&received.body).map_err(|_| "the response is not UTF-8".to_owned())?;
+    reveals_nothing(text, LONGEST_BYTES)?;
     serde_json::from_str(text).map_err(|_| "the response is not JSON".to_owned())
+}
+
+/// Checks that an error is not too long and does not reveal internals.
+pub(crate) fn reveals_nothing(text: &str, longest_bytes: usize) -> Result<(), String> {
+    if text.len() > longest_bytes {
+        return Err(format!("{} bytes are too long for an error", text.len()));
+    }
+    match INTERNALS.iter().find(|inside| text.contains(**inside)) {
+        Some(inside) => Err(format!("the response reveals {inside:?}")),
+        None => Ok(()),
+    }
 }
 
 /// Whether the named field is the expected one. A skill may be named by either of its two locations.
@@ -122,29 +144,25 @@ fn names(named: &str, field: &str) -> bool {
 }
 
 /// The format of 1.0: typed details, ErrorInfo first, then the faulty fields.
-pub(crate) fn as_v1(
-    reasons: &[&str],
-    field: Option<&str>,
-    message: &Value,
-    details: &Value,
-) -> Result<(), String> {
+pub(crate) fn as_v1(wanted: &Refusal, message: &Value, details: &Value) -> Result<(), String> {
     let info = &details[0];
-    let known = info["reason"].as_str().is_some_and(|reason| reasons.contains(&reason));
     let strings = info["metadata"].as_object().is_some_and(|facts| facts.values().all(Value::is_string));
     if info["@type"] != "type.googleapis.com/google.rpc.ErrorInfo" || info["domain"] != "a2a-protocol.org" {
         return Err("expected ErrorInfo first".to_owned());
     }
-    if !known || !strings {
-        return Err(format!("expected one of {reasons:?} and metadata with string values"));
+    if info["reason"] != wanted.error.reason || !strings {
+        return Err(format!("expected {} and metadata with string values", wanted.error.reason));
     }
     let message = sentence(message)?;
-    let Some(field) = field else { return Ok(()) };
+    let Some(field) = wanted.field.as_deref() else { return Ok(()) };
     let bad = &details[1];
     if bad["@type"] != "type.googleapis.com/google.rpc.BadRequest" {
         return Err("expected BadRequest second".to_owned());
     }
     let violation = &bad["fieldViolations"][0];
-    sentence(&violation["description"])?;
+    if sentence(&violation["description"])?.ends_with('.') {
+        return Err("expected a description without a full stop".to_owned());
+    }
     let named = violation["field"].as_str().unwrap_or("no field");
     if !names(named, field) || !message.contains(named) {
         return Err(format!("expected {field:?} to be named"));
@@ -153,31 +171,38 @@ pub(crate) fn as_v1(
 }
 
 /// The format of 0.3: fixed messages; details only for errors in the request.
-pub(crate) fn as_v03(code: i64, field: Option<&str>, error: &Value) -> Result<(), String> {
-    fixed_text(code, error)?;
-    match code {
-        INVALID_PARAMS | INVALID_REQUEST => details(field, &error["data"]),
+pub(crate) fn as_v03(wanted: &Refusal, error: &Value) -> Result<(), String> {
+    fixed_text(wanted.error, error)?;
+    let code = wanted.error.code(wanted.shape);
+    match error.get("data") {
+        data if is_invalid(code) => details(wanted.field.as_deref(), data.unwrap_or(&Value::Null)),
         // For an unknown method the details name it and the most similar one.
-        METHOD_NOT_FOUND if error.get("data").is_some() => details(Some("method"), &error["data"]),
-        _ if error.get("data").is_some() => Err("expected no data".to_owned()),
-        _ => Ok(()),
+        Some(data) if wanted.error == METHOD_NOT_FOUND => details(Some("method"), data),
+        Some(_) => Err("expected no data".to_owned()),
+        None => Ok(()),
     }
 }
 
 /// The format of the draft: fixed messages; `data` is always present.
 fn as_draft(wanted: &Refusal, error: &Value) -> Result<(), String> {
-    fixed_text(wanted.code, error)?;
-    match (wanted.code, error.get("data")) {
-        (_, None) => Err("expected data".to_owned()),
-        (PARSE | INVALID_PARAMS | INVALID_REQUEST, Some(data)) => details(wanted.field.as_deref(), data),
-        (_, Some(data)) if data.is_null() => Ok(()),
-        _ => Err("expected data to be null".to_owned()),
+    fixed_text(wanted.error, error)?;
+    match error.get("data") {
+        None => Err("expected data".to_owned()),
+        Some(data) if wanted.error == PARSE || is_invalid(wanted.error.code(wanted.shape)) => {
+            details(wanted.field.as_deref(), data)
+        }
+        Some(data) if data.is_null() => Ok(()),
+        Some(_) => Err("expected data to be null".to_owned()),
     }
 }
 
-fn fixed_text(code: i64, error: &Value) -> Result<(), String> {
-    let text = CODES.iter().find(|row| row.0 == code).map_or("", |row| row.1);
-    if error["message"] == text { Ok(()) } else { Err(format!("expected the text {text:?}")) }
+fn is_invalid(code: i64) -> bool {
+    [INVALID_PARAMS, INVALID_REQUEST].iter().any(|error| error.code(Dialect::V03) == code)
+}
+
+fn fixed_text(error: &ErrorRow, received: &Value) -> Result<(), String> {
+    let text = error.old_text;
+    if received["message"] == text { Ok(()) } else { Err(format!("expected the text {text:?}")) }
 }
 
 fn details(field: Option<&str>, data: &Value) -> Result<(), String> {
@@ -192,7 +217,7 @@ fn details(field: Option<&str>, data: &Value) -> Result<(), String> {
 }
 
 /// One non-empty line without a full stop. The message for an unknown task ends with its id, which may be any text.
-fn sentence(text: &Value) -> Result<&str, String> {
+pub(crate) fn sentence(text: &Value) -> Result<&str, String> {
     let text = text.as_str().unwrap_or_default();
     let clean = !text.ends_with('.') && !text.contains(['\n', '\r']);
     if text.trim().is_empty() || !clean && !text.contains("not found") {
@@ -209,40 +234,32 @@ fn id_matches(wanted: ExpectedId, id: &Value) -> bool {
     }
 }
 
-fn same_set(one: &[&str], other: &[&str]) -> bool {
-    one.len() == other.len() && other.iter().all(|name| one.contains(name))
-}
-
-impl Received<'_> {
-    pub(crate) fn shown(&self) -> String {
+impl Received {
+    fn shown(&self) -> String {
         const SHOWN: usize = 300;
         let body = String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN)]);
-        format!("{} {} {}", self.status, self.content_type, body.escape_debug())
+        let head = format!("{} {} {}", self.http, self.content_type, body.escape_debug());
+        if self.status.is_empty() { head } else { format!("{head} {}", grpc::shown(self)) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::methods;
     use super::*;
 
-    fn received(body: &str) -> Received<'_> {
-        Received { status: 200, content_type: "application/json", body: body.as_bytes() }
-    }
-
-    fn wanted(shape: Dialect) -> Refusal {
-        Refusal {
-            status: 200,
-            code: INVALID_PARAMS,
-            shape,
-            field: Some("id".to_owned()),
-            id: ExpectedId::Own,
-        }
+    fn checked(shape: Dialect, body: &str) -> Result<(), String> {
+        let case = methods::good(shape, ValidOutcome::Result, "");
+        let wanted = Refusal::new(Binding::JsonRpc, shape, INVALID_PARAMS);
+        let wanted = Refusal { field: Some("id".to_owned()), ..wanted };
+        let (content_type, body) = ("application/json".to_owned(), body.into());
+        refused(&case, &wanted, &Received { http: 200, content_type, body, ..Received::default() })
     }
 
     #[test]
     fn valid_error_passes_and_each_fault_is_found() {
         let draft = r#"{"jsonrpc":"2.0","id":"case-7","error":{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"id","message":"expected a string"}]}}}"#;
-        assert_eq!(refused(&wanted(Dialect::Draft), &received(draft)), Ok(()));
+        assert_eq!(checked(Dialect::Draft, draft), Ok(()));
         for (from, to) in [
             ("case-7", "case-8"),
             ("-32602", "-32603"),
@@ -253,10 +270,10 @@ mod tests {
             (r#","data":{"errors":[{"field":"id","message":"expected a string"}]}"#, ""),
         ] {
             let spoiled = draft.replace(from, to);
-            assert!(refused(&wanted(Dialect::Draft), &received(&spoiled)).is_err(), "{spoiled}");
+            assert!(checked(Dialect::Draft, &spoiled).is_err(), "{spoiled}");
         }
         let v1 = r#"{"jsonrpc":"2.0","id":"case-7","error":{"code":-32602,"message":"id: expected a string","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org","metadata":{}},{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"id","description":"expected a string"}]}]}}"#;
-        assert_eq!(refused(&wanted(Dialect::V1), &received(v1)), Ok(()));
-        assert!(refused(&wanted(Dialect::V1), &received(&v1.replace("BadRequest", "Bad"))).is_err());
+        assert_eq!(checked(Dialect::V1, v1), Ok(()));
+        assert!(checked(Dialect::V1, &v1.replace("BadRequest", "Bad")).is_err());
     }
 }

@@ -4,64 +4,26 @@
 use std::sync::LazyLock;
 
 use super::broken;
-use super::case::{
-    Case, ExpectedId, ID, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE, VERSION_NOT_SUPPORTED, Version, request,
-};
-use super::methods::{Dialect, METHODS, Method};
+use super::case::{Case, ExpectedId};
+use super::errors::{Dialect, INVALID_REQUEST, MEDIA_TYPE, METHOD_NOT_FOUND, PARSE, VERSION};
+use super::methods::{ID, METHODS, Method, request};
 use super::schema::params;
 use super::values::{HOSTILE, TYPES};
 
 /// Unsupported versions.
+#[rustfmt::skip]
 pub(crate) const UNSUPPORTED_VERSIONS: &[&str] = &[
-    "9.9",
-    "1.1",
-    "2.0",
-    "0.4",
-    "0.9",
-    "0.30",
-    "00.3",
-    "10",
-    "1.00",
-    "0",
-    "abc",
-    "v1.0",
-    "1,0",
-    "-1.0",
-    "1.0-beta",
-    "1.0 0.3",
-    "1.0, 0.3",
-    "1..0",
-    ".1",
-    "1.",
-    "0.",
-    "٣.٠",
-    "latest",
-    "*",
-    "1e0",
-    "0x1",
-    "null",
-    "true",
-    "1.0;q=1",
-    "../1.0",
-    "${jndi:ldap://127.0.0.1/a}",
-    "99999999999999999999.0",
+    "9.9", "1.1", "2.0", "0.4", "0.9", "0.30", "00.3", "10", "1.00", "0", "abc", "v1.0", "1,0", "-1.0",
+    "1.0-beta", "1.0 0.3", "1.0, 0.3", "1..0", ".1", "1.", "0.", "٣.٠", "latest", "*", "1e0", "0x1", "null",
+    "true", "1.0;q=1", "../1.0", "${jndi:ldap://127.0.0.1/a}", "99999999999999999999.0",
 ];
 
 /// Media types that are refused for a body.
+#[rustfmt::skip]
 const REFUSED_MEDIA_TYPES: &[&str] = &[
-    "application/xml",
-    "text/xml",
-    "text/html",
-    "text/json",
-    "application/x-www-form-urlencoded",
-    "multipart/form-data; boundary=x",
-    "application/octet-stream",
-    "application/jsonl",
-    "application/json-rpc-x",
-    "application/gzip",
-    "application/json, text/plain",
-    "json",
-    "*/*",
+    "application/xml", "text/xml", "text/html", "text/json", "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x", "application/octet-stream", "application/jsonl",
+    "application/json-rpc-x", "application/gzip", "application/json, text/plain", "json", "*/*",
     "../../etc/passwd",
 ];
 
@@ -73,43 +35,46 @@ pub(crate) fn refused_media_types() -> impl Iterator<Item = &'static str> {
     REFUSED_MEDIA_TYPES.iter().copied().chain([LONG_MEDIA_TYPE.as_str()])
 }
 
-pub(crate) fn cases(method: &Method) -> Vec<Case> {
+pub(crate) fn cases(method: &Method, good: &Case) -> Vec<Case> {
     let params = params(method.fields, None);
-    let whole = request(method.name, &params);
-    let mut cases = Vec::new();
-    cases.extend(invalid_json(method, &whole));
-    cases.extend(not_a_request(method, &whole));
-    cases.extend(wrong_members(method, &params));
-    cases.extend(repeated_members(method, &params));
-    cases.extend(unknown_methods(method, &params));
-    cases.extend(versions(method, &whole));
-    cases.extend(media_types(method, &whole));
-    cases.extend(unusual(method, &params));
-    cases
+    let whole = method.request(&params);
+    [
+        invalid_json(good, &whole),
+        not_a_request(good, &whole),
+        wrong_members(method, good, &params),
+        repeated_members(method, good, &params),
+        unknown_methods(method, good, &params),
+        versions(method, good),
+        media_types(good),
+        unusual(method, good, &params),
+    ]
+    .concat()
 }
 
-fn invalid_json(method: &Method, whole: &str) -> Vec<Case> {
-    let refuse = |(name, body)| Case::refused(method, name, body, PARSE).with_id(ExpectedId::Null);
-    broken::texts(whole).into_iter().map(refuse).collect()
+/// A case whose response has this id.
+fn with_id(case: Case, id: ExpectedId) -> Case {
+    case.with(|refusal| refusal.id = id)
 }
 
-fn not_a_request(method: &Method, whole: &str) -> Vec<Case> {
+fn invalid_json(good: &Case, whole: &str) -> Vec<Case> {
+    let refuse = |(name, body): broken::Broken| good.refused(name, PARSE).with_body(body);
+    broken::texts(whole).into_iter().map(|text| with_id(refuse(text), ExpectedId::Null)).collect()
+}
+
+fn not_a_request(good: &Case, whole: &str) -> Vec<Case> {
     let twice = format!("[{whole},{whole}]");
     let once = format!("[{whole}]");
     let roots = TYPES.iter().copied().filter(|text| !text.starts_with('{'));
     let roots = roots.chain(["null", "[null,null]", r#"[{"method":1}]"#, &once, &twice]);
-    roots
-        .map(|body| {
-            let name = format!("the request is {body:.40}");
-            Case::refused(method, name, body, INVALID_REQUEST).with_id(ExpectedId::Null)
-        })
-        .collect()
+    let refuse =
+        |body: &str| good.refused(format!("the request is {body:.40}"), INVALID_REQUEST).with_body(body);
+    roots.map(|body| with_id(refuse(body), ExpectedId::Null)).collect()
 }
 
-fn wrong_members(method: &Method, params: &str) -> Vec<Case> {
+fn wrong_members(method: &Method, good: &Case, params: &str) -> Vec<Case> {
     let name = method.name;
     let refuse = |what: String, body: String, field: &str| {
-        Case::refused(method, what, body, INVALID_REQUEST).naming_field(field)
+        good.refused(what, INVALID_REQUEST).with_body(body).naming_field(field)
     };
     let mut cases = Vec::new();
     let versions =
@@ -123,34 +88,24 @@ fn wrong_members(method: &Method, params: &str) -> Vec<Case> {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{ID},"method":{value},"params":{params}}}"#);
         cases.push(refuse(format!("method = {value}"), body, "method"));
     }
+    #[rustfmt::skip]
     let ids = [
-        "true",
-        "false",
-        "1.5",
-        "-0.5",
-        "1.0",
-        "1e3",
-        "1E400",
-        "[]",
-        "[1]",
-        "{}",
-        r#"{"x":1}"#,
-        r#""\ud800""#,
+        "true", "false", "1.5", "-0.5", "1.0", "1e3", "1E400", "[]", "[1]", "{}", r#"{"x":1}"#, r#""\ud800""#,
     ];
     for value in ids {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{value},"method":"{name}","params":{params}}}"#);
-        cases.push(refuse(format!("id = {value}"), body, "id").with_id(ExpectedId::Null));
+        cases.push(with_id(refuse(format!("id = {value}"), body, "id"), ExpectedId::Null));
     }
-    let missing = [
-        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"params":{params}}}"#)),
-        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"Method":"{name}","params":{params}}}"#)),
-        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"method ":"{name}","params":{params}}}"#)),
-        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"result":{{}}}}"#)),
-        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID},"error":{{"code":1,"message":"x"}}}}"#)),
-        ("method", format!(r#"{{"jsonrpc":"2.0","id":{ID}}}"#)),
-    ];
-    for (field, body) in missing {
-        cases.push(refuse(format!("no {field}: {body:.60}"), body, field));
+    for members in [
+        String::new(),
+        format!(r#","params":{params}"#),
+        format!(r#","Method":"{name}","params":{params}"#),
+        format!(r#","method ":"{name}","params":{params}"#),
+        r#","result":{}"#.to_owned(),
+        r#","error":{"code":1,"message":"x"}"#.to_owned(),
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{ID}{members}}}"#);
+        cases.push(refuse(format!("no method: {body:.60}"), body, "method"));
     }
     if !method.unversioned {
         for key in ["", r#""JSONRPC":"2.0","#, r#""jsonRpc":"2.0","#, r#""json_rpc":"2.0","#] {
@@ -158,11 +113,11 @@ fn wrong_members(method: &Method, params: &str) -> Vec<Case> {
             cases.push(refuse(format!("no jsonrpc but {key}"), body, "jsonrpc"));
         }
     }
-    cases.push(refuse("an empty object".to_owned(), "{}".to_owned(), "jsonrpc").with_id(ExpectedId::Null));
+    cases.push(with_id(refuse("an empty object".to_owned(), "{}".to_owned(), "jsonrpc"), ExpectedId::Null));
     cases
 }
 
-fn repeated_members(method: &Method, params: &str) -> Vec<Case> {
+fn repeated_members(method: &Method, good: &Case, params: &str) -> Vec<Case> {
     let name = method.name;
     let members = [
         ("jsonrpc", r#""2.0""#.to_owned()),
@@ -184,43 +139,26 @@ fn repeated_members(method: &Method, params: &str) -> Vec<Case> {
             for (side, body) in
                 [("after", format!("{{{whole},{again}}}")), ("before", format!("{{{again},{whole}}}"))]
             {
-                let case = Case::refused(method, format!("{key} {what} {side}"), body, INVALID_REQUEST);
-                cases.push(case.naming_field(*key).with_id(ExpectedId::Either));
+                let case = good.refused(format!("{key} {what} {side}"), INVALID_REQUEST).with_body(body);
+                cases.push(with_id(case.naming_field(*key), ExpectedId::Either));
             }
         }
     }
     cases
 }
 
-fn unknown_methods(method: &Method, params: &str) -> Vec<Case> {
+fn unknown_methods(method: &Method, good: &Case, params: &str) -> Vec<Case> {
     let name = method.name;
     let half = name.len() / 2;
+    #[rustfmt::skip]
     let variants = [
-        String::new(),
-        name.to_lowercase(),
-        name.to_uppercase(),
-        format!("{name} "),
-        format!(" {name}"),
-        format!("{name}\\u0000"),
-        format!("{name}\\n"),
-        format!("{name}/"),
-        format!("/{name}"),
-        format!("{name}{name}"),
-        format!("{name}?x=1"),
-        format!("{name}#"),
-        format!("{name};"),
-        format!("{}\\u200b{}", &name[..half], &name[half..]),
-        name[..half].to_owned(),
-        name.replace('/', "."),
-        name.replace('/', "//"),
-        name.replace('e', "\\u0435"),
-        format!("rpc.{name}"),
-        "rpc.discover".to_owned(),
-        "system.listMethods".to_owned(),
-        "tools/call".to_owned(),
-        "__proto__".to_owned(),
-        "tasks/*".to_owned(),
-        "x".repeat(10_000),
+        String::new(), name.to_lowercase(), name.to_uppercase(), format!("{name} "), format!(" {name}"),
+        format!("{name}\\u0000"), format!("{name}\\n"), format!("{name}/"), format!("/{name}"),
+        format!("{name}{name}"), format!("{name}?x=1"), format!("{name}#"), format!("{name};"),
+        format!("{}\\u200b{}", &name[..half], &name[half..]), name[..half].to_owned(), name.replace('/', "."),
+        name.replace('/', "//"), name.replace('e', "\\u0435"), format!("rpc.{name}"),
+        "rpc.discover".to_owned(), "system.listMethods".to_owned(), "tools/call".to_owned(),
+        "__proto__".to_owned(), "tasks/*".to_owned(), "x".repeat(10_000),
     ];
     let hostile = HOSTILE.iter().map(|text| text[1..text.len() - 1].to_owned());
     variants
@@ -228,62 +166,52 @@ fn unknown_methods(method: &Method, params: &str) -> Vec<Case> {
         .chain(hostile)
         .filter(|variant| METHODS.iter().all(|known| known.name != variant))
         .map(|variant| {
-            let what = format!("the method is {variant:.60}");
-            Case::refused(method, what, request(&variant, params), METHOD_NOT_FOUND)
+            let case = good.refused(format!("the method is {variant:.60}"), METHOD_NOT_FOUND);
+            case.with_body(request(&variant, params))
         })
         .collect()
 }
 
 /// Unsupported versions, and versions of a generation other than the method's. All are refused in the format of
 /// 1.0.
-fn versions(method: &Method, whole: &str) -> Vec<Case> {
-    let refuse = |version: Version, code: i64| {
-        let name = match &version {
-            Version::Header(text) => format!("A2A-Version: {text}"),
-            Version::Query(text) => format!("?A2A-Version={text}"),
-            Version::Absent => "no A2A-Version".to_owned(),
-        };
-        Case::refused(method, name, whole, code).in_dialect(Dialect::V1).with_version(version)
+fn versions(method: &Method, good: &Case) -> Vec<Case> {
+    let refuse = |name: String, error| good.refused(name, error).in_dialect(Dialect::V1);
+    let in_header =
+        |version: &str, error| refuse(format!("A2A-Version: {version}"), error).with_version(version);
+    let in_query = |version: &str| {
+        let query = format!("A2A-Version={version}");
+        refuse(format!("?{query}"), VERSION).without_version().with_query(&query)
     };
-    let mut cases = Vec::new();
-    for version in UNSUPPORTED_VERSIONS {
-        cases.push(refuse(Version::Header((*version).to_owned()), VERSION_NOT_SUPPORTED));
-        if version.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.') {
-            cases.push(refuse(Version::Query((*version).to_owned()), VERSION_NOT_SUPPORTED));
-        }
-    }
-    let (foreign, code): (&[&str], _) = match method.dialect {
-        Dialect::V1 => (&["0.3", "0.2", "0.1", "0.0", "0.3.0", "0.2.6", " 0.3 "], VERSION_NOT_SUPPORTED),
+    let plain = |version: &str| version.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
+    let (foreign, error): (&[&str], _) = match method.dialect {
+        Dialect::V1 => (&["0.3", "0.2", "0.1", "0.0", "0.3.0", "0.2.6", " 0.3 "], VERSION),
         _ => (&["1.0", "1", "1.0.0", "1.0.1", " 1.0 "], METHOD_NOT_FOUND),
     };
-    cases.extend(foreign.iter().map(|version| refuse(Version::Header((*version).to_owned()), code)));
+    let unsupported = UNSUPPORTED_VERSIONS.iter().copied();
+    let mut cases: Vec<Case> = unsupported.clone().map(|version| in_header(version, VERSION)).collect();
+    cases.extend(unsupported.filter(|version| plain(version)).map(in_query));
+    cases.extend(foreign.iter().map(|version| in_header(version, error)));
     cases
 }
 
-fn media_types(method: &Method, whole: &str) -> Vec<Case> {
-    const UNSUPPORTED: u16 = 415;
-    refused_media_types()
-        .map(|media_type| {
-            let case =
-                Case::refused(method, format!("Content-Type: {media_type:.60}"), whole, INVALID_REQUEST);
-            case.with_media_type(media_type).with_status(UNSUPPORTED).with_id(ExpectedId::Null)
-        })
-        .collect()
+fn media_types(good: &Case) -> Vec<Case> {
+    let refuse = |media_type| {
+        let case = good.refused(format!("Content-Type: {media_type:.60}"), MEDIA_TYPE);
+        with_id(case.with_header("content-type", media_type).with_http(MEDIA_TYPE.http), ExpectedId::Null)
+    };
+    refused_media_types().map(refuse).collect()
 }
 
 /// Unusual envelopes that are accepted.
-fn unusual(method: &Method, params: &str) -> Vec<Case> {
+fn unusual(method: &Method, good: &Case, params: &str) -> Vec<Case> {
     let name = method.name;
-    let whole = request(name, params);
-    let take = |what: &str, body: String, why: &'static str| Case::accepted(method, what, body, why);
+    let whole = method.request(params);
+    let take = |what: &str, body: String, why: &'static str| good.accepted(what, why).with_body(body);
     let any_id = "an id is a string, an integer of any size or null, and may be absent";
+    let ignored = "unknown members are ignored";
     let mut cases = vec![
         take("no id", format!(r#"{{"jsonrpc":"2.0","method":"{name}","params":{params}}}"#), any_id),
-        take(
-            "an unknown member",
-            whole.replacen('{', r#"{"unknown":[{}],"#, 1),
-            "unknown members are ignored",
-        ),
+        take("an unknown member", whole.replacen('{', r#"{"unknown":[{}],"#, 1), ignored),
         take("white space", whole.replace(',', " ,\r\n\t"), "JSON allows white space between tokens"),
         take("the method in escapes", whole.replacen(name, &escaped(name), 1), "JSON allows escapes"),
     ];
@@ -291,15 +219,18 @@ fn unusual(method: &Method, params: &str) -> Vec<Case> {
         cases.push(take(&format!("id = {id}"), whole.replacen(ID, id, 1), any_id));
     }
     for media_type in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/a2a+json"] {
-        let case = take(&format!("Content-Type: {media_type}"), whole.clone(), "a JSON media type");
-        cases.push(case.with_media_type(media_type));
+        let case = good.accepted(format!("Content-Type: {media_type}"), "a JSON media type");
+        cases.push(case.with_header("content-type", media_type));
     }
     if method.unversioned {
         let body = whole.replacen(r#""jsonrpc":"2.0","#, "", 1);
         cases.push(take("no jsonrpc", body, "the samples of the draft omit it"));
     }
-    let absent = take("no A2A-Version", whole, "the method or the task determines the version");
-    cases.push(absent.with_version(Version::Absent));
+    let absent = good.accepted("no A2A-Version", "the method or the task determines the version");
+    // Where draft and 0.3 share a method name, the task id decides on the format of an error.
+    let shared = matches!(name, "tasks/get" | "tasks/cancel" | "tasks/resubscribe");
+    let dialect = if shared { Dialect::V03 } else { method.dialect };
+    cases.push(Case { dialect, ..absent.without_version() });
     cases
 }
 

@@ -1,17 +1,12 @@
-//! Every JSON-RPC method of every generation: its parameters, and the result of a valid request to an agent without
-//! webhooks and without an extended card.
+//! Every JSON-RPC method of every generation, with the result of a valid request to an agent without webhooks and
+//! without an extended card; and the members of the requests of all bindings.
 //!
-//! `$TASK` stands for a task that has ended, `$NEW` for an unused name.
+//! `$TASK` stands for a task that has ended, `$CONFIG` for a webhook configuration, `$NEW` for an unused name.
 
-use super::schema::{EnumValues, Field, Kind, content, may, need, rare};
-
-/// A generation of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    Draft,
-    V03,
-    V1,
-}
+use super::AGENT;
+use super::case::{Binding, Case, ValidOutcome};
+use super::errors::{Dialect, ErrorRow, NO_PUSH, NO_TASK, NOT_CANCELABLE, UNSUPPORTED};
+use super::schema::{EnumValues, Field, Kind, content, may, need, params, rare};
 
 pub(crate) struct Method {
     pub(crate) dialect: Dialect,
@@ -22,36 +17,34 @@ pub(crate) struct Method {
     pub(crate) unversioned: bool,
 }
 
-/// The result of a valid request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ValidOutcome {
-    Result,
-    Events,
-    Refused(i64),
+/// The id of every request, except those with an invalid id.
+pub(crate) const ID: &str = r#""case-7""#;
+
+impl Method {
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.dialect.name(), self.name)
+    }
+
+    /// A request with these parameters.
+    pub(crate) fn request(&self, params: &str) -> String {
+        request(self.name, params)
+    }
+
+    /// A valid request.
+    pub(crate) fn good(&self) -> Case {
+        good(self.dialect, self.valid_outcome, self.request(&params(self.fields, None)))
+    }
 }
 
-pub(crate) const TASK_NOT_FOUND: i64 = -32001;
-pub(crate) const TASK_NOT_CANCELABLE: i64 = -32002;
-pub(crate) const NO_PUSH: i64 = -32003;
-pub(crate) const UNSUPPORTED: i64 = -32004;
+/// The request for a method of any name.
+pub(crate) fn request(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{ID},"method":"{method}","params":{params}}}"#)
+}
 
-impl Dialect {
-    /// The value of `A2A-Version`.
-    pub(crate) fn version(self) -> &'static str {
-        match self {
-            Self::Draft => "0.1",
-            Self::V03 => "0.3",
-            Self::V1 => "1.0",
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::V03 => "v03",
-            Self::V1 => "v1",
-        }
-    }
+/// A valid request with this body.
+pub(crate) fn good(dialect: Dialect, valid_outcome: ValidOutcome, body: impl Into<Vec<u8>>) -> Case {
+    let headers = [("content-type", "application/json"), ("a2a-version", dialect.version())];
+    Case::valid((Binding::JsonRpc, dialect), valid_outcome, format!("/a2a/{AGENT}"), &headers, body)
 }
 
 const fn draft(name: &'static str, fields: &'static [Field], valid_outcome: ValidOutcome) -> Method {
@@ -74,27 +67,27 @@ const fn v1(name: &'static str, fields: &'static [Field], valid_outcome: ValidOu
 pub(crate) const METHODS: &[Method] = &[
     draft("tasks/send", DRAFT_SEND, ValidOutcome::Result),
     draft("tasks/sendSubscribe", DRAFT_SEND, ValidOutcome::Events),
-    draft("tasks/get", DRAFT_GET, ValidOutcome::Result),
-    draft("tasks/cancel", DRAFT_CANCEL, ValidOutcome::Refused(TASK_NOT_CANCELABLE)),
-    draft("tasks/resubscribe", DRAFT_ID, ValidOutcome::Events),
+    draft("tasks/get", &[DRAFT_TASK, HISTORY_LENGTH], ValidOutcome::Result),
+    draft("tasks/cancel", &[DRAFT_TASK, METADATA], ValidOutcome::Refused(NOT_CANCELABLE)),
+    draft("tasks/resubscribe", &[DRAFT_TASK], ValidOutcome::Events),
     draft("tasks/pushNotification/set", DRAFT_PUSH_SET, ValidOutcome::Refused(NO_PUSH)),
-    draft("tasks/pushNotification/get", DRAFT_PUSH_GET, ValidOutcome::Refused(NO_PUSH)),
+    draft("tasks/pushNotification/get", &[DRAFT_PUSH_TASK], ValidOutcome::Refused(NO_PUSH)),
     v03("message/send", V03_SEND, ValidOutcome::Result),
     v03("message/stream", V03_SEND, ValidOutcome::Events),
-    shared("tasks/get", V03_GET, ValidOutcome::Result),
-    shared("tasks/cancel", V03_CANCEL, ValidOutcome::Refused(TASK_NOT_CANCELABLE)),
-    shared("tasks/resubscribe", V03_ID, ValidOutcome::Events),
+    shared("tasks/get", &[TASK, HISTORY_LENGTH], ValidOutcome::Result),
+    shared("tasks/cancel", &[TASK, METADATA], ValidOutcome::Refused(NOT_CANCELABLE)),
+    shared("tasks/resubscribe", &[TASK], ValidOutcome::Events),
     v03("tasks/list", V03_LIST, ValidOutcome::Result),
     v03("tasks/pushNotificationConfig/set", V03_PUSH_SET, ValidOutcome::Refused(NO_PUSH)),
     v03("tasks/pushNotificationConfig/get", V03_PUSH_GET, ValidOutcome::Refused(NO_PUSH)),
-    v03("tasks/pushNotificationConfig/list", V03_PUSH_LIST, ValidOutcome::Refused(NO_PUSH)),
+    v03("tasks/pushNotificationConfig/list", &[V03_PUSH_TASK], ValidOutcome::Refused(NO_PUSH)),
     v03("tasks/pushNotificationConfig/delete", V03_PUSH_DELETE, ValidOutcome::Refused(NO_PUSH)),
     v03("agent/getAuthenticatedExtendedCard", &[], ValidOutcome::Refused(UNSUPPORTED)),
     v1("SendMessage", V1_SEND, ValidOutcome::Result),
     v1("SendStreamingMessage", V1_SEND, ValidOutcome::Events),
     v1("GetTask", V1_GET, ValidOutcome::Result),
     v1("ListTasks", V1_LIST, ValidOutcome::Result),
-    v1("CancelTask", V1_CANCEL, ValidOutcome::Refused(TASK_NOT_CANCELABLE)),
+    v1("CancelTask", V1_CANCEL, ValidOutcome::Refused(NOT_CANCELABLE)),
     v1("SubscribeToTask", V1_ID, ValidOutcome::Refused(UNSUPPORTED)),
     v1("CreateTaskPushNotificationConfig", V1_PUSH_CREATE, ValidOutcome::Refused(NO_PUSH)),
     v1("GetTaskPushNotificationConfig", V1_PUSH_REF, ValidOutcome::Refused(NO_PUSH)),
@@ -103,116 +96,118 @@ pub(crate) const METHODS: &[Method] = &[
     v1("GetExtendedAgentCard", &[TENANT], ValidOutcome::Refused(UNSUPPORTED)),
 ];
 
-pub(crate) const METADATA: Field = may("metadata", Kind::Metadata, r#"{"k":1}"#);
-pub(crate) const REQUEST_METADATA: Field = may("metadata", Kind::RequestMetadata, r#"{"k":1}"#);
+const fn task(absent: &'static ErrorRow) -> Kind {
+    Kind::Task { absent, digits: false }
+}
+
+/// A webhook in the configuration of a send: webhooks are off.
+const fn push(name: &'static str, fields: &'static [Field]) -> Field {
+    Field { always_refused: Some(NO_PUSH), ..rare(name, Kind::Object(fields), "").at(2) }
+}
+
+pub(crate) const METADATA: Field = may("metadata", Kind::Metadata, "");
+pub(crate) const REQUEST_METADATA: Field = may("metadata", Kind::RequestMetadata, "");
 pub(crate) const HISTORY_LENGTH: Field = may("historyLength", Kind::Count, "2");
-pub(crate) const SKILL: Field = rare("skill", Kind::Skill, r#""echo""#);
-pub(crate) const SKILL_ID: Field = rare("skillId", Kind::Skill, r#""echo""#);
-pub(crate) const MODES: Field = may("acceptedOutputModes", Kind::Texts, r#"["text/plain"]"#);
-pub(crate) const URL: Field = need("url", Kind::Url, r#""https://hooks.example/a""#);
-pub(crate) const TOKEN: Field = may("token", Kind::Text, r#""secret""#);
-const CREDENTIALS: Field = may("credentials", Kind::Text, r#""secret""#);
+pub(crate) const SKILL: Field = rare("skill", Kind::Skill, "echo");
+pub(crate) const SKILL_ID: Field = rare("skillId", Kind::Skill, "echo");
+pub(crate) const MODES: Field = may("acceptedOutputModes", Kind::Texts, "text/plain").at(1);
+pub(crate) const URL: Field = need("url", Kind::Url, "https://hooks.example/a");
+pub(crate) const TOKEN: Field = may("token", Kind::Text, "secret");
+pub(crate) const CONFIG_ID: Field = may("id", Kind::Text, "c-1");
+pub(crate) const PAGE_SIZE: Field = may("pageSize", Kind::Count, "10");
+const CREDENTIALS: Field = may("credentials", Kind::Text, "secret").at(2);
+const TASK: Field = need("id", task(NO_TASK), "$TASK").at(2);
+const OTHER_TASK: Field = rare("taskId", task(NO_TASK), "$TASK").at(3);
+const CONTEXT: Field = may("contextId", Kind::Name, "$NEW").at(2);
+const MESSAGE_ID: Field = need("messageId", Kind::Name, "m-1").at(1);
+const REFERENCES: Field = may("referenceTaskIds", Kind::Names, "t-1").at(8);
+const EXTENSIONS: Field = may("extensions", Kind::Texts, "https://e.example/x").at(7);
+const FILE_URI: Field = content("uri", Kind::Text, "https://files.example/a.png");
+const MIME_TYPE: Field = may("mimeType", Kind::Text, "image/png").at(3);
+const FILE_NAME: Field = may("name", Kind::Text, "a.png").at(4);
 
 // The two generations before 1.0.
 
-const ROLE: &EnumValues = &EnumValues {
-    accepted: &[],
-    wrong: &[
-        r#""User""#,
-        r#""USER""#,
-        r#""system""#,
-        r#""assistant""#,
-        r#""ROLE_USER""#,
-        r#""user ""#,
-        r#""us\u0435r""#,
-        "9223372036854775808",
-    ],
-};
-const TAG: &EnumValues = &EnumValues {
-    accepted: &[],
-    wrong: &[r#""Text""#, r#""image""#, r#""text ""#, r#""message""#, r#""\u0000""#, "9223372036854775808"],
-};
-const MESSAGE_KIND: &EnumValues = &EnumValues {
-    accepted: &[],
-    wrong: &[r#""task""#, r#""Message""#, r#""message ""#, "9223372036854775808"],
-};
+/// Values with one spelling each; these are wrong ones.
+const fn exact(wrong: &'static [&'static str]) -> EnumValues {
+    EnumValues { last: 0, accepted: &[], wrong }
+}
 
-const LEGACY_BYTES: &[Field] = &[
-    content("bytes", Kind::Base64, r#""aGk=""#),
-    may("mimeType", Kind::Text, r#""image/png""#),
-    may("name", Kind::Text, r#""a.png""#),
-];
-const LEGACY_URI: &[Field] = &[content("uri", Kind::Text, r#""https://files.example/a.png""#)];
-const TEXT: Field = need("text", Kind::Text, r#""hi""#);
-const DATA: Field = need("data", Kind::Data { any: false }, r#"{"k":1}"#);
-const FILE_BYTES: Field = need("file", Kind::Object(LEGACY_BYTES), "");
-const FILE_URI: Field = need("file", Kind::Object(LEGACY_URI), "");
-const AUTHENTICATION: Field =
-    may("authentication", Kind::Object(&[need("schemes", Kind::Schemes, r#"["Bearer"]"#), CREDENTIALS]), "");
+#[rustfmt::skip]
+const ROLE: &EnumValues = &exact(&[
+    r#""User""#, r#""USER""#, r#""system""#, r#""assistant""#, r#""ROLE_USER""#, r#""user ""#,
+    r#""us\u0435r""#, "9223372036854775808",
+]);
+#[rustfmt::skip]
+const TAG: &EnumValues = &exact(&[
+    r#""Text""#, r#""image""#, r#""text ""#, r#""message""#, r#""\u0000""#, "9223372036854775808",
+]);
+const MESSAGE_KIND: &EnumValues =
+    &exact(&[r#""task""#, r#""Message""#, r#""message ""#, "9223372036854775808"]);
+
+const TEXT: Field = need("text", Kind::Text, "hi");
+const DATA: Field = need("data", Kind::Data, "");
+const BYTES: &[Field] = &[content("bytes", Kind::Base64, "aGk="), MIME_TYPE, FILE_NAME];
+const FILE_OF_BYTES: Field = need("file", Kind::Object(BYTES), "");
+const FILE_OF_URI: Field = need("file", Kind::Object(&[FILE_URI]), "");
+const AUTHENTICATION: &[Field] = &[need("schemes", Kind::Schemes, "Bearer").at(1), CREDENTIALS];
 
 // The first public draft.
 
 const DRAFT_PARTS: &[&[Field]] = &[
-    &[may("type", Kind::Enum(TAG), r#""text""#), TEXT, METADATA],
-    &[may("type", Kind::Enum(TAG), r#""data""#), DATA],
-    &[may("type", Kind::Enum(TAG), r#""file""#), FILE_BYTES],
-    &[may("type", Kind::Enum(TAG), r#""file""#), FILE_URI],
+    &[may("type", Kind::Enum(TAG), "text"), TEXT, METADATA],
+    &[may("type", Kind::Enum(TAG), "data"), DATA],
+    &[may("type", Kind::Enum(TAG), "file"), FILE_OF_BYTES],
+    &[may("type", Kind::Enum(TAG), "file"), FILE_OF_URI],
 ];
 const DRAFT_MESSAGE: &[Field] = &[
-    may("role", Kind::Enum(ROLE), r#""user""#),
+    may("role", Kind::Enum(ROLE), "user"),
     need("parts", Kind::Parts(DRAFT_PARTS), ""),
-    rare("messageId", Kind::Text, r#""m-1""#),
-    rare("conversationId", Kind::Text, r#""c-1""#),
+    rare("messageId", Kind::Text, "m-1"),
+    rare("conversationId", Kind::Text, "c-1"),
     METADATA,
 ];
-const DRAFT_CONFIG: &[Field] = &[URL, TOKEN, AUTHENTICATION];
+const DRAFT_CONFIG: &[Field] = &[URL, TOKEN, may("authentication", Kind::Object(AUTHENTICATION), "")];
 const DRAFT_SEND: &[Field] = &[
-    need("id", Kind::OwnTask, r#""$NEW""#),
+    need("id", Kind::OwnTask, "$NEW"),
     need("message", Kind::Object(DRAFT_MESSAGE), ""),
-    may("sessionId", Kind::Text, r#""$NEW""#),
+    may("sessionId", Kind::Text, "$NEW"),
     MODES,
     HISTORY_LENGTH,
     may("async", Kind::Flag, "false"),
-    rare("pushNotification", Kind::Object(DRAFT_CONFIG), ""),
+    push("pushNotification", DRAFT_CONFIG),
     SKILL,
     REQUEST_METADATA,
 ];
-const DRAFT_TASK: Field = need("id", Kind::Task { absent: TASK_NOT_FOUND, digits: true }, r#""$TASK""#);
-const DRAFT_PUSH_TASK: Field = need("id", Kind::Task { absent: NO_PUSH, digits: true }, r#""$TASK""#);
-const DRAFT_GET: &[Field] = &[DRAFT_TASK, HISTORY_LENGTH];
-const DRAFT_CANCEL: &[Field] = &[DRAFT_TASK, METADATA];
-const DRAFT_ID: &[Field] = &[DRAFT_TASK];
+const DRAFT_TASK: Field = need("id", Kind::Task { absent: NO_TASK, digits: true }, "$TASK");
+const DRAFT_PUSH_TASK: Field = need("id", Kind::Task { absent: NO_PUSH, digits: true }, "$TASK");
 const DRAFT_PUSH_SET: &[Field] =
     &[DRAFT_PUSH_TASK, need("pushNotificationConfig", Kind::Object(DRAFT_CONFIG), "")];
-const DRAFT_PUSH_GET: &[Field] = &[DRAFT_PUSH_TASK];
 
-// 0.2 and 0.3.
+// 0.2 and 0.3 in JSON-RPC.
 
 const V03_PARTS: &[&[Field]] = &[
-    &[may("kind", Kind::Enum(TAG), r#""text""#), TEXT, METADATA],
-    &[may("kind", Kind::Enum(TAG), r#""data""#), DATA],
-    &[may("kind", Kind::Enum(TAG), r#""file""#), FILE_BYTES],
-    &[may("kind", Kind::Enum(TAG), r#""file""#), FILE_URI],
+    &[may("kind", Kind::Enum(TAG), "text"), TEXT, METADATA],
+    &[may("kind", Kind::Enum(TAG), "data"), DATA],
+    &[may("kind", Kind::Enum(TAG), "file"), FILE_OF_BYTES],
+    &[may("kind", Kind::Enum(TAG), "file"), FILE_OF_URI],
 ];
 const V03_MESSAGE: &[Field] = &[
-    may("kind", Kind::Enum(MESSAGE_KIND), r#""message""#),
-    need("messageId", Kind::NonEmpty, r#""m-1""#),
-    need("role", Kind::Enum(ROLE), r#""user""#),
+    may("kind", Kind::Enum(MESSAGE_KIND), "message"),
+    MESSAGE_ID,
+    need("role", Kind::Enum(ROLE), "user"),
     need("parts", Kind::Parts(V03_PARTS), ""),
-    may("contextId", Kind::Text, r#""$NEW""#),
-    rare("taskId", Kind::Task { absent: TASK_NOT_FOUND, digits: false }, ""),
-    may("referenceTaskIds", Kind::Names, r#"["t-1"]"#),
-    may("extensions", Kind::Texts, r#"["https://e.example/x"]"#),
+    CONTEXT,
+    OTHER_TASK,
+    REFERENCES,
+    EXTENSIONS,
     METADATA,
 ];
-pub(crate) const V03_CONFIG: &[Field] = &[URL, may("id", Kind::Text, r#""c-1""#), TOKEN, AUTHENTICATION];
-const V03_CONFIGURATION: &[Field] = &[
-    MODES,
-    HISTORY_LENGTH,
-    may("blocking", Kind::Flag, "true"),
-    rare("pushNotificationConfig", Kind::Object(V03_CONFIG), ""),
-    SKILL_ID,
-];
+pub(crate) const V03_CONFIG: &[Field] =
+    &[URL.at(2), CONFIG_ID.at(1), TOKEN.at(3), may("authentication", Kind::Object(AUTHENTICATION), "").at(4)];
+const BLOCKING: Field = may("blocking", Kind::Flag, "true").at(4);
+const V03_CONFIGURATION: &[Field] =
+    &[MODES, HISTORY_LENGTH, BLOCKING, push("pushNotificationConfig", V03_CONFIG), SKILL_ID];
 const V03_SEND: &[Field] = &[
     need("message", Kind::Object(V03_MESSAGE), ""),
     may("configuration", Kind::Object(V03_CONFIGURATION), ""),
@@ -220,132 +215,136 @@ const V03_SEND: &[Field] = &[
     SKILL,
     REQUEST_METADATA,
 ];
-const V03_TASK: Field = need("id", Kind::Task { absent: TASK_NOT_FOUND, digits: false }, r#""$TASK""#);
-const V03_PUSH_TASK: Field = need("id", Kind::Task { absent: NO_PUSH, digits: false }, r#""$TASK""#);
-const V03_GET: &[Field] = &[V03_TASK, HISTORY_LENGTH];
-const V03_CANCEL: &[Field] = &[V03_TASK, METADATA];
-const V03_ID: &[Field] = &[V03_TASK];
-const V03_STATE: &EnumValues = &EnumValues {
-    accepted: &[],
-    wrong: &[
-        r#""WORKING""#,
-        r#""TASK_STATE_WORKING""#,
-        r#""running""#,
-        r#""working ""#,
-        "2",
-        "9223372036854775808",
-    ],
-};
+const V03_PUSH_TASK: Field = need("id", task(NO_PUSH), "$TASK");
+#[rustfmt::skip]
+const V03_STATE: &EnumValues = &exact(&[
+    r#""WORKING""#, r#""TASK_STATE_WORKING""#, r#""running""#, r#""working ""#, "2", "9223372036854775808",
+]);
 const V03_LIST: &[Field] = &[
-    may("contextId", Kind::Text, r#""c-1""#),
-    may("status", Kind::Enum(V03_STATE), r#""working""#),
+    may("contextId", Kind::Name, "c-1"),
+    may("status", Kind::Enum(V03_STATE), "working"),
     may("pageSize", Kind::PageSize, "10"),
     rare("pageToken", Kind::Token, ""),
     HISTORY_LENGTH,
-    may("statusTimestampAfter", Kind::Time { zone: false }, r#""2026-01-02T03:04:05Z""#),
+    may("statusTimestampAfter", Kind::Time { zone: false }, "2026-01-02T03:04:05Z"),
     may("includeArtifacts", Kind::Flag, "true"),
 ];
-const V03_PUSH_SET: &[Field] = &[
-    need("taskId", Kind::Task { absent: NO_PUSH, digits: false }, r#""$TASK""#),
-    need("pushNotificationConfig", Kind::Object(V03_CONFIG), ""),
+const V03_PUSH_SET: &[Field] = &[PUSH_TASK, need("pushNotificationConfig", Kind::Object(V03_CONFIG), "")];
+const V03_PUSH_GET: &[Field] = &[V03_PUSH_TASK, may("pushNotificationConfigId", Kind::Text, "c-1")];
+const V03_PUSH_DELETE: &[Field] = &[V03_PUSH_TASK, need("pushNotificationConfigId", Kind::NonEmpty, "c-1")];
+
+// 0.3 in protobuf: HTTP+JSON and gRPC.
+
+const PROTO_PARTS: &[&[Field]] = &[
+    &[content("text", Kind::Content, "hi").at(1), METADATA.at(4)],
+    &[content("data", Kind::Object(&[may("data", Kind::Struct, "").at(1)]), "").at(3), METADATA.at(4)],
+    &[content("file", Kind::Object(PROTO_BYTES), "").at(2)],
+    &[content("file", Kind::Object(PROTO_URI), "").at(2)],
 ];
-const V03_PUSH_GET: &[Field] = &[V03_PUSH_TASK, may("pushNotificationConfigId", Kind::Text, r#""c-1""#)];
-const V03_PUSH_LIST: &[Field] = &[V03_PUSH_TASK];
-const V03_PUSH_DELETE: &[Field] =
-    &[V03_PUSH_TASK, need("pushNotificationConfigId", Kind::NonEmpty, r#""c-1""#)];
+const PROTO_BYTES: &[Field] =
+    &[content("fileWithBytes", Kind::Base64, "YUdrPQ==").at(2), MIME_TYPE, FILE_NAME];
+const PROTO_URI: &[Field] = &[content("fileWithUri", Kind::Content, "https://files.example/a.png").at(1)];
+pub(crate) const PROTO_MESSAGE: &[Field] = &[
+    MESSAGE_ID,
+    V1_ROLE,
+    need("content", Kind::Parts(PROTO_PARTS), "").at(5),
+    CONTEXT,
+    OTHER_TASK,
+    EXTENSIONS,
+    METADATA.at(6),
+];
+const PROTO_CONFIGURATION: &[Field] =
+    &[MODES, HISTORY_LENGTH.at(3), BLOCKING, push("pushNotification", V03_CONFIG), SKILL_ID];
+pub(crate) const PROTO_SEND: &[Field] = &[
+    need("message", Kind::Object(PROTO_MESSAGE), "").at(1),
+    may("configuration", Kind::Object(PROTO_CONFIGURATION), "").at(2),
+    SKILL,
+    REQUEST_METADATA.at(3),
+];
 
 // 1.0.
 
-pub(crate) const V1_ROLE: &EnumValues = &EnumValues {
+#[rustfmt::skip]
+const ROLES: &EnumValues = &EnumValues {
+    last: 2,
     accepted: &["1"],
     wrong: &[
-        r#""user""#,
-        r#""ROLE_UNSPECIFIED""#,
-        r#""role_user""#,
-        r#""ROLE_SYSTEM""#,
-        r#""ROLE_USER ""#,
-        "3",
-        "2147483647",
-        "2147483648",
-        "9223372036854775808",
+        r#""user""#, r#""ROLE_UNSPECIFIED""#, r#""role_user""#, r#""ROLE_SYSTEM""#, r#""ROLE_USER ""#, "3",
+        "2147483647", "2147483648", "9223372036854775808",
     ],
 };
-pub(crate) const V1_STATE: &EnumValues = &EnumValues {
+#[rustfmt::skip]
+const STATES: &EnumValues = &EnumValues {
+    last: 8,
     accepted: &["0", "1"],
     wrong: &[
-        r#""working""#,
-        r#""TASK_STATE_""#,
-        r#""task_state_working""#,
-        r#""TASK_STATE_RUNNING""#,
-        "9",
-        "2147483647",
-        "2147483648",
-        "-2147483649",
-        "9223372036854775808",
+        r#""working""#, r#""TASK_STATE_""#, r#""task_state_working""#, r#""TASK_STATE_RUNNING""#, "9",
+        "2147483647", "2147483648", "-2147483649", "9223372036854775808",
     ],
 };
-pub(crate) const TENANT: Field = rare("tenant", Kind::Tenant, r#""default""#);
+const V1_ROLE: Field = need("role", Kind::Enum(ROLES), "ROLE_USER").at(4);
+pub(crate) const TENANT: Field = rare("tenant", Kind::Tenant, "default").at(1);
 /// The tenant of a webhook configuration in a send, where it is ignored.
-const CONFIG_TENANT: Field = rare("tenant", Kind::Text, r#""default""#);
-const MEDIA_TYPE: Field = may("mediaType", Kind::Text, r#""text/plain""#);
-const FILENAME: Field = may("filename", Kind::Text, r#""a.txt""#);
+const CONFIG_TENANT: Field = rare("tenant", Kind::Text, "default").at(1);
+const V1_MEDIA_TYPE: Field = may("mediaType", Kind::Text, "text/plain").at(7);
+const V1_FILENAME: Field = may("filename", Kind::Text, "a.txt").at(6);
 const V1_PARTS: &[&[Field]] = &[
-    &[content("text", Kind::Text, r#""hi""#), MEDIA_TYPE, FILENAME, METADATA],
-    &[content("raw", Kind::Base64, r#""aGk=""#), MEDIA_TYPE, FILENAME],
-    &[content("url", Kind::Text, r#""https://files.example/a.png""#), MEDIA_TYPE],
-    &[content("data", Kind::Data { any: true }, r#"{"k":1}"#)],
+    &[content("text", Kind::Content, "hi").at(1), V1_MEDIA_TYPE, V1_FILENAME, METADATA.at(5)],
+    &[content("raw", Kind::Base64, "aGk=").at(2), V1_MEDIA_TYPE, V1_FILENAME],
+    &[content("url", Kind::Content, "https://files.example/a.png").at(3), V1_MEDIA_TYPE],
+    &[content("data", Kind::Value, "").at(4), METADATA.at(5)],
 ];
 const V1_MESSAGE: &[Field] = &[
-    need("messageId", Kind::NonEmpty, r#""m-1""#),
-    need("role", Kind::Enum(V1_ROLE), r#""ROLE_USER""#),
-    need("parts", Kind::Parts(V1_PARTS), ""),
-    may("contextId", Kind::Text, r#""$NEW""#),
-    rare("taskId", Kind::Task { absent: TASK_NOT_FOUND, digits: false }, ""),
-    may("referenceTaskIds", Kind::Names, r#"["t-1"]"#),
-    may("extensions", Kind::Texts, r#"["https://e.example/x"]"#),
-    METADATA,
+    MESSAGE_ID,
+    V1_ROLE,
+    need("parts", Kind::Parts(V1_PARTS), "").at(5),
+    CONTEXT,
+    OTHER_TASK,
+    REFERENCES,
+    EXTENSIONS,
+    METADATA.at(6),
 ];
 pub(crate) const V1_AUTHENTICATION: Field =
-    may("authentication", Kind::Object(&[need("scheme", Kind::NonEmpty, r#""Bearer""#), CREDENTIALS]), "");
+    may("authentication", Kind::Object(&[need("scheme", Kind::NonEmpty, "Bearer").at(1), CREDENTIALS]), "")
+        .at(6);
 const V1_CONFIG: &[Field] = &[
-    URL,
-    may("id", Kind::Text, r#""c-1""#),
-    rare("taskId", Kind::Text, r#""$TASK""#),
-    TOKEN,
+    URL.at(4),
+    CONFIG_ID.at(2),
+    rare("taskId", Kind::Text, "$TASK").at(3),
+    TOKEN.at(5),
     V1_AUTHENTICATION,
     CONFIG_TENANT,
 ];
 const V1_CONFIGURATION: &[Field] = &[
     MODES,
-    HISTORY_LENGTH,
-    may("returnImmediately", Kind::Flag, "false"),
-    rare("taskPushNotificationConfig", Kind::Object(V1_CONFIG), ""),
+    HISTORY_LENGTH.at(3),
+    may("returnImmediately", Kind::Flag, "false").at(4),
+    push("taskPushNotificationConfig", V1_CONFIG),
     SKILL_ID,
 ];
 pub(crate) const V1_SEND: &[Field] = &[
-    need("message", Kind::Object(V1_MESSAGE), ""),
-    may("configuration", Kind::Object(V1_CONFIGURATION), ""),
+    need("message", Kind::Object(V1_MESSAGE), "").at(2),
+    may("configuration", Kind::Object(V1_CONFIGURATION), "").at(3),
     SKILL,
-    REQUEST_METADATA,
+    REQUEST_METADATA.at(4),
     TENANT,
 ];
-const V1_TASK: Field = need("id", Kind::Task { absent: TASK_NOT_FOUND, digits: false }, r#""$TASK""#);
-const V1_PUSH_TASK: Field = need("taskId", Kind::Task { absent: NO_PUSH, digits: false }, r#""$TASK""#);
-const V1_GET: &[Field] = &[V1_TASK, HISTORY_LENGTH, TENANT];
-const V1_CANCEL: &[Field] = &[V1_TASK, METADATA, TENANT];
-const V1_ID: &[Field] = &[V1_TASK, TENANT];
-const V1_LIST: &[Field] = &[
-    may("contextId", Kind::Text, r#""c-1""#),
-    may("status", Kind::Enum(V1_STATE), r#""TASK_STATE_WORKING""#),
-    may("pageSize", Kind::PageSize, "10"),
-    rare("pageToken", Kind::Token, ""),
-    HISTORY_LENGTH,
-    may("statusTimestampAfter", Kind::Time { zone: true }, r#""2026-01-02T03:04:05Z""#),
-    may("includeArtifacts", Kind::Flag, "true"),
+const PUSH_TASK: Field = need("taskId", task(NO_PUSH), "$TASK").at(2);
+pub(crate) const V1_GET: &[Field] = &[TASK, HISTORY_LENGTH.at(3), TENANT];
+pub(crate) const V1_CANCEL: &[Field] = &[TASK, METADATA.at(3), TENANT];
+pub(crate) const V1_ID: &[Field] = &[TASK, TENANT];
+pub(crate) const V1_LIST: &[Field] = &[
+    may("contextId", Kind::Name, "c-1").at(2),
+    may("status", Kind::Enum(STATES), "TASK_STATE_WORKING").at(3),
+    may("pageSize", Kind::PageSize, "10").at(4),
+    rare("pageToken", Kind::Token, "").at(5),
+    HISTORY_LENGTH.at(6),
+    may("statusTimestampAfter", Kind::Time { zone: true }, "2026-01-02T03:04:05Z").at(7),
+    may("includeArtifacts", Kind::Flag, "true").at(8),
     TENANT,
 ];
-const V1_PUSH_CREATE: &[Field] =
-    &[V1_PUSH_TASK, may("id", Kind::Text, r#""c-1""#), URL, TOKEN, V1_AUTHENTICATION, TENANT];
-const V1_PUSH_REF: &[Field] = &[V1_PUSH_TASK, need("id", Kind::NonEmpty, r#""c-1""#), TENANT];
-const V1_PUSH_LIST: &[Field] =
-    &[V1_PUSH_TASK, may("pageSize", Kind::Count, "10"), rare("pageToken", Kind::Text, r#""x""#), TENANT];
+pub(crate) const V1_PUSH_CREATE: &[Field] =
+    &[PUSH_TASK.at(3), may("id", Kind::Name, "c-1").at(2), URL.at(4), TOKEN.at(5), V1_AUTHENTICATION, TENANT];
+pub(crate) const V1_PUSH_REF: &[Field] = &[PUSH_TASK, need("id", Kind::Name, "c-1").at(3), TENANT];
+pub(crate) const V1_PUSH_LIST: &[Field] =
+    &[PUSH_TASK.at(1), PAGE_SIZE.at(2), rare("pageToken", Kind::Text, "x").at(3), TENANT.at(4)];

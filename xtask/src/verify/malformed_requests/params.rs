@@ -1,8 +1,9 @@
 //! Requests with invalid parameters, generated from the method's description: each member in turn missing, null, of
 //! each wrong type and with each invalid value of its kind. Also those that are unusual but accepted.
 
-use super::case::{AGENT_DISABLED, Case, INVALID_PARAMS, NOT_FOUND, request};
-use super::methods::{Dialect, Method};
+use super::case::Case;
+use super::errors::{Dialect, ErrorRow, INVALID_PARAMS};
+use super::methods::Method;
 use super::schema::{Edit, Field, Kind, Need, Step, params, path, snake};
 use super::values;
 
@@ -13,62 +14,40 @@ const NOT_SET: &str = "null counts as absent";
 const LAST_WINS: &str = "of two members with the same name inside the parameters the last one counts";
 const SPELLING: &str = "names are accepted in both spellings";
 
-/// Parameters with one change.
-pub(crate) struct Changed {
-    /// What is unusual about them, for findings.
-    pub(crate) name: String,
-    pub(crate) text: String,
-    pub(crate) outcome: Outcome,
-}
-
-/// The expected result of a request with such parameters.
-pub(crate) enum Outcome {
-    /// Refused with this JSON-RPC code; `field` must be named if given.
-    Refused { code: i64, field: Option<String> },
-    /// Accepted by this rule.
-    Accepted(&'static str),
-}
-
 /// Members that a part of some form must not have next to its content, and where in the part the fault is reported.
 pub(crate) type ForbiddenMembers = fn(&[Field]) -> Vec<(&'static str, &'static str)>;
 
-pub(crate) fn cases(method: &Method) -> Vec<Case> {
+pub(crate) fn cases(method: &Method, good: &Case) -> Vec<Case> {
     let no_object = values::TYPES.iter().filter(|text| !text.starts_with('{')).map(|text| {
-        let name = format!("params = {text}");
-        Case::refused(method, name, request(method.name, text), INVALID_PARAMS).naming_field(PARAMS)
+        let case = good.refused(format!("params = {text}"), INVALID_PARAMS).naming_field(PARAMS);
+        case.with_body(method.request(text))
     });
     let forbidden_members = if method.dialect == Dialect::V1 { second_contents } else { second_files };
-    let changes = changes(method.fields, forbidden_members).into_iter().map(|changed| {
-        let body = request(method.name, &changed.text);
-        match changed.outcome {
-            Outcome::Accepted(why) => Case::accepted(method, changed.name, body, why),
-            Outcome::Refused { code, field } => {
-                let case = Case::refused(method, changed.name, body, code);
-                let case = if code == AGENT_DISABLED { case.with_status(NOT_FOUND) } else { case };
-                match field {
-                    Some(field) => case.naming_field(field),
-                    None => case,
-                }
-            }
-        }
-    });
-    no_object.chain(changes).collect()
+    let request = |params: &str| method.request(params);
+    no_object.chain(changes(method.fields, good, forbidden_members, &request)).collect()
 }
 
-/// Every change of the parameters with this description.
-pub(crate) fn changes(fields: &'static [Field], forbidden_members: ForbiddenMembers) -> Vec<Changed> {
-    let mut maker = Maker { fields, forbidden_members, changes: Vec::new() };
-    maker.object(fields, &[]);
-    maker.changes
-}
-
-struct Maker {
+/// The request with every change of the parameters with this description; `request` puts them into a body.
+pub(crate) fn changes(
     fields: &'static [Field],
+    good: &Case,
     forbidden_members: ForbiddenMembers,
-    changes: Vec<Changed>,
+    request: &dyn Fn(&str) -> String,
+) -> Vec<Case> {
+    let mut maker = Maker { fields, good, forbidden_members, request, cases: Vec::new() };
+    maker.object(fields, &[]);
+    maker.cases
 }
 
-impl Maker {
+struct Maker<'a> {
+    fields: &'static [Field],
+    good: &'a Case,
+    forbidden_members: ForbiddenMembers,
+    request: &'a dyn Fn(&str) -> String,
+    cases: Vec<Case>,
+}
+
+impl Maker<'_> {
     fn object(&mut self, fields: &'static [Field], location: &[Step]) {
         let unknown = [r#""unknown":1"#, r#""":null"#, r#""__proto__":{"x":1}"#, r#""\u0000":[]"#];
         for member in unknown {
@@ -85,11 +64,11 @@ impl Maker {
             let at = format!("{}{}", path(&location), wrong.inside);
             // Of two members with the same name the last one counts, so the first one is as if absent.
             if index == 0 && !field.good().is_empty() {
-                self.refuse(&location, &Edit::Again(wrong.text.clone()), &at, wrong.code);
+                self.refuse(&location, &Edit::Again(wrong.text.clone()), &at, wrong.error);
             }
-            self.refuse(&location, &Edit::Put(wrong.text), &at, wrong.code);
+            self.refuse(&location, &Edit::Put(wrong.text), &at, wrong.error);
         }
-        for unusual in values::unusual(field.kind) {
+        for unusual in values::unusual(field) {
             self.accept(&location, &Edit::Put(unusual.text), unusual.why);
         }
         self.absence(field, around, &location);
@@ -109,7 +88,7 @@ impl Maker {
         match field.need {
             Need::Optional => self.accept(location, &null, NOT_SET),
             // Null is a valid value of data.
-            Need::Content if matches!(field.kind, Kind::Data { .. }) => {
+            Need::Content if matches!(field.kind, Kind::Value) => {
                 self.refuse(location, &Edit::Remove, &path(around), INVALID_PARAMS);
             }
             need => {
@@ -131,16 +110,16 @@ impl Maker {
         }
     }
 
-    fn refuse(&mut self, location: &[Step], edit: &Edit, at: &str, code: i64) {
-        let field = (code == INVALID_PARAMS).then(|| at.to_owned());
-        self.change(location, edit, Outcome::Refused { code, field });
+    fn refuse(&mut self, location: &[Step], edit: &Edit, at: &str, error: &'static ErrorRow) {
+        let case = self.change(location, edit, self.good.refused("", error));
+        self.cases.push(if error == INVALID_PARAMS { case.naming_field(at) } else { case });
     }
 
     fn accept(&mut self, location: &[Step], edit: &Edit, why: &'static str) {
         // Members that are not in every request are refused when present: webhooks are off, and the task is
         // unknown.
         if !self.is_rare(location) {
-            self.change(location, edit, Outcome::Accepted(why));
+            self.cases.push(self.change(location, edit, self.good.accepted("", why)));
         }
     }
 
@@ -163,7 +142,7 @@ impl Maker {
         false
     }
 
-    fn change(&mut self, location: &[Step], edit: &Edit, outcome: Outcome) {
+    fn change(&self, location: &[Step], edit: &Edit, case: Case) -> Case {
         let what = match edit {
             Edit::Put(text) => format!("= {}", shown(text)),
             Edit::Remove => "missing".to_owned(),
@@ -172,8 +151,8 @@ impl Maker {
             Edit::Again(text) => format!("again = {}", shown(text)),
             Edit::Add(member) => format!("with {member}"),
         };
-        let text = params(self.fields, Some((location, edit)));
-        self.changes.push(Changed { name: format!("{} {what}", path(location)), text, outcome });
+        let body = (self.request)(&params(self.fields, Some((location, edit))));
+        Case { name: format!("{} {what}", path(location)), ..case.with_body(body) }
     }
 }
 

@@ -1,19 +1,26 @@
-//! The parameters of a method as data, and the text of a request with one change.
+//! The members of a request as data, for all bindings, and the JSON text of a request with one change.
 //!
 //! A request is generated from its description with every usual member, so that the change is the only fault.
-//! Deliberately not here: invalid values (`values.rs`), and the methods (`methods.rs`).
+//! Deliberately not here: invalid values (`values.rs`), the requests (`methods.rs`), and their encoding in protobuf
+//! (`grpc/schema.rs`).
 
 use std::fmt::Write as _;
+
+use super::errors::ErrorRow;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
+    /// Its number in a protobuf message; 0 if it has none.
+    pub(crate) number: u32,
     pub(crate) kind: Kind,
     pub(crate) need: Need,
-    /// A valid value as JSON text, if the kind does not provide one.
-    sample: &'static str,
+    /// A valid value; empty if the kind provides one or none can be made up.
+    pub(crate) sample: &'static str,
     /// Whether it is present in requests that test other members.
     pub(crate) in_valid_requests: bool,
+    /// Why every request with this member is refused.
+    pub(crate) always_refused: Option<&'static ErrorRow>,
 }
 
 /// The effect of omitting the member.
@@ -29,11 +36,17 @@ pub(crate) enum Need {
 /// The type and constraints of a member.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// A task id; an unknown one is refused with this code.
+    /// A task id; an unknown one is refused with this error.
     Task {
-        absent: i64,
+        absent: &'static ErrorRow,
         digits: bool,
     },
+    /// A task name in gRPC of 0.3: `tasks/{task}`.
+    TaskName(&'static ErrorRow),
+    /// A webhook name in gRPC of 0.3: `tasks/{task}/pushNotificationConfigs/{config}`.
+    ConfigName(&'static ErrorRow),
+    /// The webhook's own name, which is optional.
+    OwnConfigName,
     /// A task id chosen by the client.
     OwnTask,
     /// A tenant; there is only one.
@@ -42,7 +55,12 @@ pub(crate) enum Kind {
     FromPath,
     /// A non-empty string.
     NonEmpty,
+    /// A name chosen by the client, of limited length; non-empty if it is required.
+    Name,
+    /// Any string of limited length.
     Text,
+    /// Any string of any length.
+    Content,
     /// A skill of the agent.
     Skill,
     /// A page token issued by the server.
@@ -50,8 +68,10 @@ pub(crate) enum Kind {
     Texts,
     /// A list of non-empty strings.
     Names,
-    /// One scheme, or a list of schemes.
+    /// A list of schemes; in JSON also one scheme.
     Schemes,
+    /// Any number.
+    Number,
     Count,
     PageSize,
     Flag,
@@ -65,10 +85,12 @@ pub(crate) enum Kind {
     Metadata,
     /// Any object; it may name a skill.
     RequestMetadata,
-    /// Any value; only objects in the older generations.
-    Data {
-        any: bool,
-    },
+    /// Any value.
+    Value,
+    /// Any value; an object in protobuf.
+    Struct,
+    /// An object; other values are treated as wrapped in one.
+    Data,
     Base64,
     Url,
     Object(&'static [Field]),
@@ -78,6 +100,8 @@ pub(crate) enum Kind {
 
 /// A fixed set of values.
 pub(crate) struct EnumValues {
+    /// The last number of a protobuf enum.
+    pub(crate) last: i64,
     /// Other spellings and types that are accepted too.
     pub(crate) accepted: &'static [&'static str],
     pub(crate) wrong: &'static [&'static str],
@@ -107,25 +131,31 @@ pub(crate) enum Edit {
     Add(String),
 }
 
+pub(crate) const fn may(name: &'static str, kind: Kind, sample: &'static str) -> Field {
+    let (need, in_valid_requests, always_refused) = (Need::Optional, true, None);
+    Field { name, number: 0, kind, need, sample, in_valid_requests, always_refused }
+}
+
 pub(crate) const fn need(name: &'static str, kind: Kind, sample: &'static str) -> Field {
-    Field { name, kind, need: Need::Required, sample, in_valid_requests: true }
+    Field { need: Need::Required, ..may(name, kind, sample) }
 }
 
 /// A member that is one of several alternatives.
 pub(crate) const fn content(name: &'static str, kind: Kind, sample: &'static str) -> Field {
-    Field { name, kind, need: Need::Content, sample, in_valid_requests: true }
-}
-
-pub(crate) const fn may(name: &'static str, kind: Kind, sample: &'static str) -> Field {
-    Field { name, kind, need: Need::Optional, sample, in_valid_requests: true }
+    Field { need: Need::Content, ..may(name, kind, sample) }
 }
 
 /// A member that is present only in requests that test it.
 pub(crate) const fn rare(name: &'static str, kind: Kind, sample: &'static str) -> Field {
-    Field { name, kind, need: Need::Optional, sample, in_valid_requests: false }
+    Field { in_valid_requests: false, ..may(name, kind, sample) }
 }
 
 impl Field {
+    /// The same member with this number.
+    pub(crate) const fn at(self, number: u32) -> Self {
+        Self { number, ..self }
+    }
+
     /// A valid value as JSON text.
     pub(crate) fn good(&self) -> String {
         value(self, None)
@@ -134,9 +164,20 @@ impl Field {
 
 /// The parameters with one change, or none.
 pub(crate) fn params(fields: &[Field], change: Option<(&[Step], &Edit)>) -> String {
-    let mut out = String::new();
-    write_object(&mut out, fields, change);
-    out
+    let mut members = Vec::new();
+    for field in fields {
+        match change {
+            Some(([Step::Member(name), rest @ ..], edit)) if *name == field.name => {
+                members.extend(changed_member(field, rest, edit));
+            }
+            _ if field.in_valid_requests => members.push(member(field.name, &value(field, None))),
+            _ => {}
+        }
+    }
+    if let Some(([], Edit::Add(further))) = change {
+        members.push(further.clone());
+    }
+    format!("{{{}}}", members.join(","))
 }
 
 /// A location in the notation of the server's errors.
@@ -164,38 +205,17 @@ pub(crate) fn snake(name: &str) -> String {
     out
 }
 
-fn write_object(out: &mut String, fields: &[Field], change: Option<(&[Step], &Edit)>) {
-    out.push('{');
-    let mut members = Vec::new();
-    for field in fields {
-        match change {
-            Some(([Step::Member(name), rest @ ..], edit)) if *name == field.name => {
-                members.extend(changed_member(field, rest, edit));
-            }
-            _ if field.in_valid_requests => members.push(member(field.name, &value(field, None))),
-            _ => {}
-        }
-    }
-    if let Some(([], Edit::Add(further))) = change {
-        members.push(further.clone());
-    }
-    out.push_str(&members.join(","));
-    out.push('}');
-}
-
 fn changed_member(field: &Field, rest: &[Step], edit: &Edit) -> Option<String> {
-    match (rest, edit) {
-        ([], Edit::Put(text)) => Some(member(field.name, text)),
-        ([], Edit::Remove) => None,
-        ([], Edit::Rename(name)) => Some(member(name, &value(field, None))),
-        ([], Edit::Twice(first)) => {
-            Some(format!("{},{}", member(field.name, first), member(field.name, &value(field, None))))
-        }
-        ([], Edit::Again(last)) => {
-            Some(format!("{},{}", member(field.name, &value(field, None)), member(field.name, last)))
-        }
-        _ => Some(member(field.name, &value(field, Some((rest, edit))))),
-    }
+    let good = || member(field.name, &field.good());
+    let changed = match (rest, edit) {
+        ([], Edit::Remove) => return None,
+        ([], Edit::Put(text)) => member(field.name, text),
+        ([], Edit::Rename(name)) => member(name, &field.good()),
+        ([], Edit::Twice(first)) => format!("{},{}", member(field.name, first), good()),
+        ([], Edit::Again(last)) => format!("{},{}", good(), member(field.name, last)),
+        _ => member(field.name, &value(field, Some((rest, edit)))),
+    };
+    Some(changed)
 }
 
 fn member(name: &str, value: &str) -> String {
@@ -203,32 +223,30 @@ fn member(name: &str, value: &str) -> String {
 }
 
 fn value(field: &Field, change: Option<(&[Step], &Edit)>) -> String {
-    let mut out = String::new();
     match (field.kind, change) {
-        (Kind::Object(fields), _) => write_object(&mut out, fields, change),
+        (Kind::Object(fields), _) => params(fields, change),
         (Kind::Parts(_), Some(([Step::Element(form), rest @ ..], edit))) => {
-            out.push('[');
-            write_object(&mut out, form, Some((rest, edit)));
-            out.push(']');
+            format!("[{}]", params(form, Some((rest, edit))))
         }
-        (Kind::Parts(forms), _) => {
-            out.push('[');
-            write_object(&mut out, forms[0], None);
-            out.push(']');
+        (Kind::Parts(forms), _) => format!("[{}]", params(forms[0], None)),
+        (Kind::Metadata | Kind::RequestMetadata | Kind::Value | Kind::Struct | Kind::Data, _) => {
+            r#"{"k":1}"#.to_owned()
         }
-        _ => out.push_str(field.sample),
+        _ if field.sample.is_empty() => String::new(),
+        (Kind::Texts | Kind::Names | Kind::Schemes, _) => format!("[\"{}\"]", field.sample),
+        (Kind::Number | Kind::Count | Kind::PageSize | Kind::Flag, _) => field.sample.to_owned(),
+        _ => format!("\"{}\"", field.sample),
     }
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PART: &[Field] = &[content("raw", Kind::Base64, r#""aGk=""#)];
+    const PART: &[Field] = &[content("raw", Kind::Base64, "aGk=")];
     const FIELDS: &[Field] = &[
-        need("id", Kind::NonEmpty, r#""i""#),
-        rare("push", Kind::Object(&[need("url", Kind::Url, r#""u""#)]), ""),
+        need("id", Kind::NonEmpty, "i"),
+        rare("push", Kind::Object(&[need("url", Kind::Url, "u")]), ""),
         need("parts", Kind::Parts(&[PART]), ""),
     ];
 

@@ -8,7 +8,7 @@ use super::wire::{FIXED32, bytes, double, group, int, key};
 pub(crate) const ANY: &str = "metadata and data may be any value";
 
 /// A description and the bytes.
-type Named = (String, Vec<u8>);
+pub(crate) type Named = (String, Vec<u8>);
 
 /// Invalid values.
 pub(crate) fn wrong() -> Vec<Named> {

@@ -14,7 +14,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::case::Case;
+use super::super::case::Case;
+use super::super::checker::Received;
 
 /// Base64 with optional padding: some senders pad, some do not.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -37,18 +38,6 @@ pub(crate) struct ChannelHandle {
     address: SocketAddr,
 }
 
-/// A response as received.
-#[derive(Debug, Default)]
-pub(crate) struct Received {
-    pub(crate) http: u16,
-    pub(crate) content_type: String,
-    /// `grpc-status` of the trailers, or of the headers in a trailers-only response.
-    pub(crate) status: String,
-    pub(crate) message: String,
-    pub(crate) details: Option<Vec<u8>>,
-    pub(crate) body: Vec<u8>,
-}
-
 impl Channel {
     pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
@@ -67,13 +56,13 @@ impl Channel {
 
 impl ChannelHandle {
     /// Sends a request and reads the complete response.
-    pub(crate) async fn call(&mut self, case: &Case, body: Vec<u8>) -> Result<Received> {
-        let uri = format!("http://{}{}", self.address, case.path);
+    pub(crate) async fn call(&mut self, case: &Case) -> Result<Received> {
+        let uri = format!("http://{}{}", self.address, case.target);
         let mut request = Request::builder().method(case.verb).uri(uri);
         for (name, value) in &case.headers {
             request = request.header(*name, HeaderValue::from_bytes(value)?);
         }
-        let request = request.body(Full::new(Bytes::from(body)))?;
+        let request = request.body(Full::new(Bytes::from(case.body.clone())))?;
         self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let (head, body) = response.into_parts();
@@ -87,6 +76,7 @@ impl ChannelHandle {
             message: unescaped(&text(ends, "grpc-message")),
             details: ends.get("grpc-status-details-bin").and_then(|value| BASE64.decode(value).ok()),
             body: body.to_bytes().to_vec(),
+            allow: None,
         })
     }
 }

@@ -2,11 +2,13 @@
 //! wrong type and with each invalid value of its kind; each message with bytes that are not a valid field. Also
 //! those that are unusual but accepted.
 
-use super::case::{Case, Expected, INVALID_PARAMS, Reason, Refusal, framed};
+use super::super::case::Case;
+use super::super::errors::{ErrorRow, INVALID_PARAMS};
+use super::super::schema::{Field, Kind, Need};
 use super::methods::Method;
-use super::schema::{Field, Kind, Need, TIME, message, message_but};
+use super::schema::{TIME, message, numbered, value};
 use super::wire::{
-    FIXED32, FIXED64, GROUP, GROUP_END, LENGTH, VARINT, bytes, double, group, int, key, varint,
+    FIXED32, FIXED64, GROUP, GROUP_END, LENGTH, VARINT, bytes, double, framed, group, int, key, varint,
 };
 use super::{unusual, values};
 
@@ -17,18 +19,13 @@ const UNKNOWN: [u32; 8] = [16, 99, 2_047, 2_048, 19_000, 262_143, 262_144, 536_8
 
 /// All cases for the message of a method.
 pub(crate) fn cases(method: &Method, good: &Case, task: &str) -> Vec<Case> {
-    let mut maker = Maker { method, good, task, cases: Vec::new() };
-    maker.message(&Nested {
-        fields: method.fields,
-        path: "",
-        always_refused: None,
-        wrap: &|message| message,
-    });
+    let mut maker = Maker { good, task, cases: Vec::new() };
+    let whole = Nested { fields: method.fields, path: "", always_refused: None, wrap: &|message| message };
+    maker.message(&whole);
     maker.cases
 }
 
 struct Maker<'a> {
-    method: &'a Method,
     good: &'a Case,
     task: &'a str,
     cases: Vec<Case>,
@@ -39,7 +36,7 @@ struct Nested<'a> {
     fields: &'static [Field],
     path: &'a str,
     /// Why every request with this message is refused.
-    always_refused: Option<Reason>,
+    always_refused: Option<&'static ErrorRow>,
     /// Puts the message into the enclosing request.
     wrap: &'a dyn Fn(Vec<u8>) -> Vec<u8>,
 }
@@ -63,19 +60,21 @@ impl Maker<'_> {
             self.accept(name.clone(), &wrap([&good[..], &raw].concat()), IGNORED, always_refused);
             self.accept(format!("{name}, first"), &wrap([&raw[..], &good].concat()), IGNORED, always_refused);
         }
-        for field in fields {
+        for field in numbered(fields) {
             self.field(field, nested);
         }
     }
 
     fn field(&mut self, field: &'static Field, around: &Nested<'_>) {
-        let fields = around.fields;
         let path = join(around.path, field.name);
         let always_refused = around.always_refused.or(field.always_refused);
-        let at = fields.iter().position(|other| other.number == field.number).unwrap_or_default();
-        let (before, after) = fields.split_at(at);
-        let before = message(before, self.task);
-        let after = message_but(after, Some(field.number), self.task);
+        let others = numbered(around.fields).into_iter();
+        let others = others.filter(|other| other.in_valid_requests && other.number != field.number);
+        let (before, after): (Vec<_>, Vec<_>) = others.partition(|other| other.number < field.number);
+        let encoded = |fields: Vec<&Field>| -> Vec<u8> {
+            fields.into_iter().flat_map(|field| value(field, self.task)).collect()
+        };
+        let (before, after) = (encoded(before), encoded(after));
         let put = |raw: &[u8]| (around.wrap)([&before[..], raw, &after].concat());
         let put_last = |raw: &[u8]| (around.wrap)([&before[..], &after, raw].concat());
 
@@ -83,10 +82,10 @@ impl Maker<'_> {
             let request = if wrong.last { put_last(&wrong.raw) } else { put(&wrong.raw) };
             let named = format!("{path}{}", wrong.inside);
             let name = format!("{path} = {}", shown(&wrong.what));
-            self.refuse(name, &request, wrong.reason, &named);
-            if matches!(field.kind, Kind::Tenant) && wrong.reason != INVALID_PARAMS {
+            self.refuse(name, &request, wrong.error, &named);
+            if matches!(field.kind, Kind::Tenant) && wrong.error != INVALID_PARAMS {
                 // Without the header, which names the agent too and would contradict the tenant.
-                let case = self.cases.pop().map(|case| case.with_header("a2a-agent", None));
+                let case = self.cases.pop().map(|case| case.without_header("a2a-agent"));
                 self.cases.extend(case);
             }
         }
@@ -100,8 +99,8 @@ impl Maker<'_> {
             maker.message(&Nested { fields, path, always_refused, wrap: &wrap });
         };
         match field.kind {
-            Kind::Message(fields) => nested(fields, &path, self),
-            Kind::Time => nested(TIME, &path, self),
+            Kind::Object(fields) => nested(fields, &path, self),
+            Kind::Time { .. } => nested(TIME, &path, self),
             Kind::Parts(forms) => {
                 for form in forms {
                     nested(form, &format!("{path}[0]"), self);
@@ -120,17 +119,22 @@ impl Maker<'_> {
         }
     }
 
-    fn refuse(&mut self, name: String, message: &[u8], reason: Reason, field: &str) {
-        let expected = Expected::Refused(Refusal::new(reason, self.method.service));
-        let case = self.good.of(name, framed(message), expected);
-        let named = reason == INVALID_PARAMS && !field.is_empty();
+    fn refuse(&mut self, name: String, message: &[u8], error: &'static ErrorRow, field: &str) {
+        let case = self.good.refused(name, error).with_body(framed(message));
+        let named = error == INVALID_PARAMS && !field.is_empty();
         self.cases.push(if named { case.naming_field(field) } else { case });
     }
 
-    fn accept(&mut self, name: String, message: &[u8], why: &'static str, always_refused: Option<Reason>) {
+    fn accept(
+        &mut self,
+        name: String,
+        message: &[u8],
+        why: &'static str,
+        always_refused: Option<&'static ErrorRow>,
+    ) {
         match always_refused {
-            Some(reason) => self.refuse(name, message, reason, ""),
-            None => self.cases.push(self.good.of(name, framed(message), Expected::Accepted(why))),
+            Some(error) => self.refuse(name, message, error, ""),
+            None => self.cases.push(self.good.accepted(name, why).with_body(framed(message))),
         }
     }
 }
@@ -214,10 +218,10 @@ mod tests {
     #[test]
     fn every_method_has_enough_invalid_cases() {
         for method in METHODS {
-            let good = super::super::good(method, "t-1");
+            let good = method.good("t-1");
             let cases = cases(method, &good, "t-1");
             let refused = cases.iter().filter(|case| case.is_refused()).count();
-            assert!(refused > 150, "{:?} {}: {refused}", method.service, method.name);
+            assert!(refused > 150, "{}: {refused}", method.label());
         }
     }
 }

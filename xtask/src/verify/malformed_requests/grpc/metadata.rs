@@ -1,7 +1,8 @@
 //! Metadata: the version, the deadline, the message encoding, the agent, and metadata that is ignored.
 
-use super::around::Maker;
-use super::case::{AGENT_UNKNOWN, Case, INVALID_REQUEST, Service, UNSUPPORTED_MEDIA_TYPE, VERSION};
+use super::super::case::Case;
+use super::super::errors::{Dialect, INVALID_REQUEST, MEDIA_TYPE, NO_AGENT, UNIMPLEMENTED, VERSION};
+use super::around::{Maker, with_status};
 use super::values::hostile_names;
 
 impl Maker<'_> {
@@ -12,147 +13,68 @@ impl Maker<'_> {
     }
 
     fn versions(&self) -> Vec<Case> {
-        let other = match self.method.service {
-            Service::V03 => ["1.0", "1", "1.0.1", " 1.0 "],
-            Service::V1 => ["0.3", "0.3.0", "0.2.6", "0.1"],
-        };
+        let of_v1 = self.method.dialect == Dialect::V1;
+        let other: [&[u8]; 4] =
+            if of_v1 { [b"0.3", b"0.3.0", b"0.2.6", b"0.1"] } else { [b"1.0", b"1", b"1.0.1", b" 1.0 "] };
+        #[rustfmt::skip]
         let unsupported: &[&[u8]] = &[
-            b"2.0",
-            b"1.1",
-            b"99.0",
-            b"0",
-            b"10",
-            b"1.00",
-            b"01.0",
-            b"1,0",
-            b"1.0,0.3",
-            b"v1.0",
-            b"-1.0",
-            b"1e0",
-            b"0.4",
-            b"0.30",
-            b"latest",
-            b"null",
-            b"*",
-            b"' OR 1=1",
-            b"$(id)",
-            b"../1.0",
-            b"{{7*7}}",
-            b"\xff\xfe",
-            b"1.0\xa0",
-            b"\xd9\xa1.\xd9\xa0",
-            b"%31%2e%30",
-            b"<script>",
+            b"2.0", b"1.1", b"99.0", b"0", b"10", b"1.00", b"01.0", b"1,0", b"1.0,0.3", b"v1.0", b"-1.0",
+            b"1e0", b"0.4", b"0.30", b"latest", b"null", b"*", b"' OR 1=1", b"$(id)", b"../1.0", b"{{7*7}}",
+            b"\xff\xfe", b"1.0\xa0", b"\xd9\xa1.\xd9\xa0", b"%31%2e%30", b"<script>",
         ];
         let long = [b'1'; 3_000];
-        let all = other
-            .iter()
-            .map(|version| version.as_bytes())
-            .chain(unsupported.iter().copied())
-            .chain([&long[..]]);
-        let mut cases: Vec<Case> = all
-            .map(|version| {
-                let name =
-                    format!("a2a-version {:?}", String::from_utf8_lossy(&version[..version.len().min(40)]));
-                self.unchanged(name, VERSION).with_header("a2a-version", Some(version)).in_format(Service::V1)
-            })
-            .collect();
-        for (version, why) in [
-            (None, "the service determines the generation"),
-            (Some(&b""[..]), "an empty version counts as absent"),
-            (Some(&b"  "[..]), "an empty version counts as absent"),
-        ] {
-            cases.push(
-                self.accepted(format!("a2a-version {version:?}"), why).with_header("a2a-version", version),
-            );
-        }
+        let all = other.iter().chain(unsupported).copied().chain([&long[..]]);
+        let refuse = |version: &[u8]| {
+            let case = self.good.refused(format!("a2a-version {}", shown(version)), VERSION);
+            case.with_version(version).in_dialect(Dialect::V1)
+        };
+        let mut cases: Vec<Case> = all.map(refuse).collect();
+        let absent = "the service determines the generation";
+        cases.push(self.good.accepted("no a2a-version", absent).without_version());
+        let empty = "an empty version counts as absent";
+        cases.extend(["", "  "].map(|version| self.good.accepted("no version", empty).with_version(version)));
         cases
     }
 
     fn timeouts(&self) -> Vec<Case> {
-        let mut cases = Vec::new();
+        #[rustfmt::skip]
         let wrong: &[&[u8]] = &[
-            b"",
-            b" ",
-            b"S",
-            b"H",
-            b"1",
-            b"60",
-            b"1s",
-            b"1h",
-            b"1ms",
-            b"-1S",
-            b"+1S",
-            b"1.5S",
-            b"1e3S",
-            b"123456789S",
-            b"000000001S",
-            b"99999999999999999999n",
-            b"1 S",
-            b" 1S ",
-            b"1S1S",
-            b"1S,2S",
-            b"1S;",
-            b"0x1S",
-            b"SS",
-            b"1\xc3\xa9",
-            b"\xff",
-            b"1\xb5",
-            b"\xd9\xa1S",
-            b"NaNS",
-            b"infS",
-            b"PT1S",
-            b"$(id)S",
-            b"' OR 1=1",
+            b"", b" ", b"S", b"H", b"1", b"60", b"1s", b"1h", b"1ms", b"-1S", b"+1S", b"1.5S", b"1e3S",
+            b"123456789S", b"000000001S", b"99999999999999999999n", b"1 S", b" 1S ", b"1S1S", b"1S,2S",
+            b"1S;", b"0x1S", b"SS", b"1\xc3\xa9", b"\xff", b"1\xb5", b"\xd9\xa1S", b"NaNS", b"infS", b"PT1S",
+            b"$(id)S", b"' OR 1=1",
         ];
-        for timeout in wrong {
-            let name = format!("grpc-timeout {:?}", String::from_utf8_lossy(timeout));
-            let case = self.unchanged(name, INVALID_REQUEST).with_header("grpc-timeout", Some(timeout));
-            cases.push(case.naming_field("grpc-timeout"));
-        }
-        let long =
-            self.unchanged("a grpc-timeout of 3000 digits", INVALID_REQUEST).naming_field("grpc-timeout");
-        cases.push(long.with_header("grpc-timeout", Some(&[b'1'; 3_000])));
+        let refuse = |timeout: &[u8]| {
+            let case = self.good.refused(format!("grpc-timeout {}", shown(timeout)), INVALID_REQUEST);
+            case.naming_field("grpc-timeout").with_header("grpc-timeout", timeout)
+        };
+        let digits = [b'1'; 3_000];
+        let mut cases: Vec<Case> = wrong.iter().copied().chain([&digits[..]]).map(refuse).collect();
         for timeout in ["1H", "99999999H", "99999999S", "60000m", "99999999u", "00000060S"] {
-            let case = self.accepted(format!("grpc-timeout {timeout}"), "it is long enough");
-            cases.push(case.with_header("grpc-timeout", Some(timeout.as_bytes())));
+            let case = self.good.accepted(format!("grpc-timeout {timeout}"), "it is long enough");
+            cases.push(case.with_header("grpc-timeout", timeout));
         }
         cases
     }
 
     fn encodings(&self) -> Vec<Case> {
         let mut cases = Vec::new();
+        #[rustfmt::skip]
         let wrong: &[&[u8]] = &[
-            b"gzip",
-            b"GZIP",
-            b"deflate",
-            b"br",
-            b"zstd",
-            b"snappy",
-            b"lz4",
-            b"x",
-            b"",
-            b"*",
-            b"identity,gzip",
-            b"gzip, identity",
-            b"identity;q=0",
-            b"none",
-            b"\xff",
-            b"../gzip",
+            b"gzip", b"GZIP", b"deflate", b"br", b"zstd", b"snappy", b"lz4", b"x", b"", b"*",
+            b"identity,gzip", b"gzip, identity", b"identity;q=0", b"none", b"\xff", b"../gzip",
         ];
         for coding in wrong {
-            let name = format!("grpc-encoding {:?}", String::from_utf8_lossy(coding));
-            let case =
-                self.unchanged(name, UNSUPPORTED_MEDIA_TYPE).with_header("grpc-encoding", Some(coding));
-            cases.push(case.clone());
-            let mut packed = case;
+            let case = self.good.refused(format!("grpc-encoding {}", shown(coding)), MEDIA_TYPE);
+            let case = with_status(case.with_header("grpc-encoding", coding), UNIMPLEMENTED.number);
+            let mut packed = case.clone();
             packed.name.push_str(", with the compressed flag");
             packed.body[0] = 1;
-            cases.push(packed);
+            cases.extend([case, packed]);
         }
         for coding in ["identity", "Identity"] {
-            let case = self.accepted(format!("grpc-encoding {coding}"), "it means uncompressed");
-            cases.push(case.with_header("grpc-encoding", Some(coding.as_bytes())));
+            let case = self.good.accepted(format!("grpc-encoding {coding}"), "it means uncompressed");
+            cases.push(case.with_header("grpc-encoding", coding));
         }
         cases
     }
@@ -162,25 +84,19 @@ impl Maker<'_> {
         let printable =
             |name: &String| !name.trim().is_empty() && name.chars().all(|character| !character.is_control());
         let names = hostile_names().into_iter().filter(printable).map(String::into_bytes);
+        #[rustfmt::skip]
         let further: [&[u8]; 8] = [
-            b"nobody",
-            b"Echo",
-            b"echo/",
-            b"acme/echo",
-            b"default/nobody",
-            b"\xff",
-            b"echo\xff",
+            b"nobody", b"Echo", b"echo/", b"acme/echo", b"default/nobody", b"\xff", b"echo\xff",
             &[b'x'; 3_000],
         ];
         let names = names.chain(further.map(<[u8]>::to_vec));
-        let mut cases: Vec<Case> = names
-            .map(|agent| {
-                let name = format!("a2a-agent {:?}", String::from_utf8_lossy(&agent[..agent.len().min(40)]));
-                self.unchanged(name, AGENT_UNKNOWN).with_header("a2a-agent", Some(&agent))
-            })
-            .collect();
-        let case = self.accepted("a2a-agent with its tenant", "a tenant may be named");
-        cases.push(case.with_header("a2a-agent", Some(b" default/echo ")));
+        let refuse = |agent: Vec<u8>| {
+            let case = self.good.refused(format!("a2a-agent {}", shown(&agent)), NO_AGENT);
+            case.with_header("a2a-agent", agent)
+        };
+        let mut cases: Vec<Case> = names.map(refuse).collect();
+        let case = self.good.accepted("a2a-agent with its tenant", "a tenant may be named");
+        cases.push(case.with_header("a2a-agent", b" default/echo "));
         cases
     }
 
@@ -203,14 +119,17 @@ impl Maker<'_> {
             ("last-event-id", b"abc"),
             ("user-agent", b"grpc-nobody/0 \xff"),
         ];
-        let mut cases: Vec<Case> = list
-            .into_iter()
-            .map(|(name, value)| {
-                let shown = String::from_utf8_lossy(&value[..value.len().min(40)]).into_owned();
-                self.accepted(format!("{name} {shown:?}"), why).with_header(name, Some(value))
-            })
-            .collect();
-        cases.push(self.accepted("no te", "the response has trailers nevertheless").with_header("te", None));
+        let take = |(name, value): (&'static str, &[u8])| {
+            self.good.accepted(format!("{name} {}", shown(value)), why).with_header(name, value)
+        };
+        let mut cases: Vec<Case> = list.map(take).into();
+        let no_te = self.good.accepted("no te", "the response has trailers nevertheless");
+        cases.push(no_te.without_header("te"));
         cases
     }
+}
+
+/// The beginning of a value.
+fn shown(value: &[u8]) -> String {
+    format!("{:?}", String::from_utf8_lossy(&value[..value.len().min(40)]))
 }

@@ -1,7 +1,8 @@
 //! Unusual fields that are valid by a rule.
 
+use super::super::schema::{Field, Kind, Need};
 use super::any;
-use super::schema::{Field, Kind, NEW, Need, message, value};
+use super::schema::{NEW, message, value};
 use super::values::hostile_names;
 use super::wire::{LENGTH, VARINT, bytes, int, key, long_varint};
 
@@ -21,57 +22,46 @@ pub(crate) fn unusual(field: &Field, task: &str) -> Vec<Unusual> {
     let number = field.number;
     let text_field = |text: &str, why| Unusual { what: text.to_owned(), raw: bytes(number, text), why };
     let count = |value: i64, why| Unusual { what: value.to_string(), raw: int(number, value), why };
+    let named = |list: Vec<any::Named>, why| -> Vec<Unusual> {
+        list.into_iter().map(|(what, raw)| Unusual { what, raw: bytes(number, raw), why }).collect()
+    };
     let mut unusual: Vec<Unusual> = match field.kind {
-        Kind::Content(_)
-        | Kind::Text(_)
-        | Kind::NonEmpty(_)
-        | Kind::Name(_)
-        | Kind::Texts(_)
-        | Kind::Names(_) => {
+        Kind::Content
+        | Kind::Text
+        | Kind::NonEmpty
+        | Kind::Name
+        | Kind::Texts
+        | Kind::Names
+        | Kind::Schemes => {
             hostile_names().iter().map(|text| text_field(&format!("{text}{NEW}"), FREE)).collect()
         }
         Kind::OwnConfigName => hostile_names().iter().map(|text| text_field(text, FREE)).collect(),
         Kind::Tenant => {
             ["default", "default/echo", "/echo"].map(|name| text_field(name, "both name the agent")).into()
         }
-        Kind::Count(_) => [0, 1, 2_147_483_647, 4_294_967_297].map(|value| count(value, CUT)).into(),
+        Kind::Count => [0, 1, 2_147_483_647, 4_294_967_297].map(|value| count(value, CUT)).into(),
         Kind::PageSize => [1, 100, 4_294_967_297].map(|value| count(value, CUT)).into(),
         Kind::Flag => [0, 2, -1].map(|value| count(value, "any non-zero value is true (protobuf)")).into(),
-        Kind::Enum { last, zero: true } => (0..=last).map(|value| count(value, ALL)).collect(),
-        Kind::Enum { .. } => vec![count(4_294_967_297, CUT)],
+        Kind::Enum(values) if values.accepted.contains(&"0") => {
+            (0..=values.last).map(|value| count(value, ALL)).collect()
+        }
+        Kind::Enum(_) => vec![count(4_294_967_297, CUT)],
         Kind::Parts(forms) => {
             let both: Vec<u8> = forms.iter().take(2).flat_map(|form| message(form, task)).collect();
-            vec![Unusual {
-                what: "two contents".to_owned(),
-                raw: bytes(number, both),
-                why: "of several oneof members the last one counts (protobuf)",
-            }]
+            named(
+                vec![("two contents".to_owned(), both)],
+                "of several oneof members the last one counts (protobuf)",
+            )
         }
-        Kind::Object | Kind::RequestObject => {
-            let objects = any::unusual_objects().into_iter();
-            objects.map(|(what, raw)| Unusual { what, raw: bytes(number, raw), why: any::ANY }).collect()
+        Kind::Metadata | Kind::RequestMetadata | Kind::Struct => named(any::unusual_objects(), any::ANY),
+        Kind::Value => named(any::unusual(), any::ANY),
+        Kind::Base64 => {
+            let raw = [&b""[..], b"\xff\0", b"@@"].map(|raw| (format!("{raw:02x?}"), raw.to_vec()));
+            named(raw.into(), "bytes may be any bytes")
         }
-        Kind::Value => {
-            let values = any::unusual().into_iter();
-            values.map(|(what, raw)| Unusual { what, raw: bytes(number, raw), why: any::ANY }).collect()
-        }
-        Kind::Bytes => [&b""[..], b"\xff\0", b"@@"]
-            .map(|raw| Unusual {
-                what: format!("{raw:02x?}"),
-                raw: bytes(number, raw),
-                why: "bytes may be any bytes",
-            })
-            .into(),
-        Kind::Task(_)
-        | Kind::TaskName(_)
-        | Kind::ConfigName(_)
-        | Kind::Token
-        | Kind::Url
-        | Kind::Number(_)
-        | Kind::Message(_)
-        | Kind::Time => Vec::new(),
+        _ => Vec::new(),
     };
-    if field.need != Need::Required && field.is_text() && !matches!(field.kind, Kind::Names(_)) {
+    if field.need != Need::Required && field.is_text() && !matches!(field.kind, Kind::Names | Kind::Schemes) {
         unusual.push(text_field("", UNSET));
     }
     if field.in_valid_requests {
@@ -98,14 +88,14 @@ fn unusual_encodings(field: &Field, task: &str) -> Vec<Unusual> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::may;
+    use super::super::super::schema::may;
     use super::super::values::wrong;
     use super::*;
 
     #[test]
     fn no_value_is_both_invalid_and_valid() {
-        for kind in [Kind::Count(2), Kind::PageSize, Kind::Text("x"), Kind::Object, Kind::Value] {
-            let field = may(5, "x", kind);
+        for kind in [Kind::Count, Kind::PageSize, Kind::Text, Kind::Metadata, Kind::Value] {
+            let field = may("x", kind, "2").at(5);
             let wrong = wrong(&field, "t");
             assert!(
                 unusual(&field, "t").iter().all(|unusual| wrong.iter().all(|wrong| wrong.raw != unusual.raw))

@@ -1,9 +1,10 @@
 //! Invalid fields for each kind.
 
+use super::super::errors::{ErrorRow, INVALID_PARAMS, NO_AGENT};
+use super::super::schema::{Field, Kind, Need};
 use super::super::values::{BAD_URLS, HOSTILE};
 use super::any;
-use super::case::{AGENT_UNKNOWN, INVALID_PARAMS, Reason};
-use super::schema::{Field, Kind, Need, entry, filled, message, value};
+use super::schema::{entry, filled, message, value};
 use super::wire::{FIXED32, FIXED64, GROUP, GROUP_END, LENGTH, VARINT, bytes, group, int, key, varint};
 
 pub(crate) struct Wrong {
@@ -14,28 +15,15 @@ pub(crate) struct Wrong {
     pub(crate) last: bool,
     /// Where inside the field the fault is reported: empty, `[0]` or `.name`.
     pub(crate) inside: &'static str,
-    pub(crate) reason: Reason,
+    pub(crate) error: &'static ErrorRow,
 }
 
 /// Bytes that are not UTF-8.
+#[rustfmt::skip]
 pub(crate) const INVALID_UTF8: &[&[u8]] = &[
-    b"\xff",
-    b"\xfe\xff",
-    b"\x80",
-    b"\xbf",
-    b"\xc0\x80",
-    b"\xc1\xbf",
-    b"\xe0\x80\x80",
-    b"\xed\xa0\x80",
-    b"\xed\xbf\xbf",
-    b"\xf4\x90\x80\x80",
-    b"\xf5\x80\x80\x80",
-    b"\xe2\x82",
-    b"\xf0\x9f\x92",
-    b"text\xff",
-    b"\xfftext",
-    b"te\xc3xt",
-    b"\0\xff\0",
+    b"\xff", b"\xfe\xff", b"\x80", b"\xbf", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xed\xa0\x80",
+    b"\xed\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xe2\x82", b"\xf0\x9f\x92", b"text\xff",
+    b"\xfftext", b"te\xc3xt", b"\0\xff\0",
 ];
 /// Lengths above the limit of names.
 const LONG: [usize; 3] = [1_025, 8_192, 100_000];
@@ -114,14 +102,13 @@ fn content_faults(field: &Field, task: &str) -> Vec<Wrong> {
     let very_long = || VERY_LONG.map(of_length);
     let lists = || {
         let element = very_long().map(|wrong| Wrong { inside: "[0]", ..wrong });
-        let in_all =
-            whole_field("a megabyte in all".to_owned(), bytes(number, "x".repeat(65_536)).repeat(17));
+        let in_all = whole_field("a megabyte in all", bytes(number, "x".repeat(65_536)).repeat(17));
         element.into_iter().chain([in_all, too_many(number, MAX_TEXTS, "x")])
     };
     let mut wrong: Vec<Wrong> = match field.kind {
-        Kind::Name(_) => long().into(),
-        Kind::Task(absent) => {
-            let absent = hostile_names().into_iter().map(|name| Wrong { reason: absent, ..text(&name) });
+        Kind::Name => long().into(),
+        Kind::Task { absent, .. } => {
+            let absent = hostile_names().into_iter().map(|name| Wrong { error: absent, ..text(&name) });
             absent.chain(long()).collect()
         }
         Kind::TaskName(absent) => wrong_names(number, task, absent, TASK_NAMES, "tasks/", ""),
@@ -142,38 +129,38 @@ fn content_faults(field: &Field, task: &str) -> Vec<Wrong> {
                 "default/nobody".into(),
                 "x".repeat(9_000),
             ]);
-            unknown.map(|tenant| Wrong { reason: AGENT_UNKNOWN, ..text(&tenant) }).collect()
+            unknown.map(|tenant| Wrong { error: NO_AGENT, ..text(&tenant) }).collect()
         }
         Kind::Url => texts(BAD_URLS).iter().map(|url| text(url)).chain(very_long()).collect(),
-        Kind::Count(_) => numbers(number, &[]),
+        Kind::Count => numbers(number, &[]),
         Kind::PageSize => numbers(number, &[0, 101, 1_000, 2_147_483_647, 4_294_967_296, 4_294_967_397]),
-        Kind::Enum { last, zero } => {
-            let zero = if zero { None } else { Some(0) };
-            numbers(number, &[last + 1, last + 2, 99, 127, 128, 65_536, 2_147_483_647])
-                .into_iter()
-                .chain(zero.map(|zero| whole_field("0".to_owned(), int(number, zero))))
-                .collect()
+        Kind::Enum(values) => {
+            let last = values.last;
+            let zero: &[i64] = if values.accepted.contains(&"0") { &[] } else { &[0] };
+            let beyond = [last + 1, last + 2, 99, 127, 128, 65_536, 2_147_483_647];
+            numbers(number, &[&beyond, zero].concat())
         }
         Kind::Parts(forms) => wrong_parts(number, message(forms[0], task)),
-        Kind::Text(_) | Kind::NonEmpty(_) => very_long().into(),
-        Kind::Texts(_) => lists().collect(),
-        Kind::Names(_) => {
+        Kind::Text | Kind::NonEmpty => very_long().into(),
+        Kind::Texts => lists().collect(),
+        Kind::Names | Kind::Schemes => {
             let second = [bytes(number, "x"), bytes(number, "")].concat();
             let empty = Wrong { inside: "[0]", ..text("") };
-            let second = Wrong { inside: "[1]", ..whole_field("the second one empty".to_owned(), second) };
+            let second = Wrong { inside: "[1]", ..whole_field("the second one empty", second) };
             lists().chain([empty, second]).collect()
         }
-        Kind::Object => objects(number),
-        Kind::RequestObject => {
+        Kind::Metadata | Kind::Struct => objects(number),
+        Kind::RequestMetadata => {
             let skill = bytes(number, entry("skillId", bytes(3, "nope")));
-            let skill = Wrong { inside: ".skillId", ..whole_field("an unknown skill".to_owned(), skill) };
+            let skill = Wrong { inside: ".skillId", ..whole_field("an unknown skill", skill) };
             objects(number).into_iter().chain([skill]).collect()
         }
         Kind::Value => {
             any::wrong().into_iter().map(|(what, raw)| whole_field(what, bytes(number, raw))).collect()
         }
-        Kind::Time => wrong_times(number),
-        Kind::Content(_) | Kind::Number(_) | Kind::Flag | Kind::Message(_) | Kind::Bytes => Vec::new(),
+        Kind::Time { .. } => wrong_times(number),
+        Kind::Content | Kind::Number | Kind::Flag | Kind::Object(_) | Kind::Base64 => Vec::new(),
+        Kind::OwnTask | Kind::FromPath | Kind::Skill | Kind::Data => Vec::new(),
     };
     if field.need == Need::Required && field.is_text() && !field.repeated() {
         wrong.push(text(""));
@@ -181,46 +168,28 @@ fn content_faults(field: &Field, task: &str) -> Vec<Wrong> {
     wrong
 }
 
+#[rustfmt::skip]
 const TASK_NAMES: &[&str] = &[
-    "tasks/",
-    "tasks",
-    "task/$TASK",
-    "$TASK",
-    "/tasks/$TASK",
-    "Tasks/$TASK",
-    "TASKS/$TASK",
-    " tasks/$TASK",
-    "tasks:$TASK",
-    "tasks\\$TASK",
-    "tasks%2F$TASK",
-    "tаsks/$TASK",
-    "v1/tasks/$TASK",
-    "./tasks/$TASK",
+    "tasks/", "tasks", "task/$TASK", "$TASK", "/tasks/$TASK", "Tasks/$TASK", "TASKS/$TASK", " tasks/$TASK",
+    "tasks:$TASK", "tasks\\$TASK", "tasks%2F$TASK", "tаsks/$TASK", "v1/tasks/$TASK", "./tasks/$TASK",
     "contexts/$TASK",
 ];
 
+#[rustfmt::skip]
 const CONFIG_NAMES: &[&str] = &[
-    "tasks/",
-    "tasks/$TASK",
-    "tasks/$TASK/",
-    "tasks/$TASK/pushNotificationConfigs",
-    "tasks/$TASK/pushNotificationConfigs/",
-    "tasks//pushNotificationConfigs/c-1",
-    "tasks/pushNotificationConfigs/c-1",
-    "$TASK/pushNotificationConfigs/c-1",
-    "task/$TASK/pushNotificationConfigs/c-1",
-    "tasks/$TASK/pushNotificationConfig/c-1",
-    "tasks/$TASK/PushNotificationConfigs/c-1",
-    "tasks/$TASK/push_notification_configs/c-1",
-    "tasks/$TASKpushNotificationConfigs/c-1",
-    "/tasks/$TASK/pushNotificationConfigs/c-1",
+    "tasks/", "tasks/$TASK", "tasks/$TASK/", "tasks/$TASK/pushNotificationConfigs",
+    "tasks/$TASK/pushNotificationConfigs/", "tasks//pushNotificationConfigs/c-1",
+    "tasks/pushNotificationConfigs/c-1", "$TASK/pushNotificationConfigs/c-1",
+    "task/$TASK/pushNotificationConfigs/c-1", "tasks/$TASK/pushNotificationConfig/c-1",
+    "tasks/$TASK/PushNotificationConfigs/c-1", "tasks/$TASK/push_notification_configs/c-1",
+    "tasks/$TASKpushNotificationConfigs/c-1", "/tasks/$TASK/pushNotificationConfigs/c-1",
 ];
 
 /// Invalid names, and names of things that do not exist.
 fn wrong_names(
     number: u32,
     task: &str,
-    absent: Reason,
+    absent: &'static ErrorRow,
     forms: &[&str],
     before: &str,
     after: &str,
@@ -228,9 +197,8 @@ fn wrong_names(
     let put = |name: &str| whole_field(name.to_owned(), bytes(number, name));
     let forms = forms.iter().map(|form| put(&filled(form, task)));
     let bare = hostile_names().into_iter().map(|name| put(&name));
-    let absent = hostile_names()
-        .into_iter()
-        .map(|id| Wrong { reason: absent, ..put(&format!("{before}{id}{after}")) });
+    let absent =
+        hostile_names().into_iter().map(|id| Wrong { error: absent, ..put(&format!("{before}{id}{after}")) });
     let long = LONG.map(|length| {
         let name = format!("{before}{}{after}", "x".repeat(length));
         whole_field(format!("{length} bytes"), bytes(number, name))
@@ -250,15 +218,12 @@ fn wrong_parts(number: u32, good: Vec<u8>) -> Vec<Wrong> {
     let empty = bytes(number, "");
     let unknown = bytes(number, int(99, 1));
     vec![
-        Wrong { inside: "[0]", ..whole_field("an empty part".to_owned(), empty.clone()) },
-        Wrong { inside: "[0]", ..whole_field("a part with unknown fields only".to_owned(), unknown) },
-        Wrong {
-            inside: "[1]",
-            ..whole_field("an empty second part".to_owned(), [part.clone(), empty].concat())
-        },
+        Wrong { inside: "[0]", ..whole_field("an empty part", empty.clone()) },
+        Wrong { inside: "[0]", ..whole_field("a part with unknown fields only", unknown) },
+        Wrong { inside: "[1]", ..whole_field("an empty second part", [part.clone(), empty].concat()) },
         whole_field(format!("{} parts", MAX_PARTS + 1), part.repeat(MAX_PARTS + 1)),
         whole_field(format!("{} parts", 3 * MAX_PARTS), part.repeat(3 * MAX_PARTS)),
-        whole_field("5000 empty parts".to_owned(), bytes(number, "").repeat(5_000)),
+        whole_field("5000 empty parts", bytes(number, "").repeat(5_000)),
     ]
 }
 
@@ -281,6 +246,6 @@ fn wrong_times(number: u32) -> Vec<Wrong> {
     seconds.chain(nanos).map(|(what, raw)| whole_field(what, bytes(number, raw))).collect()
 }
 
-fn whole_field(what: String, raw: Vec<u8>) -> Wrong {
-    Wrong { what, raw, last: false, inside: "", reason: INVALID_PARAMS }
+fn whole_field(what: impl Into<String>, raw: Vec<u8>) -> Wrong {
+    Wrong { what: what.into(), raw, last: false, inside: "", error: INVALID_PARAMS }
 }

@@ -54,6 +54,12 @@ pub(crate) fn long_varint(value: u64) -> Vec<u8> {
     out
 }
 
+/// A message with its prefix.
+pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    [&[0], &length.to_be_bytes()[..], message].concat()
+}
+
 /// The payload of a response field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Payload<'a> {

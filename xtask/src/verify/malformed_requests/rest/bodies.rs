@@ -2,11 +2,12 @@
 //! each member in turn.
 
 use super::super::broken;
+use super::super::case::Case;
 use super::super::envelope::refused_media_types;
-use super::super::params::{Outcome, changes};
-use super::super::schema::params;
+use super::super::errors::{INVALID_PARAMS, INVALID_REQUEST, MEDIA_TYPE, PARSE};
+use super::super::params::changes;
+use super::super::schema::{Field, params};
 use super::super::values::TYPES;
-use super::case::{Case, INVALID_PARAMS, INVALID_REQUEST, MEDIA_TYPE, PARSE, of_code};
 use super::operations::{Body, Operation};
 
 /// A body for operations that ignore it.
@@ -24,31 +25,30 @@ pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
         Body::None => return unread(operation),
         Body::Ignored => IGNORED_BODY.to_owned(),
         Body::Optional(fields) => params(fields, None),
-        Body::Needed(_) => operation.good_body(),
+        Body::Needed(forms) => params(forms[0], None),
     };
-    let with_body =
-        |name: String, error, body: &[u8]| Case::refused(operation, name, error).with_body(body.to_vec());
-    cases.extend(broken::texts(&whole).into_iter().map(|(name, body)| with_body(name, &PARSE, &body)));
+    let with_body = |name: String, error, body: &[u8]| operation.refused(name, error).with_body(body);
+    cases.extend(broken::texts(&whole).into_iter().map(|(name, body)| with_body(name, PARSE, &body)));
     for media_type in refused_media_types() {
-        let case = with_body(format!("Content-Type: {media_type:.60}"), &MEDIA_TYPE, whole.as_bytes());
-        cases.push(Case { content_type: Some(media_type), ..case });
+        let case = with_body(format!("Content-Type: {media_type:.60}"), MEDIA_TYPE, whole.as_bytes());
+        cases.push(case.with_header("content-type", media_type));
     }
     for encoding in REFUSED_ENCODINGS {
-        let case = with_body(format!("Content-Encoding: {encoding}"), &MEDIA_TYPE, whole.as_bytes());
-        cases.push(Case { encoding: Some(encoding), ..case });
+        let case = with_body(format!("Content-Encoding: {encoding}"), MEDIA_TYPE, whole.as_bytes());
+        cases.push(case.with_header("content-encoding", encoding));
     }
     if let Body::Needed(_) | Body::Optional(_) = operation.body {
         let roots = TYPES.iter().copied().filter(|text| !text.starts_with('{')).map(str::to_owned);
         for root in roots.chain([format!("[{whole}]"), format!("[{whole},{whole}]")]) {
-            let case = with_body(format!("the body is {root:.40}"), &INVALID_PARAMS, root.as_bytes());
+            let case = with_body(format!("the body is {root:.40}"), INVALID_PARAMS, root.as_bytes());
             cases.push(case.naming_field(WHOLE_BODY));
         }
         let members = r#""unknown":1,"#.repeat(MAX_MEMBERS);
-        let case = with_body("too many members".to_owned(), &INVALID_PARAMS, b"");
+        let case = with_body("too many members".to_owned(), INVALID_PARAMS, b"");
         cases.push(case.naming_field(WHOLE_BODY).with_body(format!(r#"{{{members}"last":1}}"#)));
     }
     if let Body::Needed(_) = operation.body {
-        cases.push(with_body("no body".to_owned(), &INVALID_REQUEST, b"").naming_field(WHOLE_BODY));
+        cases.push(with_body("no body".to_owned(), INVALID_REQUEST, b"").naming_field(WHOLE_BODY));
     }
     cases.extend(members(operation));
     cases.extend(unusual(operation, &whole));
@@ -61,48 +61,41 @@ fn members(operation: &Operation) -> Vec<Case> {
         Body::Optional(ref fields) => std::slice::from_ref(fields),
         Body::Needed(forms) => forms,
     };
+    let good = operation.good();
+    let body = |params: &str| params.to_owned();
     // Of several forms only the first one is a complete request.
-    let changes = forms.iter().enumerate().flat_map(|(at, fields)| {
-        let changes = changes(fields, operation.generation.forbidden_members()).into_iter();
-        changes.filter(move |changed| at == 0 || !matches!(changed.outcome, Outcome::Accepted(_)))
-    });
-    let case = |changed: super::super::params::Changed| {
-        let case = match changed.outcome {
-            Outcome::Accepted(why) => Case::accepted(operation, changed.name, why),
-            Outcome::Refused { code, field: None } => Case::refused(operation, changed.name, of_code(code)),
-            Outcome::Refused { code, field: Some(field) } => {
-                Case::refused(operation, changed.name, of_code(code)).naming_field(field)
-            }
-        };
-        case.with_body(changed.text)
+    let of_form = |(at, fields): (usize, &&'static [Field])| {
+        let changes = changes(fields, &good, operation.forbidden_members(), &body).into_iter();
+        changes.filter(move |case| at == 0 || case.is_refused())
     };
-    changes.map(case).collect()
+    forms.iter().enumerate().flat_map(of_form).collect()
 }
 
 /// Bodies for operations that do not read one.
 fn unread(operation: &Operation) -> Vec<Case> {
     let take = |body: &str| {
         let why = "the body is ignored";
-        Case::accepted(operation, format!("with the body {body}"), why).with_body(body)
+        operation.accepted(format!("with the body {body}"), why).with_body(body)
     };
-    let named = Case { content_type: Some("text/html"), ..take("<html>") };
+    let named = take("<html>").with_header("content-type", "text/html");
     vec![take("{}"), take("{"), take(r#"{"id":5,"tenant":"acme"}"#), named]
 }
 
 /// Unusual bodies that are accepted.
 fn unusual(operation: &Operation, whole: &str) -> Vec<Case> {
-    let take = |name: &str, why| Case::accepted(operation, name, why).with_body(whole);
+    let take = |name: &str, why| operation.accepted(name, why).with_body(whole);
     let mut cases = vec![
         take("white space", "JSON allows white space between tokens")
             .with_body(whole.replace(',', " ,\r\n\t")),
-        Case { content_type: None, ..take("no Content-Type", "a valid JSON body needs no media type") },
-        Case { encoding: Some("identity"), ..take("Content-Encoding: identity", "it means no encoding") },
+        take("no Content-Type", "a valid JSON body needs no media type").without_header("content-type"),
+        take("Content-Encoding: identity", "it means no encoding")
+            .with_header("content-encoding", "identity"),
     ];
     for media_type in
         ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/a2a+json"]
     {
         let case = take(&format!("Content-Type: {media_type}"), "a JSON media type");
-        cases.push(Case { content_type: Some(media_type), ..case });
+        cases.push(case.with_header("content-type", media_type));
     }
     for depth in [64, 1_000, 100_000] {
         let deep = format!("\"unknown\":{}{}", "[".repeat(depth), "]".repeat(depth));

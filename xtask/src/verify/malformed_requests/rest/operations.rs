@@ -3,24 +3,19 @@
 //!
 //! `$TASK` stands for a task that has ended, `$CONFIG` for a webhook configuration.
 
+use super::super::AGENT;
+use super::super::case::{Binding, Case, ValidOutcome};
+use super::super::errors::{Dialect, ErrorRow, NO_PUSH, NO_TASK, NOT_CANCELABLE, UNSUPPORTED};
 use super::super::methods::{
-    HISTORY_LENGTH, METADATA, MODES, NO_PUSH, REQUEST_METADATA, SKILL, SKILL_ID, TASK_NOT_CANCELABLE,
-    TASK_NOT_FOUND, TENANT, TOKEN, UNSUPPORTED, URL, V1_AUTHENTICATION, V1_ROLE, V1_SEND, V1_STATE,
-    V03_CONFIG, ValidOutcome,
+    CONFIG_ID, HISTORY_LENGTH, METADATA, PAGE_SIZE, PROTO_MESSAGE, PROTO_SEND, TENANT, TOKEN, URL,
+    V1_AUTHENTICATION, V1_LIST, V1_SEND, V03_CONFIG,
 };
 use super::super::params::{ForbiddenMembers, second_contents};
-use super::super::schema::{Field, Kind, content, may, need, params, rare};
-
-/// A generation that has this binding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Generation {
-    /// The JSON mapping of the protobuf file of 0.3.
-    V03,
-    V1,
-}
+use super::super::schema::{Field, Kind, may, params, rare};
 
 pub(crate) struct Operation {
-    pub(crate) generation: Generation,
+    /// 0.3, in the JSON mapping of its protobuf file, or 1.0.
+    pub(crate) dialect: Dialect,
     pub(crate) verb: &'static str,
     /// Below the base path of the generation.
     pub(crate) path: &'static str,
@@ -45,57 +40,49 @@ pub(crate) enum Body {
     Needed(&'static [&'static [Field]]),
 }
 
-impl Generation {
-    /// The path segment between an agent's URL and the operation's path.
-    pub(crate) fn prefix(self) -> &'static str {
-        match self {
-            Self::V03 => "/v1",
-            Self::V1 => "",
-        }
+impl Operation {
+    pub(crate) fn label(&self) -> String {
+        format!("{} {} {}", self.dialect.name(), self.verb, self.path)
     }
 
-    pub(crate) fn version(self) -> &'static str {
-        match self {
-            Self::V03 => "0.3",
-            Self::V1 => "1.0",
-        }
+    /// A valid request.
+    pub(crate) fn good(&self) -> Case {
+        let body = match self.body {
+            Body::Needed(forms) => params(forms[0], None),
+            Body::None | Body::Ignored | Body::Optional(_) => String::new(),
+        };
+        // The media type that clients of this generation send.
+        let media_type = if self.is_v1() { "application/a2a+json" } else { "application/json" };
+        let headers = [("a2a-version", self.dialect.version()), ("content-type", media_type)];
+        let of = (Binding::HttpJson, self.dialect);
+        Case::valid(of, self.valid_outcome, self.address(self.path), &headers, body).with_verb(self.verb)
     }
 
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::V03 => "v03",
-            Self::V1 => "v1",
-        }
+    pub(crate) fn accepted(&self, name: impl Into<String>, why: &'static str) -> Case {
+        self.good().accepted(name, why)
+    }
+
+    pub(crate) fn refused(&self, name: impl Into<String>, error: &'static ErrorRow) -> Case {
+        self.good().refused(name, error)
+    }
+
+    /// The request target of a path below the agent's URL.
+    pub(crate) fn address(&self, path: &str) -> String {
+        self.address_of(AGENT, path)
+    }
+
+    /// The request target of a path below the URL of this agent.
+    pub(crate) fn address_of(&self, agent: &str, path: &str) -> String {
+        format!("/a2a/{agent}{}{path}", if self.is_v1() { "" } else { "/v1" })
+    }
+
+    pub(crate) fn is_v1(&self) -> bool {
+        self.dialect == Dialect::V1
     }
 
     /// Members that a part must not have next to its content.
-    pub(crate) fn forbidden_members(self) -> ForbiddenMembers {
-        match self {
-            Self::V03 => second_contents_of_0_3,
-            Self::V1 => second_contents,
-        }
-    }
-
-    /// The media type that clients of this generation send.
-    pub(crate) fn media_type(self) -> &'static str {
-        match self {
-            Self::V03 => "application/json",
-            Self::V1 => "application/a2a+json",
-        }
-    }
-}
-
-impl Operation {
-    pub(crate) fn label(&self) -> String {
-        format!("{} {} {}", self.generation.name(), self.verb, self.path)
-    }
-
-    /// The body of a valid request.
-    pub(crate) fn good_body(&self) -> String {
-        match self.body {
-            Body::Needed(forms) => params(forms[0], None),
-            Body::None | Body::Ignored | Body::Optional(_) => String::new(),
-        }
+    pub(crate) fn forbidden_members(&self) -> ForbiddenMembers {
+        if self.is_v1() { second_contents } else { second_contents_of_0_3 }
     }
 
     pub(crate) fn is_push(&self) -> bool {
@@ -104,17 +91,17 @@ impl Operation {
 
     /// Name of the path's task id in errors.
     pub(crate) fn task_field(&self) -> &'static str {
-        if self.is_push() && self.generation == Generation::V1 { "taskId" } else { "id" }
+        if self.is_push() && self.is_v1() { "taskId" } else { "id" }
     }
 
     /// Name of the path's webhook id in errors.
     pub(crate) fn config_field(&self) -> &'static str {
-        if self.generation == Generation::V1 { "id" } else { "pushNotificationConfigId" }
+        if self.is_v1() { "id" } else { "pushNotificationConfigId" }
     }
 
-    /// The error code for an unknown task.
-    pub(crate) fn absent(&self) -> i64 {
-        if self.is_push() { NO_PUSH } else { TASK_NOT_FOUND }
+    /// The error for an unknown task.
+    pub(crate) fn absent(&self) -> &'static ErrorRow {
+        if self.is_push() { NO_PUSH } else { NO_TASK }
     }
 }
 
@@ -131,49 +118,42 @@ const CONFIG: &str = "/tasks/$TASK/pushNotificationConfigs/$CONFIG";
 /// Spelling of the older protobuf file.
 const OLD_CONFIGS_OF: &str = "/task/$TASK/pushNotificationConfigs";
 
+/// The HTTP methods of a path, as in the header `Allow`.
+const GET: &str = "GET, HEAD";
+const BOTH: &str = "POST, GET, HEAD";
+const DELETE: &str = "GET, HEAD, DELETE";
+
+const PUSH_REFUSED: ValidOutcome = ValidOutcome::Refused(NO_PUSH);
+const CANCEL_REFUSED: ValidOutcome = ValidOutcome::Refused(NOT_CANCELABLE);
+const REFUSED: ValidOutcome = ValidOutcome::Refused(UNSUPPORTED);
+
 pub(crate) const OPERATIONS: &[Operation] = &[
     v1("POST", SEND, "POST", &[], Body::Needed(&[V1_SEND]), ValidOutcome::Result),
     v1("POST", STREAM, "POST", &[], Body::Needed(&[V1_SEND]), ValidOutcome::Events),
-    v1("GET", TASKS, "GET, HEAD", V1_LIST, Body::None, ValidOutcome::Result),
-    v1("GET", TASK, "GET, HEAD", V1_GET, Body::None, ValidOutcome::Result),
-    v1("POST", CANCEL, "POST", &[], Body::Optional(V1_CANCEL), ValidOutcome::Refused(TASK_NOT_CANCELABLE)),
-    v1("POST", SUBSCRIBE, SUBSCRIBERS, V1_ID, Body::Optional(V1_ID), ValidOutcome::Refused(UNSUPPORTED)),
-    v1("GET", SUBSCRIBE, SUBSCRIBERS, V1_ID, Body::None, ValidOutcome::Refused(UNSUPPORTED)),
-    v1(
-        "POST",
-        CONFIGS_OF,
-        "POST, GET, HEAD",
-        &[],
-        Body::Needed(&[V1_CREATE]),
-        ValidOutcome::Refused(NO_PUSH),
-    ),
-    v1("GET", CONFIGS_OF, "POST, GET, HEAD", V1_CONFIGS, Body::None, ValidOutcome::Refused(NO_PUSH)),
-    v1("GET", CONFIG, "GET, HEAD, DELETE", V1_CONFIG_REF, Body::None, ValidOutcome::Refused(NO_PUSH)),
-    v1("DELETE", CONFIG, "GET, HEAD, DELETE", V1_CONFIG_REF, Body::None, ValidOutcome::Refused(NO_PUSH)),
-    v1("GET", "/extendedAgentCard", "GET, HEAD", &[TENANT], Body::None, ValidOutcome::Refused(UNSUPPORTED)),
+    v1("GET", TASKS, GET, V1_LIST, Body::None, ValidOutcome::Result),
+    v1("GET", TASK, GET, V1_GET, Body::None, ValidOutcome::Result),
+    v1("POST", CANCEL, "POST", &[], Body::Optional(V1_CANCEL), CANCEL_REFUSED),
+    v1("POST", SUBSCRIBE, BOTH, V1_ID, Body::Optional(V1_ID), REFUSED),
+    v1("GET", SUBSCRIBE, BOTH, V1_ID, Body::None, REFUSED),
+    v1("POST", CONFIGS_OF, BOTH, &[], Body::Needed(&[V1_CREATE]), PUSH_REFUSED),
+    v1("GET", CONFIGS_OF, BOTH, V1_CONFIGS, Body::None, PUSH_REFUSED),
+    v1("GET", CONFIG, DELETE, V1_CONFIG_REF, Body::None, PUSH_REFUSED),
+    v1("DELETE", CONFIG, DELETE, V1_CONFIG_REF, Body::None, PUSH_REFUSED),
+    v1("GET", "/extendedAgentCard", GET, &[TENANT], Body::None, REFUSED),
     v03("POST", SEND, "POST", &[], Body::Needed(V03_SENDS), ValidOutcome::Result),
     v03("POST", STREAM, "POST", &[], Body::Needed(V03_SENDS), ValidOutcome::Events),
-    v03("GET", TASKS, "GET, HEAD", LIST, Body::None, ValidOutcome::Result),
-    v03("GET", TASK, "GET, HEAD", &[HISTORY_LENGTH], Body::None, ValidOutcome::Result),
-    v03("POST", CANCEL, "POST", &[], Body::Ignored, ValidOutcome::Refused(TASK_NOT_CANCELABLE)),
-    v03("POST", SUBSCRIBE, SUBSCRIBERS, &[], Body::Ignored, ValidOutcome::Events),
-    v03("GET", SUBSCRIBE, SUBSCRIBERS, &[], Body::None, ValidOutcome::Events),
-    v03("POST", CONFIGS_OF, "POST, GET, HEAD", &[], Body::Needed(V03_CREATE), ValidOutcome::Refused(NO_PUSH)),
-    v03(
-        "POST",
-        OLD_CONFIGS_OF,
-        "POST, GET, HEAD",
-        &[],
-        Body::Needed(V03_CREATE),
-        ValidOutcome::Refused(NO_PUSH),
-    ),
-    v03("GET", CONFIGS_OF, "POST, GET, HEAD", CONFIGS_PAGE, Body::None, ValidOutcome::Refused(NO_PUSH)),
-    v03("GET", CONFIG, "GET, HEAD, DELETE", &[], Body::None, ValidOutcome::Refused(NO_PUSH)),
-    v03("DELETE", CONFIG, "GET, HEAD, DELETE", &[], Body::None, ValidOutcome::Refused(NO_PUSH)),
-    v03("GET", "/card", "GET, HEAD", &[], Body::None, ValidOutcome::Refused(UNSUPPORTED)),
+    v03("GET", TASKS, GET, LIST, Body::None, ValidOutcome::Result),
+    v03("GET", TASK, GET, &[HISTORY_LENGTH], Body::None, ValidOutcome::Result),
+    v03("POST", CANCEL, "POST", &[], Body::Ignored, CANCEL_REFUSED),
+    v03("POST", SUBSCRIBE, BOTH, &[], Body::Ignored, ValidOutcome::Events),
+    v03("GET", SUBSCRIBE, BOTH, &[], Body::None, ValidOutcome::Events),
+    v03("POST", CONFIGS_OF, BOTH, &[], Body::Needed(V03_CREATE), PUSH_REFUSED),
+    v03("POST", OLD_CONFIGS_OF, BOTH, &[], Body::Needed(V03_CREATE), PUSH_REFUSED),
+    v03("GET", CONFIGS_OF, BOTH, CONFIGS_PAGE, Body::None, PUSH_REFUSED),
+    v03("GET", CONFIG, DELETE, &[], Body::None, PUSH_REFUSED),
+    v03("DELETE", CONFIG, DELETE, &[], Body::None, PUSH_REFUSED),
+    v03("GET", "/card", GET, &[], Body::None, REFUSED),
 ];
-
-const SUBSCRIBERS: &str = "POST, GET, HEAD";
 
 const fn v1(
     verb: &'static str,
@@ -183,7 +163,7 @@ const fn v1(
     body: Body,
     valid_outcome: ValidOutcome,
 ) -> Operation {
-    Operation { generation: Generation::V1, verb, path, allow, query, body, valid_outcome }
+    Operation { dialect: Dialect::V1, verb, path, allow, query, body, valid_outcome }
 }
 
 const fn v03(
@@ -194,77 +174,31 @@ const fn v03(
     body: Body,
     valid_outcome: ValidOutcome,
 ) -> Operation {
-    Operation { generation: Generation::V03, verb, path, allow, query, body, valid_outcome }
+    Operation { dialect: Dialect::V03, ..v1(verb, path, allow, query, body, valid_outcome) }
 }
 
-// Query parameters.
+// Query parameters. The list of 0.3 has no tenant.
 
-const CONTEXT: Field = may("contextId", Kind::Text, r#""c-1""#);
-const STATUS: Field = may("status", Kind::Enum(V1_STATE), r#""TASK_STATE_WORKING""#);
-const PAGE_SIZE: Field = may("pageSize", Kind::PageSize, "10");
-const PAGE_TOKEN: Field = rare("pageToken", Kind::Token, "");
-const AFTER: Field = may("statusTimestampAfter", Kind::Time { zone: true }, r#""2026-01-02T03:04:05Z""#);
-const ARTIFACTS: Field = may("includeArtifacts", Kind::Flag, "true");
-const LIST: &[Field] = &[CONTEXT, STATUS, PAGE_SIZE, PAGE_TOKEN, HISTORY_LENGTH, AFTER, ARTIFACTS];
-const V1_LIST: &[Field] = &[CONTEXT, STATUS, PAGE_SIZE, PAGE_TOKEN, HISTORY_LENGTH, AFTER, ARTIFACTS, TENANT];
-const ID: Field = rare("id", Kind::FromPath, r#""$TASK""#);
-const TASK_ID: Field = rare("taskId", Kind::FromPath, r#""$TASK""#);
-const CONFIG_ID: Field = rare("id", Kind::FromPath, r#""$CONFIG""#);
+const LIST: &[Field] = V1_LIST.split_at(V1_LIST.len() - 1).0;
+const ID: Field = rare("id", Kind::FromPath, "$TASK");
+const TASK_ID: Field = rare("taskId", Kind::FromPath, "$TASK");
 const V1_GET: &[Field] = &[ID, HISTORY_LENGTH, TENANT];
 const V1_ID: &[Field] = &[ID, TENANT];
-const ANY_PAGE_SIZE: Field = may("pageSize", Kind::Count, "10");
-const ANY_PAGE_TOKEN: Field = may("pageToken", Kind::Text, r#""x""#);
-const CONFIGS_PAGE: &[Field] = &[ANY_PAGE_SIZE, ANY_PAGE_TOKEN];
-const V1_CONFIGS: &[Field] = &[TASK_ID, ANY_PAGE_SIZE, ANY_PAGE_TOKEN, TENANT];
-const V1_CONFIG_REF: &[Field] = &[TASK_ID, CONFIG_ID, TENANT];
+const PAGE_TOKEN: Field = may("pageToken", Kind::Text, "x");
+const CONFIGS_PAGE: &[Field] = &[PAGE_SIZE, PAGE_TOKEN];
+const V1_CONFIGS: &[Field] = &[TASK_ID, PAGE_SIZE, PAGE_TOKEN, TENANT];
+const V1_CONFIG_REF: &[Field] = &[TASK_ID, rare("id", Kind::FromPath, "$CONFIG"), TENANT];
 
 // Bodies.
 
 const V1_CANCEL: &[Field] = &[METADATA, ID, TENANT];
-const V1_CREATE: &[Field] =
-    &[URL, may("id", Kind::Text, r#""c-1""#), TOKEN, V1_AUTHENTICATION, TASK_ID, TENANT];
-
-const V03_BYTES: &[Field] = &[
-    content("fileWithBytes", Kind::Base64, r#""YUdrPQ==""#),
-    may("mimeType", Kind::Text, r#""image/png""#),
-    may("name", Kind::Text, r#""a.png""#),
-];
-const V03_URI: &[Field] = &[content("fileWithUri", Kind::Text, r#""https://files.example/a.png""#)];
-const V03_DATA: &[Field] = &[may("data", Kind::Data { any: true }, r#"{"k":1}"#)];
-const V03_PARTS: &[&[Field]] = &[
-    &[content("text", Kind::Text, r#""hi""#), METADATA],
-    &[content("data", Kind::Object(V03_DATA), "")],
-    &[content("file", Kind::Object(V03_BYTES), "")],
-    &[content("file", Kind::Object(V03_URI), "")],
-];
-const V03_MESSAGE: &[Field] = &[
-    need("messageId", Kind::NonEmpty, r#""m-1""#),
-    need("role", Kind::Enum(V1_ROLE), r#""ROLE_USER""#),
-    need("content", Kind::Parts(V03_PARTS), ""),
-    may("contextId", Kind::Text, r#""$NEW""#),
-    rare("taskId", Kind::Task { absent: TASK_NOT_FOUND, digits: false }, ""),
-    may("extensions", Kind::Texts, r#"["https://e.example/x"]"#),
-    METADATA,
-];
-const V03_CONFIGURATION: &[Field] = &[
-    MODES,
-    HISTORY_LENGTH,
-    may("blocking", Kind::Flag, "true"),
-    rare("pushNotification", Kind::Object(V03_CONFIG), ""),
-    SKILL_ID,
-];
-const V03_SEND: &[Field] = &[
-    need("message", Kind::Object(V03_MESSAGE), ""),
-    may("configuration", Kind::Object(V03_CONFIGURATION), ""),
-    SKILL,
-    REQUEST_METADATA,
-];
+const V1_CREATE: &[Field] = &[URL, CONFIG_ID, TOKEN, V1_AUTHENTICATION, TASK_ID, TENANT];
 /// The message has another name in the releases before 0.3.0.
-const V03_SENDS: &[&[Field]] = &[V03_SEND, &[rare("request", Kind::Object(V03_MESSAGE), "")]];
+const V03_SENDS: &[&[Field]] = &[PROTO_SEND, &[rare("request", Kind::Object(PROTO_MESSAGE), "")]];
 /// The three bodies that clients send: the configuration alone, and in either of two wrappers.
 const V03_CREATE: &[&[Field]] = &[
     V03_CONFIG,
-    &[rare("configId", Kind::Text, r#""c-1""#), WRAPPED],
+    &[rare("configId", Kind::Text, "c-1"), WRAPPED],
     &[rare("config", Kind::Object(&[WRAPPED]), "")],
 ];
 const WRAPPED: Field = rare("pushNotificationConfig", Kind::Object(V03_CONFIG), "");

@@ -1,11 +1,12 @@
 //! Requests with an invalid request line: invalid or unknown ids, unknown agents and tenants, unknown paths, and
 //! wrong HTTP methods.
 
-use super::super::methods::TASK_NOT_FOUND;
+use super::super::case::Case;
+use super::super::errors::{ErrorRow, INVALID_PARAMS, METHOD_NOT_FOUND, NO_AGENT, NO_TASK};
 use super::super::values::HOSTILE;
-use super::case::{Case, ErrorRow, INVALID_PARAMS, NO_AGENT, NO_PATH, NO_VERB, as_text, encoded, of_code};
-use super::operations::{CONFIGS, Generation, Operation};
+use super::operations::{CONFIGS, Operation};
 use super::queries::BROKEN_ESCAPES;
+use super::{as_text, encoded};
 
 const VERBS: [&str; 18] = [
     "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW", "get", "Post", "PROPFIND", "LOCK",
@@ -16,16 +17,17 @@ const LONG_VERB: &str = "AVERYLONGVERBTHATNOBODYHASEVERHEARDOFBEFORETODAY";
 const MAX_NAME_LENGTH: usize = 1_024;
 
 pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
-    let mut cases = Vec::new();
-    cases.extend(ids(operation, "$TASK", operation.task_field()));
-    cases.extend(ids(operation, "$CONFIG", operation.config_field()));
-    cases.extend(pairs(operation));
-    cases.extend(agents(operation));
-    cases.extend(tenants(operation));
-    cases.extend(additional_segments(operation));
-    cases.extend(misspelt(operation));
-    cases.extend(verbs(operation));
-    cases
+    [
+        ids(operation, "$TASK", operation.task_field()),
+        ids(operation, "$CONFIG", operation.config_field()),
+        pairs(operation),
+        agents(operation),
+        tenants(operation),
+        additional_segments(operation),
+        misspelt(operation),
+        verbs(operation),
+    ]
+    .concat()
 }
 
 /// Hostile names, encoded for a path.
@@ -40,31 +42,16 @@ fn ids(operation: &Operation, placeholder: &str, field: &str) -> Vec<Case> {
     }
     let put = |segment: &str, error: &'static ErrorRow| {
         let path = operation.path.replacen(placeholder, segment, 1);
-        Case::refused(operation, format!("{placeholder} is {segment:.60}"), error)
-            .at(operation.generation, &path)
+        operation.refused(format!("{placeholder} is {segment:.60}"), error).to(operation.address(&path))
     };
     let mut cases = Vec::new();
-    let absent = of_code(operation.absent());
+    let absent = operation.absent();
     let near =
         ["%00", "%0d%0aX:%20y", "%2f..", "%2f%2e%2e%2fx", ",", ";v=1", "%20", "%3Acancel", "%23", "%3Fx=1"];
     let near = near.into_iter().map(|tail| format!("{placeholder}{tail}"));
+    #[rustfmt::skip]
     let raw = [
-        ".",
-        "..",
-        "...",
-        "-",
-        "~",
-        "*",
-        "'",
-        "(x)",
-        "a+b",
-        "a=b",
-        "a&b",
-        "@",
-        "!$",
-        "%252e%252e",
-        "x:y:z",
-        "größe",
+        ".", "..", "...", "-", "~", "*", "'", "(x)", "a+b", "a=b", "a&b", "@", "!$", "%252e%252e", "x:y:z", "größe",
     ];
     let raw = raw.into_iter().map(str::to_owned);
     let limit = "x".repeat(MAX_NAME_LENGTH);
@@ -79,11 +66,11 @@ fn ids(operation: &Operation, placeholder: &str, field: &str) -> Vec<Case> {
     let after = BROKEN_ESCAPES.iter().map(|broken| format!("{placeholder}{broken}"));
     let invalid =
         nothing.into_iter().chain(["%C3%A9".repeat(MAX_NAME_LENGTH / 2 + 1)]).chain(broken).chain(after);
-    cases.extend(invalid.map(|segment| put(&segment, &INVALID_PARAMS).naming_field(field)));
+    cases.extend(invalid.map(|segment| put(&segment, INVALID_PARAMS).naming_field(field)));
     if placeholder == "$TASK" {
-        let case = Case::accepted(operation, "the id in escapes", "percent-encoding is decoded");
+        let case = operation.accepted("the id in escapes", "percent-encoding is decoded");
         let path = operation.path.replacen(placeholder, "$ESCAPED", 1);
-        cases.push(case.at(operation.generation, &path));
+        cases.push(case.to(operation.address(&path)));
     }
     cases
 }
@@ -95,10 +82,10 @@ fn pairs(operation: &Operation) -> Vec<Case> {
     }
     let names: Vec<String> = hostile_names().collect();
     let others = names.iter().cycle().skip(names.len() / 2);
-    let error = of_code(operation.absent());
+    let error = operation.absent();
     let pair = |(task, config): (&String, &String)| {
         let path = operation.path.replacen("$TASK", task, 1).replacen("$CONFIG", config, 1);
-        Case::refused(operation, format!("{config} of {task}"), error).at(operation.generation, &path)
+        operation.refused(format!("{config} of {task}"), error).to(operation.address(&path))
     };
     names.iter().zip(others).map(pair).collect()
 }
@@ -106,8 +93,8 @@ fn pairs(operation: &Operation) -> Vec<Case> {
 /// Unknown agents.
 fn agents(operation: &Operation) -> Vec<Case> {
     let to = |agent: &str| {
-        let target = format!("/a2a/{agent}{}{}", operation.generation.prefix(), operation.path);
-        Case::refused(operation, format!("the agent {agent:.60}"), &NO_AGENT).to(target)
+        let target = operation.address_of(agent, operation.path);
+        operation.refused(format!("the agent {agent:.60}"), NO_AGENT).to(target)
     };
     let broken = BROKEN_ESCAPES.iter().map(|broken| (*broken).to_owned());
     let others = ["nobody", "ECHO", "echo%20", "echo%00", "%65cho%2f", ".", "..", "rpc", "x:y"];
@@ -119,21 +106,20 @@ fn agents(operation: &Operation) -> Vec<Case> {
 fn tenants(operation: &Operation) -> Vec<Case> {
     let others = [".", "..", "nobody", "DEFAULT", "default%20", "x:y"].into_iter().map(str::to_owned);
     let pieces = hostile_names().chain(others).chain(["x".repeat(5_000)]);
-    let generation = operation.generation;
     let at = |segment: &str, error| {
         let path = format!("/{segment}{}", operation.path);
-        Case::refused(operation, format!("below {segment:.60}"), error).at(generation, &path)
+        operation.refused(format!("below {segment:.60}"), error).to(operation.address(&path))
     };
-    if generation == Generation::V03 {
+    if !operation.is_v1() {
         let more = ["", "default", "v1", "%zz"].map(str::to_owned);
-        return pieces.chain(more).map(|segment| at(&segment, &NO_PATH)).collect();
+        return pieces.chain(more).map(|segment| at(&segment, METHOD_NOT_FOUND)).collect();
     }
-    let mut cases: Vec<Case> = pieces.map(|segment| at(&segment, &NO_AGENT)).collect();
+    let mut cases: Vec<Case> = pieces.map(|segment| at(&segment, NO_AGENT)).collect();
     let broken = BROKEN_ESCAPES.iter();
-    cases.extend(broken.map(|segment| at(segment, &INVALID_PARAMS).naming_field("tenant")));
+    cases.extend(broken.map(|segment| at(segment, INVALID_PARAMS).naming_field("tenant")));
     let take = |path: String| {
-        let case = Case::accepted(operation, format!("at {path}"), "it is the existing tenant");
-        case.at(generation, &path)
+        let case = operation.accepted(format!("at {path}"), "it is the existing tenant");
+        case.to(operation.address(&path))
     };
     cases.push(take(format!("/default{}", operation.path)));
     cases.push(take(format!("/%64efault{}", operation.path)));
@@ -141,7 +127,7 @@ fn tenants(operation: &Operation) -> Vec<Case> {
         cases.push(take(format!("/default{}?tenant=default", operation.path)));
         for other in ["acme", "DEFAULT", "default%20", "%00"] {
             let case =
-                at("default", &INVALID_PARAMS).naming_field("tenant").with_query(&format!("tenant={other}"));
+                at("default", INVALID_PARAMS).naming_field("tenant").with_query(&format!("tenant={other}"));
             cases.push(Case { name: format!("default is not {other}"), ..case });
         }
     }
@@ -159,21 +145,21 @@ fn additional_segments(operation: &Operation) -> Vec<Case> {
         ["", ".", "..", "x", "x/y/z", "tasks", "message:send", "x?y=1"].into_iter().map(str::to_owned);
     let at = |tail: String| {
         let path = format!("{}{beyond}/{tail}", operation.path);
-        Case::refused(operation, format!("followed by {beyond}/{tail}"), &NO_PATH)
-            .at(operation.generation, &path)
+        operation
+            .refused(format!("followed by {beyond}/{tail}"), METHOD_NOT_FOUND)
+            .to(operation.address(&path))
     };
     hostile_names().chain(tails).map(at).collect()
 }
 
 /// Misspelt path segments.
 fn misspelt(operation: &Operation) -> Vec<Case> {
-    let generation = operation.generation;
     let pieces: Vec<&str> = operation.path.split('/').skip(1).collect();
     let mut cases = Vec::new();
     for (at, segment) in pieces.iter().enumerate() {
         let (before, segment_name) = segment.split_at(segment.find(':').map_or(0, |colon| colon + 1));
         // A path of 1.0 with an unknown first segment could be any path.
-        let is_anything = generation == Generation::V1 && at == 0 && before.is_empty();
+        let is_anything = operation.is_v1() && at == 0 && before.is_empty();
         if segment_name.starts_with('$') || is_anything {
             continue;
         }
@@ -182,14 +168,14 @@ fn misspelt(operation: &Operation) -> Vec<Case> {
             let segment = format!("{before}{wrong}");
             pieces[at] = &segment;
             let path = format!("/{}", pieces.join("/"));
-            let refuse = |error| Case::refused(operation, format!("at {path}"), error);
+            let refuse = |error| operation.refused(format!("at {path}"), error);
             let case = match (before.starts_with('$'), operation.verb) {
-                (false, _) => refuse(&NO_PATH),
+                (false, _) => refuse(METHOD_NOT_FOUND),
                 // A suffix that is not a custom verb is part of the id.
-                (true, "GET") => refuse(of_code(TASK_NOT_FOUND)),
-                (true, _) => refuse(&NO_VERB).with_allow("GET, HEAD"),
+                (true, "GET") => refuse(NO_TASK),
+                (true, _) => not_allowed(refuse(METHOD_NOT_FOUND), "GET, HEAD"),
             };
-            cases.push(case.at(generation, &path));
+            cases.push(case.to(operation.address(&path)));
         }
     }
     cases
@@ -213,8 +199,12 @@ fn other_spellings(segment_name: &str) -> Vec<String> {
 }
 
 fn verbs(operation: &Operation) -> Vec<Case> {
-    let does_nothing = |verb: &&str| !operation.allow.split(", ").any(|allowed| allowed == *verb);
-    let refuse =
-        |verb: &str| Case::refused(operation, verb, &NO_VERB).with_allow(operation.allow).with_verb(verb);
-    VERBS.iter().filter(|verb| does_nothing(verb)).map(|verb| refuse(verb)).collect()
+    let does_nothing = |verb: &&&str| !operation.allow.split(", ").any(|allowed| allowed == **verb);
+    let refuse = |verb| operation.refused(verb, METHOD_NOT_FOUND).with_verb(verb);
+    VERBS.iter().filter(does_nothing).map(|verb| not_allowed(refuse(*verb), operation.allow)).collect()
+}
+
+/// The refusal of an HTTP method; the response lists the allowed ones.
+fn not_allowed(case: Case, allow: &'static str) -> Case {
+    case.with_http(405).with(|refusal| refusal.allow = Some(allow))
 }

@@ -1,34 +1,18 @@
 //! Requests with an invalid query: each parameter with each invalid value of its kind, in both spellings of its
 //! name and next to valid ones, and invalid percent-encoding.
 
-use super::super::case as rpc;
+use super::super::case::Case;
+use super::super::errors::{ErrorRow, INVALID_PARAMS, NO_AGENT};
 use super::super::schema::{Field, Kind, snake};
 use super::super::values;
-use super::case::{Case, INVALID_PARAMS, as_text, encoded, of_code};
 use super::operations::Operation;
+use super::{as_text, encoded};
 
 /// Invalid percent-encoding, and encodings of bytes that are not UTF-8.
+#[rustfmt::skip]
 pub(crate) const BROKEN_ESCAPES: &[&str] = &[
-    "%",
-    "%2",
-    "%zz",
-    "%f",
-    "%ff",
-    "%80",
-    "%c3",
-    "%c3%28",
-    "%c0%af",
-    "%e2%82",
-    "%ed%a0%80",
-    "%f0%9f%92",
-    "%f4%90%80%80",
-    "%0",
-    "%%",
-    "%u0041",
-    "%-1",
-    "%2%30",
-    "a%b",
-    "100%",
+    "%", "%2", "%zz", "%f", "%ff", "%80", "%c3", "%c3%28", "%c0%af", "%e2%82", "%ed%a0%80", "%f0%9f%92",
+    "%f4%90%80%80", "%0", "%%", "%u0041", "%-1", "%2%30", "a%b", "100%",
 ];
 /// A length above the limit of names.
 const LONG: usize = 1_025;
@@ -49,32 +33,29 @@ pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
     for name in names {
         for broken in BROKEN_ESCAPES {
             let query = format!("{name}={broken}");
-            cases.push(
-                Case::refused(operation, &query, &INVALID_PARAMS).naming_field(name).with_query(&query),
-            );
+            cases.push(operation.refused(&query, INVALID_PARAMS).naming_field(name).with_query(&query));
         }
     }
     for broken in BROKEN_ESCAPES {
         let query = format!("{broken}=1");
-        cases
-            .push(Case::refused(operation, &query, &INVALID_PARAMS).naming_field(*broken).with_query(&query));
+        cases.push(operation.refused(&query, INVALID_PARAMS).naming_field(*broken).with_query(&query));
     }
     for hostile in values::HOSTILE.iter().filter_map(|text| as_text(text)) {
         let name = encoded(&hostile);
         let wrong = format!("{name}=%");
         let shown: String = name.chars().take(64).collect();
-        cases.push(Case::refused(operation, &wrong, &INVALID_PARAMS).naming_field(shown).with_query(&wrong));
+        cases.push(operation.refused(&wrong, INVALID_PARAMS).naming_field(shown).with_query(&wrong));
         let right = format!("{name}={name}");
-        cases.push(Case::accepted(operation, &right, UNKNOWN).with_query(&right));
+        cases.push(operation.accepted(&right, UNKNOWN).with_query(&right));
     }
     for count in [MAX_PARAMETERS + 1, 2 * MAX_PARAMETERS, 10 * MAX_PARAMETERS] {
-        let case = Case::refused(operation, format!("{count} parameters"), &INVALID_PARAMS).naming_field("");
+        let case = operation.refused(format!("{count} parameters"), INVALID_PARAMS).naming_field("");
         cases.push(case.with_query(&vec!["a=1"; count].join("&")));
     }
-    let most = Case::accepted(operation, format!("{MAX_PARAMETERS} parameters"), UNKNOWN);
+    let most = operation.accepted(format!("{MAX_PARAMETERS} parameters"), UNKNOWN);
     cases.push(most.with_query(&vec!["a=1"; MAX_PARAMETERS].join("&")));
     for query in ["", "&", "&&=&", "unknown", "unknown=1&unknown=2", "=", "=x", "%75nknown=%31", "a=b=c"] {
-        cases.push(Case::accepted(operation, format!("the query is {query:?}"), UNKNOWN).with_query(query));
+        cases.push(operation.accepted(format!("the query is {query:?}"), UNKNOWN).with_query(query));
     }
     cases
 }
@@ -98,26 +79,26 @@ fn wrong(operation: &Operation, field: &Field) -> Vec<Case> {
         queries.extend((!beside.is_empty()).then(|| format!("{}&{}={text}", beside.join("&"), field.name)));
         for query in queries {
             let name = format!("{query:.120}");
-            let case = Case::refused(operation, name, of_code(error)).with_query(&query);
-            cases.push(if error == rpc::INVALID_PARAMS { case.naming_field(field.name) } else { case });
+            let case = operation.refused(name, error).with_query(&query);
+            cases.push(if error == INVALID_PARAMS { case.naming_field(field.name) } else { case });
         }
     }
     cases
 }
 
 /// Values that are invalid as query text, percent-encoded, each with the code of its refusal.
-fn wrong_texts(field: &Field) -> Vec<(String, i64)> {
+fn wrong_texts(field: &Field) -> Vec<(String, &'static ErrorRow)> {
     let is_tenant = matches!(field.kind, Kind::Tenant);
-    let mut texts: Vec<(String, i64)> = values::wrong(field)
+    let mut texts: Vec<(String, &'static ErrorRow)> = values::wrong(field)
         .into_iter()
-        .filter_map(|wrong| as_text(&wrong.text).map(|text| (text, wrong.code)))
+        .filter_map(|wrong| as_text(&wrong.text).map(|text| (text, wrong.error)))
         // Any text is a tenant name here, so the error is that of an unknown tenant.
-        .map(|(text, code)| (text, if is_tenant { rpc::AGENT_DISABLED } else { code }))
+        .map(|(text, error)| (text, if is_tenant { NO_AGENT } else { error }))
         .filter(|(text, _)| !fits(field.kind, text))
-        .map(|(text, code)| (encoded(&text), code))
+        .map(|(text, error)| (encoded(&text), error))
         .collect();
-    if matches!(field.kind, Kind::FromPath) || field.name == "contextId" {
-        texts.push(("x".repeat(LONG), rpc::INVALID_PARAMS));
+    if matches!(field.kind, Kind::FromPath | Kind::Name) {
+        texts.push(("x".repeat(LONG), INVALID_PARAMS));
     }
     texts
 }
@@ -125,7 +106,7 @@ fn wrong_texts(field: &Field) -> Vec<(String, i64)> {
 /// Whether a text is a valid value, or empty.
 fn fits(kind: Kind, text: &str) -> bool {
     match kind {
-        Kind::Text => true,
+        Kind::Text | Kind::Name => true,
         Kind::Flag => matches!(text, "" | "true" | "false"),
         Kind::Enum(enum_values) => text.is_empty() || enum_values.accepted.contains(&text),
         _ => text.is_empty(),
@@ -133,7 +114,7 @@ fn fits(kind: Kind, text: &str) -> bool {
 }
 
 fn unusual(operation: &Operation, field: &Field) -> Vec<Case> {
-    let take = |query: String, why| Case::accepted(operation, &query, why).with_query(&query);
+    let take = |query: String, why| operation.accepted(&query, why).with_query(&query);
     let name = field.name;
     let mut cases = vec![take(format!("{name}="), EMPTY), take(name.to_owned(), EMPTY)];
     // A page token cannot be made up.
@@ -147,7 +128,7 @@ fn unusual(operation: &Operation, field: &Field) -> Vec<Case> {
         take(format!("{name}=%00x&{good}"), LAST_WINS),
         take(format!("%{:02x}{}", name.as_bytes()[0], &good[1..]), "percent-encoding is decoded"),
     ]);
-    for unusual in values::unusual(field.kind) {
+    for unusual in values::unusual(field) {
         let text = as_text(&unusual.text).unwrap_or_default();
         cases.push(take(format!("{name}={}", encoded(&text)), unusual.why));
     }

@@ -1,52 +1,47 @@
 //! Requests with an unsupported version, or with a version of a generation other than their path's. All are refused
 //! in the format of 1.0 and in JSON, whatever the client accepts.
 
+use super::super::case::Case;
 use super::super::envelope::UNSUPPORTED_VERSIONS;
-use super::case::{Case, VERSION, encoded};
-use super::operations::{Generation, Operation};
+use super::super::errors::{Dialect, VERSION};
+use super::encoded;
+use super::operations::Operation;
 
+#[rustfmt::skip]
 const NON_JSON_TYPES: [&str; 9] = [
-    "text/html",
-    "text/plain",
-    "*/*",
-    "application/xml, text/xml;q=0.9",
-    "image/*",
-    "text/event-stream",
-    "application/json;q=0",
-    "application/a2a+json;q=0.1",
-    ";;,,",
+    "text/html", "text/plain", "*/*", "application/xml, text/xml;q=0.9", "image/*", "text/event-stream",
+    "application/json;q=0", "application/a2a+json;q=0.1", ";;,,",
 ];
 
 pub(crate) fn cases(operation: &Operation) -> Vec<Case> {
-    let refuse = |name: String| Case::refused(operation, name, &VERSION).in_dialect(Generation::V1);
+    let refuse = |name: String| operation.refused(name, VERSION).in_dialect(Dialect::V1);
     let in_query = |version: &str| format!("A2A-Version={version}");
     let mut cases = Vec::new();
     let long = format!("1.{}", "0".repeat(10_000));
     for version in UNSUPPORTED_VERSIONS.iter().copied().chain([long.as_str()]) {
         let name = format!("{version:.40}");
-        cases.push(refuse(format!("A2A-Version: {name}")).with_version(Some(version)));
+        cases.push(refuse(format!("A2A-Version: {name}")).with_version(version));
         let query = in_query(&encoded(version));
-        cases.push(refuse(format!("?A2A-Version={name}")).with_version(None).with_query(&query));
+        cases.push(refuse(format!("?A2A-Version={name}")).without_version().with_query(&query));
         cases.push(
             refuse(format!("{name}, and another in the query"))
-                .with_version(Some(version))
-                .with_query(&in_query(operation.generation.version())),
+                .with_version(version)
+                .with_query(&in_query(operation.dialect.version())),
         );
     }
-    let (own, foreign): (&[&str], &[&str]) = match operation.generation {
-        Generation::V1 => {
-            (&["1", "1.0.0", "1.0.1", " 1.0 "], &["0.3", "0.2", "0.1", "0.0", "0.3.0", "0.2.6"])
-        }
-        Generation::V03 => (&["0.2", "0.3.0", "0.2.6", " 0.3 "], &["1.0", "1", "1.0.0", "1.0.1", " 1.0 "]),
+    let (own, foreign): (&[&str], &[&str]) = if operation.is_v1() {
+        (&["1", "1.0.0", "1.0.1", " 1.0 "], &["0.3", "0.2", "0.1", "0.0", "0.3.0", "0.2.6"])
+    } else {
+        (&["0.2", "0.3.0", "0.2.6", " 0.3 "], &["1.0", "1", "1.0.0", "1.0.1", " 1.0 "])
     };
     for version in foreign {
-        cases.push(refuse(format!("A2A-Version: {version}")).with_version(Some(version)));
+        cases.push(refuse(format!("A2A-Version: {version}")).with_version(version));
         let query = in_query(version.trim());
-        cases.push(refuse(format!("?{query}")).with_version(None).with_query(&query));
+        cases.push(refuse(format!("?{query}")).without_version().with_query(&query));
     }
     for accept in NON_JSON_TYPES {
-        let case = refuse(format!("Accept: {accept}")).with_version(Some("9.9"));
-        cases.push(Case { accept: Some(accept), ..case });
+        let case = refuse(format!("Accept: {accept}")).with_version("9.9");
+        cases.push(case.with_header("accept", accept));
     }
     cases.extend(unusual(operation, own));
     cases
@@ -56,19 +51,19 @@ fn unusual(operation: &Operation, own: &[&str]) -> Vec<Case> {
     let why = "patch numbers are ignored";
     let mut cases = Vec::new();
     for version in own {
-        let case = Case::accepted(operation, format!("A2A-Version: {version}"), why);
-        cases.push(case.with_version(Some(version)));
+        let case = operation.accepted(format!("A2A-Version: {version}"), why);
+        cases.push(case.with_version(version));
     }
-    let version = operation.generation.version();
-    let take = |name: &str, why| Case::accepted(operation, name, why);
+    let version = operation.dialect.version();
+    let take = |name: &str, why| operation.accepted(name, why);
     cases.extend([
-        take("no A2A-Version", "the path determines the version").with_version(None),
-        take("an empty A2A-Version", "an empty value counts as absent").with_version(Some("")),
+        take("no A2A-Version", "the path determines the version").without_version(),
+        take("an empty A2A-Version", "an empty value counts as absent").with_version(""),
         take("the version in the query", "the query may contain it")
-            .with_version(None)
+            .without_version()
             .with_query(&format!("a2a-version={version}")),
         take("the version in escapes", "percent-encoding is decoded")
-            .with_version(None)
+            .without_version()
             .with_query(&format!("A2A-Version={}", version.replace('.', "%2e"))),
         take("another version in the query", "the header takes precedence").with_query("A2A-Version=9.9"),
     ]);
