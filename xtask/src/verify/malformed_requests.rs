@@ -40,7 +40,7 @@ use tokio::time::timeout;
 
 use self::case::{Binding, Case};
 use self::checker::Received;
-use self::grpc::channel::{Channel, ChannelHandle};
+use self::grpc::channel::Channel;
 use self::methods::METHODS;
 use super::extra_options::{ExtraOptions, TimeLimits};
 use super::kill_under_load::load::message;
@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
                 task: self.task.clone(),
                 names: Arc::clone(&self.names),
                 connection: None,
-                channel: channel.handle(),
+                channel: channel.clone(),
             };
             workers.spawn(worker.send_cases(share.to_vec()));
         }
@@ -253,7 +253,7 @@ struct Worker {
     task: String,
     names: Arc<AtomicU64>,
     connection: Option<Connection>,
-    channel: ChannelHandle,
+    channel: Channel,
 }
 
 impl Worker {

@@ -245,35 +245,51 @@ impl Received {
 
 #[cfg(test)]
 mod tests {
-    use super::super::methods;
+    use super::super::{methods, rest};
     use super::*;
 
-    fn checked(shape: Dialect, body: &str) -> Result<(), String> {
-        let case = methods::good(shape, ValidOutcome::Result, "");
-        let wanted = Refusal::new(Binding::JsonRpc, shape, INVALID_PARAMS);
-        let wanted = Refusal { field: Some("id".to_owned()), ..wanted };
-        let (content_type, body) = ("application/json".to_owned(), body.into());
-        refused(&case, &wanted, &Received { http: 200, content_type, body, ..Received::default() })
-    }
+    const DRAFT: &str = r#"{"jsonrpc":"2.0","id":"case-7","error":{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"id","message":"expected a string"}]}}}"#;
+    const V1: &str = r#"{"jsonrpc":"2.0","id":"case-7","error":{"code":-32602,"message":"id: expected a string","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org","metadata":{}},{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"id","description":"expected a string"}]}]}}"#;
+    const REST_V1: &str = r#"{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"id: expected a string","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org","metadata":{}},{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"id","description":"expected a string"}]}]}}"#;
+    const REST_V03: &str = r#"{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"id","message":"expected a string"}]}}"#;
 
     #[test]
     fn valid_error_passes_and_each_fault_is_found() {
-        let draft = r#"{"jsonrpc":"2.0","id":"case-7","error":{"code":-32602,"message":"Invalid parameters","data":{"errors":[{"field":"id","message":"expected a string"}]}}}"#;
-        assert_eq!(checked(Dialect::Draft, draft), Ok(()));
-        for (from, to) in [
-            ("case-7", "case-8"),
-            ("-32602", "-32603"),
-            ("Invalid parameters", "Wrong"),
-            (r#""field":"id""#, r#""field":"x""#),
-            ("expected a string", ""),
-            ("expected a string", "at src/main.rs:7"),
-            (r#","data":{"errors":[{"field":"id","message":"expected a string"}]}"#, ""),
+        let [draft, v1] =
+            [Dialect::Draft, Dialect::V1].map(|shape| methods::good(shape, ValidOutcome::Result, ""));
+        let of_rest = rest::suites().next().unwrap().good;
+        let details = r#","data":{"errors":[{"field":"id","message":"expected a string"}]}"#;
+        for (good, shape, right, from, to) in [
+            (&draft, Dialect::Draft, DRAFT, "case-7", "case-8"),
+            (&draft, Dialect::Draft, DRAFT, "-32602", "-32603"),
+            (&draft, Dialect::Draft, DRAFT, "Invalid parameters", "Wrong"),
+            (&draft, Dialect::Draft, DRAFT, r#""field":"id""#, r#""field":"x""#),
+            (&draft, Dialect::Draft, DRAFT, "expected a string", ""),
+            (&draft, Dialect::Draft, DRAFT, "expected a string", "at src/main.rs:7"),
+            (&draft, Dialect::Draft, DRAFT, details, ""),
+            (&v1, Dialect::V1, V1, "BadRequest", "Bad"),
+            (&of_rest, Dialect::V1, REST_V1, r#""code":400"#, r#""code":-32602"#),
+            (&of_rest, Dialect::V1, REST_V1, "INVALID_ARGUMENT", "UNKNOWN"),
+            (&of_rest, Dialect::V1, REST_V1, "INVALID_PARAMS", "INVALID_REQUEST"),
+            (&of_rest, Dialect::V1, REST_V1, r#""field":"id""#, r#""field":"x""#),
+            (&of_rest, Dialect::V1, REST_V1, "id: expected a string", "bad"),
+            (&of_rest, Dialect::V1, REST_V1, "id: expected a string", "id: at src/main.rs:7"),
+            (&of_rest, Dialect::V1, REST_V1, r#"{"error""#, r#"{"jsonrpc":"2.0","error""#),
+            (&of_rest, Dialect::V03, REST_V03, "-32602", "-32603"),
+            (&of_rest, Dialect::V03, REST_V03, "Invalid parameters", "Wrong"),
+            (&of_rest, Dialect::V03, REST_V03, r#""field":"id""#, r#""field":"x""#),
+            (&of_rest, Dialect::V03, REST_V03, "expected a string", ""),
         ] {
-            let spoiled = draft.replace(from, to);
-            assert!(checked(Dialect::Draft, &spoiled).is_err(), "{spoiled}");
+            let case = good.refused("", INVALID_PARAMS).naming_field("id").in_dialect(shape);
+            let Expected::Refused(Refusal { http, .. }) = case.expected else { unreachable!() };
+            let checked = |http, content_type: &str, body: &str| {
+                let (content_type, body) = (content_type.to_owned(), body.into());
+                fault(&case, &Received { http, content_type, body, ..Received::default() })
+            };
+            assert_eq!(checked(http, media_type(&case), right), None, "{right}");
+            assert!(checked(http, media_type(&case), &right.replace(from, to)).is_some(), "{from} {to}");
+            assert!(checked(500, media_type(&case), right).is_some());
+            assert!(checked(http, "text/plain", right).is_some());
         }
-        let v1 = r#"{"jsonrpc":"2.0","id":"case-7","error":{"code":-32602,"message":"id: expected a string","data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_PARAMS","domain":"a2a-protocol.org","metadata":{}},{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"id","description":"expected a string"}]}]}}"#;
-        assert_eq!(checked(Dialect::V1, v1), Ok(()));
-        assert!(checked(Dialect::V1, &v1.replace("BadRequest", "Bad")).is_err());
     }
 }

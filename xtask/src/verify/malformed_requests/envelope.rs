@@ -107,7 +107,7 @@ fn wrong_members(method: &Method, good: &Case, params: &str) -> Vec<Case> {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{ID}{members}}}"#);
         cases.push(refuse(format!("no method: {body:.60}"), body, "method"));
     }
-    if !method.unversioned {
+    if !method.is_unversioned() {
         for key in ["", r#""JSONRPC":"2.0","#, r#""jsonRpc":"2.0","#, r#""json_rpc":"2.0","#] {
             let body = format!(r#"{{{key}"id":{ID},"method":"{name}","params":{params}}}"#);
             cases.push(refuse(format!("no jsonrpc but {key}"), body, "jsonrpc"));
@@ -222,14 +222,13 @@ fn unusual(method: &Method, good: &Case, params: &str) -> Vec<Case> {
         let case = good.accepted(format!("Content-Type: {media_type}"), "a JSON media type");
         cases.push(case.with_header("content-type", media_type));
     }
-    if method.unversioned {
+    if method.is_unversioned() {
         let body = whole.replacen(r#""jsonrpc":"2.0","#, "", 1);
         cases.push(take("no jsonrpc", body, "the samples of the draft omit it"));
     }
     let absent = good.accepted("no A2A-Version", "the method or the task determines the version");
     // Where draft and 0.3 share a method name, the task id decides on the format of an error.
-    let shared = matches!(name, "tasks/get" | "tasks/cancel" | "tasks/resubscribe");
-    let dialect = if shared { Dialect::V03 } else { method.dialect };
+    let dialect = if method.is_shared() { Dialect::V03 } else { method.dialect };
     cases.push(Case { dialect, ..absent.without_version() });
     cases
 }

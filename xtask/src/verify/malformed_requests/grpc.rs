@@ -25,8 +25,8 @@ use super::Suite;
 /// The requests for every method of both services.
 pub(super) fn suites(task: &str) -> impl Iterator<Item = Suite> {
     METHODS.iter().map(move |method| {
-        let good = method.good(task);
+        let good = methods::good(method, task);
         let cases = [messages::cases(method, &good, task), around::cases(method, &good)].concat();
-        Suite { label: method.label(), good, cases }
+        Suite { label: format!("grpc {} {}", method.dialect.version(), method.name), good, cases }
     })
 }

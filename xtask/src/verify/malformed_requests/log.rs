@@ -34,18 +34,12 @@ mod tests {
         for good in [r#"{"level":"INFO","task_id":"a\"\\\n\u001b\u009bé"}"#, "{}"] {
             assert_eq!(faults(&log(good)), Vec::<String>::new(), "{good}");
         }
-        for bad in [
-            "",
-            "plain",
-            "5",
-            r#"{"a":"b"c"}"#,
-            "{\"a\":\"\n\"}",
-            "{\"a\":\"\u{7f}\"}",
-            "{\"a\":\"\u{85}\"}",
-            "{}\r",
-            r#"{"level":"ERROR"}"#,
-            "thread 'x' panicked at y",
-        ] {
+        #[rustfmt::skip]
+        let wrong = [
+            "", "plain", "5", r#"{"a":"b"c"}"#, "{\"a\":\"\n\"}", "{\"a\":\"\u{7f}\"}", "{\"a\":\"\u{85}\"}",
+            "{}\r", r#"{"level":"ERROR"}"#, "thread 'x' panicked at y",
+        ];
+        for bad in wrong {
             assert_ne!(faults(&log(bad)), Vec::<String>::new(), "{bad:?}");
         }
     }

@@ -8,19 +8,28 @@ use super::case::{Binding, Case, ValidOutcome};
 use super::errors::{Dialect, ErrorRow, NO_PUSH, NO_TASK, NOT_CANCELABLE, UNSUPPORTED};
 use super::schema::{EnumValues, Field, Kind, content, may, need, params, rare};
 
+/// A method of JSON-RPC or gRPC.
 pub(crate) struct Method {
     pub(crate) dialect: Dialect,
     pub(crate) name: &'static str,
     pub(crate) fields: &'static [Field],
     pub(crate) valid_outcome: ValidOutcome,
-    /// Whether a request may omit `"jsonrpc": "2.0"`.
-    pub(crate) unversioned: bool,
 }
 
 /// The id of every request, except those with an invalid id.
 pub(crate) const ID: &str = r#""case-7""#;
 
 impl Method {
+    /// Whether the draft and 0.3 share the name.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.name, "tasks/get" | "tasks/cancel" | "tasks/resubscribe")
+    }
+
+    /// Whether a request may omit `"jsonrpc": "2.0"`.
+    pub(crate) fn is_unversioned(&self) -> bool {
+        self.dialect == Dialect::Draft || self.is_shared()
+    }
+
     pub(crate) fn label(&self) -> String {
         format!("{} {}", self.dialect.name(), self.name)
     }
@@ -48,20 +57,15 @@ pub(crate) fn good(dialect: Dialect, valid_outcome: ValidOutcome, body: impl Int
 }
 
 const fn draft(name: &'static str, fields: &'static [Field], valid_outcome: ValidOutcome) -> Method {
-    Method { dialect: Dialect::Draft, name, fields, valid_outcome, unversioned: true }
+    Method { dialect: Dialect::Draft, name, fields, valid_outcome }
 }
 
-const fn v03(name: &'static str, fields: &'static [Field], valid_outcome: ValidOutcome) -> Method {
-    Method { dialect: Dialect::V03, name, fields, valid_outcome, unversioned: false }
+pub(crate) const fn v03(name: &'static str, fields: &'static [Field], outcome: ValidOutcome) -> Method {
+    Method { dialect: Dialect::V03, ..draft(name, fields, outcome) }
 }
 
-/// A method name that the draft and 0.3 share.
-const fn shared(name: &'static str, fields: &'static [Field], valid_outcome: ValidOutcome) -> Method {
-    Method { dialect: Dialect::V03, name, fields, valid_outcome, unversioned: true }
-}
-
-const fn v1(name: &'static str, fields: &'static [Field], valid_outcome: ValidOutcome) -> Method {
-    Method { dialect: Dialect::V1, name, fields, valid_outcome, unversioned: false }
+pub(crate) const fn v1(name: &'static str, fields: &'static [Field], outcome: ValidOutcome) -> Method {
+    Method { dialect: Dialect::V1, ..draft(name, fields, outcome) }
 }
 
 pub(crate) const METHODS: &[Method] = &[
@@ -74,9 +78,9 @@ pub(crate) const METHODS: &[Method] = &[
     draft("tasks/pushNotification/get", &[DRAFT_PUSH_TASK], ValidOutcome::Refused(NO_PUSH)),
     v03("message/send", V03_SEND, ValidOutcome::Result),
     v03("message/stream", V03_SEND, ValidOutcome::Events),
-    shared("tasks/get", &[TASK, HISTORY_LENGTH], ValidOutcome::Result),
-    shared("tasks/cancel", &[TASK, METADATA], ValidOutcome::Refused(NOT_CANCELABLE)),
-    shared("tasks/resubscribe", &[TASK], ValidOutcome::Events),
+    v03("tasks/get", &[TASK, HISTORY_LENGTH], ValidOutcome::Result),
+    v03("tasks/cancel", &[TASK, METADATA], ValidOutcome::Refused(NOT_CANCELABLE)),
+    v03("tasks/resubscribe", &[TASK], ValidOutcome::Events),
     v03("tasks/list", V03_LIST, ValidOutcome::Result),
     v03("tasks/pushNotificationConfig/set", V03_PUSH_SET, ValidOutcome::Refused(NO_PUSH)),
     v03("tasks/pushNotificationConfig/get", V03_PUSH_GET, ValidOutcome::Refused(NO_PUSH)),

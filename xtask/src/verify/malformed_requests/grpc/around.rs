@@ -5,7 +5,8 @@ use super::super::case::Case;
 use super::super::errors::{
     BODY_TOO_LARGE, Dialect, ErrorRow, INVALID_REQUEST, MEDIA_TYPE, METHOD_NOT_FOUND, UNIMPLEMENTED, VERSION,
 };
-use super::methods::Method;
+use super::super::methods::Method;
+use super::methods::service;
 
 /// The status that gRPC defines for a compressed message without an encoding.
 const INTERNAL: u8 = 13;
@@ -101,7 +102,7 @@ impl Maker<'_> {
     }
 
     fn paths(&self) -> Vec<Case> {
-        let (service, method) = (self.method.service(), self.method.name);
+        let (service, method) = (service(self.method.dialect), self.method.name);
         let unknown = |path: String| self.good.refused(format!("path {path}"), METHOD_NOT_FOUND).to(path);
         let mut cases = Vec::new();
         #[rustfmt::skip]

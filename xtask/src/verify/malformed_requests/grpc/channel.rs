@@ -1,6 +1,7 @@
 //! gRPC calls over HTTP/2 with arbitrary bodies, and complete responses.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use base64::Engine as _;
@@ -23,19 +24,13 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// One connection, and the task that drives it.
+/// One connection, and the task that drives it. A clone uses the same connection.
+#[derive(Clone)]
 pub(crate) struct Channel {
     sender: SendRequest<Full<Bytes>>,
     address: SocketAddr,
-    /// Stops the driver when the channel is dropped.
-    _driver: JoinSet<Result<(), hyper::Error>>,
-}
-
-/// A handle for calls over a shared channel.
-#[derive(Clone)]
-pub(crate) struct ChannelHandle {
-    sender: SendRequest<Full<Bytes>>,
-    address: SocketAddr,
+    /// Stops the driver when the last clone is dropped.
+    _driver: Arc<JoinSet<Result<(), hyper::Error>>>,
 }
 
 impl Channel {
@@ -46,15 +41,9 @@ impl Channel {
             http2::handshake::<_, _, Full<Bytes>>(TokioExecutor::new(), TokioIo::new(stream)).await?;
         let mut driver = JoinSet::new();
         driver.spawn(connection);
-        Ok(Self { sender, address, _driver: driver })
+        Ok(Self { sender, address, _driver: Arc::new(driver) })
     }
 
-    pub(crate) fn handle(&self) -> ChannelHandle {
-        ChannelHandle { sender: self.sender.clone(), address: self.address }
-    }
-}
-
-impl ChannelHandle {
     /// Sends a request and reads the complete response.
     pub(crate) async fn call(&mut self, case: &Case) -> Result<Received> {
         let uri = format!("http://{}{}", self.address, case.target);

@@ -115,12 +115,12 @@ pub(crate) fn shown(received: &Received) -> String {
 mod tests {
     use super::super::super::checker::fault;
     use super::super::super::errors::{ErrorRow, INVALID_PARAMS, NO_TASK};
-    use super::super::methods::METHODS;
+    use super::super::methods::{METHODS, good};
     use super::super::wire::{bytes, int};
     use super::*;
 
     fn checked(shape: Dialect, error: &'static ErrorRow, field: &str, received: &Received) -> Option<String> {
-        let case = METHODS[0].good("t-1").refused("", error).in_dialect(shape);
+        let case = good(&METHODS[0], "t-1").refused("", error).in_dialect(shape);
         fault(&if field.is_empty() { case } else { case.naming_field(field) }, received)
     }
 

@@ -4,8 +4,8 @@
 
 use super::super::case::Case;
 use super::super::errors::{ErrorRow, INVALID_PARAMS};
+use super::super::methods::Method;
 use super::super::schema::{Field, Kind, Need};
-use super::methods::Method;
 use super::schema::{TIME, message, numbered, value};
 use super::wire::{
     FIXED32, FIXED64, GROUP, GROUP_END, LENGTH, VARINT, bytes, double, framed, group, int, key, varint,
@@ -212,13 +212,13 @@ fn shown(what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::methods::METHODS;
+    use super::super::methods::{METHODS, good};
     use super::*;
 
     #[test]
     fn every_method_has_enough_invalid_cases() {
         for method in METHODS {
-            let good = method.good("t-1");
+            let good = good(method, "t-1");
             let cases = cases(method, &good, "t-1");
             let refused = cases.iter().filter(|case| case.is_refused()).count();
             assert!(refused > 150, "{}: {refused}", method.label());

@@ -5,48 +5,28 @@ use super::super::AGENT;
 use super::super::case::{Binding, Case, ValidOutcome};
 use super::super::errors::{Dialect, NO_PUSH, NO_TASK, NOT_CANCELABLE, UNSUPPORTED};
 use super::super::methods::{
-    HISTORY_LENGTH, PAGE_SIZE, PROTO_SEND, TENANT, V1_CANCEL, V1_GET, V1_ID, V1_LIST, V1_PUSH_CREATE,
-    V1_PUSH_LIST, V1_PUSH_REF, V1_SEND, V03_CONFIG,
+    HISTORY_LENGTH, Method, PAGE_SIZE, PROTO_SEND, TENANT, V1_CANCEL, V1_GET, V1_ID, V1_LIST, V1_PUSH_CREATE,
+    V1_PUSH_LIST, V1_PUSH_REF, V1_SEND, V03_CONFIG, v1, v03,
 };
 use super::super::schema::{Field, Kind, may, need, rare};
 use super::schema::message;
 use super::wire::framed;
 
-pub(crate) struct Method {
-    pub(crate) dialect: Dialect,
-    pub(crate) name: &'static str,
-    pub(crate) fields: &'static [Field],
-    valid_outcome: ValidOutcome,
+pub(crate) fn service(dialect: Dialect) -> &'static str {
+    if dialect == Dialect::V1 { "lf.a2a.v1.A2AService" } else { "a2a.v1.A2AService" }
 }
 
-impl Method {
-    pub(crate) fn label(&self) -> String {
-        format!("grpc {} {}", self.dialect.version(), self.name)
-    }
-
-    pub(crate) fn service(&self) -> &'static str {
-        if self.dialect == Dialect::V1 { "lf.a2a.v1.A2AService" } else { "a2a.v1.A2AService" }
-    }
-
-    /// A valid request.
-    pub(crate) fn good(&self, task: &str) -> Case {
-        let headers = [
-            ("content-type", "application/grpc"),
-            ("te", "trailers"),
-            ("a2a-version", self.dialect.version()),
-            ("a2a-agent", AGENT),
-        ];
-        let (of, path) = ((Binding::Grpc, self.dialect), format!("/{}/{}", self.service(), self.name));
-        Case::valid(of, self.valid_outcome, path, &headers, framed(&message(self.fields, task)))
-    }
-}
-
-const fn v03(name: &'static str, fields: &'static [Field], valid_outcome: ValidOutcome) -> Method {
-    Method { dialect: Dialect::V03, name, fields, valid_outcome }
-}
-
-const fn v1(name: &'static str, fields: &'static [Field], valid_outcome: ValidOutcome) -> Method {
-    Method { dialect: Dialect::V1, name, fields, valid_outcome }
+/// A valid request.
+pub(crate) fn good(method: &Method, task: &str) -> Case {
+    let headers = [
+        ("content-type", "application/grpc"),
+        ("te", "trailers"),
+        ("a2a-version", method.dialect.version()),
+        ("a2a-agent", AGENT),
+    ];
+    let path = format!("/{}/{}", service(method.dialect), method.name);
+    let body = framed(&message(method.fields, task));
+    Case::valid((Binding::Grpc, method.dialect), method.valid_outcome, path, &headers, body)
 }
 
 pub(crate) const METHODS: &[Method] = &[

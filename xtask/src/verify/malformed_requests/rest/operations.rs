@@ -5,7 +5,8 @@
 
 use super::super::AGENT;
 use super::super::case::{Binding, Case, ValidOutcome};
-use super::super::errors::{Dialect, ErrorRow, NO_PUSH, NO_TASK, NOT_CANCELABLE, UNSUPPORTED};
+use super::super::errors::Dialect::{self, V1, V03};
+use super::super::errors::{ErrorRow, NO_PUSH, NO_TASK, NOT_CANCELABLE, UNSUPPORTED};
 use super::super::methods::{
     CONFIG_ID, HISTORY_LENGTH, METADATA, PAGE_SIZE, PROTO_MESSAGE, PROTO_SEND, TENANT, TOKEN, URL,
     V1_AUTHENTICATION, V1_LIST, V1_SEND, V03_CONFIG,
@@ -128,34 +129,35 @@ const CANCEL_REFUSED: ValidOutcome = ValidOutcome::Refused(NOT_CANCELABLE);
 const REFUSED: ValidOutcome = ValidOutcome::Refused(UNSUPPORTED);
 
 pub(crate) const OPERATIONS: &[Operation] = &[
-    v1("POST", SEND, "POST", &[], Body::Needed(&[V1_SEND]), ValidOutcome::Result),
-    v1("POST", STREAM, "POST", &[], Body::Needed(&[V1_SEND]), ValidOutcome::Events),
-    v1("GET", TASKS, GET, V1_LIST, Body::None, ValidOutcome::Result),
-    v1("GET", TASK, GET, V1_GET, Body::None, ValidOutcome::Result),
-    v1("POST", CANCEL, "POST", &[], Body::Optional(V1_CANCEL), CANCEL_REFUSED),
-    v1("POST", SUBSCRIBE, BOTH, V1_ID, Body::Optional(V1_ID), REFUSED),
-    v1("GET", SUBSCRIBE, BOTH, V1_ID, Body::None, REFUSED),
-    v1("POST", CONFIGS_OF, BOTH, &[], Body::Needed(&[V1_CREATE]), PUSH_REFUSED),
-    v1("GET", CONFIGS_OF, BOTH, V1_CONFIGS, Body::None, PUSH_REFUSED),
-    v1("GET", CONFIG, DELETE, V1_CONFIG_REF, Body::None, PUSH_REFUSED),
-    v1("DELETE", CONFIG, DELETE, V1_CONFIG_REF, Body::None, PUSH_REFUSED),
-    v1("GET", "/extendedAgentCard", GET, &[TENANT], Body::None, REFUSED),
-    v03("POST", SEND, "POST", &[], Body::Needed(V03_SENDS), ValidOutcome::Result),
-    v03("POST", STREAM, "POST", &[], Body::Needed(V03_SENDS), ValidOutcome::Events),
-    v03("GET", TASKS, GET, LIST, Body::None, ValidOutcome::Result),
-    v03("GET", TASK, GET, &[HISTORY_LENGTH], Body::None, ValidOutcome::Result),
-    v03("POST", CANCEL, "POST", &[], Body::Ignored, CANCEL_REFUSED),
-    v03("POST", SUBSCRIBE, BOTH, &[], Body::Ignored, ValidOutcome::Events),
-    v03("GET", SUBSCRIBE, BOTH, &[], Body::None, ValidOutcome::Events),
-    v03("POST", CONFIGS_OF, BOTH, &[], Body::Needed(V03_CREATE), PUSH_REFUSED),
-    v03("POST", OLD_CONFIGS_OF, BOTH, &[], Body::Needed(V03_CREATE), PUSH_REFUSED),
-    v03("GET", CONFIGS_OF, BOTH, CONFIGS_PAGE, Body::None, PUSH_REFUSED),
-    v03("GET", CONFIG, DELETE, &[], Body::None, PUSH_REFUSED),
-    v03("DELETE", CONFIG, DELETE, &[], Body::None, PUSH_REFUSED),
-    v03("GET", "/card", GET, &[], Body::None, REFUSED),
+    of(V1, "POST", SEND, "POST", &[], Body::Needed(&[V1_SEND]), ValidOutcome::Result),
+    of(V1, "POST", STREAM, "POST", &[], Body::Needed(&[V1_SEND]), ValidOutcome::Events),
+    of(V1, "GET", TASKS, GET, V1_LIST, Body::None, ValidOutcome::Result),
+    of(V1, "GET", TASK, GET, V1_GET, Body::None, ValidOutcome::Result),
+    of(V1, "POST", CANCEL, "POST", &[], Body::Optional(V1_CANCEL), CANCEL_REFUSED),
+    of(V1, "POST", SUBSCRIBE, BOTH, V1_ID, Body::Optional(V1_ID), REFUSED),
+    of(V1, "GET", SUBSCRIBE, BOTH, V1_ID, Body::None, REFUSED),
+    of(V1, "POST", CONFIGS_OF, BOTH, &[], Body::Needed(&[V1_CREATE]), PUSH_REFUSED),
+    of(V1, "GET", CONFIGS_OF, BOTH, V1_CONFIGS, Body::None, PUSH_REFUSED),
+    of(V1, "GET", CONFIG, DELETE, V1_CONFIG_REF, Body::None, PUSH_REFUSED),
+    of(V1, "DELETE", CONFIG, DELETE, V1_CONFIG_REF, Body::None, PUSH_REFUSED),
+    of(V1, "GET", "/extendedAgentCard", GET, &[TENANT], Body::None, REFUSED),
+    of(V03, "POST", SEND, "POST", &[], Body::Needed(V03_SENDS), ValidOutcome::Result),
+    of(V03, "POST", STREAM, "POST", &[], Body::Needed(V03_SENDS), ValidOutcome::Events),
+    of(V03, "GET", TASKS, GET, LIST, Body::None, ValidOutcome::Result),
+    of(V03, "GET", TASK, GET, &[HISTORY_LENGTH], Body::None, ValidOutcome::Result),
+    of(V03, "POST", CANCEL, "POST", &[], Body::Ignored, CANCEL_REFUSED),
+    of(V03, "POST", SUBSCRIBE, BOTH, &[], Body::Ignored, ValidOutcome::Events),
+    of(V03, "GET", SUBSCRIBE, BOTH, &[], Body::None, ValidOutcome::Events),
+    of(V03, "POST", CONFIGS_OF, BOTH, &[], Body::Needed(V03_CREATE), PUSH_REFUSED),
+    of(V03, "POST", OLD_CONFIGS_OF, BOTH, &[], Body::Needed(V03_CREATE), PUSH_REFUSED),
+    of(V03, "GET", CONFIGS_OF, BOTH, CONFIGS_PAGE, Body::None, PUSH_REFUSED),
+    of(V03, "GET", CONFIG, DELETE, &[], Body::None, PUSH_REFUSED),
+    of(V03, "DELETE", CONFIG, DELETE, &[], Body::None, PUSH_REFUSED),
+    of(V03, "GET", "/card", GET, &[], Body::None, REFUSED),
 ];
 
-const fn v1(
+const fn of(
+    dialect: Dialect,
     verb: &'static str,
     path: &'static str,
     allow: &'static str,
@@ -163,18 +165,7 @@ const fn v1(
     body: Body,
     valid_outcome: ValidOutcome,
 ) -> Operation {
-    Operation { dialect: Dialect::V1, verb, path, allow, query, body, valid_outcome }
-}
-
-const fn v03(
-    verb: &'static str,
-    path: &'static str,
-    allow: &'static str,
-    query: &'static [Field],
-    body: Body,
-    valid_outcome: ValidOutcome,
-) -> Operation {
-    Operation { dialect: Dialect::V03, ..v1(verb, path, allow, query, body, valid_outcome) }
+    Operation { dialect, verb, path, allow, query, body, valid_outcome }
 }
 
 // Query parameters. The list of 0.3 has no tenant.
