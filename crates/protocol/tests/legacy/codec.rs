@@ -2,7 +2,7 @@
 
 use a2ad_protocol::{
     Dialect, Error, Event, Operation, OperationKind, Reply, Timestamp, Violation,
-    dialect::{Frames, Leniency, Style, draft, v03},
+    dialect::{Frames, Leniency, Style, draft, v1, v03},
     json::{
         Raw,
         read::{Node, Path},
@@ -22,7 +22,8 @@ pub(crate) fn methods(dialect: Dialect) -> Vec<(&'static str, OperationKind)> {
     match dialect {
         Dialect::Draft => draft::operation::METHODS.to_vec(),
         Dialect::V03 => [&v03::operation::METHODS[..], &v03::operation::EXTRA_METHODS[..]].concat(),
-        Dialect::V03Proto | Dialect::V1 => panic!("{dialect:?} is not tested here"),
+        Dialect::V1 => v1::operation::METHODS.to_vec(),
+        Dialect::V03Proto => panic!("{dialect:?} has no methods"),
     }
 }
 

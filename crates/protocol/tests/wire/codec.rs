@@ -17,10 +17,6 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::parse(NOW).unwrap()
 }
 
-pub(crate) fn kind(method: &str) -> OperationKind {
-    v1::operation::METHODS.iter().find(|row| row.0 == method).unwrap().1
-}
-
 pub(crate) fn read_operation(method: &str, params: &str) -> Result<Operation, Error> {
     v1::operation::decode(method, Some(raw(params)))
 }
