@@ -64,7 +64,7 @@ const EVENTS: [&str; 6] = [
 ];
 const CARDS: [&str; 2] = [
     include_str!("../../../crates/protocol/tests/samples/v1/card/full.json"),
-    include_str!("../../../crates/protocol/tests/old_cards/samples/full.json"),
+    include_str!("../../../crates/protocol/tests/cards/samples/full.json"),
 ];
 
 /// The decoder that parses an input.

@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that unwraps fails its test")]
 
 mod bad;
-#[path = "../old_cards/values.rs"]
+#[path = "../cards/values.rs"]
 mod card_values;
 mod cards;
 mod doubles;

@@ -75,22 +75,17 @@ fn nonconforming_card_is_read() {
 
 #[test]
 fn generation_is_detected_by_members() {
+    #[rustfmt::skip]
     let cases = [
         (r#"{"name":"n","url":"u"}"#, Dialect::Draft, "0.1"),
         (r#"{"name":"n","url":"u","authentication":null,"skills":null}"#, Dialect::Draft, "0.1"),
-        (
-            r#"{"name":"n","url":"u","preferredTransport":null,"supportedInterfaces":null}"#,
-            Dialect::Draft,
-            "0.1",
-        ),
+        (r#"{"name":"n","url":"u","preferredTransport":null,"supportedInterfaces":null}"#, Dialect::Draft,
+         "0.1"),
         (r#"{"name":"n","url":"u","preferredTransport":"GRPC"}"#, Dialect::V03, "0.2"),
         (r#"{"name":"n","url":"u","securitySchemes":{}}"#, Dialect::V03, "0.2"),
         (r#"{"name":"n","url":"u","protocolVersion":"0.2.6"}"#, Dialect::V03, "0.2.6"),
-        (
-            r#"{"name":"n","url":"old","protocolVersion":"0.3.0","supportedInterfaces":[{"url":"u","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}"#,
-            Dialect::V1,
-            "1.0",
-        ),
+        (r#"{"name":"n","url":"old","protocolVersion":"0.3.0","supportedInterfaces":[{"url":"u","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}"#,
+         Dialect::V1, "1.0"),
     ];
     for (text, dialect, version) in cases {
         let (read_as, card) = read(text).unwrap();
@@ -101,38 +96,24 @@ fn generation_is_detected_by_members() {
 #[test]
 fn invalid_card_names_its_field() {
     let lacks = "required, expected a non-empty string";
+    #[rustfmt::skip]
     let cases = [
         ("5", "", "expected an object"),
         (r#"{"url":"u"}"#, "name", lacks),
         (r#"{"name":"n"}"#, "url", lacks),
         (r#"{"name":"n","url":"u","securitySchemes":[]}"#, "securitySchemes", "expected an object"),
-        (
-            r#"{"name":"n","url":"u","securitySchemes":{"k":{"type":"apiKey","in":"body"}}}"#,
-            "securitySchemes.k.in",
-            "expected query, header or cookie",
-        ),
-        (
-            r#"{"name":"n","url":"u","securitySchemes":{"k":{"type":"oauth2","flows":{"clientCredentials":{}}}}}"#,
-            "securitySchemes.k.flows.clientCredentials.tokenUrl",
-            lacks,
-        ),
+        (r#"{"name":"n","url":"u","securitySchemes":{"k":{"type":"apiKey","in":"body"}}}"#,
+         "securitySchemes.k.in", "expected query, header or cookie"),
+        (r#"{"name":"n","url":"u","securitySchemes":{"k":{"type":"oauth2","flows":{"clientCredentials":{}}}}}"#,
+         "securitySchemes.k.flows.clientCredentials.tokenUrl", lacks),
         (r#"{"name":"n","url":"u","security":[{"k":"s"}]}"#, "security[0].k", "expected an array"),
-        (
-            r#"{"name":"n","url":"u","authentication":{"schemes":5}}"#,
-            "authentication.schemes",
-            "expected an array",
-        ),
-        (
-            r#"{"name":"n","url":"u","additionalInterfaces":[{"transport":"GRPC"}]}"#,
-            "additionalInterfaces[0].url",
-            lacks,
-        ),
+        (r#"{"name":"n","url":"u","authentication":{"schemes":5}}"#, "authentication.schemes",
+         "expected an array"),
+        (r#"{"name":"n","url":"u","additionalInterfaces":[{"transport":"GRPC"}]}"#,
+         "additionalInterfaces[0].url", lacks),
         (r#"{"name":"n","url":"u","skills":[{"name":"s"}]}"#, "skills[0].id", lacks),
-        (
-            r#"{"name":"n","url":"u","supportedInterfaces":[]}"#,
-            "supportedInterfaces",
-            "expected at least one interface",
-        ),
+        (r#"{"name":"n","url":"u","supportedInterfaces":[]}"#, "supportedInterfaces",
+         "expected at least one interface"),
     ];
     for (text, field, problem) in cases {
         assert_eq!(read(text).map(|_| ()), Err(Violation::new(field, problem)), "{text}");

@@ -1,6 +1,6 @@
-//! Agent cards in the forms before 1.0, and the merged document for clients of both generations.
+//! Agent cards in every form, and the merged document for clients of both generations.
 //!
-//! [`samples`] checks the output byte for byte; [`security`] each scheme in both directions; [`remote_cards`]
+//! [`v1`] checks the form of 1.0; [`samples`] the older forms byte for byte; [`security`] each scheme in both directions; [`remote_cards`]
 //! cards of other implementations; [`profiles`] the options of compatibility profiles; [`schema`] conformance
 //! to the draft's schema; [`round_trips`] properties of any card.
 
@@ -13,4 +13,5 @@ mod round_trips;
 mod samples;
 mod schema;
 mod security;
+mod v1;
 mod values;

@@ -58,7 +58,7 @@ pub(crate) fn read(text: &str) -> Result<(Dialect, AgentCard), Violation> {
 }
 
 pub(crate) fn sample(name: &str) -> String {
-    std::fs::read_to_string(format!("tests/old_cards/samples/{name}")).unwrap()
+    std::fs::read_to_string(format!("tests/cards/samples/{name}")).unwrap()
 }
 
 /// A 1.0 card from a file.
