@@ -33,103 +33,72 @@ fn invalid_send_of_1_0_names_its_field() {
     let part = |part: Vec<u8>| send([head.clone(), text.clone(), bytes(5, part)].concat());
     let config = |config: Vec<u8>| with(bytes(3, bytes(2, config)));
     let url = "expected an absolute http or https URL";
-    assert_all_rejected(
-        Service::V1,
-        OperationKind::SendMessage,
-        &[
-            (Vec::new(), "message", "required, expected a message"),
-            (send(Vec::new()), "message.messageId", FILLED),
-            (send(bytes(1, "m")), "message.role", ROLE),
-            (send([bytes(1, "m"), int(4, 3)].concat()), "message.role", "expected ROLE_USER or ROLE_AGENT"),
-            (send(head.clone()), "message.parts", "required, expected at least one part"),
-            (part(Vec::new()), "message.parts[1]", "expected one of text, raw, url, data"),
-            (part(bytes(7, "text/plain")), "message.parts[1]", "expected one of text, raw, url, data"),
-            (part(bytes(4, double(2, f64::NAN))), "message.parts[1].data", "expected a finite number"),
-            (
-                part([bytes(1, "x"), bytes(5, entry(double(2, f64::INFINITY)))].concat()),
-                "message.parts[1].metadata",
-                "expected a finite number",
-            ),
-            (part(bytes(4, bytes(3, [0xff]))), "message.parts[1].data", "expected UTF-8 text"),
-            (part(bytes(4, bytes(2, "x"))), "message.parts[1].data", "expected a google.protobuf.Value"),
-            (
-                send([head.clone(), text.clone(), bytes(8, "")].concat()),
-                "message.referenceTaskIds[0]",
-                "expected a non-empty string",
-            ),
-            (with(bytes(3, int(3, -1))), "configuration.historyLength", "expected an integer of 0 or more"),
-            (
-                config(Vec::new()),
-                "configuration.taskPushNotificationConfig.url",
-                "required, expected an absolute http or https URL",
-            ),
-            (config(bytes(4, "ftp://h")), "configuration.taskPushNotificationConfig.url", url),
-            (
-                config([bytes(4, "https://h.example"), bytes(6, Vec::new())].concat()),
-                "configuration.taskPushNotificationConfig.authentication.scheme",
-                FILLED,
-            ),
-            (with(bytes(4, entry(bytes(3, [0xc3])))), "metadata", "expected UTF-8 text"),
-        ],
-    );
+    #[rustfmt::skip]
+    let cases = [
+        (Vec::new(), "message", "required, expected a message"),
+        (send(Vec::new()), "message.messageId", FILLED),
+        (send(bytes(1, "m")), "message.role", ROLE),
+        (send([bytes(1, "m"), int(4, 3)].concat()), "message.role", "expected ROLE_USER or ROLE_AGENT"),
+        (send(head.clone()), "message.parts", "required, expected at least one part"),
+        (part(Vec::new()), "message.parts[1]", "expected one of text, raw, url, data"),
+        (part(bytes(7, "text/plain")), "message.parts[1]", "expected one of text, raw, url, data"),
+        (part(bytes(4, double(2, f64::NAN))), "message.parts[1].data", "expected a finite number"),
+        (part([bytes(1, "x"), bytes(5, entry(double(2, f64::INFINITY)))].concat()),
+         "message.parts[1].metadata", "expected a finite number"),
+        (part(bytes(4, bytes(3, [0xff]))), "message.parts[1].data", "expected UTF-8 text"),
+        (part(bytes(4, bytes(2, "x"))), "message.parts[1].data", "expected a google.protobuf.Value"),
+        (send([head.clone(), text.clone(), bytes(8, "")].concat()), "message.referenceTaskIds[0]",
+         "expected a non-empty string"),
+        (with(bytes(3, int(3, -1))), "configuration.historyLength", "expected an integer of 0 or more"),
+        (config(Vec::new()), "configuration.taskPushNotificationConfig.url",
+         "required, expected an absolute http or https URL"),
+        (config(bytes(4, "ftp://h")), "configuration.taskPushNotificationConfig.url", url),
+        (config([bytes(4, "https://h.example"), bytes(6, Vec::new())].concat()),
+         "configuration.taskPushNotificationConfig.authentication.scheme", FILLED),
+        (with(bytes(4, entry(bytes(3, [0xc3])))), "metadata", "expected UTF-8 text"),
+    ];
+    assert_all_rejected(Service::V1, OperationKind::SendMessage, &cases);
     assert!(Service::V1.decode_operation(OperationKind::SendMessage, &good).is_ok());
 }
 
 #[test]
 fn invalid_request_of_1_0_names_its_field() {
     let v1 = Service::V1;
-    assert_all_rejected(
-        v1,
-        OperationKind::GetTask,
-        &[
-            (Vec::new(), "id", FILLED),
-            ([bytes(2, "t"), int(3, -1)].concat(), "historyLength", "expected an integer of 0 or more"),
-        ],
-    );
-    assert_all_rejected(
-        v1,
-        OperationKind::ListTasks,
-        &[
-            (int(3, 9), "status", "expected a task state such as TASK_STATE_WORKING"),
-            (int(4, 0), "pageSize", "expected an integer from 1 to 100"),
-            (int(4, 101), "pageSize", "expected an integer from 1 to 100"),
-            (int(6, -1), "historyLength", "expected an integer of 0 or more"),
-            (
-                bytes(7, int(2, 1_000_000_000)),
-                "statusTimestampAfter",
-                "expected a timestamp within the years 0000 to 9999",
-            ),
-            (
-                bytes(7, int(1, i64::MAX)),
-                "statusTimestampAfter",
-                "expected a timestamp within the years 0000 to 9999",
-            ),
-        ],
-    );
+    let cases = [
+        (Vec::new(), "id", FILLED),
+        ([bytes(2, "t"), int(3, -1)].concat(), "historyLength", "expected an integer of 0 or more"),
+    ];
+    assert_all_rejected(v1, OperationKind::GetTask, &cases);
+    #[rustfmt::skip]
+    let cases = [
+        (int(3, 9), "status", "expected a task state such as TASK_STATE_WORKING"),
+        (int(4, 0), "pageSize", "expected an integer from 1 to 100"),
+        (int(4, 101), "pageSize", "expected an integer from 1 to 100"),
+        (int(6, -1), "historyLength", "expected an integer of 0 or more"),
+        (bytes(7, int(2, 1_000_000_000)), "statusTimestampAfter",
+         "expected a timestamp within the years 0000 to 9999"),
+        (bytes(7, int(1, i64::MAX)), "statusTimestampAfter",
+         "expected a timestamp within the years 0000 to 9999"),
+    ];
+    assert_all_rejected(v1, OperationKind::ListTasks, &cases);
     assert_all_rejected(v1, OperationKind::CancelTask, &[(Vec::new(), "id", FILLED)]);
     assert_all_rejected(v1, OperationKind::SubscribeToTask, &[(Vec::new(), "id", FILLED)]);
-    assert_all_rejected(
-        v1,
-        OperationKind::CreatePushConfig,
-        &[
-            (bytes(4, "https://h.example"), "taskId", FILLED),
-            (bytes(3, "t"), "url", "required, expected an absolute http or https URL"),
-        ],
-    );
+    let cases = [
+        (bytes(4, "https://h.example"), "taskId", FILLED),
+        (bytes(3, "t"), "url", "required, expected an absolute http or https URL"),
+    ];
+    assert_all_rejected(v1, OperationKind::CreatePushConfig, &cases);
     assert_all_rejected(
         v1,
         OperationKind::GetPushConfig,
         &[(Vec::new(), "taskId", FILLED), (bytes(2, "t"), "id", FILLED)],
     );
     assert_all_rejected(v1, OperationKind::DeletePushConfig, &[(bytes(2, "t"), "id", FILLED)]);
-    assert_all_rejected(
-        v1,
-        OperationKind::ListPushConfigs,
-        &[
-            (Vec::new(), "taskId", FILLED),
-            ([bytes(1, "t"), int(2, -1)].concat(), "pageSize", "expected an integer of 0 or more"),
-        ],
-    );
+    let cases = [
+        (Vec::new(), "taskId", FILLED),
+        ([bytes(1, "t"), int(2, -1)].concat(), "pageSize", "expected an integer of 0 or more"),
+    ];
+    assert_all_rejected(v1, OperationKind::ListPushConfigs, &cases);
 }
 
 #[test]
@@ -142,39 +111,25 @@ fn invalid_send_of_0_3_names_its_field() {
     let config = |config: Vec<u8>| [good.clone(), bytes(2, bytes(2, config))].concat();
     let auth = |auth: Vec<u8>| config([bytes(2, "https://h.example"), bytes(4, auth)].concat());
     let field = "configuration.pushNotification.authentication.schemes";
-    assert_all_rejected(
-        Service::V03,
-        OperationKind::SendMessage,
-        &[
-            (Vec::new(), "message", "required, expected a message"),
-            (send(text), "message.role", ROLE),
-            (send(int(4, 2)), "message.content", "required, expected at least one part"),
-            (without_id, "message.messageId", "expected a non-empty string, found nothing"),
-            (part(Vec::new()), "message.content[0]", "expected one of text, file, data"),
-            (
-                part(bytes(2, bytes(3, "image/png"))),
-                "message.content[0].file",
-                "expected one of fileWithBytes, fileWithUri",
-            ),
-            (
-                part(bytes(3, bytes(1, entry(double(2, f64::NEG_INFINITY))))),
-                "message.content[0].data.data",
-                "expected a finite number",
-            ),
-            (
-                [good.clone(), bytes(2, int(3, -1))].concat(),
-                "configuration.historyLength",
-                "expected an integer of 0 or more",
-            ),
-            (
-                config(Vec::new()),
-                "configuration.pushNotification.url",
-                "required, expected an absolute http or https URL",
-            ),
-            (auth(bytes(2, "secret")), field, "required, expected at least one scheme"),
-            (auth(bytes(1, "")), &format!("{field}[0]"), "expected a non-empty string"),
-        ],
-    );
+    #[rustfmt::skip]
+    let cases = [
+        (Vec::new(), "message", "required, expected a message"),
+        (send(text), "message.role", ROLE),
+        (send(int(4, 2)), "message.content", "required, expected at least one part"),
+        (without_id, "message.messageId", "expected a non-empty string, found nothing"),
+        (part(Vec::new()), "message.content[0]", "expected one of text, file, data"),
+        (part(bytes(2, bytes(3, "image/png"))), "message.content[0].file",
+         "expected one of fileWithBytes, fileWithUri"),
+        (part(bytes(3, bytes(1, entry(double(2, f64::NEG_INFINITY))))), "message.content[0].data.data",
+         "expected a finite number"),
+        ([good.clone(), bytes(2, int(3, -1))].concat(), "configuration.historyLength",
+         "expected an integer of 0 or more"),
+        (config(Vec::new()), "configuration.pushNotification.url",
+         "required, expected an absolute http or https URL"),
+        (auth(bytes(2, "secret")), field, "required, expected at least one scheme"),
+        (auth(bytes(1, "")), &format!("{field}[0]"), "expected a non-empty string"),
+    ];
+    assert_all_rejected(Service::V03, OperationKind::SendMessage, &cases);
     assert!(Service::V03.decode_operation(OperationKind::SendMessage, &good).is_ok());
 }
 

@@ -73,6 +73,7 @@ fn invalid_card_names_its_field() {
     let scheme = |scheme: Vec<u8>| card(bytes(8, [bytes(1, "k"), bytes(2, scheme)].concat()));
     let filled = "required, expected a non-empty string";
     let one_of = "expected exactly one of apiKeySecurityScheme, httpAuthSecurityScheme, oauth2SecurityScheme, openIdConnectSecurityScheme, mtlsSecurityScheme";
+    #[rustfmt::skip]
     let cases = [
         (Vec::new(), "supportedInterfaces", "required, expected at least one interface"),
         (interface.clone(), "name", filled),
@@ -81,26 +82,14 @@ fn invalid_card_names_its_field() {
         (card(bytes(12, bytes(2, "n"))), "skills[0].id", filled),
         (card(bytes(13, bytes(1, "p"))), "signatures[0].signature", filled),
         (scheme(Vec::new()), "securitySchemes.k", one_of),
-        (
-            scheme(bytes(1, bytes(2, "body"))),
-            "securitySchemes.k.apiKeySecurityScheme.location",
-            "expected query, header or cookie",
-        ),
-        (
-            scheme(bytes(3, Vec::new())),
-            "securitySchemes.k.oauth2SecurityScheme.flows",
-            "required, expected one OAuth flow",
-        ),
-        (
-            scheme(bytes(3, bytes(2, Vec::new()))),
-            "securitySchemes.k.oauth2SecurityScheme.flows",
-            "expected one OAuth flow",
-        ),
-        (
-            scheme(bytes(3, bytes(2, bytes(5, bytes(2, "t"))))),
-            "securitySchemes.k.oauth2SecurityScheme.flows.deviceCode.deviceAuthorizationUrl",
-            filled,
-        ),
+        (scheme(bytes(1, bytes(2, "body"))), "securitySchemes.k.apiKeySecurityScheme.location",
+         "expected query, header or cookie"),
+        (scheme(bytes(3, Vec::new())), "securitySchemes.k.oauth2SecurityScheme.flows",
+         "required, expected one OAuth flow"),
+        (scheme(bytes(3, bytes(2, Vec::new()))), "securitySchemes.k.oauth2SecurityScheme.flows",
+         "expected one OAuth flow"),
+        (scheme(bytes(3, bytes(2, bytes(5, bytes(2, "t"))))),
+         "securitySchemes.k.oauth2SecurityScheme.flows.deviceCode.deviceAuthorizationUrl", filled),
     ];
     for (body, field, problem) in cases {
         let read = Service::V1.decode_reply(OperationKind::GetExtendedCard, &body);

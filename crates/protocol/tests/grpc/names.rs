@@ -105,6 +105,7 @@ fn oversized_id_names_its_field() {
     let bare = bytes(2, [bytes(1, &long), bytes(2, "https://h.example")].concat());
     let part = bytes(5, bytes(1, "x"));
     let message = [bytes(1, &long), int(4, 1), part].concat();
+    #[rustfmt::skip]
     let cases = [
         (Service::V1, OperationKind::SendMessage, bytes(2, &message), "message.messageId"),
         (Service::V1, OperationKind::GetTask, bytes(2, &long), "id"),
@@ -113,12 +114,8 @@ fn oversized_id_names_its_field() {
         (V03, OperationKind::GetTask, bytes(1, format!("tasks/{long}")), "name"),
         (V03, OperationKind::ListPushConfigs, bytes(1, format!("tasks/{long}")), "parent"),
         (V03, OperationKind::CreatePushConfig, [bytes(1, "tasks/t"), bytes(3, bare)].concat(), "configId"),
-        (
-            V03,
-            OperationKind::GetPushConfig,
-            bytes(1, format!("tasks/t/pushNotificationConfigs/{long}")),
-            "name",
-        ),
+        (V03, OperationKind::GetPushConfig, bytes(1, format!("tasks/t/pushNotificationConfigs/{long}")),
+         "name"),
     ];
     for (service, kind, body, field) in cases {
         let error = service.decode_operation(kind, &body).unwrap_err();

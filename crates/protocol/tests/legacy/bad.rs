@@ -135,6 +135,7 @@ fn invalid_message_names_its_field() {
             assert_rejected(dialect, method, &params, field, problem);
         }
     }
+    #[rustfmt::skip]
     let rows: &[Row] = &[
         (r#"{"parts":[{"text":"hi"}]}"#, "message.role", "required, expected user or agent"),
         (r#"{"role":"user"}"#, "message.parts", NEEDS_PART),
@@ -143,27 +144,22 @@ fn invalid_message_names_its_field() {
         (r#"{"kind":"task","role":"user","parts":[{"text":"hi"}]}"#, "message.kind", "expected message"),
         (r#"{"role":"user","parts":[{"text":"hi"}],"contextId":5}"#, "message.contextId", STRING),
         (r#"{"role":"user","parts":[{"text":"hi"}],"taskId":{}}"#, "message.taskId", STRING),
-        (
-            r#"{"role":"user","parts":[{"text":"hi"}],"referenceTaskIds":["t",""]}"#,
-            "message.referenceTaskIds[1]",
-            FILLED,
-        ),
+        (r#"{"role":"user","parts":[{"text":"hi"}],"referenceTaskIds":["t",""]}"#,
+         "message.referenceTaskIds[1]", FILLED),
         (r#"{"role":"user","parts":[{"text":"hi"}],"extensions":[5]}"#, "message.extensions[0]", STRING),
     ];
     for (message, field, problem) in rows {
         assert_rejected(Dialect::V03, "message/send", &format!(r#"{{"message":{message}}}"#), field, problem);
     }
+    #[rustfmt::skip]
     let rows: &[Row] = &[
         (r#"{"role":"user"}"#, "message.parts", NEEDS_PART),
         (r#"{"role":"user","parts":null,"data":{"k":1}}"#, "message.data", ARRAY),
         (r#"{"data":[]}"#, "message.data", PART),
         (r#"{"data":[{"text":5}]}"#, "message.data[0].text", STRING),
         (r#"{"role":"user","content":"hi"}"#, "message.content", OBJECT),
-        (
-            r#"{"role":"user","content":{"type":"text"}}"#,
-            "message.content.text",
-            "required, expected a string",
-        ),
+        (r#"{"role":"user","content":{"type":"text"}}"#, "message.content.text",
+         "required, expected a string"),
     ];
     for (message, field, problem) in rows {
         assert_rejected(
@@ -208,23 +204,18 @@ fn invalid_send_names_its_field() {
     for (member, field, problem) in rows {
         assert_rejected(Dialect::Draft, "tasks/send", &format!("{{{GOOD},{member}}}"), field, problem);
     }
+    #[rustfmt::skip]
     let rows: &[Row] = &[
         (r#""contextId":5"#, "contextId", STRING),
         (r#""configuration":[]"#, "configuration", OBJECT),
-        (
-            r#""configuration":{"acceptedOutputModes":["a",1]}"#,
-            "configuration.acceptedOutputModes[1]",
-            STRING,
-        ),
+        (r#""configuration":{"acceptedOutputModes":["a",1]}"#, "configuration.acceptedOutputModes[1]",
+         STRING),
         (r#""configuration":{"blocking":"no"}"#, "configuration.blocking", FLAG),
         (r#""configuration":{"historyLength":-1}"#, "configuration.historyLength", COUNT),
         (r#""configuration":{"historyLength":2147483648}"#, "configuration.historyLength", INTEGER),
         (r#""configuration":{"skillId":5}"#, "configuration.skillId", STRING),
-        (
-            r#""configuration":{"pushNotificationConfig":{"url":"ftp://a"}}"#,
-            "configuration.pushNotificationConfig.url",
-            URL,
-        ),
+        (r#""configuration":{"pushNotificationConfig":{"url":"ftp://a"}}"#,
+         "configuration.pushNotificationConfig.url", URL),
     ];
     for (member, field, problem) in rows {
         assert_rejected(Dialect::V03, "message/send", &format!("{{{GOOD},{member}}}"), field, problem);
@@ -233,6 +224,7 @@ fn invalid_send_names_its_field() {
 
 #[test]
 fn invalid_push_config_names_its_field() {
+    #[rustfmt::skip]
     let rows: &[Row] = &[
         (r#""url":null"#, "url", NEEDS_URL),
         (r#""url":"""#, "url", FILLED),
@@ -247,11 +239,8 @@ fn invalid_push_config_names_its_field() {
         (r#""authentication":{"schemes":[""]}"#, "authentication.schemes[0]", FILLED),
         (r#""authentication":{"schemes":{}}"#, "authentication.schemes", ARRAY),
         (r#""authentication":{"schemes":["a"],"credentials":5}"#, "authentication.credentials", STRING),
-        (
-            r#""authentication":{"schemes":[],"credentials":"x"}"#,
-            "authentication.schemes",
-            "required, expected at least one scheme",
-        ),
+        (r#""authentication":{"schemes":[],"credentials":"x"}"#, "authentication.schemes",
+         "required, expected at least one scheme"),
     ];
     for (member, field, problem) in rows {
         let params = format!(
@@ -292,17 +281,14 @@ fn invalid_parameters_of_other_operations_name_their_field() {
     for (method, params, field, problem) in draft {
         assert_rejected(Dialect::Draft, method, params, field, problem);
     }
+    #[rustfmt::skip]
     let v03: &[(&str, &str, &str, &str)] = &[
         ("tasks/get", r#"{"id":1}"#, "id", STRING),
         ("tasks/pushNotificationConfig/set", "{}", "taskId", NEEDS_FILLED),
         ("tasks/pushNotificationConfig/set", r#"{"taskId":"t"}"#, "pushNotificationConfig", NEEDS_CONFIG),
         ("tasks/pushNotificationConfig/get", "{}", "id", NEEDS_FILLED),
-        (
-            "tasks/pushNotificationConfig/get",
-            r#"{"id":"t","pushNotificationConfigId":5}"#,
-            "pushNotificationConfigId",
-            STRING,
-        ),
+        ("tasks/pushNotificationConfig/get", r#"{"id":"t","pushNotificationConfigId":5}"#,
+         "pushNotificationConfigId", STRING),
         ("tasks/pushNotificationConfig/list", "{}", "id", NEEDS_FILLED),
         ("tasks/pushNotificationConfig/delete", "{}", "id", NEEDS_FILLED),
         ("tasks/pushNotificationConfig/delete", r#"{"id":"t"}"#, "pushNotificationConfigId", NEEDS_FILLED),
@@ -323,6 +309,7 @@ fn invalid_parameters_of_other_operations_name_their_field() {
 #[test]
 fn invalid_event_names_its_field() {
     const KINDS: &str = "expected a task, a message, a status-update or an artifact-update";
+    #[rustfmt::skip]
     let rows: &[(Dialect, &str, &str, &str)] = &[
         (Dialect::Draft, "5", "", OBJECT),
         (Dialect::Draft, "{}", "", "expected a status or an artifact"),
@@ -330,65 +317,33 @@ fn invalid_event_names_its_field() {
         (Dialect::Draft, r#"{"id":"t","status":null,"final":true}"#, "status", NEEDS_STATUS),
         (Dialect::Draft, r#"{"id":"t","status":{}}"#, "status.state", NEEDS_STATE),
         (Dialect::Draft, r#"{"id":"t","status":{"state":5}}"#, "status.state", STATE),
-        (
-            Dialect::Draft,
-            r#"{"id":"t","status":{"state":"working","timestamp":"now"}}"#,
-            "status.timestamp",
-            TIME,
-        ),
-        (
-            Dialect::Draft,
-            r#"{"id":"t","status":{"state":"working","message":{"role":"agent","parts":"x"}}}"#,
-            "status.message.parts",
-            ARRAY,
-        ),
+        (Dialect::Draft, r#"{"id":"t","status":{"state":"working","timestamp":"now"}}"#, "status.timestamp",
+         TIME),
+        (Dialect::Draft, r#"{"id":"t","status":{"state":"working","message":{"role":"agent","parts":"x"}}}"#,
+         "status.message.parts", ARRAY),
         (Dialect::Draft, r#"{"id":"t","artifact":null}"#, "artifact", "required, expected an artifact"),
         (Dialect::Draft, r#"{"id":"t","artifact":[]}"#, "artifact", "expected an artifact"),
-        (
-            Dialect::Draft,
-            r#"{"id":"t","artifact":[{"parts":[{"text":"a"}]},{"parts":[{"text":"b"}]}]}"#,
-            "artifact",
-            "expected an artifact",
-        ),
+        (Dialect::Draft, r#"{"id":"t","artifact":[{"parts":[{"text":"a"}]},{"parts":[{"text":"b"}]}]}"#,
+         "artifact", "expected an artifact"),
         (Dialect::Draft, r#"{"id":"t","artifact":[{"parts":{}}]}"#, "artifact[0].parts", ARRAY),
-        (
-            Dialect::Draft,
-            r#"{"id":"t","artifact":{"index":-1,"parts":[{"text":"a"}]}}"#,
-            "artifact.index",
-            COUNT,
-        ),
-        (
-            Dialect::Draft,
-            r#"{"id":"t","artifact":{"append":"true","parts":[{"text":"a"}]}}"#,
-            "artifact.append",
-            FLAG,
-        ),
+        (Dialect::Draft, r#"{"id":"t","artifact":{"index":-1,"parts":[{"text":"a"}]}}"#, "artifact.index",
+         COUNT),
+        (Dialect::Draft, r#"{"id":"t","artifact":{"append":"true","parts":[{"text":"a"}]}}"#,
+         "artifact.append", FLAG),
         (Dialect::V03, "[]", "", OBJECT),
         (Dialect::V03, "{}", "", KINDS),
         (Dialect::V03, r#"{"kind":"progress"}"#, "", KINDS),
         (Dialect::V03, r#"{"kind":5}"#, "kind", STRING),
         (Dialect::V03, r#"{"kind":"task"}"#, "id", NEEDS_FILLED),
         (Dialect::V03, r#"{"kind":"task","id":"t"}"#, "status", NEEDS_STATUS),
-        (
-            Dialect::V03,
-            r#"{"kind":"task","id":"t","status":{"state":"working"},"artifacts":[{"parts":[]}]}"#,
-            "artifacts[0].artifactId",
-            NEEDS_FILLED,
-        ),
-        (
-            Dialect::V03,
-            r#"{"kind":"task","id":"t","status":{"state":"working"},"history":[{}]}"#,
-            "history[0].role",
-            "required, expected user or agent",
-        ),
+        (Dialect::V03, r#"{"kind":"task","id":"t","status":{"state":"working"},"artifacts":[{"parts":[]}]}"#,
+         "artifacts[0].artifactId", NEEDS_FILLED),
+        (Dialect::V03, r#"{"kind":"task","id":"t","status":{"state":"working"},"history":[{}]}"#,
+         "history[0].role", "required, expected user or agent"),
         (Dialect::V03, r#"{"kind":"status-update","status":{"state":"working"}}"#, "taskId", NEEDS_FILLED),
         (Dialect::V03, r#"{"kind":"status-update","taskId":"t"}"#, "status", NEEDS_STATUS),
-        (
-            Dialect::V03,
-            r#"{"kind":"artifact-update","taskId":"t"}"#,
-            "artifact",
-            "required, expected an artifact",
-        ),
+        (Dialect::V03, r#"{"kind":"artifact-update","taskId":"t"}"#, "artifact",
+         "required, expected an artifact"),
         (
             Dialect::V03,
             r#"{"kind":"artifact-update","taskId":"t","artifact":{"artifactId":"a","parts":[{"text":""}]},"append":1}"#,
@@ -413,6 +368,7 @@ fn invalid_reply_names_its_field() {
             assert_eq!(read_reply(dialect, kind, "{}"), Err(stream));
         }
     }
+    #[rustfmt::skip]
     let rows: &[(Dialect, OperationKind, &str, &str, &str)] = &[
         (Dialect::Draft, SendMessage, "null", "", OBJECT),
         (Dialect::Draft, SendMessage, r#"{"role":"agent","parts":[{"text":"x"}]}"#, "id", NEEDS_FILLED),
@@ -425,23 +381,13 @@ fn invalid_reply_names_its_field() {
             ARRAY,
         ),
         (Dialect::Draft, CreatePushConfig, r#"{"id":"t"}"#, "pushNotificationConfig", NEEDS_CONFIG),
-        (
-            Dialect::V03,
-            SendMessage,
-            r#"{"kind":"status-update","taskId":"t","status":{"state":"working"}}"#,
-            "",
-            "expected a task or a message",
-        ),
+        (Dialect::V03, SendMessage, r#"{"kind":"status-update","taskId":"t","status":{"state":"working"}}"#,
+         "", "expected a task or a message"),
         (Dialect::V03, GetTask, r#"{"kind":"message"}"#, "kind", "expected task"),
         (Dialect::V03, ListTasks, r#"{"tasks":[{}]}"#, "tasks[0].id", NEEDS_FILLED),
         (Dialect::V03, ListPushConfigs, r#"{"configs":[]}"#, "", ARRAY),
-        (
-            Dialect::V03,
-            ListPushConfigs,
-            r#"[{"taskId":"t","pushNotificationConfig":{}}]"#,
-            "[0].pushNotificationConfig.url",
-            NEEDS_URL,
-        ),
+        (Dialect::V03, ListPushConfigs, r#"[{"taskId":"t","pushNotificationConfig":{}}]"#,
+         "[0].pushNotificationConfig.url", NEEDS_URL),
     ];
     for (dialect, kind, text, field, problem) in rows {
         let read = read_reply(*dialect, *kind, text);

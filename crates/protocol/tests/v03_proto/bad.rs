@@ -9,20 +9,15 @@ use crate::codec::{at, read_event, read_operation, read_reply};
 #[test]
 fn invalid_send_names_its_field() {
     let role = "ROLE_USER or ROLE_AGENT";
+    #[rustfmt::skip]
     let cases: Vec<(&str, &str, String)> = vec![
         ("[]", "", "expected an object".into()),
         ("{}", "message", "required, expected a message".into()),
         (r#"{"request":{"content":[]}}"#, "request.role", format!("required, expected {role}")),
-        (
-            r#"{"message":{"role":"ROLE_USER","content":[{"text":"x"}]}}"#,
-            "message.messageId",
-            "expected a non-empty string, found nothing".into(),
-        ),
-        (
-            r#"{"request":{"role":"ROLE_USER","content":[{"text":"x"}]}}"#,
-            "request.messageId",
-            "expected a non-empty string, found nothing".into(),
-        ),
+        (r#"{"message":{"role":"ROLE_USER","content":[{"text":"x"}]}}"#, "message.messageId",
+         "expected a non-empty string, found nothing".into()),
+        (r#"{"request":{"role":"ROLE_USER","content":[{"text":"x"}]}}"#, "request.messageId",
+         "expected a non-empty string, found nothing".into()),
         (MESSAGE[0], "message.role", format!("required, expected {role}")),
         (MESSAGE[1], "message.role", format!("expected {role}")),
         (MESSAGE[2], "message.role", format!("expected {role}")),
@@ -34,21 +29,12 @@ fn invalid_send_names_its_field() {
         (MESSAGE[8], "message.content[0].file", "expected only one of fileWithBytes, fileWithUri".into()),
         (MESSAGE[9], "message.content[0].file.fileWithBytes", "expected a base64 string".into()),
         (MESSAGE[10], "message.content[0].data", "expected an object".into()),
-        (
-            r#"{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]},"configuration":{"historyLength":-1}}"#,
-            "configuration.historyLength",
-            "expected an integer of 0 or more".into(),
-        ),
-        (
-            r#"{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]},"configuration":{"blocking":"no"}}"#,
-            "configuration.blocking",
-            "expected true or false".into(),
-        ),
-        (
-            r#"{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]},"configuration":{"pushNotification":{"url":"ftp://x"}}}"#,
-            "configuration.pushNotification.url",
-            "expected an absolute http or https URL".into(),
-        ),
+        (r#"{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]},"configuration":{"historyLength":-1}}"#,
+         "configuration.historyLength", "expected an integer of 0 or more".into()),
+        (r#"{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]},"configuration":{"blocking":"no"}}"#,
+         "configuration.blocking", "expected true or false".into()),
+        (r#"{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]},"configuration":{"pushNotification":{"url":"ftp://x"}}}"#,
+         "configuration.pushNotification.url", "expected an absolute http or https URL".into()),
     ];
     for (body, field, problem) in cases {
         let read = read_operation(OperationKind::SendMessage, &at("", "", &[]), Some(body));
@@ -107,19 +93,14 @@ fn path_without_an_id_is_rejected() {
 #[test]
 fn invalid_response_names_its_field() {
     let one = "expected exactly one of task, message, statusUpdate, artifactUpdate";
+    #[rustfmt::skip]
     let event_cases = [
         ("{}", "", one),
         (r#"{"task":{}}"#, "task.status", "required, expected a task status"),
-        (
-            r#"{"task":{"id":"t","status":{}}}"#,
-            "task.status.state",
-            "required, expected a task state such as TASK_STATE_WORKING",
-        ),
-        (
-            r#"{"statusUpdate":{"taskId":"t","status":{"state":[]}}}"#,
-            "statusUpdate.status.state",
-            "expected a task state such as TASK_STATE_WORKING",
-        ),
+        (r#"{"task":{"id":"t","status":{}}}"#, "task.status.state",
+         "required, expected a task state such as TASK_STATE_WORKING"),
+        (r#"{"statusUpdate":{"taskId":"t","status":{"state":[]}}}"#, "statusUpdate.status.state",
+         "expected a task state such as TASK_STATE_WORKING"),
         (r#"{"artifactUpdate":{"taskId":"t"}}"#, "artifactUpdate.artifact", "required, expected an artifact"),
     ];
     for (text, field, problem) in event_cases {

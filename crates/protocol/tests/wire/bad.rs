@@ -130,6 +130,7 @@ fn invalid_part_names_its_field() {
 #[test]
 fn invalid_send_names_its_field() {
     const GOOD: &str = r#""message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hi"}]}"#;
+    #[rustfmt::skip]
     let rows: &[Row] = &[
         (r#""message":null"#, "message", "required, expected a message"),
         (r#""message":"hi""#, "message", OBJECT),
@@ -140,11 +141,8 @@ fn invalid_send_names_its_field() {
         (r#""configuration":[]"#, "configuration", OBJECT),
         (r#""configuration":"x""#, "configuration", OBJECT),
         (r#""configuration":{"acceptedOutputModes":"a"}"#, "configuration.acceptedOutputModes", ARRAY),
-        (
-            r#""configuration":{"acceptedOutputModes":["a",1]}"#,
-            "configuration.acceptedOutputModes[1]",
-            STRING,
-        ),
+        (r#""configuration":{"acceptedOutputModes":["a",1]}"#, "configuration.acceptedOutputModes[1]",
+         STRING),
         (r#""configuration":{"historyLength":-1}"#, "configuration.historyLength", COUNT),
         (r#""configuration":{"historyLength":"-1"}"#, "configuration.historyLength", COUNT),
         (r#""configuration":{"history_length":-2147483648}"#, "configuration.historyLength", COUNT),
@@ -276,17 +274,15 @@ fn invalid_parameters_of_other_operations_name_their_field() {
 
 #[test]
 fn invalid_event_names_its_field() {
+    #[rustfmt::skip]
     let rows: &[Row] = &[
         ("5", "", OBJECT),
         ("[]", "", OBJECT),
         ("{}", "", ONE_EVENT),
         (r#"{"task":null}"#, "", ONE_EVENT),
         (r#"{"kind":"task","id":"t"}"#, "", ONE_EVENT),
-        (
-            r#"{"message":{"messageId":"m","role":1,"parts":[{"text":""}]},"statusUpdate":{"taskId":"t","status":{"state":1}}}"#,
-            "",
-            ONE_EVENT,
-        ),
+        (r#"{"message":{"messageId":"m","role":1,"parts":[{"text":""}]},"statusUpdate":{"taskId":"t","status":{"state":1}}}"#,
+         "", ONE_EVENT),
         (r#"{"task":[]}"#, "task", OBJECT),
         (r#"{"task":{}}"#, "task.id", NEEDS_FILLED),
         (r#"{"task":{"id":"t"}}"#, "task.status", NEEDS_STATUS),
@@ -296,75 +292,39 @@ fn invalid_event_names_its_field() {
         (r#"{"task":{"id":"t","status":{"state":9}}}"#, "task.status.state", STATE),
         (r#"{"task":{"id":"t","status":{"state":1,"timestamp":5}}}"#, "task.status.timestamp", TIME),
         (r#"{"task":{"id":"t","status":{"state":1,"message":"x"}}}"#, "task.status.message", OBJECT),
-        (
-            r#"{"task":{"id":"t","status":{"state":1,"message":{"messageId":"m","role":1,"parts":[{}]}}}}"#,
-            "task.status.message.parts[0]",
-            ONE_CONTENT,
-        ),
+        (r#"{"task":{"id":"t","status":{"state":1,"message":{"messageId":"m","role":1,"parts":[{}]}}}}"#,
+         "task.status.message.parts[0]", ONE_CONTENT),
         (r#"{"task":{"id":"t","status":{"state":1},"contextId":5}}"#, "task.contextId", STRING),
         (r#"{"task":{"id":"t","status":{"state":1},"artifacts":{}}}"#, "task.artifacts", ARRAY),
         (r#"{"task":{"id":"t","status":{"state":1},"artifacts":[null]}}"#, "task.artifacts[0]", OBJECT),
-        (
-            r#"{"task":{"id":"t","status":{"state":1},"artifacts":[{}]}}"#,
-            "task.artifacts[0].artifactId",
-            NEEDS_FILLED,
-        ),
-        (
-            r#"{"task":{"id":"t","status":{"state":1},"artifacts":[{"artifactId":"a","parts":{}}]}}"#,
-            "task.artifacts[0].parts",
-            ARRAY,
-        ),
-        (
-            r#"{"task":{"id":"t","status":{"state":1},"artifacts":[{"artifactId":"a","parts":[{"text":1}]}]}}"#,
-            "task.artifacts[0].parts[0].text",
-            STRING,
-        ),
-        (
-            r#"{"task":{"id":"t","status":{"state":1},"history":[{}]}}"#,
-            "task.history[0].messageId",
-            NEEDS_FILLED,
-        ),
-        (
-            r#"{"task":{"id":"t","status":{"state":1},"history":[{"messageId":"m","role":"ROLE_UNSPECIFIED"}]}}"#,
-            "task.history[0].role",
-            ROLE,
-        ),
+        (r#"{"task":{"id":"t","status":{"state":1},"artifacts":[{}]}}"#, "task.artifacts[0].artifactId",
+         NEEDS_FILLED),
+        (r#"{"task":{"id":"t","status":{"state":1},"artifacts":[{"artifactId":"a","parts":{}}]}}"#,
+         "task.artifacts[0].parts", ARRAY),
+        (r#"{"task":{"id":"t","status":{"state":1},"artifacts":[{"artifactId":"a","parts":[{"text":1}]}]}}"#,
+         "task.artifacts[0].parts[0].text", STRING),
+        (r#"{"task":{"id":"t","status":{"state":1},"history":[{}]}}"#, "task.history[0].messageId",
+         NEEDS_FILLED),
+        (r#"{"task":{"id":"t","status":{"state":1},"history":[{"messageId":"m","role":"ROLE_UNSPECIFIED"}]}}"#,
+         "task.history[0].role", ROLE),
         (r#"{"task":{"id":"t","status":{"state":1},"metadata":[]}}"#, "task.metadata", OBJECT),
         (r#"{"message":{"role":"ROLE_AGENT"}}"#, "message.messageId", NEEDS_FILLED),
         (r#"{"statusUpdate":{"status":{"state":1}}}"#, "statusUpdate.taskId", NEEDS_FILLED),
         (r#"{"statusUpdate":{"taskId":"t"}}"#, "statusUpdate.status", NEEDS_STATUS),
-        (
-            r#"{"statusUpdate":{"taskId":"t","status":{"state":null}}}"#,
-            "statusUpdate.status.state",
-            NEEDS_STATE,
-        ),
-        (
-            r#"{"status_update":{"taskId":"t","status":{"state":1},"metadata":1}}"#,
-            "statusUpdate.metadata",
-            OBJECT,
-        ),
+        (r#"{"statusUpdate":{"taskId":"t","status":{"state":null}}}"#, "statusUpdate.status.state",
+         NEEDS_STATE),
+        (r#"{"status_update":{"taskId":"t","status":{"state":1},"metadata":1}}"#, "statusUpdate.metadata",
+         OBJECT),
         (r#"{"artifactUpdate":{}}"#, "artifactUpdate.taskId", NEEDS_FILLED),
         (r#"{"artifactUpdate":{"taskId":"t"}}"#, "artifactUpdate.artifact", "required, expected an artifact"),
-        (
-            r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":"x"}}}"#,
-            "artifactUpdate.artifact.parts",
-            ARRAY,
-        ),
-        (
-            r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":""}],"name":5}}}"#,
-            "artifactUpdate.artifact.name",
-            STRING,
-        ),
-        (
-            r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":""}]},"append":"true"}}"#,
-            "artifactUpdate.append",
-            FLAG,
-        ),
-        (
-            r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":""}]},"last_chunk":1}}"#,
-            "artifactUpdate.lastChunk",
-            FLAG,
-        ),
+        (r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":"x"}}}"#,
+         "artifactUpdate.artifact.parts", ARRAY),
+        (r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":""}],"name":5}}}"#,
+         "artifactUpdate.artifact.name", STRING),
+        (r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":""}]},"append":"true"}}"#,
+         "artifactUpdate.append", FLAG),
+        (r#"{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":""}]},"last_chunk":1}}"#,
+         "artifactUpdate.lastChunk", FLAG),
     ];
     for (text, field, problem) in rows {
         assert_eq!(read_event(text), Err(Violation::new(field, problem)), "{text}");
@@ -378,15 +338,12 @@ fn invalid_reply_names_its_field() {
         SendMessage, SendStreamingMessage, SubscribeToTask,
     };
     let stream = "expected a stream, not a single response";
+    #[rustfmt::skip]
     let rows: &[(OperationKind, &str, &str, &str)] = &[
         (SendMessage, "{}", "", ONE_EVENT),
         (SendMessage, "null", "", OBJECT),
-        (
-            SendMessage,
-            r#"{"statusUpdate":{"taskId":"t","status":{"state":1}}}"#,
-            "",
-            "expected a task or a message",
-        ),
+        (SendMessage, r#"{"statusUpdate":{"taskId":"t","status":{"state":1}}}"#, "",
+         "expected a task or a message"),
         (SendMessage, r#"{"id":"t","status":{"state":1}}"#, "", ONE_EVENT),
         (SendStreamingMessage, "{}", "result", stream),
         (SubscribeToTask, "{}", "result", stream),

@@ -107,15 +107,12 @@ fn value_too_deep_or_too_large_names_its_field() {
     let wide = format!("[0{}]", ",0".repeat(MAX_NODES));
     let too_deep = "expected a value nested at most 30 deep";
     let too_wide = "expected a value of at most 10000 nodes";
+    #[rustfmt::skip]
     let cases = [
         (format!(r#"{{"data":{}}}"#, deep(MAX_DEPTH + 1)), String::new(), "message.parts[0].data", too_deep),
         (format!(r#"{{"data":{wide}}}"#), String::new(), "message.parts[0].data", too_wide),
-        (
-            format!(r#"{{"text":"","metadata":{{"a":{}}}}}"#, deep(MAX_DEPTH)),
-            String::new(),
-            "message.parts[0].metadata",
-            too_deep,
-        ),
+        (format!(r#"{{"text":"","metadata":{{"a":{}}}}}"#, deep(MAX_DEPTH)), String::new(),
+         "message.parts[0].metadata", too_deep),
         (r#"{"text":""}"#.to_owned(), format!(r#","metadata":{{"a":{wide}}}"#), "metadata", too_wide),
     ];
     for (part, rest, field, problem) in cases {
@@ -136,18 +133,15 @@ fn non_content_strings_are_limited_in_requests_only() {
         read_operation("SendMessage", &format!(r#"{{"message":{message},{rest}}}"#))
     };
     let texts = format!(r#"["{}"]"#, vec!["x".repeat(1_000); 1_100].join("\",\""));
+    #[rustfmt::skip]
     let cases = [
         (String::new(), format!(r#""tenant":"{long}""#), "tenant", too_long),
         (String::new(), format!(r#""tenant":"{escaped}""#), "tenant", too_long),
         (String::new(), format!(r#""metadata":{{"skillId":"{long}"}}"#), "metadata.skillId", too_long),
         (String::new(), format!(r#""{long}":1"#), "", "expected member names of at most 65536 bytes"),
         (format!(r#","filename":"{long}""#), r#""a":1"#.to_owned(), "message.parts[0].filename", too_long),
-        (
-            String::new(),
-            format!(r#""configuration":{{"acceptedOutputModes":{texts}}}"#),
-            "configuration.acceptedOutputModes",
-            "expected strings of at most 1048576 bytes in all",
-        ),
+        (String::new(), format!(r#""configuration":{{"acceptedOutputModes":{texts}}}"#),
+         "configuration.acceptedOutputModes", "expected strings of at most 1048576 bytes in all"),
     ];
     for (part, rest, field, problem) in cases {
         let Err(error) = send(&format!(r#"{{"text":"x"{part}}}"#), &rest) else {
