@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::server;
+use crate::program;
 
 /// Bytes the tests write into an empty target directory and into a filled one, package caches not counted.
 const EMPTY_TARGET_BYTES: u64 = 5 << 30;
@@ -13,7 +13,7 @@ const FILLED_TARGET_BYTES: u64 = 1 << 30;
 
 /// Fails early when there is too little space; discovered later, it would look like a fault of the program.
 pub(crate) fn check() -> Result<()> {
-    let target = server::target()?;
+    let target = program::target()?;
     let wanted =
         if target.join("debug").join("a2ad").exists() { FILLED_TARGET_BYTES } else { EMPTY_TARGET_BYTES };
     fs::create_dir_all(&target).context("cannot create the target directory")?;

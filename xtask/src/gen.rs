@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use prost_build::{Config, Module};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
-use crate::{run, server};
+use crate::{program, run};
 
 /// A protobuf file, its package, and the name of the Rust file generated from it.
 struct Source {
@@ -83,13 +83,13 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 /// The stale files, each with the content it should have.
 fn stale() -> Result<Vec<(PathBuf, Vec<u8>)>> {
-    let dir = server::workspace().join("crates/protocol/src/grpc/generated");
+    let dir = program::workspace().join("crates/protocol/src/grpc/generated");
     let files = generate()?.into_iter().map(|(name, content)| (dir.join(name), content));
     Ok(files.filter(|(path, content)| fs::read(path).ok().as_ref() != Some(content)).collect())
 }
 
 fn generate() -> Result<Vec<(&'static str, Vec<u8>)>> {
-    let mut compiler = protox::Compiler::new([server::workspace().join("crates/protocol/proto")])?;
+    let mut compiler = protox::Compiler::new([program::workspace().join("crates/protocol/proto")])?;
     compiler.include_imports(true).open_files([V1.file, V03.file])?;
     let set = compiler.file_descriptor_set();
     check_shared(&set)?;

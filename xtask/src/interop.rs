@@ -24,7 +24,8 @@ use tokio::time::timeout;
 
 use self::python::Release;
 use self::servers::Sample;
-use crate::server::{self, Launch, Server};
+use crate::program;
+use testkit::process::{Launch, Server};
 
 /// The configuration file of the server under test.
 const CONFIG: &str = "server.toml";
@@ -100,8 +101,8 @@ const fn agent(name: &'static str, peer: &'static str, sample: Sample) -> Suite 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let suites = chosen(args.first())?;
     let options = args.get(1..).unwrap_or_default();
-    let program = server::build()?;
-    let dir = server::target()?.join("interop");
+    let program = program::build()?;
+    let dir = program::target()?.join("interop");
     fs::create_dir_all(&dir).context("cannot create the directory of the clients")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     for suite in suites {
@@ -170,12 +171,12 @@ async fn test_server(
 /// All clients are tested against the same agents.
 fn launch(store: &Path) -> Result<Launch> {
     let config = fs::read_to_string(file(CONFIG))?;
-    Launch::with_config(store, &config)
+    Ok(Launch::with_config(store, &config)?)
 }
 
 /// A file shared by the suites of all languages.
 fn file(name: &str) -> PathBuf {
-    server::workspace().join("tests/interop").join(name)
+    program::workspace().join("tests/interop").join(name)
 }
 
 /// An empty store directory.

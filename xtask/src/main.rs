@@ -10,10 +10,10 @@ mod check;
 mod disk_space;
 mod fuzz;
 mod r#gen;
-mod http;
 mod interop;
+mod program;
 mod run;
-mod server;
+mod tck;
 mod test;
 mod verify;
 

@@ -12,7 +12,7 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(args: &[S]) -> Result<()> {
 /// Cargo in the workspace, without arguments.
 pub(crate) fn cargo_command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(crate::server::workspace());
+    command.current_dir(crate::program::workspace());
     command
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{check, disk_space, fuzz, interop, run, server, verify};
+use crate::{check, disk_space, fuzz, interop, program, run, verify};
 
 /// The proofs that run on every change, some of them smaller than by default. Their time goals are relaxed to hang
 /// guards here; `cargo xtask verify` fails on the goals themselves.
@@ -55,22 +55,22 @@ impl Parts {
     fn begin() -> Result<Self> {
         Ok(Self {
             started: Instant::now(),
-            free_at_start: disk_space::free(&server::target()?)?,
+            free_at_start: disk_space::free(&program::target()?)?,
             lines: Vec::new(),
         })
     }
 
     fn run(&mut self, name: &str, part: impl FnOnce() -> Result<()>) -> Result<()> {
-        let (started, free) = (Instant::now(), disk_space::free(&server::target()?)?);
+        let (started, free) = (Instant::now(), disk_space::free(&program::target()?)?);
         part()?;
-        let filled = free.saturating_sub(disk_space::free(&server::target()?)?);
+        let filled = free.saturating_sub(disk_space::free(&program::target()?)?);
         self.lines.push(line(name, started, filled));
         Ok(())
     }
 
     fn report(&self) {
         let left =
-            server::target().and_then(|target| disk_space::free(&target)).unwrap_or(self.free_at_start);
+            program::target().and_then(|target| disk_space::free(&target)).unwrap_or(self.free_at_start);
         for line in &self.lines {
             eprintln!("{line}");
         }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use tokio::process::Command;
 
 use super::{INSTALL_LIMIT, finish, is_installed, mark_installed, python, version};
-use crate::server;
+use crate::program;
 
 /// The oldest major version of Node.js the SDK supports.
 const OLDEST: u32 = 20;
@@ -53,7 +53,7 @@ async fn node(environment: &Path) -> Result<Node> {
     {
         return Ok(Node { node: "node".into(), npm: "npm".into(), version });
     }
-    let pins = server::workspace().join("tests/interop/javascript/node.txt");
+    let pins = program::workspace().join("tests/interop/javascript/node.txt");
     let interpreter = python::environment_of(&pins, &environment.with_file_name("javascript.node")).await?;
     let programs = interpreter.parent().context("an interpreter has a parent directory")?;
     let (node, npm) = (programs.join("node"), programs.join("npm"));

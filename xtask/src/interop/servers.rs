@@ -15,7 +15,7 @@ use tokio::process::Child;
 use tokio::time::timeout;
 
 use super::{TEST_LIMIT, finish, javascript, python};
-use crate::server;
+use crate::program;
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 
@@ -27,7 +27,7 @@ pub(super) enum Sample {
 }
 
 pub(super) async fn test(sample: Sample, program: &Path, dir: &Path, options: &[String]) -> Result<()> {
-    let tests = server::workspace().join("tests/interop/servers");
+    let tests = program::workspace().join("tests/interop/servers");
     let agent = Agent::start(sample, &tests, dir).await?;
     let mut command = python::tests(&tests, &dir.join("servers")).await?;
     command

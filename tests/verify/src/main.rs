@@ -1,0 +1,159 @@
+//! `a2ad-verify NAME`: runs one proof against the real program and prints the result as one line of JSON.
+//! `cargo xtask verify NAME` builds the program and passes its path.
+//!
+//! Each proof is one module of the same name. It parses its own options, which set its size, prints its seed and
+//! figures, and fails on any violation. `docs/test-matrix.md` lists all proofs. Deliberately not here: tests that start
+//! no process, and the official conformance kit, which `cargo xtask verify tck` runs.
+#![allow(
+    clippy::disallowed_types,
+    reason = "the test driver inspects responses as JSON values; it needs no exact numbers"
+)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "data to stdout, messages to stderr")]
+
+mod cancel_races;
+mod disk_faults;
+mod duplicate_sends;
+mod extra_options;
+mod fill;
+mod kill_under_load;
+mod lists;
+mod malformed_requests;
+mod poison_tasks;
+mod random;
+mod recovery_time;
+mod reference_model;
+mod request_bombs;
+mod retention_under_load;
+mod slow_readers;
+mod stream_resume;
+mod trial;
+mod view;
+mod writer;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use testkit::{http1 as http, process as server, rpc};
+
+/// One proof and how it is run.
+struct Proof {
+    name: &'static str,
+    proves: &'static str,
+    options: &'static str,
+    run: fn(&[String]) -> Result<()>,
+}
+
+const PROOFS: &[Proof] = &[
+    Proof {
+        name: "kill_under_load",
+        proves: "SIGKILL under load loses no acknowledged task, duplicates nothing and leaves no gap in streams",
+        options: kill_under_load::OPTIONS,
+        run: kill_under_load::run,
+    },
+    Proof {
+        name: "disk_faults",
+        proves: "a disk that fails, is full or becomes read-only stops the server, and nothing acknowledged is lost",
+        options: disk_faults::OPTIONS,
+        run: disk_faults::run,
+    },
+    Proof {
+        name: "recovery_time",
+        proves: "after SIGKILL a server with a full store is ready within 2 s, and interrupted tasks end within 5 s",
+        options: recovery_time::OPTIONS,
+        run: recovery_time::run,
+    },
+    Proof {
+        name: "duplicate_sends",
+        proves: "an idempotency key sent many times concurrently creates one task, also when connections are reset",
+        options: duplicate_sends::OPTIONS,
+        run: duplicate_sends::run,
+    },
+    Proof {
+        name: "cancel_races",
+        proves: "when cancel and completion race, a task has one terminal state and all clients see the same one",
+        options: cancel_races::OPTIONS,
+        run: cancel_races::run,
+    },
+    Proof {
+        name: "stream_resume",
+        proves: "a stream that is cut and resumed misses and repeats no event, also across SIGKILL",
+        options: stream_resume::OPTIONS,
+        run: stream_resume::run,
+    },
+    Proof {
+        name: "poison_tasks",
+        proves: "a task that crashes the process fails after 3 crashes, and every other task completes",
+        options: poison_tasks::OPTIONS,
+        run: poison_tasks::run,
+    },
+    Proof {
+        name: "retention_under_load",
+        proves: "expired tasks are purged under load: open tasks stay, files do not grow, latency stays within 2x",
+        options: retention_under_load::OPTIONS,
+        run: retention_under_load::run,
+    },
+    Proof {
+        name: "reference_model",
+        proves: "random calls are answered as a reference model predicts",
+        options: reference_model::OPTIONS,
+        run: reference_model::run,
+    },
+    Proof {
+        name: "request_bombs",
+        proves: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
+        options: request_bombs::OPTIONS,
+        run: request_bombs::run,
+    },
+    Proof {
+        name: "slow_readers",
+        proves: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",
+        options: slow_readers::OPTIONS,
+        run: slow_readers::run,
+    },
+    Proof {
+        name: "malformed_requests",
+        proves: "every operation of every protocol generation and binding refuses malformed requests and names the faulty field",
+        options: malformed_requests::OPTIONS,
+        run: malformed_requests::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("a2ad-verify: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the proof named by the first argument with the rest as its options.
+fn run(args: &[String]) -> Result<()> {
+    let Some((name, options)) = args.split_first() else {
+        bail!("name the proof to run\n{}", table());
+    };
+    match PROOFS.iter().find(|proof| proof.name == name) {
+        Some(proof) => (proof.run)(options),
+        None => bail!("there is no proof {name}\n{}", table()),
+    }
+}
+
+fn table() -> String {
+    let line = |proof: &Proof| {
+        format!("  cargo xtask verify {} {}\n      {}\n", proof.name, proof.options, proof.proves)
+    };
+    PROOFS.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_name_lists_the_known_proofs() {
+        let error = run(&["no_such_proof".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("no_such_proof") && error.contains("kill_under_load"), "{error}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Builds the program under test, and knows the directories of the workspace.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::run;
+
+/// Builds the program with the test profile and returns its path as reported by cargo, so that every setting that
+/// moves the target directory is honoured.
+pub(crate) fn build() -> Result<PathBuf> {
+    cargo_build(&[])
+}
+
+/// Builds the program with a fault compiled in (a cargo feature) and copies it to a separate directory. Only crates
+/// with that feature are compiled again.
+pub(crate) fn build_with(fault: &str) -> Result<PathBuf> {
+    let built = cargo_build(&["--features", fault])?;
+    let apart = target()?.join("faults");
+    fs::create_dir_all(&apart).context("cannot create the directory of the program")?;
+    let program = apart.join(format!("a2ad-{fault}"));
+    fs::copy(&built, &program).context("cannot copy the program")?;
+    Ok(program)
+}
+
+fn cargo_build(options: &[&str]) -> Result<PathBuf> {
+    let mut command = run::cargo_command();
+    command.args(["build", "-p", "a2ad-cli", "--message-format=json-render-diagnostics"]).args(options);
+    let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+    ensure!(output.status.success(), "a2ad could not be built");
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .find_map(executable)
+        .context("cargo built no program named a2ad")
+}
+
+pub(crate) fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory of the workspace")
+}
+
+/// The directory for build products and files of tests.
+pub(crate) fn target() -> Result<PathBuf> {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(path) => Ok(std::path::absolute(PathBuf::from(path))?),
+        None => Ok(workspace().join("target")),
+    }
+}
+
+#[expect(clippy::disallowed_types, reason = "cargo's messages are parsed once; no numbers matter")]
+fn executable(line: &str) -> Option<PathBuf> {
+    let message: serde_json::Value = serde_json::from_str(line).ok()?;
+    if message["reason"] != "compiler-artifact" || message["target"]["name"] != "a2ad" {
+        return None;
+    }
+    message["executable"].as_str().map(PathBuf::from)
+}
