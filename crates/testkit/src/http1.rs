@@ -391,6 +391,11 @@ impl Headers {
         self.all(name).next()
     }
 
+    /// The names and values of all header lines.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// Every value of a header by case-insensitive name.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process};
+use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
@@ -21,6 +22,8 @@ use crate::{Error, LIMIT, http1};
 /// Lets the system choose a free port.
 pub const ANY_PORT: &str = "127.0.0.1:0";
 
+/// The extension of the file for stdout.
+const OUTPUT: &str = "out";
 const POLL: Duration = Duration::from_millis(5);
 /// Lines at the end of a log that are shown to the user.
 const TAIL_LINES: usize = 20;
@@ -37,6 +40,8 @@ pub struct Server {
     started: Instant,
     /// From the start of the process to the first successful `/readyz`.
     pub ready_after: Duration,
+    /// The directory of the log, if it is temporary.
+    _folder: Option<TempDir>,
 }
 
 /// Optional differences from the standard start.
@@ -93,15 +98,22 @@ impl Server {
         Self::spawn_command(command, log)
     }
 
-    /// Starts a command that serves. Its output is appended to the file `log`.
+    /// Starts a command that serves, with its output in temporary files, and returns once it is ready.
+    pub async fn start_command(command: Command) -> Result<Self, Error> {
+        let folder = tempfile::tempdir()?;
+        let server = Self::spawn_command(command, folder.path().join("server.log"))?;
+        Self { _folder: Some(folder), ..server }.ready().await
+    }
+
+    /// Starts a command that serves. Its log is appended to the file `log`, its other output to a file next to it.
     pub fn spawn_command(mut command: Command, log: PathBuf) -> Result<Self, Error> {
-        let output = File::options().create(true).append(true).open(&log);
-        let output = output.map_err(|error| failed(&format!("cannot open {}", log.display()), error))?;
-        let log_start = usize::try_from(output.metadata()?.len()).unwrap_or(usize::MAX);
-        let child = command.stdout(output.try_clone()?).stderr(output).spawn();
+        let (stdout, stderr) = (append(&log.with_extension(OUTPUT))?, append(&log)?);
+        let log_start = usize::try_from(stderr.metadata()?.len()).unwrap_or(usize::MAX);
+        let child = command.stdout(stdout).stderr(stderr).kill_on_drop(true).spawn();
         let child = child.map_err(|error| failed(&format!("cannot start {command:?}"), error))?;
-        let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        Ok(Self { child, log, log_start, address, started: Instant::now(), ready_after: Duration::ZERO })
+        let (address, ready_after) = (SocketAddr::from(([127, 0, 0, 1], 0)), Duration::ZERO);
+        let started = Instant::now();
+        Ok(Self { child, log, log_start, address, started, ready_after, _folder: None })
     }
 
     /// Returns once the program is ready; an error if it ends before.
@@ -121,7 +133,7 @@ impl Server {
     }
 
     /// Waits until this process has logged a text.
-    pub async fn wait_for_log(&mut self, text: &str) -> Result<(), Error> {
+    pub async fn wait_for_log(&self, text: &str) -> Result<(), Error> {
         let logged = async {
             while !self.log().contains(text) {
                 sleep(POLL).await;
@@ -176,6 +188,11 @@ impl Server {
         String::from_utf8_lossy(bytes.get(self.log_start..).unwrap_or_default()).into_owned()
     }
 
+    /// What has been written to stdout.
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.log.with_extension(OUTPUT)).unwrap_or_default()).into_owned()
+    }
+
     /// The end of the log, for messages to the user.
     pub fn log_tail(&self) -> String {
         last_lines(&self.log())
@@ -200,6 +217,11 @@ impl Server {
     fn failed(&self, what: &str) -> Error {
         Error::Process(format!("{what}\n{}", self.log_tail()))
     }
+}
+
+fn append(path: &Path) -> Result<File, Error> {
+    let file = File::options().create(true).append(true).open(path);
+    file.map_err(|error| failed(&format!("cannot open {}", path.display()), error))
 }
 
 /// The last lines of a log, without the lines for each call.

@@ -3,6 +3,7 @@
 //! It distinguishes what a checker must distinguish: a result, an error from the server, a lost connection, and a
 //! response no client could use. Deliberately not here: retries, and checks of a result's content.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
@@ -12,6 +13,8 @@ use tokio::time::timeout;
 use crate::http1::{Connection, Headers};
 use crate::{Error, LIMIT};
 
+/// The page size and history of [`Caller::list`].
+const PAGE: (u64, u64) = (100, 10);
 const HEADERS: &[(&str, &str)] = &[("A2A-Version", "1.0")];
 const REPLAYED: &str = "A2AD-Replayed";
 
@@ -99,6 +102,42 @@ impl Caller {
         limited(self.call_unlimited(headers, agent, method, params)).await
     }
 
+    /// Reads a task; `None` if it is unknown.
+    pub async fn get(&mut self, agent: &str, id: &str) -> Result<Option<Value>, Failure> {
+        match self.call(agent, "GetTask", json!({"id": id})).await {
+            Ok(task) => Ok(Some(task)),
+            Err(Failure::Error { code: TASK_NOT_FOUND, .. }) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Reads all pages of a list and returns the total given by the last page.
+    pub async fn list(
+        &mut self,
+        agent: &str,
+        filter: Value,
+        mut each: impl FnMut(Value),
+    ) -> Result<u64, Failure> {
+        let mut params = filter;
+        (params["pageSize"], params["historyLength"]) = (PAGE.0.into(), PAGE.1.into());
+        loop {
+            let mut page = self.call(agent, "ListTasks", params.clone()).await?;
+            let unusable = |page: &Value| Failure::Unusable(format!("invalid page: {page}"));
+            let total = page["totalSize"].as_u64().ok_or_else(|| unusable(&page))?;
+            let token = page["nextPageToken"].as_str().ok_or_else(|| unusable(&page))?.to_owned();
+            let Value::Array(tasks) = page["tasks"].take() else { return Err(unusable(&page)) };
+            // An empty page with a next page token would make this loop endless.
+            if tasks.is_empty() && !token.is_empty() {
+                return Err(unusable(&page));
+            }
+            tasks.into_iter().for_each(&mut each);
+            if token.is_empty() {
+                return Ok(total);
+            }
+            params["pageToken"] = token.into();
+        }
+    }
+
     /// Opens a stream on its own connection.
     pub async fn stream(&mut self, agent: &str, method: &str, params: Value) -> Result<Frames, Failure> {
         self.stream_with(&[], agent, method, params).await
@@ -184,6 +223,11 @@ impl Caller {
 }
 
 impl Frames {
+    /// The first frame, which every stream has.
+    pub async fn first(&mut self) -> Result<Frame, Failure> {
+        self.next().await?.ok_or_else(|| Failure::Unusable("the stream is empty".to_owned()))
+    }
+
     /// The next frame, or `None` when the server has ended the stream properly.
     pub async fn next(&mut self) -> Result<Option<Frame>, Failure> {
         limited(async {
@@ -209,6 +253,14 @@ impl From<Error> for Failure {
             other => Self::Unusable(other.to_string()),
         }
     }
+}
+
+/// The parameters of `SendMessage` for one text.
+pub fn message(id: impl fmt::Display + Copy, text: &str, return_immediately: bool) -> Value {
+    json!({
+        "message": {"messageId": id.to_string(), "role": "ROLE_USER", "parts": [{"text": text}]},
+        "configuration": {"returnImmediately": return_immediately}
+    })
 }
 
 async fn limited<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {

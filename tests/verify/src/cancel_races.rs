@@ -24,7 +24,7 @@ use self::checker::Race;
 use self::race::{Worker, follow};
 use super::random::Random;
 use super::rpc::{Caller, Failure};
-use super::trial::{ProofResult, Setup, Trial};
+use super::trial::{ProofResult, Setup, Trial, stop};
 use super::writer::AGENT;
 use crate::server::Server;
 
@@ -33,7 +33,6 @@ pub(crate) const OPTIONS: &str = "[--races N] [--seed S] [--binary PATH]";
 const DEFAULT_RACES: u64 = 10_000;
 /// Races that run concurrently.
 const WORKERS: u64 = 32;
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// Longer than a run that lost its race can take to notice it.
 const LATE_WRITE_PAUSE: Duration = Duration::from_millis(500);
 /// If either side wins a smaller share of the races, the cancels were not sent close enough to the completion.
@@ -62,10 +61,7 @@ async fn campaign(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
     for found in in_parallel(shares.into_iter().map(|share| compare(share, address))).await {
         findings.extend(found);
     }
-    let status = server.terminate(STOP_LIMIT).await?;
-    if !status.success() {
-        findings.push(format!("the server exited with {status} on SIGTERM"));
-    }
+    stop(server, &mut findings).await?;
     Ok(proof_result(&races, findings))
 }
 

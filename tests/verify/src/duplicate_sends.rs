@@ -14,7 +14,6 @@ mod sender;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -22,10 +21,9 @@ use serde_json::{Value, json};
 use self::checker::Checker;
 use self::plan::{Plan, Target};
 use self::sender::{SendState, task_of};
-use super::lists::walk;
 use super::random::Random;
-use super::rpc::{Caller, Failure};
-use super::trial::{ProofResult, Setup, Trial};
+use super::rpc::{Caller, Failure, message};
+use super::trial::{ProofResult, Setup, Trial, stop};
 use crate::server::Server;
 
 pub(crate) const OPTIONS: &str = "[--sends N] [--seed S] [--binary PATH]";
@@ -33,7 +31,6 @@ pub(crate) const OPTIONS: &str = "[--sends N] [--seed S] [--binary PATH]";
 const DEFAULT_SENDS: u64 = 100_000;
 /// Makes it likely that the plan has a reset, a misused key and a follow-up message.
 const LEAST_SENDS: u64 = 1_000;
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let trial = Trial::parse("duplicate_sends", "--sends", DEFAULT_SENDS, args)?;
@@ -56,11 +53,9 @@ async fn campaign(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
     state.send_all(state.plan.resend_each(&second), async {}).await;
 
     compare(&state, server.address).await.context("after the sends")?;
-    let status = server.terminate(STOP_LIMIT).await?;
-    if !status.success() {
-        state.checker().add_finding(format!("the server exited with {status} on SIGTERM"));
-    }
-    Ok(proof_result(&state))
+    let mut result = proof_result(&state);
+    stop(server, &mut result.findings).await?;
+    Ok(result)
 }
 
 /// Creates the tasks that the follow-up messages answer.
@@ -72,9 +67,8 @@ async fn create_waiting_tasks(
     let mut caller = Caller::new(address);
     let mut waiting = Vec::with_capacity(count);
     for number in 0..count {
-        let parts = json!([{"text": format!("request {number}")}]);
-        let message = json!({"messageId": random.uuid().to_string(), "role": "ROLE_USER", "parts": parts});
-        waiting.push(task_of(&caller.call("approver", "SendMessage", json!({"message": message})).await?)?);
+        let params = message(random.uuid(), &format!("request {number}"), false);
+        waiting.push(task_of(&caller.call("approver", "SendMessage", params).await?)?);
     }
     Ok(waiting)
 }
@@ -93,7 +87,7 @@ async fn compare(state: &SendState, address: SocketAddr) -> Result<(), Failure> 
     let mut caller = Caller::new(address);
     for agent in ["echo", "slow-writer"] {
         let mut listed = Vec::new();
-        let total = walk(&mut caller, agent, json!({}), |task| listed.push(task)).await?;
+        let total = caller.list(agent, json!({}), |task| listed.push(task)).await?;
         state.checker().compare_list(&state.plan, agent, &listed, total);
     }
     for (number, id) in state.waiting.iter().enumerate() {
@@ -101,7 +95,7 @@ async fn compare(state: &SendState, address: SocketAddr) -> Result<(), Failure> 
         state.checker().compare_turns(&state.plan, number, &task);
     }
     let mut listed: Vec<Value> = Vec::new();
-    let total = walk(&mut caller, "approver", json!({}), |task| listed.push(task)).await?;
+    let total = caller.list("approver", json!({}), |task| listed.push(task)).await?;
     if total != state.waiting.len() as u64 || listed.len() != state.waiting.len() {
         let what =
             format!("{} tasks waited for input, the total of the list is {total}", state.waiting.len());

@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::kill_under_load::load::message;
 use super::random::Random;
-use super::rpc::{Caller, Failure, TASK_NOT_FOUND};
+use super::rpc::{Caller, Failure, message};
 use super::view::{View, text_digest};
 
 const CONNECTIONS: u64 = 64;
@@ -99,14 +98,10 @@ pub(crate) async fn read(
             let mut caller = Caller::new(address);
             let mut found = Vec::with_capacity(share.len());
             for id in share {
-                let task = match caller.call(agent, "GetTask", json!({"id": id})).await {
-                    Ok(task) => Some(task),
-                    Err(Failure::Error { code: TASK_NOT_FOUND, .. }) => None,
-                    Err(failure) => return Err(failure),
-                };
+                let task = caller.get(agent, &id).await?;
                 found.push((id, task));
             }
-            Ok(found)
+            Ok::<_, Failure>(found)
         });
     }
     let mut found = Vec::with_capacity(ids.len());

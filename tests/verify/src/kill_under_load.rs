@@ -11,16 +11,14 @@
 pub(super) mod checker;
 pub(super) mod history;
 pub(super) mod load;
-mod options;
 pub(super) mod read_back;
 mod report;
 
 use std::collections::VecDeque;
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::sync::watch;
@@ -30,16 +28,19 @@ use tokio::time::{sleep_until, timeout, timeout_at};
 use self::checker::{Checker, Kind};
 use self::history::{Fact, History};
 use self::load::{Client, Stage};
-use self::options::Options;
 use self::read_back::TaskRef;
 use self::report::Report;
+use super::extra_options::ExtraOptions;
 use super::random::Random;
 use super::rpc::Failure;
-use super::trial;
+use super::trial::{ProofResult, Setup, Trial, stop};
 use crate::server::Server;
 
-pub(crate) const OPTIONS: &str = options::USAGE;
+pub(crate) const OPTIONS: &str = "[--kills N] [--seed S] [--control] [--binary PATH]";
 
+const DEFAULT_KILLS: u64 = 20;
+/// The control run stops at the first loss; this is only its upper limit.
+const DEFAULT_CONTROL_KILLS: u64 = 60;
 const CLIENTS: usize = 64;
 /// Delay between ready and kill, in milliseconds.
 const KILL_AFTER: RangeInclusive<u64> = 50..=1480;
@@ -47,43 +48,30 @@ const KILL_AFTER: RangeInclusive<u64> = 50..=1480;
 const AIM_LIMIT: Duration = Duration::from_millis(20);
 /// Time limit for accepted tasks to end after the last restart.
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let options = Options::parse(args)?;
-    eprintln!("kill_under_load: seed {}, {} kills, {CLIENTS} clients", options.seed, options.kills);
-    let program = trial::program(options.program.as_deref())?;
-    let name = if options.control { "kill_under_load-control" } else { "kill_under_load" };
-    let dir = trial::fresh_dir(name, options.seed)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let verdict = runtime
-        .block_on(campaign(&options, &program, &dir.join("store.db")))
-        .and_then(|report| report.publish(&options));
-    match &verdict {
-        Ok(()) => fs::remove_dir_all(&dir).context("cannot remove the directory of the store")?,
-        Err(_) => eprintln!("kill_under_load: the store and the server's log are in {}", dir.display()),
-    }
-    verdict
+    let mut extras = ExtraOptions::of(args);
+    let (name, kills, control) = match extras.flag("--control") {
+        true => ("kill_under_load-control", DEFAULT_CONTROL_KILLS, true),
+        false => ("kill_under_load", DEFAULT_KILLS, false),
+    };
+    let trial = Trial::parse(name, "--kills", kills, &extras.rest())?;
+    trial.run(async |setup| campaign(&trial, control, setup).await)
 }
 
 /// Kills and restarts the server as often as requested, waits until all tasks have ended, and compares everything.
-async fn campaign(options: &Options, program: &Path, store: &Path) -> Result<Report> {
-    let started = Instant::now();
-    let mut campaign = Campaign::begin(options);
-    for boot in 1..=options.kills {
+async fn campaign(trial: &Trial, control: bool, setup: &Setup) -> Result<ProofResult> {
+    let (program, store) = (setup.program.as_path(), setup.store.as_path());
+    let mut campaign = Campaign::begin(trial.seed, control);
+    for boot in 1..=trial.size {
         campaign.boot_and_kill(boot, program, store).await?;
-        if options.control && campaign.checker.count(Kind::Lost) > 0 {
+        if control && campaign.checker.count(Kind::Lost) > 0 {
             break;
         }
     }
     let settled = campaign.finish(program, store).await?;
-    Ok(Report {
-        checker: campaign.checker,
-        kills: campaign.kills,
-        slowest_ready: campaign.slowest_ready,
-        settled,
-        elapsed: started.elapsed(),
-    })
+    let Campaign { checker, kills, slowest_ready, .. } = campaign;
+    Ok(Report { checker, kills, slowest_ready, settled, control }.result())
 }
 
 struct Campaign {
@@ -102,8 +90,8 @@ struct Campaign {
 }
 
 impl Campaign {
-    fn begin(options: &Options) -> Self {
-        let mut random = Random::new(options.seed);
+    fn begin(seed: u64, always_aim: bool) -> Self {
+        let mut random = Random::new(seed);
         let history = Arc::new(History::default());
         let (stage, stages) = watch::channel(Stage::Down);
         let mut clients = JoinSet::new();
@@ -112,7 +100,7 @@ impl Campaign {
         }
         Self {
             random,
-            always_aim: options.control,
+            always_aim,
             history,
             checked: 0,
             checker: Checker::default(),
@@ -175,9 +163,10 @@ impl Campaign {
         if let Err(failure) = read_back::compare_everything(&mut self.checker, server.address).await {
             self.note(&failure);
         }
-        let status = server.terminate(STOP_LIMIT).await?;
-        if !status.success() {
-            self.checker.record_failure(format!("the server exited with {status} on SIGTERM"));
+        let mut findings = Vec::new();
+        stop(server, &mut findings).await?;
+        for finding in findings {
+            self.checker.record_failure(finding);
         }
         Ok(settled)
     }

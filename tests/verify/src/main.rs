@@ -16,7 +16,6 @@ mod duplicate_sends;
 mod extra_options;
 mod fill;
 mod kill_under_load;
-mod lists;
 mod malformed_requests;
 mod poison_tasks;
 mod random;

@@ -12,17 +12,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
+use testkit::json::{is_terminal, state, status_text};
 use tokio::time::sleep;
 
 use super::extra_options::{ExtraOptions, TimeLimits};
 use super::fill;
-use super::kill_under_load::load::message;
-use super::lists::walk;
 use super::random::Random;
-use super::rpc::{Caller, Failure};
-use super::trial::{ProofResult, Setup, Trial};
-use super::view::is_terminal;
-use super::writer::{self, Document, status_text};
+use super::rpc::{Caller, Failure, message};
+use super::trial::{ProofResult, Setup, Trial, stop};
+use super::writer::{self, Document};
 use crate::server::{Launch, Server};
 
 pub(crate) const OPTIONS: &str = "[--poisons N] [--writers N] [--seed S] [--binary PATH] [--relaxed]";
@@ -37,7 +35,6 @@ const GOAL: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 /// How long the server must stay up after the poisoned tasks have failed.
 const STAYS_UP: Duration = Duration::from_secs(3);
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = ExtraOptions::of(args);
@@ -89,10 +86,7 @@ impl<'a> Supervisor<'a> {
         self.check_documents().await?;
         let poisoned = self.check_poisoned().await?;
         self.check_stays_up().await?;
-        let status = self.server.terminate(STOP_LIMIT).await?;
-        if !status.success() {
-            self.findings.push(format!("the server exited with {status} on SIGTERM"));
-        }
+        stop(self.server, &mut self.findings).await?;
         let figures = json!({
             "poisoned": poisoned,
             "deaths": self.crashes,
@@ -141,8 +135,8 @@ impl<'a> Supervisor<'a> {
         let mut caller = Caller::new(self.server.address);
         let mut open = 0;
         for agent in [AGENT, writer::AGENT] {
-            let walked = walk(&mut caller, agent, json!({}), |task| {
-                open += u64::from(!is_terminal(task["status"]["state"].as_str().unwrap_or_default()));
+            let walked = caller.list(agent, json!({}), |task| {
+                open += u64::from(!is_terminal(state(&task)));
             });
             match walked.await {
                 // No poisoned task is listed: the crash came before it was accepted, or had another cause.
@@ -174,7 +168,7 @@ impl<'a> Supervisor<'a> {
     async fn check_poisoned(&mut self) -> Result<usize> {
         let mut poisoned: Vec<Value> = Vec::new();
         let mut caller = Caller::new(self.server.address);
-        if let Err(failure) = walk(&mut caller, AGENT, json!({}), |task| poisoned.push(task)).await {
+        if let Err(failure) = caller.list(AGENT, json!({}), |task| poisoned.push(task)).await {
             bail!("the list of {AGENT}: {failure}");
         }
         for task in &poisoned {

@@ -17,7 +17,7 @@ use super::extra_options::{ExtraOptions, TimeLimits};
 use super::fill::{self, Sent};
 use super::random::Random;
 use super::rpc::Caller;
-use super::trial::{ProofResult, Setup, Trial};
+use super::trial::{ProofResult, Setup, Trial, stop};
 use super::writer::{self, Document};
 use crate::server::{Launch, Server};
 
@@ -31,7 +31,6 @@ const KILL_AFTER: Duration = Duration::from_millis(1_300);
 const POLL: Duration = Duration::from_millis(20);
 /// Number of finished tasks that are read again.
 const SAMPLE: usize = 1_000;
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = ExtraOptions::of(args);
@@ -66,10 +65,7 @@ async fn recover(trial: &Trial, open: u64, time_limits: TimeLimits, setup: &Setu
         }
     }
     findings.extend(compare(&server, &begun, &stored).await?);
-    let status = server.terminate(STOP_LIMIT).await?;
-    if !status.success() {
-        findings.push(format!("the server exited with {status} on SIGTERM"));
-    }
+    stop(server, &mut findings).await?;
     let figures = json!({
         "stored": stored.len(),
         "working_at_kill": working,

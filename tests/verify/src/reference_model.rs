@@ -11,7 +11,7 @@ mod driver;
 mod reference;
 mod wire;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::json;
@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use self::driver::{Divergence, Driver};
 use super::random::Random;
 use super::rpc::Caller;
-use super::trial::{ProofResult, Setup, Trial};
+use super::trial::{ProofResult, Setup, Trial, stop};
 use crate::server::Server;
 
 pub(crate) const OPTIONS: &str = "[--operations N] [--seed S] [--binary PATH]";
@@ -28,7 +28,6 @@ pub(crate) const OPTIONS: &str = "[--operations N] [--seed S] [--binary PATH]";
 const DEFAULT_OPERATIONS: u64 = 100_000;
 /// The agents, and the share of the operations each gets, in percent.
 const AGENTS: [(&str, u64); 3] = [("echo", 55), ("approver", 40), ("slow-writer", 5)];
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let trial = Trial::parse("reference_model", "--operations", DEFAULT_OPERATIONS, args)?;
@@ -95,12 +94,4 @@ async fn drive_one(mut driver: Driver, until: u64) -> (Driver, Option<String>) {
         format!("{subject}, the last of these calls:\n{}\n{what}", calls.join("\n"))
     });
     (driver, finding)
-}
-
-async fn stop(server: Server, findings: &mut Vec<String>) -> Result<()> {
-    let status = server.terminate(STOP_LIMIT).await?;
-    if !status.success() {
-        findings.push(format!("the server exited with {status} on SIGTERM"));
-    }
-    Ok(())
 }

@@ -21,10 +21,9 @@ use serde_json::{Value, json};
 use self::raw::{Body, Response};
 use self::shapes::{Bomb, Expected, Framing, bombs};
 use super::extra_options::{ExtraOptions, TimeLimits};
-use super::kill_under_load::load::message;
 use super::random::Random;
-use super::rpc::Caller;
-use super::trial::{ProofResult, Setup, Trial};
+use super::rpc::{Caller, message};
+use super::trial::{ProofResult, Setup, Trial, stop};
 use crate::http::{self, Connection};
 use crate::server::Server;
 
@@ -37,7 +36,6 @@ const MAX_GROWTH_BYTES: u64 = 32 << 20;
 const KEPT_BYTES: u64 = 8 << 20;
 /// A refusal does not have to repeat the request.
 const MAX_REFUSAL_BYTES: usize = 16 << 10;
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 const REFUSALS: [i64; 6] = [-32700, -32600, -32601, -32602, -32001, -32009];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -98,10 +96,7 @@ impl<'a> BombRun<'a> {
         }
         self.check_served().await?;
         self.check_log();
-        let status = self.server.terminate(STOP_LIMIT).await?;
-        if !status.success() {
-            self.findings.push(format!("the server exited with {status} on SIGTERM"));
-        }
+        stop(self.server, &mut self.findings).await?;
         // The complete list is saved next to the store; the terminal shows only the first ones.
         fs::write(self.setup.store.with_extension("findings"), self.findings.join("\n"))?;
         let figures = json!({

@@ -27,7 +27,7 @@ use self::sizes::Sizes;
 use super::extra_options::{ExtraOptions, TimeLimits};
 use super::fill::{self, Sent};
 use super::random::Random;
-use super::trial::{ProofResult, Setup, Trial};
+use super::trial::{ProofResult, Setup, Trial, stop};
 use crate::server::{Launch, Server};
 
 pub(crate) const OPTIONS: &str = "[--tasks N] [--cycles N] [--seed S] [--binary PATH] [--relaxed]";
@@ -44,7 +44,6 @@ const POLL: Duration = Duration::from_millis(100);
 const SAMPLE: usize = 400;
 /// Tolerated difference between a file size and the first steady size, in percent.
 const SIZE_TOLERANCE_PERCENT: u64 = 10;
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = ExtraOptions::of(args);
@@ -84,10 +83,7 @@ async fn watch(trial: &Trial, cycles: u64, time_limits: TimeLimits, setup: &Setu
         run.cycle().await?;
     }
     run.finish().await?;
-    let status = server.terminate(STOP_LIMIT).await?;
-    if !status.success() {
-        run.findings.push(format!("the server exited with {status} on SIGTERM"));
-    }
+    stop(server, &mut run.findings).await?;
     run.check_growth_and_latency();
     Ok(ProofResult { figures: run.figures(), findings: run.findings })
 }

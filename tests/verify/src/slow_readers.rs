@@ -26,8 +26,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::extra_options::{ExtraOptions, TimeLimits};
-use super::kill_under_load::load::message;
-use super::rpc::Caller;
+use super::rpc::{Caller, message};
 use super::trial::{ProofResult, Setup, Trial};
 use crate::http::Connection;
 use crate::server::Server;

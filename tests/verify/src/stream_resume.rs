@@ -25,7 +25,7 @@ use self::reader::{Followed, Reader};
 use super::extra_options::ExtraOptions;
 use super::kill_under_load::load::Stage;
 use super::random::Random;
-use super::trial::{ProofResult, Setup, Trial};
+use super::trial::{ProofResult, Setup, Trial, stop};
 use super::writer::Document;
 use crate::server::Server;
 
@@ -37,7 +37,6 @@ const DOCUMENT: Document = Document { sections: 24, delay_millis: 25 };
 const READERS: usize = 64;
 /// Time between two kills, in milliseconds: longer than most tasks run, so that few fail as poisoned.
 const BETWEEN_KILLS: RangeInclusive<u64> = 1_500..=3_000;
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = ExtraOptions::of(args);
@@ -85,10 +84,7 @@ async fn campaign(trial: &Trial, kills: u64, setup: &Setup) -> Result<ProofResul
     if let Some(status) = server.ended()? {
         total.findings.push(format!("the server ended by itself ({status}):\n{}", server.log_tail()));
     } else {
-        let status = server.terminate(STOP_LIMIT).await?;
-        if !status.success() {
-            total.findings.push(format!("the server exited with {status} on SIGTERM"));
-        }
+        stop(server, &mut total.findings).await?;
     }
     Ok(total.into_result(trial.size, killed))
 }

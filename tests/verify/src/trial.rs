@@ -1,22 +1,22 @@
 //! What the proofs have in common: parsing of options, the program and an empty directory for its store, the result
 //! as one line of JSON, and the verdict.
 //!
-//! A proof with one size, one seed and one program is a [`Trial`] with a function that runs the work.
-//! kill_under_load has a control run and a report of its own and uses only parts of this module. Deliberately not
+//! A proof is a [`Trial`] (one size, one seed and one program) with a function that runs the work. Deliberately not
 //! here: what a proof checks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::random::fresh_seed;
-use crate::server;
+use crate::server::{self, Server};
 
 const FINDINGS_SHOWN: usize = 20;
+const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 /// One run of a proof.
 pub(crate) struct Trial {
@@ -109,21 +109,30 @@ impl Trial {
     }
 }
 
+/// Stops the server with SIGTERM; any exit status but success is a finding.
+pub(crate) async fn stop(server: Server, findings: &mut Vec<String>) -> Result<()> {
+    let status = server.terminate(STOP_LIMIT).await?;
+    if !status.success() {
+        findings.push(format!("the server exited with {status} on SIGTERM"));
+    }
+    Ok(())
+}
+
 /// The absolute path of the program under test.
-pub(crate) fn program(given: Option<&Path>) -> Result<PathBuf> {
+fn program(given: Option<&Path>) -> Result<PathBuf> {
     let given =
         given.context("--binary PATH is missing; `cargo xtask verify` builds the program and passes it")?;
     Ok(std::path::absolute(given)?)
 }
 
 /// The directory for stores and results, in the target directory that holds this program.
-pub(crate) fn verify_dir() -> Result<PathBuf> {
+fn verify_dir() -> Result<PathBuf> {
     let this = std::env::current_exe().context("cannot find the target directory")?;
     Ok(this.ancestors().nth(2).context("the program is not in a target directory")?.join("verify"))
 }
 
 /// An empty directory for the store and the server's log; removes what an earlier run with the same seed left.
-pub(crate) fn fresh_dir(name: &str, seed: u64) -> Result<PathBuf> {
+fn fresh_dir(name: &str, seed: u64) -> Result<PathBuf> {
     let dir = verify_dir()?.join(format!("{name}-{seed}"));
     clear(&dir)?;
     fs::create_dir_all(&dir).context("cannot create the directory of the store")?;

@@ -7,6 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
+use testkit::json::{is_terminal, task_id, texts};
 
 /// A task as one client sees it.
 pub(crate) struct View {
@@ -31,8 +32,7 @@ pub(crate) struct Outcome {
 impl View {
     /// From a task object: a response or the first frame of a stream.
     pub(crate) fn of(task: &Value) -> Result<Self, String> {
-        let id = task["id"].as_str().ok_or_else(|| format!("the task has no id: {task}"))?;
-        let mut view = Self { task: id.to_owned(), status: Value::Null, artifacts: Vec::new() };
+        let mut view = Self { task: task_id(task)?, status: Value::Null, artifacts: Vec::new() };
         view.set_status(&task["status"])?;
         for artifact in task["artifacts"].as_array().into_iter().flatten() {
             view.add_artifact(artifact, false)?;
@@ -68,7 +68,7 @@ impl View {
             .iter()
             .map(|artifact| json!([artifact["artifactId"], joined_parts(artifact)]))
             .collect();
-        let text: String = self.artifacts.iter().flat_map(texts).collect();
+        let text: String = self.artifacts.iter().map(texts).collect();
         Some(Outcome {
             state: self.state().to_owned(),
             status: digest(&self.status),
@@ -105,13 +105,6 @@ impl View {
     }
 }
 
-pub(crate) fn is_terminal(state: &str) -> bool {
-    matches!(
-        state,
-        "TASK_STATE_COMPLETED" | "TASK_STATE_FAILED" | "TASK_STATE_CANCELED" | "TASK_STATE_REJECTED"
-    )
-}
-
 /// A digest that does not depend on the order of an object's members.
 pub(crate) fn digest(value: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -141,10 +134,6 @@ fn add_to(hasher: &mut DefaultHasher, value: &Value) {
         }
         scalar => scalar.to_string().hash(hasher),
     }
-}
-
-fn texts(artifact: &Value) -> impl Iterator<Item = &str> {
-    artifact["parts"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str())
 }
 
 /// The parts, with adjacent texts that have otherwise equal members joined.

@@ -5,6 +5,7 @@
 //! detected. Deliberately not here: streams of a document, and when the server is killed.
 
 use serde_json::Value;
+use testkit::json::{artifact_text, state, status_text};
 
 /// The document requested from `slow-writer`.
 #[derive(Clone, Copy, Debug)]
@@ -23,11 +24,11 @@ impl Document {
 
     /// The fault in the document of a task as read, if any.
     pub(crate) fn fault_in(self, task: &Value) -> Option<String> {
-        let state = task["status"]["state"].as_str().unwrap_or_default();
-        if state != "TASK_STATE_COMPLETED" {
-            return Some(format!("is {state}: {}", status_text(task)));
+        if state(task) != "TASK_STATE_COMPLETED" {
+            return Some(format!("is {}: {}", state(task), status_text(task)));
         }
-        let lines = lines_of(task);
+        let text = artifact_text(task);
+        let lines: Vec<&str> = text.lines().collect();
         let wrong = (1..).zip(&lines).find(|(number, line)| !self.is_section(*number, line));
         match wrong {
             Some((number, line)) => Some(format!("has {line:?} instead of section {number}")),
@@ -41,20 +42,6 @@ impl Document {
     fn is_section(self, number: u64, line: &str) -> bool {
         line.starts_with(&format!("Section {number} of {}:", self.sections))
     }
-}
-
-pub(crate) fn status_text(task: &Value) -> String {
-    texts(&task["status"]["message"]["parts"])
-}
-
-fn lines_of(task: &Value) -> Vec<String> {
-    let artifacts = task["artifacts"].as_array();
-    let text: String = artifacts.into_iter().flatten().map(|artifact| texts(&artifact["parts"])).collect();
-    text.lines().map(str::to_owned).collect()
-}
-
-fn texts(parts: &Value) -> String {
-    parts.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()).collect()
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@
 //! - a canceled task was canceled by a client that got a success reply.
 
 use serde_json::Value;
+use testkit::json::{is_terminal, state};
 
 use crate::rpc::Frame;
-use crate::view::{digest, is_terminal};
+use crate::view::digest;
 
 const CANCELED: &str = "TASK_STATE_CANCELED";
 const COMPLETED: &str = "TASK_STATE_COMPLETED";
@@ -52,7 +53,7 @@ impl Race {
 
     /// Compares the race with the task and its whole log as read after all races.
     pub(crate) fn compare(&self, task: &Value, log: &[Event]) -> Vec<String> {
-        let state = task["status"]["state"].as_str().unwrap_or_default();
+        let state = state(task);
         let mut found = one_end(log, state);
         found.extend(self.streamed.iter().flat_map(|streamed| same_events(streamed, log)));
         for reply in &self.cancels {
@@ -75,7 +76,7 @@ impl Race {
 impl Event {
     /// The first frame of a stream: the task so far.
     pub(crate) fn opening(task: &str, frame: &Frame) -> Self {
-        let state = frame.result["task"]["status"]["state"].as_str().unwrap_or_default();
+        let state = state(&frame.result["task"]);
         let ends = is_terminal(state).then(|| state.to_owned());
         Self { seq: frame.seq, task: task.to_owned(), writes: false, ends, digest: 0 }
     }

@@ -7,13 +7,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::json::{is_terminal, state};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::checker::{CancelReply, Event, Race};
 use crate::random::Random;
-use crate::rpc::{Caller, Failure, Frames, TASK_NOT_CANCELABLE};
-use crate::view::is_terminal;
+use crate::rpc::{Caller, Failure, Frames, TASK_NOT_CANCELABLE, message};
 use crate::writer::AGENT;
 
 /// The longest time between cancel and completion.
@@ -49,11 +49,7 @@ impl Worker {
         let after = from_writing.saturating_sub(Duration::from_micros(MARGIN_MICROS));
         let timing = CancelTiming { after, two: random.within(0..=4) == 0 };
         let immediate = random.within(0..=2) == 0;
-        let parts = json!([{"text": format!("sections=1 delay={DELAY_MILLIS}ms")}]);
-        let params = json!({
-            "message": {"messageId": random.uuid().to_string(), "role": "ROLE_USER", "parts": parts},
-            "configuration": {"returnImmediately": immediate}
-        });
+        let params = message(random.uuid(), &format!("sections=1 delay={DELAY_MILLIS}ms"), immediate);
         let (task, cancels, streamed) = match immediate {
             true => self.race_polled(params, timing).await?,
             false => self.race_streamed(params, timing).await?,
@@ -116,9 +112,7 @@ async fn fire_cancels(
 
 /// Reads a stream from its first frame, which is a task and not an event, to its end.
 pub(crate) async fn follow(frames: &mut Frames, mut each: impl FnMut(&Event)) -> Result<Vec<Event>, Failure> {
-    let Some(first) = frames.next().await? else {
-        return Err(Failure::Unusable("the stream is empty".to_owned()));
-    };
+    let first = frames.first().await?;
     let task = first.result["task"]["id"].as_str().unwrap_or_default().to_owned();
     let mut events = vec![Event::opening(&task, &first)];
     while let Some(frame) = frames.next().await? {
@@ -142,14 +136,10 @@ async fn wait_for_end(caller: &mut Caller, task: &str) -> Result<(), Failure> {
     let started = Instant::now();
     while started.elapsed() < END_LIMIT {
         let found = caller.call(AGENT, "GetTask", json!({"id": task})).await?;
-        if is_terminal(&state(&found)) {
+        if is_terminal(state(&found)) {
             return Ok(());
         }
         sleep(POLL).await;
     }
     Err(Failure::Unusable(format!("task {task} did not end in time")))
-}
-
-fn state(task: &Value) -> String {
-    task["status"]["state"].as_str().unwrap_or_default().to_owned()
 }

@@ -24,6 +24,7 @@ use crate::kill_under_load::read_back::{self, TaskRef};
 use crate::random::Random;
 use crate::rpc::Failure;
 use crate::server::{Launch, Server};
+use crate::trial::stop;
 
 const CLIENTS: usize = 12;
 /// Delay between ready and the failure, in milliseconds, for disks that do not fail by themselves.
@@ -32,7 +33,6 @@ const BREAK_AFTER: RangeInclusive<u64> = 100..=1_500;
 /// fails.
 const EXIT_GOAL: Duration = Duration::from_secs(15);
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 const STORE_FAILED: i32 = 70;
 const LOG_LINE: &str = "the store cannot write any more";
 
@@ -229,10 +229,7 @@ impl<'a> Campaign<'a> {
         if let Err(failure) = read_back::compare_everything(&mut self.checker, server.address).await {
             self.note(&failure);
         }
-        let status = server.terminate(STOP_LIMIT).await?;
-        if !status.success() {
-            self.add_finding(format!("the server exited with {status} on SIGTERM"));
-        }
+        stop(server, &mut self.tally.findings).await?;
         Ok(())
     }
 

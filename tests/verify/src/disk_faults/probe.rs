@@ -14,9 +14,8 @@ use tokio::time::sleep;
 
 use super::disk::Moment;
 use crate::kill_under_load::history::{Fact, History, Operation};
-use crate::kill_under_load::load::message;
 use crate::random::Random;
-use crate::rpc::{Caller, Failure};
+use crate::rpc::{Caller, Failure, message};
 use crate::view::View;
 
 const POSTPONED_PAUSE: Duration = Duration::from_millis(1);

@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use testkit::json::is_terminal;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::checker::{Checker, Response, Verdict};
 use super::plan::{Key, Mode, Plan, Send};
 use crate::rpc::{Caller, Failure, Frames, INVALID_PARAMS};
-use crate::view::{View, is_terminal, text_digest};
+use crate::view::{View, text_digest};
 
 const SENDERS: usize = 64;
 
@@ -144,7 +145,7 @@ impl SendState {
         if send.mode == Mode::Stream {
             let mut frames = caller.stream_with(&headers, key.agent(), method, params).await?;
             let replayed = frames.replayed;
-            let first = frames.next().await?.ok_or_else(|| unusable("the stream is empty"))?;
+            let first = frames.first().await?;
             *first_seq = first.seq;
             let mut view = View::of(&first.result["task"]).map_err(Failure::Unusable)?;
             match follow(&mut frames, &mut view, first.seq).await {

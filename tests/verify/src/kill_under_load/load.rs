@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::history::{Fact, History, Operation};
 use crate::random::Random;
-use crate::rpc::{Caller, Failure, Frames};
-use crate::rpc::{TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION};
+pub(crate) use crate::rpc::message;
+use crate::rpc::{Caller, Failure, Frames, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION};
 use crate::view::{View, digest};
 
 const POSTPONED_PAUSE: Duration = Duration::from_millis(10);
@@ -248,9 +248,7 @@ async fn follow(
     stream: Uuid,
     opened: impl FnOnce(&str),
 ) -> Result<(), Failure> {
-    let Some(first) = frames.next().await? else {
-        return Err(Failure::Unusable("the stream is empty".to_owned()));
-    };
+    let first = frames.first().await?;
     let mut view = View::of(&first.result["task"]).map_err(Failure::Unusable)?;
     opened(&view.task);
     history.record(Fact::Opened { stream, task: view.task.clone(), seq: first.seq });
@@ -299,11 +297,4 @@ fn missing(history: &History, task: &str, failure: Failure) -> Result<(), Failur
         }
         failure => Err(failure),
     }
-}
-
-pub(crate) fn message(call: Uuid, text: &str, immediate: bool) -> Value {
-    json!({
-        "message": {"messageId": call.to_string(), "role": "ROLE_USER", "parts": [{"text": text}]},
-        "configuration": {"returnImmediately": immediate}
-    })
 }

@@ -8,15 +8,14 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use testkit::json::{is_terminal, state};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::checker::Checker;
 use super::history::History;
 use super::load::cancel;
-use crate::lists::walk;
-use crate::rpc::{Caller, Failure, TASK_NOT_FOUND};
-use crate::view::is_terminal;
+use crate::rpc::{Caller, Failure};
 
 pub(crate) const AGENTS: [&str; 2] = ["echo", "slow-writer"];
 const READERS: usize = 4;
@@ -74,10 +73,11 @@ pub(crate) async fn compare_everything(checker: &mut Checker, address: SocketAdd
         read(checker, &task_refs, address).await?;
         let mut listed = HashSet::new();
         let with_artifacts = json!({"includeArtifacts": true});
-        let total = walk(&mut Caller::new(address), agent, with_artifacts, |task| {
-            checker.check_listed(&task, &mut listed);
-        })
-        .await?;
+        let total = Caller::new(address)
+            .list(agent, with_artifacts, |task| {
+                checker.check_listed(&task, &mut listed);
+            })
+            .await?;
         checker.finish_list(agent, &listed, total);
     }
     Ok(())
@@ -87,14 +87,14 @@ pub(crate) async fn compare_everything(checker: &mut Checker, address: SocketAdd
 async fn list_all(checker: &mut Checker, address: SocketAddr) -> Result<Vec<TaskRef>, Failure> {
     let mut open = Vec::new();
     for agent in AGENTS {
-        walk(&mut Caller::new(address), agent, json!({}), |task| {
-            checker.see_listed(&task);
-            let state = task["status"]["state"].as_str().unwrap_or_default();
-            if let (false, Some(id)) = (is_terminal(state), task["id"].as_str()) {
-                open.push((agent, id.to_owned()));
-            }
-        })
-        .await?;
+        Caller::new(address)
+            .list(agent, json!({}), |task| {
+                checker.see_listed(&task);
+                if let (false, Some(id)) = (is_terminal(state(&task)), task["id"].as_str()) {
+                    open.push((agent, id.to_owned()));
+                }
+            })
+            .await?;
     }
     Ok(open)
 }
@@ -122,12 +122,13 @@ async fn cancel_orphans(
 ) -> Result<(), Failure> {
     let mut caller = Caller::new(address);
     let mut orphans = Vec::new();
-    walk(&mut caller, "echo", json!({"status": "TASK_STATE_WORKING"}), |task| {
-        if checker.is_orphan(&task) {
-            orphans.push(task);
-        }
-    })
-    .await?;
+    caller
+        .list("echo", json!({"status": "TASK_STATE_WORKING"}), |task| {
+            if checker.is_orphan(&task) {
+                orphans.push(task);
+            }
+        })
+        .await?;
     for task in orphans {
         cancel(&mut caller, history, task["id"].as_str().unwrap_or_default()).await?;
         // Only after the cancel: a registered task counts as known and is no orphan.
@@ -177,11 +178,7 @@ async fn read_share(
     let mut caller = Caller::new(address);
     let mut found = Vec::with_capacity(task_refs.len());
     for (agent, id) in task_refs {
-        let task = match caller.call(agent, "GetTask", json!({"id": id})).await {
-            Ok(task) => Some(task),
-            Err(Failure::Error { code: TASK_NOT_FOUND, .. }) => None,
-            Err(failure) => return Err(failure),
-        };
+        let task = caller.get(agent, &id).await?;
         found.push(((agent, id), task));
     }
     Ok(found)

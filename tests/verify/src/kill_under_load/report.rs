@@ -1,16 +1,13 @@
-//! The result of a kill_under_load campaign: messages for the user, one line of JSON, and the verdict.
+//! The result of a kill_under_load campaign.
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 
-use super::checker::{Checker, Kind};
+use super::checker::{Checker, Finding, Kind};
 use super::history::Operation;
-use super::options::Options;
-use crate::trial;
+use crate::trial::ProofResult;
 
-const FINDINGS_SHOWN: usize = 20;
 const KINDS: [(Kind, &str); 6] = [
     (Kind::Lost, "lost"),
     (Kind::Duplicate, "duplicate"),
@@ -26,61 +23,40 @@ pub(crate) struct Report {
     pub(crate) slowest_ready: Duration,
     /// How long accepted tasks took to end after the last restart.
     pub(crate) settled: Duration,
-    pub(crate) elapsed: Duration,
+    pub(crate) control: bool,
 }
 
 impl Report {
-    /// Prints the result, saves it in the target directory, and returns the verdict.
-    pub(crate) fn publish(&self, options: &Options) -> Result<()> {
-        for finding in self.checker.findings.iter().take(FINDINGS_SHOWN) {
-            eprintln!("{:?}: {}", finding.kind, finding.what);
-        }
-        let hidden = self.checker.findings.len().saturating_sub(FINDINGS_SHOWN);
-        if hidden > 0 {
-            eprintln!("and {hidden} more");
-        }
-        let verdict = self.verdict(options.control);
-        let mut line = self.figures();
-        line["seed"] = options.seed.into();
-        line["control"] = options.control.into();
-        line["passed"] = verdict.is_ok().into();
-        println!("{line}");
-        let name = if options.control { "kill_under_load-control.json" } else { "kill_under_load.json" };
-        std::fs::write(trial::verify_dir()?.join(name), format!("{line}\n"))
-            .context("cannot save the result")?;
-        if verdict.is_ok() {
-            eprintln!("kill_under_load: {}", self.conclusion(options.control));
-        }
-        verdict
-    }
-
-    fn verdict(&self, control: bool) -> Result<()> {
-        if control {
-            ensure!(
-                self.checker.count(Kind::Lost) > 0,
+    /// The figures and the findings. In a control run only a loss that was not found is a finding.
+    pub(crate) fn result(&self) -> ProofResult {
+        let found = |finding: &Finding| format!("{:?}: {}", finding.kind, finding.what);
+        let found: Vec<String> = self.checker.findings.iter().map(found).collect();
+        let tasks = self.checker.tasks();
+        eprintln!("kill_under_load: {tasks} tasks over {} kills: {}", self.kills, self.counts());
+        let findings = match (self.control, self.checker.count(Kind::Lost)) {
+            (true, 0) => vec![format!(
                 "the control run found no loss in {} kills although the server replies before it commits",
                 self.kills
-            );
-            return Ok(());
-        }
-        ensure!(self.checker.findings.is_empty(), "kill_under_load failed: {}", self.counts());
-        for operation in Operation::ALL {
-            let done = self.checker.tally.acknowledged.contains_key(&operation);
-            ensure!(done, "kill_under_load proves nothing: no {} was ever acknowledged", operation.name());
-        }
-        ensure!(self.checker.tally.cuts > 0, "kill_under_load proves nothing: no kill interrupted a call");
-        Ok(())
+            )],
+            (true, _) => {
+                eprintln!("the control run found the loss, as it must:\n{}", found.join("\n"));
+                Vec::new()
+            }
+            (false, _) => [found, self.nothing_proved()].concat(),
+        };
+        ProofResult { figures: self.figures(), findings }
     }
 
-    fn conclusion(&self, control: bool) -> String {
-        let counts = self.counts();
-        if control {
-            return format!(
-                "the control run found the loss, as it must, after {} kills: {counts}",
-                self.kills
-            );
+    /// What must have happened for a run without findings to prove something, and did not.
+    fn nothing_proved(&self) -> Vec<String> {
+        let tally = &self.checker.tally;
+        let missing = Operation::ALL.iter().filter(|operation| !tally.acknowledged.contains_key(operation));
+        let mut missing: Vec<String> =
+            missing.map(|operation| format!("no {} was ever acknowledged", operation.name())).collect();
+        if tally.cuts == 0 {
+            missing.push("no kill interrupted a call".to_owned());
         }
-        format!("{} tasks over {} kills: {counts}", self.checker.tasks(), self.kills)
+        missing.into_iter().map(|what| format!("kill_under_load proves nothing: {what}")).collect()
     }
 
     fn counts(&self) -> String {
@@ -99,7 +75,7 @@ impl Report {
             })
             .collect();
         let mut line = json!({
-            "id": "kill_under_load",
+            "control": self.control,
             "kills": self.kills,
             "tasks": self.checker.tasks(),
             "acknowledged": acknowledged,
@@ -112,7 +88,6 @@ impl Report {
             "listed": tally.listed,
             "slowest_ready_ms": milliseconds(self.slowest_ready),
             "settled_ms": milliseconds(self.settled),
-            "elapsed_ms": milliseconds(self.elapsed),
         });
         for (kind, name) in KINDS {
             line[name] = self.checker.count(kind).into();

@@ -15,9 +15,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval};
 
-use crate::kill_under_load::load::message;
 use crate::random::Random;
-use crate::rpc::{Caller, Failure};
+use crate::rpc::{Caller, Failure, message};
 
 const CLIENTS: u64 = 4;
 /// Interval between two calls of one client.

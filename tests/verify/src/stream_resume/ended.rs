@@ -2,10 +2,11 @@
 //! resumption from positions that never existed.
 
 use serde_json::{Value, json};
+use testkit::json::{is_terminal, state};
 
 use super::track::Track;
 use crate::rpc::{Caller, Failure, Frame, Frames, UNSUPPORTED_OPERATION};
-use crate::view::{View, is_terminal};
+use crate::view::View;
 use crate::writer::AGENT;
 
 /// The results of these requests.
@@ -113,7 +114,7 @@ fn fault_in_gap(first: &Frame, newest: u64) -> Option<String> {
 
 async fn has_ended(caller: &mut Caller, task: &str) -> Result<bool, Failure> {
     let found = caller.call(AGENT, "GetTask", json!({"id": task})).await?;
-    Ok(is_terminal(found["status"]["state"].as_str().unwrap_or_default()))
+    Ok(is_terminal(state(&found)))
 }
 
 async fn subscribe(caller: &mut Caller, task: &str, headers: &[(&str, String)]) -> Result<Frames, Failure> {

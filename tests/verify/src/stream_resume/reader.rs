@@ -6,16 +6,17 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use testkit::json::{is_terminal, state, status_text};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::ended;
 use super::track::Track;
-use crate::kill_under_load::load::{Stage, message};
+use crate::kill_under_load::load::Stage;
 use crate::random::Random;
-use crate::rpc::{Caller, Failure, Frame, Frames, UNSUPPORTED_OPERATION};
-use crate::view::is_terminal;
-use crate::writer::{AGENT, Document, status_text};
+use crate::rpc::{Caller, Failure, Frame, Frames, UNSUPPORTED_OPERATION, message};
+use crate::view::View;
+use crate::writer::{AGENT, Document};
 
 const POSTPONED_PAUSE: Duration = Duration::from_millis(10);
 const POLL: Duration = Duration::from_millis(50);
@@ -185,7 +186,7 @@ impl Reader {
         loop {
             let (up, mut caller) = self.next_up().await?;
             match caller.call(AGENT, "GetTask", json!({"id": track.task})).await {
-                Ok(task) => return Ok(is_terminal(task["status"]["state"].as_str().unwrap_or_default())),
+                Ok(task) => return Ok(is_terminal(state(&task))),
                 Err(failure) => self.retry_or_fail(up, failure).await?,
             }
         }
@@ -239,7 +240,7 @@ impl Reader {
 
     /// Compares the end as streamed with the task as read, and with the document that was requested.
     fn check_end(&mut self, track: &mut Track, found: &Value) {
-        let read = crate::view::View::of(found).ok().and_then(|view| view.outcome());
+        let read = View::of(found).ok().and_then(|view| view.outcome());
         if track.outcome() != read {
             track.add_finding("wrong", &format!("streamed as {:?}, read as {read:?}", track.outcome()));
         }
@@ -284,6 +285,6 @@ async fn open(
     params: Value,
 ) -> Result<(Frames, Frame), Failure> {
     let mut frames = caller.stream_with(headers, AGENT, method, params).await?;
-    let first = frames.next().await?;
-    Ok((frames, first.ok_or_else(|| Failure::Unusable("the stream is empty".to_owned()))?))
+    let first = frames.first().await?;
+    Ok((frames, first))
 }

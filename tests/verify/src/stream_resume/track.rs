@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use testkit::json::is_terminal;
 
 use crate::rpc::Frame;
 use crate::view::{Outcome, View, digest};
@@ -145,7 +146,7 @@ impl Track {
 }
 
 fn is_end(event: &Value) -> bool {
-    event["statusUpdate"]["status"]["state"].as_str().is_some_and(crate::view::is_terminal)
+    event["statusUpdate"]["status"]["state"].as_str().is_some_and(is_terminal)
 }
 
 #[cfg(test)]
