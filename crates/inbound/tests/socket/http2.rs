@@ -3,58 +3,57 @@
 use std::time::Duration;
 
 use a2ad_inbound::listen::Caps;
-use bytes::Bytes;
 use http::Request;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http2::{SendRequest, handshake};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::TcpStream;
+use testkit::http2::{Body, Channel, Response, full};
 use tokio_util::task::TaskTracker;
 
 use crate::common::{Server, Setup, member, request, send_params, with_timeout};
 
-async fn connect(server: &Server, tasks: &TaskTracker) -> SendRequest<Full<Bytes>> {
-    let stream = TcpStream::connect(server.address).await.unwrap();
-    let (sender, connection) =
-        with_timeout(handshake(TokioExecutor::new(), TokioIo::new(stream))).await.unwrap();
-    tasks.spawn(connection);
-    sender
+async fn connect(server: &Server) -> Channel {
+    Channel::open(server.address).await.unwrap()
 }
 
-fn post(server: &Server, body: String) -> Request<Full<Bytes>> {
-    Request::post(format!("http://{}/", server.address)).body(Full::new(Bytes::from(body))).unwrap()
+async fn post(channel: &Channel, body: String) -> Response {
+    channel.request(request_of(channel, body)).await.unwrap()
+}
+
+fn request_of(channel: &Channel, body: String) -> Request<Body> {
+    Request::post(channel.uri("/")).body(full(body)).unwrap()
+}
+
+async fn text(mut response: Response) -> String {
+    String::from_utf8(response.body().await.unwrap().into()).unwrap()
+}
+
+async fn with(caps: Caps) -> Server {
+    Setup { caps, ..Setup::default() }.open().await
 }
 
 #[tokio::test]
 async fn requests_share_one_connection() {
     let (server, tasks) = (Server::open().await, TaskTracker::new());
-    let mut sender = connect(&server, &tasks).await;
+    let channel = connect(&server).await;
     // A waiting request does not block the others.
-    let held =
-        tasks.spawn(sender.send_request(post(&server, request("SendMessage", &send_params("hold", "")))));
+    let waiting = channel.clone();
+    let held = tasks.spawn(async move {
+        text(post(&waiting, request("SendMessage", &send_params("hold", ""))).await).await
+    });
     let mut last = String::new();
     while !last.contains(r#""totalSize":1"#) {
-        let answer =
-            with_timeout(sender.send_request(post(&server, request("ListTasks", "{}")))).await.unwrap();
-        last = String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().into()).unwrap();
+        last = text(post(&channel, request("ListTasks", "{}")).await).await;
     }
     let cancel = request("CancelTask", &format!(r#"{{"id":"{}"}}"#, member(&last[20..], "id")));
-    let canceled = with_timeout(sender.send_request(post(&server, cancel))).await.unwrap();
-    assert_eq!(canceled.status(), 200);
-    let answer = with_timeout(held).await.unwrap().unwrap().into_body().collect().await.unwrap().to_bytes();
-    assert!(String::from_utf8_lossy(&answer).contains("TASK_STATE_CANCELED"));
+    assert_eq!(post(&channel, cancel).await.status, 200);
+    assert!(with_timeout(held).await.unwrap().contains("TASK_STATE_CANCELED"));
 }
 
 #[tokio::test]
 async fn stream_is_the_same_as_over_http_1() {
-    let (server, tasks) = (Server::open().await, TaskTracker::new());
-    let mut sender = connect(&server, &tasks).await;
+    let server = Server::open().await;
     let body = request("SendStreamingMessage", &send_params("hi", ""));
-    let answer = with_timeout(sender.send_request(post(&server, body))).await.unwrap();
-    assert_eq!(answer.headers()["content-type"], "text/event-stream");
-    let body = with_timeout(answer.into_body().collect()).await.unwrap().to_bytes();
-    let text = std::str::from_utf8(&body).unwrap();
+    let answer = post(&connect(&server).await, body).await;
+    assert_eq!(answer.headers["content-type"], "text/event-stream");
+    let text = text(answer).await;
     let numbers: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("id: ")).collect();
     assert_eq!(numbers, ["1", "2", "3", "4"]);
     assert!(text.ends_with("\n\n"));
@@ -62,28 +61,28 @@ async fn stream_is_the_same_as_over_http_1() {
 
 #[tokio::test]
 async fn card_url_has_the_requested_authority() {
-    let (server, tasks) = (Server::open().await, TaskTracker::new());
-    let mut sender = connect(&server, &tasks).await;
+    let server = Server::open().await;
     let ask = Request::get("http://agents.example.test:8080/.well-known/agent-card.json");
-    let answer = with_timeout(sender.send_request(ask.body(Full::default()).unwrap())).await.unwrap();
-    let body = with_timeout(answer.into_body().collect()).await.unwrap().to_bytes();
-    assert_eq!(member(std::str::from_utf8(&body).unwrap(), "url"), "http://agents.example.test:8080/");
+    let answer = connect(&server).await.request(ask.body(full("")).unwrap()).await.unwrap();
+    assert_eq!(member(&text(answer).await, "url"), "http://agents.example.test:8080/");
 }
 
 /// Sends up to `count` messages with this stream window and reads none of the responses; fewer if the connection ends.
-async fn unread(server: &Server, tasks: &TaskTracker, window: u32, count: usize) -> Vec<Incoming> {
-    let stream = TcpStream::connect(server.address).await.unwrap();
-    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
-    builder.initial_stream_window_size(window);
-    let (mut sender, connection) = with_timeout(builder.handshake(TokioIo::new(stream))).await.unwrap();
-    tasks.spawn(connection);
+async fn unread(server: &Server, window: u32, count: usize) -> Vec<Response> {
+    let channel = Channel::open_with_window(server.address, window).await.unwrap();
     let mut unread = Vec::new();
     for _ in 0..count {
-        let message = post(server, request("SendMessage", &send_params(&"x".repeat(3 << 10), "")));
-        let Ok(answer) = with_timeout(sender.send_request(message)).await else { break };
-        unread.push(answer.into_body());
+        let message = request("SendMessage", &send_params(&"x".repeat(3 << 10), ""));
+        let Ok(answer) = channel.request(request_of(&channel, message)).await else { break };
+        unread.push(answer);
     }
     unread
+}
+
+/// Checks that the server has reset a stream.
+async fn check_reset(mut response: Response) {
+    let error = response.body().await.unwrap_err();
+    assert!(format!("{error:?}").contains("Reset"), "{error:?}");
 }
 
 async fn released(server: &Server) {
@@ -100,23 +99,20 @@ const SHORT_WRITE_WINDOW: Caps =
 
 #[tokio::test]
 async fn small_response_without_window_is_reset_and_released() {
-    let (server, tasks) =
-        (Setup { caps: SHORT_WRITE_WINDOW, ..Setup::default() }.open().await, TaskTracker::new());
-    let unread = unread(&server, &tasks, 0, 3).await;
+    let server = with(SHORT_WRITE_WINDOW).await;
+    let unread = unread(&server, 0, 3).await;
     assert_eq!(unread.len(), 3);
     released(&server).await;
-    for body in unread {
-        let error = with_timeout(body.collect()).await.unwrap_err();
-        assert!(format!("{error:?}").contains("Reset"), "{error:?}");
+    for response in unread {
+        check_reset(response).await;
     }
 }
 
 #[tokio::test]
 async fn connection_with_too_many_unread_responses_is_closed() {
-    let (server, tasks) =
-        (Setup { caps: SHORT_WRITE_WINDOW, ..Setup::default() }.open().await, TaskTracker::new());
+    let server = with(SHORT_WRITE_WINDOW).await;
     // With one byte of window hyper takes the whole of each response, which it then buffers.
-    let unread = unread(&server, &tasks, 1, 40).await;
+    let unread = unread(&server, 1, 40).await;
     assert!(unread.len() > 10, "{}", unread.len());
     released(&server).await;
 }
@@ -124,38 +120,28 @@ async fn connection_with_too_many_unread_responses_is_closed() {
 #[tokio::test]
 async fn stream_without_window_is_reset_and_others_continue() {
     let caps = Caps { write_window: Duration::from_millis(300), ..Caps::default() };
-    let (server, tasks) = (Setup { caps, ..Setup::default() }.open().await, TaskTracker::new());
-    let stream = TcpStream::connect(server.address).await.unwrap();
-    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
-    builder.initial_stream_window_size(100 << 10);
-    let (mut sender, connection) = with_timeout(builder.handshake(TokioIo::new(stream))).await.unwrap();
-    tasks.spawn(connection);
+    let server = with(caps).await;
+    let channel = Channel::open_with_window(server.address, 100 << 10).await.unwrap();
     let large = request("SendMessage", &send_params(&"x".repeat(1 << 20), ""));
-    let unread = with_timeout(sender.send_request(post(&server, large.clone()))).await.unwrap();
+    let unread = post(&channel, large.clone()).await;
     // A client that reads gets everything, also in small pieces.
-    let read = with_timeout(sender.send_request(post(&server, large))).await.unwrap();
-    assert!(with_timeout(read.into_body().collect()).await.unwrap().to_bytes().len() > 2 << 20);
+    assert!(text(post(&channel, large).await).await.len() > 2 << 20);
     tokio::time::sleep(caps.write_window * 3).await;
-    let error = with_timeout(unread.into_body().collect()).await.unwrap_err();
-    assert!(format!("{error:?}").contains("Reset"), "{error:?}");
-    let answer = with_timeout(sender.send_request(post(&server, request("ListTasks", "{}")))).await.unwrap();
-    assert_eq!(answer.status(), 200);
+    check_reset(unread).await;
+    assert_eq!(post(&channel, request("ListTasks", "{}")).await.status, 200);
 }
 
 #[tokio::test]
 async fn idle_event_stream_is_not_reset() {
-    let (server, tasks) =
-        (Setup { caps: SHORT_WRITE_WINDOW, ..Setup::default() }.open().await, TaskTracker::new());
-    let mut sender = connect(&server, &tasks).await;
+    let server = with(SHORT_WRITE_WINDOW).await;
     let hold = send_params("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
     let id = member(&server.call("echo", "SendMessage", &hold).await.body, "id");
     let task = format!(r#"{{"id":"{id}"}}"#);
-    let subscribe = post(&server, request("SubscribeToTask", &task));
-    let mut body = with_timeout(sender.send_request(subscribe)).await.unwrap().into_body();
-    let first = with_timeout(body.frame()).await.unwrap().unwrap().into_data().unwrap();
+    let mut answer = post(&connect(&server).await, request("SubscribeToTask", &task)).await;
+    let first = answer.bytes().await.unwrap().unwrap();
     assert!(first.starts_with(b"id: 2\n"), "{first:?}");
     tokio::time::sleep(SHORT_WRITE_WINDOW.write_window * 3).await;
     server.call("echo", "CancelTask", &task).await;
-    let rest = with_timeout(body.collect()).await.expect("the stream is not reset").to_bytes();
+    let rest = answer.body().await.expect("the stream is not reset");
     assert!(String::from_utf8_lossy(&rest).contains("TASK_STATE_CANCELED"), "{rest:?}");
 }

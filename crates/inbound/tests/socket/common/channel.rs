@@ -1,33 +1,23 @@
-//! A minimal gRPC client: an HTTP/2 connection with frames built by hand.
+//! gRPC over one HTTP/2 connection, for tests: an error fails the test.
 
 use std::{convert::Infallible, net::SocketAddr};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
-use bytes::{Buf as _, Bytes, BytesMut};
-use http::{HeaderMap, Request, Response};
-use http_body_util::{BodyExt as _, Full, StreamBody, combinators::BoxBody};
-use hyper::{
-    body::{Frame, Incoming},
-    client::conn::http2::{SendRequest, handshake},
-};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use bytes::Bytes;
+use http::{HeaderMap, Request};
+use http_body_util::{StreamBody, combinators::BoxBody};
+use hyper::body::Frame;
 use protocol::{
     Error, Event, Operation, Reply,
     grpc::{Service, decode_status},
 };
-use tokio::{net::TcpStream, sync::mpsc};
-use tokio_util::task::TaskTracker;
+pub(crate) use testkit::http2::framed;
+use testkit::http2::{self, Body};
+use tokio::sync::mpsc;
 
-use super::{Server, with_timeout};
-
-type Body = BoxBody<Bytes, Infallible>;
+use super::{Server, TIMEOUT};
 
 /// One HTTP/2 connection.
-pub(crate) struct Channel {
-    sender: SendRequest<Body>,
-    authority: String,
-    tasks: TaskTracker,
-}
+pub(crate) struct Channel(http2::Channel);
 
 /// How a call ended.
 #[derive(Clone, Debug)]
@@ -50,11 +40,8 @@ pub(crate) struct Outcome {
 
 /// A response in progress.
 pub(crate) struct Streaming {
-    pub(crate) http: u16,
     pub(crate) head: HeaderMap,
-    body: Incoming,
-    ahead: BytesMut,
-    trailers: Option<HeaderMap>,
+    response: http2::Response,
 }
 
 impl Channel {
@@ -64,13 +51,7 @@ impl Channel {
 
     /// Connects to an address.
     pub(crate) async fn to(address: SocketAddr) -> Self {
-        let stream = with_timeout(TcpStream::connect(address)).await.unwrap();
-        stream.set_nodelay(true).unwrap();
-        let (sender, connection) =
-            with_timeout(handshake(TokioExecutor::new(), TokioIo::new(stream))).await.unwrap();
-        let tasks = TaskTracker::new();
-        tasks.spawn(connection);
-        Self { sender, authority: address.to_string(), tasks }
+        Self(http2::Channel::open(address).await.unwrap().with_limit(TIMEOUT))
     }
 
     /// Calls a method of an A2A service and reads the whole response.
@@ -112,7 +93,7 @@ impl Channel {
         metadata: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Streaming {
-        self.send(self.request(path, metadata, Full::new(body.into()).boxed())).await
+        self.send(self.request(path, metadata, body)).await
     }
 
     /// Calls a path with a body that is still being written when the response is awaited.
@@ -124,68 +105,36 @@ impl Channel {
         let pieces = futures_util::stream::poll_fn(move |cx| {
             pieces.poll_recv(cx).map(|piece| piece.map(|piece| Ok::<_, Infallible>(Frame::data(piece))))
         });
-        (sender, self.send(self.request(path, &[], BoxBody::new(StreamBody::new(pieces)))))
+        let request = self.request(path, &[], "").map(|_| BoxBody::new(StreamBody::new(pieces)));
+        (sender, self.send(request))
     }
 
     /// Sends any request.
     pub(crate) async fn send(&self, request: Request<Body>) -> Streaming {
-        let mut sender = self.sender.clone();
-        with_timeout(sender.ready()).await.unwrap();
-        Streaming::of(with_timeout(sender.send_request(request)).await.unwrap())
+        let response = self.0.request(request).await.unwrap();
+        assert_eq!(response.header("content-type"), "application/grpc");
+        Streaming { head: response.headers.clone(), response }
     }
 
-    pub(crate) fn request(&self, path: &str, metadata: &[(&str, &str)], body: Body) -> Request<Body> {
-        let mut request = Request::post(format!("http://{}{path}", self.authority)).header("te", "trailers");
-        if !metadata.iter().any(|pair| pair.0 == "content-type") {
-            request = request.header("content-type", "application/grpc");
-        }
-        for (name, value) in metadata {
-            request = request.header(*name, *value);
-        }
-        request.body(body).unwrap()
+    pub(crate) fn request(
+        &self,
+        path: &str,
+        metadata: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Request<Body> {
+        self.0.grpc(path, metadata, body).unwrap()
     }
 
     /// Resolves when the server has ended the connection.
     pub(crate) async fn closed(self) {
-        self.tasks.close();
-        with_timeout(self.tasks.wait()).await;
+        self.0.closed().await.unwrap();
     }
 }
 
 impl Streaming {
-    fn of(response: Response<Incoming>) -> Self {
-        let (head, body) = response.into_parts();
-        assert_eq!(head.headers["content-type"], "application/grpc");
-        Self {
-            http: head.status.as_u16(),
-            // A response without a body has its status in its head.
-            trailers: head.headers.contains_key("grpc-status").then(|| head.headers.clone()),
-            head: head.headers,
-            body,
-            ahead: BytesMut::new(),
-        }
-    }
-
     /// The next message; `None` after the last one.
     pub(crate) async fn message(&mut self) -> Option<Bytes> {
-        loop {
-            if let Some(prefix) = self.ahead.get(..5) {
-                assert_eq!(prefix[0], 0, "nothing is packed");
-                let length = u32::from_be_bytes(prefix[1..].try_into().unwrap()) as usize;
-                if self.ahead.len() >= 5 + length {
-                    self.ahead.advance(5);
-                    return Some(self.ahead.split_to(length).freeze());
-                }
-            }
-            let Some(frame) = with_timeout(self.body.frame()).await else {
-                assert!(self.ahead.is_empty(), "the body ends in the middle of a message");
-                return None;
-            };
-            match frame.unwrap().into_data() {
-                Ok(data) => self.ahead.extend_from_slice(&data),
-                Err(trailers) => self.trailers = trailers.into_trailers().ok(),
-            }
-        }
+        self.response.message().await.unwrap()
     }
 
     /// The next event of an A2A stream.
@@ -199,16 +148,13 @@ impl Streaming {
         while let Some(message) = self.message().await {
             messages.push(message);
         }
-        Outcome { http: self.http, status: self.status(), head: self.head, messages }
+        Outcome { http: self.response.status, status: self.status(), head: self.head, messages }
     }
 
     /// How it ended.
     pub(crate) fn status(&self) -> Status {
-        let trailers = self.trailers.clone().expect("an answer ends with a status");
-        let text = |name: &str| trailers.get(name).map(|value| value.to_str().unwrap().to_owned());
-        let details = text("grpc-status-details-bin").map(|text| STANDARD_NO_PAD.decode(text).unwrap());
-        let code = text("grpc-status").unwrap().parse().unwrap();
-        let message = unescape(&text("grpc-message").unwrap_or_default());
+        let http2::Status { code, message, details } = self.response.grpc_status().unwrap();
+        let trailers = self.response.trailers.clone().expect("they have the status");
         Status { code, message, error: details.and_then(|bytes| decode_status(&bytes)), trailers }
     }
 }
@@ -226,16 +172,4 @@ impl Outcome {
         assert_eq!((self.http, self.status.code), (200, 0), "{:?}", self.status);
         self.messages.iter().map(|message| service.decode_event(message).unwrap()).collect()
     }
-}
-
-/// A message with its length prefix.
-pub(crate) fn framed(message: &[u8]) -> Bytes {
-    let mut out = vec![0];
-    out.extend_from_slice(&u32::try_from(message.len()).unwrap().to_be_bytes());
-    out.extend_from_slice(message);
-    out.into()
-}
-
-fn unescape(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned()
 }
