@@ -90,9 +90,9 @@ impl Server {
 
     /// Starts `program` on `store` and does not wait until it is ready.
     pub fn spawn(launch: &Launch, program: &Path, store: &Path) -> Result<Self, Error> {
-        let mut words = launch.wrapper.iter().cloned().chain([program.into()]);
-        let mut command = command(words.next().unwrap_or_default());
-        command.args(words).args(["serve", "--listen", ANY_PORT, "--store"]).arg(store);
+        let mut arguments = launch.wrapper.iter().cloned().chain([program.into()]);
+        let mut command = command(arguments.next().unwrap_or_default());
+        command.args(arguments).args(["serve", "--listen", ANY_PORT, "--store"]).arg(store);
         command.args(&launch.arguments).envs(launch.variables.iter().map(|(name, value)| (name, value)));
         let log = launch.log.clone().unwrap_or_else(|| store.with_extension("log"));
         Self::spawn_command(command, log)

@@ -99,7 +99,19 @@ impl Caller {
         method: &str,
         params: Value,
     ) -> Result<Reply, Failure> {
-        limited(self.call_unlimited(headers, agent, method, params)).await
+        let (id, body) = self.request(method, &params);
+        let response = limited(async {
+            let mut connection = match self.connection.take() {
+                Some(connection) => connection,
+                None => Connection::open(self.address).await?,
+            };
+            let response = connection.post_json(&path(agent), &with(headers), &body).await?;
+            // Kept only after a complete response: a connection that failed is never reused.
+            self.connection = Some(connection);
+            Ok(response)
+        });
+        let response = response.await?;
+        Ok(Reply { result: result_of(&response.body, id)?, replayed: is_replayed(&response.headers) })
     }
 
     /// Reads a task; `None` if it is unknown.
@@ -151,7 +163,18 @@ impl Caller {
         method: &str,
         params: Value,
     ) -> Result<Frames, Failure> {
-        limited(self.stream_unlimited(headers, agent, method, params)).await
+        let (id, body) = self.request(method, &params);
+        limited(async {
+            let mut connection = Connection::open(self.address).await?;
+            connection.send_json(&path(agent), &with(headers), &body).await?;
+            let head = connection.head().await?;
+            if !head.is_event_stream() {
+                result_of(&connection.body().await?, id)?;
+                return Err(Failure::Unusable("a single result instead of a stream".to_owned()));
+            }
+            Ok(Frames { replayed: is_replayed(&head.headers), connection, id })
+        })
+        .await
     }
 
     /// Sends a call on its own connection and resets it after `bytes` of the response, which is not evaluated.
@@ -177,42 +200,6 @@ impl Caller {
             Ok(connection.reset()?)
         })
         .await
-    }
-
-    async fn call_unlimited(
-        &mut self,
-        headers: &[(&str, &str)],
-        agent: &str,
-        method: &str,
-        params: Value,
-    ) -> Result<Reply, Failure> {
-        let (id, body) = self.request(method, &params);
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => Connection::open(self.address).await?,
-        };
-        let response = connection.post_json(&path(agent), &with(headers), &body).await?;
-        // Kept only after a complete response: a connection that failed is never reused.
-        self.connection = Some(connection);
-        Ok(Reply { result: result_of(&response.body, id)?, replayed: is_replayed(&response.headers) })
-    }
-
-    async fn stream_unlimited(
-        &mut self,
-        headers: &[(&str, &str)],
-        agent: &str,
-        method: &str,
-        params: Value,
-    ) -> Result<Frames, Failure> {
-        let (id, body) = self.request(method, &params);
-        let mut connection = Connection::open(self.address).await?;
-        connection.send_json(&path(agent), &with(headers), &body).await?;
-        let head = connection.head().await?;
-        if !head.is_event_stream() {
-            result_of(&connection.body().await?, id)?;
-            return Err(Failure::Unusable("a single result instead of a stream".to_owned()));
-        }
-        Ok(Frames { replayed: is_replayed(&head.headers), connection, id })
     }
 
     fn request(&mut self, method: &str, params: &Value) -> (u64, Vec<u8>) {

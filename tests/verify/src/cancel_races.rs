@@ -17,14 +17,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use self::checker::Race;
 use self::race::{Worker, follow};
 use super::random::Random;
 use super::rpc::{Caller, Failure};
-use super::trial::{ProofResult, Setup, Trial, stop};
+use super::trial::{ProofResult, Setup, Trial, in_parallel, stop};
 use super::writer::AGENT;
 use crate::server::Server;
 
@@ -63,14 +62,6 @@ async fn campaign(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
     }
     stop(server, &mut findings).await?;
     Ok(proof_result(&races, findings))
-}
-
-/// Runs all futures concurrently and collects their results.
-async fn in_parallel<T: Send + 'static>(
-    workers: impl Iterator<Item = impl Future<Output = T> + Send + 'static>,
-) -> Vec<T> {
-    let workers: JoinSet<T> = workers.collect();
-    workers.join_all().await
 }
 
 /// Runs races until none is left; a race that could not be finished is a finding.

@@ -5,13 +5,13 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::random::Random;
 use super::rpc::{Caller, Failure, message};
+use super::trial::in_parallel;
 use super::view::{View, text_digest};
 
 const CONNECTIONS: u64 = 64;
@@ -61,11 +61,10 @@ async fn send(
     random: &mut Random,
     request: impl Fn(Uuid) -> (&'static str, Value) + Clone + Send + 'static,
 ) -> Result<Vec<Sent>> {
-    let mut senders = JoinSet::new();
-    for sender in 0..CONNECTIONS {
+    let senders = (0..CONNECTIONS).map(|sender| {
         let share = (tasks + sender) / CONNECTIONS;
         let (mut random, request) = (random.branch(), request.clone());
-        senders.spawn(async move {
+        async move {
             let mut caller = Caller::new(address);
             let mut sent = Vec::new();
             for _ in 0..share {
@@ -76,13 +75,9 @@ async fn send(
                 sent.push(Sent { task, call });
             }
             Ok::<_, Failure>(sent)
-        });
-    }
-    let mut sent = Vec::new();
-    while let Some(share) = senders.join_next().await {
-        sent.extend(share.context("a sender failed")?.map_err(|failure| anyhow!("{failure}"))?);
-    }
-    Ok(sent)
+        }
+    });
+    joined(in_parallel(senders).await)
 }
 
 /// Reads tasks of one agent over a few connections; the value is `None` for an unknown id.
@@ -91,10 +86,9 @@ pub(crate) async fn read(
     agent: &'static str,
     ids: &[String],
 ) -> Result<Vec<(String, Option<Value>)>> {
-    let mut readers = JoinSet::new();
-    for share in ids.chunks(ids.len().div_ceil(READERS).max(1)) {
+    let readers = ids.chunks(ids.len().div_ceil(READERS).max(1)).map(|share| {
         let share = share.to_vec();
-        readers.spawn(async move {
+        async move {
             let mut caller = Caller::new(address);
             let mut found = Vec::with_capacity(share.len());
             for id in share {
@@ -102,19 +96,20 @@ pub(crate) async fn read(
                 found.push((id, task));
             }
             Ok::<_, Failure>(found)
-        });
-    }
-    let mut found = Vec::with_capacity(ids.len());
-    while let Some(share) = readers.join_next().await {
-        found.extend(share.context("a reader failed")?.map_err(|failure| anyhow!("{failure}"))?);
-    }
-    Ok(found)
+        }
+    });
+    joined(in_parallel(readers).await)
+}
+
+/// All shares together; an error if one failed.
+fn joined<T>(shares: Vec<Result<Vec<T>, Failure>>) -> Result<Vec<T>> {
+    Ok(shares.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
 /// The number of an agent's tasks in a state, from the total of its list.
 pub(crate) async fn count(caller: &mut Caller, agent: &str, state: &str) -> Result<u64> {
     let filter = json!({"status": state, "pageSize": 1});
-    let page = caller.call(agent, "ListTasks", filter).await.map_err(|failure| anyhow!("{failure}"))?;
+    let page = caller.call(agent, "ListTasks", filter).await?;
     page["totalSize"].as_u64().with_context(|| format!("the page has no total: {page}"))
 }
 

@@ -1,7 +1,7 @@
 //! kill_under_load: the server is killed with SIGKILL repeatedly while clients send, stream and cancel, and is
 //! started again on the same store. Nothing that was acknowledged may be lost, duplicated or incomplete.
 //!
-//! The oracle is outside the server: `load.rs` records in `history.rs` what clients received, `read_back.rs` reads
+//! The oracle (`oracle.rs`) is outside the server: `load.rs` records in `history.rs` what clients received, `read_back.rs` reads
 //! the restarted server, `checker.rs` compares. The control run (`--control`) uses a server that replies before it
 //! commits, and succeeds only if the loss is found: it proves that the check can fail.
 //!
@@ -11,28 +11,23 @@
 pub(super) mod checker;
 pub(super) mod history;
 pub(super) mod load;
+pub(super) mod oracle;
 pub(super) mod read_back;
 mod report;
 
-use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
-use self::checker::{Checker, Kind};
-use self::history::{Fact, History};
-use self::load::{Client, Stage};
-use self::read_back::TaskRef;
+use self::checker::Kind;
+use self::load::Stage;
+use self::oracle::{BootsEnd, Oracle};
 use self::report::Report;
 use super::extra_options::ExtraOptions;
 use super::random::Random;
-use super::rpc::Failure;
 use super::trial::{ProofResult, Setup, Trial, stop};
 use crate::server::Server;
 
@@ -46,8 +41,6 @@ const CLIENTS: usize = 64;
 const KILL_AFTER: RangeInclusive<u64> = 50..=1480;
 /// How much longer a kill may wait in order to come right after an acknowledgement.
 const AIM_LIMIT: Duration = Duration::from_millis(20);
-/// Time limit for accepted tasks to end after the last restart.
-const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = ExtraOptions::of(args);
@@ -65,26 +58,19 @@ async fn campaign(trial: &Trial, control: bool, setup: &Setup) -> Result<ProofRe
     let mut campaign = Campaign::begin(trial.seed, control);
     for boot in 1..=trial.size {
         campaign.boot_and_kill(boot, program, store).await?;
-        if control && campaign.checker.count(Kind::Lost) > 0 {
+        if control && campaign.oracle.checker.count(Kind::Lost) > 0 {
             break;
         }
     }
     let settled = campaign.finish(program, store).await?;
-    let Campaign { checker, kills, slowest_ready, .. } = campaign;
-    Ok(Report { checker, kills, slowest_ready, settled, control }.result())
+    let Campaign { oracle, kills, slowest_ready, .. } = campaign;
+    Ok(Report { checker: oracle.checker, kills, slowest_ready, settled, control }.result())
 }
 
 struct Campaign {
     random: Random,
     always_aim: bool,
-    history: Arc<History>,
-    /// Number of history entries the checker has processed.
-    checked: usize,
-    checker: Checker,
-    /// Acknowledged tasks that have not been read since the last restart, or were still open then.
-    due: VecDeque<TaskRef>,
-    stage: watch::Sender<Stage>,
-    clients: JoinSet<()>,
+    oracle: Oracle,
     kills: u64,
     slowest_ready: Duration,
 }
@@ -92,45 +78,22 @@ struct Campaign {
 impl Campaign {
     fn begin(seed: u64, always_aim: bool) -> Self {
         let mut random = Random::new(seed);
-        let history = Arc::new(History::default());
-        let (stage, stages) = watch::channel(Stage::Down);
-        let mut clients = JoinSet::new();
-        for _ in 0..CLIENTS {
-            clients.spawn(Client::new(random.branch(), stages.clone(), history.clone()).run());
-        }
-        Self {
-            random,
-            always_aim,
-            history,
-            checked: 0,
-            checker: Checker::default(),
-            due: VecDeque::new(),
-            stage,
-            clients,
-            kills: 0,
-            slowest_ready: Duration::ZERO,
-        }
+        let oracle = Oracle::begin(CLIENTS, &mut random, BootsEnd::Killed);
+        Self { random, always_aim, oracle, kills: 0, slowest_ready: Duration::ZERO }
     }
 
     async fn boot_and_kill(&mut self, boot: u64, program: &Path, store: &Path) -> Result<()> {
         let mut server = self.start(boot, program, store).await?;
-        let moment = tokio::time::Instant::now() + Duration::from_millis(self.random.within(KILL_AFTER));
-        // Before the clients see the server, so that everything due was acknowledged in an earlier boot.
-        self.catch_up();
-        self.stage.send_replace(Stage::Up { boot, address: server.address });
-        let check = read_back::after_restart(&mut self.checker, &self.history, &mut self.due, server.address);
-        if let Ok(Err(failure)) = timeout_at(moment, check).await {
-            self.note(&failure);
-        }
-        sleep_until(moment).await;
+        let moment = Instant::now() + Duration::from_millis(self.random.within(KILL_AFTER));
+        self.oracle.load_until(moment, boot, server.address).await;
         if self.always_aim || self.random.within(0..=1) == 0 {
             self.aim().await;
         }
         if let Some(status) = server.ended()? {
-            self.checker
-                .record_failure(format!("the server ended by itself ({status}):\n{}", server.log_tail()));
+            let checker = &mut self.oracle.checker;
+            checker.record_failure(format!("the server ended by itself ({status}):\n{}", server.log_tail()));
         }
-        self.stage.send_replace(Stage::Down);
+        self.oracle.stage.send_replace(Stage::Down);
         server.kill().await?;
         self.kills += 1;
         Ok(())
@@ -140,33 +103,18 @@ impl Campaign {
     /// of the kills are timed like this, the others are at random times; the control run times them all.
     async fn aim(&self) {
         // Without an acknowledgement in that time, any moment is as good.
-        let _ = timeout(AIM_LIMIT, self.history.next_acknowledgement()).await;
+        let _ = timeout(AIM_LIMIT, self.oracle.history.next_acknowledgement()).await;
     }
 
-    /// A last boot without load: everything accepted must end, and then everything is compared.
+    /// A last boot without load, in which everything is compared.
     async fn finish(&mut self, program: &Path, store: &Path) -> Result<Duration> {
-        self.stage.send_replace(Stage::Over);
-        while let Some(client) = self.clients.join_next().await {
-            client.context("a test client failed")?;
-        }
+        self.oracle.end_load().await?;
         let server = self.start(self.kills + 1, program, store).await?;
-        self.catch_up();
-        let settled =
-            match read_back::settle(&mut self.checker, &self.history, server.address, SETTLE_LIMIT).await {
-                Ok(settled) => settled,
-                Err(failure) => {
-                    self.note(&failure);
-                    SETTLE_LIMIT
-                }
-            };
-        self.catch_up();
-        if let Err(failure) = read_back::compare_everything(&mut self.checker, server.address).await {
-            self.note(&failure);
-        }
+        let settled = self.oracle.compare(server.address).await;
         let mut findings = Vec::new();
         stop(server, &mut findings).await?;
         for finding in findings {
-            self.checker.record_failure(finding);
+            self.oracle.checker.record_failure(finding);
         }
         Ok(settled)
     }
@@ -174,25 +122,7 @@ impl Campaign {
     async fn start(&mut self, boot: u64, program: &Path, store: &Path) -> Result<Server> {
         let server = Server::start(program, store).await.with_context(|| format!("boot {boot}"))?;
         self.slowest_ready = self.slowest_ready.max(server.ready_after);
-        self.history.record(Fact::Booted { boot });
+        self.oracle.booted(boot);
         Ok(server)
-    }
-
-    /// Passes the history entries since the last call to the checker.
-    fn catch_up(&mut self) {
-        let facts = self.history.since(self.checked);
-        self.checked += facts.len();
-        for fact in &facts {
-            self.checker.observe(fact);
-            if let Fact::Accepted { task, .. } = fact
-                && let Some(agent) = self.checker.agent_of(task)
-            {
-                self.due.push_back((agent, task.clone()));
-            }
-        }
-    }
-
-    fn note(&mut self, failure: &Failure) {
-        self.checker.record_failure(format!("a read after a restart failed: {failure}"));
     }
 }

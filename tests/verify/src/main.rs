@@ -42,80 +42,29 @@ struct Proof {
     run: fn(&[String]) -> Result<()>,
 }
 
-const PROOFS: &[Proof] = &[
-    Proof {
-        name: "kill_under_load",
-        proves: "SIGKILL under load loses no acknowledged task, duplicates nothing and leaves no gap in streams",
-        options: kill_under_load::OPTIONS,
-        run: kill_under_load::run,
-    },
-    Proof {
-        name: "disk_faults",
-        proves: "a disk that fails, is full or becomes read-only stops the server, and nothing acknowledged is lost",
-        options: disk_faults::OPTIONS,
-        run: disk_faults::run,
-    },
-    Proof {
-        name: "recovery_time",
-        proves: "after SIGKILL a server with a full store is ready within 2 s, and interrupted tasks end within 5 s",
-        options: recovery_time::OPTIONS,
-        run: recovery_time::run,
-    },
-    Proof {
-        name: "duplicate_sends",
-        proves: "an idempotency key sent many times concurrently creates one task, also when connections are reset",
-        options: duplicate_sends::OPTIONS,
-        run: duplicate_sends::run,
-    },
-    Proof {
-        name: "cancel_races",
-        proves: "when cancel and completion race, a task has one terminal state and all clients see the same one",
-        options: cancel_races::OPTIONS,
-        run: cancel_races::run,
-    },
-    Proof {
-        name: "stream_resume",
-        proves: "a stream that is cut and resumed misses and repeats no event, also across SIGKILL",
-        options: stream_resume::OPTIONS,
-        run: stream_resume::run,
-    },
-    Proof {
-        name: "poison_tasks",
-        proves: "a task that crashes the process fails after 3 crashes, and every other task completes",
-        options: poison_tasks::OPTIONS,
-        run: poison_tasks::run,
-    },
-    Proof {
-        name: "retention_under_load",
-        proves: "expired tasks are purged under load: open tasks stay, files do not grow, latency stays within 2x",
-        options: retention_under_load::OPTIONS,
-        run: retention_under_load::run,
-    },
-    Proof {
-        name: "reference_model",
-        proves: "random calls are answered as a reference model predicts",
-        options: reference_model::OPTIONS,
-        run: reference_model::run,
-    },
-    Proof {
-        name: "request_bombs",
-        proves: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
-        options: request_bombs::OPTIONS,
-        run: request_bombs::run,
-    },
-    Proof {
-        name: "slow_readers",
-        proves: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",
-        options: slow_readers::OPTIONS,
-        run: slow_readers::run,
-    },
-    Proof {
-        name: "malformed_requests",
-        proves: "every operation of every protocol generation and binding refuses malformed requests and names the faulty field",
-        options: malformed_requests::OPTIONS,
-        run: malformed_requests::run,
-    },
-];
+/// The table of the proofs, each with the name of its module.
+macro_rules! proofs {
+    ($($name:ident: $proves:literal,)*) => {
+        const PROOFS: &[Proof] = &[$(
+            Proof { name: stringify!($name), proves: $proves, options: $name::OPTIONS, run: $name::run },
+        )*];
+    };
+}
+
+proofs! {
+    kill_under_load: "SIGKILL under load loses no acknowledged task, duplicates nothing and leaves no gap in streams",
+    disk_faults: "a disk that fails, is full or becomes read-only stops the server, and nothing acknowledged is lost",
+    recovery_time: "after SIGKILL a server with a full store is ready within 2 s, and interrupted tasks end within 5 s",
+    duplicate_sends: "an idempotency key sent many times concurrently creates one task, also when connections are reset",
+    cancel_races: "when cancel and completion race, a task has one terminal state and all clients see the same one",
+    stream_resume: "a stream that is cut and resumed misses and repeats no event, also across SIGKILL",
+    poison_tasks: "a task that crashes the process fails after 3 crashes, and every other task completes",
+    retention_under_load: "expired tasks are purged under load: open tasks stay, files do not grow, latency stays within 2x",
+    reference_model: "random calls are answered as a reference model predicts",
+    request_bombs: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
+    slow_readers: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",
+    malformed_requests: "every operation of every protocol generation and binding refuses malformed requests and names the faulty field",
+}
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -7,7 +7,7 @@
 //! restarted when it has kept much. Deliberately not here: many senders at once, and slow senders.
 
 mod compressed;
-mod memory;
+pub(super) mod memory;
 pub(super) mod raw;
 mod shapes;
 

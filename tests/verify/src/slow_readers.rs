@@ -17,6 +17,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use testkit::http2::{Channel, full};
+use testkit::json::task_id;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpSocket, TcpStream},
@@ -26,6 +27,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::extra_options::{ExtraOptions, TimeLimits};
+use super::request_bombs::memory;
 use super::rpc::{Caller, message};
 use super::trial::{ProofResult, Setup, Trial};
 use crate::http::Connection;
@@ -70,7 +72,7 @@ async fn attack(
     let mut idle_connection = JoinSet::new();
     idle_connection.spawn(reuse_after(address, idle));
     let calm = Healthy::start(address).run_for(Duration::from_secs(3)).await?;
-    let before = resident(process)?;
+    let before = memory::read(process)?.now;
 
     let started = Instant::now();
     let healthy = Healthy::start(address);
@@ -97,7 +99,7 @@ async fn attack(
     let reused = idle_connection.join_next().await.context("the idle connection is gone")???;
     // Freed memory is returned to the system with a delay.
     sleep(Duration::from_secs(3)).await;
-    let after = resident(process)?;
+    let after = memory::read(process)?.now;
     server.terminate(Duration::from_secs(60)).await?;
 
     let mut findings = Vec::new();
@@ -147,9 +149,8 @@ fn micros(time: Duration) -> u64 {
 async fn task_of(address: SocketAddr, bytes: usize) -> Result<String> {
     let mut caller = Caller::new(address);
     let params = message(Uuid::new_v4(), &"x".repeat(bytes), false);
-    let sent =
-        caller.call("echo", "SendMessage", params).await.map_err(|error| anyhow::anyhow!("{error:?}"))?;
-    sent["task"]["id"].as_str().map(str::to_owned).context("the response has no task id")
+    let sent = caller.call("echo", "SendMessage", params).await?;
+    task_id(&sent["task"]).map_err(anyhow::Error::msg)
 }
 
 fn get_task(id: &str) -> String {
@@ -316,7 +317,7 @@ impl Peak {
         sampler.spawn(async move {
             let mut most = 0;
             while !until.load(Ordering::Relaxed) {
-                most = most.max(resident(process)?);
+                most = most.max(memory::read(process)?.now);
                 sleep(Duration::from_millis(50)).await;
             }
             Ok(most)
@@ -330,17 +331,9 @@ impl Peak {
     }
 }
 
-/// Resident memory of a process in bytes.
-fn resident(process: u32) -> Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
-}
-
 /// Whether a connection is still served after it was idle for this long.
 async fn reuse_after(address: SocketAddr, idle: Duration) -> Result<bool> {
-    let open = Connection::open(address).await;
-    let mut connection = open.map_err(|error| anyhow::anyhow!("cannot connect: {error:?}"))?;
+    let mut connection = Connection::open(address).await.context("cannot connect")?;
     for wait in [Duration::ZERO, idle] {
         sleep(wait).await;
         if !connection.get("/healthz").await.is_ok_and(|response| response.status == 200) {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use tokio::task::JoinSet;
 
 use super::random::fresh_seed;
 use crate::server::{self, Server};
@@ -107,6 +108,14 @@ impl Trial {
         ensure!(seen.findings.is_empty(), "{} failed with seed {}", self.name, self.seed);
         Ok(())
     }
+}
+
+/// Runs all futures concurrently and collects their results.
+pub(crate) async fn in_parallel<T: Send + 'static>(
+    workers: impl Iterator<Item = impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
+    let workers: JoinSet<T> = workers.collect();
+    workers.join_all().await
 }
 
 /// Stops the server with SIGTERM; any exit status but success is a finding.

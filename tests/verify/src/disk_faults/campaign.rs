@@ -1,28 +1,22 @@
 //! One campaign of disk_faults: a store on one disk, a server that meets one failure after another under load, and
-//! the checker of kill_under_load for what is stored afterwards.
+//! the oracle of kill_under_load for what is stored afterwards.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{sleep_until, timeout_at};
+use tokio::time::Instant;
 
 use super::disk::{Disk, Moment};
 use super::integrity::{self, IntegrityCheck};
 use super::probe::{Probe, ProbeReport};
 use crate::extra_options::TimeLimits;
-use crate::kill_under_load::checker::Checker;
-use crate::kill_under_load::history::{Fact, History};
-use crate::kill_under_load::load::{Client, Stage};
-use crate::kill_under_load::read_back::{self, TaskRef};
+use crate::kill_under_load::load::Stage;
+use crate::kill_under_load::oracle::{BootsEnd, Oracle};
 use crate::random::Random;
-use crate::rpc::Failure;
 use crate::server::{Launch, Server};
 use crate::trial::stop;
 
@@ -32,7 +26,6 @@ const BREAK_AFTER: RangeInclusive<u64> = 100..=1_500;
 /// Time limit for the exit of a server whose writes fail. It includes reaching the number of syncs after which one
 /// fails.
 const EXIT_GOAL: Duration = Duration::from_secs(15);
-const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 const STORE_FAILED: i32 = 70;
 const LOG_LINE: &str = "the store cannot write any more";
 
@@ -63,13 +56,7 @@ pub(crate) struct Campaign<'a> {
     disk: Box<dyn Disk>,
     random: Random,
     time_limits: TimeLimits,
-    history: Arc<History>,
-    /// Number of history entries the checker has processed.
-    checked: usize,
-    checker: Checker,
-    due: VecDeque<TaskRef>,
-    stage: watch::Sender<Stage>,
-    clients: JoinSet<()>,
+    oracle: Oracle,
     tally: Tally,
 }
 
@@ -80,25 +67,8 @@ impl<'a> Campaign<'a> {
         mut random: Random,
         time_limits: TimeLimits,
     ) -> Self {
-        let history = Arc::new(History::default());
-        let (stage, stages) = watch::channel(Stage::Down);
-        let mut clients = JoinSet::new();
-        for _ in 0..CLIENTS {
-            clients.spawn(Client::new(random.branch(), stages.clone(), history.clone()).run());
-        }
-        Self {
-            program,
-            disk,
-            random,
-            time_limits,
-            history,
-            checked: 0,
-            checker: Checker::default(),
-            due: VecDeque::new(),
-            stage,
-            clients,
-            tally: Tally::default(),
-        }
+        let oracle = Oracle::begin(CLIENTS, &mut random, BootsEnd::Failing);
+        Self { program, disk, random, time_limits, oracle, tally: Tally::default() }
     }
 
     pub(crate) async fn run(mut self, faults: u64) -> Result<Tally> {
@@ -121,9 +91,8 @@ impl<'a> Campaign<'a> {
             self.check_refusal(&server, status);
             return Ok(());
         }
-        self.history.record(Fact::Booted { boot });
-        self.catch_up();
-        let probe = Probe::begin(server.address, self.random.branch(), self.history.clone());
+        self.oracle.booted(boot);
+        let probe = Probe::begin(server.address, self.random.branch(), self.oracle.history.clone());
         match self.break_under_load(&mut server, boot).await? {
             Some(status) => self.check_exit(&server, status),
             None => {
@@ -144,14 +113,8 @@ impl<'a> Campaign<'a> {
 
     /// Starts the load, breaks the disk at a random time, and waits for the server to exit.
     async fn break_under_load(&mut self, server: &mut Server, boot: u64) -> Result<Option<ExitStatus>> {
-        let address = server.address;
-        self.stage.send_replace(Stage::Up { boot, address });
-        let moment = tokio::time::Instant::now() + Duration::from_millis(self.random.within(BREAK_AFTER));
-        let check = read_back::after_restart(&mut self.checker, &self.history, &mut self.due, address);
-        if let Ok(Err(failure)) = timeout_at(moment, check).await {
-            self.note(&failure);
-        }
-        sleep_until(moment).await;
+        let moment = Instant::now() + Duration::from_millis(self.random.within(BREAK_AFTER));
+        self.oracle.load_until(moment, boot, server.address).await;
         if server.ended()?.is_none() {
             self.disk.break_disk(server, &mut self.random)?;
         }
@@ -159,7 +122,7 @@ impl<'a> Campaign<'a> {
         let status = server.wait(self.time_limits.limit(EXIT_GOAL)).await?;
         let took = self.disk.failed_since().unwrap_or(struck).elapsed();
         self.tally.slowest_exit = self.tally.slowest_exit.max(took);
-        self.stage.send_replace(Stage::Down);
+        self.oracle.stage.send_replace(Stage::Down);
         Ok(status)
     }
 
@@ -213,24 +176,12 @@ impl<'a> Campaign<'a> {
 
     /// A last boot on a repaired disk: everything accepted must end, and then everything is compared.
     async fn finish(&mut self, boot: u64) -> Result<()> {
-        self.stage.send_replace(Stage::Over);
-        while let Some(client) = self.clients.join_next().await {
-            client.context("a test client failed")?;
-        }
+        self.oracle.end_load().await?;
         let launch = Launch { log: self.log(), ..Launch::default() };
         let server = Server::start_with(&launch, self.program, &self.store()).await?;
-        self.history.record(Fact::Booted { boot });
-        self.catch_up();
-        match read_back::settle(&mut self.checker, &self.history, server.address, SETTLE_LIMIT).await {
-            Ok(_) => {}
-            Err(failure) => self.note(&failure),
-        }
-        self.catch_up();
-        if let Err(failure) = read_back::compare_everything(&mut self.checker, server.address).await {
-            self.note(&failure);
-        }
-        stop(server, &mut self.tally.findings).await?;
-        Ok(())
+        self.oracle.booted(boot);
+        self.oracle.compare(server.address).await;
+        stop(server, &mut self.tally.findings).await
     }
 
     fn conclude(mut self) -> Tally {
@@ -242,43 +193,16 @@ impl<'a> Campaign<'a> {
                 "damaged"
             }
         };
-        let mut tally = self.tally;
+        let (mut tally, checker) = (self.tally, self.oracle.checker);
         tally.integrity.insert(String::new(), opinion);
-        tally.tasks = self.checker.tasks() as u64;
-        tally.acknowledged = self.checker.tally.acknowledged.values().sum();
-        tally.cuts = self.checker.tally.cuts;
-        tally.postponed = self.checker.tally.postponed;
-        tally.failed_tasks = self.checker.failed() as u64;
-        let checked =
-            self.checker.findings.iter().map(|finding| format!("{:?}: {}", finding.kind, finding.what));
+        tally.tasks = checker.tasks() as u64;
+        tally.acknowledged = checker.tally.acknowledged.values().sum();
+        tally.cuts = checker.tally.cuts;
+        tally.postponed = checker.tally.postponed;
+        tally.failed_tasks = checker.failed() as u64;
+        let checked = checker.findings.iter().map(|finding| format!("{:?}: {}", finding.kind, finding.what));
         tally.findings.extend(checked);
         tally
-    }
-
-    /// Passes the history entries since the last call to the checker. Every boot ends with a fault, so connections
-    /// lost and streams closed by the server are expected.
-    fn catch_up(&mut self) {
-        let facts = self.history.since(self.checked);
-        self.checked += facts.len();
-        for fact in facts {
-            let fact = match fact {
-                Fact::CutByLivingServer | Fact::ClosedEarly { .. } => Fact::Cut,
-                fact => fact,
-            };
-            self.checker.observe(&fact);
-            if let Fact::Accepted { task, .. } = fact
-                && let Some(agent) = self.checker.agent_of(&task)
-            {
-                self.due.push_back((agent, task));
-            }
-        }
-    }
-
-    /// Ignores reads that the fault interrupted.
-    fn note(&mut self, failure: &Failure) {
-        if !matches!(failure, Failure::Cut(_)) && !failure.is_retryable() {
-            self.checker.record_failure(format!("a read after a restart failed: {failure}"));
-        }
     }
 
     fn store(&self) -> PathBuf {

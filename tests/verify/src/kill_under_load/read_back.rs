@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use testkit::json::{is_terminal, state};
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::checker::Checker;
 use super::history::History;
 use super::load::cancel;
 use crate::rpc::{Caller, Failure};
+use crate::trial::in_parallel;
 
 pub(crate) const AGENTS: [&str; 2] = ["echo", "slow-writer"];
 const READERS: usize = 4;
@@ -156,13 +156,10 @@ async fn read(
     task_refs: &[TaskRef],
     address: SocketAddr,
 ) -> Result<Vec<TaskRef>, Failure> {
-    let mut readers = JoinSet::new();
-    for share in task_refs.chunks(task_refs.len().div_ceil(READERS).max(1)) {
-        readers.spawn(read_share(share.to_vec(), address));
-    }
+    let shares = task_refs.chunks(task_refs.len().div_ceil(READERS).max(1));
     let mut open = Vec::new();
-    while let Some(share) = readers.join_next().await {
-        for (task_ref, found) in share.expect("a reader neither panics nor is cancelled")? {
+    for share in in_parallel(shares.map(|share| read_share(share.to_vec(), address))).await {
+        for (task_ref, found) in share? {
             if !checker.read(&task_ref.1, found.as_ref()) {
                 open.push(task_ref);
             }
