@@ -240,11 +240,9 @@ async fn stream_response_lists_activated_extensions() {
         ..AgentSettings::default()
     })
     .await;
-    let mut wire = server.connect().await;
     let head = "POST /a2a/slow-writer HTTP/1.1\r\na2a-version: 1.0\r\na2a-extensions: urn:test:may";
-    wire.send(head, &request("SendStreamingMessage", &send_params("a sections=1 delay=1ms", ""))).await;
-    let head = wire.head().await;
-    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    let body = request("SendStreamingMessage", &send_params("a sections=1 delay=1ms", ""));
+    let (_, head) = server.open_stream(head, &body).await;
     assert_eq!(head.header("a2a-extensions"), Some("urn:test:may"));
 }
 

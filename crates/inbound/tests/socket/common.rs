@@ -20,7 +20,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use mask::mask;
-pub(crate) use wire::{Answer, Wire};
+pub(crate) use wire::{Answer, Head, Wire};
 
 /// How long a test waits for anything before it fails.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -131,12 +131,34 @@ impl Server {
 
     /// Calls a method of 1.0 that responds with a stream, up to the head of the response.
     pub(crate) async fn stream(&self, agent: &str, method: &str, params: &str) -> Wire {
-        let mut wire = self.connect().await;
         let head = format!("POST /a2a/{agent} HTTP/1.1\r\na2a-version: 1.0");
-        wire.send(&head, &request(method, params)).await;
+        self.open_stream(&head, &request(method, params)).await.0
+    }
+
+    /// Sends a request whose response is a stream, and reads the head of the response.
+    pub(crate) async fn open_stream(&self, head: &str, body: &str) -> (Wire, Head) {
+        let mut wire = self.connect().await;
+        wire.send(head, body).await;
         let head = wire.head().await;
         assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
-        wire
+        (wire, head)
+    }
+
+    /// Starts a task of `echo` that works until it is cancelled; returns its id.
+    pub(crate) async fn hold(&self) -> String {
+        let params =
+            send_params("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
+        member(&self.call("echo", "SendMessage", &params).await.body, "id")
+    }
+
+    /// Waits until all memory is released.
+    pub(crate) async fn released(&self) {
+        with_timeout(async {
+            while self.engine.memory().used() > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
     }
 }
 

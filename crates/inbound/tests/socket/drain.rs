@@ -5,11 +5,10 @@ use std::time::Duration;
 use engine::{Call, CallResponse as EngineAnswer, Scope};
 use protocol::{ListTasks, Operation, Reply};
 
-use crate::common::{Server, member, request, send_params, with_timeout};
+use crate::common::{Server, request, send_params, with_timeout};
 
 async fn hold(server: &Server) -> String {
-    let params = send_params("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
-    format!(r#"{{"id":"{}"}}"#, member(&server.call("echo", "SendMessage", &params).await.body, "id"))
+    format!(r#"{{"id":"{}"}}"#, server.hold().await)
 }
 
 #[tokio::test]

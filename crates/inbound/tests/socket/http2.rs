@@ -85,15 +85,6 @@ async fn check_reset(mut response: Response) {
     assert!(format!("{error:?}").contains("Reset"), "{error:?}");
 }
 
-async fn released(server: &Server) {
-    with_timeout(async {
-        while server.engine.memory().used() > 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
-}
-
 const SHORT_WRITE_WINDOW: Caps =
     Caps { write_window: Duration::from_millis(300), shutdown: Duration::from_millis(300), ..Caps::USUAL };
 
@@ -102,7 +93,7 @@ async fn small_response_without_window_is_reset_and_released() {
     let server = with(SHORT_WRITE_WINDOW).await;
     let unread = unread(&server, 0, 3).await;
     assert_eq!(unread.len(), 3);
-    released(&server).await;
+    server.released().await;
     for response in unread {
         check_reset(response).await;
     }
@@ -114,7 +105,7 @@ async fn connection_with_too_many_unread_responses_is_closed() {
     // With one byte of window hyper takes the whole of each response, which it then buffers.
     let unread = unread(&server, 1, 40).await;
     assert!(unread.len() > 10, "{}", unread.len());
-    released(&server).await;
+    server.released().await;
 }
 
 #[tokio::test]
@@ -134,9 +125,7 @@ async fn stream_without_window_is_reset_and_others_continue() {
 #[tokio::test]
 async fn idle_event_stream_is_not_reset() {
     let server = with(SHORT_WRITE_WINDOW).await;
-    let hold = send_params("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
-    let id = member(&server.call("echo", "SendMessage", &hold).await.body, "id");
-    let task = format!(r#"{{"id":"{id}"}}"#);
+    let task = format!(r#"{{"id":"{}"}}"#, server.hold().await);
     let mut answer = post(&connect(&server).await, request("SubscribeToTask", &task)).await;
     let first = answer.bytes().await.unwrap().unwrap();
     assert!(first.starts_with(b"id: 2\n"), "{first:?}");

@@ -38,10 +38,8 @@ mod draft {
     }
 
     async fn ask(server: &Server, path: &str, method: &str, params: &str, more: &str) -> Wire {
-        let mut wire = server.connect().await;
-        wire.send(&format!("POST {path} HTTP/1.1{more}"), &request(method, params)).await;
-        let head = wire.head().await;
-        assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+        let head = format!("POST {path} HTTP/1.1{more}");
+        let (wire, head) = server.open_stream(&head, &request(method, params)).await;
         assert_eq!(head.header("a2ad-dialect"), Some("draft;profile=neutral"));
         wire
     }
@@ -188,11 +186,8 @@ mod v03 {
     const HISTORY: &str = r#","history":[{"kind":"message","messageId":"m","contextId":"CTX","taskId":"TASK","role":"user","parts":[{"kind":"text","text":"hi"}]}]"#;
 
     async fn follow(server: &Server, path: &str, id: &str, more: &str) -> Wire {
-        let mut wire = server.connect().await;
         let body = request("tasks/resubscribe", &format!(r#"{{"id":"{id}"}}"#));
-        wire.send(&format!("POST {path} HTTP/1.1{more}"), &body).await;
-        let head = wire.head().await;
-        assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+        let (wire, head) = server.open_stream(&format!("POST {path} HTTP/1.1{more}"), &body).await;
         assert_eq!(head.header("a2ad-dialect"), Some("0.3;profile=neutral"));
         wire
     }

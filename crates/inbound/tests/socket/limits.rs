@@ -5,7 +5,7 @@ use std::time::Duration;
 use a2ad_inbound::listen::Caps;
 use engine::Limits;
 
-use crate::common::{Server, Setup, hold_time, member, request, send_params, with_timeout};
+use crate::common::{Server, Setup, hold_time, member, request, send_params};
 
 const SHORT: Duration = Duration::from_millis(150);
 
@@ -13,16 +13,6 @@ const SHORT: Duration = Duration::from_millis(150);
 async fn with_memory(memory: u64) -> Server {
     let limits = Limits { memory, ..Limits::default() };
     Setup { limits, ..Setup::default() }.open().await
-}
-
-/// Waits until all memory is released.
-async fn released(server: &Server) {
-    with_timeout(async {
-        while server.engine.memory().used() > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
 
 #[tokio::test]
@@ -38,7 +28,7 @@ async fn request_over_the_memory_limit_is_rejected_and_a_small_one_is_served() {
     wire.try_write(format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len()).as_bytes()).await;
     assert_eq!(wire.answer().await.status, 503);
     assert_eq!(server.post_v1("/", &request("SendMessage", &send_params("hi", ""))).await.status, 200);
-    released(&server).await;
+    server.released().await;
 }
 
 #[tokio::test]
@@ -65,7 +55,7 @@ async fn responses_are_counted_until_they_are_read() {
     // The last quarter of the memory is reserved for small calls.
     assert_eq!(server.post_v1("/", &request("SendMessage", &send_params("hi", ""))).await.status, 200);
     drop(unread);
-    released(&server).await;
+    server.released().await;
     assert_eq!(server.post_v1("/", &get).await.status, 200);
 }
 
@@ -90,7 +80,7 @@ async fn events_are_counted_until_they_are_read() {
     };
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
     drop(unread);
-    released(&server).await;
+    server.released().await;
 }
 
 /// Proxies reuse a connection after about a minute.

@@ -21,20 +21,11 @@ fn task(state: &str, text: &str) -> String {
     )
 }
 
-/// Creates an open task and returns its id.
-async fn hold(server: &Server) -> String {
-    let params = send_params("hold", "").replace("]}}", r#"]},"configuration":{"returnImmediately":true}}"#);
-    member(&server.call("echo", "SendMessage", &params).await.body, "id")
-}
-
 #[tokio::test]
 async fn stream_has_events_with_ids_of_one_line_each() {
     let server = Server::open().await;
-    let mut wire = server.connect().await;
-    wire.send("POST / HTTP/1.1", &request("SendStreamingMessage", &send_params("hi", ""))).await;
-    let head = wire.head().await;
-    assert_eq!(head.status, 200);
-    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    let body = request("SendStreamingMessage", &send_params("hi", ""));
+    let (mut wire, head) = server.open_stream("POST / HTTP/1.1", &body).await;
     assert_eq!(head.header("cache-control"), Some("no-cache"));
     assert_eq!(head.header("x-accel-buffering"), Some("no"));
     let events: Vec<_> = wire.events().await.iter().map(|event| mask(event)).collect();
@@ -68,7 +59,7 @@ async fn text_with_line_breaks_stays_on_one_line() {
 #[tokio::test]
 async fn subscriber_gets_the_task_and_its_final_status() {
     let server = Server::open().await;
-    let id = hold(&server).await;
+    let id = server.hold().await;
     let params = format!(r#"{{"id":"{id}"}}"#);
     let mut first = server.stream("echo", "SubscribeToTask", &params).await;
     let mut second = server.stream("echo", "SubscribeToTask", &params).await;
@@ -117,7 +108,7 @@ async fn error_is_a_plain_response() {
 async fn idle_stream_sends_keep_alive_comments() {
     let _time = hold_time();
     let server = Server::open().await;
-    let id = hold(&server).await;
+    let id = server.hold().await;
     let mut wire = server.stream("echo", "SubscribeToTask", &format!(r#"{{"id":"{id}"}}"#)).await;
     assert!(wire.event().await.unwrap().starts_with("id: 2\n"));
     for _ in 0..3 {

@@ -230,10 +230,8 @@ impl Client<'_> {
     }
 
     async fn open(&self, kind: OperationKind, params: &str, more: &str) -> Wire {
-        let mut wire = self.server.connect().await;
-        wire.send(&self.head(more), &request(self.generation.method(kind), params)).await;
-        let head = wire.head().await;
-        assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+        let body = request(self.generation.method(kind), params);
+        let (wire, head) = self.server.open_stream(&self.head(more), &body).await;
         self.check_label(head.header("a2ad-dialect"));
         wire
     }

@@ -1,27 +1,16 @@
 //! The memory limit for gRPC calls.
 
-use std::time::Duration;
-
 use engine::Limits;
 use protocol::{ErrorKind, grpc::Service};
 
 use super::{BOTH, get, send, send_without_waiting, subscribe, task};
-use crate::common::{Server, Setup, channel::Channel, with_timeout};
+use crate::common::{Server, Setup, channel::Channel};
 
 const UNAVAILABLE: i32 = 14;
 
 async fn with_memory(memory: u64) -> Server {
     let limits = Limits { memory, ..Limits::default() };
     Setup { limits, ..Setup::default() }.open().await
-}
-
-async fn released(server: &Server) {
-    with_timeout(async {
-        while server.engine.memory().used() > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
 
 #[tokio::test]
@@ -34,7 +23,7 @@ async fn request_over_the_memory_limit_is_rejected_and_a_small_one_is_served() {
         assert!(refused.message.contains("limits.memory"), "{}", refused.message);
         assert_eq!(task(channel.ask(service, &send("hi")).await).artifacts.len(), 1);
     }
-    released(&server).await;
+    server.released().await;
 }
 
 #[tokio::test]
@@ -42,7 +31,7 @@ async fn replies_and_events_are_counted_until_they_are_read() {
     let server = with_memory(64 << 20).await;
     let text = format!("hold {}", "x".repeat(6 << 20));
     let held = task(Channel::open(&server).await.ask(Service::V1, &send_without_waiting(&text)).await);
-    released(&server).await;
+    server.released().await;
     for operation in [get(&held), subscribe(&held)] {
         // Each on a connection of its own, whose window holds less than the task.
         let mut unread = Vec::new();
@@ -57,6 +46,6 @@ async fn replies_and_events_are_counted_until_they_are_read() {
         };
         assert_eq!(refused.code, UNAVAILABLE, "{}", refused.message);
         drop(unread);
-        released(&server).await;
+        server.released().await;
     }
 }

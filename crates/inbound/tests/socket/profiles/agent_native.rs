@@ -29,9 +29,8 @@ async fn parts_have_both_type_tags() {
     let both = both.replace(r#"{"type":"file""#, r#"{"kind":"file","type":"file""#);
     assert!(sent.body.contains(&both), "{}", sent.body);
 
-    let mut wire = server.connect().await;
-    wire.send(&format!("POST {PATH} HTTP/1.1"), &request("message/stream", &send_params("hi", ""))).await;
-    assert_eq!(wire.head().await.header("content-type"), Some("text/event-stream"));
+    let body = request("message/stream", &send_params("hi", ""));
+    let (mut wire, _) = server.open_stream(&format!("POST {PATH} HTTP/1.1"), &body).await;
     let events = wire.events().await;
     assert!(events[0].contains(r#""kind":"task""#) && events[0].contains(part), "{}", events[0]);
     assert!(events[2].contains(part), "{}", events[2]);

@@ -51,10 +51,8 @@ async fn task_id_is_optional_only_in_this_profile() {
 #[tokio::test]
 async fn stream_has_results_as_text() {
     let server = Server::open().await;
-    let mut wire = server.connect().await;
-    wire.send("POST /_a2a/ HTTP/1.1", &request("tasks/sendSubscribe", ARGUMENTS)).await;
-    let head = wire.head().await;
-    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    let body = request("tasks/sendSubscribe", ARGUMENTS);
+    let (mut wire, _) = server.open_stream("POST /_a2a/ HTTP/1.1", &body).await;
     let events = wire.events().await;
     assert!(events[2].contains(r#""parts":[{"type":"text","text":"{\"city\":\"Oslo\","#), "{}", events[2]);
     assert!(events[3].contains(r#""state":"completed""#) && events[3].contains(r#""final":true"#));

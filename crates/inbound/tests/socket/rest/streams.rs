@@ -8,10 +8,7 @@ use crate::common::{NOW, Server, Setup, Wire, agents::floods, mask, member, send
 
 /// Opens a stream.
 async fn open(server: &Server, head: &str, body: &str) -> Wire {
-    let mut wire = server.connect().await;
-    wire.send(head, body).await;
-    let head = wire.head().await;
-    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+    let (wire, head) = server.open_stream(head, body).await;
     assert_eq!(head.header("cache-control"), Some("no-cache"));
     wire
 }
