@@ -3,22 +3,19 @@
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
 use std::{
-    io::{BufRead as _, BufReader},
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Command, Output},
     time::Duration,
 };
 
 use client::{Client, SendReply};
 use protocol::{Message, Part, Role, TaskState};
+use testkit::process::{self, Server};
 
 /// Runs the program in this directory without the `A2AD_` variables of the test's environment.
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
-    command.current_dir(folder).args(arguments).stdin(Stdio::null());
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("A2AD_")) {
-        command.env_remove(name);
-    }
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad")).into_std();
+    command.current_dir(folder).args(arguments);
     command
 }
 
@@ -454,11 +451,12 @@ fn unreadable_files_and_conflicting_flags_are_reported() {
     assert_eq!((code, stderr.contains("missing.db")), (1, true), "{stderr}");
 }
 
-#[test]
-fn a_store_check_prints_its_findings_to_stdout() {
+#[tokio::test]
+async fn a_store_check_prints_its_findings_to_stdout() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| read(&a2ad(folder.path(), arguments).output().unwrap());
-    drop(Server::start(a2ad(folder.path(), &["--listen", "127.0.0.1:0", "--store", "b.db"])));
+    let serve = a2ad(folder.path(), &["--listen", "127.0.0.1:0", "--store", "b.db"]);
+    Server::start_command(serve.into()).await.unwrap().kill().await.unwrap();
     let expected = (0, "the store b.db is intact\n".to_owned(), String::new());
     assert_eq!(run(&["check", "--store", "b.db"]), expected);
     let expected = (0, r#"{"store":"b.db","whole":true,"findings":[]}"#.to_owned() + "\n", String::new());
@@ -518,35 +516,12 @@ fn every_example_passes() {
     }
 }
 
-/// A server process, killed on drop.
-struct Server {
-    child: std::process::Child,
-    url: String,
-}
-
-impl Server {
-    fn start(mut command: Command) -> Self {
-        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let line = lines.find(|line| line.as_ref().unwrap().contains(r#""url":""#)).unwrap().unwrap();
-        let url = line.split_once(r#""url":""#).unwrap().1;
-        Self { url: url[..url.find('"').unwrap()].to_owned(), child }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[tokio::test]
 async fn agents_of_a_file_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/office.toml");
     let arguments = ["--config", example.to_str().unwrap(), "--listen", "127.0.0.1:0", "--store", "a.db"];
-    let server = Server::start(a2ad(folder.path(), &arguments));
+    let server = Server::start_command(a2ad(folder.path(), &arguments).into()).await.unwrap();
     let send = async |client: &Client, text: &str| {
         let message = Message::new("m", Role::User, vec![Part::text(text)]);
         let call = client.send(message);
@@ -556,7 +531,7 @@ async fn agents_of_a_file_are_served() {
         }
     };
     // The default agent selects one of its skills.
-    let front = Client::discover(&server.url).await.unwrap();
+    let front = Client::discover(&server.url()).await.unwrap();
     for (text, state) in [
         ("10 USD in INR", TaskState::Completed),
         ("report on tea sections=2 delay=1ms", TaskState::Completed),
@@ -565,11 +540,11 @@ async fn agents_of_a_file_are_served() {
     ] {
         assert_eq!(send(&front, text).await.unwrap().status.state, state, "{text}");
     }
-    let cashier = Client::connect(&format!("{}/a2a/cashier", server.url)).unwrap();
+    let cashier = Client::connect(&format!("{}/a2a/cashier", server.url())).unwrap();
     assert_eq!(send(&cashier, "10 USD in INR").await.unwrap().status.state, TaskState::Completed);
     // Neither the disabled agent nor the demo is served.
     for absent in ["archive", "echo"] {
-        let client = Client::connect(&format!("{}/a2a/{absent}", server.url)).unwrap();
+        let client = Client::connect(&format!("{}/a2a/{absent}", server.url())).unwrap();
         send(&client, "hello").await.unwrap_err();
     }
 }

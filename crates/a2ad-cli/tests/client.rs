@@ -16,10 +16,10 @@ use protocol::{
     json::read::{Node, Path as Field},
 };
 use tempfile::TempDir;
+use testkit::process;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    process::{Child, Command},
-    task::JoinSet,
+    process::Command,
 };
 
 /// The limit for any single wait.
@@ -50,21 +50,16 @@ async fn within<F: Future>(future: F) -> F::Output {
 }
 
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
-    command.current_dir(folder).args(arguments).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG", "A2AD_URL"] {
-        command.env_remove(name);
-    }
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// A server, and the directory of its store.
 struct Server {
     folder: TempDir,
-    child: Child,
+    process: process::Server,
     address: String,
-    _reader: JoinSet<()>,
 }
 
 /// The exit code and output of a client command.
@@ -84,27 +79,17 @@ impl Server {
     async fn start_at(folder: TempDir, address: &str, arguments: &[&str]) -> Self {
         let mut command = a2ad(folder.path(), &["serve", "--listen", address]);
         command.args(arguments);
-        Self::read(folder, command).await
+        Self::start_command(folder, command).await
     }
 
-    /// Starts it and reads its address from the log.
-    async fn read(folder: TempDir, mut command: Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = within(lines.next_line()).await.unwrap().expect("the log contains the address");
-            if let Some((_, rest)) = line.split_once(r#""url":"http://"#) {
-                break rest[..rest.find('"').unwrap()].trim_end_matches('/').to_owned();
-            }
-        };
-        let mut reader = JoinSet::new();
-        reader.spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Self { folder, child, address, _reader: reader }
+    async fn start_command(folder: TempDir, command: Command) -> Self {
+        let process = process::Server::start_command(command).await.unwrap();
+        Self { folder, address: process.address.to_string(), process }
     }
 
     /// Kills it with SIGKILL and restarts it at the same address.
-    async fn kill_and_restart(mut self) -> Self {
-        within(self.child.kill()).await.unwrap();
+    async fn kill_and_restart(self) -> Self {
+        self.process.kill().await.unwrap();
         Self::start_at(self.folder, &self.address, &[]).await
     }
 
@@ -454,7 +439,7 @@ async fn a_name_selects_an_agent_of_the_given_server() {
     std::fs::write(folder.path().join("agents.toml"), CONFIG).unwrap();
     let mut command = a2ad(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
     command.env("A2AD_SERVER__PUBLIC_URL", "https://agents.invalid/x");
-    let server = Server::read(folder, command).await;
+    let server = Server::start_command(folder, command).await;
     for dialect in DIALECTS {
         let run = async |arguments: &[&str]| {
             let mut command = server.client(&[arguments, &["--dialect", dialect]].concat());
@@ -470,11 +455,11 @@ async fn a_name_selects_an_agent_of_the_given_server() {
         followed.check(2, "", "https://agents.invalid/x/a2a/echo is on another host");
     }
     // The same if the public address differs only in its path.
-    let Server { folder, mut child, address, .. } = server;
-    within(child.kill()).await.unwrap();
+    let Server { folder, process, address } = server;
+    process.kill().await.unwrap();
     let mut command = a2ad(folder.path(), &["serve", "--listen", &address]);
     command.env("A2AD_SERVER__PUBLIC_URL", format!("http://{address}/x"));
-    let server = Server::read(folder, command).await;
+    let server = Server::start_command(folder, command).await;
     server.run(&["send", "echo", "hi"]).await.check(0, "hi\n", " completed\n");
 }
 

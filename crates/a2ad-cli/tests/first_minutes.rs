@@ -15,6 +15,10 @@ use protocol::{
     json::read::{Node, Path},
 };
 use rustix::pty;
+use testkit::{
+    http1::{Connection, Response},
+    process,
+};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::TcpStream,
@@ -29,13 +33,9 @@ async fn within<F: Future>(future: F) -> F::Output {
 }
 
 fn a2ad(folder: &Folder, log: Option<&str>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
-    command.current_dir(folder).args(["--listen", "127.0.0.1:0"]).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
-        command.env_remove(name);
-    }
-    command.envs(log.map(|log| ("A2AD_LOG", log)));
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(["--listen", "127.0.0.1:0"]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).envs(log.map(|log| ("A2AD_LOG", log)));
     command
 }
 
@@ -60,9 +60,10 @@ impl Program {
 
     /// Status, head and body of a response.
     async fn ask(&self, head: &str, body: &str) -> (u16, String, String) {
-        let answer = within(exchange(&self.address, head, body)).await;
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())
+        let answer = exchange(&self.address, head, body).await.unwrap();
+        let head: String =
+            answer.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        (answer.status, head.to_lowercase(), answer.text())
     }
 
     async fn post(&self, path: &str, body: &str) -> String {
@@ -93,25 +94,15 @@ impl Program {
     }
 }
 
-async fn exchange(address: &str, head: &str, body: &str) -> String {
-    let stream = TcpStream::connect(address).await.unwrap();
-    exchange_over(stream, address, head, body).await.unwrap()
-}
-
-async fn exchange_over(
-    mut stream: TcpStream,
-    address: &str,
-    head: &str,
-    body: &str,
-) -> std::io::Result<String> {
+/// Sends a request line with headers and a body on a new connection.
+async fn exchange(address: &str, head: &str, body: &str) -> Result<Response, testkit::Error> {
+    let mut connection = Connection::open(address.parse().unwrap()).await?;
     let head = format!(
         "{head}\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    stream.write_all(head.as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await?;
-    Ok(String::from_utf8(answer).unwrap())
+    connection.write(head.as_bytes()).await?;
+    connection.response().await
 }
 
 /// A member of a log line.
@@ -207,7 +198,7 @@ async fn the_startup_message_on_a_terminal_is_text() {
             let address = shown.split("http://").nth(1).unwrap();
             let address = address[..address.find(char::is_whitespace).unwrap()].to_owned();
             let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: text/plain";
-            assert!(within(exchange(&address, head, "hello")).await.ends_with("hello"));
+            assert!(exchange(&address, head, "hello").await.unwrap().text().ends_with("hello"));
             called = true;
         }
     }
@@ -456,7 +447,7 @@ async fn calls_succeed_when_stderr_is_closed() {
     drop(log);
     for _ in 0..3 {
         let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: application/json";
-        let answer = within(exchange(&address, head, &send("SendMessage", "hello"))).await;
+        let answer = exchange(&address, head, &send("SendMessage", "hello")).await.unwrap().text();
         assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
     }
 }
@@ -602,22 +593,18 @@ async fn the_crash_demo_of_the_readme_works_as_pasted() {
 #[tokio::test]
 async fn the_log_is_complete_when_the_store_fails() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new("bash");
+    let mut command = process::command("bash");
     // Files are limited to 4 MiB; a write beyond fails without a signal.
     let script = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --listen 127.0.0.1:0";
-    command.args(["-c", script, env!("CARGO_BIN_EXE_a2ad")]).current_dir(folder.path()).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
-        command.env_remove(name);
-    }
+    command.args(["-c", script, env!("CARGO_BIN_EXE_a2ad")]).current_dir(folder.path());
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
     let mut program = Program::start(command).await;
     let body = send("SendMessage", &"x".repeat(100_000));
     let head = "POST /a2a/echo HTTP/1.1\r\ncontent-type: application/json";
     let mut completed = 0;
     // Each call grows the file; responses after the first failure are not counted.
-    while let Ok(stream) = within(TcpStream::connect(&program.address)).await {
-        let answer = within(exchange_over(stream, &program.address, head, &body)).await.unwrap_or_default();
-        if !answer.contains("TASK_STATE_COMPLETED") {
+    while let Ok(answer) = exchange(&program.address, head, &body).await {
+        if !answer.text().contains("TASK_STATE_COMPLETED") {
             break;
         }
         completed += 1;

@@ -2,17 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
-use std::{net::TcpListener, path::Path, process::Stdio, time::Duration};
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    process::Stdio,
+    time::Duration,
+};
 
 use client::{Client, EventStream, SendReply};
 use protocol::{Content, Event, ListTasks, Message, Part, Role, SendMessage, Task, TaskId, TaskState};
-use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::TcpStream,
-    process::{Child, Command},
-    sync::mpsc::{UnboundedReceiver, unbounded_channel},
-    task::JoinSet,
+use testkit::{
+    http1::{self, Connection, Response},
+    process::{self, Server, Signal},
 };
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, process::Command};
 
 /// The limit for any single wait.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -25,72 +28,50 @@ async fn within<F: Future>(future: F) -> F::Output {
 
 /// Runs the program in this directory without the `A2AD_` variables of the test's environment.
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
-    command.current_dir(folder).args(arguments).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG"] {
-        command.env_remove(name);
-    }
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// A running server.
 struct Program {
-    child: Child,
-    /// The URL from its log.
+    server: Server,
     url: String,
-    /// The rest of its log; read continuously, so that the process never blocks on stderr.
-    lines: UnboundedReceiver<String>,
-    _reader: JoinSet<()>,
 }
 
 impl Program {
-    /// Starts it and waits for its URL in the log.
-    async fn start(mut command: Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut stderr = String::new();
-        let url = loop {
-            let line = within(lines.next_line()).await.unwrap();
-            let line = line.unwrap_or_else(|| panic!("it stopped after writing {stderr}"));
-            if let Some((_, url)) = line.split_once(r#""url":""#) {
-                break url[..url.find('"').unwrap()].to_owned();
-            }
-            stderr += &line;
-        };
-        let (mut reader, (sender, rest)) = (JoinSet::new(), unbounded_channel());
-        reader.spawn(async move {
-            while let Ok(Some(line)) = lines.next_line().await {
-                let _ = sender.send(line);
-            }
-        });
-        Self { child, url, lines: rest, _reader: reader }
-    }
-
-    /// Waits until the log contains this text.
-    async fn wait_for_log(&mut self, texts: &str) {
-        while !within(self.lines.recv())
-            .await
-            .expect("the line is logged before the process ends")
-            .contains(texts)
-        {}
+    async fn start(command: Command) -> Self {
+        let server = Server::start_command(command).await.unwrap();
+        Self { url: server.url(), server }
     }
 
     fn client(&self, agent: &str) -> Client {
         Client::connect(&format!("{}/a2a/{agent}", self.url)).unwrap()
     }
 
+    async fn connect(&self) -> Connection {
+        Connection::open(self.server.address).await.unwrap()
+    }
+
+    /// Sends a request on a new connection.
+    async fn exchange(&self, method: &str, path: &str, body: &str) -> Response {
+        exchange(self.server.address, method, path, body).await
+    }
+
     /// Kills it with SIGKILL.
-    async fn kill(mut self) {
-        within(self.child.kill()).await.unwrap();
+    async fn kill(self) {
+        self.server.kill().await.unwrap();
     }
 
     /// Sends it a signal; returns its exit code and its stdout.
-    async fn signal(self, name: &str) -> (Option<i32>, Vec<u8>) {
-        let id = self.child.id().unwrap().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().await.unwrap().success());
-        let output = within(self.child.wait_with_output()).await.unwrap();
-        (output.status.code(), output.stdout)
+    async fn signal(mut self, signal: Signal) -> (Option<i32>, String) {
+        self.server.signal(signal).unwrap();
+        (self.exit_code().await, self.server.stdout())
+    }
+
+    /// Waits until it ends.
+    async fn exit_code(&mut self) -> Option<i32> {
+        self.server.wait(TIMEOUT).await.unwrap().expect("timed out").code()
     }
 }
 
@@ -181,7 +162,7 @@ async fn flags_and_environment_set_the_address_and_the_store() {
         let echoed = sent(&client, send("hello", false)).await;
         assert_eq!(echoed.status.state, TaskState::Completed);
         assert!(folder.path().join(store).exists());
-        assert_eq!(program.signal("-TERM").await, (Some(0), Vec::new()));
+        assert_eq!(program.signal(Signal::TERM).await, (Some(0), String::new()));
     }
     assert!(!folder.path().join("loser.db").exists());
 }
@@ -239,7 +220,7 @@ async fn a_killed_run_resumes_after_a_message_with_the_agent_role() {
 #[tokio::test]
 async fn a_signal_shuts_the_server_down_gracefully() {
     let folder = tempfile::tempdir().unwrap();
-    for signal in ["-TERM", "-INT"] {
+    for signal in [Signal::TERM, Signal::INT] {
         let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
         let program = Program::start(serve()).await;
         let client = program.client("slow-writer");
@@ -263,7 +244,7 @@ async fn a_signal_shuts_the_server_down_gracefully() {
             (last, stream.retry(), idle.retry())
         };
         let (stopped, (last, retry, idle_retry)) = tokio::join!(stopping, watching);
-        assert_eq!(stopped, (Some(0), Vec::new()), "{signal}");
+        assert_eq!(stopped, (Some(0), String::new()), "{signal:?}");
         let Some(Event::Status(update)) = last else { panic!("{last:?}") };
         assert_eq!(update.status.state, TaskState::Completed);
         assert_eq!((retry, idle_retry), (None, Some(Duration::from_secs(1))));
@@ -279,27 +260,24 @@ async fn a_signal_shuts_the_server_down_gracefully() {
 #[tokio::test]
 async fn a_second_signal_forces_the_exit_and_loses_no_task() {
     let folder = tempfile::tempdir().unwrap();
-    for signal in ["-TERM", "-INT"] {
+    for signal in [Signal::TERM, Signal::INT] {
         let serve = || a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"]);
         let mut program = Program::start(serve()).await;
         let id = sent(&program.client("echo"), send("hold on", true)).await.id;
-        let process = program.child.id().unwrap().to_string();
-        let send_signal = || Command::new("kill").args([signal, &process]).status();
-        assert!(send_signal().await.unwrap().success());
-        program
-            .wait_for_log("shutting down: no new work is accepted; running tasks have up to 25 s to finish; a second signal")
-            .await;
+        program.server.signal(signal).unwrap();
+        let draining = "shutting down: no new work is accepted; running tasks have up to 25 s to finish; a second signal";
+        program.server.wait_for_log(draining).await.unwrap();
         // A signal within the debounce time is ignored, so it is repeated until the server stops.
         let at_once = "stopping at once: interrupted tasks continue at the next start";
         let pause = Duration::from_millis(100);
         within(async {
-            while tokio::time::timeout(pause, program.wait_for_log(at_once)).await.is_err() {
-                assert!(send_signal().await.unwrap().success());
+            while tokio::time::timeout(pause, program.server.wait_for_log(at_once)).await.is_err() {
+                program.server.signal(signal).unwrap();
             }
         })
         .await;
         // The held task would have used the whole grace period.
-        assert_eq!(within(program.child.wait()).await.unwrap().code(), Some(0), "{signal}");
+        assert_eq!(program.exit_code().await, Some(0), "{signal:?}");
 
         let program = Program::start(serve()).await;
         let client = program.client("echo");
@@ -312,24 +290,23 @@ async fn a_second_signal_forces_the_exit_and_loses_no_task() {
 #[tokio::test]
 async fn signals_in_quick_succession_count_as_one() {
     let folder = tempfile::tempdir().unwrap();
-    let program = Program::start(a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"])).await;
+    let mut program = Program::start(a2ad(folder.path(), &["--listen", ANY, "--store", "a2ad.db"])).await;
     let text = "the sea sections=20 delay=50ms";
     let client = program.client("slow-writer");
     let id = sent(&client, send(text, true)).await.id;
     let mut stream = subscribe(&client, &id).await.unwrap();
     within(stream.next()).await.unwrap().unwrap();
     // As when a process group receives Ctrl-C and a wrapper forwards it.
-    let process = program.child.id().unwrap().to_string();
-    let both = "kill -INT $0; kill -TERM $0; kill -INT $0";
-    assert!(Command::new("sh").args(["-c", both, &process]).status().await.unwrap().success());
+    for signal in [Signal::INT, Signal::TERM, Signal::INT] {
+        program.server.signal(signal).unwrap();
+    }
     let mut last = None;
     while let Some(event) = within(stream.next()).await.transpose().unwrap() {
         last = Some(event);
     }
     let Some(Event::Status(update)) = last else { panic!("{last:?}") };
     assert_eq!(update.status.state, TaskState::Completed);
-    let output = within(program.child.wait_with_output()).await.unwrap();
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(program.exit_code().await, Some(0));
 }
 
 #[tokio::test]
@@ -380,21 +357,21 @@ async fn a_request_over_the_configured_memory_limit_is_rejected() {
     command.env("A2AD_LIMITS__MAX_BODY", "1MiB").env("A2AD_LIMITS__MEMORY", "4MiB");
     let program = Program::start(command).await;
     // The memory for a body is reserved when its length is announced.
-    let address = program.url.strip_prefix("http://").unwrap();
-    let mut announced = within(TcpStream::connect(address)).await.unwrap();
-    let head =
-        "POST /a2a/echo HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1000000\r\n\r\n";
-    within(announced.write_all(head.as_bytes())).await.unwrap();
-    within(announced.read_exact(&mut [0; 25])).await.unwrap();
+    let mut announced = program.connect().await;
+    let length = [("expect", "100-continue"), ("content-length", "1000000")];
+    announced.send("POST", "/a2a/echo", &length, b"").await.unwrap();
+    assert_eq!(announced.head().await.unwrap().status, 100);
     let large = HI.replace("hi", &"x".repeat(500_000));
-    let refused = exchange(&program.url, "POST /a2a/echo", &large).await;
-    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
-    let small = exchange(&program.url, "POST /a2a/echo", HI).await;
+    let refused = program.exchange("POST", "/a2a/echo", &large).await;
+    assert_eq!((refused.status, refused.headers.get("retry-after")), (503, Some("1")), "{refused:?}");
+    let small = program.exchange("POST", "/a2a/echo", HI).await.text();
     assert!(small.contains("TASK_STATE_COMPLETED"), "{small}");
     // It is free again when the client has left.
     drop(announced);
-    within(async { while !exchange(&program.url, "POST /a2a/echo", &large).await.contains("COMPLETED") {} })
-        .await;
+    within(async {
+        while !program.exchange("POST", "/a2a/echo", &large).await.text().contains("COMPLETED") {}
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -403,16 +380,16 @@ async fn a_quiet_stream_sends_a_comment_at_the_configured_interval() {
     let mut command = a2ad(folder.path(), &["--listen", ANY]);
     command.env("A2AD_SERVER__KEEP_ALIVE", "200ms");
     let program = Program::start(command).await;
-    let address = program.url.strip_prefix("http://").unwrap();
     let body = HI.replace("SendMessage", "SendStreamingMessage").replace("hi", "hold on");
-    let mut stream = within(TcpStream::connect(address)).await.unwrap();
-    let head = format!("POST /a2a/echo HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
-    within(stream.write_all(format!("{head}{body}").as_bytes())).await.unwrap();
+    let mut stream = program.connect().await;
+    stream.send("POST", "/a2a/echo", &[], body.as_bytes()).await.unwrap();
+    stream.head().await.unwrap();
     // Each in a chunk of its own. Unless it is configured, the first one comes after 15 s.
     let comments = async {
-        let mut received = Vec::new();
-        while String::from_utf8_lossy(&received).matches("\r\n2\r\n:\n\r\n").count() < 3 {
-            assert_ne!(stream.read_buf(&mut received).await.unwrap(), 0, "the stream ended");
+        let mut count = 0;
+        while count < 3 {
+            let chunk = stream.bytes().await.unwrap().expect("the stream continues");
+            count += usize::from(chunk == ":\n");
         }
     };
     tokio::time::timeout(Duration::from_secs(10), comments).await.expect("three comments in ten seconds");
@@ -432,15 +409,14 @@ fn processor_time(process: u32) -> u64 {
 async fn waiting_for_the_rest_of_a_preface_takes_no_processor_time() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(a2ad(folder.path(), &["--listen", ANY])).await;
-    let address = program.url.strip_prefix("http://").unwrap();
-    let process = program.child.id().unwrap();
+    let process = program.server.id().unwrap();
     let mut waiting = Vec::new();
     for preface in [&b"P"[..], b"PRI * HTTP/2.0\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
-        let mut stream = within(TcpStream::connect(address)).await.unwrap();
+        let mut stream = within(TcpStream::connect(program.server.address)).await.unwrap();
         within(stream.write_all(preface)).await.unwrap();
         waiting.push(stream);
     }
-    exchange(&program.url, "GET /healthz", "").await;
+    program.exchange("GET", "/healthz", "").await;
     let before = processor_time(process);
     tokio::time::sleep(Duration::from_secs(2)).await;
     let used = processor_time(process) - before;
@@ -528,23 +504,15 @@ async fn an_invalid_or_public_address_is_rejected() {
     assert!(stderr.contains("--lissten"), "{stderr}");
 }
 
-/// Sends a request on a new connection; returns the raw response.
-async fn exchange(url: &str, head: &str, body: &str) -> String {
-    let address = url.strip_prefix("http://").unwrap();
-    let mut stream = within(TcpStream::connect(address)).await.unwrap();
-    let length = body.len();
-    let request = format!(
-        "{head} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
-    );
-    within(stream.write_all(request.as_bytes())).await.unwrap();
-    let mut response = String::new();
-    within(stream.read_to_string(&mut response)).await.unwrap();
-    response
+/// Sends a request on a new connection.
+async fn exchange(address: SocketAddr, method: &str, path: &str, body: &str) -> Response {
+    let headers = [("connection", "close")];
+    http1::request(address, method, path, &headers, body.as_bytes()).await.unwrap()
 }
 
 /// Waits until `/readyz` fails.
-async fn until_not_ready(url: &str) {
-    within(async { while !exchange(url, "GET /readyz", "").await.starts_with("HTTP/1.1 503") {} }).await;
+async fn until_not_ready(address: SocketAddr) {
+    within(async { while exchange(address, "GET", "/readyz", "").await.status != 503 {} }).await;
 }
 
 const HI: &str = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}}"#;
@@ -553,27 +521,27 @@ const HI: &str = r#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"me
 async fn reads_and_readiness_checks_are_answered_while_draining() {
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(a2ad(folder.path(), &["--listen", ANY])).await;
-    let (url, client) = (program.url.clone(), program.client("echo"));
+    let (address, client) = (program.server.address, program.client("echo"));
     let id = sent(&client, send("hold on", true)).await.id;
     let draining = async {
-        until_not_ready(&url).await;
+        until_not_ready(address).await;
         let read = get(&client, &id).await;
         assert_eq!(read.status.state, TaskState::Working);
         let refused = within(async {
             loop {
-                let answer = exchange(&url, "POST /a2a/echo", HI).await;
-                if !answer.starts_with("HTTP/1.1 200") {
+                let answer = exchange(address, "POST", "/a2a/echo", HI).await;
+                if answer.status != 200 {
                     return answer;
                 }
             }
         })
         .await;
-        assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
-        assert!(refused.contains("shutting down"), "{refused}");
+        assert_eq!((refused.status, refused.headers.get("retry-after")), (503, Some("1")), "{refused:?}");
+        assert!(refused.text().contains("shutting down"), "{refused:?}");
         // Without the run the shutdown has nothing to wait for.
         within(client.cancel(&id)).await.unwrap();
     };
-    let (stopped, ()) = tokio::join!(program.signal("-TERM"), draining);
+    let (stopped, ()) = tokio::join!(program.signal(Signal::TERM), draining);
     assert_eq!(stopped.0, Some(0));
 }
 
@@ -583,15 +551,15 @@ async fn during_the_drain_delay_the_server_is_not_ready_but_serves() {
     let mut command = a2ad(folder.path(), &["--listen", ANY]);
     command.env("A2AD_SERVER__DRAIN_DELAY", "2s");
     let program = Program::start(command).await;
-    let url = program.url.clone();
+    let address = program.server.address;
     let delayed = async {
         let asked = tokio::time::Instant::now();
-        until_not_ready(&url).await;
-        let answer = exchange(&url, "POST /a2a/echo", HI).await;
+        until_not_ready(address).await;
+        let answer = exchange(address, "POST", "/a2a/echo", HI).await.text();
         assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
         asked
     };
-    let (stopped, asked) = tokio::join!(program.signal("-TERM"), delayed);
+    let (stopped, asked) = tokio::join!(program.signal(Signal::TERM), delayed);
     assert_eq!(stopped.0, Some(0));
     assert!(asked.elapsed() >= Duration::from_millis(1_900), "it stopped after {:?}", asked.elapsed());
 }
@@ -600,61 +568,49 @@ async fn during_the_drain_delay_the_server_is_not_ready_but_serves() {
 #[tokio::test]
 async fn at_the_descriptor_limit_new_connections_are_refused_and_open_ones_served() {
     let folder = tempfile::tempdir().unwrap();
-    let mut limited = Command::new("sh");
+    let mut limited = process::command("sh");
     let script = "ulimit -Sn 100; ulimit -Hn 200; exec \"$0\" --listen 127.0.0.1:0";
-    limited.args(["-c", script, env!("CARGO_BIN_EXE_a2ad")]).current_dir(folder.path()).kill_on_drop(true);
-    limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_a2ad")]).current_dir(folder.path());
     let program = Program::start(limited).await;
-    exchange(&program.url, "GET /healthz", "").await;
-    let limits = std::fs::read_to_string(format!("/proc/{}/limits", program.child.id().unwrap())).unwrap();
+    program.exchange("GET", "/healthz", "").await;
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", program.server.id().unwrap())).unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
     let numbers: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
     assert_eq!(numbers, ["200", "200"], "the soft limit is raised to the hard one");
-    let address = program.url.strip_prefix("http://").unwrap().to_owned();
     let mut served = Vec::new();
     let mut refused = 0;
     while refused < 20 {
-        let mut stream = within(TcpStream::connect(&address)).await.unwrap();
-        match health(&mut stream).await {
-            true => served.push(stream),
+        let mut connection = program.connect().await;
+        match health(&mut connection).await {
+            true => served.push(connection),
             false => refused += 1,
         }
         assert!(served.len() < 200, "every descriptor went to a connection");
     }
     assert!(served.len() > 50, "{}", served.len());
-    for stream in &mut served {
-        assert!(health(stream).await, "open connections are still served");
+    for connection in &mut served {
+        assert!(health(connection).await, "open connections are still served");
     }
     // A closed connection frees its slot, and descriptors for the store are reserved.
     drop(served.pop());
-    let mut stream = within(async {
+    let mut connection = within(async {
         loop {
-            let mut stream = TcpStream::connect(&address).await.unwrap();
-            if health(&mut stream).await {
-                return stream;
+            let mut connection = program.connect().await;
+            if health(&mut connection).await {
+                return connection;
             }
         }
     })
     .await;
-    let head =
-        format!("POST /a2a/echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}", HI.len());
-    within(stream.write_all(format!("{head}\r\n\r\n{HI}").as_bytes())).await.unwrap();
-    let mut answer = String::new();
-    within(stream.read_to_string(&mut answer)).await.unwrap();
+    let answer = connection.exchange("POST", "/a2a/echo", &[], HI.as_bytes()).await.unwrap().text();
     assert!(answer.contains("TASK_STATE_COMPLETED"), "{answer}");
 }
 
 /// Whether a request on this connection is answered.
-async fn health(stream: &mut TcpStream) -> bool {
-    if stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.is_err() {
-        return false;
+async fn health(connection: &mut Connection) -> bool {
+    match connection.get("/healthz").await {
+        Ok(answer) => answer.text().ends_with("\"ok\"}"),
+        Err(testkit::Error::Cut(_)) => false,
+        Err(error) => panic!("{error}"),
     }
-    let mut answer = Vec::new();
-    while !answer.ends_with(b"\"ok\"}") {
-        match within(stream.read_buf(&mut answer)).await {
-            Ok(0) | Err(_) => return false,
-            Ok(_) => {}
-        }
-    }
-    true
 }

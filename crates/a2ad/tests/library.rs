@@ -16,9 +16,10 @@ use a2ad::{
     profile::Profile,
     server::{AcceptedVersions, CardShape, ExtendedCard, Router},
 };
+use testkit::http1;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::{TcpListener, TcpStream},
+    io::{AsyncBufReadExt as _, BufReader},
+    net::TcpListener,
     task::JoinSet,
 };
 
@@ -65,21 +66,9 @@ impl App {
 
     /// Sends a request and returns the status and body of the response.
     async fn request(&self, head: &str, body: &str) -> (u16, String) {
-        let exchange = async {
-            let mut stream = TcpStream::connect(self.address).await.unwrap();
-            let head = format!(
-                "{head} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
-                self.address,
-                body.len()
-            );
-            stream.write_all(head.as_bytes()).await.unwrap();
-            let mut response = String::new();
-            stream.read_to_string(&mut response).await.unwrap();
-            response
-        };
-        let response = with_timeout(exchange).await;
-        let (head, body) = response.split_once("\r\n\r\n").unwrap();
-        (head[9..12].parse().unwrap(), body.to_owned())
+        let (method, path) = head.split_once(' ').unwrap();
+        let response = http1::request(self.address, method, path, &[], body.as_bytes()).await.unwrap();
+        (response.status, response.text())
     }
 }
 

@@ -82,7 +82,7 @@ async fn selftest_reports_why_a_server_cannot_be_checked() {
     selftest(&tls.address).await.fails(1, &["that port expects TLS"]);
     // A draining server: one message, not a list of failures.
     server.run(&["send", "echo", "hold on", "--async"]).await;
-    server.terminate().await;
+    server.terminate();
     let draining = within(async {
         loop {
             let checked = selftest(address).await;
@@ -199,7 +199,7 @@ async fn a_filter_for_one_target_does_not_disable_others() {
     for setting in ["a2ad::call", "a2ad::call=off"] {
         let server = Server::start_with(tempfile::tempdir().unwrap(), ANY, &[("A2AD_LOG", setting)]).await;
         server.run(&["send", "echo", "hi"]).await.succeeds("hi\n");
-        server.terminate().await;
+        server.terminate();
         let log = server.log().await;
         assert!(log.contains("shutting down"), "{setting}: {log}");
         assert_eq!(log.contains(r#""target":"a2ad::call""#), setting == "a2ad::call", "{log}");
@@ -213,7 +213,7 @@ async fn each_step_of_a_shutdown_is_logged() {
     std::fs::write(folder.path().join("a2ad.toml"), config).unwrap();
     let server = Server::start_at(folder, ANY).await;
     server.run(&["send", "echo", "hold on", "--async"]).await;
-    server.terminate().await;
+    server.terminate();
     // Work is still accepted during the delay.
     server.run(&["send", "echo", "hi"]).await.succeeds("hi\n");
     let refused = within(async {
@@ -227,7 +227,7 @@ async fn each_step_of_a_shutdown_is_logged() {
     .await;
     refused.fails(1, &["the server is shutting down"]);
     assert_eq!(refused.err.matches("shutting down").count(), 1, "{}", refused.err);
-    server.terminate().await;
+    server.terminate();
     let log = server.log().await;
     let steps = [
         "shutting down: not ready, new work is accepted for 2 s more",
@@ -242,7 +242,7 @@ async fn each_step_of_a_shutdown_is_logged() {
     }
     // Without running tasks, none is left.
     let server = Server::start().await;
-    server.terminate().await;
+    server.terminate();
     let log = server.log().await;
     assert!(log.contains("stopped; no task is left") && !log.contains("accepted for"), "{log}");
 }

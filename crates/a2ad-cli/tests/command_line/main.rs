@@ -11,9 +11,10 @@ use protocol::{
     json::read::{Node, Path as Field},
 };
 use tempfile::TempDir;
+use testkit::process;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    process::{Child, Command},
+    process::Command,
     task::JoinSet,
 };
 
@@ -26,22 +27,16 @@ async fn within<F: Future>(future: F) -> F::Output {
 }
 
 fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_a2ad"));
-    command.current_dir(folder).args(arguments).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    for name in ["A2AD_CONFIG", "A2AD_LISTEN", "A2AD_STORE", "A2AD_LOG", "A2AD_URL"] {
-        command.env_remove(name);
-    }
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// A server of the demo and the directory of its store.
 struct Server {
     folder: TempDir,
-    child: Child,
+    process: process::Server,
     address: String,
-    /// The log after the line with the address.
-    log: JoinSet<String>,
 }
 
 impl Server {
@@ -55,43 +50,28 @@ impl Server {
 
     async fn start_with(folder: TempDir, address: &str, variables: &[(&str, &str)]) -> Self {
         let mut command = a2ad(folder.path(), &["serve", "--listen", address]);
-        let mut child = command.envs(variables.iter().copied()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = within(lines.next_line()).await.unwrap().expect("it logs where it serves");
-            if let Some((_, rest)) = line.split_once(r#""url":"http://"#) {
-                break rest[..rest.find('"').unwrap()].to_owned();
-            }
-        };
-        let mut reader = JoinSet::new();
-        reader.spawn(async move {
-            let mut log = String::new();
-            while let Ok(Some(line)) = lines.next_line().await {
-                log += &line;
-                log.push('\n');
-            }
-            log
-        });
-        Self { folder, child, address, log: reader }
+        command.envs(variables.iter().copied());
+        let process = process::Server::start_command(command).await.unwrap();
+        Self { folder, address: process.address.to_string(), process }
     }
 
-    async fn terminate(&self) {
-        let signal = Command::new("kill").args(["-TERM", &self.pid()]).status();
-        assert!(within(signal).await.unwrap().success());
+    fn terminate(&self) {
+        self.process.signal(process::Signal::TERM).unwrap();
     }
 
     /// The log up to the end of the process.
     async fn log(mut self) -> String {
-        within(self.log.join_next()).await.unwrap().unwrap()
+        self.process.wait(TIMEOUT).await.unwrap().expect("timed out");
+        self.process.log()
     }
 
-    async fn kill_and_restart(mut self) -> Self {
-        within(self.child.kill()).await.unwrap();
+    async fn kill_and_restart(self) -> Self {
+        self.process.kill().await.unwrap();
         Self::start_at(self.folder, &self.address).await
     }
 
     fn pid(&self) -> String {
-        self.child.id().unwrap().to_string()
+        self.process.id().unwrap().to_string()
     }
 
     fn url(&self) -> String {
@@ -426,7 +406,7 @@ async fn a_draining_server_is_reported_as_the_cause() {
     let server = Server::start().await;
     let held = server.run(&["send", "echo", "hold on", "--async"]).await;
     assert_eq!(held.code, 0, "{}", held.err);
-    server.terminate().await;
+    server.terminate();
     // No new work is accepted while the run may finish.
     let missed = within(async {
         loop {

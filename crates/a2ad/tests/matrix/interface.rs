@@ -3,9 +3,6 @@
 
 use std::fmt;
 
-use bytes::Bytes;
-use http::{Method, Request};
-use http_body_util::Full;
 use prost::Message as _;
 use protocol::{
     Dialect, ErrorKind, Event, Json, Operation, OperationKind, Reply, Violation,
@@ -17,11 +14,9 @@ use protocol::{
     rest,
 };
 
-use crate::{
-    server::Server,
-    snapshot::Frame,
-    wire::{StreamingResponse, framed},
-};
+use testkit::http2::framed;
+
+use crate::{server::Server, snapshot::Frame, wire::StreamingResponse};
 
 /// All interfaces. Every scenario runs for all pairs of this table.
 pub(crate) static INTERFACES: [Interface; 7] = [
@@ -96,46 +91,48 @@ impl Interface {
         more: &[(&str, &str)],
     ) -> StreamingResponse {
         let kind = operation.kind();
-        let (verb, path, media_type, body) = match self.binding {
+        let version = ("a2a-version", self.version);
+        let json = [("host", "example.test"), ("content-type", "application/json"), version];
+        let (verb, path, body) = match self.binding {
             Binding::JsonRpc => {
                 let method = self.dialect.method(kind).expect("the interface has this method");
                 let params = encode(|writer| self.dialect.encode_operation(writer, operation));
                 let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-                (Method::POST, format!("/a2a/{agent}"), "application/json", body.into())
+                ("POST", format!("/a2a/{agent}"), body)
             }
             Binding::HttpJson => {
                 let (verb, target) =
                     rest::target(self.dialect, operation).expect("the dialect has this binding");
                 let body = encode(|writer| self.dialect.encode_request(writer, operation));
-                let body = if verb == "POST" { body.into() } else { Bytes::new() };
-                (verb.parse().unwrap(), format!("/a2a/{agent}{target}"), "application/json", body)
+                (verb, format!("/a2a/{agent}{target}"), if verb == "POST" { body } else { String::new() })
             }
             Binding::Grpc(service) => {
                 let method = service.method(kind).expect("the interface has this method");
                 let path = format!("/{}/{method}", service.name());
-                (Method::POST, path, "application/grpc", framed(&service.encode_operation(operation)))
+                let agent = [("a2a-agent", agent)];
+                let agent = if service == Service::V03 { &agent[..] } else { &[] };
+                let metadata = [agent, &[version], more].concat();
+                let message = framed(&service.encode_operation(operation));
+                let request = server.channel.grpc(&path, &metadata, message).unwrap();
+                let response = StreamingResponse::Grpc(server.channel.request(request).await.unwrap());
+                return self.checked(operation, response);
             }
         };
-        let mut request = Request::builder().method(verb).uri(&path);
-        if let Binding::Grpc(service) = self.binding {
-            request = request.uri(server.url(&path)).header("te", "trailers");
-            if service == Service::V03 {
-                request = request.header("a2a-agent", agent);
-            }
-        } else {
-            request = request.header("host", "example.test");
-        }
-        request = request.header("content-type", media_type).header("a2a-version", self.version);
-        for (name, value) in more {
-            request = request.header(*name, *value);
-        }
-        let request = request.body(Full::new(body)).unwrap();
-        let response = match self.binding {
-            Binding::Grpc(_) => server.call(request).await,
-            _ => server.request(request).await,
-        };
+        let mut connection = server.connect().await;
+        connection.send(verb, &path, &[&json[..], more].concat(), body.as_bytes()).await.unwrap();
+        let head = connection.head().await.unwrap();
+        self.checked(operation, StreamingResponse::Http(connection, head))
+    }
+
+    /// The response, if it is in the interface's own dialect.
+    fn checked(&self, operation: &Operation, response: StreamingResponse) -> StreamingResponse {
         let label = format!("{};profile=neutral", self.dialect.label());
-        assert_eq!(response.header("a2ad-dialect"), label, "{self}: {operation:?}: {:?}", response.head);
+        assert_eq!(
+            response.header("a2ad-dialect"),
+            label,
+            "{self}: {operation:?}: {}",
+            response.status_code()
+        );
         response
     }
 
@@ -152,7 +149,7 @@ impl Interface {
             assert!(response.message().await.is_none() && response.status().is_ok(), "{self}: {kind:?}");
             return Ok(service.decode_reply(kind, &message).unwrap());
         }
-        let succeeded = response.head.status == 200;
+        let succeeded = response.status_code() == 200;
         let text = response.text().await;
         self.check_no_foreign_spelling(&text);
         match self.binding {
