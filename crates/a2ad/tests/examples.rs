@@ -4,7 +4,12 @@
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
-use a2ad::{Client, Message, Part, client::text, model::Event, model::Role, model::TaskState};
+use a2ad::{
+    Client, Message, Part,
+    client::text,
+    model::{Event, Role, TaskState},
+};
+use testkit::http1;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::{Child, Command},
@@ -80,26 +85,9 @@ async fn error_of_main_is_readable() {
 async fn mounted_agents_leave_the_routes_of_the_app_intact() {
     let server = Serving::start("mount", &["127.0.0.1:0"]).await;
     assert!(run_client(&[&server.url, "hello"]).await.contains("hello\n"));
-    let (status, page) = get(&format!("{}/hello", server.url)).await;
-    assert_eq!((status, page.as_str()), (200, "hello from the app"));
-}
-
-async fn get(url: &str) -> (u16, String) {
-    let response = with_timeout(reqwest_free_get(url)).await;
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
-    (head[9..12].parse().unwrap(), body.to_owned())
-}
-
-/// A GET with a connection of its own.
-async fn reqwest_free_get(url: &str) -> String {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap();
-    let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
-    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).await.unwrap();
-    response
+    let address = server.url.trim_start_matches("http://").parse().unwrap();
+    let page = http1::request(address, "GET", "/hello", &[], &[]).await.unwrap();
+    assert_eq!((page.status, page.text().as_str()), (200, "hello from the app"));
 }
 
 #[tokio::test]

@@ -1,14 +1,10 @@
-//! A minimal HTTP/1.1 client with server-sent events, written without an HTTP library: the checks control every byte
-//! of a request and see every header and byte of a response.
+//! Requests of the checks, and responses with the assertions that checks make about them.
 
-use std::{fmt, io, ops::Deref, time::Duration};
-
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpSocket, TcpStream, lookup_host},
-};
+use std::{fmt, io, net::SocketAddr, ops::Deref, time::Duration};
 
 use serde_json::Value;
+use testkit::http1::{self, Connection, Head};
+use tokio::net::{TcpSocket, lookup_host};
 
 use super::{
     CheckError,
@@ -19,9 +15,6 @@ use super::{
 
 /// The time limit of one connect, read or write.
 const TIMEOUT: Duration = Duration::from_secs(8);
-
-/// The maximum size of a response body or chunk.
-const MAX_BYTES: usize = 64 << 20;
 
 /// Request headers in addition to `host`, `connection` and `content-length`.
 pub(crate) type Headers<'a> = &'a [(&'a str, &'a str)];
@@ -64,10 +57,10 @@ impl Server {
         headers: Headers<'_>,
         body: &str,
     ) -> Result<Response, CheckError> {
-        let mut connection = Connection::connect(&self.host, None).await?;
+        let mut connection = connect(&self.host, None).await?;
         self.started.note_request(path, body);
-        connection.send(&self.host, verb, path, headers, body).await?;
-        let response = connection.response().await?;
+        self.write(&mut connection, verb, path, headers, body).await?;
+        let response = Response::new(connection.response().await.map_err(broken)?);
         self.started.note_response(path, &response.json);
         Ok(response)
     }
@@ -91,19 +84,37 @@ impl Server {
         headers: Headers<'_>,
         body: &str,
     ) -> Result<Events, CheckError> {
-        let mut connection = Connection::connect(&self.host, buffer_bytes).await?;
+        let mut connection = connect(&self.host, buffer_bytes).await?;
         let headers: Vec<_> = JSON.iter().chain(headers).copied().collect();
         self.started.note_request(path, body);
-        connection.send(&self.host, "POST", path, &headers, body).await?;
-        let head = connection.head().await?;
-        let is_stream = head.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
-        if head.status != 200 || !is_stream {
-            return Err(mismatch(
-                "200 with content-type: text/event-stream",
-                connection.rest_of(head).await?,
-            ));
+        self.write(&mut connection, "POST", path, &headers, body).await?;
+        let head = connection.head().await.map_err(broken)?;
+        if head.status != 200 || !head.is_event_stream() {
+            let Head { status, headers } = head;
+            let body = connection.body().await.map_err(broken)?;
+            let response = Response::new(http1::Response { status, headers, body });
+            return Err(mismatch("200 with content-type: text/event-stream", response));
         }
-        Ok(Events { connection, partial: Vec::new(), path: path.to_owned(), started: self.started.clone() })
+        Ok(Events { connection, path: path.to_owned(), started: self.started.clone() })
+    }
+
+    async fn write(
+        &self,
+        connection: &mut Connection,
+        verb: &str,
+        path: &str,
+        headers: Headers<'_>,
+        body: &str,
+    ) -> Result<(), CheckError> {
+        let mut all = vec![("connection", "close")];
+        if !headers.iter().any(|header| header.0 == "host") {
+            all.push(("host", &self.host));
+        }
+        if verb != "GET" && body.is_empty() {
+            all.push(("content-length", "0"));
+        }
+        all.extend(headers);
+        connection.send(verb, path, &all, body.as_bytes()).await.map_err(broken)
     }
 }
 
@@ -112,32 +123,35 @@ const JSON: Headers<'static> = &[("content-type", "application/json")];
 /// A complete response; dereferences to its body as JSON, `Value::Null` where the body is not JSON.
 #[derive(Debug)]
 pub(crate) struct Response {
-    head: Head,
+    http: http1::Response,
     json: Value,
-    body: Vec<u8>,
 }
 
 impl Response {
+    fn new(http: http1::Response) -> Self {
+        Self { json: json::parse(&http.text()).unwrap_or(Value::Null), http }
+    }
+
     pub(crate) fn status(&self) -> u16 {
-        self.head.status
+        self.http.status
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.head.header(name)
+        self.http.headers.get(name)
     }
 
     pub(crate) fn body(&self) -> &[u8] {
-        &self.body
+        &self.http.body
     }
 
     /// The text of the JSON value at a path, as the server wrote it.
     pub(crate) fn json_text(&self, path: &str) -> Result<&str, CheckError> {
-        let body = std::str::from_utf8(&self.body).map_err(|error| mismatch("UTF-8", error))?;
+        let body = std::str::from_utf8(self.body()).map_err(|error| mismatch("UTF-8", error))?;
         json::text_at(body, path)
     }
 
     pub(crate) fn has_status(&self, status: u16) -> Result<(), CheckError> {
-        if self.head.status == status { Ok(()) } else { Err(mismatch(format!("status {status}"), self)) }
+        if self.status() == status { Ok(()) } else { Err(mismatch(format!("status {status}"), self)) }
     }
 
     /// Checks that the body is a JSON-RPC error with this code.
@@ -165,15 +179,13 @@ impl Deref for Response {
 
 impl fmt::Display for Response {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} {}", self.head.status, String::from_utf8_lossy(&self.body))
+        write!(out, "{} {}", self.status(), self.http.text())
     }
 }
 
 /// A response that is a stream of server-sent events.
 pub(crate) struct Events {
     connection: Connection,
-    /// Bytes of an incomplete event.
-    partial: Vec<u8>,
     /// The path of the request.
     path: String,
     started: Started,
@@ -188,25 +200,10 @@ pub(crate) struct Event {
 impl Events {
     /// The next event; `None` at the end of the body.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, CheckError> {
-        loop {
-            if let Some(end) = self.partial.windows(2).position(|pair| pair == b"\n\n") {
-                let rest = self.partial.split_off(end + 2);
-                let text = std::mem::replace(&mut self.partial, rest);
-                if let Some(event) = event(&String::from_utf8_lossy(&text))? {
-                    self.started.note_response(&self.path, &event.data);
-                    return Ok(Some(event));
-                }
-                continue;
-            }
-            match self.connection.chunk().await? {
-                Some(chunk) => self.partial.extend(chunk),
-                None if self.partial.is_empty() => return Ok(None),
-                None => {
-                    let got = String::from_utf8_lossy(&self.partial).into_owned();
-                    return Err(mismatch("a complete event before the end of the body", got));
-                }
-            }
-        }
+        let Some(event) = self.connection.event().await.map_err(broken)? else { return Ok(None) };
+        let data = json::parse(&event.data)?;
+        self.started.note_response(&self.path, &data);
+        Ok(Some(Event { id: event.id, data }))
     }
 
     /// Every event up to the end of the body.
@@ -219,155 +216,35 @@ impl Events {
     }
 }
 
-/// Parses a block of lines; `None` for a block of comments or `retry` fields without data.
-fn event(block: &str) -> Result<Option<Event>, CheckError> {
-    let field = |name: &str| {
-        block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim_start))
+async fn connect(host: &str, buffer_bytes: Option<u32>) -> Result<Connection, CheckError> {
+    let connecting = async {
+        let address: SocketAddr = lookup_host(host).await?.next().ok_or(io::ErrorKind::NotFound)?;
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        if let Some(bytes) = buffer_bytes {
+            socket.set_recv_buffer_size(bytes)?;
+        }
+        socket.connect(address).await
     };
-    let Some(data) = field("data") else { return Ok(None) };
-    Ok(Some(Event { id: field("id").map(str::to_owned), data: json::parse(data)? }))
+    let what = || format!("a connection to {host}");
+    let connected = tokio::time::timeout(TIMEOUT, connecting).await.map_err(|_| timed_out(what()))?;
+    let connection = connected.map_err(|error| mismatch(what(), error))?;
+    Ok(Connection::over(connection).map_err(broken)?.with_limit(TIMEOUT))
 }
 
-#[derive(Debug)]
-struct Head {
-    status: u16,
-    headers: Vec<(String, String)>,
-}
-
-impl Head {
-    fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|header| header.0 == name).map(|header| header.1.as_str())
-    }
-}
-
-/// One connection.
-struct Connection {
-    stream: TcpStream,
-    /// Bytes that were read and not yet consumed.
-    buffered: Vec<u8>,
-}
-
-impl Connection {
-    async fn connect(host: &str, buffer_bytes: Option<u32>) -> Result<Self, CheckError> {
-        let connecting = async {
-            let address = lookup_host(host).await?.next().ok_or(io::ErrorKind::NotFound)?;
-            let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-            if let Some(bytes) = buffer_bytes {
-                socket.set_recv_buffer_size(bytes)?;
-            }
-            let stream = socket.connect(address).await?;
-            stream.set_nodelay(true)?;
-            Ok(stream)
-        };
-        let stream = with_timeout(format!("a connection to {host}"), connecting).await?;
-        Ok(Self { stream, buffered: Vec::new() })
-    }
-
-    async fn send(
-        &mut self,
-        host: &str,
-        verb: &str,
-        path: &str,
-        headers: Headers<'_>,
-        body: &str,
-    ) -> Result<(), CheckError> {
-        let mut head = format!("{verb} {path} HTTP/1.1\r\nconnection: close\r\n");
-        if !headers.iter().any(|header| header.0 == "host") {
-            head += &format!("host: {host}\r\n");
+/// A response that did not arrive, or not as HTTP/1.1.
+fn broken(error: http1::Error) -> CheckError {
+    match error {
+        http1::Error::TimedOut(_) => timed_out("more response bytes"),
+        http1::Error::Cut(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            mismatch("more response bytes", "the end of the connection")
         }
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        if verb != "GET" {
-            head += &format!("content-length: {}\r\n", body.len());
-        }
-        let bytes = format!("{head}\r\n{body}");
-        with_timeout("a request to be sent", self.stream.write_all(bytes.as_bytes())).await
-    }
-
-    async fn response(&mut self) -> Result<Response, CheckError> {
-        let head = self.head().await?;
-        self.rest_of(head).await
-    }
-
-    async fn rest_of(&mut self, head: Head) -> Result<Response, CheckError> {
-        let mut body = Vec::new();
-        if head.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked")) {
-            while let Some(chunk) = self.chunk().await? {
-                body.extend(chunk);
-            }
-        } else if let Some(length) = head.header("content-length") {
-            let length = length.parse().map_err(|_| mismatch("a content-length", length))?;
-            // A 304 response has no body; its content-length is that of the full response.
-            body = if head.status == 304 { Vec::new() } else { self.take(length).await? };
-        }
-        let json = json::parse(&String::from_utf8_lossy(&body)).unwrap_or(Value::Null);
-        Ok(Response { head, json, body })
-    }
-
-    async fn head(&mut self) -> Result<Head, CheckError> {
-        let line = self.line().await?;
-        let status = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
-        let status = status.ok_or_else(|| mismatch("an HTTP/1.1 response", &line))?;
-        let mut headers = Vec::new();
-        loop {
-            let line = self.line().await?;
-            let Some((name, value)) = line.split_once(':') else { break };
-            headers.push((name.to_lowercase(), value.trim().to_owned()));
-        }
-        Ok(Head { status, headers })
-    }
-
-    /// One chunk of a chunked body; `None` at its end.
-    async fn chunk(&mut self) -> Result<Option<Vec<u8>>, CheckError> {
-        let line = self.line().await?;
-        let size = line.split(';').next().unwrap_or_default().trim();
-        let size = usize::from_str_radix(size, 16).map_err(|_| mismatch("a chunk size", &line))?;
-        let chunk = self.take(size).await?;
-        self.line().await?;
-        Ok((size > 0).then_some(chunk))
-    }
-
-    async fn line(&mut self) -> Result<String, CheckError> {
-        loop {
-            if let Some(end) = self.buffered.windows(2).position(|pair| pair == b"\r\n") {
-                let line = self.take(end + 2).await?;
-                return Ok(String::from_utf8_lossy(&line[..end]).into_owned());
-            }
-            self.fill().await?;
-        }
-    }
-
-    async fn take(&mut self, length: usize) -> Result<Vec<u8>, CheckError> {
-        if length > MAX_BYTES {
-            return Err(mismatch(format!("at most {MAX_BYTES} bytes"), length));
-        }
-        while self.buffered.len() < length {
-            self.fill().await?;
-        }
-        let rest = self.buffered.split_off(length);
-        Ok(std::mem::replace(&mut self.buffered, rest))
-    }
-
-    async fn fill(&mut self) -> Result<(), CheckError> {
-        self.buffered.reserve(64 << 10);
-        match with_timeout("more response bytes", self.stream.read_buf(&mut self.buffered)).await? {
-            0 => Err(mismatch("more response bytes", "the end of the connection")),
-            _ => Ok(()),
-        }
+        http1::Error::Cut(error) => mismatch("more response bytes", error),
+        error => mismatch("an HTTP/1.1 response", error),
     }
 }
 
-/// Applies [`TIMEOUT`] to an I/O operation; `what` names the expectation in the error.
-async fn with_timeout<T>(
-    what: impl fmt::Display,
-    future: impl Future<Output = io::Result<T>>,
-) -> Result<T, CheckError> {
-    match tokio::time::timeout(TIMEOUT, future).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(mismatch(what, error)),
-        Err(_) => Err(mismatch(what, format!("a timeout after {} seconds", TIMEOUT.as_secs()))),
-    }
+fn timed_out(what: impl fmt::Display) -> CheckError {
+    mismatch(what, format!("a timeout after {} seconds", TIMEOUT.as_secs()))
 }
 
 #[cfg(test)]
@@ -383,13 +260,5 @@ mod tests {
         for url in ["https://a.example", "a.example:80", "http://", "http://a/b", "http://u@a"] {
             assert_eq!(host(url), None, "{url}");
         }
-    }
-
-    #[test]
-    fn comments_and_retry_fields_are_not_events() {
-        assert!(event(":\n\n").unwrap().is_none() && event("retry: 1000\n\n").unwrap().is_none());
-        let event = event("id: 7\ndata: {\"a\":1}\n\n").unwrap().unwrap();
-        assert_eq!(event.id.as_deref(), Some("7"));
-        event.data.is("a", 1).unwrap();
     }
 }
