@@ -6,8 +6,8 @@
 //!
 //! Without a URL, the selftest starts servers itself: processes of the same executable with an embedded configuration.
 //! A server at a URL is checked as it is; items that need an agent or a skill it does not offer are not applicable.
-//! The test client is implemented here, including HTTP, and shares no code with the server, so that a server bug cannot
-//! hide itself. A few items check the program's own client or library; the program passes those in as a [`Program`].
+//! Requests are made with `testkit`; no crate of the server is used, so that a server bug cannot hide
+//! itself. A few items check the program's own client or library; the program passes those in as a [`Program`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 #![allow(
