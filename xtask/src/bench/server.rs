@@ -10,8 +10,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use testkit::http1::Connection;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
@@ -86,15 +85,9 @@ impl Server {
     }
 
     async fn is_ready(&self) -> bool {
-        let Ok(mut stream) = TcpStream::connect(self.address).await else { return false };
-        if self.contender != Contender::A2ad {
-            return true;
-        }
-        let request = format!("GET /readyz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
-        let mut response = String::new();
-        stream.write_all(request.as_bytes()).await.is_ok()
-            && stream.read_to_string(&mut response).await.is_ok()
-            && response.starts_with("HTTP/1.1 200")
+        let Ok(mut connection) = Connection::open(self.address).await else { return false };
+        self.contender != Contender::A2ad
+            || connection.get("/readyz").await.is_ok_and(|response| response.status == 200)
     }
 
     /// The load generator's command for the agent at `path`; the caller adds further arguments.
