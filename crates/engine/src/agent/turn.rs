@@ -5,7 +5,7 @@ use std::{future::IntoFuture, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use protocol::{Artifact, ArtifactId, ContextId, Message, TaskId};
-use serde::{Serialize, de::DeserializeOwned};
+use serde_core::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
