@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use super::random::fresh_seed;
 use crate::server::{self, Server};
 
-const FINDINGS_SHOWN: usize = 20;
+pub(crate) const FINDINGS_SHOWN: usize = 20;
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 /// One run of a proof.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::checker::{Checker, Finding, Kind};
 use super::history::Operation;
-use crate::trial::ProofResult;
+use crate::trial::{FINDINGS_SHOWN, ProofResult};
 
 const KINDS: [(Kind, &str); 6] = [
     (Kind::Lost, "lost"),
@@ -39,7 +39,8 @@ impl Report {
                 self.kills
             )],
             (true, _) => {
-                eprintln!("the control run found the loss, as it must:\n{}", found.join("\n"));
+                let shown = found[..found.len().min(FINDINGS_SHOWN)].join("\n");
+                eprintln!("the control run found the loss, as it must; the first findings:\n{shown}");
                 Vec::new()
             }
             (false, _) => [found, self.nothing_proved()].concat(),
