@@ -37,7 +37,7 @@ pub struct Settings {
     pub limits: Limits,
     /// The settings of paths, cards and profiles.
     pub server_options: ServerOptions,
-    /// How long `/readyz` fails before the shutdown begins; `None`: see [`default_drain_delay`].
+    /// How long `/readyz` fails before the shutdown begins; `None`: 0 s on loopback, else 5 s.
     pub drain_delay: Option<Duration>,
 }
 
