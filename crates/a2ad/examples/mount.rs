@@ -20,8 +20,13 @@ async fn main() -> Result<()> {
     let app = app(&server);
     let listener = tokio::net::TcpListener::bind(address).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let shutdown = async move {
-        let _ = tokio::signal::ctrl_c().await;
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+            error = server.failed() => eprintln!("{error}"),
+        }
         server.drain(Duration::from_secs(10)).await;
     };
     axum::serve(listener, app).with_graceful_shutdown(shutdown).await?;

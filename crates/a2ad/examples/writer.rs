@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run -p a2ad --example writer
 //! a2ad stream http://127.0.0.1:4245 'the sea'
-//! a2ad reply http://127.0.0.1:4245 TASK 20
+//! a2ad stream http://127.0.0.1:4245 --task TASK 20
 //! ```
 //!
 //! Kill it while it writes and start it again: the task goes on with the next chapter, and the stream resumes.
@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 
 /// How long it takes to write one chapter.
 const CHAPTER_TIME: Duration = Duration::from_millis(200);
+
+const MAX_CHAPTERS: u32 = 100;
 
 struct Writer;
 
@@ -36,8 +38,12 @@ impl Agent for Writer {
             turn.save(&Story { topic: turn.text(), chapters: None, written: 0 }).await?;
             return Ok(Outcome::ask("How many chapters?"));
         };
-        let Some(chapters) = story.chapters.or_else(|| turn.text().trim().parse().ok()) else {
-            return Ok(Outcome::ask("How many chapters? Please answer with a number."));
+        let answer =
+            || turn.text().trim().parse().ok().filter(|chapters| (1..=MAX_CHAPTERS).contains(chapters));
+        let Some(chapters) = story.chapters.or_else(answer) else {
+            return Ok(Outcome::ask(format!(
+                "How many chapters? Please answer with a number up to {MAX_CHAPTERS}."
+            )));
         };
         story.chapters = Some(chapters);
         while story.written < chapters {
@@ -45,7 +51,12 @@ impl Agent for Writer {
             story.written += 1;
             let chapter = format!("Chapter {} of {}.\n", story.written, story.topic);
             // The chapter and the checkpoint are one commit: after a crash none is missing or written twice.
-            turn.record().chunk("story", chapter).save(&story).await?;
+            if story.written < chapters {
+                turn.record().chunk("story", chapter).save(&story).await?;
+            } else {
+                // The task's next turn, if any, is about another story.
+                turn.record().last_chunk("story", chapter).clear_saved().await?;
+            }
         }
         Ok(Outcome::done_with(format!("{chapters} chapters written")))
     }

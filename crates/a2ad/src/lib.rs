@@ -69,8 +69,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub mod agent {
     pub use bytes::Bytes;
     pub use engine::{
-        Agent, AgentFn, Conversation, DynAgent, Error as ConversationError, ExecutionPolicy, IntoOutcome,
-        Lost, OnCrash, Outcome, Parts, Record, Scope, ScopeParts, Turn, Update, agent_fn,
+        Agent, AgentError, AgentFn, AgentResult, Conversation, DynAgent, Error as ConversationError,
+        ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome, Parts, Record, Scope, ScopeParts, Turn, Update,
+        agent_fn,
     };
     pub use tokio::time::Instant;
     pub use tokio_util::sync::CancellationToken;
@@ -102,7 +103,7 @@ pub mod client {
         Client, ClientOptions, Error, EventStream, Follow, FollowEvent, FoundCard, SendReply, call_agent,
         find_card, text,
     };
-    pub use http::{HeaderMap, StatusCode};
+    pub use http::{HeaderMap, HeaderValue, StatusCode};
     pub use protocol::{
         CancelTask, Dialect, GetExtendedCard, GetTask, ListTasks, PushConfigPage, PushConfigQuery,
         PushConfigRef, SendMessage, SubscribeToTask, TaskPage,

@@ -66,7 +66,7 @@ pub enum ServeError {
     #[error("the listen address cannot be resolved: {0}; expected host and port, such as 127.0.0.1:4242")]
     Address(std::io::Error),
     /// The address cannot be bound.
-    #[error("cannot listen on {address}: {reason}{}; choose another address with --listen", held_by(holder.as_deref()))]
+    #[error("cannot listen on {address}: {reason}{}; choose another address (option --listen of the program a2ad)", held_by(holder.as_deref()))]
     Listen {
         /// The requested address.
         address: SocketAddr,

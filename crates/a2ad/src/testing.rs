@@ -23,24 +23,25 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Builder, Client, Result, Server, call_agent};
 
-/// A server for one test. Dropping it stops it at once, as a crash would: open tasks stay in its store.
+/// A server for one test. Dropping it stops it in the background; [`stop`](Self::stop) waits until it has stopped.
 pub struct TestServer {
     server: Server,
     url: String,
-    _serving: JoinSet<()>,
+    shutdown: CancellationToken,
+    serving: JoinSet<()>,
 }
 
 impl TestServer {
-    /// Starts the server that the builder describes. Set [`Builder::store`] to start another one on the same store
-    /// later; otherwise the store is temporary.
+    /// Starts the server that the builder describes. With [`Builder::store`], another server can be started on the same
+    /// store after [`stop`](Self::stop); otherwise the store is temporary.
     pub async fn start(builder: Builder) -> Result<Self> {
         let server = builder.build()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let mut serving = JoinSet::new();
+        let (shutdown, mut serving) = (CancellationToken::new(), JoinSet::new());
         let app = server.router();
-        serving.spawn(listen::serve(listener, app, listen::Caps::default(), CancellationToken::new()));
-        Ok(Self { server, url, _serving: serving })
+        serving.spawn(listen::serve(listener, app, listen::Caps::default(), shutdown.clone()));
+        Ok(Self { server, url, shutdown, serving })
     }
 
     /// The URL of the server; its default agent is at `/`.
@@ -63,8 +64,12 @@ impl TestServer {
         Ok(call_agent(&self.url, text).await?)
     }
 
-    /// Shuts the server down gracefully: runs may finish within `grace`.
+    /// Shuts the server down: runs may finish within `grace`, then connections are closed and the store is released.
+    /// Unfinished tasks continue in the next server on the same store.
     pub async fn stop(self, grace: Duration) {
-        self.server.drain(grace).await;
+        let Self { server, shutdown, mut serving, .. } = self;
+        server.drain(grace).await;
+        shutdown.cancel();
+        while serving.join_next().await.is_some() {}
     }
 }

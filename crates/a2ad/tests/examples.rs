@@ -5,9 +5,9 @@
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
 use a2ad::{
-    Client, Message, Part,
-    client::text,
-    model::{Event, Role, TaskState},
+    Client,
+    client::{SendMessage, text},
+    model::{Event, TaskState},
 };
 use testkit::http1;
 use tokio::{
@@ -22,7 +22,7 @@ async fn with_timeout<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(TIMEOUT, future).await.expect("the operation timed out")
 }
 
-/// `cargo test` builds the examples beside the tests.
+/// `cargo test -p a2ad` builds the examples beside the tests; with `--test examples` alone it does not.
 fn example(name: &str) -> Command {
     let tests = std::env::current_exe().unwrap();
     let path: PathBuf = tests.parent().unwrap().with_file_name("examples").join(name);
@@ -100,8 +100,7 @@ async fn writer_asks_once_and_resumes_after_kill() {
     let asked = with_timeout(client.send("the sea")).await.unwrap().into_task().unwrap();
     assert_eq!(asked.status.state, TaskState::InputRequired);
 
-    let answer =
-        Message { task_id: Some(asked.id.clone()), ..Message::new("", Role::User, vec![Part::text("8")]) };
+    let answer = SendMessage::from("8").to_task(&asked.id);
     let mut events = with_timeout(client.stream(answer)).await.unwrap();
     let mut chapters = 0;
     while chapters < 3 {
@@ -126,4 +125,15 @@ async fn writer_asks_once_and_resumes_after_kill() {
     let expected: String = (1..=8).map(|number| format!("Chapter {number} of the sea.\n")).collect();
     let written: String = task.artifacts.iter().map(|artifact| text::of_parts(&artifact.parts)).collect();
     assert_eq!(written, expected);
+}
+
+/// The agent of the documentation is the one that the tests run.
+#[test]
+fn documents_show_the_agent_of_the_example() {
+    let example = include_str!("../examples/agent.rs");
+    let start = example.find("async fn shout").unwrap();
+    let agent = &example[start..start + example[start..].find("\n}\n").unwrap() + 3];
+    let readme = include_str!("../../../README.md");
+    let library = include_str!("../src/lib.rs").replace("//! ", "").replace("//!\n", "\n");
+    assert!(readme.contains(agent) && library.contains(agent), "{agent}");
 }

@@ -11,10 +11,11 @@ use a2ad::{
     agents::Echo,
     call_agent,
     card::{AgentExtension, AgentSkill},
-    client::{ClientOptions, Error as ClientError, GetTask, ListTasks, SendReply},
+    client::{ClientOptions, Error as ClientError, GetTask, ListTasks, SendMessage, SendReply},
     model::{ArtifactUpdate, ErrorKind, Event, Role, StatusUpdate},
     profile::Profile,
     server::{AcceptedVersions, CardShape, ExtendedCard, Router},
+    testing::TestServer,
 };
 use testkit::http1;
 use tokio::{
@@ -366,4 +367,21 @@ async fn every_public_type_is_exported() {
 #[test]
 fn a_server_needs_a_runtime() {
     assert!(matches!(Server::builder().agent("echo", Echo).build(), Err(ServeError::NoRuntime)));
+}
+
+#[tokio::test]
+async fn test_server_can_be_restarted_on_its_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = || Server::builder().agent("shout", agent_fn(shout)).store(folder.path().join("a.db"));
+    let first = TestServer::start(builder()).await.unwrap();
+    let client = first.client().await.unwrap();
+    let asked = with_timeout(client.send("")).await.unwrap().into_task().unwrap();
+    with_timeout(first.stop(Duration::from_secs(5))).await;
+
+    let second = TestServer::start(builder()).await.unwrap();
+    let client = second.client().await.unwrap();
+    let answer = SendMessage::from("hello").to_task(&asked.id);
+    let done = with_timeout(client.send(answer)).await.unwrap();
+    assert_eq!(done.text(), "HELLO");
+    assert_eq!(with_timeout(second.call("again")).await.unwrap(), "AGAIN");
 }

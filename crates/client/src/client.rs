@@ -53,7 +53,12 @@ impl Client {
 
     /// A client for the agent whose card is below this base URL, or at this URL.
     pub async fn discover(url: &str) -> Result<Self, Error> {
-        find_card(url, &ClientOptions::default()).await?.client(ClientOptions::default())
+        Self::discover_with(url, ClientOptions::default()).await
+    }
+
+    /// Like [`discover`](Self::discover), with options such as credentials.
+    pub async fn discover_with(url: &str, options: ClientOptions) -> Result<Self, Error> {
+        find_card(url, &options).await?.client(options)
     }
 
     /// A client for the agent at this URL, using its card. Without a card the dialect must be set in the

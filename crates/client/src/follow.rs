@@ -15,7 +15,7 @@ mod reconnect;
 use std::{collections::VecDeque, time::Duration};
 
 use protocol::{Event, Message, Role, SendMessage, Task, TaskId, TaskStatus, model::StatusUpdate};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use crate::{Client, Error, EventStream, SendReply, delivered_task::DeliveredTask};
 
@@ -61,6 +61,8 @@ pub struct Follow<'a> {
     /// At least one reconnect was attempted.
     reconnected: bool,
     attempt: u32,
+    /// When the current pause ends, once it has begun.
+    wake_at: Option<Instant>,
 }
 
 /// What [`Follow::next`] returns.
@@ -172,6 +174,7 @@ impl<'a> Follow<'a> {
             deduplicates: false,
             reconnected: false,
             attempt: 0,
+            wake_at: None,
         }
     }
 
@@ -213,14 +216,16 @@ impl<'a> Follow<'a> {
                     Some(Err(error)) => return Err(error),
                 },
                 State::Disconnected(pause) => {
-                    sleep(*pause).await;
+                    let pause = *pause;
+                    self.wait(pause).await;
                     if !self.reconnect().await? {
                         return Ok(Some(FollowEvent::Lost));
                     }
                 }
                 State::Polling(pause) => {
-                    sleep(*pause).await;
-                    let longer = (*pause * 2).min(LAST_POLL);
+                    let pause = *pause;
+                    self.wait(pause).await;
+                    let longer = (pause * 2).min(LAST_POLL);
                     if !self.poll(longer).await? {
                         return Ok(Some(FollowEvent::Lost));
                     }
@@ -233,6 +238,13 @@ impl<'a> Follow<'a> {
                 }
             }
         }
+    }
+
+    /// Waits for the pause. A dropped future does not start it again: the next call waits for the rest.
+    async fn wait(&mut self, pause: Duration) {
+        let until = *self.wake_at.get_or_insert_with(|| Instant::now() + pause);
+        sleep_until(until).await;
+        self.wake_at = None;
     }
 
     fn deliver(&mut self, event: Event) {

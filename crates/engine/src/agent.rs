@@ -44,6 +44,17 @@ pub trait Agent: Send + Sync + 'static {
     }
 }
 
+/// A shared agent, for example one that a test also looks into.
+impl<A: Agent> Agent for Arc<A> {
+    fn run(&self, turn: Turn) -> impl Future<Output = AgentResult<Outcome>> + Send {
+        A::run(self, turn)
+    }
+
+    fn policy(&self) -> ExecutionPolicy {
+        A::policy(self)
+    }
+}
+
 /// Any agent behind a pointer; every clone is the same agent.
 #[derive(Clone)]
 pub struct DynAgent(Arc<dyn ErasedAgent>);
@@ -112,14 +123,17 @@ impl ExecutionPolicy {
     }
 }
 
-/// What to do with a turn whose process crashed before the turn ended.
+/// What to do with a turn whose process crashed before the turn ended. `Retry` and `Resume` also apply after
+/// [`Outcome::retry`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnCrash {
     /// Run it again from the start, with the same idempotency key; the first chunk of each artifact replaces
     /// what the crashed run recorded.
     #[default]
     Retry,
-    /// Run it again from the last checkpoint; artifact chunks are appended to what is recorded.
+    /// Run it again from the last checkpoint; artifact chunks are appended to what is recorded. An agent that
+    /// saves how much of an artifact it has written needs this.
     Resume,
     /// Fail the task, because its side effects must not happen twice.
     Fail,

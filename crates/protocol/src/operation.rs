@@ -188,6 +188,13 @@ impl SendMessage {
         }
     }
 
+    /// Sends the message to a task instead of starting a new one.
+    #[must_use]
+    pub fn to_task(mut self, id: impl Into<TaskId>) -> Self {
+        self.message.task_id = Some(id.into());
+        self
+    }
+
     /// The metadata including the selected skill as `skillId`. Strict servers reject members that the
     /// specification does not define, so the skill is carried here.
     pub fn metadata_with_skill(&self) -> Option<Json> {
@@ -229,6 +236,13 @@ impl From<String> for SendMessage {
 impl From<&str> for SendMessage {
     fn from(text: &str) -> Self {
         Self::from(text.to_owned())
+    }
+}
+
+/// A text message of the user. Its id is empty: the client that sends it assigns one.
+impl From<&String> for SendMessage {
+    fn from(text: &String) -> Self {
+        Self::from(text.clone())
     }
 }
 

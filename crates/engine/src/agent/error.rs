@@ -5,16 +5,18 @@ use std::{error::Error, fmt};
 /// The result of an agent's work.
 pub type AgentResult<T> = Result<T, AgentError>;
 
-/// Why an agent could not do its work. Made with `?` from any error, or from a text with [`AgentError::msg`].
+/// Why an agent could not do its work. Made with `?` from any type that implements [`Error`], and from
+/// everything else that converts into a boxed error, such as a text or `anyhow::Error`, with
+/// [`AgentError::new`].
 ///
 /// `Display` shows the error itself. `Debug` shows its causes as well, one per line, so that a `main` which
 /// returns it prints a readable report.
 pub struct AgentError(Box<dyn Error + Send + Sync>);
 
 impl AgentError {
-    /// An error with this text and no cause.
-    pub fn msg(text: impl Into<String>) -> Self {
-        Self(text.into().into())
+    /// An error from a text, or from a boxed error.
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(error.into())
     }
 
     /// The error it was made from, if it has this type.

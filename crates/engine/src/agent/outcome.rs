@@ -1,6 +1,8 @@
 //! The result of a turn.
 
-use protocol::{Artifact, ArtifactId, Message};
+use std::error::Error;
+
+use protocol::{Artifact, ArtifactId, Message, Part};
 
 use super::{
     AgentError, AgentResult, Parts,
@@ -17,6 +19,7 @@ use super::{
 /// Outcome::fail("the loudspeaker does not respond");
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Outcome {
     /// Task state `completed`.
     Done {
@@ -26,8 +29,8 @@ pub enum Outcome {
         /// Final status message.
         message: Option<Message>,
     },
-    /// Completed with this message. When the turn has recorded nothing before, the reply is the bare message
-    /// and the task stays hidden.
+    /// Completed with this message. If the client waits for the reply and the task is not visible to it yet,
+    /// the reply is the bare message and the task stays hidden; otherwise it is the final status message.
     Message(Message),
     /// Task state `failed`, or another attempt.
     Failed {
@@ -121,7 +124,7 @@ impl From<Artifact> for Outcome {
     }
 }
 
-/// What a function given to [`agent_fn`](super::agent_fn) may return. A text is an artifact with the id
+/// What a function given to [`agent_fn`](super::agent_fn) may return. A text or parts are an artifact with the id
 /// `result`; `()` is completed without a result.
 pub trait IntoOutcome {
     /// The outcome of the turn.
@@ -158,8 +161,21 @@ impl IntoOutcome for () {
     }
 }
 
-impl<T: IntoOutcome, E: Into<AgentError>> IntoOutcome for Result<T, E> {
+impl IntoOutcome for Part {
     fn into_outcome(self) -> AgentResult<Outcome> {
-        self.map_err(Into::into)?.into_outcome()
+        Ok(Outcome::artifact("result", self))
+    }
+}
+
+impl IntoOutcome for Vec<Part> {
+    fn into_outcome(self) -> AgentResult<Outcome> {
+        Ok(Outcome::artifact("result", self))
+    }
+}
+
+/// The error may be anything that converts into a boxed error: also a text, or `anyhow::Error`.
+impl<T: IntoOutcome, E: Into<Box<dyn Error + Send + Sync>>> IntoOutcome for Result<T, E> {
+    fn into_outcome(self) -> AgentResult<Outcome> {
+        self.map_err(AgentError::new)?.into_outcome()
     }
 }

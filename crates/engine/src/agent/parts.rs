@@ -1,8 +1,8 @@
 //! The content of a message or artifact, made from a text or from parts.
 
-use protocol::{Message, Part, Role};
+use protocol::{Json, Message, Part, Role};
 
-/// The parts of a message or artifact. Made from a text, from one part, or from several.
+/// The parts of a message or artifact. Made from a text, from JSON, from one part, or from several.
 #[derive(Clone, Debug)]
 pub struct Parts(Vec<Part>);
 
@@ -18,6 +18,18 @@ impl From<String> for Parts {
     }
 }
 
+impl From<&String> for Parts {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<Json> for Parts {
+    fn from(data: Json) -> Self {
+        Part::data(data).into()
+    }
+}
+
 impl From<Part> for Parts {
     fn from(part: Part) -> Self {
         Self(vec![part])
@@ -27,6 +39,12 @@ impl From<Part> for Parts {
 impl From<Vec<Part>> for Parts {
     fn from(parts: Vec<Part>) -> Self {
         Self(parts)
+    }
+}
+
+impl<const N: usize> From<[Part; N]> for Parts {
+    fn from(parts: [Part; N]) -> Self {
+        Self(parts.into())
     }
 }
 

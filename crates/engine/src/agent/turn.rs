@@ -44,7 +44,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The text parts of the message, joined.
+    /// The text parts of the message, joined by spaces.
     pub fn text(&self) -> String {
         self.message.text()
     }
@@ -84,13 +84,20 @@ impl Turn {
         self.record().artifact(artifact).await
     }
 
-    /// Records the next chunk of an artifact. The first chunk creates the artifact; see also
-    /// [`Record::last_chunk`].
+    /// Records the next chunk of an artifact. The first chunk creates the artifact; a chunk after its last one
+    /// ([`Record::last_chunk`]), or after the complete artifact, begins it anew.
     pub async fn chunk(&self, id: impl Into<ArtifactId>, parts: impl Into<Parts>) -> AgentResult<()> {
         self.record().chunk(id, parts).await
     }
 
     /// Records a checkpoint: [`saved`](Self::saved) returns it in the next attempt or turn.
+    ///
+    /// It is queued for the next commit, not yet durable when this returns. An agent that goes on from its
+    /// checkpoint within an artifact needs [`OnCrash::Resume`](super::OnCrash::Resume).
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`](super::Lost), or the state cannot be written as JSON.
     pub async fn save<T: Serialize + ?Sized>(&self, state: &T) -> AgentResult<()> {
         self.record().save(state).await
     }
@@ -102,10 +109,7 @@ impl Turn {
     /// The checkpoint was saved as another type.
     pub fn saved<T: DeserializeOwned>(&self) -> AgentResult<Option<T>> {
         let Some(bytes) = self.saved_bytes() else { return Ok(None) };
-        serde_json::from_slice(bytes).map(Some).map_err(|error| {
-            let expected = std::any::type_name::<T>();
-            AgentError::msg(format!("the saved state of the task is not of type {expected}: {error}"))
-        })
+        Ok(serde_json::from_slice(bytes).map(Some).map_err(UnreadableState)?)
     }
 
     /// The last checkpoint as it was recorded, for an agent that encodes its state itself
@@ -134,6 +138,15 @@ impl Turn {
         self
     }
 }
+
+/// The text is for the client, the cause for the log.
+#[derive(Debug, thiserror::Error)]
+#[error("the saved state of the task has another form than the agent expects")]
+struct UnreadableState(#[source] serde_json::Error);
+
+#[derive(Debug, thiserror::Error)]
+#[error("the state of the task cannot be saved")]
+struct UnsavableState(#[source] serde_json::Error);
 
 /// What is recorded in one commit. Await it to send it: nothing is recorded before.
 ///
@@ -180,8 +193,7 @@ impl Record<'_> {
         match serde_json::to_vec(state) {
             Ok(bytes) => self.save_bytes(bytes),
             Err(error) => {
-                let error = AgentError::msg(format!("the state cannot be saved: {error}"));
-                self.error = self.error.or(Some(error));
+                self.error = self.error.or(Some(UnsavableState(error).into()));
                 self
             }
         }

@@ -21,8 +21,7 @@ pub enum Update {
     },
     /// Checkpoint, for the next attempt or turn. Empty bytes remove it.
     Save(Bytes),
-    /// Ends the turn with this message. When it is the first update, the reply is the bare message and the
-    /// task stays hidden.
+    /// Ends the turn with this message, like [`Outcome::Message`](super::Outcome::Message).
     Message(Message),
 }
 

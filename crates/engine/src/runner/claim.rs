@@ -244,19 +244,19 @@ fn asked(log: &[Arc<Entry>], unanswered: i64) -> crate::Result<Option<TurnMessag
 }
 
 /// The artifacts to which the turn that starts at `start` appends chunks. A turn that is run again from its
-/// start begins anew what its earlier attempts have recorded.
+/// start begins anew what its earlier attempts have recorded. A resumed turn appends to it even after the last
+/// chunk, so that nothing is lost when the agent records a chunk twice.
 fn appendable_artifacts(
     log: &[Arc<Entry>],
     start: usize,
     on_crash: OnCrash,
 ) -> crate::Result<HashSet<ArtifactId>> {
-    match on_crash {
-        OnCrash::Resume | OnCrash::Fail => Ok(open_artifacts(log)?),
-        OnCrash::Retry => {
-            let (before, attempts) = log.split_at(start);
-            Ok(&open_artifacts(before)? - &recorded_artifacts(attempts)?)
-        }
-    }
+    let (before, attempts) = log.split_at(start);
+    let (open, recorded) = (open_artifacts(before)?, recorded_artifacts(attempts)?);
+    Ok(match on_crash {
+        OnCrash::Resume => &open | &recorded,
+        OnCrash::Retry | OnCrash::Fail => &open - &recorded,
+    })
 }
 
 fn recorded_artifacts(log: &[Arc<Entry>]) -> crate::Result<HashSet<ArtifactId>> {

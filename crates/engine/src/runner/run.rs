@@ -253,7 +253,7 @@ impl Run {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => {
                 tracing::warn!(%task, error = %WithCauses(&error), "an agent failed");
-                Outcome::fail(error.to_string())
+                failure_of(&error)
             }
             Err(Panicked(text)) => {
                 tracing::error!(%task, panic = text, "an agent panicked");
@@ -277,10 +277,13 @@ impl Run {
         let retry_at = || runner.next_attempt(lease.attempt);
         let now = runner.clock().now();
         let (advance, change) = self.state.record(lease, updates, outcome, runner.limits(), now, retry_at)?;
+        let receipt = runner.store().commit(Change::Advance(Box::new(advance)));
         if change.ends_run() {
+            self.updates.close();
+            // After the commit: should the agent panic when it is dropped, the outcome is recorded.
             self.agent = None;
         }
-        Some(InFlight { receipt: runner.store().commit(Change::Advance(Box::new(advance))), change })
+        Some(InFlight { receipt, change })
     }
 
     /// The task was cancelled: waits a moment for the agent to stop by itself, unless the process is ending.
@@ -299,6 +302,16 @@ impl Run {
 
     fn is_undecided(&self) -> bool {
         self.state.current.visibility == Visibility::Undecided
+    }
+}
+
+/// The outcome of an agent's error. An error of the engine is not the agent's: its text stays in the log.
+fn failure_of(error: &AgentError) -> Outcome {
+    match error.downcast_ref::<crate::Error>() {
+        None => Outcome::fail(error.to_string()),
+        Some(crate::Error::Refused(refused)) => Outcome::fail(refused.message.clone()),
+        Some(crate::Error::Broken(_)) => Outcome::fail("the server could not read what the agent needs"),
+        Some(_) => Outcome::retry("the server could not read what the agent needs"),
     }
 }
 

@@ -5,8 +5,8 @@
 
 use std::{path::Path, time::Duration};
 
-use a2ad_engine::OnCrash;
-use protocol::{Dialect, ListTasks, Role, TaskId, TaskState};
+use a2ad_engine::{OnCrash, Update};
+use protocol::{Artifact, Dialect, ListTasks, Part, Role, TaskId, TaskState};
 
 use crate::common::{
     Setup, TestServer, artifact, artifacts, call_in, chunk, done, history, join, msg, need_input, reply,
@@ -61,6 +61,31 @@ fn crashed_turn_is_retried_with_its_key_and_checkpoint() {
             assert_eq!(artifacts(&task), [("text".into(), expected.into())]);
         });
     }
+}
+
+/// The agent may record its last chunk again when it crashed before its next checkpoint.
+#[test]
+fn resumed_turn_keeps_a_complete_artifact() {
+    let folder = tempfile::tempdir().unwrap();
+    let resume = || Setup::plain().on_crash(OnCrash::Resume);
+    let last_chunk = |text: &str| {
+        let artifact = Artifact::new("text", vec![Part::text(text)]);
+        Update::Artifact { artifact, append: true, last: true }
+    };
+    let id = process(folder.path(), resume(), async |server| {
+        let (id, turn) = server.start_task("hello").await;
+        turn.send([chunk("text", "one ")]);
+        server.store.until("report", 1).await;
+        turn.send([last_chunk("two ")]);
+        server.store.until("report", 2).await;
+        id
+    });
+    process(folder.path(), resume(), async |server| {
+        let turn = server.agent.turn().await;
+        turn.send([last_chunk("two ")]);
+        turn.end(done());
+        assert_eq!(artifacts(&finished(server, &id).await), [("text".into(), "one two two ".into())]);
+    });
 }
 
 #[test]

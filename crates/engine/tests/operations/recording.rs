@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use a2ad_engine::{Agent, AgentResult, ExecutionPolicy, Outcome, Scope, Turn, agent_fn};
+use a2ad_engine::{Agent, AgentResult, Error, Outcome, Scope, Turn, agent_fn};
 use protocol::{Operation, Reply, Task, TaskState};
 use tokio::sync::Mutex;
 
@@ -39,6 +39,28 @@ async fn error_of_an_agent_fails_the_task_with_its_text() {
         (message.task_id.as_ref(), message.context_id.as_ref()),
         (Some(&failed.id), Some(&failed.context_id))
     );
+}
+
+#[tokio::test]
+async fn error_of_the_engine_is_not_shown_to_the_client() {
+    let mut server = Setup::plain().attempts(2).open();
+    let call = server.spawn_send(msg("hello"));
+    let secret = || "no such table: secrets".to_owned();
+    // A temporary error is retried.
+    server.agent.turn().await.fail(Error::Unavailable(secret()));
+    server.agent.turn().await.fail(Error::Broken(secret()));
+    let failed = task(join(call).await.unwrap());
+    assert_eq!(status_text(&failed).as_deref(), Some("the server could not read what the agent needs"));
+}
+
+#[tokio::test]
+async fn nothing_is_recorded_after_the_outcome() {
+    let mut server = Setup::plain().open();
+    let call = server.spawn_send(msg("hello"));
+    let turn = server.agent.turn().await;
+    turn.end(done());
+    join(call).await.unwrap();
+    assert!(turn.progress("late").await.unwrap_err().is_lost());
 }
 
 #[tokio::test]
@@ -116,7 +138,7 @@ async fn checkpoint_of_another_type_is_an_error() {
     let asked = send_for_task(&server, msg("save")).await;
     let failed = send_for_task(&server, msg("read").to(&asked.id)).await;
     let text = status_text(&failed).unwrap();
-    assert!(text.contains("saved state") && text.contains("u32"), "{text}");
+    assert_eq!(text, "the saved state of the task has another form than the agent expects");
 }
 
 /// Waits for the cancel, then tries to record more than fits into the queue.
@@ -135,10 +157,6 @@ impl Agent for RecordsTooLate {
         }
         *lost = Some(false);
         Ok(Outcome::done())
-    }
-
-    fn policy(&self) -> ExecutionPolicy {
-        ExecutionPolicy::default()
     }
 }
 

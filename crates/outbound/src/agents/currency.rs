@@ -36,7 +36,7 @@ impl Agent for Currency {
         };
         let asked = Question::read(&text);
         let asks_nothing = asked == Question::default();
-        let (question, answers) = match turn.saved()?.and_then(from_saved) {
+        let (question, answers) = match turn.saved().unwrap_or_default().and_then(from_saved) {
             Some((earlier, answers)) => (asked.following(earlier), answers),
             None => match resolve_first_question(asked, &turn.conversation).await {
                 Ok(question) => (question, 0),
