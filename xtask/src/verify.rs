@@ -8,7 +8,10 @@ use crate::{program, run, tck};
 
 /// Runs the proof named by the first argument with the rest as its options; without a name, lists the proofs.
 pub(crate) fn run(args: Vec<String>) -> Result<()> {
-    let Some((name, options)) = args.split_first() else { return proofs(&[]) };
+    let Some((name, options)) = args.split_first() else {
+        eprintln!("  cargo xtask verify tck {}\n      the official conformance kit\n", tck::OPTIONS);
+        return proofs(&[]);
+    };
     if name == "tck" {
         return tck::run(options);
     }

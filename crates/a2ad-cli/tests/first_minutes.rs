@@ -572,8 +572,8 @@ async fn the_crash_demo_of_the_readme_works_as_pasted() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     // The shell ends when both servers have ended.
     let script = format!("{}\nwait", demo[0].replace("4343", &port.to_string()));
-    let mut shell = Command::new("bash");
-    shell.args(["-c", &script]).current_dir(folder.path()).stdin(Stdio::null()).kill_on_drop(true);
+    let mut shell = process::command("bash");
+    shell.args(["-c", &script]).current_dir(folder.path());
     let output = tokio::time::timeout(Duration::from_secs(90), shell.output()).await.unwrap().unwrap();
     let (shown, errors) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());

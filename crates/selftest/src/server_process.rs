@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Stdio,
+    time::Duration,
 };
 
 use anyhow::bail;
@@ -10,6 +11,9 @@ use testkit::process;
 use tokio::process::Command;
 
 use super::http::Server;
+
+/// The limit of a server start, shorter than that of a check.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Lets the operating system choose a free port.
 pub(crate) use testkit::process::ANY_PORT;
@@ -68,7 +72,7 @@ impl ServerProcess {
             command.args(["--listen", address]);
         }
         command.args([Path::new("--store"), &plan.folder.join("a2ad.db")]);
-        let process = process::Server::start_command(command).await?;
+        let process = process::Server::start_command_within(TIMEOUT, command).await?;
         Ok(Self { server: Server::at(process.address.to_string()), process })
     }
 

@@ -2,7 +2,8 @@
 //! ([`sse`]), JSON-RPC calls of A2A 1.0 ([`rpc`]), tasks as JSON ([`json`]) and the program as a process
 //! ([`process`]).
 //!
-//! It knows nothing of the server, so that a fault shared by server and driver cannot hide. It never panics: every
+//! It uses no crate of ours, so that a fault shared by server and driver cannot hide; HTTP/1.1 and server-sent events
+//! are its own code, HTTP/2 is hyper's. It never panics: every
 //! failure is an [`Error`], which distinguishes what a checker must distinguish. Each wait has a time limit.
 //! Deliberately not here: TLS, redirects, compression, proxies, retries, and what a response should contain.
 

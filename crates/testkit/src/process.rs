@@ -40,6 +40,8 @@ pub struct Server {
     started: Instant,
     /// From the start of the process to the first successful `/readyz`.
     pub ready_after: Duration,
+    /// The limit of the start.
+    limit: Duration,
     /// The directory of the log, if it is temporary.
     _folder: Option<TempDir>,
 }
@@ -100,20 +102,25 @@ impl Server {
 
     /// Starts a command that serves, with its output in temporary files, and returns once it is ready.
     pub async fn start_command(command: Command) -> Result<Self, Error> {
+        Self::start_command_within(LIMIT, command).await
+    }
+
+    /// Like [`Self::start_command`], with another limit of the start.
+    pub async fn start_command_within(limit: Duration, command: Command) -> Result<Self, Error> {
         let folder = tempfile::tempdir()?;
         let server = Self::spawn_command(command, folder.path().join("server.log"))?;
-        Self { _folder: Some(folder), ..server }.ready().await
+        Self { _folder: Some(folder), limit, ..server }.ready().await
     }
 
     /// Starts a command that serves. Its log is appended to the file `log`, its other output to a file next to it.
     pub fn spawn_command(mut command: Command, log: PathBuf) -> Result<Self, Error> {
         let (stdout, stderr) = (append(&log.with_extension(OUTPUT))?, append(&log)?);
         let log_start = usize::try_from(stderr.metadata()?.len()).unwrap_or(usize::MAX);
+        let started = Instant::now();
         let child = command.stdout(stdout).stderr(stderr).kill_on_drop(true).spawn();
         let child = child.map_err(|error| failed(&format!("cannot start {command:?}"), error))?;
         let (address, ready_after) = (SocketAddr::from(([127, 0, 0, 1], 0)), Duration::ZERO);
-        let started = Instant::now();
-        Ok(Self { child, log, log_start, address, started, ready_after, _folder: None })
+        Ok(Self { child, log, log_start, address, started, ready_after, limit: LIMIT, _folder: None })
     }
 
     /// Returns once the program is ready; an error if it ends before.
@@ -126,9 +133,9 @@ impl Server {
 
     /// Waits until the program is ready; returns the exit status if it ends before.
     pub async fn ended_before_ready(&mut self) -> Result<Option<ExitStatus>, Error> {
-        match timeout(LIMIT, self.wait_ready()).await {
+        match timeout(self.limit, self.wait_ready()).await {
             Ok(ended) => ended,
-            Err(_) => Err(self.failed(&format!("the server was not ready within {LIMIT:?}"))),
+            Err(_) => Err(self.failed(&format!("the server was not ready within {:?}", self.limit))),
         }
     }
 

@@ -18,13 +18,13 @@ const PAGE: (u64, u64) = (100, 10);
 const HEADERS: &[(&str, &str)] = &[("A2A-Version", "1.0")];
 const REPLAYED: &str = "A2AD-Replayed";
 
-/// A code of JSON-RPC errors.
+/// The task does not exist, or not for this caller.
 pub const TASK_NOT_FOUND: i64 = -32001;
-/// A code of JSON-RPC errors.
+/// The task has ended.
 pub const TASK_NOT_CANCELABLE: i64 = -32002;
-/// A code of JSON-RPC errors.
+/// The operation does not apply to the task in its state.
 pub const UNSUPPORTED_OPERATION: i64 = -32004;
-/// A code of JSON-RPC errors.
+/// A field of the request is missing or invalid.
 pub const INVALID_PARAMS: i64 = -32602;
 const UNAVAILABLE: i64 = -32000;
 
@@ -177,7 +177,7 @@ impl Caller {
         .await
     }
 
-    /// Sends a call on its own connection and resets it after `bytes` of the response, which is not evaluated.
+    /// Sends a call on its own connection and resets it after `after_bytes` of the response, which is not evaluated.
     pub async fn call_and_reset(
         &mut self,
         headers: &[(&str, &str)],

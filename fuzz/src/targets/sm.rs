@@ -1,7 +1,8 @@
 //! F-sm: the task state machine. Each input is a script of actions on a task.
 //!
 //! One byte is one action of an agent, a client, the runner or the process; [`ACTIONS`] lists them. Decisions come
-//! from the engine's pure rules, and guards from the engine's step table. [`simulated_task`] holds the row and the log
+//! from the engine's pure rules, and guards from the engine's step table. [`simulation`] repeats which step records a
+//! follow-up, a claim, a cancel and an expiry. [`simulated_task`] holds the row and the log
 //! of a task and checks its invariants after every action.
 //!
 //! The same bytes are also decoded as a stored log, which must not panic whatever they are.

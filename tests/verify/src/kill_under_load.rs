@@ -1,9 +1,9 @@
 //! kill_under_load: the server is killed with SIGKILL repeatedly while clients send, stream and cancel, and is
 //! started again on the same store. Nothing that was acknowledged may be lost, duplicated or incomplete.
 //!
-//! The oracle (`oracle.rs`) is outside the server: `load.rs` records in `history.rs` what clients received, `read_back.rs` reads
-//! the restarted server, `checker.rs` compares. The control run (`--control`) uses a server that replies before it
-//! commits, and succeeds only if the loss is found: it proves that the check can fail.
+//! The oracle (`oracle.rs`) is outside the server: `load.rs` records in `history.rs` what clients received,
+//! `read_back.rs` reads the restarted server, `checker.rs` compares. The control run (`--control`) uses a server that
+//! replies before it commits, and succeeds only if the loss is found: it proves that the check can fail.
 //!
 //! Deliberately not here: power loss (SIGKILL leaves the page cache intact), kills at specific points of the code,
 //! replicas.
@@ -43,13 +43,18 @@ const KILL_AFTER: RangeInclusive<u64> = 50..=1480;
 const AIM_LIMIT: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
+    let (trial, control) = parse(args)?;
+    trial.run(async |setup| campaign(&trial, control, setup).await)
+}
+
+/// The size and seed of the run, and whether it is the control run.
+fn parse(args: &[String]) -> Result<(Trial, bool)> {
     let mut extras = ExtraOptions::of(args);
     let (name, kills, control) = match extras.flag("--control") {
         true => ("kill_under_load-control", DEFAULT_CONTROL_KILLS, true),
         false => ("kill_under_load", DEFAULT_KILLS, false),
     };
-    let trial = Trial::parse(name, "--kills", kills, &extras.rest())?;
-    trial.run(async |setup| campaign(&trial, control, setup).await)
+    Ok((Trial::parse(name, "--kills", kills, &extras.rest())?, control))
 }
 
 /// Kills and restarts the server as often as requested, waits until all tasks have ended, and compares everything.
@@ -124,5 +129,22 @@ impl Campaign {
         self.slowest_ready = self.slowest_ready.max(server.ready_after);
         self.oracle.booted(boot);
         Ok(server)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_run_has_more_kills() {
+        let kills = |args: &[&str]| {
+            let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+            let (trial, control) = parse(&args).unwrap();
+            (trial.size, control)
+        };
+        assert_eq!(kills(&[]), (20, false));
+        assert_eq!(kills(&["--control"]), (60, true));
+        assert_eq!(kills(&["--control", "--kills", "7"]), (7, true));
     }
 }

@@ -43,10 +43,9 @@ use self::checker::Received;
 use self::grpc::channel::Channel;
 use self::methods::METHODS;
 use super::extra_options::{ExtraOptions, TimeLimits};
-use super::kill_under_load::load::message;
 use super::random::Random;
-use super::rpc::Caller;
-use super::trial::{ProofResult, Setup, Trial};
+use super::rpc::{Caller, message};
+use super::trial::{ProofResult, Setup, Trial, stop};
 use crate::http::{self, Connection};
 use crate::server::Server;
 
@@ -65,7 +64,6 @@ const WORKERS: usize = 4;
 const CHANNELS: usize = 2;
 const RESPONSE_GOAL: Duration = Duration::from_millis(50);
 const RESPONSE_LIMIT: Duration = Duration::from_secs(10);
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = ExtraOptions::of(args);
@@ -152,10 +150,7 @@ impl<'a> Session<'a> {
         }
         self.findings.extend(log::faults(&self.server.log()));
         self.channels.clear();
-        let status = self.server.terminate(STOP_LIMIT).await?;
-        if !status.success() {
-            self.findings.push(format!("the server exited with {status} on SIGTERM"));
-        }
+        stop(self.server, &mut self.findings).await?;
         // The complete list is saved next to the store; the terminal shows only the first ones.
         fs::write(self.setup.store.with_extension("findings"), self.findings.join("\n"))?;
         let figures = figures(&self.counts, self.took);
@@ -292,11 +287,12 @@ impl Worker {
         Ok(checker::fault(case, &received))
     }
 
-    /// Reconnects if needed: a server may close the connection after responding to a body it has not read.
+    /// Over HTTP+JSON it reconnects if needed: a server may close the connection after responding to a body it has not
+    /// read. Over JSON-RPC every body is read, so a connection must stay open.
     async fn exchange(&mut self, case: &Case) -> Result<http::Response> {
         if let Some(mut connection) = self.connection.take() {
             match send(&mut connection, case).await {
-                Err(http::Error::Cut(_)) => {}
+                Err(http::Error::Cut(_)) if case.binding == Binding::HttpJson => {}
                 response => {
                     let response = response?;
                     self.connection = Some(connection);

@@ -1,18 +1,21 @@
 //! A task in memory: its row, guarded by the step table, and its log, checked entry by entry.
 
+use std::{collections::HashSet, sync::Arc};
+
 use bytes::Bytes;
 use engine::{
-    log::{Kind, Log, Seq},
+    log::{Entry, Kind, Log, Seq},
     store::{Advance, Conflict, Counter, Effects, MAX_UNANSWERED, Visibility, WorkState},
-    task::{CurrentState, PublicIds, fold},
+    task::{CurrentState, PublicIds, fold, turn},
 };
-use protocol::{Role, Task, TaskState, Timestamp};
+use protocol::{ArtifactId, Role, Task, TaskState, Timestamp};
 
 /// A task and its runs.
 pub(super) struct SimulatedTask {
     pub(super) row: Row,
     /// The log as a store keeps it.
     segments: Vec<Bytes>,
+    log: Vec<Arc<Entry>>,
     /// Number of entries in the log, and the kind of the last one.
     entries: Seq,
     last: Kind,
@@ -64,6 +67,7 @@ impl SimulatedTask {
         let mut task = Self {
             row,
             segments: Vec::new(),
+            log: Vec::new(),
             entries: 0,
             last: Kind::Status(TaskState::Unspecified),
             task: fold::begin(names),
@@ -125,6 +129,11 @@ impl SimulatedTask {
         }
     }
 
+    /// The artifacts whose last chunk is not recorded.
+    pub(super) fn open_artifacts(&self) -> HashSet<ArtifactId> {
+        turn::open_artifacts(&self.log).expect("it was packed")
+    }
+
     pub(super) fn is_finished(&self) -> bool {
         self.row.current.state.is_terminal()
     }
@@ -152,6 +161,7 @@ impl SimulatedTask {
             fold::apply(&mut self.task, entry).expect("it was just packed");
         }
         self.segments.push(log.segment().clone());
+        self.log.extend(log.entries().iter().cloned());
     }
 
     /// The invariants after every action; `before` is the row before it.

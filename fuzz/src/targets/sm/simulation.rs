@@ -217,7 +217,7 @@ impl Simulation {
     fn send_overlapping(&mut self, outcome: Option<Outcome>) {
         if self.task.as_ref().is_none_or(SimulatedTask::is_finished) {
             let current = CurrentState { state: TaskState::Submitted, visibility: Visibility::Undecided };
-            let advanced = self.record_first(current, outcome);
+            let advanced = self.record_first(TurnState::new(NO, NAMES.clone(), current), outcome);
             let work = if advanced.ended { WorkState::Idle } else { WorkState::Held };
             self.begin(advanced.events, advanced.current, work);
         }
@@ -242,15 +242,20 @@ impl Simulation {
     }
 
     /// The prepared updates of an agent with `overlap`, as they join the commit that starts its turn.
-    fn record_first(&mut self, current: CurrentState, outcome: Option<Outcome>) -> Advanced {
+    fn record_first(&mut self, mut turn: TurnState, outcome: Option<Outcome>) -> Advanced {
         let prepared = std::mem::take(&mut self.prepared);
         let ends = outcome.is_some();
-        let mut turn = TurnState::new(NO, NAMES.clone(), current);
         let (advanced, later) = turn.record_first(prepared, outcome, &LIMITS, self.now());
         assert!(later.is_none(), "only a retryable failure is decided later: {later:?}");
         assert!(advanced.ended || !ends, "an outcome was dropped: {advanced:?}");
         check_end(&advanced.events.iter().collect::<Vec<_>>(), advanced.ended);
         advanced
+    }
+
+    /// What a run knows about the task.
+    fn turn_state(&self, current: CurrentState) -> TurnState {
+        let open_artifacts = self.task.as_ref().map(SimulatedTask::open_artifacts).unwrap_or_default();
+        TurnState { open_artifacts, ..TurnState::new(NO, NAMES.clone(), current) }
     }
 
     /// The run commits its updates, and the outcome if there is one.
@@ -259,7 +264,7 @@ impl Simulation {
         let (now, prepared) = (self.now(), std::mem::take(&mut self.prepared));
         let lease = Lease { fence: run.fence, attempt: run.attempt };
         let ends = outcome.is_some();
-        let mut turn = TurnState::new(NO, NAMES.clone(), run.current);
+        let mut turn = self.turn_state(run.current);
         let Some((advance, change)) = turn.record(lease, prepared, outcome, &LIMITS, now, || now) else {
             assert!(!ends, "an outcome was dropped");
             return;
@@ -328,7 +333,7 @@ impl Simulation {
             TurnStart::Now => {}
             TurnStart::Queued => step = Step::Queue { waiting, at: self.now() },
             TurnStart::Overlapping(outcome) => {
-                let advanced = self.record_first(current, outcome);
+                let advanced = self.record_first(self.turn_state(current), outcome);
                 events.extend(advanced.events.into_iter().map(|event| (event, None)));
                 current = advanced.current;
                 step = if advanced.ended { Step::Settle(waiting) } else { Step::Resume(waiting) };
@@ -416,7 +421,7 @@ impl Simulation {
     /// The process ends before the run.
     fn release(&mut self, on_crash: OnCrash) {
         let Some(run) = self.task.as_ref().and_then(|task| task.run) else { return };
-        let turn = TurnState::new(NO, NAMES.clone(), run.current);
+        let turn = self.turn_state(run.current);
         self.end_run_by(&turn.release(run.fence, on_crash, self.now()));
     }
 

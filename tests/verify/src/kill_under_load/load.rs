@@ -15,8 +15,9 @@ use uuid::Uuid;
 
 use super::history::{Fact, History, Operation};
 use crate::random::Random;
-pub(crate) use crate::rpc::message;
-use crate::rpc::{Caller, Failure, Frames, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION};
+use crate::rpc::{
+    Caller, Failure, Frames, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION, message,
+};
 use crate::view::{View, digest};
 
 const POSTPONED_PAUSE: Duration = Duration::from_millis(10);
