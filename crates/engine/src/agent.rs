@@ -22,7 +22,7 @@ pub use agent_fn::{AgentFn, agent_fn};
 pub use error::{AgentError, AgentResult, Lost};
 pub use outcome::{IntoOutcome, Outcome};
 pub use parts::Parts;
-pub use turn::{Record, Turn};
+pub use turn::{Record, Recording, Turn};
 pub use update::Update;
 
 pub(crate) use parts::agent_message;

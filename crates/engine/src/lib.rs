@@ -29,7 +29,7 @@ mod task_numbers;
 
 pub use agent::{
     Agent, AgentError, AgentFn, AgentResult, DynAgent, ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome,
-    Parts, Record, Turn, Update, agent_fn,
+    Parts, Record, Recording, Turn, Update, agent_fn,
 };
 pub use agents::{AgentInfo, Agents, RegisteredAgent};
 pub use clock::Clock;

@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use super::{Lost, Update};
 
-/// Queue length at which [`UpdateSender::send`] starts to wait.
+/// Queue length at which [`UpdateSender::send`] waits.
 const MAX_PENDING_UPDATES: usize = 256;
 
 /// The agent's side.
@@ -36,18 +36,26 @@ pub(crate) fn queue() -> (UpdateSender, UpdateReceiver) {
 }
 
 impl UpdateSender {
-    /// Sends updates that are committed together or not at all. Waits while the queue is full (backpressure).
+    /// Sends updates that are committed together or not at all. Returns them if the queue is full.
+    pub(crate) fn try_send(&self, updates: Vec<Update>) -> Result<Option<Vec<Update>>, Lost> {
+        let rejected = self.0.try_put(updates)?;
+        if rejected.is_none() {
+            self.0.ready.notify_one();
+        }
+        Ok(rejected)
+    }
+
+    /// Like [`try_send`](Self::try_send), but waits while the queue is full (backpressure).
     ///
     /// Cancel safe: either all updates are in the queue or none.
-    pub(crate) async fn send(&self, updates: Vec<Update>) -> Result<(), Lost> {
-        let mut updates = Some(updates);
+    pub(crate) async fn send(&self, mut updates: Vec<Update>) -> Result<(), Lost> {
         loop {
             let mut space = std::pin::pin!(self.0.space.notified());
             // Registered before the length check, so that space freed in between is not missed.
             space.as_mut().enable();
-            if self.0.try_put(&mut updates)? {
-                self.0.ready.notify_one();
-                return Ok(());
+            match self.try_send(updates)? {
+                None => return Ok(()),
+                Some(rejected) => updates = rejected,
             }
             space.await;
         }
@@ -87,15 +95,19 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn try_put(&self, updates: &mut Option<Vec<Update>>) -> Result<bool, Lost> {
+    fn try_put(&self, updates: Vec<Update>) -> Result<Option<Vec<Update>>, Lost> {
         let mut state = self.state();
         if state.closed {
             return Err(Lost);
         }
-        let fits = state.pending.len() < MAX_PENDING_UPDATES;
-        if fits {
-            state.pending.extend(updates.take().unwrap_or_default());
+        if state.pending.len() >= MAX_PENDING_UPDATES {
+            return Ok(Some(updates));
         }
-        Ok(fits)
+        if state.pending.is_empty() {
+            state.pending = updates;
+        } else {
+            state.pending.extend(updates);
+        }
+        Ok(None)
     }
 }

@@ -1,6 +1,12 @@
 //! The input of one agent run, and how the agent records progress, artifacts and checkpoints.
 
-use std::{future::IntoFuture, sync::Arc, time::Duration};
+use std::{
+    future::IntoFuture,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -9,7 +15,7 @@ use serde_core::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentError, AgentResult, Parts, Update, UpdateSender, agent_message};
+use super::{AgentError, AgentResult, Lost, Parts, Update, UpdateSender, agent_message};
 use crate::{context::Conversation, scope::Scope};
 
 /// The input of one agent run, and its connection to the task.
@@ -224,14 +230,35 @@ impl Record<'_> {
 
 impl<'a> IntoFuture for Record<'a> {
     type Output = AgentResult<()>;
-    type IntoFuture = BoxFuture<'a, AgentResult<()>>;
+    type IntoFuture = Recording<'a>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            match self.error {
-                Some(error) => Err(error),
-                None => Ok(self.turn.updates.send(self.updates).await?),
+        Recording { unsent: Some(self), waiting: None }
+    }
+}
+
+/// The future of a [`Record`]. It allocates only if it has to wait.
+#[must_use = "nothing is recorded until this is awaited"]
+pub struct Recording<'a> {
+    /// `None` after the first poll.
+    unsent: Option<Record<'a>>,
+    waiting: Option<BoxFuture<'a, Result<(), Lost>>>,
+}
+
+impl Future for Recording<'_> {
+    type Output = AgentResult<()>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(Record { turn, updates, error }) = self.unsent.take() {
+            if let Some(error) = error {
+                return Poll::Ready(Err(error));
             }
-        })
+            match turn.updates.try_send(updates)? {
+                None => return Poll::Ready(Ok(())),
+                Some(updates) => self.waiting = Some(Box::pin(turn.updates.send(updates))),
+            }
+        }
+        let waiting = self.waiting.as_mut().expect("a future is not polled after it has resolved");
+        waiting.as_mut().poll(cx).map_err(AgentError::from)
     }
 }
