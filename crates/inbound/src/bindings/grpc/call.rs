@@ -1,6 +1,6 @@
 //! Handles one call of a method of the A2A services.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use axum::{extract::Request, response::Response};
 use engine::{CallResponse, Reservation};
@@ -80,7 +80,7 @@ pub(super) async fn handle(
             let agent = address::agent(&head.headers, tenant)?;
             Ok::<_, Refusal>(DecodedCall { kind, operation, agent, deadline })
         };
-        deadline.within(reading).await
+        deadline.within(pin!(reading)).await
     };
     match decoding.await {
         Ok(decoded) => {
@@ -131,7 +131,7 @@ async fn answer(
         let operation = admit::check_request(server_state, &endpoint, dialect, &head.headers, operation?)?;
         perform(server_state, &endpoint, dialect, head, operation, request_id, &memory).await
     };
-    let result = deadline.within(execution).await;
+    let result = deadline.within(pin!(execution)).await;
     log_entry.set_result(&result);
     let response = match result {
         Ok(answer) => {

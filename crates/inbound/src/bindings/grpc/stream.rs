@@ -6,7 +6,7 @@
 //! there will be a task. A response that is one bare message therefore carries the first id of a task that does not
 //! exist; there is nothing to resume.) An idle stream sends nothing; dead connections are detected by HTTP/2 pings.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, pin::pin, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
@@ -75,9 +75,13 @@ impl Messages {
             return Some(self.fail(error));
         }
         let request_id = self.context.request_id;
-        let following =
-            async { stream.next().await.map_err(|error| respond::to_caller_error(error, request_id)) };
-        let frame = match self.context.deadline.within(following).await {
+        let item = {
+            let following = pin!(async {
+                stream.next().await.map_err(|error| respond::to_caller_error(error, request_id))
+            });
+            self.context.deadline.within(following).await
+        };
+        let frame = match item {
             Ok(StreamItem::Frames(frames)) => {
                 let mut out = Vec::with_capacity(frames.len() * 256);
                 let encoded = self.encode(&mut out, frames);
