@@ -16,6 +16,7 @@ use protocol::{
 use crate::{
     admit::ExtendedCard,
     bindings::grpc::interface::GrpcInterface,
+    cross_origin::ANY_ORIGIN,
     respond,
     server_state::AgentSettings,
     version::{AcceptedVersions, Version},
@@ -63,6 +64,25 @@ pub(crate) enum CardName {
     Agent,
 }
 
+/// Which caches may keep a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CacheScope {
+    /// All: the card is the same for every client.
+    Public,
+    /// Only the client's own: the request decides the URLs in the card, and a shared cache could give the card of one
+    /// client's request to others.
+    Private,
+}
+
+impl CacheScope {
+    fn directive(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Private => "private",
+        }
+    }
+}
+
 /// Everything an agent's card is built from.
 pub(crate) struct CardBuilder<'a> {
     pub(crate) info: &'a engine::AgentInfo,
@@ -73,6 +93,8 @@ pub(crate) struct CardBuilder<'a> {
     pub(crate) grpc: Option<GrpcInterface>,
     pub(crate) accepted_versions: AcceptedVersions,
     pub(crate) options: CardOptions,
+    /// Which caches may keep the card.
+    pub(crate) cache_scope: CacheScope,
     /// When the configuration was loaded; sent as `Last-Modified`.
     pub(crate) since: Timestamp,
 }
@@ -138,7 +160,7 @@ impl CardBuilder<'_> {
         }
         let out = response.headers_mut();
         out.insert(header::ETAG, etag);
-        let kept = format!("public, max-age={}", self.options.max_age.as_secs());
+        let kept = format!("{}, max-age={}", self.cache_scope.directive(), self.options.max_age.as_secs());
         for (name, value) in [(header::CACHE_CONTROL, kept), (header::LAST_MODIFIED, self.since.http_date())]
         {
             if let Ok(value) = HeaderValue::from_str(&value) {
@@ -146,7 +168,7 @@ impl CardBuilder<'_> {
             }
         }
         out.insert(header::VARY, VARY);
-        out.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        out.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, ANY_ORIGIN);
         response
     }
 

@@ -9,11 +9,16 @@
 mod access_log;
 mod admit;
 mod auth;
+mod authority;
 mod bindings;
 mod body;
 mod card;
+mod cross_origin;
+mod forwarded;
 mod front;
 mod home_page;
+mod host;
+mod host_and_origin;
 pub mod listen;
 mod negotiate;
 mod origin;
@@ -29,7 +34,9 @@ mod version;
 
 pub use admit::ExtendedCard;
 pub use card::{CardOptions, CardShape};
+pub use cross_origin::CorsOrigin;
 pub use front::Front;
+pub use host::{AllowedHost, is_public_url};
 pub use ipnet::IpNet;
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
 pub use ready::Ready;

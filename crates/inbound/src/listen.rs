@@ -17,7 +17,12 @@ mod head_timer;
 mod slow_readers;
 mod streams;
 
-use std::{io, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::TryFutureExt as _;
@@ -96,7 +101,10 @@ impl Caps {
 
 /// Serves until `shutdown` is cancelled, then until the last connection has ended.
 pub async fn serve(listener: TcpListener, front: impl Into<Front>, caps: Caps, shutdown: CancellationToken) {
-    let front = front.into();
+    // Without an address, the strictest rules about hosts apply: those of loopback.
+    let address = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |address| address.ip());
+    let front: Front = front.into();
+    let front = front.bound_to(address);
     let caps = caps.within_descriptors();
     let tasks = TaskTracker::new();
     let connections = Arc::new(Connections::default());

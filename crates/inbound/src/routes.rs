@@ -60,6 +60,9 @@ const REST_PATHS_BESIDE_AGENTS: [&str; 5] =
 const CARD_PATHS: [(&str, CardName); 2] =
     [(".well-known/agent-card.json", CardName::AgentCard), (".well-known/agent.json", CardName::Agent)];
 
+/// The path of the liveness check.
+pub(crate) const HEALTH_PATH: &str = "/healthz";
+
 /// Where clients of 0.2.1 to 0.2.6 look for the extended card: beside the endpoint, or below it. Only the latter is
 /// served for `/a2a/{agent}`: the path beside it would be the same for all agents.
 const EXTENDED_CARD_PATH: &str = "agent/authenticatedExtendedCard";
@@ -71,6 +74,16 @@ pub fn is_reserved_agent_id(name: &str) -> bool {
         || rest::is_reserved(name)
         // Clients normalise these path segments away.
         || matches!(name, "." | "..")
+}
+
+/// Whether this is the path of a public card.
+pub(crate) fn is_public_card(path: &str) -> bool {
+    let own = path.strip_prefix("/a2a/").and_then(|below| below.split_once('/'));
+    let file = match own {
+        Some((agent, file)) if !agent.is_empty() => file,
+        _ => path.strip_prefix('/').unwrap_or_default(),
+    };
+    CARD_PATHS.iter().any(|(name, _)| *name == file)
 }
 
 pub(crate) fn table(server_state: Arc<ServerState>) -> Router {
@@ -111,7 +124,7 @@ pub(crate) fn table(server_state: Arc<ServerState>) -> Router {
         .route("/", get(get_home_page))
         .route("/a2a/{agent}", post(call_agent))
         .route("/a2a/{agent}/", post(call_agent))
-        .route("/healthz", get(healthz))
+        .route(HEALTH_PATH, get(healthz))
         .route("/readyz", get(readyz))
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(fallback_handler)
@@ -233,6 +246,7 @@ pub(crate) fn card_builder<'a>(
         grpc,
         accepted_versions: server_state.accepted_versions,
         options: server_state.card,
+        cache_scope: server_state.origins.cache_scope(),
         since: server_state.since,
     })
 }
@@ -317,6 +331,23 @@ fn not_found(server_state: &ServerState, head: &Parts) -> Response {
     error_response(&Error::new(ErrorKind::MethodNotFound, text))
 }
 
+/// The response to a request that is refused before it reaches its route, in the form of the route's binding.
+pub(crate) fn refuse(
+    server_state: &ServerState,
+    req: &Request,
+    status: StatusCode,
+    error: &Error,
+) -> Response {
+    let path = req.uri().path();
+    let is_jsonrpc = req.method() == Method::POST && JSONRPC_PATHS.iter().any(|(known, _)| *known == path);
+    match rest::resolve_path(path).filter(|_| !is_jsonrpc) {
+        Some(rest::ResolvedPath { place, .. }) => {
+            rest::refuse(server_state, &place, req.headers(), status, error)
+        }
+        None => error_response(server_state, req.headers(), req.uri(), Dialect::V1, status, error),
+    }
+}
+
 /// The error response to a request that is not a call: in the form of HTTP+JSON if the request names its media type,
 /// and in `default_dialect` if it names no version. 1.0 sends readable messages, the other dialects fixed texts that
 /// clients compare.
@@ -337,4 +368,38 @@ fn error_response(
         rest::requested_envelope(dialect, server_state.errors, headers).unwrap_or(Envelope::Rpc(Id::null()));
     let format = ResponseFormat { envelope, dialect, profile: server_state.root_endpoint().profile };
     respond::error_response_with_status(&format, error, status.as_u16(), server_state.engine.clock().now())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_card_paths_are_public_cards() {
+        for path in [
+            "/.well-known/agent-card.json",
+            "/.well-known/agent.json",
+            "/a2a/echo/.well-known/agent-card.json",
+            "/a2a/%65cho/.well-known/agent.json",
+        ] {
+            assert!(is_public_card(path), "{path}");
+        }
+        for path in [
+            "/",
+            "/a2a/echo",
+            ".well-known/agent-card.json",
+            "//.well-known/agent-card.json",
+            "/.well-known/agent-card.json/",
+            "/.well-known/jwks.json",
+            "/a2a//.well-known/agent-card.json",
+            "/a2a/.well-known/agent-card.json",
+            "/a2a/echo/x/.well-known/agent-card.json",
+            "/x/.well-known/agent-card.json",
+            "/agent/authenticatedExtendedCard",
+            "/extendedAgentCard",
+            "/tasks",
+        ] {
+            assert!(!is_public_card(path), "{path}");
+        }
+    }
 }

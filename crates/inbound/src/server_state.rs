@@ -12,8 +12,17 @@ use protocol::{
 };
 
 use crate::{
-    admit::ExtendedCard, auth, bindings::text, card::CardOptions, origin::Origins, profile::Profile,
-    ready::Ready, respond, version::AcceptedVersions,
+    admit::ExtendedCard,
+    auth,
+    bindings::text,
+    card::CardOptions,
+    cross_origin::{CorsOrigin, OriginPolicy},
+    host::{AllowedHost, HostPolicy},
+    origin::Origins,
+    profile::Profile,
+    ready::Ready,
+    respond,
+    version::AcceptedVersions,
 };
 
 /// Estimated memory of a call besides its body and its response.
@@ -40,6 +49,10 @@ pub struct ServerOptions {
     pub public_url: Option<String>,
     /// Networks of proxies whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
+    /// Hosts that requests may name, beside that of `public_url` and those of the listener.
+    pub allowed_hosts: Vec<AllowedHost>,
+    /// Origins whose web pages may call.
+    pub cors_origins: Vec<CorsOrigin>,
 }
 
 impl ServerOptions {
@@ -55,6 +68,8 @@ impl ServerOptions {
             keep_alive: Duration::from_secs(15),
             public_url: None,
             trusted_proxies: Vec::new(),
+            allowed_hosts: Vec::new(),
+            cors_origins: Vec::new(),
         }
     }
 }
@@ -137,6 +152,8 @@ pub(crate) struct ServerState {
     pub(crate) card: CardOptions,
     pub(crate) keep_alive: Duration,
     pub(crate) origins: Origins,
+    pub(crate) hosts: HostPolicy,
+    pub(crate) callers: OriginPolicy,
     pub(crate) ready: Ready,
     /// When the server started; cards do not change afterwards.
     pub(crate) since: Timestamp,
@@ -220,6 +237,8 @@ impl ServerState {
             keep_alive,
             public_url,
             trusted_proxies,
+            allowed_hosts,
+            cors_origins,
         } = options;
         let since = engine.clock().now();
         let profiles = Profiles {
@@ -240,6 +259,8 @@ impl ServerState {
             profiles,
             card,
             keep_alive,
+            hosts: HostPolicy::new(public_url.as_deref(), allowed_hosts),
+            callers: OriginPolicy::new(public_url.as_deref(), cors_origins),
             origins: Origins { public_url, trusted_proxies },
             ready,
             since,

@@ -102,6 +102,11 @@ impl GrpcServer {
         response
     }
 
+    /// The response to a request that is refused before it reaches this binding.
+    pub(crate) fn refuse(&self, status: StatusCode, error: Error) -> Response {
+        self.error_response(status, &error.into())
+    }
+
     /// The error response to a request that does not reach a service.
     fn error_response(&self, status: StatusCode, refusal: &Refusal) -> Response {
         let status_writer = StatusWriter { service: Service::V1, errors: self.server_state.errors };

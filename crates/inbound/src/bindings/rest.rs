@@ -97,6 +97,21 @@ pub(crate) async fn handle(
     }
 }
 
+/// The response to a request that is refused before it reaches this binding.
+pub(crate) fn refuse(
+    server_state: &ServerState,
+    place: &ResourcePath<'_>,
+    headers: &HeaderMap,
+    status: StatusCode,
+    error: &Error,
+) -> Response {
+    let media_type = media_type(place.dialect, server_state.errors, headers);
+    let envelope = Envelope::Http { media_type, errors: server_state.errors };
+    let profile = server_state.root_endpoint().profile;
+    let format = ResponseFormat { envelope, dialect: place.dialect, profile };
+    respond::error_response_with_status(&format, error, status.as_u16(), server_state.engine.clock().now())
+}
+
 /// The error for a path or a method that names no operation: 404 or 405.
 fn path_or_method_not_found(
     server_state: &ServerState,

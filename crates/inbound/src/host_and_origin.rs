@@ -1,0 +1,112 @@
+//! The check of every request before it reaches a route: does it name a host of this server, and may the page that
+//! sends it call?
+//!
+//! The rules are in `host.rs` and `cross_origin.rs`. `/healthz` has no secrets and is asked by load balancers that know
+//! no name, so it is served for any host. Public cards are for everybody, so pages of any origin may read them.
+
+use axum::{extract::Request, response::Response};
+use http::{HeaderValue, Method, StatusCode, Version, header};
+use protocol::{Error, ErrorKind, Violation, error::excerpt};
+
+use crate::{
+    cross_origin::{self, ANY_ORIGIN, OriginVerdict},
+    host::{HostError, Listener},
+    routes,
+    server_state::ServerState,
+};
+
+/// What happens to a request.
+pub(crate) enum Decision {
+    /// It is handled. With an origin, the response gets the CORS headers that let its pages read it.
+    Handle(Option<HeaderValue>),
+    /// It has been answered: a preflight.
+    Respond(Response),
+    /// It is refused with this status.
+    Refuse(StatusCode, Error),
+}
+
+pub(crate) fn check(server_state: &ServerState, listener: Listener, req: &Request) -> Decision {
+    let found = server_state.hosts.check(listener, req.version(), req.uri(), req.headers());
+    let host = match found {
+        Ok(host) => host,
+        Err(reason) if is_probe(req, reason) => None,
+        Err(reason) => return refuse_host(reason, req),
+    };
+    let is_preflight = cross_origin::is_preflight(req.method(), req.headers());
+    let is_read = [Method::GET, Method::HEAD].contains(req.method());
+    let is_public = (is_read || is_preflight) && routes::is_public_card(req.uri().path());
+    match server_state.callers.check(host.as_ref(), req.headers()) {
+        OriginVerdict::Foreign if !is_public => refuse_origin(req),
+        OriginVerdict::Foreign if is_preflight => {
+            Decision::Respond(cross_origin::preflight_response(ANY_ORIGIN))
+        }
+        OriginVerdict::Allowed(origin) if is_preflight => {
+            Decision::Respond(cross_origin::preflight_response(origin))
+        }
+        OriginVerdict::Allowed(origin) => Decision::Handle(Some(origin)),
+        OriginVerdict::Absent | OriginVerdict::Same | OriginVerdict::Foreign => Decision::Handle(None),
+    }
+}
+
+/// Whether a request asks for the health of the process, in a form that needs no known host. HTTP/1.0 has no `Host`.
+fn is_probe(req: &Request, reason: HostError) -> bool {
+    let is_exempt = match reason {
+        HostError::Foreign => true,
+        HostError::Missing => req.version() < Version::HTTP_11,
+        HostError::Repeated | HostError::Invalid => false,
+    };
+    is_exempt && req.uri().path() == routes::HEALTH_PATH
+}
+
+fn refuse_host(reason: HostError, req: &Request) -> Decision {
+    let problem = match reason {
+        HostError::Missing => "the header is missing; name the host and port of this server".to_owned(),
+        HostError::Repeated => "the header is repeated; send it once".to_owned(),
+        HostError::Invalid => {
+            format!(
+                "expected a host with or without a port, such as 127.0.0.1:4242, not {}",
+                named_hosts(req)
+            )
+        }
+        HostError::Foreign => {
+            let text = format!(
+                "{} is not a host of this server; use a name or address that it is configured for, or add this one to \
+                 server.allowed_hosts",
+                named_hosts(req)
+            );
+            return forbid("Host", text);
+        }
+    };
+    Decision::Refuse(StatusCode::BAD_REQUEST, Error::invalid_request(Violation::new("Host", problem)))
+}
+
+/// The hosts in target and header, for an error text.
+fn named_hosts(req: &Request) -> String {
+    let target = req.uri().authority().map(|authority| authority.as_str().as_bytes());
+    let header = req.headers().get(header::HOST).map(HeaderValue::as_bytes);
+    let mut hosts: Vec<String> = target
+        .into_iter()
+        .chain(header)
+        .map(|host| format!("{:?}", excerpt(&String::from_utf8_lossy(host))))
+        .collect();
+    hosts.dedup();
+    hosts.join(" and ")
+}
+
+fn refuse_origin(req: &Request) -> Decision {
+    let origin = req.headers().get(header::ORIGIN).map(HeaderValue::as_bytes).unwrap_or_default();
+    let text = format!(
+        "pages of {:?} may not call this server; add their origin to server.cors_origins",
+        excerpt(&String::from_utf8_lossy(origin))
+    );
+    forbid("Origin", text)
+}
+
+/// Refuses what a page of another site may have sent.
+fn forbid(header: &str, text: String) -> Decision {
+    tracing::debug!(header, reason = text, "request refused");
+    let mut error = Error::new(ErrorKind::PermissionDenied, format!("{header}: {text}"));
+    // The message of an error before 1.0 is fixed; the text is sent as a detail.
+    error.violations.push(Violation::new(header, text));
+    Decision::Refuse(StatusCode::FORBIDDEN, error)
+}
