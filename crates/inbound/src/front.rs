@@ -90,7 +90,9 @@ impl Front {
         let (response, cors) = match host_and_origin::check(&direct.server_state, self.listener, &req) {
             Decision::Handle(cors) => (direct.dispatch(table, req), cors),
             Decision::Respond(response) => return response,
-            Decision::Refuse(status, error) if grpc::is_grpc(&req) => return direct.grpc.refuse(status, error),
+            Decision::Refuse(status, error) if grpc::is_grpc(&req) => {
+                return direct.grpc.refuse(status, error);
+            }
             Decision::Refuse(status, error) => {
                 return routes::refuse(&direct.server_state, &req, status, &error);
             }

@@ -7,7 +7,7 @@ use a2ad_inbound::{AcceptedVersions, AgentSettings, CardShape, IpNet, Profile};
 use crate::common::{
     Answer, NOW, Server, Setup,
     generation::{Generation, UserMessage},
-    member, request,
+    hosts, member, request,
 };
 
 const PATHS: [&str; 4] = [
@@ -117,7 +117,7 @@ async fn each_card_form_has_its_own_etag() {
         for version in ["", "1.0", "0.3", "0.1"] {
             let whole = get(&server, path, Some(version)).await;
             let tag = whole.header("etag").unwrap().to_owned();
-            assert_eq!(whole.header("cache-control"), Some("public, max-age=7"));
+            assert_eq!(whole.header("cache-control"), Some("private, max-age=7"));
             assert_eq!(whole.header("last-modified"), Some("Fri, 02 Jan 2026 03:04:05 GMT"), "as of {NOW}");
             let head = format!("GET {path} HTTP/1.1\r\na2a-version: {version}\r\nif-none-match: {tag}");
             let known = server.exchange(&head, "").await;
@@ -231,6 +231,7 @@ async fn public_url_overrides_host_and_forwarding_headers() {
     let server = Setup::with(|options| {
         options.public_url = Some("https://agents.example".into());
         options.trusted_proxies = vec![loopback()];
+        options.allowed_hosts = hosts(&["inner"]);
     });
     let server = server.open().await;
     let headers = "\r\nhost: inner:1\r\nx-forwarded-host: evil.test\r\nx-forwarded-proto: http\r\nforwarded: host=evil.test";
@@ -255,15 +256,30 @@ async fn forwarding_headers_are_used_only_from_trusted_proxies() {
             "\r\nhost: inner:1\r\nforwarded: for=1.2.3.4;proto=https;host=\"out.test:1\"",
             "https://out.test:1/",
         ),
-        ("\r\nhost: inner:1\r\nx-forwarded-host: first.test, second.test", "http://first.test/"),
+        ("\r\nhost: inner:1\r\nx-forwarded-host: first.test, second.test", "http://second.test/"),
+        ("\r\nhost: inner:1\r\nx-forwarded-host: out.test, 127.0.0.9:1", "http://out.test/"),
+        (
+            "\r\nhost: inner:1\r\nforwarded: host=evil.test, for=1.2.3.4;host=out.test, for=127.0.0.9",
+            "http://out.test/",
+        ),
+        (
+            "\r\nhost: inner:1\r\nforwarded: host=evil.test;proto=https\r\nx-forwarded-for: 1.2.3.4",
+            "http://inner:1/",
+        ),
         ("\r\nhost: inner:1\r\nx-forwarded-proto: gopher", "http://inner:1/"),
         ("\r\nhost: inner:1\r\nx-forwarded-host: evil/path", "http://localhost/"),
         ("\r\nhost: inner:1", "http://inner:1/"),
     ];
-    let trusting = Setup::with(|options| options.trusted_proxies = vec![loopback()]).open().await;
-    let elsewhere = "10.0.0.0/8".parse().unwrap();
-    let wary = Setup::with(|options| options.trusted_proxies = vec![elsewhere]).open().await;
-    let alone = Server::open().await;
+    let with_proxies = async |trusted_proxies: Vec<IpNet>| {
+        let setup = Setup::with(|options| {
+            options.trusted_proxies = trusted_proxies;
+            options.allowed_hosts = hosts(&["inner"]);
+        });
+        setup.open().await
+    };
+    let trusting = with_proxies(vec![loopback()]).await;
+    let wary = with_proxies(vec!["10.0.0.0/8".parse().unwrap()]).await;
+    let alone = with_proxies(Vec::new()).await;
     for (headers, expected) in cases {
         assert_eq!(url(&trusting, PATHS[0], headers).await, expected, "{headers}");
         assert_eq!(url(&wary, PATHS[0], headers).await, "http://inner:1/", "{headers}");

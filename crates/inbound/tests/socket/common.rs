@@ -9,7 +9,7 @@ mod wire;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use a2ad_inbound::{
-    Front, Ready, ServerOptions,
+    AllowedHost, Front, Ready, ServerOptions,
     listen::{self, Caps},
 };
 use engine::{Agents, Clock, Engine, Feed, Limits, RegisteredAgent};
@@ -38,11 +38,14 @@ pub(crate) struct Setup {
 }
 
 impl Default for Setup {
-    /// The built-in agents, with `echo` at `/`.
+    /// The built-in agents, with `echo` at `/`, for the hosts that the tests name.
     fn default() -> Self {
         Self {
             caps: Caps::default(),
-            options: ServerOptions::new("echo"),
+            options: ServerOptions {
+                allowed_hosts: hosts(&["example.test", "x"]),
+                ..ServerOptions::new("echo")
+            },
             limits: Limits::default(),
             agents: Vec::new(),
         }
@@ -160,6 +163,11 @@ impl Server {
         })
         .await;
     }
+}
+
+/// A list for the option `allowed_hosts`.
+pub(crate) fn hosts(names: &[&str]) -> Vec<AllowedHost> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
 }
 
 /// A JSON-RPC body.

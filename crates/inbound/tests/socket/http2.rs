@@ -7,7 +7,7 @@ use http::Request;
 use testkit::http2::{Body, Channel, Response, full};
 use tokio_util::task::TaskTracker;
 
-use crate::common::{Server, Setup, member, request, send_params, with_timeout};
+use crate::common::{Server, Setup, hosts, member, request, send_params, with_timeout};
 
 async fn connect(server: &Server) -> Channel {
     Channel::open(server.address).await.unwrap()
@@ -61,7 +61,7 @@ async fn stream_is_the_same_as_over_http_1() {
 
 #[tokio::test]
 async fn card_url_has_the_requested_authority() {
-    let server = Server::open().await;
+    let server = Setup::with(|options| options.allowed_hosts = hosts(&["agents.example.test"])).open().await;
     let ask = Request::get("http://agents.example.test:8080/.well-known/agent-card.json");
     let answer = connect(&server).await.request(ask.body(full("")).unwrap()).await.unwrap();
     assert_eq!(member(&text(answer).await, "url"), "http://agents.example.test:8080/");

@@ -12,6 +12,7 @@ mod capabilities;
 mod card_shapes;
 mod cards;
 mod connections;
+mod cross_origin;
 mod dialects;
 mod drain;
 mod endpoints;

@@ -237,7 +237,7 @@ async fn card_lists_the_endpoint_and_the_api_key() {
     let head = "GET /a2a/echo/.well-known/agent-card.json HTTP/1.1\r\na2a-version: 0.3";
     let card = server.exchange(head, "").await;
     assert_eq!(card.status, 200, "a card is public");
-    assert_eq!(card.header("cache-control"), Some("public, max-age=60"));
+    assert_eq!(card.header("cache-control"), Some("private, max-age=60"));
     for member in [
         r#""protocolVersion":"0.3.0""#,
         r#""url":"http://example.test/a2a/echo""#,
