@@ -74,7 +74,7 @@ fn refuse_host(reason: HostError, req: &Request) -> Decision {
                  server.allowed_hosts",
                 named_hosts(req)
             );
-            return forbid("Host", text);
+            return forbid("Host", &text);
         }
     };
     Decision::Refuse(StatusCode::BAD_REQUEST, Error::invalid_request(Violation::new("Host", problem)))
@@ -99,14 +99,12 @@ fn refuse_origin(req: &Request) -> Decision {
         "pages of {:?} may not call this server; add their origin to server.cors_origins",
         excerpt(&String::from_utf8_lossy(origin))
     );
-    forbid("Origin", text)
+    forbid("Origin", &text)
 }
 
 /// Refuses what a page of another site may have sent.
-fn forbid(header: &str, text: String) -> Decision {
+fn forbid(header: &str, text: &str) -> Decision {
     tracing::debug!(header, reason = text, "request refused");
-    let mut error = Error::new(ErrorKind::PermissionDenied, format!("{header}: {text}"));
-    // The message of an error before 1.0 is fixed; the text is sent as a detail.
-    error.violations.push(Violation::new(header, text));
+    let error = Error::new(ErrorKind::PermissionDenied, format!("{header}: {text}"));
     Decision::Refuse(StatusCode::FORBIDDEN, error)
 }

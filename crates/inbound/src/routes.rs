@@ -331,21 +331,24 @@ fn not_found(server_state: &ServerState, head: &Parts) -> Response {
     error_response(&Error::new(ErrorKind::MethodNotFound, text))
 }
 
-/// The response to a request that is refused before it reaches its route, in the form of the route's binding.
+/// The response to a request that is refused before it reaches its route, in the form of the route's binding and of
+/// 1.0, because the messages of the other dialects are fixed and the reason has to be readable.
 pub(crate) fn refuse(
     server_state: &ServerState,
     req: &Request,
     status: StatusCode,
     error: &Error,
 ) -> Response {
-    let path = req.uri().path();
+    const DIALECT: Dialect = Dialect::V1;
+    let (path, headers, errors) = (req.uri().path(), req.headers(), server_state.errors);
     let is_jsonrpc = req.method() == Method::POST && JSONRPC_PATHS.iter().any(|(known, _)| *known == path);
-    match rest::resolve_path(path).filter(|_| !is_jsonrpc) {
-        Some(rest::ResolvedPath { place, .. }) => {
-            rest::refuse(server_state, &place, req.headers(), status, error)
-        }
-        None => error_response(server_state, req.headers(), req.uri(), Dialect::V1, status, error),
-    }
+    let envelope = if !is_jsonrpc && rest::resolve_path(path).is_some() {
+        rest::envelope(DIALECT, errors, headers)
+    } else {
+        rest::requested_envelope(DIALECT, errors, headers).unwrap_or(Envelope::Rpc(Id::null()))
+    };
+    let format = ResponseFormat { envelope, dialect: DIALECT, profile: server_state.root_endpoint().profile };
+    respond::error_response_with_status(&format, error, status.as_u16(), server_state.engine.clock().now())
 }
 
 /// The error response to a request that is not a call: in the form of HTTP+JSON if the request names its media type,

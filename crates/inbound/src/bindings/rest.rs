@@ -54,8 +54,7 @@ pub(crate) async fn handle(
         profile: endpoint.profile,
         accepted_versions: server_state.accepted_versions,
     };
-    let media_type = media_type(place.dialect, server_state.errors, &head.headers);
-    let envelope = Envelope::Http { media_type, errors: server_state.errors };
+    let envelope = envelope(place.dialect, server_state.errors, &head.headers);
     let mut format = ResponseFormat { envelope, dialect: place.dialect, profile: endpoint.profile };
     let Some(kind) = place.operation(head.method.as_str()) else {
         return path_or_method_not_found(server_state, &format, place, &head.method);
@@ -95,21 +94,6 @@ pub(crate) async fn handle(
             respond::error_response(&format, &error, server_state.engine.clock().now())
         }
     }
-}
-
-/// The response to a request that is refused before it reaches this binding.
-pub(crate) fn refuse(
-    server_state: &ServerState,
-    place: &ResourcePath<'_>,
-    headers: &HeaderMap,
-    status: StatusCode,
-    error: &Error,
-) -> Response {
-    let media_type = media_type(place.dialect, server_state.errors, headers);
-    let envelope = Envelope::Http { media_type, errors: server_state.errors };
-    let profile = server_state.root_endpoint().profile;
-    let format = ResponseFormat { envelope, dialect: place.dialect, profile };
-    respond::error_response_with_status(&format, error, status.as_u16(), server_state.engine.clock().now())
 }
 
 /// The error for a path or a method that names no operation: 404 or 405.
@@ -179,6 +163,11 @@ pub(crate) fn requested_envelope(
         .iter()
         .any(|name| header_names_type(headers, name, media_type));
     (is_named && media_type != respond::JSON).then_some(Envelope::Http { media_type, errors })
+}
+
+/// The envelope of responses at a path of this binding.
+pub(crate) fn envelope(dialect: Dialect, errors: ErrorTable, headers: &HeaderMap) -> Envelope {
+    Envelope::Http { media_type: media_type(dialect, errors, headers), errors }
 }
 
 /// The media type of a response. In 1.0.1 it is the binding's own, unless the client names plain JSON or gives the
