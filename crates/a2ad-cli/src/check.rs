@@ -67,6 +67,9 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.maybe_text("public_url", server.public_url.as_deref());
             out.key("trusted_proxies")
                 .array(&server.trusted_proxies, |out, network| out.string(&network.to_string()));
+            out.key("allowed_hosts").array(&server.allowed_hosts, |out, host| out.string(&host.to_string()));
+            out.key("cors_origins")
+                .array(&server.cors_origins, |out, origin| out.string(&origin.to_string()));
             out.text("default_agent", &server.default_agent);
         });
         out.key("store").object(|out| {

@@ -24,7 +24,7 @@ use std::{
 };
 
 use engine::{Dedupe, Limits, Retention};
-use inbound::{CardShape, ExtendedCard, IpNet, ReplyForm};
+use inbound::{AllowedHost, CardShape, CorsOrigin, ExtendedCard, IpNet, ReplyForm};
 use protocol::{ErrorTable, model::AgentExtension};
 
 pub(crate) use agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
@@ -56,6 +56,10 @@ pub(crate) struct ServerConfig {
     pub(crate) public_url: Option<String>,
     /// The proxies whose `Forwarded` and `X-Forwarded-*` headers are trusted.
     pub(crate) trusted_proxies: Vec<IpNet>,
+    /// The hosts that requests may name, beside loopback names and that of `public_url`.
+    pub(crate) allowed_hosts: Vec<AllowedHost>,
+    /// The origins whose web pages may call.
+    pub(crate) cors_origins: Vec<CorsOrigin>,
     /// The agent at `/`; one of the enabled agents.
     pub(crate) default_agent: String,
     /// Interval of the comments that keep an idle event stream open.

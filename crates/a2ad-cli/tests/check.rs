@@ -42,6 +42,8 @@ fn a_valid_file_is_shown_as_json() {
         listen = ["[::1]:1"]
         public_url = "https://agents.example.com/"
         trusted_proxies = ["10.0.0.0/8", "::1"]
+        allowed_hosts = ["Agents.Example.", "[::1]:80"]
+        cors_origins = ["https://App.example", "http://localhost:3000"]
         default_agent = "research"
         [store]
         url = "x.db"
@@ -93,7 +95,8 @@ fn a_valid_file_is_shown_as_json() {
     assert_eq!((code, stderr.as_str()), (0, ""));
     let expected = concat!(
         r#"{"server":{"listen":"[::1]:1","public_url":"https://agents.example.com","#,
-        r#""trusted_proxies":["10.0.0.0/8","::1/128"],"default_agent":"research"},"#,
+        r#""trusted_proxies":["10.0.0.0/8","::1/128"],"allowed_hosts":["agents.example","[::1]:80"],"#,
+        r#""cors_origins":["https://app.example","http://localhost:3000"],"default_agent":"research"},"#,
         r#""store":{"url":"x.db","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}},"#,
         r#""card":{"style":"v1","max_age_ms":300000,"grpc_scheme":false},"#,
         r#""protocol":{"dialects":["draft","1.0"],"errors":"1.0.0","lenient_version":false},"#,
@@ -176,6 +179,19 @@ fn every_problem_is_reported_with_line_and_key() {
             "2: server.public_url: \"agents.example.com\" is not a URL such as https://",
         ),
         ("[server]\npublic_url = \"https://a b\"\n", "2: server.public_url: "),
+        ("[server]\npublic_url = \"https://a.example:x\"\n", "2: server.public_url: "),
+        (
+            "[server]\nallowed_hosts = [\"a.example\",\n\"https://b.example\"]\n",
+            "3: server.allowed_hosts: \"https://b.example\" is not a host with or without a port, such as agents.",
+        ),
+        ("[server]\nallowed_hosts = [\"*\"]\n", "2: server.allowed_hosts: \"*\" is not a host with"),
+        ("[server]\nallowed_hosts = \"a\"\n", "2: server.allowed_hosts: expected a list, not a string"),
+        (
+            "[server]\ncors_origins = [\"app.example\"]\n",
+            "2: server.cors_origins: \"app.example\" is not an origin such as https://app.example.com or",
+        ),
+        ("[server]\ncors_origins = [\"*\"]\n", "2: server.cors_origins: \"*\" is not an origin; list each"),
+        ("[server]\ncors_origins = [\"null\"]\n", "2: server.cors_origins: \"null\" cannot be allowed"),
         (
             "[server]\ntrusted_proxies = [\"10.0.0.0/8\",\n\"10.0.0.0/33\"]\n",
             "3: server.trusted_proxies: \"10.0.0.0/33\" is neither",

@@ -97,6 +97,16 @@ pub enum ServeError {
         /// What is wrong with it, as the end of a sentence.
         problem: &'static str,
     },
+    /// A value that was given to the builder is invalid.
+    #[error("Builder::{name}: {value:?} {problem}")]
+    Setting {
+        /// The method of the builder.
+        name: &'static str,
+        /// The rejected value.
+        value: String,
+        /// What is wrong with it, as the end of a sentence.
+        problem: &'static str,
+    },
     /// The server was built outside a tokio runtime.
     #[error("no tokio runtime is running: build the server inside one")]
     NoRuntime,

@@ -9,6 +9,7 @@ use std::{
     collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
+    str::FromStr,
     sync::Arc,
     time::Duration,
 };
@@ -58,6 +59,8 @@ impl Server {
             limits: Limits::default(),
             max_body_bytes: None,
             public_url: None,
+            allowed_hosts: Vec::new(),
+            cors_origins: Vec::new(),
         }
     }
 
@@ -72,6 +75,9 @@ impl Server {
     ///
     /// It can also be nested below a path; then [`Builder::public_url`] must end with that path, so that cards
     /// contain the correct URLs, and the app has to serve the card at the root of the host itself.
+    ///
+    /// Any `Host` is accepted, unless [`Builder::public_url`] or [`Builder::allowed_host`] is set. Web pages of other
+    /// origins may read the cards only, unless [`Builder::cors_origin`] names them.
     pub fn router(&self) -> Router {
         let router = self.front.router();
         match &self.temp_dir {
@@ -158,6 +164,8 @@ pub struct Builder {
     limits: Limits,
     max_body_bytes: Option<usize>,
     public_url: Option<String>,
+    allowed_hosts: Vec<String>,
+    cors_origins: Vec<String>,
 }
 
 impl Builder {
@@ -235,6 +243,28 @@ impl Builder {
         self
     }
 
+    /// A host that requests may name, with any port unless it has one, such as `agents.example.com`. Requests that name
+    /// other hosts are rejected. A server that listens on a loopback address also accepts loopback names, and every
+    /// server the host of [`public_url`](Self::public_url).
+    pub fn allowed_host(mut self, host: impl Into<String>) -> Self {
+        self.allowed_hosts.push(host.into());
+        self
+    }
+
+    /// An origin whose web pages may call, such as `https://app.example.com`. Default: none but the server's own.
+    pub fn cors_origin(mut self, origin: impl Into<String>) -> Self {
+        self.cors_origins.push(origin.into());
+        self
+    }
+
+    /// Accepts loopback names too, if hosts are restricted.
+    pub(crate) fn allow_loopback(self) -> Self {
+        if self.public_url.is_none() && self.allowed_hosts.is_empty() {
+            return self;
+        }
+        self.allowed_host("127.0.0.1").allowed_host("localhost")
+    }
+
     /// Starts the server. Must be called inside a tokio runtime, which runs its tasks.
     pub fn build(self) -> Result<Server, ServeError> {
         Ok(self.start()?.0)
@@ -296,7 +326,13 @@ impl Builder {
         server_options.accepted_versions = self.accepted_versions;
         server_options.errors = self.errors;
         server_options.card.shape = self.card_shape;
+        if let Some(url) = self.public_url.iter().find(|url| !inbound::is_public_url(url)) {
+            let problem = "is not a URL such as https://agents.example.com";
+            return Err(ServeError::Setting { name: "public_url", value: url.clone(), problem });
+        }
         server_options.public_url = self.public_url.clone();
+        server_options.allowed_hosts = parse_each("allowed_host", &self.allowed_hosts)?;
+        server_options.cors_origins = parse_each("cors_origin", &self.cors_origins)?;
         server_options.max_body_bytes = self.max_body_bytes.unwrap_or(server_options.max_body_bytes);
         Ok(server_options)
     }
@@ -318,6 +354,17 @@ struct Started {
     server_options: ServerOptions,
     /// The database file.
     store: PathBuf,
+}
+
+/// Parses the values of a method of the builder.
+fn parse_each<T: FromStr<Err = &'static str>>(
+    name: &'static str,
+    values: &[String],
+) -> Result<Vec<T>, ServeError> {
+    let parse = |value: &String| {
+        value.parse::<T>().map_err(|problem| ServeError::Setting { name, value: value.clone(), problem })
+    };
+    values.iter().map(parse).collect()
 }
 
 /// Ids are used in URL paths, so their characters are restricted and the server's own path names are reserved.

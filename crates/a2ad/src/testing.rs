@@ -35,7 +35,7 @@ impl TestServer {
     /// Starts the server that the builder describes. With [`Builder::store`], another server can be started on the same
     /// store after [`stop`](Self::stop); otherwise the store is temporary.
     pub async fn start(builder: Builder) -> Result<Self> {
-        let server = builder.build()?;
+        let server = builder.allow_loopback().build()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let (shutdown, mut serving) = (CancellationToken::new(), JoinSet::new());

@@ -137,12 +137,31 @@ async fn an_unnamed_artifact_is_named_after_the_requested_skill() {
 #[tokio::test]
 async fn cards_of_a_nested_server_have_nested_urls() {
     let public = "https://example.com/agents";
-    let server = Server::builder().agent("echo", Echo).public_url(public).build().unwrap();
-    let app = App::serve(Router::new().nest("/agents", server.router())).await;
+    // The test calls the address, which is not the host of the URL.
+    let server = Server::builder().agent("echo", Echo).public_url(public).allowed_host("127.0.0.1");
+    let app = App::serve(Router::new().nest("/agents", server.build().unwrap().router())).await;
     let (status, card) = app.request("GET /agents/a2a/echo/.well-known/agent-card.json", "").await;
     assert!(status == 200 && card.contains(&format!(r#""url":"{public}/a2a/echo""#)), "{card}");
     let list = r#"{"jsonrpc":"2.0","id":1,"method":"ListTasks"}"#;
     assert_eq!(app.request("POST /agents/a2a/echo", list).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_mounted_server_checks_configured_hosts_and_origins() {
+    let server =
+        Server::builder().agent("echo", Echo).allowed_host("app.test").cors_origin("https://page.test");
+    let app = App::serve(server.build().unwrap().router()).await;
+    for (host, origin, status) in [
+        ("app.test", None, 200),
+        ("app.test:99", Some("https://page.test"), 200),
+        ("app.test", Some("https://other.test"), 403),
+        ("127.0.0.1", None, 403),
+    ] {
+        let origin = origin.map(|origin| ("origin", origin));
+        let headers: Vec<_> = [("host", host)].into_iter().chain(origin).collect();
+        let response = http1::request(app.address, "GET", "/tasks", &headers, b"").await.unwrap();
+        assert_eq!(response.status, status, "{headers:?}: {}", response.text());
+    }
 }
 
 #[tokio::test]
@@ -219,6 +238,15 @@ async fn a_drained_server_is_not_ready() {
 async fn an_invalid_configuration_is_rejected_with_its_reason() {
     let refused = |builder: a2ad::Builder| builder.build().err().unwrap().to_string();
     assert!(matches!(Server::builder().build(), Err(ServeError::NoAgent)));
+    let echo = || Server::builder().agent("echo", Echo);
+    for (builder, text) in [
+        (echo().public_url("example.com"), "Builder::public_url: \"example.com\" is not a URL such as"),
+        (echo().allowed_host("*.test"), "Builder::allowed_host: \"*.test\" is not a host with or without"),
+        (echo().cors_origin("page.test"), "Builder::cors_origin: \"page.test\" is not an origin such as"),
+    ] {
+        let error = refused(builder);
+        assert!(error.starts_with(text), "{error}");
+    }
     for (id, reason) in [("", "1 to 64"), ("a/b", "1 to 64"), ("<b>", "1 to 64"), ("rpc", "is reserved")] {
         let text = refused(Server::builder().agent(id, Echo));
         assert!(text.contains(&format!("{id:?}")) && text.contains(reason), "{text}");

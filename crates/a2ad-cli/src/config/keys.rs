@@ -128,6 +128,19 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "The proxies whose `Forwarded` and `X-Forwarded-*` headers are used.",
             ),
             key(
+                "allowed_hosts",
+                "list of hosts",
+                "[]",
+                "The hosts that requests may name beside loopback names and the host of `public_url`, with any port \
+                 unless they have one; requests that name others are rejected.",
+            ),
+            key(
+                "cors_origins",
+                "list of origins",
+                "[]",
+                "The origins whose web pages may call, such as `\"https://app.example.com\"`, beside the server's own.",
+            ),
+            key(
                 "default_agent",
                 "agent id",
                 r#""""#,
@@ -147,7 +160,7 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "The interval of the comments on an idle event stream; clients with shorter read timeouts need less.",
             ),
         ],
-        reserved: &["base_host", "mode", "allowed_hosts", "admin_listen"],
+        reserved: &["base_host", "mode", "admin_listen"],
     },
     KeyTable {
         path: "store",

@@ -20,6 +20,8 @@ pub(super) fn server(section: &Section<'_>) -> ServerConfig {
         listen: section.get("listen", listen).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 4242))),
         public_url: section.get("public_url", values::url).flatten(),
         trusted_proxies: section.each("trusted_proxies", values::network).unwrap_or_default(),
+        allowed_hosts: section.each("allowed_hosts", values::parsed).unwrap_or_default(),
+        cors_origins: section.each("cors_origins", values::parsed).unwrap_or_default(),
         default_agent: String::new(),
         keep_alive: section
             .get("keep_alive", |item| values::non_zero(values::duration(item)?))

@@ -26,6 +26,8 @@ impl Config {
             keep_alive: self.server.keep_alive,
             public_url: self.server.public_url.clone(),
             trusted_proxies: self.server.trusted_proxies.clone(),
+            allowed_hosts: self.server.allowed_hosts.clone(),
+            cors_origins: self.server.cors_origins.clone(),
             ..ServerOptions::new(&self.server.default_agent)
         }
     }

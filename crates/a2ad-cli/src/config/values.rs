@@ -2,6 +2,7 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
+    str::FromStr,
     time::Duration,
 };
 
@@ -69,10 +70,16 @@ pub(super) fn url(item: &Item) -> Parsed<Option<String>> {
     let is_invalid = |character: char| {
         character.is_whitespace() || character.is_control() || "?#@\\\"<>".contains(character)
     };
-    if rest.is_empty() || rest.starts_with(['/', ':']) || rest.contains(is_invalid) {
+    if rest.is_empty() || rest.contains(is_invalid) || !inbound::is_public_url(text) {
         return Err(format!("{text:?} is not a URL such as https://agents.example.com"));
     }
     Ok(Some(text.trim_end_matches('/').to_owned()))
+}
+
+/// A value whose type parses it. Its error is the end of a sentence that begins with the value.
+pub(super) fn parsed<T: FromStr<Err = &'static str>>(item: &Item) -> Parsed<T> {
+    let text = item.text()?;
+    text.parse::<T>().map_err(|problem| format!("{text:?} {problem}"))
 }
 
 /// A network such as `10.0.0.0/8`, or a single address.
