@@ -207,6 +207,13 @@ impl Fixture {
         start_server(&Plan { environment: PRODUCTION, ..self.own()?.plan_for("production") }).await
     }
 
+    /// A server with a configured URL.
+    pub(crate) async fn published(&self) -> Result<ServerProcess, CheckError> {
+        let plan = self.own()?.plan_for("published");
+        let config = plan.config.replace("[server]", "[server]\npublic_url = \"https://agents.example\"");
+        start_server(&Plan { config, ..plan }).await
+    }
+
     /// The output of `a2ad check --json` for the embedded configuration.
     pub(crate) async fn effective_config(&self) -> Result<Value, CheckError> {
         let own = self.own()?;
