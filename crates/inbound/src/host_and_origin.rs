@@ -32,19 +32,24 @@ pub(crate) fn check(server_state: &ServerState, listener: Listener, req: &Reques
         Err(reason) if is_probe(req, reason) => None,
         Err(reason) => return refuse_host(reason, req),
     };
-    let is_preflight = cross_origin::is_preflight(req.method(), req.headers());
-    let is_read = [Method::GET, Method::HEAD].contains(req.method());
-    let is_public = (is_read || is_preflight) && routes::is_public_card(req.uri().path());
     match server_state.callers.check(host.as_ref(), req.headers()) {
-        OriginVerdict::Foreign if !is_public => refuse_origin(req),
-        OriginVerdict::Foreign if is_preflight => {
-            Decision::Respond(cross_origin::preflight_response(ANY_ORIGIN))
-        }
-        OriginVerdict::Allowed(origin) if is_preflight => {
+        OriginVerdict::Absent | OriginVerdict::Same => Decision::Handle(None),
+        OriginVerdict::Allowed(origin) if cross_origin::is_preflight(req.method(), req.headers()) => {
             Decision::Respond(cross_origin::preflight_response(origin))
         }
         OriginVerdict::Allowed(origin) => Decision::Handle(Some(origin)),
-        OriginVerdict::Absent | OriginVerdict::Same | OriginVerdict::Foreign => Decision::Handle(None),
+        OriginVerdict::Foreign => check_foreign_page(req),
+    }
+}
+
+/// Any page may read public cards, and ask whether it may.
+fn check_foreign_page(req: &Request) -> Decision {
+    let is_read = [Method::GET, Method::HEAD].contains(req.method());
+    let is_preflight = cross_origin::is_preflight(req.method(), req.headers());
+    match routes::is_public_card(req.uri().path()) {
+        true if is_read => Decision::Handle(None),
+        true if is_preflight => Decision::Respond(cross_origin::preflight_response(ANY_ORIGIN)),
+        _ => refuse_origin(req),
     }
 }
 
