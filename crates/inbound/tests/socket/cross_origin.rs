@@ -49,7 +49,7 @@ async fn ask(server: &Server, line: &str, headers: &[(&str, &str)], body: &str) 
 
 /// Checks that a response is 403 with an error as JSON, which no page of another site may read.
 fn check_refused(answer: &Answer, what: &str) {
-    assert_eq!(answer.status, "{what}: {}", answer.body);
+    assert_eq!(answer.status, 403, "{what}: {}", answer.body);
     assert!(answer.header("content-type").is_some_and(|kind| kind.ends_with("json")), "{what}");
     let is_error = answer.body.starts_with('{') && answer.body.contains("PERMISSION_DENIED");
     assert!(is_error, "{what}: {}", answer.body);
