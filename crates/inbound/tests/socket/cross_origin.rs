@@ -248,20 +248,19 @@ async fn http2_checks_authority_and_origin() {
     let server = open(allow_app).await;
     let channel = http2::Channel::open(server.address).await.unwrap();
     let list = || full(request("ListTasks", "{}"));
-    let cases: [(String, &[(&str, &str)], u16); 5] = [
-        (channel.uri("/"), &[], 200),
-        (channel.uri("/"), &[("origin", EVIL)], 403),
-        (channel.uri("/"), &[("origin", APP)], 200),
-        ("http://evil.test/".to_owned(), &[], 403),
-        (channel.uri("/"), &[("host", "evil.test")], 403),
-    ];
-    for (uri, headers, status) in cases {
+    for (uri, header, status) in [
+        (channel.uri("/"), None, 200),
+        (channel.uri("/"), Some(("origin", EVIL)), 403),
+        (channel.uri("/"), Some(("origin", APP)), 200),
+        ("http://evil.test/".to_owned(), None, 403),
+        (channel.uri("/"), Some(("host", "evil.test")), 403),
+    ] {
         let mut request = Request::post(&uri);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
         }
         let response = channel.request(request.body(list()).unwrap()).await.unwrap();
-        assert_eq!(response.status, status, "{uri} {headers:?}");
+        assert_eq!(response.status, status, "{uri} {header:?}");
     }
 }
 
