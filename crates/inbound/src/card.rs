@@ -209,7 +209,7 @@ impl CardBuilder<'_> {
             documentation_url: None,
             icon_url: None,
             capabilities: AgentCapabilities {
-                streaming: Some(settings.streaming && !settings.profile.send_only),
+                streaming: Some(settings.offers_streaming()),
                 push_notifications: Some(settings.push && !settings.profile.send_only),
                 extended_card: Some(
                     settings.extended_card != ExtendedCard::Off && !settings.profile.send_only,

@@ -108,6 +108,11 @@ impl AgentSettings {
         if challenge.is_empty() { error } else { error.with(respond::CHALLENGE, challenge) }
     }
 
+    /// Whether streaming operations are supported at the agent's own path.
+    pub(crate) fn offers_streaming(&self) -> bool {
+        self.streaming && !self.profile.send_only
+    }
+
     /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
     fn challenge(&self) -> String {
         let one = |scheme: &SecurityScheme| match scheme {
