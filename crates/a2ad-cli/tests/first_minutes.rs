@@ -245,6 +245,8 @@ async fn browsers_get_a_page_and_other_clients_get_json() {
     for header in [
         "content-type: text/html; charset=utf-8",
         "content-security-policy: default-src 'none'; style-src 'sha256-",
+        "; script-src 'sha256-",
+        "; connect-src 'self'; ",
         "x-content-type-options: nosniff",
         "vary: accept",
     ] {
@@ -255,8 +257,9 @@ async fn browsers_get_a_page_and_other_clients_get_json() {
     {
         assert!(page.contains(expected_text), "{expected_text} is not in {page}");
     }
-    for expected_text in ["<script", "<i>", "<b>", "src=", "@import", "url("] {
-        assert!(!page.contains(expected_text), "{expected_text} is in {page}");
+    assert_eq!((page.matches("<script").count(), page.matches("<script type=\"module\">").count()), (1, 1));
+    for unexpected_text in ["<i>", "<b>", "src=", "@import", "url(", " onclick=", " onsubmit=", " style="] {
+        assert!(!page.contains(unexpected_text), "{unexpected_text} is in {page}");
     }
 
     // Each command on the page works unchanged.
@@ -266,6 +269,8 @@ async fn browsers_get_a_page_and_other_clients_get_json() {
     };
     let commands =
         page.split("<pre><code>").skip(1).map(|rest| unescape(rest.split("</code>").next().unwrap()));
+    let (client, commands): (Vec<String>, Vec<String>) =
+        commands.partition(|command| command.starts_with("a2ad "));
     let mut seen = 0;
     for command in commands {
         let body = command.split(" -d '").nth(1).unwrap().strip_suffix('\'').unwrap().replace(r"'\''", "'");
@@ -281,6 +286,13 @@ async fn browsers_get_a_page_and_other_clients_get_json() {
         seen += 1;
     }
     assert_eq!(seen, 6);
+    assert_eq!(client.len(), 1);
+    let script = client[0].replacen("a2ad", "\"$0\"", 1);
+    let mut shell = process::command("bash");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_a2ad")]).current_dir(folder.path()).stdin(Stdio::null());
+    let output = within(shell.output()).await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), "it's <b>");
 
     for accept in ["accept: */*", "accept: application/json", "x: y"] {
         let (status, head, info) = program.ask(&format!("GET / HTTP/1.1\r\n{accept}"), "").await;
@@ -295,6 +307,17 @@ async fn browsers_get_a_page_and_other_clients_get_json() {
     let head = "POST / HTTP/1.1\r\naccept: text/html";
     let (_, _, answer) = program.ask(head, &send("SendMessage", "hello")).await;
     assert!(answer.starts_with(r#"{"jsonrpc":"2.0","id":1,"result":{"task""#), "{answer}");
+}
+
+#[tokio::test]
+async fn the_page_of_the_demo_is_small_and_begins_with_the_default_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(a2ad(folder.path(), None)).await;
+    let (_, _, page) = program.ask("GET / HTTP/1.1\r\naccept: text/html", "").await;
+    assert!(page.len() < 40 << 10, "{} bytes", page.len());
+    let forms: Vec<&str> =
+        page.split("<form data-path=\"a2a/").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(forms, ["demo", "approver", "currency", "echo", "slow-writer"]);
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
-//! The page at `/`: lists the agents and example calls for each protocol generation.
+//! The page at `/`: lists the agents, commands that call them, and for each agent a box that sends it text and streams
+//! the result.
 //!
-//! A browser gets HTML without scripts and external resources; every other client gets the same data as JSON. Names and
-//! descriptions come from the configuration, so every text is escaped, and the content security policy prevents scripts
-//! from running should an escape be missed.
+//! A browser gets one HTML document that includes its style and its script and loads nothing else; every other client
+//! gets the same data as JSON. Names and descriptions come from the configuration, so every text is escaped. Should an
+//! escape be missed, the content security policy runs no script but the page's own (`home_page/page.js`), which it
+//! identifies by its hash.
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -56,24 +58,27 @@ fn html(content: &PageContent<'_>) -> Response {
     response
 }
 
-const STYLE: &str = "\
-:root{color-scheme:light dark}\
-body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2.5rem auto;padding:0 1rem}\
-h1{font-size:1.6rem;margin:0}h2{font-size:1.15rem;margin:2rem 0 0}h3{font-size:.9rem;margin:1rem 0 .25rem}\
-p{margin:.25rem 0}.quiet{opacity:.7}\
-pre{overflow-x:auto;padding:.75rem;border:1px solid #8886;border-radius:.4rem;font-size:.82rem;margin:0;user-select:all}\
-summary{cursor:pointer;margin:.5rem 0}";
+const STYLE: &str = include_str!("home_page/page.css");
+const SCRIPT: &str = include_str!("home_page/page.js");
 
-/// Content security policy: permits only the page's own style, by its hash.
+/// Content security policy: permits only the page's own style and script, by their hashes, and calls to this server.
+/// Scripts cannot create markup from text.
 static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let mut writer = Writer::new();
-    writer.base64(digest(&SHA256, STYLE.as_bytes()).as_ref());
-    let hash = String::from_utf8_lossy(&writer.finish()).replace('"', "");
+    let (style, script) = (hash(STYLE), hash(SCRIPT));
     let policy = format!(
-        "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src '{style}'; script-src '{script}'; connect-src 'self'; \
+         require-trusted-types-for 'script'; trusted-types 'none'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
     HeaderValue::try_from(policy).expect("base64 and ASCII text form a header value")
 });
+
+/// The hash of an inline style or script, as the policy names it.
+fn hash(text: &str) -> String {
+    let mut writer = Writer::new();
+    writer.base64(digest(&SHA256, text.as_bytes()).as_ref());
+    format!("sha256-{}", String::from_utf8_lossy(&writer.finish()).replace('"', ""))
+}
 
 const CALLERS: &str =
     "Callers without a credential are all the same anonymous caller: each sees the others' tasks.";
@@ -114,16 +119,20 @@ impl Display for PageContent<'_> {
             out,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n<title>a2ad</title>\n\
-             <style>{STYLE}</style>\n</head>\n<body>\n\
-             <h1>a2ad</h1>\n<p>Version {version}, serving A2A {generations} at <code>{}</code>.</p>\n\
-             <p class=\"quiet\">{}</p>\n",
+             <style>{STYLE}</style>\n</head>\n<body>\n<h1>a2ad</h1>\n\
+             <p>A server for A2A agents: programs call the agents below over the Agent2Agent protocol.</p>\n\
+             <p>Try one here or copy a command. Version {version}, serving A2A {generations} at <code>{}</code>.</p>\n\
+             <p class=\"quiet\">{}</p>\n\
+             <noscript><p>The text fields need JavaScript; the commands work without it.</p></noscript>\n",
             Escaped(&self.origin),
             Escaped(CALLERS),
         )?;
-        for (agent, settings) in &self.agents {
-            self.section(out, agent, settings)?;
+        let (default, others): (Vec<_>, Vec<_>) =
+            self.agents.iter().partition(|(agent, _)| agent.id == self.default_agent);
+        for (number, (agent, settings)) in default.into_iter().chain(others).enumerate() {
+            self.section(out, number, agent, settings)?;
         }
-        out.write_str("</body>\n</html>\n")
+        write!(out, "<script type=\"module\">{SCRIPT}</script>\n</body>\n</html>\n")
     }
 }
 
@@ -131,15 +140,16 @@ impl PageContent<'_> {
     fn section(
         &self,
         out: &mut Formatter<'_>,
+        number: usize,
         agent: &engine::AgentInfo,
         settings: &AgentSettings,
     ) -> fmt::Result {
-        let (endpoint, default) = (self.endpoint(agent), agent.id == self.default_agent);
-        let at_root = if default { ", also at <code>/</code>" } else { "" };
+        let endpoint = self.endpoint(agent);
+        let at_root = if agent.id == self.default_agent { ", also at <code>/</code>" } else { "" };
         let known = if settings.anonymous { "" } else { "; requires a credential" };
         write!(
             out,
-            "<section>\n<h2>{}</h2>\n<p>{}</p>\n\
+            "<section aria-labelledby=\"agent-{number}\">\n<h2 id=\"agent-{number}\">{}</h2>\n<p>{}</p>\n\
              <p class=\"quiet\"><code>/a2a/{}</code>{at_root}{known} · \
              <a href=\"{}/.well-known/agent-card.json\">card</a></p>\n",
             Escaped(&agent.name),
@@ -147,30 +157,82 @@ impl PageContent<'_> {
             Escaped(&agent.id),
             Escaped(&endpoint),
         )?;
-        for skill in &agent.skills {
+        // As on the public card.
+        let hidden = &settings.extended_skills;
+        let skills: Vec<_> = agent.skills.iter().filter(|skill| !hidden.contains(&skill.id)).collect();
+        for skill in &skills {
             let (id, description) = (Escaped(&skill.id), Escaped(&skill.description));
             writeln!(out, "<p class=\"quiet\"><code>{id}</code> {description}</p>")?;
         }
-        let open = if default { " open" } else { "" };
-        writeln!(out, "<details{open}><summary>Call it</summary>")?;
-        let example = agent.skills.iter().find_map(|skill| skill.examples.first());
-        for (title, command) in
-            examples(&endpoint, example.map_or("hello", String::as_str), self.accepted_versions)
-        {
+        let example = skills.iter().find_map(|skill| skill.examples.first());
+        let example = example.map_or("hello", String::as_str);
+        self.call_box(out, number, agent, settings, example)?;
+        out.write_str("<div class=\"commands\">\n")?;
+        for (title, command) in [
+            ("a2ad", client_command(&endpoint, example, settings.offers_streaming())),
+            ("curl", text_command(&endpoint, example)),
+        ] {
+            writeln!(out, "<div><h3>{title}</h3>\n<pre><code>{}</code></pre></div>", Escaped(&command))?;
+        }
+        out.write_str("</div>\n<details><summary>Calls in each version of A2A</summary>\n")?;
+        for (title, command) in examples(&endpoint, example, self.accepted_versions) {
             writeln!(out, "<h3>{title}</h3>\n<pre><code>{}</code></pre>", Escaped(&command))?;
         }
         out.write_str("</details>\n</section>\n")
     }
+
+    /// The form with which the script calls the agent. Its path is relative to the page, which may have another origin
+    /// than the configured one, and below another path.
+    fn call_box(
+        &self,
+        out: &mut Formatter<'_>,
+        number: usize,
+        agent: &engine::AgentInfo,
+        settings: &AgentSettings,
+        example: &str,
+    ) -> fmt::Result {
+        if !settings.anonymous {
+            return out.write_str("<p>This page cannot call the agent: it sends no credential.</p>\n");
+        }
+        if !self.accepted_versions.accepts(Dialect::V1) {
+            return out.write_str("<p>This page cannot call the agent: it uses A2A 1.0, which is off.</p>\n");
+        }
+        let (id, name, example) = (Escaped(&agent.id), Escaped(&agent.name), Escaped(example));
+        let streaming = settings.offers_streaming();
+        write!(
+            out,
+            "<form data-path=\"a2a/{id}\" data-streaming=\"{streaming}\">\n\
+             <label for=\"text-{number}\">Text for {name}</label>\n\
+             <div class=\"row\">\
+             <input id=\"text-{number}\" value=\"{example}\" autocomplete=\"off\" enterkeyhint=\"send\">\
+             <button disabled>Send</button><button type=\"button\" disabled>Cancel</button></div>\n\
+             <p role=\"status\"></p>\n\
+             <div role=\"log\" tabindex=\"0\" aria-label=\"Result of {name}\"></div>\n</form>\n"
+        )
+    }
 }
 
-/// An example command for each way to send a message. The request bodies are encoded by the generation's own codec.
+/// The command of the client that sends this text.
+fn client_command(endpoint: &str, example: &str, streaming: bool) -> String {
+    let command = if streaming { "stream" } else { "send" };
+    let separator = if example.starts_with('-') { "-- " } else { "" };
+    format!("a2ad {command} {endpoint} {separator}{}", quoted(example))
+}
+
+/// The shortest command without a client of A2A: sends plain text.
+fn text_command(endpoint: &str, example: &str) -> String {
+    // After `-d`, a text that begins with `@` names a file.
+    let data = if example.starts_with('@') { "--data-raw" } else { "-d" };
+    format!("curl -s {endpoint} -H 'Content-Type: text/plain' {data} {}", quoted(example))
+}
+
+/// An example command for each version and binding. The request bodies are encoded by the version's own codec.
 fn examples(
     endpoint: &str,
     example: &str,
     accepted_versions: AcceptedVersions,
 ) -> Vec<(&'static str, String)> {
-    let mut examples =
-        vec![("Text", format!("curl -s {endpoint} -H 'Content-Type: text/plain' -d {}", quoted(example)))];
+    let mut examples = Vec::new();
     for (dialect, title) in
         [(Dialect::V1, "A2A 1.0"), (Dialect::V03, "A2A 0.2 and 0.3"), (Dialect::Draft, "A2A draft (0.1)")]
     {
@@ -252,7 +314,10 @@ impl Display for Escaped<'_> {
 
 #[cfg(test)]
 mod tests {
+    use protocol::model::AgentSkill;
+
     use super::*;
+    use crate::profile::Profile;
 
     fn wants(accept: &str) -> bool {
         let mut headers = HeaderMap::new();
@@ -270,25 +335,50 @@ mod tests {
         assert!(!wants_html(&HeaderMap::new()));
     }
 
+    fn agent(id: &str) -> engine::AgentInfo {
+        engine::AgentInfo {
+            id: id.into(),
+            name: id.to_uppercase(),
+            description: "does something".into(),
+            version: "1".into(),
+            skills: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+        }
+    }
+
+    fn skill(id: &str, description: &str, example: &str) -> AgentSkill {
+        AgentSkill {
+            id: id.into(),
+            name: "n".into(),
+            description: description.into(),
+            tags: Vec::new(),
+            examples: vec![example.into()],
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+            security_requirements: Vec::new(),
+        }
+    }
+
+    /// The page of the agents `a` and `b`, of which `b` is the default one and has these settings.
+    fn page(accepted_versions: AcceptedVersions, settings: &AgentSettings) -> String {
+        let (a, b, other) = (agent("a"), agent("b"), AgentSettings::default());
+        let content = PageContent {
+            origin: "http://x".into(),
+            accepted_versions,
+            default_agent: "b",
+            agents: vec![(&a, &other), (&b, settings)],
+        };
+        content.to_string()
+    }
+
     #[test]
     fn configured_texts_are_escaped() {
         let agent = engine::AgentInfo {
-            id: "a".into(),
             name: "<script>alert(1)</script>".into(),
             description: "\"quoted\" & 'more' <b>".into(),
-            version: "1".into(),
-            skills: vec![protocol::model::AgentSkill {
-                id: "<i>".into(),
-                name: "n".into(),
-                description: "</code>".into(),
-                tags: Vec::new(),
-                examples: vec!["it's </pre><img src=x>".into()],
-                input_modes: Vec::new(),
-                output_modes: Vec::new(),
-                security_requirements: Vec::new(),
-            }],
-            input_modes: Vec::new(),
-            output_modes: Vec::new(),
+            skills: vec![skill("<i>", "</code>", "it's </pre><img src=x>\"")],
+            ..agent("a")
         };
         let settings = AgentSettings::default();
         let content = PageContent {
@@ -298,11 +388,123 @@ mod tests {
             agents: vec![(&agent, &settings)],
         };
         let page = content.to_string();
+        let own = format!("<script type=\"module\">{SCRIPT}</script>");
+        assert_eq!(page.matches(&own).count(), 1);
+        let page = page.replace(&own, "");
         for markup in ["<script", "<b>", "<i>", "<img", "</pre><img", "x\">"] {
             assert!(!page.contains(markup), "{markup} in {page}");
         }
         assert_eq!(page.matches("</code>").count(), page.matches("<code>").count());
         assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{page}");
         assert!(page.contains("it&#39;\\&#39;&#39;s"), "{page}");
+        assert!(page.contains("value=\"it&#39;s &lt;/pre&gt;&lt;img src=x&gt;&quot;\""), "{page}");
+    }
+
+    #[test]
+    fn policy_names_the_hashes_of_the_style_and_the_script() {
+        let policy = POLICY.to_str().unwrap();
+        let directives: Vec<&str> = policy.split("; ").collect();
+        for directive in [
+            "default-src 'none'".to_owned(),
+            format!("style-src '{}'", hash(STYLE)),
+            format!("script-src '{}'", hash(SCRIPT)),
+            "connect-src 'self'".to_owned(),
+            "require-trusted-types-for 'script'".to_owned(),
+            "trusted-types 'none'".to_owned(),
+            "base-uri 'none'".to_owned(),
+            "form-action 'none'".to_owned(),
+            "frame-ancestors 'none'".to_owned(),
+        ] {
+            assert!(directives.contains(&directive.as_str()), "{directive} is not in {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{policy}");
+        // The SHA-256 hash of the empty text.
+        assert_eq!(hash(""), "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+    }
+
+    #[test]
+    fn style_and_script_are_small_and_stay_in_their_elements() {
+        assert!(STYLE.len() + SCRIPT.len() < 20 << 10, "{} and {} bytes", STYLE.len(), SCRIPT.len());
+        // A browser converts other line ends before it compares the hash.
+        for text in ["</style", "@import", "url(", "\r"] {
+            assert!(!STYLE.contains(text), "{text}");
+        }
+        for text in ["<", "innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "\r"] {
+            let script = SCRIPT.replace(" < ", " ");
+            assert!(!script.contains(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn default_agent_is_first() {
+        let page = page(AcceptedVersions::default(), &AgentSettings::default());
+        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is not in {page}"));
+        assert!(at("<h2 id=\"agent-0\">B</h2>") < at("<h2 id=\"agent-1\">A</h2>"));
+        assert_eq!(page.matches("also at <code>/</code>").count(), 1);
+        for text in [
+            "<form data-path=\"a2a/b\" data-streaming=\"true\">",
+            "<label for=\"text-0\">Text for B</label>",
+            "<input id=\"text-0\" value=\"hello\"",
+            "<pre><code>a2ad stream http://x/a2a/b &#39;hello&#39;</code></pre>",
+            "<pre><code>curl -s http://x/a2a/b -H &#39;Content-Type: text/plain&#39; -d &#39;hello&#39;</code></pre>",
+        ] {
+            assert!(at(text) < at("<h2 id=\"agent-1\">A</h2>"), "{text}");
+        }
+    }
+
+    #[test]
+    fn agents_without_streaming_are_called_without_it() {
+        let send_only = Profile { send_only: true, ..Profile::neutral() };
+        for settings in [
+            AgentSettings { streaming: false, ..AgentSettings::default() },
+            AgentSettings { profile: send_only, ..AgentSettings::default() },
+        ] {
+            let page = page(AcceptedVersions::default(), &settings);
+            assert!(page.contains("<form data-path=\"a2a/b\" data-streaming=\"false\">"), "{page}");
+            assert!(page.contains("<code>a2ad send http://x/a2a/b "), "{page}");
+            assert!(page.contains("<form data-path=\"a2a/a\" data-streaming=\"true\">"), "{page}");
+        }
+    }
+
+    #[test]
+    fn agents_that_the_page_cannot_call_have_no_form() {
+        let anonymous = AgentSettings::default();
+        let protected = AgentSettings { anonymous: false, ..AgentSettings::default() };
+        let old = AcceptedVersions { v1: false, ..AcceptedVersions::default() };
+        let reason = "This page cannot call the agent: ";
+        let all = AcceptedVersions::default();
+        for (accepted_versions, settings, forms) in
+            [(all, &anonymous, 2), (all, &protected, 1), (old, &anonymous, 0)]
+        {
+            let page = page(accepted_versions, settings);
+            assert_eq!(page.matches("<form ").count(), forms, "{page}");
+            assert_eq!(page.matches(reason).count(), 2 - forms, "{page}");
+        }
+    }
+
+    #[test]
+    fn skills_of_the_extended_card_are_not_shown() {
+        let skills =
+            vec![skill("inner", "hidden skill", "hidden example"), skill("outer", "shown skill", "try")];
+        let agent = engine::AgentInfo { skills, ..agent("a") };
+        let settings = AgentSettings { extended_skills: vec!["inner".into()], ..AgentSettings::default() };
+        let content = PageContent {
+            origin: "http://x".into(),
+            accepted_versions: AcceptedVersions::default(),
+            default_agent: "a",
+            agents: vec![(&agent, &settings)],
+        };
+        let page = content.to_string();
+        assert!(page.contains("shown skill") && page.contains("value=\"try\""), "{page}");
+        assert!(!page.contains("hidden"), "{page}");
+    }
+
+    #[test]
+    fn texts_that_look_like_options_are_sent_as_text() {
+        assert_eq!(client_command("http://x", "-v", true), "a2ad stream http://x -- '-v'");
+        assert_eq!(
+            text_command("http://x", "@you"),
+            "curl -s http://x -H 'Content-Type: text/plain' --data-raw '@you'"
+        );
     }
 }
