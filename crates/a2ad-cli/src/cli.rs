@@ -35,7 +35,6 @@ use a2ad::{
 };
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
-use engine::Agents;
 
 use self::{
     failure::{EXIT_CODES, Failure, code},
@@ -43,7 +42,7 @@ use self::{
 };
 use crate::{
     check,
-    config::{self, AgentConfig, Config, ConfigFile},
+    config::{self, Config, ConfigFile},
     logging, selftest,
 };
 
@@ -299,8 +298,7 @@ fn settings(config: &Config, file: Option<PathBuf>) -> Settings {
         config: file,
         listen: config.server.listen,
         store: config.store.url.clone(),
-        agents: Agents::new(config.agents.iter().map(AgentConfig::registered))
-            .with_unregistered_retention(config.store.retention),
+        catalog: config.catalog(),
         limits: config.limits,
         server_options: config.server_options(),
         drain_delay: config.server.drain_delay,

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use engine::{AgentInfo, Agents};
+use engine::{Catalog, DEFAULT_TENANT, RegisteredAgent};
 use inbound::ServerOptions;
 
 /// What callers without a credential may do.
@@ -28,8 +28,8 @@ const CLOSED: &str = " (refuses every call: this version cannot check credential
 pub(crate) struct Banner<'a> {
     /// The bound address.
     pub(crate) address: SocketAddr,
-    pub(crate) agents: &'a Agents,
-    /// Settings of the agents, and the accepted versions.
+    pub(crate) catalog: &'a Catalog,
+    /// The accepted versions.
     pub(crate) server_options: &'a ServerOptions,
     /// The database file.
     pub(crate) store: &'a Path,
@@ -48,8 +48,8 @@ impl Banner<'_> {
         }
         let ids = |open: bool| -> Vec<&str> {
             self.served()
-                .filter(|agent| self.accepts_anonymous(agent) == open)
-                .map(|agent| agent.id.as_str())
+                .filter(|agent| agent.settings().anonymous == open)
+                .map(|agent| agent.info().id.as_str())
                 .collect()
         };
         let closed = ids(false);
@@ -58,7 +58,7 @@ impl Banner<'_> {
             agents = ids(true).join(", "),
             // Agents that accept no caller.
             closed_agents = (!closed.is_empty()).then(|| closed.join(", ")),
-            default_agent = self.server_options.default_agent,
+            default_agent = self.default_agent(),
             generations = self.server_options.accepted_versions.labels().join(", "),
             store = %absolute(self.store).display(),
             config = self.config.map(|file| absolute(file).display().to_string()),
@@ -70,20 +70,23 @@ impl Banner<'_> {
     }
 
     /// The enabled agents.
-    fn served(&self) -> impl Iterator<Item = &AgentInfo> {
-        let enabled = |agent: &&AgentInfo| {
-            self.server_options.agents.get(&agent.id).is_none_or(|settings| settings.enabled)
-        };
-        self.agents.iter().map(|registered| registered.info()).filter(enabled)
+    fn served(&self) -> impl Iterator<Item = &RegisteredAgent> {
+        let agents = self.catalog.agents(DEFAULT_TENANT).map(|registered| &**registered);
+        agents.filter(|registered| registered.settings().enabled)
     }
 
-    /// Whether an agent accepts anonymous callers; no other credential can be checked yet.
-    fn accepts_anonymous(&self, agent: &AgentInfo) -> bool {
-        self.server_options.agents.get(&agent.id).is_none_or(|settings| settings.anonymous)
+    /// The agents that accept anonymous callers; no other credential can be checked yet.
+    fn open(&self) -> impl Iterator<Item = &RegisteredAgent> {
+        self.served().filter(|registered| registered.settings().anonymous)
+    }
+
+    /// The id of the agent at `/`.
+    fn default_agent(&self) -> &str {
+        self.catalog.default_agent(DEFAULT_TENANT).unwrap_or_default()
     }
 
     fn callers(&self) -> &'static str {
-        if self.served().any(|agent| self.accepts_anonymous(agent)) { CALLERS } else { NO_CALLERS }
+        if self.open().next().is_some() { CALLERS } else { NO_CALLERS }
     }
 
     fn url(&self) -> String {
@@ -92,9 +95,8 @@ impl Banner<'_> {
 
     /// A command that calls an agent; `None` if no agent accepts anonymous callers.
     fn command(&self) -> Option<String> {
-        let open = || self.served().filter(|agent| self.accepts_anonymous(agent));
-        let agent =
-            open().find(|agent| agent.id == self.server_options.default_agent).or_else(|| open().next())?;
+        let default = self.open().find(|registered| registered.info().id == self.default_agent());
+        let agent = default.or_else(|| self.open().next())?.info();
         let example = agent.skills.iter().find_map(|skill| skill.examples.first());
         let example = example.map_or("hello", String::as_str);
         // Escaped for a single-quoted shell string.
@@ -117,12 +119,12 @@ impl Display for Banner<'_> {
             "\na2ad {version} serves A2A {} at {url}\n",
             self.server_options.accepted_versions.labels().join(", ")
         )?;
-        let width = self.served().map(|agent| agent.id.len()).max().unwrap_or_default();
+        let width = self.served().map(|agent| agent.info().id.len()).max().unwrap_or_default();
         for agent in self.served() {
-            let id = &agent.id;
-            let at = if *id == self.server_options.default_agent { ", also at /" } else { "" };
-            let closed = if self.accepts_anonymous(agent) { "" } else { CLOSED };
-            writeln!(out, "  {id:width$}  /a2a/{id}{at}: {}{closed}", agent.description)?;
+            let id = &agent.info().id;
+            let at = if *id == self.default_agent() { ", also at /" } else { "" };
+            let closed = if agent.settings().anonymous { "" } else { CLOSED };
+            writeln!(out, "  {id:width$}  /a2a/{id}{at}: {}{closed}", agent.info().description)?;
         }
         writeln!(out, "\n  data     {}", absolute(self.store).display())?;
         if let Some(file) = self.config {
@@ -139,8 +141,7 @@ impl Display for Banner<'_> {
 
 #[cfg(test)]
 mod tests {
-    use engine::RegisteredAgent;
-    use inbound::AgentSettings;
+    use engine::AgentSettings;
     use outbound::agents;
 
     use super::*;
@@ -149,17 +150,18 @@ mod tests {
     fn the_text_shows_the_address_the_agents_and_an_example() {
         let mut info = agents::info("echo").unwrap();
         info.skills[0].examples[0] = "it's me".into();
-        let agents = Agents::new([RegisteredAgent::new(info, agents::builtin("echo").unwrap())]);
+        let echo = RegisteredAgent::new(info, agents::builtin("echo").unwrap());
+        let catalog = Catalog::new("echo", [echo.clone()]);
         let server_options = ServerOptions {
             accepted_versions: inbound::AcceptedVersions {
                 draft: false,
                 ..inbound::AcceptedVersions::default()
             },
-            ..ServerOptions::new("echo")
+            ..ServerOptions::default()
         };
         let banner = Banner {
             address: SocketAddr::from(([127, 0, 0, 1], 4242)),
-            agents: &agents,
+            catalog: &catalog,
             server_options: &server_options,
             store: Path::new("/data/a2ad.db"),
             config: None,
@@ -167,9 +169,9 @@ mod tests {
         let configured = Banner { config: Some(Path::new("/etc/a2ad.toml")), ..banner }.to_string();
         assert!(configured.contains("a2ad.db\n  config   /etc/a2ad.toml\n"), "{configured}");
         let version = env!("CARGO_PKG_VERSION");
-        let mut closed = server_options.clone();
-        closed.agents.insert("echo".into(), AgentSettings { anonymous: false, ..AgentSettings::default() });
-        let text = Banner { server_options: &closed, ..banner }.to_string();
+        let settings = AgentSettings { anonymous: false, ..AgentSettings::default() };
+        let closed = Catalog::new("echo", [echo.with_settings(settings)]);
+        let text = Banner { catalog: &closed, ..banner }.to_string();
         assert!(text.contains("  callers  none: every agent "), "{text}");
         assert!(text.ends_with("  page     http://127.0.0.1:4242/\n\n"), "{text}");
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use engine::{Agents, Limits};
+use engine::{Catalog, Limits};
 use futures_util::future::{FusedFuture, FutureExt as _};
 use inbound::{ServerOptions, listen};
 use store::InstanceState;
@@ -31,11 +31,11 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The database file.
     pub store: PathBuf,
-    /// The registered agents.
-    pub agents: Agents,
+    /// The agents and their settings.
+    pub catalog: Catalog,
     /// The limits of runs, tasks and memory.
     pub limits: Limits,
-    /// The settings of paths, cards and profiles.
+    /// The options of paths and cards.
     pub server_options: ServerOptions,
     /// How long `/readyz` fails before the shutdown begins; `None`: 0 s on loopback, else 5 s.
     pub drain_delay: Option<Duration>,
@@ -47,9 +47,9 @@ impl Default for Settings {
             config: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 4242)),
             store: "a2ad.db".into(),
-            agents: Agents::new(outbound::agents::demo()),
+            catalog: Catalog::new(outbound::agents::demo_names()[0], outbound::agents::demo()),
             limits: Limits::default(),
-            server_options: ServerOptions::new(outbound::agents::demo_names()[0]),
+            server_options: ServerOptions::default(),
             drain_delay: None,
         }
     }
@@ -118,14 +118,15 @@ fn held_by(holder: Option<&str>) -> String {
 
 /// Serves the configured agents until a signal arrives, then shuts down gracefully.
 pub async fn serve(settings: Settings) -> Result<(), ServeError> {
-    let Settings { config, listen: address, store, agents, limits, server_options, drain_delay } = settings;
+    let Settings { config, listen: address, store, catalog, limits, server_options, drain_delay } = settings;
     // Bound first: a second instance started by mistake fails before it opens the store.
     let listener = bind(address).await?;
     let signals = Signals::new();
-    let server = Server::open(&store, agents.clone(), limits, server_options.clone())?;
+    let server = Server::open(&store, catalog, limits, server_options.clone())?;
     let address = listener.local_addr().unwrap_or(address);
     let config = config.as_deref();
-    Banner { address, agents: &agents, server_options: &server_options, store: &store, config }.show();
+    let catalog = server.catalog();
+    Banner { address, catalog: &catalog, server_options: &server_options, store: &store, config }.show();
     let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(address));
     serve_until_stopped(server, listener, signals, drain_delay).await
 }

@@ -15,8 +15,8 @@ use std::{
 };
 
 use axum::Extension;
-use engine::{Agent, Agents, Clock, DynAgent, Engine, Feed};
-use inbound::{AgentSettings, Front, Profile, Ready, ServerOptions};
+use engine::{Agent, AgentSettings, Catalog, Clock, DynAgent, Engine, Feed};
+use inbound::{Front, Profile, Ready, ServerOptions};
 use store::{Instance, InstanceState, Sqlite};
 use tempfile::TempDir;
 use tokio::net::ToSocketAddrs;
@@ -49,7 +49,6 @@ impl Server {
     pub fn builder() -> Builder {
         Builder {
             registered: Vec::new(),
-            agent_settings: BTreeMap::new(),
             profiles: BTreeMap::new(),
             accepted_versions: AcceptedVersions::default(),
             errors: ErrorTable::default(),
@@ -113,7 +112,7 @@ impl Server {
     /// Opens the store and starts the engine.
     pub(crate) fn open(
         path: &Path,
-        agents: Agents,
+        catalog: Catalog,
         limits: Limits,
         server_options: ServerOptions,
     ) -> Result<Self, ServeError> {
@@ -121,10 +120,15 @@ impl Server {
         let store = Sqlite::open(&store::SqliteOptions::at(path), feed.clone(), &clock)?;
         let instance = store.instance();
         instance.record(InstanceState::Serving, None);
-        let engine = Engine::start(Arc::new(store), feed, agents, clock, limits);
+        let engine = Engine::start(Arc::new(store), feed, catalog, clock, limits);
         let ready = Ready::default();
         let front = Front::new(engine.clone(), server_options, ready.clone());
         Ok(Self { engine, ready, front, instance, temp_dir: None })
+    }
+
+    /// The agents that are served.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.engine.catalog().load()
     }
 
     /// The same as [`router`](Self::router), for the program's own listener.
@@ -153,8 +157,7 @@ impl Server {
 #[must_use = "a builder does nothing until it is built or served"]
 pub struct Builder {
     registered: Vec<RegisteredAgent>,
-    /// By agent id, from the agents' cards.
-    agent_settings: BTreeMap<String, AgentSettings>,
+    /// By agent id.
     profiles: BTreeMap<String, Profile>,
     accepted_versions: AcceptedVersions,
     errors: ErrorTable,
@@ -179,9 +182,8 @@ impl Builder {
     /// ```
     pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
         let Card { info, settings, dedupe, retention } = card.into().completed();
-        self.agent_settings.insert(info.id.clone(), settings);
-        let registered =
-            RegisteredAgent::new(info, DynAgent::new(agent)).with_dedupe(dedupe).with_retention(retention);
+        let registered = RegisteredAgent::new(info, DynAgent::new(agent));
+        let registered = registered.with_dedupe(dedupe).with_retention(retention).with_settings(settings);
         self.registered.push(registered);
         self
     }
@@ -284,8 +286,9 @@ impl Builder {
         let listener = serve::bind(address).await?;
         let signals = serve::Signals::new();
         let address = listener.local_addr().unwrap_or(address);
-        let (server, Started { agents, server_options, store }) = self.start()?;
-        Banner { address, agents: &agents, server_options: &server_options, store: &store, config: None }
+        let (server, Started { server_options, store }) = self.start()?;
+        let catalog = server.catalog();
+        Banner { address, catalog: &catalog, server_options: &server_options, store: &store, config: None }
             .show();
         serve::serve_until_stopped(server, listener, signals, serve::default_drain_delay(address)).await?;
         Ok(())
@@ -295,16 +298,18 @@ impl Builder {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(ServeError::NoRuntime);
         }
+        let default_agent = self.check_ids()?.to_owned();
         let server_options = self.server_options()?;
         let (store, temp_dir) = self.store_path()?;
-        let agents = Agents::new(self.registered);
-        let mut server = Server::open(&store, agents.clone(), self.limits, server_options.clone())?;
+        let limits = self.limits;
+        let mut server = Server::open(&store, self.catalog(default_agent), limits, server_options.clone())?;
         // The directory is deleted when the last router or server is dropped.
         server.temp_dir = temp_dir.map(Arc::new);
-        Ok((server, Started { agents, server_options, store }))
+        Ok((server, Started { server_options, store }))
     }
 
-    fn server_options(&self) -> Result<ServerOptions, ServeError> {
+    /// Checks the ids of the agents; returns that of the default agent.
+    fn check_ids(&self) -> Result<&str, ServeError> {
         let ids = || self.registered.iter().map(|registered| registered.info().id.as_str());
         for (index, id) in ids().enumerate() {
             check_id(id)?;
@@ -318,13 +323,29 @@ impl Builder {
             }
         }
         let first = ids().next().ok_or(ServeError::NoAgent)?;
-        let mut server_options = ServerOptions::new(self.default_agent.as_deref().unwrap_or(first));
-        server_options.agents = self.agent_settings.clone();
-        for (id, profile) in &self.profiles {
-            server_options.agents.entry(id.clone()).or_default().profile = profile.clone();
-        }
-        server_options.accepted_versions = self.accepted_versions;
-        server_options.errors = self.errors;
+        Ok(self.default_agent.as_deref().unwrap_or(first))
+    }
+
+    /// The agents with their profiles.
+    fn catalog(self, default_agent: String) -> Catalog {
+        let mut profiles = self.profiles;
+        let agents =
+            self.registered.into_iter().map(|registered| match profiles.remove(&registered.info().id) {
+                Some(profile) => {
+                    let settings = AgentSettings { profile, ..registered.settings().clone() };
+                    registered.with_settings(settings)
+                }
+                None => registered,
+            });
+        Catalog::new(default_agent, agents)
+    }
+
+    fn server_options(&self) -> Result<ServerOptions, ServeError> {
+        let mut server_options = ServerOptions {
+            accepted_versions: self.accepted_versions,
+            errors: self.errors,
+            ..ServerOptions::default()
+        };
         server_options.card.shape = self.card_shape;
         if let Some(url) = self.public_url.iter().find(|url| !inbound::is_public_url(url)) {
             let problem = "is not a URL such as https://agents.example.com";
@@ -350,7 +371,6 @@ impl Builder {
 
 /// What a server was started with.
 struct Started {
-    agents: Agents,
     server_options: ServerOptions,
     /// The database file.
     store: PathBuf,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId, Timestamp, error::excerpt};
 
 use crate::{
-    agents::{Agents, RegisteredAgent},
+    catalog::{Catalog, CurrentCatalog, RegisteredAgent},
     clock::Clock,
     error::{Error, Result},
     feed::Feed,
@@ -52,6 +52,8 @@ pub struct Call {
     pub task_policy: TaskPolicy,
     /// The call's memory reservation; `None` when memory is not limited.
     pub memory: Option<Arc<Reservation>>,
+    /// The agent that the request was checked against; `None` looks it up in the current catalog.
+    pub agent: Option<Arc<RegisteredAgent>>,
 }
 
 /// Settings of a compatibility profile that affect how messages are assigned to tasks. The default follows
@@ -85,6 +87,7 @@ impl Call {
             dialect: Dialect::default(),
             task_policy: TaskPolicy::default(),
             memory: None,
+            agent: None,
         }
     }
 
@@ -107,10 +110,11 @@ pub enum CallResponse {
 
 impl Engine {
     /// Starts an engine on a store that publishes to this feed.
-    pub fn start(store: Arc<dyn Store>, feed: Feed, agents: Agents, clock: Clock, limits: Limits) -> Self {
-        let runner = Runner::new(Arc::clone(&store), agents, clock.clone(), limits);
+    pub fn start(store: Arc<dyn Store>, feed: Feed, catalog: Catalog, clock: Clock, limits: Limits) -> Self {
+        let catalog = CurrentCatalog::new(catalog, clock.clone());
+        let runner = Runner::new(Arc::clone(&store), catalog.clone(), clock.clone(), limits);
         runner.start();
-        runner.spawn_purger(Purger::new(Arc::clone(&store), runner.agents().clone(), clock.clone()));
+        runner.spawn_purger(Purger::new(Arc::clone(&store), catalog, clock.clone()));
         let (ids, seal_key) = (store.ids(), store.seal_key());
         let memory = MemoryBudget::new(limits.memory);
         let task_numbers = TaskNumbers::default();
@@ -131,9 +135,9 @@ impl Engine {
         Ok(found.filter(|found| found.row.visibility == Visibility::Visible).map(|found| found.row.origin))
     }
 
-    /// The agent registry.
-    pub fn agents(&self) -> &Agents {
-        self.0.runner.agents()
+    /// The catalog of agents in use; swapping it changes which agents new calls and turns get.
+    pub fn catalog(&self) -> &CurrentCatalog {
+        self.0.runner.catalog()
     }
 
     /// The memory budget shared by all calls.
@@ -183,11 +187,14 @@ impl Drop for EngineInner {
 }
 
 impl EngineInner {
-    /// The agent a call is addressed to.
-    pub(crate) fn agent(&self, call: &Call) -> Result<&RegisteredAgent> {
-        let id = call.scope.agent();
-        self.runner.agents().get(id).ok_or_else(|| {
-            let shown = excerpt(id);
+    /// The agent a call is addressed to: the one it was checked against, else the current one.
+    pub(crate) fn agent(&self, call: &mut Call) -> Result<Arc<RegisteredAgent>> {
+        if let Some(registered) = call.agent.take() {
+            return Ok(registered);
+        }
+        let (tenant, agent) = (call.scope.tenant(), call.scope.agent());
+        self.runner.catalog().load().get(tenant, agent).cloned().ok_or_else(|| {
+            let shown = excerpt(agent);
             let text = format!("there is no agent {shown:?} here, or it is disabled");
             Error::refused(ErrorKind::AgentDisabled, text)
         })

@@ -7,7 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod agent;
-mod agents;
+mod catalog;
 mod clock;
 mod context;
 pub mod cursor;
@@ -31,7 +31,10 @@ pub use agent::{
     Agent, AgentError, AgentFn, AgentResult, DynAgent, ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome,
     Parts, Record, Recording, Turn, Update, agent_fn,
 };
-pub use agents::{AgentInfo, Agents, RegisteredAgent};
+pub use catalog::{
+    AgentInfo, AgentSettings, AuthForm, CardCache, CardDocument, CardForm, CardKey, Catalog, CurrentCatalog,
+    DEFAULT_TENANT, ExtendedCard, FailedReply, Profile, RegisteredAgent, ReplyForm,
+};
 pub use clock::Clock;
 pub use context::Conversation;
 pub use engine::{Call, CallResponse, Engine, Resume, TaskPolicy};

@@ -16,14 +16,22 @@ use crate::{
 };
 
 /// Executes an operation. The futures of rare operations are boxed, so that the future of a send stays small.
-pub(crate) async fn dispatch(engine: &EngineInner, call: Call, operation: Operation) -> Result<CallResponse> {
+pub(crate) async fn dispatch(
+    engine: &EngineInner,
+    mut call: Call,
+    operation: Operation,
+) -> Result<CallResponse> {
+    let is_send = matches!(operation, Operation::SendMessage(_) | Operation::SendStreamingMessage(_));
+    if is_send && engine.runner.is_draining() {
+        return Err(Error::later("the server is shutting down; send the message again in a moment"));
+    }
+    let registered = engine.agent(&mut call)?;
     let reply = match operation {
-        Operation::SendMessage(_) | Operation::SendStreamingMessage(_) if engine.runner.is_draining() => {
-            return Err(Error::later("the server is shutting down; send the message again in a moment"));
+        Operation::SendMessage(req) => {
+            return send_message::send_message(engine, call, &registered, req).await;
         }
-        Operation::SendMessage(req) => return send_message::send_message(engine, call, req).await,
         Operation::SendStreamingMessage(req) => {
-            return send_message::send_streaming_message(engine, call, req).await;
+            return send_message::send_streaming_message(engine, call, &registered, req).await;
         }
         Operation::SubscribeToTask(req) => {
             return Box::pin(subscribe_to_task::subscribe_to_task(engine, call, req))
@@ -36,12 +44,8 @@ pub(crate) async fn dispatch(engine: &EngineInner, call: Call, operation: Operat
         Operation::CreatePushConfig(_)
         | Operation::GetPushConfig(_)
         | Operation::ListPushConfigs(_)
-        | Operation::DeletePushConfig(_) => {
-            engine.agent(&call)?;
-            return Err(push_configs::not_supported());
-        }
+        | Operation::DeletePushConfig(_) => return Err(push_configs::not_supported()),
         Operation::GetExtendedCard(_) => {
-            engine.agent(&call)?;
             let text = "this agent has no extended card; its public card says everything";
             return Err(Error::refused(ErrorKind::UnsupportedOperation, text));
         }

@@ -11,7 +11,7 @@ use protocol::{TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    agents::Agents,
+    catalog::CurrentCatalog,
     clock::Clock,
     log::Log,
     store::{Advance, Change, Expiry, NotCommitted, Step, Store, StoreError, TaskRow},
@@ -41,6 +41,18 @@ impl Default for Retention {
     }
 }
 
+impl Retention {
+    /// The longer of two retentions, in every field.
+    pub(crate) fn longest(self, other: Self) -> Self {
+        Self {
+            max_age: self.max_age.max(other.max_age),
+            max_tasks: self.max_tasks.zip(other.max_tasks).map(|(one, two)| one.max(two)),
+            max_wait: self.max_wait.max(other.max_wait),
+            keys: self.keys.max(other.keys),
+        }
+    }
+}
+
 /// Tasks per batch.
 const PURGE_BATCH: usize = 64;
 /// Shortest and longest interval between batches.
@@ -50,13 +62,13 @@ const INTERVAL_RANGE: std::ops::RangeInclusive<Duration> =
 /// The background task that purges expired tasks.
 pub(crate) struct Purger {
     store: Arc<dyn Store>,
-    agents: Agents,
+    catalog: CurrentCatalog,
     clock: Clock,
 }
 
 impl Purger {
-    pub(crate) fn new(store: Arc<dyn Store>, agents: Agents, clock: Clock) -> Self {
-        Self { store, agents, clock }
+    pub(crate) fn new(store: Arc<dyn Store>, catalog: CurrentCatalog, clock: Clock) -> Self {
+        Self { store, catalog, clock }
     }
 
     /// Runs until graceful shutdown starts.
@@ -80,8 +92,8 @@ impl Purger {
 
     /// A twentieth of the shortest retention time.
     fn interval(&self) -> Duration {
-        let shortest = self
-            .agents
+        let catalog = self.catalog.load();
+        let shortest = catalog
             .retentions()
             .map(|Retention { max_age, max_wait, keys, .. }| max_age.min(max_wait).min(keys));
         (shortest.min().unwrap_or(DAY) / 20).clamp(*INTERVAL_RANGE.start(), *INTERVAL_RANGE.end())
@@ -90,11 +102,11 @@ impl Purger {
     /// Purges one batch for each agent that has stored tasks, registered or not; returns whether there is
     /// more to do.
     async fn purge_batch(&self) -> Result<bool, StoreError> {
-        let now = self.clock.now();
+        let (now, catalog) = (self.clock.now(), self.catalog.load());
         let mut busy = false;
         let mut longest = Duration::ZERO;
         for agent in self.store.agents().await? {
-            let retention = self.agents.retention(&agent);
+            let retention = catalog.retention(&agent);
             longest = longest.max(retention.keys);
             let expired = self
                 .store

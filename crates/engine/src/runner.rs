@@ -28,7 +28,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(crate) use run::{Run, TurnInput};
 
 use crate::{
-    agents::Agents,
+    catalog::CurrentCatalog,
     clock::Clock,
     ids::TaskNo,
     retention::Purger,
@@ -69,7 +69,7 @@ impl Default for Limits {
 /// Owns all agent runs of this process.
 pub(crate) struct Runner {
     store: Arc<dyn Store>,
-    agents: Agents,
+    catalog: CurrentCatalog,
     clock: Clock,
     limits: Limits,
     slots: Arc<Semaphore>,
@@ -134,10 +134,15 @@ impl Drop for Registration {
 }
 
 impl Runner {
-    pub(crate) fn new(store: Arc<dyn Store>, agents: Agents, clock: Clock, limits: Limits) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        catalog: CurrentCatalog,
+        clock: Clock,
+        limits: Limits,
+    ) -> Arc<Self> {
         Arc::new(Self {
             store,
-            agents,
+            catalog,
             clock,
             limits,
             slots: Arc::new(Semaphore::new(limits.concurrent.min(Semaphore::MAX_PERMITS))),
@@ -307,7 +312,7 @@ impl Runner {
         &self.clock
     }
 
-    pub(crate) fn agents(&self) -> &Agents {
-        &self.agents
+    pub(crate) fn catalog(&self) -> &CurrentCatalog {
+        &self.catalog
     }
 }

@@ -41,6 +41,11 @@ impl Scope {
         &self.0
     }
 
+    /// Isolated organisation.
+    pub fn tenant(&self) -> &str {
+        &self.0.tenant
+    }
+
     /// Id of the called agent.
     pub fn agent(&self) -> &str {
         &self.0.agent

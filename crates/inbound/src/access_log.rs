@@ -6,11 +6,13 @@
 
 use std::time::Instant;
 
-use engine::{Agents, CallResponse, log::Kind};
+use engine::{CallResponse, log::Kind};
 use protocol::{
     Dialect, Error, Event, Operation, Reply, Task,
     dialect::{MethodFamily, of_method, v03},
 };
+
+use crate::server_state::Endpoint;
 
 /// The error of a call whose caller disconnected before the response.
 const CALLER_LEFT: &str = "CALLER_LEFT";
@@ -31,14 +33,14 @@ struct Fields {
 
 impl CallEntry {
     /// Begins the entry of a call. The agent is logged only if it exists.
-    pub(crate) fn begin(agents: &Agents, agent: &str, request_id: u64) -> Self {
+    pub(crate) fn begin(endpoint: &Endpoint<'_>, request_id: u64) -> Self {
         if !tracing::enabled!(target: "a2ad::call", tracing::Level::INFO) {
             return Self(None);
         }
         Self(Some(Box::new(Fields {
             started: Instant::now(),
             request_id,
-            agent: known_agent(agents, agent),
+            agent: known_agent(endpoint),
             method: String::new(),
             dialect: "unknown",
             task: None,
@@ -61,9 +63,9 @@ impl CallEntry {
     }
 
     /// Sets the agent, if it becomes known only after the call has begun.
-    pub(crate) fn set_agent(&mut self, agents: &Agents, agent: &str) {
+    pub(crate) fn set_agent(&mut self, endpoint: &Endpoint<'_>) {
         let Some(fields) = &mut self.0 else { return };
-        fields.agent = known_agent(agents, agent);
+        fields.agent = known_agent(endpoint);
     }
 
     /// Sets the task that the operation names, and the dialect.
@@ -132,8 +134,8 @@ impl Drop for CallEntry {
 }
 
 /// The agent's id, or `unknown`: an unknown name is the caller's own text.
-fn known_agent(agents: &Agents, agent: &str) -> String {
-    if agents.get(agent).is_some() { agent } else { "unknown" }.to_owned()
+fn known_agent(endpoint: &Endpoint<'_>) -> String {
+    endpoint.registered().map_or("unknown", |registered| &registered.info().id).to_owned()
 }
 
 impl Fields {

@@ -8,45 +8,27 @@
 pub(crate) mod extensions;
 mod media;
 
-use engine::RegisteredAgent;
+use engine::{ExtendedCard, RegisteredAgent};
 use http::HeaderMap;
 use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
 
-use crate::server_state::{Endpoint, ServerState};
-
-/// Which callers may get an agent's extended card.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ExtendedCard {
-    /// None: the public card declares that there is no extended card.
-    #[default]
-    Off,
-    /// All callers.
-    Open,
-    /// Callers with a credential; none can be checked yet.
-    Protected,
-    /// None, although the public card declares one. For testing clients.
-    Missing,
-}
+use crate::{auth, server_state::Endpoint};
 
 /// Checks that the endpoint's profile and the agent support the operation.
-pub(crate) fn check_operation(
-    server_state: &ServerState,
-    endpoint: &Endpoint<'_>,
-    kind: OperationKind,
-) -> Result<(), Error> {
-    if endpoint.profile.send_only && kind != OperationKind::SendMessage {
+pub(crate) fn check_operation(endpoint: &Endpoint<'_>, kind: OperationKind) -> Result<(), Error> {
+    if endpoint.profile().send_only && kind != OperationKind::SendMessage {
         let text = "this agent supports only message sends that wait for the result";
         return Err(Error::new(ErrorKind::MethodNotFound, text));
     }
-    if server_state.engine.agents().get(endpoint.agent).is_none() {
+    if endpoint.registered().is_none() {
         return Ok(());
     }
     match kind {
         OperationKind::SendStreamingMessage | OperationKind::SubscribeToTask
-            if !endpoint.settings.streaming =>
+            if !endpoint.settings().streaming =>
         {
             let text = "this agent does not stream; send without streaming, or poll the task";
-            Err(Error::new(endpoint.profile.stream_off, text))
+            Err(Error::new(endpoint.profile().stream_off, text))
         }
         _ => Ok(()),
     }
@@ -55,19 +37,18 @@ pub(crate) fn check_operation(
 /// Checks a decoded request against the agent's card and settings. Returns the operation with the profile's changes
 /// applied.
 pub(crate) fn check_request(
-    server_state: &ServerState,
     endpoint: &Endpoint<'_>,
     dialect: Dialect,
     headers: &HeaderMap,
     operation: Operation,
 ) -> Result<Operation, Error> {
-    let Some(registered) = server_state.engine.agents().get(endpoint.agent) else { return Ok(operation) };
+    let Some(registered) = endpoint.registered() else { return Ok(operation) };
     if dialect.requires_extensions() {
-        extensions::check(&endpoint.settings.extensions, headers, &operation)?;
+        extensions::check(&endpoint.settings().extensions, headers, &operation)?;
     }
     match &operation {
         Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => {
-            if req.push.is_some() && !endpoint.settings.push {
+            if req.push.is_some() && !endpoint.settings().push {
                 return Err(push_off());
             }
             check_media(endpoint, registered, req)?;
@@ -76,7 +57,7 @@ pub(crate) fn check_request(
         | Operation::GetPushConfig(_)
         | Operation::ListPushConfigs(_)
         | Operation::DeletePushConfig(_)
-            if !endpoint.settings.push =>
+            if !endpoint.settings().push =>
         {
             return Err(push_off());
         }
@@ -92,7 +73,7 @@ fn push_off() -> Error {
 }
 
 fn extended_card(endpoint: &Endpoint<'_>) -> Result<(), Error> {
-    match endpoint.settings.extended_card {
+    match endpoint.settings().extended_card {
         ExtendedCard::Open => Ok(()),
         ExtendedCard::Off => {
             let text = "this agent has no extended card; its public card is complete";
@@ -106,7 +87,7 @@ fn extended_card(endpoint: &Endpoint<'_>) -> Result<(), Error> {
         ExtendedCard::Protected => {
             let text =
                 "the extended card requires a credential, and this server cannot check credentials yet";
-            Err(endpoint.settings.credential_required(text))
+            Err(auth::credential_required(endpoint.settings(), text))
         }
     }
 }
@@ -119,14 +100,14 @@ fn check_media(
     req: &SendMessage,
 ) -> Result<(), Error> {
     let has_types = || req.message.parts.iter().any(|part| part.media_type.is_some());
-    let check_input = endpoint.settings.check_media_types && has_types();
+    let check_input = endpoint.settings().check_media_types && has_types();
     // The common case: the request names no media types.
     if req.accepted_output_modes.is_empty() && !check_input {
         return Ok(());
     }
     let info = registered.info();
     let skill = req.requested_skill();
-    let profile_mode = endpoint.profile.card.mode;
+    let profile_mode = endpoint.profile().card.mode;
     media::check_output(
         &media::output_modes(info, skill.as_deref(), profile_mode),
         &req.accepted_output_modes,
@@ -138,11 +119,11 @@ fn check_media(
 }
 
 fn apply_profile(endpoint: &Endpoint<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
-    if let (true, Operation::SendMessage(req)) = (endpoint.profile.send_only, &mut operation) {
+    if let (true, Operation::SendMessage(req)) = (endpoint.profile().send_only, &mut operation) {
         // The profile has no operation to fetch the task later.
         req.return_immediately = false;
     }
-    if endpoint.profile.task_policy.always_include_history && !dialect.includes_history_by_default() {
+    if endpoint.profile().task_policy.always_include_history && !dialect.includes_history_by_default() {
         let length = match &mut operation {
             Operation::SendMessage(req) | Operation::SendStreamingMessage(req) => &mut req.history_length,
             Operation::GetTask(req) => &mut req.history_length,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::response::Response;
+use bytes::Bytes;
+use engine::{CardDocument, CardKey, ExtendedCard, RegisteredAgent};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     AgentCard, Dialect, Error, ErrorKind, Timestamp,
@@ -14,11 +16,9 @@ use protocol::{
 };
 
 use crate::{
-    admit::ExtendedCard,
     bindings::grpc::interface::GrpcInterface,
     cross_origin::ANY_ORIGIN,
     respond,
-    server_state::AgentSettings,
     version::{AcceptedVersions, Version},
 };
 
@@ -85,8 +85,7 @@ impl CacheScope {
 
 /// Everything an agent's card is built from.
 pub(crate) struct CardBuilder<'a> {
-    pub(crate) info: &'a engine::AgentInfo,
-    pub(crate) settings: &'a AgentSettings,
+    pub(crate) registered: &'a RegisteredAgent,
     /// URL of the agent's JSON-RPC endpoint.
     pub(crate) endpoint: String,
     /// `None` if the agent cannot be addressed over gRPC.
@@ -95,7 +94,7 @@ pub(crate) struct CardBuilder<'a> {
     pub(crate) options: CardOptions,
     /// Which caches may keep the card.
     pub(crate) cache_scope: CacheScope,
-    /// When the configuration was loaded; sent as `Last-Modified`.
+    /// When the agent's configuration came into use; sent as `Last-Modified`.
     pub(crate) since: Timestamp,
 }
 
@@ -107,9 +106,23 @@ impl CardBuilder<'_> {
         version: &Version,
         headers: &HeaderMap,
     ) -> Result<Response, Error> {
-        let card = self.public();
-        let style = &self.settings.profile.card.style;
         let shape = self.shape(name, version)?;
+        let key = CardKey { form: self.form(shape), url: self.endpoint.clone() };
+        let document = self.registered.cards().get_or_build(key, || self.document(shape))?;
+        Ok(self.cacheable(&document, headers))
+    }
+
+    /// A number for the form of the document and for the options of the server that change its content.
+    fn form(&self, shape: Shape) -> u8 {
+        let AcceptedVersions { draft, v03, v1, lenient_version: _ } = self.accepted_versions;
+        let options = [draft, v03, v1, self.options.grpc_scheme];
+        options.into_iter().fold(shape as u8, |form, option| form << 1 | u8::from(option))
+    }
+
+    /// Encodes the public card; an error for a generation that the agent has no card of.
+    fn document(&self, shape: Shape) -> Result<CardDocument, Error> {
+        let card = self.public();
+        let style = &self.registered.settings().profile.card.style;
         let offered = match shape {
             Shape::Merged | Shape::V1 => self.accepted_versions.v1 || v03::card::offered(&card),
             Shape::V03 => v03::card::offered(&card),
@@ -132,7 +145,8 @@ impl CardBuilder<'_> {
             Shape::V03 => v03::card::encode_styled(&mut writer, &card, style),
             Shape::Draft => draft::card::encode_styled(&mut writer, &card, style),
         }
-        Ok(self.cacheable(writer.finish(), headers))
+        let body = writer.finish();
+        Ok(CardDocument { etag: etag(&body), body: body.into() })
     }
 
     fn shape(&self, name: CardName, version: &Version) -> Result<Shape, Error> {
@@ -151,19 +165,23 @@ impl CardBuilder<'_> {
         })
     }
 
-    fn cacheable(&self, body: Vec<u8>, headers: &HeaderMap) -> Response {
-        let etag = etag(&body);
-        let fresh = etag_matches(headers, &etag);
-        let mut response = respond::json(if fresh { Vec::new() } else { body });
+    fn cacheable(&self, document: &CardDocument, headers: &HeaderMap) -> Response {
+        let etag = document.etag.as_str();
+        let fresh = etag_matches(headers, etag);
+        let mut response = respond::json(if fresh { Bytes::new() } else { document.body.clone() });
         if fresh {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         }
         let out = response.headers_mut();
-        out.insert(header::ETAG, etag);
         let kept = format!("{}, max-age={}", self.cache_scope.directive(), self.options.max_age.as_secs());
-        for (name, value) in [(header::CACHE_CONTROL, kept), (header::LAST_MODIFIED, self.since.http_date())]
-        {
-            if let Ok(value) = HeaderValue::from_str(&value) {
+        let modified = self.since.http_date();
+        let values = [
+            (header::ETAG, etag),
+            (header::CACHE_CONTROL, kept.as_str()),
+            (header::LAST_MODIFIED, modified.as_str()),
+        ];
+        for (name, value) in values {
+            if let Ok(value) = HeaderValue::from_str(value) {
                 out.insert(name, value);
             }
         }
@@ -174,7 +192,7 @@ impl CardBuilder<'_> {
 
     /// The card without the skills that only the extended card shows.
     fn public(&self) -> AgentCard {
-        let hidden = &self.settings.extended_skills;
+        let hidden = &self.registered.settings().extended_skills;
         let mut card = self.extended();
         card.skills.retain(|skill| !hidden.contains(&skill.id));
         card
@@ -182,7 +200,7 @@ impl CardBuilder<'_> {
 
     /// The card with all skills.
     pub(crate) fn extended(&self) -> AgentCard {
-        let Self { info, settings, .. } = self;
+        let (info, settings) = (self.registered.info(), self.registered.settings());
         let modes = |own: &[String]| match settings.profile.card.mode {
             Some(mode) => vec![mode.to_owned()],
             None => own.to_vec(),
@@ -259,6 +277,7 @@ impl CardBuilder<'_> {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Shape {
     Merged,
     V1,
@@ -267,14 +286,14 @@ enum Shape {
 }
 
 /// Whether `If-None-Match` matches this card: one of its tags, or `*` (RFC 9110 13.1.2).
-fn etag_matches(headers: &HeaderMap, etag: &HeaderValue) -> bool {
+fn etag_matches(headers: &HeaderMap, etag: &str) -> bool {
     let asked = headers.get_all(header::IF_NONE_MATCH).into_iter().filter_map(|value| value.to_str().ok());
     let mut tags = asked.flat_map(|value| value.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
-    tags.any(|tag| tag == "*" || tag.as_bytes() == etag.as_bytes())
+    tags.any(|tag| tag == "*" || tag == etag)
 }
 
-fn etag(body: &[u8]) -> HeaderValue {
+fn etag(body: &[u8]) -> String {
     let hash = digest(&SHA256, body);
     let hex: String = hash.as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
-    HeaderValue::from_str(&format!("\"{hex}\"")).expect("hex digits and quotes make a header value")
+    format!("\"{hex}\"")
 }

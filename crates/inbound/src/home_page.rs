@@ -13,10 +13,11 @@ use std::{
 
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::{body::Body, response::Response};
+use engine::AgentSettings;
 use http::{HeaderMap, HeaderValue, header};
 use protocol::{Dialect, Message, Operation, Part, Role, SendMessage, TaskId, json::write::Writer, rest};
 
-use crate::{respond, server_state::AgentSettings, version::AcceptedVersions};
+use crate::{respond, version::AcceptedVersions};
 
 /// The data shown on the page.
 pub(crate) struct PageContent<'a> {
@@ -314,10 +315,10 @@ impl Display for Escaped<'_> {
 
 #[cfg(test)]
 mod tests {
+    use engine::Profile;
     use protocol::model::AgentSkill;
 
     use super::*;
-    use crate::profile::Profile;
 
     fn wants(accept: &str) -> bool {
         let mut headers = HeaderMap::new();

@@ -2,15 +2,13 @@
 //! over gRPC, and checks it against the version header. The response uses the same dialect, errors included. Pure: no
 //! I/O.
 
+use engine::Profile;
 use protocol::{
     Dialect, Error, ErrorKind,
     dialect::{MethodFamily, nearest_method, not_found, of_method},
 };
 
-use crate::{
-    profile::Profile,
-    version::{AcceptedVersions, Version},
-};
+use crate::version::{AcceptedVersions, Version};
 
 /// The inputs that are known before the parameters are decoded.
 #[derive(Clone, Copy, Debug)]

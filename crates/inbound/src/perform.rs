@@ -24,8 +24,7 @@ pub(crate) async fn perform(
     memory: &Arc<Reservation>,
 ) -> Result<CallResponse, Error> {
     if let Operation::GetExtendedCard(_) = operation {
-        let card =
-            routes::card_builder(server_state, endpoint.agent, &head.uri, &head.headers, &head.extensions)?;
+        let card = routes::card_builder(server_state, endpoint, &head.uri, &head.headers, &head.extensions)?;
         return Ok(CallResponse::Reply(Reply::Card(Box::new(card.extended()))));
     }
     let call = endpoint.call(dialect, &head.headers, memory)?;

@@ -1,9 +1,7 @@
 //! Applies a compatibility profile to the reply of a send. The stored task is not changed.
 
-use engine::task::failed_by_panic;
+use engine::{FailedReply, Profile, ReplyForm, task::failed_by_panic};
 use protocol::{Dialect, Error, ErrorKind, Message, Part, Reply, Role, Task, TaskState};
-
-use crate::profile::{FailedReply, Profile, ReplyForm};
 
 /// The reply in the form that the profile requires.
 pub(crate) fn apply(profile: &Profile, dialect: Dialect, reply: Reply) -> Result<Reply, Error> {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{CallResponse, Reservation};
+use engine::{AuthForm, CallResponse, Profile, Reservation};
 use http::{HeaderValue, StatusCode, header};
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Reply, Timestamp,
@@ -12,13 +12,7 @@ use protocol::{
     jsonrpc::{self, Id},
 };
 
-use crate::{
-    access_log::CallEntry,
-    profile::{AuthForm, Profile},
-    reply_form,
-    server_state::ServerState,
-    sse,
-};
+use crate::{access_log::CallEntry, reply_form, server_state::ServerState, sse};
 
 /// Key of the error detail that holds the `WWW-Authenticate` challenge.
 pub(crate) const CHALLENGE: &str = "challenge";
@@ -221,7 +215,7 @@ pub(crate) fn replayed(mut response: Response) -> Response {
 
 pub(crate) const JSON: &str = "application/json";
 
-pub(crate) fn json(body: Vec<u8>) -> Response {
+pub(crate) fn json(body: impl Into<Bytes>) -> Response {
     bytes_of(JSON, body.into())
 }
 

@@ -11,6 +11,7 @@ use axum::{
     response::Response,
     routing::{MethodRouter, any, get, post},
 };
+use engine::DEFAULT_TENANT;
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri, header, request::Parts};
 use protocol::{
     Dialect, Error, ErrorKind, GetExtendedCard, Operation, OperationKind, Violation, dialect::v1,
@@ -90,7 +91,8 @@ pub(crate) fn table(server_state: Arc<ServerState>) -> Router {
     let mut router = Router::new();
     for (path, profile) in JSONRPC_PATHS {
         let call = move |State(server_state): State<Arc<ServerState>>, req: Request| async move {
-            jsonrpc::handle(&server_state, server_state.default_endpoint(profile), req).await
+            let endpoint = server_state.default_endpoint(&server_state.catalog(), profile);
+            jsonrpc::handle(&server_state, endpoint, req).await
         };
         // POST is JSON-RPC even at a path that HTTP+JSON uses too; other methods are HTTP+JSON.
         let others =
@@ -99,19 +101,22 @@ pub(crate) fn table(server_state: Arc<ServerState>) -> Router {
     }
     for (file, name) in CARD_PATHS {
         let default = move |State(server_state): State<Arc<ServerState>>, req: Request| async move {
-            get_card(&server_state, &server_state.default_agent, name, &req)
+            get_card(&server_state, &server_state.root_endpoint(&server_state.catalog()), name, &req)
         };
         let own = move |State(server_state): State<Arc<ServerState>>, agent: AgentPath, req: Request| async move {
-            get_card(&server_state, &agent_name(agent), name, &req)
+            let endpoint = server_state.agent_endpoint(&server_state.catalog(), agent_name(agent));
+            get_card(&server_state, &endpoint, name, &req)
         };
         router = router.route(&format!("/{file}"), get(default));
         router = router.route(&format!("/a2a/{{agent}}/{file}"), get(own));
     }
     let default = async |State(server_state): State<Arc<ServerState>>, req: Request| {
-        get_extended_card(&server_state, server_state.root_endpoint(), req).await
+        let endpoint = server_state.root_endpoint(&server_state.catalog());
+        get_extended_card(&server_state, endpoint, req).await
     };
     let own = async |State(server_state): State<Arc<ServerState>>, agent: AgentPath, req: Request| {
-        get_extended_card(&server_state, server_state.agent_endpoint(&agent_name(agent)), req).await
+        let endpoint = server_state.agent_endpoint(&server_state.catalog(), agent_name(agent));
+        get_extended_card(&server_state, endpoint, req).await
     };
     router = router
         .route(&format!("/{EXTENDED_CARD_PATH}"), get(default))
@@ -136,8 +141,7 @@ async fn call_agent(
     agent: AgentPath,
     req: Request,
 ) -> Response {
-    let agent = agent_name(agent);
-    let endpoint = server_state.agent_endpoint(&agent);
+    let endpoint = server_state.agent_endpoint(&server_state.catalog(), agent_name(agent));
     if text::is_text_request(req.headers()) {
         return Box::pin(text::handle(&server_state, endpoint, req)).await;
     }
@@ -151,8 +155,8 @@ fn agent_name(path: AgentPath) -> String {
     path.map(|Path(agent)| agent).unwrap_or_default()
 }
 
-fn get_card(server_state: &ServerState, agent: &str, name: CardName, req: &Request) -> Response {
-    find_card(server_state, agent, name, req).unwrap_or_else(|error| {
+fn get_card(server_state: &ServerState, endpoint: &Endpoint<'_>, name: CardName, req: &Request) -> Response {
+    find_card(server_state, endpoint, name, req).unwrap_or_else(|error| {
         // This is not a call, so the HTTP status reports the error.
         let status = StatusCode::from_u16(error.kind.row().http).unwrap_or(StatusCode::NOT_FOUND);
         let mut response =
@@ -168,23 +172,23 @@ async fn get_extended_card(server_state: &ServerState, endpoint: Endpoint<'_>, r
     const DIALECT: Dialect = Dialect::V03;
     let (head, _) = req.into_parts();
     let (request_id, clock) = (fastrand::u64(..), server_state.engine.clock());
-    let mut log_entry = CallEntry::begin(server_state.engine.agents(), endpoint.agent, request_id);
+    let mut log_entry = CallEntry::begin(&endpoint, request_id);
     log_entry.set_method(v1::operation::method(KIND));
     let envelope = Envelope::Http { media_type: respond::JSON, errors: server_state.errors };
-    let format = ResponseFormat { envelope, dialect: DIALECT, profile: endpoint.profile };
+    let format = ResponseFormat { envelope, dialect: DIALECT, profile: endpoint.profile() };
     let version = Version::of(&head.headers, &head.uri);
     let negotiation = Negotiation {
         version: &version,
-        profile: endpoint.profile,
+        profile: endpoint.profile(),
         accepted_versions: server_state.accepted_versions,
     };
     let memory = server_state.engine.memory().begin();
     let answered = async {
         negotiation.check_path(DIALECT).map_err(|refused| refused.error)?;
         endpoint.check_access()?;
-        admit::check_operation(server_state, &endpoint, KIND)?;
+        admit::check_operation(&endpoint, KIND)?;
         let operation = Operation::GetExtendedCard(GetExtendedCard::default());
-        let operation = admit::check_request(server_state, &endpoint, DIALECT, &head.headers, operation)?;
+        let operation = admit::check_request(&endpoint, DIALECT, &head.headers, operation)?;
         perform(server_state, &endpoint, DIALECT, &head, operation, request_id, &memory).await
     };
     let answered = answered.await;
@@ -205,61 +209,59 @@ async fn get_extended_card(server_state: &ServerState, endpoint: Endpoint<'_>, r
 
 fn find_card(
     server_state: &ServerState,
-    agent: &str,
+    endpoint: &Endpoint<'_>,
     name: CardName,
     req: &Request,
 ) -> Result<Response, Error> {
-    let card = card_builder(server_state, agent, req.uri(), req.headers(), req.extensions())?;
+    let card = card_builder(server_state, endpoint, req.uri(), req.headers(), req.extensions())?;
     card.respond(name, &Version::of(req.headers(), req.uri()), req.headers())
 }
 
 /// A builder for the agent's card, with URLs that match the address of the request.
 pub(crate) fn card_builder<'a>(
-    server_state: &'a ServerState,
-    agent: &str,
+    server_state: &ServerState,
+    endpoint: &'a Endpoint<'_>,
     uri: &Uri,
     headers: &HeaderMap,
     extensions: &Extensions,
 ) -> Result<CardBuilder<'a>, Error> {
-    let settings = server_state.settings(agent);
-    let registered = server_state.engine.agents().get(agent).filter(|_| settings.enabled);
+    let (agent, settings) = (endpoint.agent(), endpoint.settings());
+    let registered = endpoint.registered().filter(|_| settings.enabled);
     let none = || {
         let shown = excerpt(agent);
         Error::new(ErrorKind::AgentDisabled, format!("unknown agent {shown:?}"))
     };
     let registered = registered.ok_or_else(none)?;
     let origin = server_state.origins.of(uri, headers, extensions);
-    let is_default = agent == server_state.default_agent;
+    let is_default = endpoint.is_default;
     let asked_at_root = !uri.path().starts_with("/a2a/");
     let form = &settings.profile.card;
     let grpc =
         GrpcInterface::of(&origin, Some(agent).filter(|_| !(is_default && (form.origin || form.root))));
-    let endpoint = match (is_default, asked_at_root) {
+    let url = match (is_default, asked_at_root) {
         (true, _) if form.origin => origin,
         (true, true) if form.root => format!("{origin}/"),
         _ => format!("{origin}/a2a/{agent}"),
     };
     Ok(CardBuilder {
-        info: registered.info(),
-        settings,
-        endpoint,
+        registered,
+        endpoint: url,
         grpc,
         accepted_versions: server_state.accepted_versions,
         options: server_state.card,
         cache_scope: server_state.origins.cache_scope(),
-        since: server_state.since,
+        since: endpoint.since,
     })
 }
 
 async fn get_home_page(State(server_state): State<Arc<ServerState>>, req: Request) -> Response {
-    let agents = server_state.engine.agents().iter().map(|registered| registered.info());
-    let agents =
-        agents.map(|info| (info, server_state.settings(&info.id))).filter(|(_, settings)| settings.enabled);
+    let catalog = server_state.catalog();
+    let agents = catalog.agents(DEFAULT_TENANT).filter(|registered| registered.settings().enabled);
     let content = home_page::PageContent {
         origin: server_state.origins.of(req.uri(), req.headers(), req.extensions()),
         accepted_versions: server_state.accepted_versions,
-        default_agent: &server_state.default_agent,
-        agents: agents.collect(),
+        default_agent: catalog.default_agent(DEFAULT_TENANT).unwrap_or_default(),
+        agents: agents.map(|registered| (registered.info(), registered.settings())).collect(),
     };
     home_page::respond(&content, req.headers())
 }
@@ -305,9 +307,12 @@ pub(crate) async fn rest_or_not_found(server_state: &ServerState, req: Request) 
     let Some(rest::ResolvedPath { agent, place }) = rest::resolve_path(head.uri.path()) else {
         return not_found(server_state, &head);
     };
-    let endpoint = agent
-        .as_deref()
-        .map_or_else(|| server_state.root_endpoint(), |agent| server_state.agent_endpoint(agent));
+    let catalog = server_state.catalog();
+    let endpoint = match agent {
+        Some(agent) => server_state.agent_endpoint(&catalog, agent),
+        None => server_state.root_endpoint(&catalog),
+    };
+    drop(catalog);
     rest::handle(server_state, endpoint, &place, &head, incoming).await
 }
 
@@ -347,7 +352,7 @@ pub(crate) fn refuse(
     } else {
         rest::requested_envelope(DIALECT, errors, headers).unwrap_or(Envelope::Rpc(Id::null()))
     };
-    let format = ResponseFormat { envelope, dialect: DIALECT, profile: server_state.root_endpoint().profile };
+    let format = ResponseFormat { envelope, dialect: DIALECT, profile: server_state.root_profile() };
     respond::error_response_with_status(&format, error, status.as_u16(), server_state.engine.clock().now())
 }
 
@@ -369,7 +374,7 @@ fn error_response(
     };
     let envelope =
         rest::requested_envelope(dialect, server_state.errors, headers).unwrap_or(Envelope::Rpc(Id::null()));
-    let format = ResponseFormat { envelope, dialect, profile: server_state.root_endpoint().profile };
+    let format = ResponseFormat { envelope, dialect, profile: server_state.root_profile() };
     respond::error_response_with_status(&format, error, status.as_u16(), server_state.engine.clock().now())
 }
 

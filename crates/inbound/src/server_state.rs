@@ -1,27 +1,24 @@
-//! The state that all bindings share: the engine, the settings of each agent, and the endpoints at which agents are
-//! served.
+//! The state that all bindings share: the engine with its catalog of agents, the server's options, and the endpoints
+//! at which agents are served.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use engine::{Call, Engine, Reservation, Resume, Scope};
+use engine::{
+    AgentSettings, Call, Catalog, DEFAULT_TENANT, Engine, Profile, RegisteredAgent, Reservation, Resume,
+    Scope,
+};
 use http::HeaderMap;
 use ipnet::IpNet;
-use protocol::{
-    Dialect, Error, ErrorKind, ErrorTable, Timestamp, Violation,
-    model::{AgentExtension, SecurityScheme},
-};
+use protocol::{Dialect, Error, ErrorKind, ErrorTable, Timestamp, Violation};
 
 use crate::{
-    admit::ExtendedCard,
     auth,
     bindings::text,
     card::CardOptions,
     cross_origin::{CorsOrigin, OriginPolicy},
     host::{AllowedHost, HostPolicy},
     origin::Origins,
-    profile::Profile,
     ready::Ready,
-    respond,
     version::AcceptedVersions,
 };
 
@@ -31,12 +28,8 @@ const CALL_BYTES: u64 = 4 << 10;
 /// Configuration of the server's endpoints.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// The agent at `/`.
-    pub default_agent: String,
     /// Limit of a request body and of a gRPC message.
     pub max_body_bytes: usize,
-    /// Settings by agent id; an agent without an entry has the default settings.
-    pub agents: BTreeMap<String, AgentSettings>,
     /// Which protocol generations are accepted.
     pub accepted_versions: AcceptedVersions,
     /// The edition of the status table used by HTTP+JSON and gRPC.
@@ -55,13 +48,11 @@ pub struct ServerOptions {
     pub cors_origins: Vec<CorsOrigin>,
 }
 
-impl ServerOptions {
-    /// Serves this agent at `/`, with bodies up to 16 MiB and every generation.
-    pub fn new(default_agent: impl Into<String>) -> Self {
+impl Default for ServerOptions {
+    /// Bodies up to 16 MiB, and every generation.
+    fn default() -> Self {
         Self {
-            default_agent: default_agent.into(),
             max_body_bytes: 16 << 20,
-            agents: BTreeMap::new(),
             accepted_versions: AcceptedVersions::default(),
             errors: ErrorTable::default(),
             card: CardOptions::default(),
@@ -74,84 +65,13 @@ impl ServerOptions {
     }
 }
 
-/// How one agent is served.
-#[derive(Clone, Debug)]
-pub struct AgentSettings {
-    /// The compatibility profile at the agent's own path, and of its card.
-    pub profile: Profile,
-    /// A disabled agent rejects every call and has no card.
-    pub enabled: bool,
-    /// Whether streaming operations are supported.
-    pub streaming: bool,
-    /// Whether push notifications are supported.
-    pub push: bool,
-    /// Which callers may get its extended card.
-    pub extended_card: ExtendedCard,
-    /// The ids of the skills that only the extended card shows.
-    pub extended_skills: Vec<String>,
-    /// Supported protocol extensions, each marked as required or optional.
-    pub extensions: Vec<AgentExtension>,
-    /// Whether to reject message parts of a media type that the card does not list.
-    pub check_media_types: bool,
-    /// Whether calls without a credential are permitted.
-    pub anonymous: bool,
-    /// Security schemes by name, as the card lists them.
-    pub security: Vec<(String, SecurityScheme)>,
-}
-
-impl AgentSettings {
-    /// The error for a caller without a credential. It includes the challenge for the card's security schemes, if there
-    /// are any.
-    pub(crate) fn credential_required(&self, text: impl Into<String>) -> Error {
-        let error = Error::new(ErrorKind::Unauthenticated, text);
-        let challenge = self.challenge();
-        if challenge.is_empty() { error } else { error.with(respond::CHALLENGE, challenge) }
-    }
-
-    /// Whether streaming operations are supported at the agent's own path.
-    pub(crate) fn offers_streaming(&self) -> bool {
-        self.streaming && !self.profile.send_only
-    }
-
-    /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
-    fn challenge(&self) -> String {
-        let one = |scheme: &SecurityScheme| match scheme {
-            SecurityScheme::HttpAuth { scheme, .. } => scheme.clone(),
-            SecurityScheme::ApiKey { name, .. } => format!("ApiKey name=\"{name}\""),
-            SecurityScheme::OAuth2 { .. } | SecurityScheme::OpenIdConnect { .. } => "Bearer".into(),
-            SecurityScheme::MutualTls { .. } => "Mutual".into(),
-        };
-        let mut challenges: Vec<String> = self.security.iter().map(|(_, scheme)| one(scheme)).collect();
-        challenges.dedup();
-        challenges.join(", ")
-    }
-}
-
-impl Default for AgentSettings {
-    fn default() -> Self {
-        Self {
-            profile: Profile::neutral(),
-            enabled: true,
-            streaming: true,
-            push: false,
-            extended_card: ExtendedCard::default(),
-            extended_skills: Vec::new(),
-            extensions: Vec::new(),
-            check_media_types: true,
-            anonymous: true,
-            security: Vec::new(),
-        }
-    }
-}
-
 /// What every binding needs; built once from [`ServerOptions`].
 pub(crate) struct ServerState {
     pub(crate) engine: Engine,
     pub(crate) max_body_bytes: usize,
     pub(crate) accepted_versions: AcceptedVersions,
     pub(crate) errors: ErrorTable,
-    pub(crate) default_agent: String,
-    agents: BTreeMap<String, AgentSettings>,
+    /// The settings of unknown agents.
     default_settings: AgentSettings,
     profiles: Profiles,
     pub(crate) card: CardOptions,
@@ -160,8 +80,6 @@ pub(crate) struct ServerState {
     pub(crate) hosts: HostPolicy,
     pub(crate) callers: OriginPolicy,
     pub(crate) ready: Ready,
-    /// When the server started; cards do not change afterwards.
-    pub(crate) since: Timestamp,
 }
 
 /// The compatibility profiles of paths with a fixed profile.
@@ -173,33 +91,70 @@ pub(crate) struct Profiles {
     pub(crate) draft_alias: Profile,
 }
 
-/// The target of a request: an agent, its settings, and the profile of the path.
+/// The target of a request: an agent as it was registered when the request came, and the profile of the path.
 pub(crate) struct Endpoint<'a> {
-    pub(crate) agent: &'a str,
-    pub(crate) profile: &'a Profile,
-    pub(crate) settings: &'a AgentSettings,
+    agent: EndpointAgent<'a>,
+    /// The profile of the path; `None` at the agent's own path, which has the agent's profile.
+    path_profile: Option<&'a Profile>,
+    /// The settings of an unknown agent.
+    default_settings: &'a AgentSettings,
+    /// Whether the agent is the one at `/`.
+    pub(crate) is_default: bool,
+    /// When the agent's catalog came into use.
+    pub(crate) since: Timestamp,
+}
+
+enum EndpointAgent<'a> {
+    Registered(Arc<RegisteredAgent>),
+    Unknown(Cow<'a, str>),
 }
 
 impl Endpoint<'_> {
+    /// The agent's id.
+    pub(crate) fn agent(&self) -> &str {
+        match &self.agent {
+            EndpointAgent::Registered(registered) => &registered.info().id,
+            EndpointAgent::Unknown(agent) => agent,
+        }
+    }
+
+    /// The agent; `None` if it is unknown.
+    pub(crate) fn registered(&self) -> Option<&Arc<RegisteredAgent>> {
+        match &self.agent {
+            EndpointAgent::Registered(registered) => Some(registered),
+            EndpointAgent::Unknown(_) => None,
+        }
+    }
+
+    /// The agent's settings, or the default ones.
+    pub(crate) fn settings(&self) -> &AgentSettings {
+        self.registered().map_or(self.default_settings, |registered| registered.settings())
+    }
+
+    /// The profile of the path.
+    pub(crate) fn profile(&self) -> &Profile {
+        self.path_profile.unwrap_or_else(|| &self.settings().profile)
+    }
+
     /// Checks that the agent is enabled and that the caller may call it.
     pub(crate) fn check_access(&self) -> Result<(), Error> {
-        if !self.settings.enabled {
-            let text = format!("agent {:?} is disabled", self.agent);
+        if !self.settings().enabled {
+            let text = format!("agent {:?} is disabled", self.agent());
             return Err(Error::new(ErrorKind::AgentDisabled, text));
         }
-        if !self.settings.anonymous {
+        if !self.settings().anonymous {
             let text = format!(
                 "agent {:?} requires a credential, and this server cannot check credentials yet",
-                self.agent
+                self.agent()
             );
-            return Err(self.settings.credential_required(text));
+            return Err(auth::credential_required(self.settings(), text));
         }
         Ok(())
     }
 
     /// The caller's scope.
     pub(crate) fn scope(&self) -> Scope {
-        auth::anonymous(self.agent)
+        auth::anonymous(self.agent())
     }
 
     /// A call by this caller, with the idempotency key and the last event id from the headers.
@@ -223,8 +178,9 @@ impl Endpoint<'_> {
             idempotency_key: idempotency_key.map(str::to_owned),
             resume,
             dialect,
-            task_policy: self.profile.task_policy,
+            task_policy: self.profile().task_policy,
             memory: Some(Arc::clone(memory)),
+            agent: self.registered().cloned(),
             ..Call::new(self.scope())
         })
     }
@@ -233,9 +189,7 @@ impl Endpoint<'_> {
 impl ServerState {
     pub(crate) fn new(engine: Engine, options: ServerOptions, ready: Ready) -> Self {
         let ServerOptions {
-            default_agent,
             max_body_bytes,
-            agents,
             accepted_versions,
             errors,
             card,
@@ -245,7 +199,6 @@ impl ServerState {
             allowed_hosts,
             cors_origins,
         } = options;
-        let since = engine.clock().now();
         let profiles = Profiles {
             neutral: Profile::neutral(),
             fold: Profile::fold(),
@@ -258,8 +211,6 @@ impl ServerState {
             max_body_bytes,
             accepted_versions,
             errors,
-            default_agent,
-            agents,
             default_settings: AgentSettings::default(),
             profiles,
             card,
@@ -268,18 +219,27 @@ impl ServerState {
             callers: OriginPolicy::new(public_url.as_deref(), cors_origins),
             origins: Origins { public_url, trusted_proxies },
             ready,
-            since,
         }
     }
 
-    /// The endpoint of the most frequent JSON-RPC paths: the default agent at `/`, or a configured agent at its own
+    /// The catalog in use. A request loads it once.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.engine.catalog().load()
+    }
+
+    /// The endpoint of the most frequent JSON-RPC paths: the default agent at `/`, or a registered agent at its own
     /// path. The routing table has these paths too, for the other methods and content types.
     pub(crate) fn jsonrpc_endpoint(&self, path: &str, headers: &HeaderMap) -> Option<Endpoint<'_>> {
         if path == "/" {
-            return Some(self.root_endpoint());
+            return Some(self.root_endpoint(&self.catalog()));
         }
-        let (agent, _) = self.agents.get_key_value(path.strip_prefix("/a2a/")?)?;
-        Some(self.agent_endpoint(agent)).filter(|_| !text::is_text_request(headers))
+        let agent = path.strip_prefix("/a2a/")?;
+        if agent.contains('/') || text::is_text_request(headers) {
+            return None;
+        }
+        let catalog = self.catalog();
+        let registered = Arc::clone(catalog.get(DEFAULT_TENANT, agent)?);
+        Some(self.endpoint(&catalog, EndpointAgent::Registered(registered), None))
     }
 
     /// Whether requests need the peer's address, to recognise trusted proxies.
@@ -287,26 +247,51 @@ impl ServerState {
         !self.origins.trusted_proxies.is_empty()
     }
 
-    /// The agent's settings, or the default ones.
-    pub(crate) fn settings(&self, agent: &str) -> &AgentSettings {
-        self.agents.get(agent).unwrap_or(&self.default_settings)
-    }
-
     /// The default agent with the profile of a path.
-    pub(crate) fn default_endpoint(&self, profile: ProfileOf) -> Endpoint<'_> {
-        let agent = self.default_agent.as_str();
-        Endpoint { agent, profile: profile(&self.profiles), settings: self.settings(agent) }
+    pub(crate) fn default_endpoint(&self, catalog: &Catalog, profile: ProfileOf) -> Endpoint<'_> {
+        let id = catalog.default_agent(DEFAULT_TENANT).unwrap_or_default();
+        let agent = match catalog.get(DEFAULT_TENANT, id) {
+            Some(registered) => EndpointAgent::Registered(Arc::clone(registered)),
+            None => EndpointAgent::Unknown(id.to_owned().into()),
+        };
+        self.endpoint(catalog, agent, Some(profile(&self.profiles)))
     }
 
     /// The default agent at `/`.
-    pub(crate) fn root_endpoint(&self) -> Endpoint<'_> {
-        self.default_endpoint(|profiles| &profiles.neutral)
+    pub(crate) fn root_endpoint(&self, catalog: &Catalog) -> Endpoint<'_> {
+        self.default_endpoint(catalog, |profiles| &profiles.neutral)
+    }
+
+    /// The profile of the path `/`.
+    pub(crate) fn root_profile(&self) -> &Profile {
+        &self.profiles.neutral
     }
 
     /// An agent at its own path, with its own profile.
-    pub(crate) fn agent_endpoint<'a>(&'a self, agent: &'a str) -> Endpoint<'a> {
-        let settings = self.settings(agent);
-        Endpoint { agent, profile: &settings.profile, settings }
+    pub(crate) fn agent_endpoint<'a>(
+        &'a self,
+        catalog: &Catalog,
+        agent: impl Into<Cow<'a, str>>,
+    ) -> Endpoint<'a> {
+        let agent = agent.into();
+        let agent = match catalog.get(DEFAULT_TENANT, &agent) {
+            Some(registered) => EndpointAgent::Registered(Arc::clone(registered)),
+            None => EndpointAgent::Unknown(agent),
+        };
+        self.endpoint(catalog, agent, None)
+    }
+
+    fn endpoint<'a>(
+        &'a self,
+        catalog: &Catalog,
+        agent: EndpointAgent<'a>,
+        path_profile: Option<&'a Profile>,
+    ) -> Endpoint<'a> {
+        let default_settings = &self.default_settings;
+        let mut endpoint =
+            Endpoint { agent, path_profile, default_settings, is_default: false, since: catalog.since() };
+        endpoint.is_default = catalog.default_agent(DEFAULT_TENANT) == Some(endpoint.agent());
+        endpoint
     }
 }
 

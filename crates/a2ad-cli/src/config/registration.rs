@@ -1,10 +1,18 @@
-//! Turns configured agents into agents that the engine runs.
+//! Turns configured agents into the catalog that the engine runs.
 
-use engine::{AgentInfo, DynAgent, RegisteredAgent};
+use engine::{AgentInfo, Catalog, DynAgent, RegisteredAgent};
 use outbound::agents::{self, Route, Router};
 use protocol::model::AgentSkill;
 
-use super::{AgentConfig, SkillConfig};
+use super::{AgentConfig, Config, SkillConfig};
+
+impl Config {
+    /// All configured agents.
+    pub(crate) fn catalog(&self) -> Catalog {
+        let agents = self.agents.iter().map(AgentConfig::registered);
+        Catalog::new(&self.server.default_agent, agents).with_unregistered_retention(self.store.retention)
+    }
+}
 
 impl AgentConfig {
     /// The agent as the engine runs it.
@@ -19,7 +27,10 @@ impl AgentConfig {
             description: self.description.clone().unwrap_or(info.description),
             ..info
         };
-        RegisteredAgent::new(info, agent).with_dedupe(self.dedupe).with_retention(self.retention)
+        RegisteredAgent::new(info, agent)
+            .with_dedupe(self.dedupe)
+            .with_retention(self.retention)
+            .with_settings(self.settings())
     }
 }
 

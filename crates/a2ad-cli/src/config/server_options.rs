@@ -1,4 +1,4 @@
-//! Turns the configuration into the options of the inbound side.
+//! Turns the configuration into the options of the inbound side and the settings of the agents.
 
 use inbound::{AcceptedVersions, AgentSettings, CardOptions, Profile, ServerOptions};
 use protocol::model::{ApiKeyLocation, SecurityScheme};
@@ -10,7 +10,6 @@ impl Config {
         let accepts = |generation| self.protocol.dialects.contains(&generation);
         ServerOptions {
             max_body_bytes: self.max_body_bytes,
-            agents: self.agents.iter().map(|agent| (agent.id.clone(), agent.settings())).collect(),
             accepted_versions: AcceptedVersions {
                 draft: accepts(Generation::Draft),
                 v03: accepts(Generation::V03),
@@ -28,13 +27,13 @@ impl Config {
             trusted_proxies: self.server.trusted_proxies.clone(),
             allowed_hosts: self.server.allowed_hosts.clone(),
             cors_origins: self.server.cors_origins.clone(),
-            ..ServerOptions::new(&self.server.default_agent)
         }
     }
 }
 
 impl AgentConfig {
-    fn settings(&self) -> AgentSettings {
+    /// How the agent is served.
+    pub(super) fn settings(&self) -> AgentSettings {
         let preset = self.profile.preset();
         AgentSettings {
             profile: Profile { reply: self.reply.unwrap_or(preset.reply), ..preset },

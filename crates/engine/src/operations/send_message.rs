@@ -13,6 +13,7 @@ use super::{
     trim_history,
 };
 use crate::{
+    catalog::RegisteredAgent,
     engine::{Call, CallResponse, EngineInner},
     error::{Error, Result},
     feed::FeedEvent,
@@ -24,10 +25,15 @@ use crate::{
 };
 
 /// Records a message and replies when the turn has ended, or immediately if the caller asks for that.
-pub(super) async fn send_message(engine: &EngineInner, call: Call, req: SendMessage) -> Result<CallResponse> {
+pub(super) async fn send_message(
+    engine: &EngineInner,
+    call: Call,
+    registered: &RegisteredAgent,
+    req: SendMessage,
+) -> Result<CallResponse> {
     let history_length = req.history_length;
     let wait_mode = if req.return_immediately { WaitMode::Immediate } else { WaitMode::Blocking };
-    let submitted = submit(engine, call, req, wait_mode).await?;
+    let submitted = submit(engine, call, registered, req, wait_mode).await?;
     let replayed = submitted.replayed;
     let mut reply = match submitted.visibility {
         Visibility::Visible if wait_mode == WaitMode::Immediate => reply_without_waiting(submitted)?,
@@ -48,10 +54,11 @@ fn mark_replayed(answer: CallResponse, replayed: bool) -> CallResponse {
 pub(super) async fn send_streaming_message(
     engine: &EngineInner,
     call: Call,
+    registered: &RegisteredAgent,
     req: SendMessage,
 ) -> Result<CallResponse> {
     let history_length = req.history_length;
-    let submitted = submit(engine, call, req, WaitMode::Streaming).await?;
+    let submitted = submit(engine, call, registered, req, WaitMode::Streaming).await?;
     let Submitted { mut task, seq, rest, visibility, watcher, replayed } = submitted;
     trim_history(&mut task, history_length);
     let stream = TaskStream::new(seq, task, Until::Settled, watcher).followed_by(rest);

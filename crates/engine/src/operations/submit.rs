@@ -16,7 +16,7 @@ use protocol::{Dialect, ErrorKind, Json, Message, SendMessage, Task, TaskId, Tas
 use self::turn::StartResult;
 use super::{get_task, push_configs};
 use crate::{
-    agents::RegisteredAgent,
+    catalog::RegisteredAgent,
     engine::{Call, EngineInner},
     error::{Error, Result},
     feed::Watcher,
@@ -61,10 +61,10 @@ const MAX_TRIES: usize = 8;
 pub(super) async fn submit(
     engine: &EngineInner,
     call: Call,
+    registered: &RegisteredAgent,
     req: SendMessage,
     wait_mode: WaitMode,
 ) -> Result<Submitted> {
-    let registered = engine.agent(&call)?;
     if req.push.is_some() {
         return Err(push_configs::not_supported());
     }

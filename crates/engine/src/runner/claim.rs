@@ -175,7 +175,8 @@ async fn prepare(
     names: PublicIds,
     claimed: Committed,
 ) -> crate::Result<Prepared> {
-    let Some(registered) = runner.agents().get(work.scope.agent()) else {
+    let registered = runner.catalog().load().get(work.scope.tenant(), work.scope.agent()).cloned();
+    let Some(registered) = registered else {
         return Ok(Prepared::MustFail("the agent of this task is no longer registered".into()));
     };
     let policy = registered.agent().policy();

@@ -9,7 +9,7 @@ mod recording_store;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
-    Agent, AgentInfo, Agents, Call, CallResponse, Clock, Dedupe, DynAgent, Engine, Error, ExecutionPolicy,
+    Agent, AgentInfo, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent, Engine, Error, ExecutionPolicy,
     Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention, Scope, Store as _,
     store::{Lookup, TaskRow},
 };
@@ -148,9 +148,11 @@ impl Setup {
         let (script, agent) = agent::scripted_agent(policy);
         let scripted =
             registered(AGENT_ID, skills, DynAgent::new(script)).with_retention(retention).with_dedupe(dedupe);
-        let agents =
-            Agents::new(others.into_iter().chain([scripted])).with_unregistered_retention(unregistered);
-        let engine = Engine::start(store.clone(), feed.clone(), agents, clock, limits);
+        let agents: Vec<_> = others.into_iter().chain([scripted]).collect();
+        let catalog = Catalog::new(AGENT_ID, agents.clone())
+            .with_tenant("elsewhere", AGENT_ID, agents)
+            .with_unregistered_retention(unregistered);
+        let engine = Engine::start(store.clone(), feed.clone(), catalog, clock, limits);
         Some(TestServer { engine, agent, store, feed, calls: TaskTracker::new(), _folder: None })
     }
 }

@@ -26,19 +26,19 @@ pub(crate) async fn handle(
     req: axum::extract::Request,
 ) -> Response {
     let request_id = fastrand::u64(..);
-    let mut log_entry = CallEntry::begin(server_state.engine.agents(), endpoint.agent, request_id);
+    let mut log_entry = CallEntry::begin(&endpoint, request_id);
     let (head, incoming) = req.into_parts();
     let memory = server_state.engine.memory().begin();
     let version = Version::of(&head.headers, &head.uri);
     let negotiation = Negotiation {
         version: &version,
-        profile: endpoint.profile,
+        profile: endpoint.profile(),
         accepted_versions: server_state.accepted_versions,
     };
     let mut format = ResponseFormat {
         envelope: Envelope::Rpc(Id::null()),
         dialect: negotiation.fallback_dialect(),
-        profile: endpoint.profile,
+        profile: endpoint.profile(),
     };
     let answered = async {
         body::check_media_type(&head.headers, format.dialect, server_state.errors)?;
@@ -64,7 +64,12 @@ pub(crate) async fn handle(
     match answered {
         Ok(answer) => {
             let response = respond::respond(&format, answer, log_entry, request_id, server_state, memory);
-            extensions::set_activated_header(response, &endpoint.settings.extensions, dialect, &head.headers)
+            extensions::set_activated_header(
+                response,
+                &endpoint.settings().extensions,
+                dialect,
+                &head.headers,
+            )
         }
         Err(error) => {
             log_entry.finish(dialect);
@@ -99,13 +104,13 @@ async fn decode(
         *dialect = dialect_of_error;
         error
     })?;
-    let leniency = endpoint.profile.leniency;
+    let leniency = endpoint.profile().leniency;
     let decode = |dialect: Dialect| dialect.decode_operation_with(&request.method, request.params, leniency);
     // The draft's decoder accepts every id that 0.3's does.
     *dialect = if let DialectChoice::Dialect(dialect) = choice { dialect } else { Dialect::Draft };
     endpoint.check_access()?;
     if let Some(kind) = dialect.operation(&request.method) {
-        admit::check_operation(server_state, endpoint, kind)?;
+        admit::check_operation(endpoint, kind)?;
     }
     *dialect = match choice {
         DialectChoice::Dialect(dialect) => dialect,
@@ -124,7 +129,7 @@ async fn decode(
     };
     let operation = decode(*dialect)?;
     auth::check_tenant(operation.tenant())?;
-    admit::check_request(server_state, endpoint, *dialect, headers, operation)
+    admit::check_request(endpoint, *dialect, headers, operation)
 }
 
 /// The task that an operation names, for the methods that the draft and 0.3 share.

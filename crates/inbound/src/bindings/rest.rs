@@ -51,16 +51,16 @@ pub(crate) async fn handle(
     let version = Version::of(&head.headers, &head.uri);
     let negotiation = Negotiation {
         version: &version,
-        profile: endpoint.profile,
+        profile: endpoint.profile(),
         accepted_versions: server_state.accepted_versions,
     };
     let envelope = envelope(place.dialect, server_state.errors, &head.headers);
-    let mut format = ResponseFormat { envelope, dialect: place.dialect, profile: endpoint.profile };
+    let mut format = ResponseFormat { envelope, dialect: place.dialect, profile: endpoint.profile() };
     let Some(kind) = place.operation(head.method.as_str()) else {
         return path_or_method_not_found(server_state, &format, place, &head.method);
     };
     let request_id = fastrand::u64(..);
-    let mut log_entry = CallEntry::begin(server_state.engine.agents(), endpoint.agent, request_id);
+    let mut log_entry = CallEntry::begin(&endpoint, request_id);
     log_entry.set_method(v1::operation::method(kind));
     let memory = server_state.engine.memory().begin();
     let answered = async {
@@ -71,11 +71,10 @@ pub(crate) async fn handle(
         })?;
         let body = read(server_state, place.dialect, kind, head, incoming, &memory).await?;
         endpoint.check_access()?;
-        admit::check_operation(server_state, &endpoint, kind)?;
+        admit::check_operation(&endpoint, kind)?;
         let operation = decode(kind, place, head.uri.query(), &body)?;
         auth::check_tenant(operation.tenant())?;
-        let operation =
-            admit::check_request(server_state, &endpoint, place.dialect, &head.headers, operation)?;
+        let operation = admit::check_request(&endpoint, place.dialect, &head.headers, operation)?;
         log_entry.set_operation(&operation, place.dialect);
         // Free the body before a call that may run for long.
         drop(body);
@@ -87,7 +86,12 @@ pub(crate) async fn handle(
     match answered {
         Ok(answer) => {
             let response = respond::respond(&format, answer, log_entry, request_id, server_state, memory);
-            extensions::set_activated_header(response, &endpoint.settings.extensions, dialect, &head.headers)
+            extensions::set_activated_header(
+                response,
+                &endpoint.settings().extensions,
+                dialect,
+                &head.headers,
+            )
         }
         Err(error) => {
             log_entry.finish(dialect);

@@ -29,7 +29,7 @@ pub(crate) async fn handle(
     req: axum::extract::Request,
 ) -> Response {
     let request_id = fastrand::u64(..);
-    let mut log_entry = CallEntry::begin(server_state.engine.agents(), endpoint.agent, request_id);
+    let mut log_entry = CallEntry::begin(&endpoint, request_id);
     log_entry.set_method("text");
     let (head, incoming) = req.into_parts();
     let memory = server_state.engine.memory().begin();
@@ -43,7 +43,7 @@ pub(crate) async fn handle(
         let message = Message::new("", Role::User, vec![Part::text(text)]);
         let call = endpoint.call(Dialect::V1, &head.headers, &memory)?;
         let operation = Operation::SendMessage(SendMessage::new(message));
-        let operation = admit::check_request(server_state, &endpoint, Dialect::V1, &head.headers, operation)?;
+        let operation = admit::check_request(&endpoint, Dialect::V1, &head.headers, operation)?;
         server_state
             .engine
             .call(call, operation)

@@ -6,13 +6,19 @@ pub(crate) mod generation;
 mod mask;
 mod wire;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+    time::Duration,
+};
 
 use a2ad_inbound::{
-    AllowedHost, Front, Ready, ServerOptions,
+    AgentSettings, AllowedHost, Front, Ready, ServerOptions,
     listen::{self, Caps},
 };
-use engine::{Agents, Clock, Engine, Feed, Limits, RegisteredAgent};
+use engine::{Catalog, Clock, Engine, Feed, Limits, RegisteredAgent};
 use protocol::Timestamp;
 use store::Sqlite;
 use tempfile::TempDir;
@@ -31,10 +37,33 @@ pub(crate) const NOW: &str = "2026-01-02T03:04:05.678Z";
 /// The configuration of a test server.
 pub(crate) struct Setup {
     pub(crate) caps: Caps,
-    pub(crate) options: ServerOptions,
+    pub(crate) options: Options,
     pub(crate) limits: Limits,
     /// Agents beside the built-in ones.
     pub(crate) agents: Vec<RegisteredAgent>,
+}
+
+/// The options of a test server, and the settings of its agents.
+pub(crate) struct Options {
+    /// The agent at `/`.
+    pub(crate) default_agent: String,
+    /// By agent id; others have the default settings.
+    pub(crate) agents: BTreeMap<String, AgentSettings>,
+    server: ServerOptions,
+}
+
+impl Deref for Options {
+    type Target = ServerOptions;
+
+    fn deref(&self) -> &ServerOptions {
+        &self.server
+    }
+}
+
+impl DerefMut for Options {
+    fn deref_mut(&mut self) -> &mut ServerOptions {
+        &mut self.server
+    }
 }
 
 impl Default for Setup {
@@ -42,9 +71,13 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             caps: Caps::default(),
-            options: ServerOptions {
-                allowed_hosts: hosts(&["example.test", "x"]),
-                ..ServerOptions::new("echo")
+            options: Options {
+                default_agent: "echo".into(),
+                agents: BTreeMap::new(),
+                server: ServerOptions {
+                    allowed_hosts: hosts(&["example.test", "x"]),
+                    ..ServerOptions::default()
+                },
             },
             limits: Limits::default(),
             agents: Vec::new(),
@@ -54,7 +87,7 @@ impl Default for Setup {
 
 impl Setup {
     /// The default setup with changed options.
-    pub(crate) fn with(change: impl FnOnce(&mut ServerOptions)) -> Self {
+    pub(crate) fn with(change: impl FnOnce(&mut Options)) -> Self {
         let mut setup = Self::default();
         change(&mut setup.options);
         setup
@@ -67,10 +100,16 @@ impl Setup {
         let options =
             store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
         let store = Arc::new(Sqlite::open(&options, feed.clone(), &clock).unwrap());
-        let agents = Agents::new(outbound::agents::demo().into_iter().chain(self.agents));
-        let engine = Engine::start(store.clone(), feed, agents, clock, self.limits);
+        let Options { default_agent, agents: mut settings, server } = self.options;
+        let agents = outbound::agents::demo().into_iter().chain(self.agents);
+        let agents = agents.map(|agent| match settings.remove(&agent.info().id) {
+            Some(settings) => agent.with_settings(settings),
+            None => agent,
+        });
+        let catalog = Catalog::new(default_agent, agents);
+        let engine = Engine::start(store.clone(), feed, catalog, clock, self.limits);
         let ready = Ready::default();
-        let front = Front::new(engine.clone(), self.options, ready.clone());
+        let front = Front::new(engine.clone(), server, ready.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());

@@ -453,7 +453,7 @@ async fn mounted_status(server: &Server, options: ServerOptions, headers: &[(&st
 #[tokio::test]
 async fn mounted_router_accepts_any_host_unless_hosts_are_configured() {
     let server = open(|_| {}).await;
-    let any = || ServerOptions::new("echo");
+    let any = || ServerOptions::default();
     assert_eq!(mounted_status(&server, any(), &[("host", "evil.test")]).await, 200);
     let allowed = ServerOptions { allowed_hosts: hosts(&["app.example"]), ..any() };
     let public = ServerOptions { public_url: Some("https://app.example/agents".into()), ..any() };

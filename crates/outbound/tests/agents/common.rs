@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use a2ad_outbound::agents;
 use engine::{
-    Agent, AgentInfo, AgentResult, Agents, Call, CallResponse, Clock, DynAgent, Engine, ExecutionPolicy,
+    Agent, AgentInfo, AgentResult, Call, CallResponse, Catalog, Clock, DynAgent, Engine, ExecutionPolicy,
     Feed, Frame, Limits, Outcome, RegisteredAgent, Scope, StreamItem, Turn,
 };
 use protocol::{
@@ -48,8 +48,9 @@ impl TestServer {
         let options =
             store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
         let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
-        let agents = Agents::new([RegisteredAgent::new(AgentInfo { id: "agent".into(), ..info }, agent)]);
-        let engine = Engine::start(Arc::new(store), feed, agents, clock, Limits::default());
+        let registered = RegisteredAgent::new(AgentInfo { id: "agent".into(), ..info }, agent);
+        let catalog = Catalog::new("agent", [registered]);
+        let engine = Engine::start(Arc::new(store), feed, catalog, clock, Limits::default());
         Self { engine, _folder: folder }
     }
 

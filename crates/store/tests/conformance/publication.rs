@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{
-    Agent, AgentInfo, AgentResult, Agents, Call, CallResponse, Clock, DynAgent, Engine, Feed, Frame, Limits,
+    Agent, AgentInfo, AgentResult, Call, CallResponse, Catalog, Clock, DynAgent, Engine, Feed, Frame, Limits,
     Outcome, RegisteredAgent, Store, StreamItem, TaskStream, Turn, ids::TaskNo, log::Seq, store::Step,
 };
 use futures_util::FutureExt as _;
@@ -48,8 +48,9 @@ impl Watched {
             input_modes: Vec::new(),
             output_modes: Vec::new(),
         };
-        let agents = Agents::new([RegisteredAgent::new(info, DynAgent::new(IdleAgent))]);
-        let engine = Engine::start(Arc::clone(&store), feed, agents, clock, Limits::default());
+        let id = info.id.clone();
+        let catalog = Catalog::new(id, [RegisteredAgent::new(info, DynAgent::new(IdleAgent))]);
+        let engine = Engine::start(Arc::clone(&store), feed, catalog, clock, Limits::default());
         Self { store, engine }
     }
 

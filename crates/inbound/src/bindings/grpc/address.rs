@@ -1,10 +1,11 @@
 //! The agent a call addresses. A gRPC path cannot name one, so the request's `tenant` is a tenant, or a tenant and one
 //! of its agents as in `default/echo`; the metadata `a2a-agent` is an agent, with or without its tenant.
 
+use engine::DEFAULT_TENANT;
 use http::{HeaderMap, HeaderName};
 use protocol::{Error, Violation};
 
-use crate::auth::{self, DEFAULT_TENANT};
+use crate::auth;
 
 const NAME: HeaderName = HeaderName::from_static("a2a-agent");
 

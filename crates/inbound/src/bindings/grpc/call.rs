@@ -55,12 +55,13 @@ pub(super) async fn handle(
     let (head, incoming) = req.into_parts();
     let memory = server_state.engine.memory().begin();
     let version = Version::of(&head.headers, &head.uri);
-    let root = server_state.root_endpoint();
+    let catalog = server_state.catalog();
+    let root = server_state.root_endpoint(&catalog);
     // The service name identifies the protocol generation, and generated clients send no version header.
     let accepted_versions = AcceptedVersions { lenient_version: true, ..server_state.accepted_versions };
-    let negotiation = Negotiation { version: &version, profile: root.profile, accepted_versions };
+    let negotiation = Negotiation { version: &version, profile: root.profile(), accepted_versions };
     let mut status_writer = StatusWriter { service, errors: server_state.errors };
-    let mut log_entry = CallEntry::begin(server_state.engine.agents(), root.agent, request_id);
+    let mut log_entry = CallEntry::begin(&root, request_id);
     let decoding = async {
         let deadline = Deadline::of(&head.headers)?;
         let (name, kind) = method?;
@@ -77,8 +78,11 @@ pub(super) async fn handle(
                 Ok(operation) => operation.tenant(),
                 Err(_) => service.tenant(kind, &bytes),
             };
-            let agent = address::agent(&head.headers, tenant)?;
-            Ok::<_, Refusal>(DecodedCall { kind, operation, agent, deadline })
+            let endpoint = match address::agent(&head.headers, tenant)? {
+                Some(agent) => server_state.agent_endpoint(&catalog, agent),
+                None => server_state.root_endpoint(&catalog),
+            };
+            Ok::<_, Refusal>(DecodedCall { kind, operation, endpoint, deadline })
         };
         deadline.within(pin!(reading)).await
     };
@@ -99,11 +103,11 @@ pub(super) async fn handle(
 }
 
 /// A call whose message has been read.
-struct DecodedCall {
+struct DecodedCall<'a> {
     kind: OperationKind,
     /// A decoding error is reported only after the access check.
     operation: Result<Operation, Error>,
-    agent: Option<String>,
+    endpoint: Endpoint<'a>,
     deadline: Deadline,
 }
 
@@ -111,24 +115,21 @@ async fn answer(
     server_state: &ServerState,
     status_writer: StatusWriter,
     head: &Parts,
-    decoded: DecodedCall,
+    decoded: DecodedCall<'_>,
     mut log_entry: CallEntry,
     request_id: u64,
     memory: Arc<Reservation>,
 ) -> Response {
-    let DecodedCall { kind, operation, agent, deadline } = decoded;
-    let endpoint = agent
-        .as_deref()
-        .map_or_else(|| server_state.root_endpoint(), |agent| server_state.agent_endpoint(agent));
+    let DecodedCall { kind, operation, endpoint, deadline } = decoded;
     let dialect = status_writer.service.dialect();
-    log_entry.set_agent(server_state.engine.agents(), endpoint.agent);
+    log_entry.set_agent(&endpoint);
     if let Ok(operation) = &operation {
         log_entry.set_operation(operation, dialect);
     }
     let execution = async {
         endpoint.check_access()?;
-        admit::check_operation(server_state, &endpoint, kind)?;
-        let operation = admit::check_request(server_state, &endpoint, dialect, &head.headers, operation?)?;
+        admit::check_operation(&endpoint, kind)?;
+        let operation = admit::check_request(&endpoint, dialect, &head.headers, operation?)?;
         perform(server_state, &endpoint, dialect, head, operation, request_id, &memory).await
     };
     let result = deadline.within(pin!(execution)).await;
@@ -144,7 +145,12 @@ async fn answer(
                 memory,
             };
             let response = context.answer(answer, log_entry);
-            extensions::set_activated_header(response, &endpoint.settings.extensions, dialect, &head.headers)
+            extensions::set_activated_header(
+                response,
+                &endpoint.settings().extensions,
+                dialect,
+                &head.headers,
+            )
         }
         Err(error) => {
             log_entry.finish(dialect);
@@ -170,7 +176,7 @@ impl ReplyContext<'_> {
         let (max_bytes, dialect) = (self.server_state.max_body_bytes, status_writer.service.dialect());
         match answer {
             CallResponse::Reply(reply) => {
-                let written = reply_form::apply(self.endpoint.profile, dialect, reply)
+                let written = reply_form::apply(self.endpoint.profile(), dialect, reply)
                     .and_then(|reply| reply::respond(status_writer.service, &reply, max_bytes, self.memory));
                 let response = written.unwrap_or_else(|error| {
                     log_entry.set_error(&error);
@@ -217,7 +223,7 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
 /// Adds the headers that name the response's dialect and profile and the accepted compression.
 fn set_headers(mut response: Response, service: Service, endpoint: &Endpoint<'_>) -> Response {
     let headers = response.headers_mut();
-    let value = format!("{};profile={}", service.dialect().label(), endpoint.profile.name);
+    let value = format!("{};profile={}", service.dialect().label(), endpoint.profile().name);
     if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert("a2ad-dialect", value);
     }

@@ -1,11 +1,12 @@
 //! Compatibility profiles: how an endpoint behaves where the protocol leaves a choice or a platform deviates from it. A
 //! profile is only data; no other code refers to a profile by name.
 
-use engine::TaskPolicy;
 use protocol::{
     Dialect, ErrorKind,
     dialect::{CardStyle, Leniency, Style},
 };
+
+use crate::engine::TaskPolicy;
 
 /// The compatibility options of an endpoint.
 #[derive(Clone, Debug)]
@@ -184,7 +185,7 @@ impl Profile {
     }
 
     /// The specification's behaviour, at a path that only clients of the draft use.
-    pub(crate) fn draft_alias() -> Self {
+    pub fn draft_alias() -> Self {
         Self { shared_names: Some(Dialect::Draft), ..Self::neutral() }
     }
 }

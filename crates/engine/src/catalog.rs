@@ -1,0 +1,235 @@
+//! The catalog: the agents of this server with their cards, skills and settings, keyed by tenant and agent id.
+//!
+//! A [`Catalog`] never changes. [`CurrentCatalog`] holds the one in use, and replacing it is how agents are added,
+//! removed, enabled, disabled and reconfigured. Whoever begins something with an agent keeps that [`RegisteredAgent`]
+//! until it ends, so that one call or run never mixes two configurations.
+
+mod card_cache;
+mod profile;
+mod settings;
+
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Debug, Formatter},
+    sync::Arc,
+};
+
+use arc_swap::ArcSwap;
+use protocol::{Timestamp, model::AgentSkill};
+
+pub use card_cache::{CardCache, CardDocument, CardKey};
+pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
+pub use settings::{AgentSettings, ExtendedCard};
+
+use crate::{agent::DynAgent, clock::Clock, idempotency::Dedupe, retention::Retention};
+
+/// The tenant of requests that name none.
+pub const DEFAULT_TENANT: &str = "default";
+
+/// An agent with its card data and its settings.
+#[derive(Clone)]
+pub struct RegisteredAgent {
+    info: AgentInfo,
+    agent: DynAgent,
+    dedupe: Dedupe,
+    retention: Retention,
+    settings: AgentSettings,
+    cards: CardCache,
+}
+
+/// What an agent's card shows.
+#[derive(Clone, Debug)]
+pub struct AgentInfo {
+    /// Id in paths and scopes.
+    pub id: String,
+    /// Display name.
+    pub name: String,
+    /// Card description.
+    pub description: String,
+    /// The agent's own version, not the protocol's.
+    pub version: String,
+    /// Skills in card order.
+    pub skills: Vec<AgentSkill>,
+    /// Default input media types.
+    pub input_modes: Vec<String>,
+    /// Default output media types.
+    pub output_modes: Vec<String>,
+}
+
+impl RegisteredAgent {
+    /// With default deduplication, retention and settings.
+    pub fn new(info: AgentInfo, agent: DynAgent) -> Self {
+        Self {
+            info,
+            agent,
+            dedupe: Dedupe::default(),
+            retention: Retention::default(),
+            settings: AgentSettings::default(),
+            cards: CardCache::default(),
+        }
+    }
+
+    /// Which messages get an idempotency key.
+    #[must_use]
+    pub fn with_dedupe(self, dedupe: Dedupe) -> Self {
+        Self { dedupe, ..self }
+    }
+
+    /// How long this agent's tasks are kept.
+    #[must_use]
+    pub fn with_retention(self, retention: Retention) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// How this agent is served.
+    #[must_use]
+    pub fn with_settings(self, settings: AgentSettings) -> Self {
+        Self { settings, cards: CardCache::default(), ..self }
+    }
+
+    /// Which messages get an idempotency key.
+    pub fn dedupe(&self) -> Dedupe {
+        self.dedupe
+    }
+
+    /// How long this agent's tasks are kept.
+    pub fn retention(&self) -> Retention {
+        self.retention
+    }
+
+    /// How this agent is served.
+    pub fn settings(&self) -> &AgentSettings {
+        &self.settings
+    }
+
+    /// Card data.
+    pub fn info(&self) -> &AgentInfo {
+        &self.info
+    }
+
+    /// The implementation.
+    pub fn agent(&self) -> &DynAgent {
+        &self.agent
+    }
+
+    /// The card documents that were built from this entry.
+    pub fn cards(&self) -> &CardCache {
+        &self.cards
+    }
+}
+
+impl Debug for RegisteredAgent {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.debug_struct("RegisteredAgent").field("id", &self.info.id).finish_non_exhaustive()
+    }
+}
+
+/// All agents of this server at one time.
+#[derive(Debug)]
+pub struct Catalog {
+    tenants: BTreeMap<String, Tenant>,
+    /// Retention for stored tasks of agents that are no longer registered.
+    unregistered: Retention,
+    /// When it came into use.
+    since: Timestamp,
+}
+
+/// The agents of one tenant.
+#[derive(Debug)]
+struct Tenant {
+    default_agent: String,
+    agents: BTreeMap<String, Arc<RegisteredAgent>>,
+}
+
+impl Catalog {
+    /// The agents of the tenant [`DEFAULT_TENANT`], and which of them is its default; the last one wins when two have
+    /// the same id.
+    pub fn new(default_agent: impl Into<String>, agents: impl IntoIterator<Item = RegisteredAgent>) -> Self {
+        let empty = Self {
+            tenants: BTreeMap::new(),
+            unregistered: Retention::default(),
+            since: Timestamp::from_millis(0),
+        };
+        empty.with_tenant(DEFAULT_TENANT, default_agent, agents)
+    }
+
+    /// Adds or replaces a tenant.
+    #[must_use]
+    pub fn with_tenant(
+        mut self,
+        tenant: impl Into<String>,
+        default_agent: impl Into<String>,
+        agents: impl IntoIterator<Item = RegisteredAgent>,
+    ) -> Self {
+        let agents = agents.into_iter().map(|registered| (registered.info.id.clone(), Arc::new(registered)));
+        let agents = agents.collect();
+        self.tenants.insert(tenant.into(), Tenant { default_agent: default_agent.into(), agents });
+        self
+    }
+
+    /// Sets the retention for stored tasks of agents that are no longer registered.
+    #[must_use]
+    pub fn with_unregistered_retention(self, unregistered: Retention) -> Self {
+        Self { unregistered, ..self }
+    }
+
+    /// Looks an agent up.
+    pub fn get(&self, tenant: &str, agent: &str) -> Option<&Arc<RegisteredAgent>> {
+        self.tenants.get(tenant)?.agents.get(agent)
+    }
+
+    /// The id of a tenant's default agent, registered or not; `None` for an unknown tenant.
+    pub fn default_agent(&self, tenant: &str) -> Option<&str> {
+        self.tenants.get(tenant).map(|tenant| tenant.default_agent.as_str())
+    }
+
+    /// The agents of a tenant, ordered by id.
+    pub fn agents(&self, tenant: &str) -> impl Iterator<Item = &Arc<RegisteredAgent>> {
+        self.tenants.get(tenant).into_iter().flat_map(|tenant| tenant.agents.values())
+    }
+
+    /// When this catalog came into use.
+    pub fn since(&self) -> Timestamp {
+        self.since
+    }
+
+    /// The retention of an agent, registered or not. The store lists agents without their tenants, so the longest
+    /// retention applies where several tenants have an agent of this id.
+    pub(crate) fn retention(&self, agent: &str) -> Retention {
+        let registered = self.tenants.values().filter_map(|tenant| tenant.agents.get(agent));
+        let longest = registered.map(|registered| registered.retention()).reduce(Retention::longest);
+        longest.unwrap_or(self.unregistered)
+    }
+
+    /// Every retention that applies to some task.
+    pub(crate) fn retentions(&self) -> impl Iterator<Item = Retention> {
+        let registered = self.tenants.values().flat_map(|tenant| tenant.agents.values());
+        registered.map(|registered| registered.retention()).chain([self.unregistered])
+    }
+}
+
+/// The catalog in use. Cheap to clone; every clone is the same.
+#[derive(Clone)]
+pub struct CurrentCatalog {
+    catalog: Arc<ArcSwap<Catalog>>,
+    clock: Clock,
+}
+
+impl CurrentCatalog {
+    pub(crate) fn new(mut catalog: Catalog, clock: Clock) -> Self {
+        catalog.since = clock.now();
+        Self { catalog: Arc::new(ArcSwap::from_pointee(catalog)), clock }
+    }
+
+    /// The catalog as it is now. Whoever holds it does not see later swaps.
+    pub fn load(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
+    }
+
+    /// Replaces the catalog. Calls and runs that have begun end with the agent they began with; everything that begins
+    /// later, queued and retried turns included, takes the new one.
+    pub fn swap(&self, mut catalog: Catalog) {
+        catalog.since = self.clock.now();
+        self.catalog.store(Arc::new(catalog));
+    }
+}

@@ -1,0 +1,126 @@
+//! The card documents of one agent, so that each is encoded and hashed once.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+
+/// The most documents kept for one agent. Clients choose the host in the URLs of a card, so without a limit they could
+/// fill the memory.
+const MAX_DOCUMENTS: usize = 64;
+
+/// What distinguishes the card documents of one agent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CardKey {
+    /// The form of the document and the server's options that affect it.
+    pub form: u8,
+    /// The URL of the agent as the client sees it; all other URLs in the card follow from it.
+    pub url: String,
+}
+
+/// An encoded card.
+#[derive(Debug)]
+pub struct CardDocument {
+    /// The JSON document.
+    pub body: Bytes,
+    /// Its entity tag, with quotes.
+    pub etag: String,
+}
+
+/// The encoded cards of an agent. A clone is empty, because what it belongs to may have other settings.
+#[derive(Debug, Default)]
+pub struct CardCache(Mutex<HashMap<CardKey, Arc<CardDocument>>>);
+
+impl CardCache {
+    /// The document of this key, built if it is not kept. An error is returned and not kept.
+    pub fn get_or_build<E>(
+        &self,
+        key: CardKey,
+        build: impl FnOnce() -> Result<CardDocument, E>,
+    ) -> Result<Arc<CardDocument>, E> {
+        // Locked while it is built, which takes microseconds, so that no two requests build the same document.
+        let mut documents = self.documents();
+        if let Some(document) = documents.get(&key) {
+            return Ok(Arc::clone(document));
+        }
+        let document = Arc::new(build()?);
+        if documents.len() >= MAX_DOCUMENTS {
+            documents.clear();
+        }
+        documents.insert(key, Arc::clone(&document));
+        Ok(document)
+    }
+
+    /// How many documents are kept.
+    pub fn len(&self) -> usize {
+        self.documents().len()
+    }
+
+    /// Whether no document is kept.
+    pub fn is_empty(&self) -> bool {
+        self.documents().is_empty()
+    }
+
+    fn documents(&self) -> MutexGuard<'_, HashMap<CardKey, Arc<CardDocument>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clone for CardCache {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(form: u8, url: &str) -> CardKey {
+        CardKey { form, url: url.into() }
+    }
+
+    fn document(text: &str) -> Result<CardDocument, &'static str> {
+        Ok(CardDocument { body: Bytes::from(text.to_owned()), etag: format!("\"{text}\"") })
+    }
+
+    #[test]
+    fn a_document_is_built_once_per_form_and_url() {
+        let cache = CardCache::default();
+        let mut built = 0;
+        let mut get = |form, url| {
+            let build = || {
+                built += 1;
+                document(url)
+            };
+            cache.get_or_build(key(form, url), build).unwrap()
+        };
+        let first = get(0, "http://a/");
+        assert!(Arc::ptr_eq(&first, &get(0, "http://a/")));
+        assert!(!Arc::ptr_eq(&first, &get(1, "http://a/")));
+        assert_eq!(get(0, "http://b/").etag, "\"http://b/\"");
+        assert_eq!((built, cache.len()), (3, 3));
+    }
+
+    #[test]
+    fn an_error_is_not_kept() {
+        let cache = CardCache::default();
+        assert_eq!(cache.get_or_build(key(0, "u"), || Err("refused")).unwrap_err(), "refused");
+        assert!(cache.is_empty());
+        assert_eq!(cache.get_or_build(key(0, "u"), || document("x")).unwrap().body, "x");
+    }
+
+    #[test]
+    fn the_number_of_documents_is_bounded() {
+        let cache = CardCache::default();
+        for host in 0..1_000 {
+            let url = format!("http://{host}.test/");
+            assert_eq!(cache.get_or_build(key(0, &url), || document(&url)).unwrap().body, url);
+            assert!(cache.len() <= MAX_DOCUMENTS);
+        }
+        let copy = cache.clone();
+        assert!(copy.is_empty() && !cache.is_empty());
+    }
+}

@@ -1,0 +1,68 @@
+//! How an agent is served.
+
+use protocol::model::{AgentExtension, SecurityScheme};
+
+use super::profile::Profile;
+
+/// How one agent is served.
+#[derive(Clone, Debug)]
+pub struct AgentSettings {
+    /// The compatibility profile at the agent's own path, and of its card.
+    pub profile: Profile,
+    /// A disabled agent rejects every call and has no card.
+    pub enabled: bool,
+    /// Whether streaming operations are supported.
+    pub streaming: bool,
+    /// Whether push notifications are supported.
+    pub push: bool,
+    /// Which callers may get its extended card.
+    pub extended_card: ExtendedCard,
+    /// The ids of the skills that only the extended card shows.
+    pub extended_skills: Vec<String>,
+    /// Supported protocol extensions, each marked as required or optional.
+    pub extensions: Vec<AgentExtension>,
+    /// Whether to reject message parts of a media type that the card does not list.
+    pub check_media_types: bool,
+    /// Whether calls without a credential are permitted.
+    pub anonymous: bool,
+    /// Security schemes by name, as the card lists them.
+    pub security: Vec<(String, SecurityScheme)>,
+}
+
+impl AgentSettings {
+    /// Whether streaming operations are supported at the agent's own path.
+    pub fn offers_streaming(&self) -> bool {
+        self.streaming && !self.profile.send_only
+    }
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        Self {
+            profile: Profile::neutral(),
+            enabled: true,
+            streaming: true,
+            push: false,
+            extended_card: ExtendedCard::default(),
+            extended_skills: Vec::new(),
+            extensions: Vec::new(),
+            check_media_types: true,
+            anonymous: true,
+            security: Vec::new(),
+        }
+    }
+}
+
+/// Which callers may get an agent's extended card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExtendedCard {
+    /// None: the public card declares that there is no extended card.
+    #[default]
+    Off,
+    /// All callers.
+    Open,
+    /// Callers with a credential; none can be checked yet.
+    Protected,
+    /// None, although the public card declares one. For testing clients.
+    Missing,
+}
