@@ -16,7 +16,7 @@ use std::{
 
 use axum::Extension;
 use engine::{Agent, AgentSettings, Catalog, Clock, DynAgent, Engine, Feed};
-use inbound::{Front, Profile, Ready, ServerOptions};
+use inbound::{HttpService, Profile, Ready, ServerOptions};
 use store::{Instance, InstanceState, Sqlite};
 use tempfile::TempDir;
 use tokio::net::ToSocketAddrs;
@@ -37,7 +37,7 @@ pub use crate::serve::ServeError;
 pub struct Server {
     engine: Engine,
     ready: Ready,
-    front: Front,
+    front: HttpService,
     /// Describes this process to others that try to open the same store.
     instance: Instance,
     /// The temporary directory of a store without a path; deleted when its last owner is dropped.
@@ -122,7 +122,7 @@ impl Server {
         instance.record(InstanceState::Serving, None);
         let engine = Engine::start(Arc::new(store), feed, catalog, clock, limits);
         let ready = Ready::default();
-        let front = Front::new(engine.clone(), server_options, ready.clone());
+        let front = HttpService::new(engine.clone(), server_options, ready.clone());
         Ok(Self { engine, ready, front, instance, temp_dir: None })
     }
 
@@ -132,7 +132,7 @@ impl Server {
     }
 
     /// The same as [`router`](Self::router), for the program's own listener.
-    pub(crate) fn front(&self) -> Front {
+    pub(crate) fn front(&self) -> HttpService {
         self.front.clone()
     }
 

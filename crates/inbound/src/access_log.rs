@@ -12,7 +12,7 @@ use protocol::{
     dialect::{MethodFamily, of_method, v03},
 };
 
-use crate::server_state::Endpoint;
+use crate::endpoint::Endpoint;
 
 /// The error of a call whose caller disconnected before the response.
 const CALLER_LEFT: &str = "CALLER_LEFT";
@@ -33,7 +33,7 @@ struct Fields {
 
 impl CallEntry {
     /// Begins the entry of a call. The agent is logged only if it exists.
-    pub(crate) fn begin(endpoint: &Endpoint<'_>, request_id: u64) -> Self {
+    pub(crate) fn begin(request_id: u64, endpoint: &Endpoint) -> Self {
         if !tracing::enabled!(target: "a2ad::call", tracing::Level::INFO) {
             return Self(None);
         }
@@ -41,12 +41,17 @@ impl CallEntry {
             started: Instant::now(),
             request_id,
             agent: known_agent(endpoint),
-            method: String::new(),
+            method: "unknown".to_owned(),
             dialect: "unknown",
             task: None,
             state: None,
             error: None,
         })))
+    }
+
+    /// No entry, for requests that are not calls.
+    pub(crate) fn off() -> Self {
+        Self(None)
     }
 
     /// Sets the method. An unknown name is the caller's own text and not logged.
@@ -63,7 +68,7 @@ impl CallEntry {
     }
 
     /// Sets the agent, if it becomes known only after the call has begun.
-    pub(crate) fn set_agent(&mut self, endpoint: &Endpoint<'_>) {
+    pub(crate) fn set_agent(&mut self, endpoint: &Endpoint) {
         let Some(fields) = &mut self.0 else { return };
         fields.agent = known_agent(endpoint);
     }
@@ -134,7 +139,7 @@ impl Drop for CallEntry {
 }
 
 /// The agent's id, or `unknown`: an unknown name is the caller's own text.
-fn known_agent(endpoint: &Endpoint<'_>) -> String {
+fn known_agent(endpoint: &Endpoint) -> String {
     endpoint.registered().map_or("unknown", |registered| &registered.info().id).to_owned()
 }
 

@@ -1,9 +1,8 @@
 //! Capability checks: the one place where a request is checked against the agent's card and the compatibility profile
 //! of its endpoint.
 //!
-//! Every binding checks twice: [`check_operation`] as soon as the operation is known, before its parameters are
-//! decoded, and [`check_request`] when they are decoded. A request to an unknown agent passes both and is rejected by
-//! the engine.
+//! [`check_operation`] precedes errors about the parameters, [`check_request`] follows them. A request to an unknown agent
+//! passes both and is rejected by the engine.
 
 pub(crate) mod extensions;
 mod media;
@@ -12,10 +11,13 @@ use engine::{ExtendedCard, RegisteredAgent};
 use http::HeaderMap;
 use protocol::{Dialect, Error, ErrorKind, Operation, OperationKind, SendMessage};
 
-use crate::{auth, server_state::Endpoint};
+use crate::{
+    caller::{self, Identity},
+    endpoint::Endpoint,
+};
 
 /// Checks that the endpoint's profile and the agent support the operation.
-pub(crate) fn check_operation(endpoint: &Endpoint<'_>, kind: OperationKind) -> Result<(), Error> {
+pub(crate) fn check_operation(endpoint: &Endpoint, kind: OperationKind) -> Result<(), Error> {
     if endpoint.profile().send_only && kind != OperationKind::SendMessage {
         let text = "this agent supports only message sends that wait for the result";
         return Err(Error::new(ErrorKind::MethodNotFound, text));
@@ -37,7 +39,8 @@ pub(crate) fn check_operation(endpoint: &Endpoint<'_>, kind: OperationKind) -> R
 /// Checks a decoded request against the agent's card and settings. Returns the operation with the profile's changes
 /// applied.
 pub(crate) fn check_request(
-    endpoint: &Endpoint<'_>,
+    endpoint: &Endpoint,
+    identity: &Identity,
     dialect: Dialect,
     headers: &HeaderMap,
     operation: Operation,
@@ -61,7 +64,7 @@ pub(crate) fn check_request(
         {
             return Err(push_off());
         }
-        Operation::GetExtendedCard(_) => extended_card(endpoint)?,
+        Operation::GetExtendedCard(_) => extended_card(endpoint, identity)?,
         _ => {}
     }
     Ok(apply_profile(endpoint, dialect, operation))
@@ -72,9 +75,10 @@ fn push_off() -> Error {
     Error::new(ErrorKind::PushNotificationNotSupported, text)
 }
 
-fn extended_card(endpoint: &Endpoint<'_>) -> Result<(), Error> {
+fn extended_card(endpoint: &Endpoint, identity: &Identity) -> Result<(), Error> {
     match endpoint.settings().extended_card {
         ExtendedCard::Open => Ok(()),
+        ExtendedCard::Protected if !identity.is_anonymous() => Ok(()),
         ExtendedCard::Off => {
             let text = "this agent has no extended card; its public card is complete";
             Err(Error::new(ErrorKind::UnsupportedOperation, text))
@@ -87,18 +91,14 @@ fn extended_card(endpoint: &Endpoint<'_>) -> Result<(), Error> {
         ExtendedCard::Protected => {
             let text =
                 "the extended card requires a credential, and this server cannot check credentials yet";
-            Err(auth::credential_required(endpoint.settings(), text))
+            Err(caller::credential_required(endpoint.settings(), text))
         }
     }
 }
 
 /// Checks the client's accepted output modes against the agent's output modes, and the message's media types against
 /// its input modes. Where the profile's card shows another mode than the agent's own, both are accepted.
-fn check_media(
-    endpoint: &Endpoint<'_>,
-    registered: &RegisteredAgent,
-    req: &SendMessage,
-) -> Result<(), Error> {
+fn check_media(endpoint: &Endpoint, registered: &RegisteredAgent, req: &SendMessage) -> Result<(), Error> {
     let has_types = || req.message.parts.iter().any(|part| part.media_type.is_some());
     let check_input = endpoint.settings().check_media_types && has_types();
     // The common case: the request names no media types.
@@ -118,7 +118,7 @@ fn check_media(
     Ok(())
 }
 
-fn apply_profile(endpoint: &Endpoint<'_>, dialect: Dialect, mut operation: Operation) -> Operation {
+fn apply_profile(endpoint: &Endpoint, dialect: Dialect, mut operation: Operation) -> Operation {
     if let (true, Operation::SendMessage(req)) = (endpoint.profile().send_only, &mut operation) {
         // The profile has no operation to fetch the task later.
         req.return_immediately = false;

@@ -1,5 +1,6 @@
 //! The protocol bindings. Each decodes a request into an operation and encodes the reply; none decides anything else.
 
+pub(crate) mod extended_card;
 pub(crate) mod grpc;
 pub(crate) mod jsonrpc;
 pub(crate) mod rest;

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::{
     AgentCard, Dialect, Error, ErrorKind, Timestamp,
     dialect::{draft, merged, v1, v03},
+    error::excerpt,
     json::write::Writer,
     model::{AgentCapabilities, AgentInterface, SecurityRequirement},
 };
@@ -18,7 +19,10 @@ use protocol::{
 use crate::{
     bindings::grpc::interface::GrpcInterface,
     cross_origin::ANY_ORIGIN,
-    respond,
+    endpoint::Endpoint,
+    exchange::Exchange,
+    refusal, respond,
+    server_state::ServerState,
     version::{AcceptedVersions, Version},
 };
 
@@ -85,27 +89,62 @@ impl CacheScope {
 
 /// Everything an agent's card is built from.
 pub(crate) struct CardBuilder<'a> {
-    pub(crate) registered: &'a RegisteredAgent,
+    registered: &'a RegisteredAgent,
     /// URL of the agent's JSON-RPC endpoint.
-    pub(crate) endpoint: String,
+    endpoint: String,
     /// `None` if the agent cannot be addressed over gRPC.
-    pub(crate) grpc: Option<GrpcInterface>,
-    pub(crate) accepted_versions: AcceptedVersions,
-    pub(crate) options: CardOptions,
+    grpc: Option<GrpcInterface>,
+    accepted_versions: AcceptedVersions,
+    options: CardOptions,
     /// Which caches may keep the card.
-    pub(crate) cache_scope: CacheScope,
+    cache_scope: CacheScope,
     /// When the agent's configuration came into use; sent as `Last-Modified`.
-    pub(crate) since: Timestamp,
+    since: Timestamp,
 }
 
-impl CardBuilder<'_> {
+/// Handles a request for a card.
+pub(crate) fn handle(exchange: &Exchange, name: CardName) -> Response {
+    let card = exchange.card();
+    let found = card.and_then(|card| card.respond(name, &exchange.version(), &exchange.head.headers));
+    found.unwrap_or_else(|error| {
+        // This is not a call, so the HTTP status reports the error.
+        let status = StatusCode::from_u16(error.kind.row().http).unwrap_or(StatusCode::NOT_FOUND);
+        let mut response = refusal::error_response(exchange, Dialect::Draft, status, &error);
+        response.headers_mut().insert(header::VARY, VARY);
+        response
+    })
+}
+
+impl<'a> CardBuilder<'a> {
+    /// The card of an endpoint's agent; an error if there is no such agent. `origin` is that of the server as the client
+    /// sees it.
+    pub(crate) fn of(server: &ServerState, endpoint: &'a Endpoint, origin: String) -> Result<Self, Error> {
+        let (agent, settings) = (endpoint.agent(), endpoint.settings());
+        let registered = endpoint.registered().filter(|_| settings.enabled).ok_or_else(|| {
+            let shown = excerpt(agent);
+            Error::new(ErrorKind::AgentDisabled, format!("unknown agent {shown:?}"))
+        })?;
+        let form = &settings.profile.card;
+        let is_at_root = endpoint.is_default && (form.origin || form.root);
+        let grpc = GrpcInterface::of(&origin, Some(agent).filter(|_| !is_at_root));
+        let url = match (endpoint.is_default, endpoint.is_named) {
+            (true, _) if form.origin => origin,
+            (true, false) if form.root => format!("{origin}/"),
+            _ => format!("{origin}/a2a/{agent}"),
+        };
+        Ok(Self {
+            registered,
+            endpoint: url,
+            grpc,
+            accepted_versions: server.accepted_versions,
+            options: server.card,
+            cache_scope: server.origins.cache_scope(),
+            since: endpoint.since,
+        })
+    }
+
     /// Responds with the card in the requested form; an error for a generation that is not accepted.
-    pub(crate) fn respond(
-        &self,
-        name: CardName,
-        version: &Version,
-        headers: &HeaderMap,
-    ) -> Result<Response, Error> {
+    fn respond(&self, name: CardName, version: &Version, headers: &HeaderMap) -> Result<Response, Error> {
         let shape = self.shape(name, version)?;
         let key = CardKey { form: self.form(shape), url: self.endpoint.clone() };
         let document = self.registered.cards().get_or_build(key, || self.document(shape))?;

@@ -13,11 +13,11 @@ use std::{
 
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::{body::Body, response::Response};
-use engine::AgentSettings;
+use engine::{AgentSettings, DEFAULT_TENANT};
 use http::{HeaderMap, HeaderValue, header};
 use protocol::{Dialect, Message, Operation, Part, Role, SendMessage, TaskId, json::write::Writer, rest};
 
-use crate::{respond, version::AcceptedVersions};
+use crate::{exchange::Exchange, respond, version::AcceptedVersions};
 
 /// The data shown on the page.
 pub(crate) struct PageContent<'a> {
@@ -30,8 +30,21 @@ pub(crate) struct PageContent<'a> {
     pub(crate) agents: Vec<(&'a engine::AgentInfo, &'a AgentSettings)>,
 }
 
+/// Handles a request for the page.
+pub(crate) fn handle(exchange: &Exchange) -> Response {
+    let catalog = exchange.catalog();
+    let agents = catalog.agents(DEFAULT_TENANT).filter(|registered| registered.settings().enabled);
+    let content = PageContent {
+        origin: exchange.origin(),
+        accepted_versions: exchange.server.accepted_versions,
+        default_agent: catalog.default_agent(DEFAULT_TENANT).unwrap_or_default(),
+        agents: agents.map(|registered| (registered.info(), registered.settings())).collect(),
+    };
+    respond(&content, &exchange.head.headers)
+}
+
 /// Responds with the page, or with its data as JSON if the client does not accept HTML.
-pub(crate) fn respond(content: &PageContent<'_>, headers: &HeaderMap) -> Response {
+fn respond(content: &PageContent<'_>, headers: &HeaderMap) -> Response {
     let mut response = if wants_html(headers) { html(content) } else { respond::json(content.json()) };
     let out = response.headers_mut();
     out.insert(header::VARY, HeaderValue::from_static("Accept"));

@@ -1,18 +1,18 @@
-//! The check of every request before it reaches a route: does it name a host of this server, and may the page that
+//! The check of every request right after its route is found: does it name a host of this server, and may the page that
 //! sends it call?
 //!
 //! The rules are in `host.rs` and `cross_origin.rs`. `/healthz` has no secrets and is asked by load balancers that know
 //! no name, so it is served for any host. Public cards are for everybody, so pages of any origin may read them.
 
-use axum::{extract::Request, response::Response};
-use http::{HeaderValue, Method, StatusCode, Version, header};
+use axum::response::Response;
+use http::{HeaderValue, Method, StatusCode, Version, header, request::Parts};
 use protocol::{Error, ErrorKind, Violation, error::excerpt};
 
 use crate::{
     cross_origin::{self, ANY_ORIGIN, OriginVerdict},
+    exchange::Exchange,
     host::{HostError, Listener},
-    routes,
-    server_state::ServerState,
+    routes::Access,
 };
 
 /// What happens to a request.
@@ -25,59 +25,60 @@ pub(crate) enum Decision {
     Refuse(StatusCode, Error),
 }
 
-pub(crate) fn check(server_state: &ServerState, listener: Listener, req: &Request) -> Decision {
-    let found = server_state.hosts.check(listener, req.version(), req.uri(), req.headers());
-    let host = match found {
+pub(crate) fn check(exchange: &Exchange, listener: Listener) -> Decision {
+    let (server, head) = (&exchange.server, &exchange.head);
+    let host = match server.hosts.check(listener, head.version, &head.uri, &head.headers) {
         Ok(host) => host,
-        Err(reason) if is_probe(req, reason) => None,
-        Err(reason) => return refuse_host(reason, req),
+        Err(reason) if is_probe(exchange, reason) => None,
+        Err(reason) => return refuse_host(reason, head),
     };
-    match server_state.callers.check(host.as_ref(), req.headers()) {
+    match server.callers.check(host.as_ref(), &head.headers) {
         OriginVerdict::Absent | OriginVerdict::Same => Decision::Handle(None),
-        OriginVerdict::Allowed(origin) if cross_origin::is_preflight(req.method(), req.headers()) => {
+        OriginVerdict::Allowed(origin) if cross_origin::is_preflight(&head.method, &head.headers) => {
             Decision::Respond(cross_origin::preflight_response(origin))
         }
         OriginVerdict::Allowed(origin) => Decision::Handle(Some(origin)),
-        OriginVerdict::Foreign => check_foreign_page(req),
+        OriginVerdict::Foreign => check_foreign_page(exchange),
     }
 }
 
 /// Any page may read public cards, and ask whether it may.
-fn check_foreign_page(req: &Request) -> Decision {
-    let is_read = [Method::GET, Method::HEAD].contains(req.method());
-    let is_preflight = cross_origin::is_preflight(req.method(), req.headers());
-    match routes::is_public_card(req.uri().path()) {
-        true if is_read => Decision::Handle(None),
-        true if is_preflight => Decision::Respond(cross_origin::preflight_response(ANY_ORIGIN)),
-        _ => refuse_origin(req),
+fn check_foreign_page(exchange: &Exchange) -> Decision {
+    let head = &exchange.head;
+    let is_read = [Method::GET, Method::HEAD].contains(&head.method);
+    let is_preflight = cross_origin::is_preflight(&head.method, &head.headers);
+    match exchange.row.access {
+        Access::Public if is_read => Decision::Handle(None),
+        Access::Public if is_preflight => Decision::Respond(cross_origin::preflight_response(ANY_ORIGIN)),
+        Access::Public | Access::Probe | Access::Open | Access::Caller => refuse_origin(head),
     }
 }
 
 /// Whether a request asks for the health of the process, in a form that needs no known host. HTTP/1.0 has no `Host`.
-fn is_probe(req: &Request, reason: HostError) -> bool {
+fn is_probe(exchange: &Exchange, reason: HostError) -> bool {
     let is_exempt = match reason {
         HostError::Foreign => true,
-        HostError::Missing => req.version() < Version::HTTP_11,
+        HostError::Missing => exchange.head.version < Version::HTTP_11,
         HostError::Repeated | HostError::Invalid => false,
     };
-    is_exempt && req.uri().path() == routes::HEALTH_PATH
+    is_exempt && exchange.row.access == Access::Probe
 }
 
-fn refuse_host(reason: HostError, req: &Request) -> Decision {
+fn refuse_host(reason: HostError, head: &Parts) -> Decision {
     let problem = match reason {
         HostError::Missing => "the header is missing; name the host and port of this server".to_owned(),
         HostError::Repeated => "the header is repeated; send it once".to_owned(),
         HostError::Invalid => {
             format!(
                 "expected a host with or without a port, such as 127.0.0.1:4242, not {}",
-                named_hosts(req)
+                named_hosts(head)
             )
         }
         HostError::Foreign => {
             let text = format!(
                 "{} is not a host of this server; use a name or address that it is configured for, or add this one to \
                  server.allowed_hosts",
-                named_hosts(req)
+                named_hosts(head)
             );
             return forbid("Host", &text);
         }
@@ -86,9 +87,9 @@ fn refuse_host(reason: HostError, req: &Request) -> Decision {
 }
 
 /// The hosts in target and header, for an error text.
-fn named_hosts(req: &Request) -> String {
-    let target = req.uri().authority().map(|authority| authority.as_str().as_bytes());
-    let header = req.headers().get(header::HOST).map(HeaderValue::as_bytes);
+fn named_hosts(head: &Parts) -> String {
+    let target = head.uri.authority().map(|authority| authority.as_str().as_bytes());
+    let header = head.headers.get(header::HOST).map(HeaderValue::as_bytes);
     let mut hosts: Vec<String> = target
         .into_iter()
         .chain(header)
@@ -98,8 +99,8 @@ fn named_hosts(req: &Request) -> String {
     hosts.join(" and ")
 }
 
-fn refuse_origin(req: &Request) -> Decision {
-    let origin = req.headers().get(header::ORIGIN).map(HeaderValue::as_bytes).unwrap_or_default();
+fn refuse_origin(head: &Parts) -> Decision {
+    let origin = head.headers.get(header::ORIGIN).map(HeaderValue::as_bytes).unwrap_or_default();
     let text = format!(
         "pages of {:?} may not call this server; add their origin to server.cors_origins",
         excerpt(&String::from_utf8_lossy(origin))

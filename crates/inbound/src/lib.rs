@@ -1,43 +1,46 @@
 //! The server side of the wire: turns bytes from a socket into an operation by a known caller, and the reply into
 //! bytes.
 //!
-//! [`Front`] is the HTTP service with every route, to be mounted anywhere; [`listen`] accepts connections, with the
+//! [`HttpService`] is the HTTP service with every route, to be mounted anywhere; [`listen`] accepts connections, with the
 //! timeouts and caps that a bare accept loop lacks. Nothing here decides about tasks: that is the engine's.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod access_log;
 mod admit;
-mod auth;
 mod authority;
 mod bindings;
 mod body;
+mod caller;
 mod card;
 mod cross_origin;
+mod endpoint;
+mod exchange;
 mod forwarded;
-mod front;
 mod home_page;
 mod host;
 mod host_and_origin;
 pub mod listen;
 mod negotiate;
 mod origin;
-mod perform;
 mod ready;
+mod refusal;
 mod reply_form;
 mod respond;
 mod routes;
 mod server_state;
+mod service;
 mod sse;
 mod version;
 
+pub use caller::{Caller, Peer};
 pub use card::{CardOptions, CardShape};
 pub use cross_origin::CorsOrigin;
 pub use engine::{AgentSettings, AuthForm, CardForm, ExtendedCard, FailedReply, Profile, ReplyForm};
-pub use front::Front;
 pub use host::{AllowedHost, is_public_url};
 pub use ipnet::IpNet;
 pub use ready::Ready;
 pub use routes::is_reserved_agent_id;
 pub use server_state::ServerOptions;
+pub use service::HttpService;
 pub use version::AcceptedVersions;

@@ -18,6 +18,7 @@ mod slow_readers;
 mod streams;
 
 use std::{
+    convert::Infallible,
     io,
     net::{IpAddr, Ipv4Addr},
     sync::Arc,
@@ -25,7 +26,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::TryFutureExt as _;
+use futures_util::FutureExt as _;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -42,7 +43,7 @@ use self::{
     slow_readers::Unsent,
     streams::{Begun, Streams},
 };
-use crate::front::Front;
+use crate::service::HttpService;
 
 /// Bounds on connections.
 #[derive(Clone, Copy, Debug)]
@@ -100,11 +101,16 @@ impl Caps {
 }
 
 /// Serves until `shutdown` is cancelled, then until the last connection has ended.
-pub async fn serve(listener: TcpListener, front: impl Into<Front>, caps: Caps, shutdown: CancellationToken) {
+pub async fn serve(
+    listener: TcpListener,
+    service: impl Into<HttpService>,
+    caps: Caps,
+    shutdown: CancellationToken,
+) {
     // Without an address, the strictest rules about hosts apply: those of loopback.
     let address = listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |address| address.ip());
-    let front: Front = front.into();
-    let front = front.bound_to(address);
+    let service: HttpService = service.into();
+    let service = service.bound_to(address);
     let caps = caps.within_descriptors();
     let tasks = TaskTracker::new();
     let connections = Arc::new(Connections::default());
@@ -126,9 +132,9 @@ pub async fn serve(listener: TcpListener, front: impl Into<Front>, caps: Caps, s
             tracing::warn!(address = %address.ip(), "too many connections; this one is closed");
             continue;
         };
-        let (front, shutdown) = (front.clone(), shutdown.clone());
+        let (service, shutdown) = (service.clone(), shutdown.clone());
         tasks.spawn(async move {
-            if let Err(error) = connection(stream, address.ip(), front, &caps, &shutdown).await {
+            if let Err(error) = connection(stream, address.ip(), service, &caps, &shutdown).await {
                 tracing::debug!(%error, "a connection ended early");
             }
             drop(slot);
@@ -152,7 +158,7 @@ type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 async fn connection(
     mut stream: TcpStream,
     peer: IpAddr,
-    front: Front,
+    service: HttpService,
     caps: &Caps,
     shutdown: &CancellationToken,
 ) -> Ended {
@@ -165,8 +171,8 @@ async fn connection(
     let progress = Arc::new(Progress::default());
     let io = ConnectionIo::new(stream, prefix, Arc::clone(&progress), caps.write_rate());
     match version {
-        Version::Http1 => http1(io, progress, peer, front, caps, shutdown).await,
-        Version::Http2 => http2(io, peer, front, caps, shutdown).await,
+        Version::Http1 => http1(io, progress, peer, service, caps, shutdown).await,
+        Version::Http2 => http2(io, peer, service, caps, shutdown).await,
     }
 }
 
@@ -174,13 +180,16 @@ async fn http1(
     io: ConnectionIo<TcpStream>,
     progress: Arc<Progress>,
     peer: IpAddr,
-    front: Front,
+    service: HttpService,
     caps: &Caps,
     shutdown: &CancellationToken,
 ) -> Ended {
     let timer = HeadTimer { progress: Arc::clone(&progress), timeout: caps.head };
     let service = service_fn(move |req: hyper::Request<hyper::body::Incoming>| {
-        front.clone().handle_from(peer, req.map(|body| NotedBody::new(body, &progress)))
+        service
+            .clone()
+            .handle_from(peer, req.map(|body| NotedBody::new(body, &progress)))
+            .map(Ok::<_, Infallible>)
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(timer).header_read_timeout(caps.idle).max_buf_size(64 << 10);
@@ -195,7 +204,7 @@ async fn http1(
 async fn http2(
     io: ConnectionIo<TcpStream>,
     peer: IpAddr,
-    front: Front,
+    service: HttpService,
     caps: &Caps,
     shutdown: &CancellationToken,
 ) -> Ended {
@@ -203,8 +212,10 @@ async fn http2(
     let counted = Arc::clone(&unsent);
     let answer = move |req| {
         let counted = Arc::clone(&counted);
-        let answered = front.clone().handle_from(peer, req);
-        answered.map_ok(move |response| response.map(|body| slow_readers::in_pieces(body, &counted)))
+        let answered = service.clone().handle_from(peer, req);
+        answered.map(move |response| {
+            Ok::<_, Infallible>(response.map(|body| slow_readers::in_pieces(body, &counted)))
+        })
     };
     let service = service_fn(answer);
     let (begun, io) = (Begun::new(caps.write_window), Corked::new(io));

@@ -2,14 +2,10 @@
 
 use std::net::IpAddr;
 
-use http::{Extensions, HeaderMap, Uri, header};
+use http::{HeaderMap, Uri, header};
 use ipnet::IpNet;
 
 use crate::{authority::Authority, card::CacheScope, forwarded::Forwarded};
-
-/// The peer's address; our own accept loop adds it to a request's extensions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// How the origin is determined.
 #[derive(Clone, Debug, Default)]
@@ -22,11 +18,11 @@ pub(crate) struct Origins {
 
 impl Origins {
     /// The origin: as configured, else from a trusted proxy's headers, else from the request.
-    pub(crate) fn of(&self, uri: &Uri, headers: &HeaderMap, extensions: &Extensions) -> String {
+    pub(crate) fn of(&self, uri: &Uri, headers: &HeaderMap, peer: Option<IpAddr>) -> String {
         if let Some(url) = &self.public_url {
             return url.clone();
         }
-        let from_proxy = extensions.get::<Peer>().is_some_and(|peer| self.is_proxy(peer.0));
+        let from_proxy = peer.is_some_and(|peer| self.is_proxy(peer));
         let forwarded = from_proxy.then(|| Forwarded::read(headers, |address| self.is_proxy(address)));
         let Forwarded { scheme, host } = forwarded.unwrap_or_default();
         // HTTP/2 has the authority in the target. So has the absolute form of HTTP/1.1, and then `Host` is ignored
@@ -61,9 +57,7 @@ mod tests {
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        let mut extensions = Extensions::new();
-        extensions.insert(Peer(peer.parse().unwrap()));
-        origins.of(&target.parse().unwrap(), &map, &extensions)
+        origins.of(&target.parse().unwrap(), &map, Some(peer.parse().unwrap()))
     }
 
     #[test]

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
+use axum::response::Response;
+use http::StatusCode;
 use tokio::sync::watch;
+
+use crate::respond;
 
 /// Whether this process accepts new work: not while it drains or cannot write. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -58,4 +62,19 @@ impl Ready {
             later
         });
     }
+}
+
+/// The response of `/healthz`: the process serves requests.
+pub(crate) fn liveness() -> Response {
+    respond::json(&br#"{"status":"ok"}"#[..])
+}
+
+/// The response of `/readyz`.
+pub(crate) fn readiness(ready: &Ready) -> Response {
+    if ready.is_ready() {
+        return respond::json(&br#"{"status":"ready"}"#[..]);
+    }
+    let mut response = respond::json(&br#"{"status":"not ready"}"#[..]);
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    response
 }

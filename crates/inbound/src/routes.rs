@@ -1,413 +1,472 @@
-//! The routing table: which path leads to which endpoint, card or page.
+//! The route table: every path that the server serves, with what is decided from the head of a request alone.
 //!
-//! Not in the table are the paths of HTTP+JSON, which are parsed by hand in `bindings/rest/path.rs`, and gRPC, which
-//! `front.rs` dispatches first.
+//! [`find`] is a pure function over the table, and there is no other router. Reserved names, the answers 404 and 405, and
+//! the list of endpoints on the page at `/` are derived from the table too. The resources of HTTP+JSON and the methods
+//! of gRPC continue it: they are tables of `protocol`, because the client uses them as well.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
-use axum::{
-    Router,
-    extract::{Path, Request, State, rejection::PathRejection},
-    response::Response,
-    routing::{MethodRouter, any, get, post},
-};
-use engine::DEFAULT_TENANT;
-use http::{Extensions, HeaderMap, Method, StatusCode, Uri, header, request::Parts};
+use http::{HeaderMap, Method, Version, header};
 use protocol::{
-    Dialect, Error, ErrorKind, GetExtendedCard, Operation, OperationKind, Violation, dialect::v1,
-    error::excerpt, jsonrpc::Id,
+    OperationKind,
+    grpc::Service,
+    rest::{ResourcePath, percent_decode},
 };
 
-use crate::{
-    access_log::CallEntry,
-    admit,
-    bindings::{grpc::interface::GrpcInterface, jsonrpc, rest, text},
-    card::{self, CardBuilder, CardName},
-    home_page,
-    negotiate::Negotiation,
-    perform::perform,
-    respond::{self, Envelope, ResponseFormat},
-    server_state::{Endpoint, ProfileOf, ServerState},
-    version::Version,
-};
+use crate::{bindings::grpc, card::CardName};
 
-/// The JSON-RPC paths of the default agent, each with its compatibility profile. The last eight are used by the package
-/// `python-a2a`, which posts each method of the draft to its own path.
-const JSONRPC_PATHS: [(&str, ProfileOf); 17] = [
-    ("/", |profiles| &profiles.neutral),
-    ("/a2a", |profiles| &profiles.neutral),
-    ("/a2a/", |profiles| &profiles.neutral),
-    ("/_a2a", |profiles| &profiles.fold),
-    ("/_a2a/", |profiles| &profiles.fold),
-    ("/_agent-native/a2a", |profiles| &profiles.agent_native),
-    ("/_agent-native/a2a/", |profiles| &profiles.agent_native),
-    ("/a2a/rpc", |profiles| &profiles.agentos),
-    ("/a2a/rpc/", |profiles| &profiles.agentos),
-    ("/tasks/send", |profiles| &profiles.draft_alias),
-    ("/tasks/sendSubscribe", |profiles| &profiles.draft_alias),
-    ("/tasks/get", |profiles| &profiles.draft_alias),
-    ("/tasks/cancel", |profiles| &profiles.draft_alias),
-    ("/a2a/tasks/send", |profiles| &profiles.draft_alias),
-    ("/a2a/tasks/sendSubscribe", |profiles| &profiles.draft_alias),
-    ("/a2a/tasks/get", |profiles| &profiles.draft_alias),
-    ("/a2a/tasks/cancel", |profiles| &profiles.draft_alias),
-];
+/// One row: a path, and what serves it.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) path: Path,
+    pub(crate) methods: Methods,
+    pub(crate) handler: Handler,
+    pub(crate) access: Access,
+    pub(crate) body: BodyLimit,
+}
 
-/// Paths of HTTP+JSON below `/a2a` that would otherwise match `/a2a/{agent}`.
-const REST_PATHS_BESIDE_AGENTS: [&str; 5] =
-    ["message:send", "message:stream", "tasks", "extendedAgentCard", "v1"];
+/// The path of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// This path.
+    Is(&'static str),
+    /// `/a2a/{agent}`, followed by this.
+    OfAgent(&'static str),
+    /// The resources of HTTP+JSON below this prefix.
+    Resources(&'static str),
+    /// The resources of HTTP+JSON below `/a2a/{agent}`.
+    ResourcesOfAgent,
+    /// The methods of this gRPC service.
+    Methods(GrpcService),
+    /// Every other path; not in the table.
+    Unknown,
+}
 
-/// The file names of cards.
-const CARD_PATHS: [(&str, CardName); 2] =
-    [(".well-known/agent-card.json", CardName::AgentCard), (".well-known/agent.json", CardName::Agent)];
+/// The HTTP methods of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Methods {
+    /// GET and HEAD.
+    Get,
+    Post,
+    /// Those of the resource.
+    OfResource,
+    /// None: the name is reserved for later.
+    None,
+}
 
-/// The path of the liveness check.
-pub(crate) const HEALTH_PATH: &str = "/healthz";
+/// What serves a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handler {
+    JsonRpc(PathProfile),
+    Rest,
+    /// Plain text, for requests with that content type.
+    Text,
+    Grpc(GrpcService),
+    Card(CardName),
+    /// The extended card of 0.2, which has no method for it.
+    ExtendedCard,
+    HomePage,
+    Liveness,
+    Readiness,
+    Nothing,
+}
 
+/// The gRPC services of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GrpcService {
+    A2a(Service),
+    Health,
+    Reflection,
+    /// The older version of reflection, which many tools still use.
+    ReflectionAlpha,
+}
+
+/// The compatibility profile of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathProfile {
+    /// That of the agent.
+    OfAgent,
+    Neutral,
+    Fold,
+    AgentNative,
+    Agentos,
+    DraftAlias,
+}
+
+/// Who may use a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everybody, whatever host the request names: load balancers know no name.
+    Probe,
+    /// Everybody, and web pages of every origin may read it.
+    Public,
+    /// Everybody who names a host of this server, and web pages that may call.
+    Open,
+    /// The same, with the credential that the agent requires, which is decided before the body is read.
+    Caller,
+}
+
+/// How much of a request's body is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyLimit {
+    /// Nothing.
+    Empty,
+    /// Up to the configured limit (`limits.max_body`).
+    Configured,
+    /// Up to this number of bytes.
+    Bytes(usize),
+}
+
+/// Requests of gRPC health and reflection hold only a name.
+pub(crate) const MAX_NAME_REQUEST: usize = 4 << 10;
+
+const fn jsonrpc(path: &'static str, profile: PathProfile) -> Row {
+    call(Path::Is(path), Methods::Post, Handler::JsonRpc(profile), BodyLimit::Configured)
+}
+
+const fn call(path: Path, methods: Methods, handler: Handler, body: BodyLimit) -> Row {
+    Row { path, methods, handler, access: Access::Caller, body }
+}
+
+const fn get(path: Path, handler: Handler, access: Access) -> Row {
+    Row { path, methods: Methods::Get, handler, access, body: BodyLimit::Empty }
+}
+
+const fn grpc(service: GrpcService) -> Row {
+    let (access, body) = match service {
+        GrpcService::A2a(_) => (Access::Caller, BodyLimit::Configured),
+        GrpcService::Health | GrpcService::Reflection | GrpcService::ReflectionAlpha => {
+            (Access::Open, BodyLimit::Bytes(MAX_NAME_REQUEST))
+        }
+    };
+    Row {
+        path: Path::Methods(service),
+        methods: Methods::Post,
+        handler: Handler::Grpc(service),
+        access,
+        body,
+    }
+}
+
+const fn reserved(path: &'static str) -> Row {
+    let (handler, access) = (Handler::Nothing, Access::Open);
+    Row { path: Path::Is(path), methods: Methods::None, handler, access, body: BodyLimit::Empty }
+}
+
+const CARD: &str = "/.well-known/agent-card.json";
+/// The name of a card before 0.3.
+const OLD_CARD: &str = "/.well-known/agent.json";
 /// Where clients of 0.2.1 to 0.2.6 look for the extended card: beside the endpoint, or below it. Only the latter is
 /// served for `/a2a/{agent}`: the path beside it would be the same for all agents.
-const EXTENDED_CARD_PATH: &str = "agent/authenticatedExtendedCard";
+const OLD_EXTENDED_CARD: &str = "/agent/authenticatedExtendedCard";
+
+pub(crate) const ROWS: usize = 51;
+
+/// The table. The first row with the path and the method of a request serves it.
+pub(crate) static TABLE: [Row; ROWS] = [
+    // The default agent over JSON-RPC.
+    jsonrpc("/", PathProfile::Neutral),
+    jsonrpc("/a2a", PathProfile::Neutral),
+    jsonrpc("/a2a/", PathProfile::Neutral),
+    jsonrpc("/_a2a", PathProfile::Fold),
+    jsonrpc("/_a2a/", PathProfile::Fold),
+    jsonrpc("/_agent-native/a2a", PathProfile::AgentNative),
+    jsonrpc("/_agent-native/a2a/", PathProfile::AgentNative),
+    jsonrpc("/a2a/rpc", PathProfile::Agentos),
+    jsonrpc("/a2a/rpc/", PathProfile::Agentos),
+    // The package `python-a2a` posts each method of the draft to its own path. POST is JSON-RPC there although HTTP+JSON
+    // has these paths too; other methods are HTTP+JSON.
+    jsonrpc("/tasks/send", PathProfile::DraftAlias),
+    jsonrpc("/tasks/sendSubscribe", PathProfile::DraftAlias),
+    jsonrpc("/tasks/get", PathProfile::DraftAlias),
+    jsonrpc("/tasks/cancel", PathProfile::DraftAlias),
+    jsonrpc("/a2a/tasks/send", PathProfile::DraftAlias),
+    jsonrpc("/a2a/tasks/sendSubscribe", PathProfile::DraftAlias),
+    jsonrpc("/a2a/tasks/get", PathProfile::DraftAlias),
+    jsonrpc("/a2a/tasks/cancel", PathProfile::DraftAlias),
+    // HTTP+JSON. Before the agents' own paths: no agent has the name of a resource.
+    call(Path::Resources(""), Methods::OfResource, Handler::Rest, BodyLimit::Configured),
+    call(Path::Resources("/a2a"), Methods::OfResource, Handler::Rest, BodyLimit::Configured),
+    call(Path::ResourcesOfAgent, Methods::OfResource, Handler::Rest, BodyLimit::Configured),
+    // One agent as plain text or over JSON-RPC.
+    call(Path::OfAgent(""), Methods::Post, Handler::Text, BodyLimit::Configured),
+    call(Path::OfAgent("/"), Methods::Post, Handler::Text, BodyLimit::Configured),
+    call(Path::OfAgent(""), Methods::Post, Handler::JsonRpc(PathProfile::OfAgent), BodyLimit::Configured),
+    call(Path::OfAgent("/"), Methods::Post, Handler::JsonRpc(PathProfile::OfAgent), BodyLimit::Configured),
+    // gRPC.
+    grpc(GrpcService::A2a(Service::V1)),
+    grpc(GrpcService::A2a(Service::V03)),
+    grpc(GrpcService::Health),
+    grpc(GrpcService::Reflection),
+    grpc(GrpcService::ReflectionAlpha),
+    // Cards.
+    get(Path::Is(CARD), Handler::Card(CardName::AgentCard), Access::Public),
+    get(Path::Is(OLD_CARD), Handler::Card(CardName::Agent), Access::Public),
+    get(Path::OfAgent(CARD), Handler::Card(CardName::AgentCard), Access::Public),
+    get(Path::OfAgent(OLD_CARD), Handler::Card(CardName::Agent), Access::Public),
+    call(Path::Is(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
+    call(Path::OfAgent(OLD_EXTENDED_CARD), Methods::Get, Handler::ExtendedCard, BodyLimit::Empty),
+    // Pages for people and load balancers.
+    get(Path::Is("/"), Handler::HomePage, Access::Open),
+    get(Path::Is("/healthz"), Handler::Liveness, Access::Probe),
+    get(Path::Is("/readyz"), Handler::Readiness, Access::Open),
+    // Names that later versions use.
+    reserved("/mcp"),
+    reserved("/run"),
+    reserved("/api"),
+    reserved("/console"),
+    reserved("/metrics"),
+    reserved("/rpc"),
+    reserved("/_process-task"),
+    reserved("/approvals"),
+    reserved("/a2a/mcp"),
+    reserved("/a2a/run"),
+    reserved("/a2a/_process-task"),
+    reserved("/a2a/approvals"),
+    reserved("/a2a/.well-known"),
+];
+
+/// The row of paths that the table does not have.
+static UNKNOWN: Row = get(Path::Unknown, Handler::Nothing, Access::Open);
+/// The same for a request that is gRPC by its content type.
+static UNKNOWN_SERVICE: Row = Row {
+    handler: Handler::Grpc(GrpcService::A2a(Service::V1)),
+    ..get(Path::Unknown, Handler::Nothing, Access::Open)
+};
+
+/// What serves a request.
+#[derive(Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) row: &'static Row,
+    /// The number of the row; paths that are not in the table share the number after the last one.
+    pub(crate) number: usize,
+    /// The agent that the path names; `None` is the default agent.
+    pub(crate) agent: Option<Cow<'a, str>>,
+    /// The path within the binding: the resource of HTTP+JSON, or the method of gRPC.
+    pub(crate) rest: &'a str,
+    /// The operation that method and path name; JSON-RPC names it in the body.
+    pub(crate) operation: Option<OperationKind>,
+    /// Why nothing serves the request.
+    pub(crate) problem: Option<Problem>,
+}
+
+/// Why nothing serves a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// The path is not in the table.
+    NotFound,
+    /// The path is, with these methods only.
+    MethodNotAllowed(String),
+}
+
+/// The part of a path that a row leaves open.
+struct Match<'a> {
+    agent: Option<Cow<'a, str>>,
+    rest: &'a str,
+    resource: Option<ResourcePath<'a>>,
+}
+
+/// Finds what serves a request.
+pub(crate) fn find<'a>(method: &Method, version: Version, path: &'a str, headers: &HeaderMap) -> Target<'a> {
+    let is_grpc = grpc::is_grpc(version, path, headers);
+    let mut other_method: Option<(usize, Match<'a>)> = None;
+    let mut allowed: Vec<&'static str> = Vec::new();
+    for (number, row) in TABLE.iter().enumerate() {
+        if matches!(row.handler, Handler::Grpc(_)) != is_grpc {
+            continue;
+        }
+        let Some(matched) = row.path.matches(path) else { continue };
+        if row.handler == Handler::Text && !is_text(headers) {
+            continue;
+        }
+        if row.accepts(method, &matched) {
+            return Target::new(number, matched, method, None);
+        }
+        allowed.extend(row.allowed(&matched));
+        other_method.get_or_insert((number, matched));
+    }
+    match other_method {
+        None => Target::unknown(if is_grpc { &UNKNOWN_SERVICE } else { &UNKNOWN }, path),
+        Some((number, matched)) if allowed.is_empty() => {
+            Target::new(number, matched, method, Some(Problem::NotFound))
+        }
+        Some((number, matched)) => {
+            let mut seen = Vec::new();
+            allowed.retain(|method| {
+                !seen.contains(method) && {
+                    seen.push(*method);
+                    true
+                }
+            });
+            Target::new(number, matched, method, Some(Problem::MethodNotAllowed(allowed.join(", "))))
+        }
+    }
+}
+
+impl<'a> Target<'a> {
+    fn new(number: usize, matched: Match<'a>, method: &Method, problem: Option<Problem>) -> Self {
+        let row = &TABLE[number];
+        let Match { agent, rest, resource } = matched;
+        let operation = match row.handler {
+            Handler::Rest => resource.and_then(|resource| resource.operation(method.as_str())),
+            Handler::Grpc(GrpcService::A2a(service)) => {
+                service.methods().iter().find(|(name, _)| *name == rest).map(|(_, kind)| *kind)
+            }
+            Handler::Text => Some(OperationKind::SendMessage),
+            Handler::ExtendedCard => Some(OperationKind::GetExtendedCard),
+            Handler::JsonRpc(_)
+            | Handler::Grpc(_)
+            | Handler::Card(_)
+            | Handler::HomePage
+            | Handler::Liveness
+            | Handler::Readiness
+            | Handler::Nothing => None,
+        };
+        Self { row, number, agent, rest, operation, problem }
+    }
+
+    fn unknown(row: &'static Row, path: &'a str) -> Self {
+        let problem = Some(Problem::NotFound);
+        Self { row, number: ROWS, agent: None, rest: path, operation: None, problem }
+    }
+}
+
+impl Row {
+    fn accepts(&self, method: &Method, matched: &Match<'_>) -> bool {
+        match self.methods {
+            // Another method gets a response of gRPC.
+            _ if matches!(self.handler, Handler::Grpc(_)) => true,
+            Methods::Get => matches!(*method, Method::GET | Method::HEAD),
+            Methods::Post => *method == Method::POST,
+            Methods::OfResource => {
+                matched.resource.is_some_and(|resource| resource.operation(method.as_str()).is_some())
+            }
+            Methods::None => false,
+        }
+    }
+
+    fn allowed(&self, matched: &Match<'_>) -> Vec<&'static str> {
+        match self.methods {
+            Methods::Get => vec!["GET", "HEAD"],
+            Methods::Post => vec!["POST"],
+            Methods::OfResource => matched.resource.map_or_else(Vec::new, |resource| resource.allowed()),
+            Methods::None => Vec::new(),
+        }
+    }
+}
+
+/// Prefix of every agent's paths; the default agent is served directly below it too.
+const AGENTS: &str = "/a2a";
+
+impl Path {
+    fn matches<'a>(&self, path: &'a str) -> Option<Match<'a>> {
+        match self {
+            Self::Is(this) => (*this == path).then_some(Match { agent: None, rest: "", resource: None }),
+            Self::OfAgent(suffix) => {
+                let below = path.strip_prefix(AGENTS)?;
+                let name = below.strip_prefix('/')?.strip_suffix(suffix)?;
+                let is_segment = !name.is_empty() && !name.contains('/');
+                // Nobody's name is that of a resource, whatever the method.
+                let is_resource =
+                    || ResourcePath::parse(below).is_some_and(|resource| resource.tenant.is_none());
+                (is_segment && !is_resource()).then(|| Match {
+                    agent: Some(agent_name(name)),
+                    rest: "",
+                    resource: None,
+                })
+            }
+            Self::Resources("") => {
+                let resource = ResourcePath::parse(path).filter(has_valid_tenant)?;
+                Some(Match { agent: None, rest: path, resource: Some(resource) })
+            }
+            Self::Resources(prefix) => {
+                let rest = path.strip_prefix(prefix)?;
+                // The first segment is an agent if it is not a resource.
+                let resource = ResourcePath::parse(rest).filter(|resource| resource.tenant.is_none())?;
+                Some(Match { agent: None, rest, resource: Some(resource) })
+            }
+            Self::ResourcesOfAgent => {
+                let (name, _) = path.strip_prefix("/a2a/")?.split_once('/')?;
+                let rest = &path["/a2a/".len() + name.len()..];
+                let resource = ResourcePath::parse(rest).filter(has_valid_tenant)?;
+                Some(Match { agent: Some(agent_name(name)), rest, resource: Some(resource) })
+            }
+            Self::Methods(service) => {
+                let rest = path.strip_prefix('/')?.strip_prefix(service.name())?.strip_prefix('/')?;
+                Some(Match { agent: None, rest, resource: None })
+            }
+            Self::Unknown => None,
+        }
+    }
+
+    /// The path as people read it.
+    pub(crate) fn pattern(&self) -> String {
+        match self {
+            Self::Is(path) => (*path).to_owned(),
+            Self::OfAgent(suffix) => format!("{AGENTS}/{{agent}}{suffix}"),
+            Self::Resources(prefix) => format!("{prefix}/…"),
+            Self::ResourcesOfAgent => format!("{AGENTS}/{{agent}}/…"),
+            Self::Methods(service) => format!("/{}/{{method}}", service.name()),
+            Self::Unknown => String::new(),
+        }
+    }
+
+    /// The first segment below a prefix, if it is the same for every request.
+    fn first_segment_below(&self, prefix: &str) -> Option<&'static str> {
+        let path = match self {
+            Self::Is(path) | Self::Resources(path) => path,
+            Self::OfAgent(_) | Self::ResourcesOfAgent => AGENTS,
+            Self::Methods(_) | Self::Unknown => return None,
+        };
+        let below = path.strip_prefix(prefix)?.strip_prefix('/')?;
+        below.split('/').next().filter(|segment| !segment.is_empty())
+    }
+}
+
+/// An agent name that is not UTF-8 becomes empty, which matches no agent.
+fn agent_name(segment: &str) -> Cow<'_, str> {
+    percent_decode(segment).unwrap_or_default()
+}
+
+fn has_valid_tenant(resource: &ResourcePath<'_>) -> bool {
+    resource.tenant.is_none_or(|tenant| !is_reserved_tenant(tenant))
+}
+
+/// Whether the first segment of a path has another meaning than a tenant.
+fn is_reserved_tenant(name: &str) -> bool {
+    is_used_below("", name) || is_used_below(AGENTS, name)
+}
 
 /// Whether `/a2a/{name}` is used for something other than an agent, so that no agent may have this id.
 pub fn is_reserved_agent_id(name: &str) -> bool {
-    JSONRPC_PATHS.iter().any(|(path, _)| path.strip_prefix("/a2a/") == Some(name))
-        || rest::resolve_path(&format!("/a2a/{name}")).is_some()
-        || rest::is_reserved(name)
+    is_used_below(AGENTS, name)
+        || ResourcePath::parse(&format!("/{name}")).is_some()
         // Clients normalise these path segments away.
         || matches!(name, "." | "..")
 }
 
-/// Whether this is the path of a public card.
-pub(crate) fn is_public_card(path: &str) -> bool {
-    let own = path.strip_prefix("/a2a/").and_then(|below| below.split_once('/'));
-    let file = match own {
-        Some((agent, file)) if !agent.is_empty() => file,
-        _ => path.strip_prefix('/').unwrap_or_default(),
-    };
-    CARD_PATHS.iter().any(|(name, _)| *name == file)
+fn is_used_below(prefix: &str, name: &str) -> bool {
+    TABLE.iter().any(|row| row.path.first_segment_below(prefix) == Some(name))
 }
 
-pub(crate) fn table(server_state: Arc<ServerState>) -> Router {
-    let mut router = Router::new();
-    for (path, profile) in JSONRPC_PATHS {
-        let call = move |State(server_state): State<Arc<ServerState>>, req: Request| async move {
-            let endpoint = server_state.default_endpoint(&server_state.catalog(), profile);
-            jsonrpc::handle(&server_state, endpoint, req).await
-        };
-        // POST is JSON-RPC even at a path that HTTP+JSON uses too; other methods are HTTP+JSON.
-        let others =
-            if rest::resolve_path(path).is_some() { any(fallback_handler) } else { MethodRouter::new() };
-        router = router.route(path, others.post(call));
-    }
-    for (file, name) in CARD_PATHS {
-        let default = move |State(server_state): State<Arc<ServerState>>, req: Request| async move {
-            get_card(&server_state, &server_state.root_endpoint(&server_state.catalog()), name, &req)
-        };
-        let own = move |State(server_state): State<Arc<ServerState>>, agent: AgentPath, req: Request| async move {
-            let endpoint = server_state.agent_endpoint(&server_state.catalog(), agent_name(agent));
-            get_card(&server_state, &endpoint, name, &req)
-        };
-        router = router.route(&format!("/{file}"), get(default));
-        router = router.route(&format!("/a2a/{{agent}}/{file}"), get(own));
-    }
-    let default = async |State(server_state): State<Arc<ServerState>>, req: Request| {
-        let endpoint = server_state.root_endpoint(&server_state.catalog());
-        get_extended_card(&server_state, endpoint, req).await
-    };
-    let own = async |State(server_state): State<Arc<ServerState>>, agent: AgentPath, req: Request| {
-        let endpoint = server_state.agent_endpoint(&server_state.catalog(), agent_name(agent));
-        get_extended_card(&server_state, endpoint, req).await
-    };
-    router = router
-        .route(&format!("/{EXTENDED_CARD_PATH}"), get(default))
-        .route(&format!("/a2a/{{agent}}/{EXTENDED_CARD_PATH}"), get(own));
-    for name in REST_PATHS_BESIDE_AGENTS {
-        router = router.route(&format!("/a2a/{name}"), any(fallback_handler));
-        router = router.route(&format!("/a2a/{name}/"), any(fallback_handler));
-    }
-    router
-        .route("/", get(get_home_page))
-        .route("/a2a/{agent}", post(call_agent))
-        .route("/a2a/{agent}/", post(call_agent))
-        .route(HEALTH_PATH, get(healthz))
-        .route("/readyz", get(readyz))
-        .method_not_allowed_fallback(method_not_allowed)
-        .fallback(fallback_handler)
-        .with_state(server_state)
+/// The paths that a handler serves, as people read them.
+pub(crate) fn patterns(handles: impl Fn(Handler) -> bool) -> Vec<String> {
+    TABLE.iter().filter(|row| handles(row.handler)).map(|row| row.path.pattern()).collect()
 }
 
-async fn call_agent(
-    State(server_state): State<Arc<ServerState>>,
-    agent: AgentPath,
-    req: Request,
-) -> Response {
-    let endpoint = server_state.agent_endpoint(&server_state.catalog(), agent_name(agent));
-    if text::is_text_request(req.headers()) {
-        return Box::pin(text::handle(&server_state, endpoint, req)).await;
-    }
-    jsonrpc::handle(&server_state, endpoint, req).await
+/// Whether the content type is `text/plain`.
+fn is_text(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/plain")
 }
 
-/// The agent a path names; invalid UTF-8 names none.
-type AgentPath = Result<Path<String>, PathRejection>;
-
-fn agent_name(path: AgentPath) -> String {
-    path.map(|Path(agent)| agent).unwrap_or_default()
-}
-
-fn get_card(server_state: &ServerState, endpoint: &Endpoint<'_>, name: CardName, req: &Request) -> Response {
-    find_card(server_state, endpoint, name, req).unwrap_or_else(|error| {
-        // This is not a call, so the HTTP status reports the error.
-        let status = StatusCode::from_u16(error.kind.row().http).unwrap_or(StatusCode::NOT_FOUND);
-        let mut response =
-            error_response(server_state, req.headers(), req.uri(), Dialect::Draft, status, &error);
-        response.headers_mut().insert(header::VARY, card::VARY);
-        response
-    })
-}
-
-/// The extended card for 0.2, which has no method for it: the HTTP status reports the result.
-async fn get_extended_card(server_state: &ServerState, endpoint: Endpoint<'_>, req: Request) -> Response {
-    const KIND: OperationKind = OperationKind::GetExtendedCard;
-    const DIALECT: Dialect = Dialect::V03;
-    let (head, _) = req.into_parts();
-    let (request_id, clock) = (fastrand::u64(..), server_state.engine.clock());
-    let mut log_entry = CallEntry::begin(&endpoint, request_id);
-    log_entry.set_method(v1::operation::method(KIND));
-    let envelope = Envelope::Http { media_type: respond::JSON, errors: server_state.errors };
-    let format = ResponseFormat { envelope, dialect: DIALECT, profile: endpoint.profile() };
-    let version = Version::of(&head.headers, &head.uri);
-    let negotiation = Negotiation {
-        version: &version,
-        profile: endpoint.profile(),
-        accepted_versions: server_state.accepted_versions,
-    };
-    let memory = server_state.engine.memory().begin();
-    let answered = async {
-        negotiation.check_path(DIALECT).map_err(|refused| refused.error)?;
-        endpoint.check_access()?;
-        admit::check_operation(&endpoint, KIND)?;
-        let operation = Operation::GetExtendedCard(GetExtendedCard::default());
-        let operation = admit::check_request(&endpoint, DIALECT, &head.headers, operation)?;
-        perform(server_state, &endpoint, DIALECT, &head, operation, request_id, &memory).await
-    };
-    let answered = answered.await;
-    log_entry.set_result(&answered);
-    match answered {
-        Ok(answer) => respond::respond(&format, answer, log_entry, request_id, server_state, memory),
-        Err(error) => {
-            log_entry.finish(DIALECT);
-            let status = match error.kind {
-                ErrorKind::Unauthenticated => StatusCode::UNAUTHORIZED,
-                ErrorKind::PermissionDenied => StatusCode::FORBIDDEN,
-                _ => StatusCode::NOT_FOUND,
-            };
-            respond::error_response_with_status(&format, &error, status.as_u16(), clock.now())
-        }
-    }
-}
-
-fn find_card(
-    server_state: &ServerState,
-    endpoint: &Endpoint<'_>,
-    name: CardName,
-    req: &Request,
-) -> Result<Response, Error> {
-    let card = card_builder(server_state, endpoint, req.uri(), req.headers(), req.extensions())?;
-    card.respond(name, &Version::of(req.headers(), req.uri()), req.headers())
-}
-
-/// A builder for the agent's card, with URLs that match the address of the request.
-pub(crate) fn card_builder<'a>(
-    server_state: &ServerState,
-    endpoint: &'a Endpoint<'_>,
-    uri: &Uri,
-    headers: &HeaderMap,
-    extensions: &Extensions,
-) -> Result<CardBuilder<'a>, Error> {
-    let (agent, settings) = (endpoint.agent(), endpoint.settings());
-    let registered = endpoint.registered().filter(|_| settings.enabled);
-    let none = || {
-        let shown = excerpt(agent);
-        Error::new(ErrorKind::AgentDisabled, format!("unknown agent {shown:?}"))
-    };
-    let registered = registered.ok_or_else(none)?;
-    let origin = server_state.origins.of(uri, headers, extensions);
-    let is_default = endpoint.is_default;
-    let asked_at_root = !uri.path().starts_with("/a2a/");
-    let form = &settings.profile.card;
-    let grpc =
-        GrpcInterface::of(&origin, Some(agent).filter(|_| !(is_default && (form.origin || form.root))));
-    let url = match (is_default, asked_at_root) {
-        (true, _) if form.origin => origin,
-        (true, true) if form.root => format!("{origin}/"),
-        _ => format!("{origin}/a2a/{agent}"),
-    };
-    Ok(CardBuilder {
-        registered,
-        endpoint: url,
-        grpc,
-        accepted_versions: server_state.accepted_versions,
-        options: server_state.card,
-        cache_scope: server_state.origins.cache_scope(),
-        since: endpoint.since,
-    })
-}
-
-async fn get_home_page(State(server_state): State<Arc<ServerState>>, req: Request) -> Response {
-    let catalog = server_state.catalog();
-    let agents = catalog.agents(DEFAULT_TENANT).filter(|registered| registered.settings().enabled);
-    let content = home_page::PageContent {
-        origin: server_state.origins.of(req.uri(), req.headers(), req.extensions()),
-        accepted_versions: server_state.accepted_versions,
-        default_agent: catalog.default_agent(DEFAULT_TENANT).unwrap_or_default(),
-        agents: agents.map(|registered| (registered.info(), registered.settings())).collect(),
-    };
-    home_page::respond(&content, req.headers())
-}
-
-async fn healthz() -> Response {
-    respond::json(br#"{"status":"ok"}"#.to_vec())
-}
-
-async fn readyz(State(server_state): State<Arc<ServerState>>) -> Response {
-    if server_state.ready.is_ready() {
-        return respond::json(br#"{"status":"ready"}"#.to_vec());
-    }
-    let mut response = respond::json(br#"{"status":"not ready"}"#.to_vec());
-    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-    response
-}
-
-/// The router adds the header `Allow`.
-async fn method_not_allowed(
-    State(server_state): State<Arc<ServerState>>,
-    method: Method,
-    req: Request,
-) -> Response {
-    let text = format!("method {method} is not allowed at this path; calls use POST, everything else GET");
-    let error = Error::new(ErrorKind::MethodNotFound, text);
-    error_response(
-        &server_state,
-        req.headers(),
-        req.uri(),
-        Dialect::V1,
-        StatusCode::METHOD_NOT_ALLOWED,
-        &error,
-    )
-}
-
-/// Requests without a route: the paths of HTTP+JSON, and unknown paths.
-async fn fallback_handler(State(server_state): State<Arc<ServerState>>, req: Request) -> Response {
-    rest_or_not_found(&server_state, req).await
-}
-
-pub(crate) async fn rest_or_not_found(server_state: &ServerState, req: Request) -> Response {
-    let (head, incoming) = req.into_parts();
-    let Some(rest::ResolvedPath { agent, place }) = rest::resolve_path(head.uri.path()) else {
-        return not_found(server_state, &head);
-    };
-    let catalog = server_state.catalog();
-    let endpoint = match agent {
-        Some(agent) => server_state.agent_endpoint(&catalog, agent),
-        None => server_state.root_endpoint(&catalog),
-    };
-    drop(catalog);
-    rest::handle(server_state, endpoint, &place, &head, incoming).await
-}
-
-/// The error text for a card requested at an unknown path.
-const NO_CARD: &str = "no card is served at this path; the card of the default agent is at /.well-known/agent-card.json, \
-                       each agent's own at /a2a/{agent}/.well-known/agent-card.json";
-
-fn not_found(server_state: &ServerState, head: &Parts) -> Response {
-    let error_response = |error: &Error| {
-        error_response(server_state, &head.headers, &head.uri, Dialect::V1, StatusCode::NOT_FOUND, error)
-    };
-    if head.uri.path().find("/.well-known/").is_some_and(|at| at > 0) {
-        let mut error = Error::new(ErrorKind::MethodNotFound, NO_CARD);
-        // The message of an error in 0.3 is fixed; the text is sent as a detail.
-        error.violations.push(Violation::new("path", NO_CARD));
-        return error_response(&error);
-    }
-    let text = "nothing is served at this path; send JSON-RPC calls to / or /a2a/{agent}, HTTP+JSON calls \
-                to /message:send, /tasks and so on, at the root or below /a2a/{agent}; \
-                cards are at /.well-known/agent-card.json and /a2a/{agent}/.well-known/agent-card.json";
-    error_response(&Error::new(ErrorKind::MethodNotFound, text))
-}
-
-/// The response to a request that is refused before it reaches its route, in the form of the route's binding and of
-/// 1.0, because the messages of the other dialects are fixed and the reason has to be readable.
-pub(crate) fn refuse(
-    server_state: &ServerState,
-    req: &Request,
-    status: StatusCode,
-    error: &Error,
-) -> Response {
-    const DIALECT: Dialect = Dialect::V1;
-    let (path, headers, errors) = (req.uri().path(), req.headers(), server_state.errors);
-    let is_jsonrpc = req.method() == Method::POST && JSONRPC_PATHS.iter().any(|(known, _)| *known == path);
-    let envelope = if !is_jsonrpc && rest::resolve_path(path).is_some() {
-        rest::envelope(DIALECT, errors, headers)
-    } else {
-        rest::requested_envelope(DIALECT, errors, headers).unwrap_or(Envelope::Rpc(Id::null()))
-    };
-    let format = ResponseFormat { envelope, dialect: DIALECT, profile: server_state.root_profile() };
-    respond::error_response_with_status(&format, error, status.as_u16(), server_state.engine.clock().now())
-}
-
-/// The error response to a request that is not a call: in the form of HTTP+JSON if the request names its media type,
-/// and in `default_dialect` if it names no version. 1.0 sends readable messages, the other dialects fixed texts that
-/// clients compare.
-fn error_response(
-    server_state: &ServerState,
-    headers: &HeaderMap,
-    uri: &Uri,
-    default_dialect: Dialect,
-    status: StatusCode,
-    error: &Error,
-) -> Response {
-    let dialect = match Version::of(headers, uri) {
-        Version::Named(dialect) => dialect,
-        Version::Unknown(_) => Dialect::V1,
-        Version::Absent => default_dialect,
-    };
-    let envelope =
-        rest::requested_envelope(dialect, server_state.errors, headers).unwrap_or(Envelope::Rpc(Id::null()));
-    let format = ResponseFormat { envelope, dialect, profile: server_state.root_profile() };
-    respond::error_response_with_status(&format, error, status.as_u16(), server_state.engine.clock().now())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_card_paths_are_public_cards() {
-        for path in [
-            "/.well-known/agent-card.json",
-            "/.well-known/agent.json",
-            "/a2a/echo/.well-known/agent-card.json",
-            "/a2a/%65cho/.well-known/agent.json",
-        ] {
-            assert!(is_public_card(path), "{path}");
-        }
-        for path in [
-            "/",
-            "/a2a/echo",
-            ".well-known/agent-card.json",
-            "//.well-known/agent-card.json",
-            "/.well-known/agent-card.json/",
-            "/.well-known/jwks.json",
-            "/a2a//.well-known/agent-card.json",
-            "/a2a/.well-known/agent-card.json",
-            "/a2a/echo/x/.well-known/agent-card.json",
-            "/x/.well-known/agent-card.json",
-            "/agent/authenticatedExtendedCard",
-            "/extendedAgentCard",
-            "/tasks",
-        ] {
-            assert!(!is_public_card(path), "{path}");
+impl GrpcService {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::A2a(service) => service.name(),
+            Self::Health => grpc::HEALTH,
+            Self::Reflection => grpc::REFLECTION,
+            Self::ReflectionAlpha => grpc::REFLECTION_ALPHA,
         }
     }
 }

@@ -114,7 +114,7 @@ fn read(input: &[u8]) -> Option<(Dialect, Operation)> {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let place = ResourcePath::parse(path)?;
     let Some(kind) = place.operation(verb) else {
-        assert!(verb.is_empty() || !place.allowed().split(", ").any(|allowed| allowed == verb));
+        assert!(verb.is_empty() || !place.allowed().contains(&verb));
         return None;
     };
     let address = Address::read(&place, query).ok()?;

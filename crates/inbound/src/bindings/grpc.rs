@@ -1,7 +1,7 @@
 //! The gRPC binding, on the same port as the other bindings.
 //!
-//! A gRPC request, recognised by content type or path, is dispatched before all other routes, so that every response to
-//! it is a gRPC response. The protocol's services are dispatched by hand: a request is one message, decoded by a codec
+//! A gRPC request is recognised by content type or path, and only routes of gRPC are searched for it, so that every
+//! response to it is a gRPC response. The protocol's services are dispatched by hand: a request is one message, decoded by a codec
 //! of `protocol`, so nothing between the socket and the codec is generated or copied. Health and reflection are tonic's
 //! services.
 
@@ -19,7 +19,11 @@ mod stream;
 use std::{convert::Infallible, sync::Arc};
 
 use axum::{body::Body, extract::Request, response::Response};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use futures_util::{
+    FutureExt as _,
+    future::{self, BoxFuture},
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header, request::Parts};
 use protocol::{
     Error, ErrorKind,
     error::{GrpcStatus, excerpt},
@@ -28,15 +32,14 @@ use protocol::{
 use tower::{Service as _, ServiceExt as _, util::BoxCloneSyncService};
 
 use self::status::{Refusal, StatusWriter};
-use crate::server_state::ServerState;
+use crate::{exchange::Exchange, ready::Ready, routes::GrpcService};
 
 /// Prefix of every gRPC content type.
 const CONTENT_TYPE: &[u8] = b"application/grpc";
 
 /// Whether a request is gRPC: by content type or, over HTTP/2, by the path of one of our services.
-pub(crate) fn is_grpc(req: &Request) -> bool {
-    content_subtype(req.headers()).is_some()
-        || req.version() == Version::HTTP_2 && is_service_path(req.uri().path())
+pub(crate) fn is_grpc(version: Version, path: &str, headers: &HeaderMap) -> bool {
+    content_subtype(headers).is_some() || version == Version::HTTP_2 && is_service_path(path)
 }
 
 /// What follows `application/grpc` in the content type, such as `+proto`; `None` if it is not gRPC.
@@ -57,83 +60,96 @@ fn is_service_path(path: &str) -> bool {
     name.is_some_and(|name| Service::ALL.into_iter().any(|service| service.name() == name))
 }
 
+pub(crate) const HEALTH: &str = health::NAME;
+pub(crate) const REFLECTION: &str = reflection::V1;
+pub(crate) const REFLECTION_ALPHA: &str = reflection::V1_ALPHA;
+
 /// One of tonic's services.
 type TonicService = BoxCloneSyncService<Request, Response, Infallible>;
 
-/// All gRPC services of the server.
-pub(crate) struct GrpcServer {
-    server_state: Arc<ServerState>,
+/// The services that tonic implements.
+pub(crate) struct TonicServices {
     health: TonicService,
     reflection: TonicService,
     alpha_reflection: TonicService,
 }
 
-impl GrpcServer {
-    pub(crate) fn new(server_state: Arc<ServerState>) -> Self {
+impl TonicServices {
+    pub(crate) fn new(ready: &Ready) -> Self {
         let reflection = reflection::server().expect("the descriptors are those of committed files");
         let alpha = reflection::alpha_server().expect("the descriptors are those of committed files");
         Self {
-            health: boxed(health::server(server_state.ready.clone())),
+            health: boxed(health::server(ready.clone())),
             reflection: boxed(reflection),
             alpha_reflection: boxed(alpha),
-            server_state,
         }
-    }
-
-    pub(crate) async fn handle(&self, req: Request) -> Response {
-        if let Err((status, refusal)) = check_protocol(&req) {
-            return self.error_response(status, &refusal);
-        }
-        let path = req.uri().path();
-        let path = path.strip_prefix('/').unwrap_or(path);
-        let (name, method) = path.split_once('/').unwrap_or((path, ""));
-        if let Some(service) = Service::ALL.into_iter().find(|service| service.name() == name) {
-            let method = call::find(service, method);
-            return call::handle(&self.server_state, service, method, req).await;
-        }
-        let ready = self.server_state.ready.clone();
-        let response = match name {
-            health::NAME => self.health.clone().call(req),
-            reflection::V1 => self.reflection.clone().call(reflection::until_closing(req, ready)),
-            reflection::V1_ALPHA => self.alpha_reflection.clone().call(reflection::until_closing(req, ready)),
-            _ => return self.error_response(StatusCode::OK, &unknown_service(name)),
-        };
-        let Ok(response) = response.await;
-        response
-    }
-
-    /// The response to a request that is refused before it reaches this binding.
-    pub(crate) fn refuse(&self, status: StatusCode, error: Error) -> Response {
-        self.error_response(status, &error.into())
-    }
-
-    /// The error response to a request that does not reach a service.
-    fn error_response(&self, status: StatusCode, refusal: &Refusal) -> Response {
-        let status_writer = StatusWriter { service: Service::V1, errors: self.server_state.errors };
-        let mut response = status_writer.error_response(refusal, self.server_state.engine.clock().now());
-        *response.status_mut() = status;
-        if status == StatusCode::METHOD_NOT_ALLOWED {
-            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
-        }
-        response
     }
 }
 
+/// Handles one request to a service.
+pub(crate) fn handle(service: GrpcService, exchange: Exchange, body: Body) -> BoxFuture<'static, Response> {
+    if let Err((status, refusal)) = check_protocol(&exchange.head) {
+        return Box::pin(future::ready(error_response(&exchange, status, &refusal)));
+    }
+    let (server, ready) = (Arc::clone(&exchange.server), exchange.server.ready.clone());
+    let services = &server.tonic_services;
+    let (mut service, until_closing) = match service {
+        GrpcService::A2a(service) => return Box::pin(call::handle(service, exchange, body)),
+        GrpcService::Health => (services.health.clone(), false),
+        GrpcService::Reflection => (services.reflection.clone(), true),
+        GrpcService::ReflectionAlpha => (services.alpha_reflection.clone(), true),
+    };
+    let req = Request::from_parts(exchange.head, body);
+    let req = if until_closing { reflection::until_closing(req, ready) } else { req };
+    Box::pin(service.call(req).map(|Ok(response)| response))
+}
+
+/// The response to a request that is refused before its body is read.
+pub(crate) fn refuse(
+    exchange: Exchange,
+    service: GrpcService,
+    status: Option<StatusCode>,
+    error: Error,
+) -> Response {
+    let is_unknown = status == Some(StatusCode::NOT_FOUND);
+    let response = match (service, status) {
+        _ if is_unknown => match check_protocol(&exchange.head) {
+            Ok(()) => error_response(&exchange, StatusCode::OK, &unknown_service(exchange.head.uri.path())),
+            Err((status, refusal)) => error_response(&exchange, status, &refusal),
+        },
+        (GrpcService::A2a(service), None) => call::refuse(&exchange, service, error),
+        (_, status) => error_response(&exchange, status.unwrap_or(StatusCode::OK), &error.into()),
+    };
+    exchange.log_entry.finish(Service::V1.dialect());
+    response
+}
+
+/// The error response to a request that does not reach a service.
+fn error_response(exchange: &Exchange, status: StatusCode, refusal: &Refusal) -> Response {
+    let status_writer = StatusWriter { service: Service::V1, errors: exchange.server.errors };
+    let mut response = status_writer.error_response(refusal, exchange.now());
+    *response.status_mut() = status;
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+    }
+    response
+}
+
 /// Checks HTTP version, method and content type. The error carries an HTTP status too, for clients that read only that.
-fn check_protocol(req: &Request) -> Result<(), (StatusCode, Refusal)> {
+fn check_protocol(head: &Parts) -> Result<(), (StatusCode, Refusal)> {
     let refuse = |status, kind, text: String| {
         Err((status, Refusal { error: Error::new(kind, text), code: Some(GrpcStatus::Unimplemented) }))
     };
-    if req.version() < Version::HTTP_2 {
+    if head.version < Version::HTTP_2 {
         let text = "gRPC requires HTTP/2 with prior knowledge; over HTTP/1.1 use JSON-RPC or HTTP+JSON";
         return refuse(StatusCode::HTTP_VERSION_NOT_SUPPORTED, ErrorKind::InvalidRequest, text.into());
     }
-    if req.method() != Method::POST {
-        let text = format!("method {} is not allowed; gRPC calls use POST", req.method());
+    if head.method != Method::POST {
+        let text = format!("method {} is not allowed; gRPC calls use POST", head.method);
         return refuse(StatusCode::METHOD_NOT_ALLOWED, ErrorKind::MethodNotFound, text);
     }
-    if !is_proto(req.headers()) {
-        let kind = req.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    if !is_proto(&head.headers) {
+        let kind = head.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
         let shown = excerpt(&String::from_utf8_lossy(kind));
         let text = format!("Content-Type {shown:?} is not supported; send application/grpc");
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorKind::UnsupportedMediaType, text);
@@ -141,7 +157,9 @@ fn check_protocol(req: &Request) -> Result<(), (StatusCode, Refusal)> {
     Ok(())
 }
 
-fn unknown_service(name: &str) -> Refusal {
+fn unknown_service(path: &str) -> Refusal {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let name = path.split('/').next().unwrap_or_default();
     let served = Service::ALL.map(Service::name).join(", ");
     let name: String = name.chars().take(128).collect();
     let text = format!("unknown service {name:?}; this server has {served}, health and reflection");

@@ -1,6 +1,7 @@
 //! The JSON-RPC binding: one POST is one call; batches are not supported.
 
-use axum::response::Response;
+use axum::{body::Body, response::Response};
+use engine::CallResponse;
 use http::{HeaderMap, header};
 use protocol::{
     Dialect, Error, Operation, TaskId,
@@ -8,78 +9,54 @@ use protocol::{
 };
 
 use crate::{
-    access_log::CallEntry,
-    admit::{self, extensions},
-    auth, body,
-    negotiate::{DialectChoice, Negotiation, NegotiationError},
-    perform::perform,
-    respond::{self, Envelope, ResponseFormat},
-    server_state::{Endpoint, ServerState},
+    body,
+    exchange::{DecodedRequest, Exchange},
+    negotiate::{DialectChoice, NegotiationError},
+    respond::{Envelope, ResponseFormat},
     sse,
     version::Version,
 };
 
-/// Handles one request to one agent.
-pub(crate) async fn handle(
-    server_state: &ServerState,
-    endpoint: Endpoint<'_>,
-    req: axum::extract::Request,
+/// A request that cannot be decoded: its error, and how to report it.
+struct Undecodable {
+    id: Id,
+    dialect: Dialect,
+    error: Error,
+}
+
+/// Handles one request.
+pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
+    let version = exchange.version();
+    let (id, dialect, result) = match read(&mut exchange, &version, body).await {
+        Ok((id, request)) => {
+            let dialect = request.dialect;
+            (id, dialect, exchange.run(request).await)
+        }
+        Err(Undecodable { id, dialect, error }) => {
+            exchange.log_entry.set_error(&error);
+            (id, dialect, Err(error))
+        }
+    };
+    respond(exchange, &version, id, dialect, result)
+}
+
+fn respond(
+    exchange: Exchange,
+    version: &Version,
+    id: Id,
+    dialect: Dialect,
+    result: Result<CallResponse, Error>,
 ) -> Response {
-    let request_id = fastrand::u64(..);
-    let mut log_entry = CallEntry::begin(&endpoint, request_id);
-    let (head, incoming) = req.into_parts();
-    let memory = server_state.engine.memory().begin();
-    let version = Version::of(&head.headers, &head.uri);
-    let negotiation = Negotiation {
-        version: &version,
-        profile: endpoint.profile(),
-        accepted_versions: server_state.accepted_versions,
-    };
-    let mut format = ResponseFormat {
-        envelope: Envelope::Rpc(Id::null()),
-        dialect: negotiation.fallback_dialect(),
-        profile: endpoint.profile(),
-    };
-    let answered = async {
-        body::check_media_type(&head.headers, format.dialect, server_state.errors)?;
-        body::check_encoding(&head.headers)?;
-        let bytes = body::read(incoming, server_state.max_body_bytes, &memory).await?;
-        let request = jsonrpc::decode(&bytes).map_err(|refusal| {
-            format.envelope = Envelope::Rpc(refusal.id);
-            refusal.error
-        })?;
-        format.envelope = Envelope::Rpc(request.id.clone());
-        log_entry.set_method_if_known(&request.method);
-        let operation =
-            decode(server_state, &endpoint, negotiation, &head.headers, &request, &mut format.dialect)
-                .await?;
-        log_entry.set_operation(&operation, format.dialect);
-        // Free the body before a call that may run for long.
-        drop(bytes);
-        perform(server_state, &endpoint, format.dialect, &head, operation, request_id, &memory).await
-    };
-    let answered = answered.await;
-    log_entry.set_result(&answered);
-    let dialect = format.dialect;
-    match answered {
-        Ok(answer) => {
-            let response = respond::respond(&format, answer, log_entry, request_id, server_state, memory);
-            extensions::set_activated_header(
-                response,
-                &endpoint.settings().extensions,
-                dialect,
-                &head.headers,
-            )
+    let envelope = Envelope::Rpc(id);
+    match result {
+        Err(error) if wants_event_stream(version, &exchange.head.headers) => {
+            let profile = exchange.endpoint.profile();
+            let format = ResponseFormat { envelope, dialect, profile };
+            let response = sse::error_response(&format, &error, exchange.now());
+            exchange.log_entry.finish(dialect);
+            response
         }
-        Err(error) => {
-            log_entry.finish(dialect);
-            let error_response = if wants_event_stream(&version, &head.headers) {
-                sse::error_response
-            } else {
-                respond::error_response
-            };
-            error_response(&format, &error, server_state.engine.clock().now())
-        }
+        result => exchange.respond(envelope, dialect, result),
     }
 }
 
@@ -90,54 +67,67 @@ fn wants_event_stream(version: &Version, headers: &HeaderMap) -> bool {
     *version == Version::Absent && accept.trim().eq_ignore_ascii_case("text/event-stream")
 }
 
-/// Decodes the operation. Sets `dialect` as soon as it is known, also on errors, because the response uses it.
-async fn decode(
-    server_state: &ServerState,
-    endpoint: &Endpoint<'_>,
-    negotiation: Negotiation<'_>,
-    headers: &HeaderMap,
-    request: &Request<'_>,
-    dialect: &mut Dialect,
-) -> Result<Operation, Error> {
-    let choice = negotiation.select(&request.method, request.versioned).map_err(|refused| {
-        let NegotiationError { dialect: dialect_of_error, error } = refused;
-        *dialect = dialect_of_error;
-        error
+/// Reads and decodes a request; also returns its id.
+async fn read(
+    exchange: &mut Exchange,
+    version: &Version,
+    body: Body,
+) -> Result<(Id, DecodedRequest), Undecodable> {
+    let dialect = exchange.negotiation(version).fallback_dialect();
+    let undecodable = |error| Undecodable { id: Id::null(), dialect, error };
+    body::check_media_type(&exchange.head.headers, dialect, exchange.server.errors).map_err(undecodable)?;
+    let bytes = exchange.read_body(body).await.map_err(undecodable)?;
+    let request = jsonrpc::decode(&bytes).map_err(|refused| {
+        let (id, error) = (refused.id, refused.error);
+        Undecodable { id, dialect, error }
     })?;
-    let leniency = endpoint.profile().leniency;
-    let decode = |dialect: Dialect| dialect.decode_operation_with(&request.method, request.params, leniency);
-    // The draft's decoder accepts every id that 0.3's does.
-    *dialect = if let DialectChoice::Dialect(dialect) = choice { dialect } else { Dialect::Draft };
-    endpoint.check_access()?;
-    if let Some(kind) = dialect.operation(&request.method) {
-        admit::check_operation(endpoint, kind)?;
+    exchange.log_entry.set_method_if_known(&request.method);
+    match decode(exchange, version, &request).await {
+        Ok(decoded) => Ok((request.id, decoded)),
+        Err(NegotiationError { dialect, error }) => Err(Undecodable { id: request.id, dialect, error }),
     }
-    *dialect = match choice {
+}
+
+/// Selects the dialect and decodes the operation in it.
+async fn decode(
+    exchange: &Exchange,
+    version: &Version,
+    request: &Request<'_>,
+) -> Result<DecodedRequest, NegotiationError> {
+    let choice = exchange.negotiation(version).select(&request.method, request.versioned)?;
+    let leniency = exchange.endpoint.profile().leniency;
+    let decode = |dialect: Dialect| dialect.decode_operation_with(&request.method, request.params, leniency);
+    let dialect = match choice {
         DialectChoice::Dialect(dialect) => dialect,
-        DialectChoice::TaskOrigin => {
-            let operation = decode(Dialect::Draft)?;
-            let origin = match shared_method_task(&operation) {
-                Some(task) => server_state.engine.origin(&endpoint.scope(), task).await.unwrap_or_default(),
-                None => None,
-            };
-            match origin {
+        DialectChoice::TaskOrigin => match shared_method_task(decode(Dialect::Draft)) {
+            None => Dialect::Draft,
+            Some(task) => match exchange.task_origin(&task).await {
                 // The draft's form of "task not found" can be read by clients of both generations.
                 None | Some(Dialect::Draft) => Dialect::Draft,
                 Some(Dialect::V03 | Dialect::V03Proto | Dialect::V1) => Dialect::V03,
-            }
-        }
+            },
+        },
     };
-    let operation = decode(*dialect)?;
-    auth::check_tenant(operation.tenant())?;
-    admit::check_request(endpoint, *dialect, headers, operation)
+    let operation = decode(dialect);
+    match dialect.operation(&request.method) {
+        Some(kind) => Ok(DecodedRequest { kind, dialect, operation }),
+        None => {
+            let error = operation.err().unwrap_or_else(|| {
+                let text = format!("the method {:?} is not supported", request.method);
+                Error::new(protocol::ErrorKind::MethodNotFound, text)
+            });
+            Err(NegotiationError { dialect, error })
+        }
+    }
 }
 
-/// The task that an operation names, for the methods that the draft and 0.3 share.
-fn shared_method_task(operation: &Operation) -> Option<&TaskId> {
-    match operation {
-        Operation::GetTask(req) => Some(&req.id),
-        Operation::CancelTask(req) => Some(&req.id),
-        Operation::SubscribeToTask(req) => Some(&req.id),
+/// The task that an operation names, for the methods that the draft and 0.3 share. The draft's decoder accepts every id
+/// that 0.3's does.
+fn shared_method_task(operation: Result<Operation, Error>) -> Option<TaskId> {
+    match operation.ok()? {
+        Operation::GetTask(req) => Some(req.id),
+        Operation::CancelTask(req) => Some(req.id),
+        Operation::SubscribeToTask(req) => Some(req.id),
         _ => None,
     }
 }

@@ -4,59 +4,47 @@ use std::sync::Arc;
 
 use axum::{body::Body, response::Response};
 use engine::{CallResponse, Reservation};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use protocol::{
-    Content, Dialect, Error, ErrorKind, Message, Operation, Part, Reply, Role, SendMessage, Task, TaskState,
+    Content, Dialect, Error, ErrorKind, Message, Operation, OperationKind, Part, Reply, Role, SendMessage,
+    Task, TaskState,
     dialect::{v1, v03},
     json::write::Writer,
 };
 
 use crate::{
-    access_log::CallEntry,
-    admit, body, respond,
-    server_state::{Endpoint, ServerState},
+    exchange::{DecodedRequest, Exchange},
+    respond,
 };
 
-/// Whether the content type is `text/plain`.
-pub(crate) fn is_text_request(headers: &HeaderMap) -> bool {
-    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/plain")
+/// Handles one request.
+pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
+    exchange.log_entry.set_method("text");
+    let result = match read(&exchange, body).await {
+        Ok(operation) => {
+            let (kind, dialect) = (OperationKind::SendMessage, Dialect::V1);
+            exchange.run(DecodedRequest { kind, dialect, operation: Ok(operation) }).await
+        }
+        Err(error) => {
+            exchange.log_entry.set_error(&error);
+            Err(error)
+        }
+    };
+    let response = match result {
+        Ok(answer) => answer_with(answer, Arc::clone(&exchange.memory)),
+        Err(error) => error_response(&exchange, &error),
+    };
+    exchange.log_entry.finish_text();
+    response
 }
 
-pub(crate) async fn handle(
-    server_state: &ServerState,
-    endpoint: Endpoint<'_>,
-    req: axum::extract::Request,
-) -> Response {
-    let request_id = fastrand::u64(..);
-    let mut log_entry = CallEntry::begin(&endpoint, request_id);
-    log_entry.set_method("text");
-    let (head, incoming) = req.into_parts();
-    let memory = server_state.engine.memory().begin();
-    let answered = async {
-        endpoint.check_access()?;
-        body::check_encoding(&head.headers)?;
-        let bytes = body::read(incoming, server_state.max_body_bytes, &memory).await?;
-        let text = std::str::from_utf8(&bytes)
-            .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
-        // No message id, so that only the idempotency key identifies a repeated request.
-        let message = Message::new("", Role::User, vec![Part::text(text)]);
-        let call = endpoint.call(Dialect::V1, &head.headers, &memory)?;
-        let operation = Operation::SendMessage(SendMessage::new(message));
-        let operation = admit::check_request(&endpoint, Dialect::V1, &head.headers, operation)?;
-        server_state
-            .engine
-            .call(call, operation)
-            .await
-            .map_err(|error| respond::to_caller_error(error, request_id))
-    };
-    let answered = answered.await;
-    log_entry.set_result(&answered);
-    log_entry.finish_text();
-    match answered {
-        Ok(answer) => answer_with(answer, memory),
-        Err(error) => error_response(server_state, &error),
-    }
+async fn read(exchange: &Exchange, body: Body) -> Result<Operation, Error> {
+    let bytes = exchange.read_body(body).await?;
+    let text = std::str::from_utf8(&bytes)
+        .map_err(|_| Error::new(ErrorKind::Parse, "the body is not UTF-8; send text"))?;
+    // No message id, so that only the idempotency key identifies a repeated request.
+    let message = Message::new("", Role::User, vec![Part::text(text)]);
+    Ok(Operation::SendMessage(SendMessage::new(message)))
 }
 
 fn answer_with(answer: CallResponse, memory: Arc<Reservation>) -> Response {
@@ -106,12 +94,12 @@ fn text(body: String, memory: Arc<Reservation>) -> Response {
 }
 
 /// Errors are JSON here too, so that no client takes one for a result.
-fn error_response(server_state: &ServerState, error: &Error) -> Response {
+pub(crate) fn error_response(exchange: &Exchange, error: &Error) -> Response {
     let row = error.kind.row();
     let mut writer = Writer::new();
     writer.object(|writer| {
         writer.key("error");
-        v1::error::encode(writer, error, server_state.engine.clock().now());
+        v1::error::encode(writer, error, exchange.now());
     });
     let mut response = respond::json(writer.finish());
     *response.status_mut() = StatusCode::from_u16(row.http).unwrap_or(StatusCode::BAD_REQUEST);

@@ -137,25 +137,36 @@ async fn challenge_names_the_agents_security_scheme() {
     assert!(!refused.body.contains("challenge"), "{}", refused.body);
 }
 
-/// An error is in the generation of the request, also if only the method determines it.
+/// An error is in the generation of the request, also if only the method determines it. The exception is a missing
+/// credential: it is reported before the body is read, so only the header determines the generation.
 #[tokio::test]
 async fn access_errors_are_in_the_generation_of_the_request() {
     let cases = [
         (
             AgentSettings { enabled: false, ..AgentSettings::default() },
+            false,
             404,
             -32011,
             "Agent is not enabled",
             "AGENT_DISABLED",
         ),
-        (closed(vec![("b".into(), bearer())]), 401, -32010, "Authentication required", "UNAUTHENTICATED"),
+        (
+            closed(vec![("b".into(), bearer())]),
+            true,
+            401,
+            -32010,
+            "Authentication required",
+            "UNAUTHENTICATED",
+        ),
     ];
-    for (settings, status, code, text, reason) in cases {
+    for (settings, names_version, status, code, text, reason) in cases {
         let server = with(settings).await;
         for generation in Generation::ALL {
             let method = generation.method(protocol::OperationKind::SendMessage);
             let body = request(method, &generation.send_params(UserMessage::new("hi")));
-            let answer = server.post("/a2a/approver", &body).await;
+            let version = if names_version { generation.version() } else { "" };
+            let head = format!("POST /a2a/approver HTTP/1.1\r\na2a-version: {version}");
+            let answer = server.exchange(&head, &body).await;
             let label = format!("{};profile=neutral", generation.name());
             assert_eq!(
                 (answer.status, answer.header("a2ad-dialect")),

@@ -15,7 +15,7 @@ use std::{
 };
 
 use a2ad_inbound::{
-    AgentSettings, AllowedHost, Front, Ready, ServerOptions,
+    AgentSettings, AllowedHost, HttpService, Ready, ServerOptions,
     listen::{self, Caps},
 };
 use engine::{Catalog, Clock, Engine, Feed, Limits, RegisteredAgent};
@@ -109,7 +109,7 @@ impl Setup {
         let catalog = Catalog::new(default_agent, agents);
         let engine = Engine::start(store.clone(), feed, catalog, clock, self.limits);
         let ready = Ready::default();
-        let front = Front::new(engine.clone(), server, ready.clone());
+        let front = HttpService::new(engine.clone(), server, ready.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());

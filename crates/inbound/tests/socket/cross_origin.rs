@@ -1,7 +1,7 @@
 //! Requests that name a foreign host, and requests of web pages from elsewhere.
 
 use a2ad_inbound::{
-    Front, Ready, ServerOptions,
+    HttpService, Ready, ServerOptions,
     listen::{self, Caps},
 };
 use http::Request;
@@ -439,7 +439,7 @@ async fn responses_to_a_configured_origin_name_it() {
 
 /// Serves the router inside an application and gets `/tasks` with this host.
 async fn mounted_status(server: &Server, options: ServerOptions, headers: &[(&str, &str)]) -> u16 {
-    let front = Front::new(server.engine.clone(), options, Ready::default());
+    let front = HttpService::new(server.engine.clone(), options, Ready::default());
     let app = axum::Router::new().fallback_service(front.router());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -119,11 +119,10 @@ impl<'a> ResourcePath<'a> {
         rows.find(|row| row.1 == verb).map(|row| row.2)
     }
 
-    /// The methods allowed on this resource, as a value of the `Allow` header.
-    pub fn allowed(&self) -> String {
+    /// The methods allowed on this resource.
+    pub fn allowed(&self) -> Vec<&'static str> {
         let rows = TABLE.iter().filter(|row| Some(row.0) == self.resource);
-        let verbs = rows.flat_map(|row| if row.1 == "GET" { vec!["GET", "HEAD"] } else { vec![row.1] });
-        verbs.collect::<Vec<_>>().join(", ")
+        rows.flat_map(|row| if row.1 == "GET" { vec!["GET", "HEAD"] } else { vec![row.1] }).collect()
     }
 }
 
@@ -254,7 +253,7 @@ mod tests {
 
     #[test]
     fn allowed_methods_are_listed() {
-        let allowed = |path| ResourcePath::parse(path).unwrap().allowed();
+        let allowed = |path| ResourcePath::parse(path).unwrap().allowed().join(", ");
         assert_eq!(allowed("/message:send"), "POST");
         assert_eq!(allowed("/tasks/a"), "GET, HEAD");
         assert_eq!(allowed("/tasks/a:subscribe"), "POST, GET, HEAD");

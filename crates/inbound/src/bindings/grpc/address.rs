@@ -5,7 +5,7 @@ use engine::DEFAULT_TENANT;
 use http::{HeaderMap, HeaderName};
 use protocol::{Error, Violation};
 
-use crate::auth;
+use crate::caller;
 
 const NAME: HeaderName = HeaderName::from_static("a2a-agent");
 
@@ -44,7 +44,7 @@ pub(super) fn of(agent: &str) -> String {
 
 /// Checks the tenant and returns the agent; an empty name is the default agent.
 fn known<'a>(tenant: &str, agent: &'a str) -> Result<Option<&'a str>, Error> {
-    auth::check_tenant(Some(tenant)).map_err(|error| {
+    caller::check_tenant(Some(tenant)).map_err(|error| {
         let message = format!("{}, or name an agent as in \"{DEFAULT_TENANT}/echo\"", error.message);
         Error { message, ..error }
     })?;

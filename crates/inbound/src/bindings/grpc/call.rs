@@ -2,11 +2,11 @@
 
 use std::{pin::pin, sync::Arc};
 
-use axum::{extract::Request, response::Response};
-use engine::{CallResponse, Reservation};
-use http::{HeaderMap, HeaderName, HeaderValue, request::Parts};
+use axum::{body::Body, response::Response};
+use engine::CallResponse;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use protocol::{
-    Error, ErrorKind, Operation, OperationKind,
+    Error, ErrorKind,
     error::{GrpcStatus, excerpt},
     grpc::Service,
 };
@@ -20,12 +20,11 @@ use super::{
 };
 use crate::{
     access_log::CallEntry,
-    admit::{self, extensions},
+    admit::extensions,
+    exchange::{DecodedRequest, Exchange},
     negotiate::Negotiation,
-    perform::perform,
     reply_form, respond,
-    server_state::{Endpoint, ServerState},
-    version::{AcceptedVersions, Version},
+    version::AcceptedVersions,
 };
 
 /// Compression of the request's message.
@@ -33,177 +32,137 @@ const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 /// Compressions that this server accepts: none but `identity`.
 const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
-/// A method's name and its operation.
-pub(super) type Method = (&'static str, OperationKind);
-
-pub(super) fn find(service: Service, name: &str) -> Result<Method, Error> {
-    service.methods().iter().copied().find(|method| method.0 == name).ok_or_else(|| {
-        let known: Vec<&str> = service.methods().iter().map(|method| method.0).collect();
-        let name: String = name.chars().take(128).collect();
-        let text = format!("{} has no method {name:?}; it has {}", service.name(), known.join(", "));
-        Error::new(ErrorKind::MethodNotFound, text)
-    })
-}
-
-pub(super) async fn handle(
-    server_state: &ServerState,
-    service: Service,
-    method: Result<Method, Error>,
-    req: Request,
-) -> Response {
-    let request_id = fastrand::u64(..);
-    let (head, incoming) = req.into_parts();
-    let memory = server_state.engine.memory().begin();
-    let version = Version::of(&head.headers, &head.uri);
-    let catalog = server_state.catalog();
-    let root = server_state.root_endpoint(&catalog);
-    // The service name identifies the protocol generation, and generated clients send no version header.
-    let accepted_versions = AcceptedVersions { lenient_version: true, ..server_state.accepted_versions };
-    let negotiation = Negotiation { version: &version, profile: root.profile(), accepted_versions };
-    let mut status_writer = StatusWriter { service, errors: server_state.errors };
-    let mut log_entry = CallEntry::begin(&root, request_id);
-    let decoding = async {
-        let deadline = Deadline::of(&head.headers)?;
-        let (name, kind) = method?;
-        log_entry.set_method(name);
-        negotiation.check_path(service.dialect()).map_err(|refused| {
-            status_writer.service = Service::of(refused.dialect).unwrap_or(service);
-            refused.error
-        })?;
-        check_encoding(&head.headers)?;
-        let reading = async {
-            let bytes = message::read(incoming, server_state.max_body_bytes, &memory).await?;
-            let operation = service.decode_operation(kind, &bytes);
-            let tenant = match &operation {
-                Ok(operation) => operation.tenant(),
-                Err(_) => service.tenant(kind, &bytes),
-            };
-            let endpoint = match address::agent(&head.headers, tenant)? {
-                Some(agent) => server_state.agent_endpoint(&catalog, agent),
-                None => server_state.root_endpoint(&catalog),
-            };
-            Ok::<_, Refusal>(DecodedCall { kind, operation, endpoint, deadline })
-        };
-        deadline.within(pin!(reading)).await
+/// Handles one request.
+pub(super) async fn handle(service: Service, mut exchange: Exchange, body: Body) -> Response {
+    let writer = StatusWriter { service, errors: exchange.server.errors };
+    let (deadline, request) = match decode(&mut exchange, service, body).await {
+        Ok(decoded) => decoded,
+        Err(Undecodable { service, refusal }) => {
+            exchange.log_entry.set_error(&refusal.error);
+            let response = StatusWriter { service, ..writer }.error_response(&refusal, exchange.now());
+            let response = set_headers(response, service, &exchange);
+            exchange.log_entry.finish(service.dialect());
+            return response;
+        }
     };
-    match decoding.await {
-        Ok(decoded) => {
-            answer(server_state, status_writer, &head, decoded, log_entry, request_id, memory).await
-        }
-        Err(refusal) => {
-            log_entry.set_error(&refusal.error);
-            log_entry.finish(status_writer.service.dialect());
-            set_headers(
-                status_writer.error_response(&refusal, server_state.engine.clock().now()),
-                status_writer.service,
-                &root,
-            )
-        }
-    }
-}
-
-/// A call whose message has been read.
-struct DecodedCall<'a> {
-    kind: OperationKind,
-    /// A decoding error is reported only after the access check.
-    operation: Result<Operation, Error>,
-    endpoint: Endpoint<'a>,
-    deadline: Deadline,
-}
-
-async fn answer(
-    server_state: &ServerState,
-    status_writer: StatusWriter,
-    head: &Parts,
-    decoded: DecodedCall<'_>,
-    mut log_entry: CallEntry,
-    request_id: u64,
-    memory: Arc<Reservation>,
-) -> Response {
-    let DecodedCall { kind, operation, endpoint, deadline } = decoded;
-    let dialect = status_writer.service.dialect();
-    log_entry.set_agent(&endpoint);
-    if let Ok(operation) = &operation {
-        log_entry.set_operation(operation, dialect);
-    }
-    let execution = async {
-        endpoint.check_access()?;
-        admit::check_operation(&endpoint, kind)?;
-        let operation = admit::check_request(&endpoint, dialect, &head.headers, operation?)?;
-        perform(server_state, &endpoint, dialect, head, operation, request_id, &memory).await
+    let result = {
+        let call = pin!(exchange.run(request));
+        deadline.within(call).await
     };
-    let result = deadline.within(pin!(execution)).await;
-    log_entry.set_result(&result);
-    let response = match result {
-        Ok(answer) => {
-            let context = ReplyContext {
-                server_state,
-                endpoint: &endpoint,
-                status_writer,
-                deadline,
-                request_id,
-                memory,
-            };
-            let response = context.answer(answer, log_entry);
-            extensions::set_activated_header(
-                response,
-                &endpoint.settings().extensions,
-                dialect,
-                &head.headers,
-            )
-        }
+    match result {
+        Ok(answer) => respond(exchange, writer, deadline, answer),
         Err(error) => {
-            log_entry.finish(dialect);
-            status_writer.error_response(&error.into(), server_state.engine.clock().now())
+            // The deadline may have passed before the call had a result.
+            exchange.log_entry.set_error(&error);
+            let response = writer.error_response(&error.into(), exchange.now());
+            let response = set_headers(response, service, &exchange);
+            exchange.log_entry.finish(service.dialect());
+            response
         }
+    }
+}
+
+/// A request that cannot be decoded, and the service in whose form to report it.
+struct Undecodable {
+    service: Service,
+    refusal: Refusal,
+}
+
+/// Reads and decodes a request, and addresses the exchange to the agent that it names.
+async fn decode(
+    exchange: &mut Exchange,
+    service: Service,
+    body: Body,
+) -> Result<(Deadline, DecodedRequest), Undecodable> {
+    let undecodable = |refusal: Refusal| Undecodable { service, refusal };
+    let deadline = Deadline::of(&exchange.head.headers).map_err(|error| undecodable(error.into()))?;
+    let kind = exchange.operation.ok_or_else(|| undecodable(unknown_method(service, exchange.rest())))?;
+    if let Some(method) = service.method(kind) {
+        exchange.log_entry.set_method(method);
+    }
+    let version = exchange.version();
+    // The service name identifies the protocol generation, and generated clients send no version header.
+    let accepted_versions = AcceptedVersions { lenient_version: true, ..exchange.server.accepted_versions };
+    let negotiation = Negotiation { accepted_versions, ..exchange.negotiation(&version) };
+    negotiation.check_path(service.dialect()).map_err(|refused| Undecodable {
+        service: Service::of(refused.dialect).unwrap_or(service),
+        refusal: refused.error.into(),
+    })?;
+    check_encoding(&exchange.head.headers).map_err(undecodable)?;
+    let reading = message::read(body, exchange.max_body_bytes(), &exchange.memory);
+    let bytes = deadline.within(pin!(reading)).await.map_err(undecodable)?;
+    let operation = service.decode_operation(kind, &bytes);
+    let tenant = match &operation {
+        Ok(operation) => operation.tenant(),
+        Err(_) => service.tenant(kind, &bytes),
     };
-    set_headers(response, status_writer.service, &endpoint)
+    let agent = address::agent(&exchange.head.headers, tenant).map_err(|error| undecodable(error.into()))?;
+    if let Some(agent) = agent {
+        exchange.address(&agent);
+    }
+    Ok((deadline, DecodedRequest { kind, dialect: service.dialect(), operation }))
 }
 
-/// What encoding a reply needs besides the reply.
-struct ReplyContext<'a> {
-    server_state: &'a ServerState,
-    endpoint: &'a Endpoint<'a>,
-    status_writer: StatusWriter,
+fn unknown_method(service: Service, name: &str) -> Refusal {
+    let known: Vec<&str> = service.methods().iter().map(|method| method.0).collect();
+    let name: String = name.chars().take(128).collect();
+    let text = format!("{} has no method {name:?}; it has {}", service.name(), known.join(", "));
+    Error::new(ErrorKind::MethodNotFound, text).into()
+}
+
+/// The response to a call that is refused before its message is read.
+pub(super) fn refuse(exchange: &Exchange, service: Service, error: Error) -> Response {
+    let writer = StatusWriter { service, errors: exchange.server.errors };
+    set_headers(writer.error_response(&error.into(), exchange.now()), service, exchange)
+}
+
+fn respond(
+    mut exchange: Exchange,
+    writer: StatusWriter,
     deadline: Deadline,
-    request_id: u64,
-    memory: Arc<Reservation>,
+    answer: CallResponse,
+) -> Response {
+    let dialect = writer.service.dialect();
+    let response = encode(&mut exchange, writer, deadline, answer);
+    let extensions = &exchange.endpoint.settings().extensions;
+    let response = extensions::set_activated_header(response, extensions, dialect, &exchange.head.headers);
+    let response = set_headers(response, writer.service, &exchange);
+    exchange.log_entry.finish(dialect);
+    response
 }
 
-impl ReplyContext<'_> {
-    fn answer(self, answer: CallResponse, mut log_entry: CallEntry) -> Response {
-        let (status_writer, clock) = (self.status_writer, self.server_state.engine.clock());
-        let (max_bytes, dialect) = (self.server_state.max_body_bytes, status_writer.service.dialect());
-        match answer {
-            CallResponse::Reply(reply) => {
-                let written = reply_form::apply(self.endpoint.profile(), dialect, reply)
-                    .and_then(|reply| reply::respond(status_writer.service, &reply, max_bytes, self.memory));
-                let response = written.unwrap_or_else(|error| {
-                    log_entry.set_error(&error);
-                    status_writer.error_response(&error.into(), clock.now())
-                });
-                log_entry.finish(dialect);
-                response
-            }
-            CallResponse::Stream(stream) => {
-                let (deadline, request_id) = (self.deadline, self.request_id);
-                let (log_entry, clock) = (log_entry.into_stream(dialect), clock.clone());
-                let memory = self.server_state.engine.memory().clone();
-                let snapshot_memory = Some(self.memory);
-                let context = StreamContext {
-                    status_writer,
-                    deadline,
-                    max_bytes,
-                    request_id,
-                    clock,
-                    log_entry,
-                    memory,
-                    snapshot_memory,
-                };
-                stream::respond(stream, context)
-            }
-            CallResponse::Replayed(answer) => respond::replayed(self.answer(*answer, log_entry)),
+fn encode(
+    exchange: &mut Exchange,
+    writer: StatusWriter,
+    deadline: Deadline,
+    answer: CallResponse,
+) -> Response {
+    let (service, max_bytes) = (writer.service, exchange.max_body_bytes());
+    match answer {
+        CallResponse::Reply(reply) => {
+            let memory = Arc::clone(&exchange.memory);
+            let written = reply_form::apply(exchange.endpoint.profile(), service.dialect(), reply)
+                .and_then(|reply| reply::respond(service, &reply, max_bytes, memory));
+            written.unwrap_or_else(|error| {
+                exchange.log_entry.set_error(&error);
+                writer.error_response(&error.into(), exchange.now())
+            })
         }
+        CallResponse::Stream(stream) => {
+            let log_entry = std::mem::replace(&mut exchange.log_entry, CallEntry::off());
+            let context = StreamContext {
+                status_writer: writer,
+                deadline,
+                max_bytes,
+                request_id: exchange.request_id,
+                clock: exchange.server.engine.clock().clone(),
+                log_entry: log_entry.into_stream(service.dialect()),
+                memory: exchange.server.engine.memory().clone(),
+                snapshot_memory: Some(Arc::clone(&exchange.memory)),
+            };
+            stream::respond(stream, context)
+        }
+        CallResponse::Replayed(answer) => respond::replayed(encode(exchange, writer, deadline, *answer)),
     }
 }
 
@@ -221,9 +180,9 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// Adds the headers that name the response's dialect and profile and the accepted compression.
-fn set_headers(mut response: Response, service: Service, endpoint: &Endpoint<'_>) -> Response {
+fn set_headers(mut response: Response, service: Service, exchange: &Exchange) -> Response {
     let headers = response.headers_mut();
-    let value = format!("{};profile={}", service.dialect().label(), endpoint.profile().name);
+    let value = format!("{};profile={}", service.dialect().label(), exchange.endpoint.profile().name);
     if let Ok(value) = HeaderValue::try_from(value) {
         headers.insert("a2ad-dialect", value);
     }

@@ -1,7 +1,7 @@
 //! gRPC in an application that mounts the router.
 
 use a2ad_inbound::{
-    Front, Ready, ServerOptions,
+    HttpService, Ready, ServerOptions,
     listen::{self, Caps},
 };
 use axum::{Router, routing::get};
@@ -15,7 +15,7 @@ use crate::common::{Server, channel::Channel};
 #[tokio::test]
 async fn application_that_mounts_the_router_serves_grpc() {
     let server = Server::open().await;
-    let front = Front::new(server.engine.clone(), ServerOptions::default(), Ready::default());
+    let front = HttpService::new(server.engine.clone(), ServerOptions::default(), Ready::default());
     let app = Router::new().route("/hello", get(|| async { "hello" })).fallback_service(front.router());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,0 +1,85 @@
+//! The agent that a request addresses, as the catalog has it when the request arrives, and the compatibility profile of
+//! the path.
+
+use std::sync::{Arc, LazyLock};
+
+use engine::{AgentSettings, Catalog, DEFAULT_TENANT, Profile, RegisteredAgent};
+use protocol::Timestamp;
+
+use crate::routes::PathProfile;
+
+/// The settings of unknown agents.
+static DEFAULT_SETTINGS: LazyLock<AgentSettings> = LazyLock::new(AgentSettings::default);
+
+static NEUTRAL: LazyLock<Profile> = LazyLock::new(Profile::neutral);
+static FOLD: LazyLock<Profile> = LazyLock::new(Profile::fold);
+static AGENT_NATIVE: LazyLock<Profile> = LazyLock::new(Profile::agent_native);
+static AGENTOS: LazyLock<Profile> = LazyLock::new(Profile::agentos);
+static DRAFT_ALIAS: LazyLock<Profile> = LazyLock::new(Profile::draft_alias);
+
+/// The agent of a request, and how it is served at the request's path.
+pub(crate) struct Endpoint {
+    agent: Agent,
+    profile: PathProfile,
+    /// Whether the agent is the default one, served at `/` too.
+    pub(crate) is_default: bool,
+    /// Whether the request names the agent.
+    pub(crate) is_named: bool,
+    /// When the agent's catalog came into use.
+    pub(crate) since: Timestamp,
+}
+
+enum Agent {
+    Registered(Arc<RegisteredAgent>),
+    /// No agent has this id.
+    Unknown(String),
+}
+
+impl Endpoint {
+    /// The agent with this id, or the default agent.
+    pub(crate) fn of(catalog: &Catalog, id: Option<&str>, profile: PathProfile) -> Self {
+        let default = catalog.default_agent(DEFAULT_TENANT).unwrap_or_default();
+        let (id, is_named) = (id.unwrap_or(default), id.is_some());
+        let agent = match catalog.get(DEFAULT_TENANT, id) {
+            Some(registered) => Agent::Registered(Arc::clone(registered)),
+            None => Agent::Unknown(id.to_owned()),
+        };
+        Self { agent, profile, is_default: id == default, is_named, since: catalog.since() }
+    }
+
+    /// The agent's id.
+    pub(crate) fn agent(&self) -> &str {
+        match &self.agent {
+            Agent::Registered(registered) => &registered.info().id,
+            Agent::Unknown(id) => id,
+        }
+    }
+
+    /// The agent; `None` if it is unknown.
+    pub(crate) fn registered(&self) -> Option<&Arc<RegisteredAgent>> {
+        match &self.agent {
+            Agent::Registered(registered) => Some(registered),
+            Agent::Unknown(_) => None,
+        }
+    }
+
+    /// The agent's settings, or the default ones.
+    pub(crate) fn settings(&self) -> &AgentSettings {
+        match &self.agent {
+            Agent::Registered(registered) => registered.settings(),
+            Agent::Unknown(_) => &DEFAULT_SETTINGS,
+        }
+    }
+
+    /// The profile of the path.
+    pub(crate) fn profile(&self) -> &Profile {
+        match self.profile {
+            PathProfile::OfAgent => &self.settings().profile,
+            PathProfile::Neutral => &NEUTRAL,
+            PathProfile::Fold => &FOLD,
+            PathProfile::AgentNative => &AGENT_NATIVE,
+            PathProfile::Agentos => &AGENTOS,
+            PathProfile::DraftAlias => &DRAFT_ALIAS,
+        }
+    }
+}

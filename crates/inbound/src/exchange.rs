@@ -1,0 +1,298 @@
+//! The context of one request, made before any of its body is read, and the one way from a request to the engine.
+//!
+//! Every request has an [`Exchange`], whatever its route: `service.rs` makes it from the route and the head, checks host,
+//! origin and credential, and hands it to the route's handler. A binding decodes the body, passes the operation to
+//! [`Exchange::run`], and encodes the result. Nothing else calls the engine.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use engine::{Call, CallResponse, Catalog, Reservation, Resume, Scope};
+use http::request::Parts;
+use protocol::{
+    Dialect, Error, ErrorKind, Operation, OperationKind, Reply, TaskId, Timestamp, Violation, dialect::v1,
+};
+
+use crate::{
+    access_log::CallEntry,
+    admit::{self, extensions},
+    body,
+    caller::{self, Identity, Peer},
+    card::CardBuilder,
+    endpoint::Endpoint,
+    negotiate::Negotiation,
+    respond::{self, Envelope, ResponseFormat},
+    routes::{self, Access, BodyLimit, Handler, PathProfile, Problem, Row, Target},
+    server_state::ServerState,
+    version::Version,
+};
+
+/// Estimated memory of a call besides its body and its response.
+const CALL_BYTES: u64 = 4 << 10;
+
+/// The context of one request.
+pub(crate) struct Exchange {
+    pub(crate) server: Arc<ServerState>,
+    pub(crate) head: Parts,
+    pub(crate) row: &'static Row,
+    pub(crate) endpoint: Endpoint,
+    /// The operation that method and path name.
+    pub(crate) operation: Option<OperationKind>,
+    /// Why nothing serves the request.
+    pub(crate) problem: Option<Problem>,
+    pub(crate) request_id: u64,
+    /// Memory reserved for the request, its call and its response.
+    pub(crate) memory: Arc<Reservation>,
+    pub(crate) log_entry: CallEntry,
+    peer: Option<IpAddr>,
+    identity: Identity,
+    catalog: Arc<Catalog>,
+    /// Where the path within the binding begins.
+    rest_at: usize,
+}
+
+/// A request whose body has been decoded.
+pub(crate) struct DecodedRequest {
+    pub(crate) kind: OperationKind,
+    pub(crate) dialect: Dialect,
+    /// An error is reported after those about the caller and the agent's capabilities.
+    pub(crate) operation: Result<Operation, Error>,
+}
+
+impl Exchange {
+    /// Makes the context of a request from its head. `peer` is known for requests of our own listener.
+    pub(crate) fn begin(server: Arc<ServerState>, peer: Option<IpAddr>, head: Parts) -> Self {
+        let catalog = server.engine.catalog().load();
+        let path = head.uri.path();
+        let target = routes::find(&head.method, head.version, path, &head.headers);
+        let profile = match target.row.handler {
+            Handler::JsonRpc(profile) => profile,
+            _ if target.agent.is_some() => PathProfile::OfAgent,
+            _ => PathProfile::Neutral,
+        };
+        let endpoint = Endpoint::of(&catalog, target.agent.as_deref(), profile);
+        let rest_at = path.len() - target.rest.len();
+        let Target { row, number, operation, problem, .. } = target;
+        let request_id = fastrand::u64(..);
+        let log_entry = match row.access {
+            Access::Caller => CallEntry::begin(request_id, &endpoint),
+            Access::Probe | Access::Public | Access::Open => CallEntry::off(),
+        };
+        server.counters.count(number);
+        let identity = Identity::of(&head.extensions);
+        let memory = server.engine.memory().begin();
+        let peer = peer.or_else(|| Peer::of(&head.extensions));
+        Self {
+            server,
+            head,
+            row,
+            endpoint,
+            operation,
+            problem,
+            request_id,
+            memory,
+            log_entry,
+            peer,
+            identity,
+            catalog,
+            rest_at,
+        }
+    }
+
+    /// Decides whether the caller's credential permits calls of the agent, before the body is read. An agent that only
+    /// the body can name is decided in [`run`](Self::run).
+    pub(crate) fn authenticate(&self) -> Result<(), Error> {
+        if self.row.access != Access::Caller {
+            return Ok(());
+        }
+        let names_agent_in_body = matches!(self.row.handler, Handler::Grpc(_));
+        if names_agent_in_body && self.permits_anonymous_calls() {
+            return Ok(());
+        }
+        self.check_credential()
+    }
+
+    /// Whether some agent may be called without a credential.
+    fn permits_anonymous_calls(&self) -> bool {
+        self.endpoint.settings().anonymous
+            || self.catalog.agents(engine::DEFAULT_TENANT).any(|registered| registered.settings().anonymous)
+    }
+
+    fn check_credential(&self) -> Result<(), Error> {
+        if self.endpoint.settings().anonymous || !self.identity.is_anonymous() {
+            return Ok(());
+        }
+        let text = format!(
+            "agent {:?} requires a credential, and this server cannot check credentials yet",
+            self.endpoint.agent()
+        );
+        Err(caller::credential_required(self.endpoint.settings(), text))
+    }
+
+    /// Sets the agent, if only the body or the metadata names it.
+    pub(crate) fn address(&mut self, agent: &str) {
+        self.endpoint = Endpoint::of(&self.catalog, Some(agent), PathProfile::OfAgent);
+        self.log_entry.set_agent(&self.endpoint);
+    }
+
+    /// Executes an operation: checks the caller and the agent's capabilities, and calls the engine. Returns the result, or
+    /// the error for the caller, and records it in the access log.
+    pub(crate) async fn run(&mut self, request: DecodedRequest) -> Result<CallResponse, Error> {
+        let dialect = request.dialect;
+        let checked = self.check(request);
+        let result = match checked {
+            Err(error) => Err(error),
+            // Depends on the address of the request, not on a task.
+            Ok(Operation::GetExtendedCard(_)) => {
+                self.card().map(|card| CallResponse::Reply(Reply::Card(Box::new(card.extended()))))
+            }
+            Ok(operation) => match self.call(dialect) {
+                Ok(call) => {
+                    let answered = self.server.engine.call(call, operation).await;
+                    answered.map_err(|error| respond::to_caller_error(error, self.request_id))
+                }
+                Err(error) => Err(error),
+            },
+        };
+        self.log_entry.set_result(&result);
+        result
+    }
+
+    fn check(&mut self, request: DecodedRequest) -> Result<Operation, Error> {
+        let DecodedRequest { kind, dialect, operation } = request;
+        if let Ok(operation) = &operation {
+            self.log_entry.set_operation(operation, dialect);
+        }
+        self.authorize()?;
+        admit::check_operation(&self.endpoint, kind)?;
+        let operation = operation?;
+        // Over gRPC the tenant names the agent too, and has been read.
+        if !matches!(self.row.handler, Handler::Grpc(_)) {
+            caller::check_tenant(operation.tenant())?;
+        }
+        admit::check_request(&self.endpoint, &self.identity, dialect, &self.head.headers, operation)
+    }
+
+    /// Checks that the agent is enabled and that the caller may call it.
+    fn authorize(&self) -> Result<(), Error> {
+        if !self.endpoint.settings().enabled {
+            let text = format!("agent {:?} is disabled", self.endpoint.agent());
+            return Err(Error::new(ErrorKind::AgentDisabled, text));
+        }
+        self.check_credential()
+    }
+
+    /// The call of the engine, with the idempotency key and the last event id from the headers.
+    fn call(&self, dialect: Dialect) -> Result<Call, Error> {
+        self.memory.reserve(CALL_BYTES)?;
+        let text =
+            |name: &str| self.head.headers.get(name).map(|value| std::str::from_utf8(value.as_bytes()));
+        let resume = text("last-event-id").map(|seen| {
+            let seen = seen.ok().and_then(engine::cursor::last_event_id);
+            seen.map_or(Resume::Unknown, Resume::After)
+        });
+        // A lossy conversion could turn two different keys into the same one.
+        let idempotency_key = text("idempotency-key").transpose().map_err(|_| {
+            Error::invalid_params(Violation::new("Idempotency-Key", "expected text in UTF-8, 1 to 255 bytes"))
+        })?;
+        Ok(Call {
+            idempotency_key: idempotency_key.map(str::to_owned),
+            resume,
+            dialect,
+            task_policy: self.endpoint.profile().task_policy,
+            memory: Some(Arc::clone(&self.memory)),
+            agent: self.endpoint.registered().cloned(),
+            ..Call::new(self.scope())
+        })
+    }
+
+    fn scope(&self) -> Scope {
+        self.identity.scope(self.endpoint.agent())
+    }
+
+    /// The dialect in which a task of the caller was created; `None` if the caller has no such task.
+    pub(crate) async fn task_origin(&self, task: &TaskId) -> Option<Dialect> {
+        self.authorize().ok()?;
+        self.server.engine.origin(&self.scope(), task).await.unwrap_or_default()
+    }
+
+    /// A builder for the agent's card, with URLs that match the address of the request.
+    pub(crate) fn card(&self) -> Result<CardBuilder<'_>, Error> {
+        CardBuilder::of(&self.server, &self.endpoint, self.origin())
+    }
+
+    /// Scheme and host of the server as the client sees them.
+    pub(crate) fn origin(&self) -> String {
+        self.server.origins.of(&self.head.uri, &self.head.headers, self.peer)
+    }
+
+    /// The catalog with which the request began.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The path within the binding: the resource of HTTP+JSON, or the method of gRPC.
+    pub(crate) fn rest(&self) -> &str {
+        self.head.uri.path().get(self.rest_at..).unwrap_or_default()
+    }
+
+    /// The version that the request names.
+    pub(crate) fn version(&self) -> Version {
+        Version::of(&self.head.headers, &self.head.uri)
+    }
+
+    pub(crate) fn negotiation<'a>(&'a self, version: &'a Version) -> Negotiation<'a> {
+        Negotiation {
+            version,
+            profile: self.endpoint.profile(),
+            accepted_versions: self.server.accepted_versions,
+        }
+    }
+
+    /// Reads the body, up to the limit of the route.
+    pub(crate) async fn read_body(&self, body: Body) -> Result<Bytes, Error> {
+        body::check_encoding(&self.head.headers)?;
+        body::read(body, self.max_body_bytes(), &self.memory).await
+    }
+
+    /// The most bytes of a request's body, and of a gRPC message.
+    pub(crate) fn max_body_bytes(&self) -> usize {
+        match self.row.body {
+            BodyLimit::Empty => 0,
+            BodyLimit::Configured => self.server.max_body_bytes,
+            BodyLimit::Bytes(limit) => limit,
+        }
+    }
+
+    /// The response to a call over JSON-RPC or HTTP+JSON.
+    pub(crate) fn respond(
+        self,
+        envelope: Envelope,
+        dialect: Dialect,
+        result: Result<CallResponse, Error>,
+    ) -> Response {
+        let Self { server, head, endpoint, request_id, memory, log_entry, .. } = self;
+        let format = ResponseFormat { envelope, dialect, profile: endpoint.profile() };
+        match result {
+            Ok(answer) => {
+                let response = respond::respond(&format, answer, log_entry, request_id, &server, memory);
+                let declared = &endpoint.settings().extensions;
+                extensions::set_activated_header(response, declared, dialect, &head.headers)
+            }
+            Err(error) => {
+                log_entry.finish(dialect);
+                respond::error_response(&format, &error, server.engine.clock().now())
+            }
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.server.engine.clock().now()
+    }
+
+    /// Records the name of an operation in the access log.
+    pub(crate) fn set_method_of(&mut self, kind: OperationKind) {
+        self.log_entry.set_method(v1::operation::method(kind));
+    }
+}

@@ -1,0 +1,176 @@
+//! The HTTP service with every route of the server: route, context, checks, handler.
+//!
+//! Nothing between the socket and the handler is generic or asynchronous: the route and the context are found by plain
+//! functions, and each handler's future is boxed once, so that the connection moves only a pointer.
+
+use std::{
+    convert::Infallible,
+    net::IpAddr,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use axum::{Router, body::Body, extract::Request, response::Response};
+use engine::Engine;
+use futures_util::{
+    FutureExt as _,
+    future::{self, BoxFuture},
+};
+use http::{HeaderValue, Method, header};
+use hyper::body::Body as _;
+use tracing::Instrument as _;
+
+use crate::{
+    bindings::{extended_card, grpc, jsonrpc, rest, text},
+    caller::Peer,
+    card, cross_origin,
+    exchange::Exchange,
+    home_page,
+    host::Listener,
+    host_and_origin::{self, Decision},
+    ready::{self, Ready},
+    refusal::{self, Refusal},
+    routes::Handler,
+    server_state::{ServerOptions, ServerState},
+};
+
+/// The HTTP service of a server. Cheap to clone.
+#[derive(Clone)]
+pub struct HttpService {
+    served: Served,
+    listener: Listener,
+}
+
+#[derive(Clone)]
+enum Served {
+    /// The agents of an engine.
+    Agents(Arc<ServerState>),
+    /// An application that has the agents mounted in it.
+    Application(Router),
+}
+
+impl HttpService {
+    /// Serves the agents of an engine.
+    pub fn new(engine: Engine, options: ServerOptions, ready: Ready) -> Self {
+        let served = Served::Agents(Arc::new(ServerState::new(engine, options, ready)));
+        Self { served, listener: Listener::Application }
+    }
+
+    /// The service as a router, to be mounted into another application.
+    pub fn router(&self) -> Router {
+        Router::new().fallback_service(Self { listener: Listener::Application, ..self.clone() })
+    }
+
+    /// The service for a listener of ours, which is bound to this address.
+    pub(crate) fn bound_to(self, address: IpAddr) -> Self {
+        Self { listener: Listener::Bound(address), ..self }
+    }
+
+    /// Handles one request of a connection's peer.
+    pub(crate) fn handle_from<B>(self, peer: IpAddr, req: http::Request<B>) -> BoxFuture<'static, Response>
+    where
+        B: hyper::body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        self.handle(Some(peer), req.map(Body::new))
+    }
+
+    fn handle(self, peer: Option<IpAddr>, mut req: Request) -> BoxFuture<'static, Response> {
+        let server = match self.served {
+            Served::Agents(server) => server,
+            Served::Application(mut router) => {
+                if let Some(peer) = peer {
+                    req.extensions_mut().insert(Peer(peer));
+                }
+                return Box::pin(async move {
+                    let Ok(response) = tower::Service::call(&mut router, req).await;
+                    response
+                });
+            }
+        };
+        let (head, body) = req.into_parts();
+        let is_head = head.method == Method::HEAD;
+        let exchange = Exchange::begin(server, peer, head);
+        let (response, cors) = match host_and_origin::check(&exchange, self.listener) {
+            Decision::Handle(cors) => (dispatch(exchange, body), cors),
+            Decision::Respond(response) => return answered(response),
+            Decision::Refuse(status, error) => {
+                return answered(refusal::respond(exchange, &Refusal::Head(status, error)));
+            }
+        };
+        if !is_head && cors.is_none() {
+            return response;
+        }
+        Box::pin(response.map(move |response| {
+            let response = if is_head { without_body(response) } else { response };
+            match cors {
+                Some(origin) => cross_origin::set_cors_headers(response, origin),
+                None => response,
+            }
+        }))
+    }
+}
+
+/// Hands a request that may be served to its handler.
+fn dispatch(mut exchange: Exchange, body: Body) -> BoxFuture<'static, Response> {
+    if let Some(problem) = exchange.problem.take() {
+        return answered(refusal::respond(exchange, &problem.into()));
+    }
+    if let Err(error) = exchange.authenticate() {
+        return answered(refusal::respond(exchange, &Refusal::Credential(error)));
+    }
+    let span = tracing::debug_span!(
+        target: "a2ad::request",
+        "request",
+        request_id = format_args!("{:016x}", exchange.request_id)
+    );
+    let response: BoxFuture<'static, Response> = match exchange.row.handler {
+        Handler::JsonRpc(_) => Box::pin(jsonrpc::handle(exchange, body)),
+        Handler::Rest => Box::pin(rest::handle(exchange, body)),
+        Handler::Grpc(service) => grpc::handle(service, exchange, body),
+        Handler::Text => Box::pin(text::handle(exchange, body)),
+        Handler::ExtendedCard => Box::pin(extended_card::handle(exchange)),
+        Handler::Card(name) => answered(card::handle(&exchange, name)),
+        Handler::HomePage => answered(home_page::handle(&exchange)),
+        Handler::Liveness => answered(ready::liveness()),
+        Handler::Readiness => answered(ready::readiness(&exchange.server.ready)),
+        Handler::Nothing => answered(refusal::respond(exchange, &Refusal::NotFound)),
+    };
+    if span.is_disabled() { response } else { Box::pin(response.instrument(span)) }
+}
+
+fn answered(response: Response) -> BoxFuture<'static, Response> {
+    Box::pin(future::ready(response))
+}
+
+/// The response to HEAD: that to GET with its length, without the content.
+fn without_body(mut response: Response) -> Response {
+    if let Some(length) = response.body().size_hint().exact() {
+        response.headers_mut().entry(header::CONTENT_LENGTH).or_insert(HeaderValue::from(length));
+    }
+    response.map(|_| Body::empty())
+}
+
+/// An application that has the agents mounted in it. It serves any host itself; the mounted router has its own checks.
+impl From<Router> for HttpService {
+    fn from(application: Router) -> Self {
+        Self { served: Served::Application(application), listener: Listener::Application }
+    }
+}
+
+impl tower::Service<Request> for HttpService {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = future::Map<BoxFuture<'static, Response>, fn(Response) -> Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, req: Request) -> Self::Future {
+        self.clone().handle(None, req).map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! Tests that are generated from the route table: whatever is served passes the exchange and its checks.
+
+use std::{
+    pin::Pin,
+    sync::atomic::{AtomicBool, Ordering},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use engine::{AgentSettings, Catalog, Clock, Feed, Limits};
+use http::{Version, header, request::Parts};
+use hyper::body::Frame;
+use protocol::grpc::Service;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    caller::Caller,
+    routes::{self, Access, GrpcService, Methods, Path, Row, TABLE},
+};
+
+/// A server whose agents all require a credential.
+struct Closed {
+    service: HttpService,
+    _folder: TempDir,
+}
+
+impl Closed {
+    fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (feed, clock) = (Feed::default(), Clock::system());
+        let options =
+            store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
+        let store = Arc::new(store::Sqlite::open(&options, feed.clone(), &clock).unwrap());
+        let closed = AgentSettings { anonymous: false, ..AgentSettings::default() };
+        let agents = outbound::agents::demo();
+        let agents = agents.into_iter().map(|registered| registered.with_settings(closed.clone()));
+        let engine = Engine::start(store, feed, Catalog::new("echo", agents), clock, Limits::default());
+        let service = HttpService::new(engine, ServerOptions::default(), Ready::default());
+        Self { service: service.bound_to(IpAddr::from([127, 0, 0, 1])), _folder: folder }
+    }
+
+    fn requests_of(&self, number: usize) -> u64 {
+        let Served::Agents(server) = &self.service.served else { panic!("expected agents") };
+        server.counters.of(number)
+    }
+
+    /// Sends a request. Returns the response, and whether its body was read.
+    async fn send(&self, sample: &Sample, change: impl FnOnce(&mut Parts)) -> (Response, bool) {
+        let was_read = Arc::new(AtomicBool::new(false));
+        let body = Body::new(ObservedBody(Arc::clone(&was_read)));
+        let mut req = Request::new(body);
+        *req.method_mut() = sample.method.clone();
+        *req.uri_mut() = sample.path.parse().unwrap();
+        req.headers_mut().insert(header::HOST, HeaderValue::from_static("localhost"));
+        if let Some(kind) = sample.content_type {
+            req.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        if sample.is_grpc() {
+            *req.version_mut() = Version::HTTP_2;
+        }
+        let (mut head, body) = req.into_parts();
+        change(&mut head);
+        let response = self.service.clone().handle(None, Request::from_parts(head, body)).await;
+        (response, was_read.load(Ordering::Relaxed))
+    }
+}
+
+/// A body that reports when it is read, and never ends.
+struct ObservedBody(Arc<AtomicBool>);
+
+impl hyper::body::Body for ObservedBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.store(true, Ordering::Relaxed);
+        Poll::Ready(None)
+    }
+}
+
+/// One request that a row serves.
+#[derive(Debug)]
+struct Sample {
+    number: usize,
+    row: &'static Row,
+    method: Method,
+    path: String,
+    content_type: Option<&'static str>,
+}
+
+impl Sample {
+    fn is_grpc(&self) -> bool {
+        matches!(self.row.handler, Handler::Grpc(_))
+    }
+
+    fn refuses_credential(&self, response: &Response) -> bool {
+        match self.row.handler {
+            Handler::Grpc(_) => response.headers()["grpc-status"] == "16",
+            _ => response.status() == 401,
+        }
+    }
+}
+
+/// The resources of HTTP+JSON with a method for each operation.
+const RESOURCES: [(Method, &str); 12] = [
+    (Method::POST, "/message:send"),
+    (Method::POST, "/message:stream"),
+    (Method::GET, "/tasks"),
+    (Method::GET, "/tasks/x"),
+    (Method::POST, "/tasks/x:cancel"),
+    (Method::POST, "/tasks/x:subscribe"),
+    (Method::GET, "/tasks/x:subscribe"),
+    (Method::POST, "/tasks/x/pushNotificationConfigs"),
+    (Method::GET, "/tasks/x/pushNotificationConfigs"),
+    (Method::GET, "/tasks/x/pushNotificationConfigs/y"),
+    (Method::DELETE, "/tasks/x/pushNotificationConfigs/y"),
+    (Method::GET, "/extendedAgentCard"),
+];
+
+/// Requests for every row, and for every resource and method below it.
+fn samples() -> Vec<Sample> {
+    let rows = TABLE.iter().enumerate().filter(|(_, row)| row.methods != Methods::None);
+    rows.flat_map(|(number, row)| {
+        let method = if row.methods == Methods::Get { Method::GET } else { Method::POST };
+        let content_type = match row.handler {
+            Handler::Text => Some("text/plain"),
+            Handler::Grpc(_) => Some("application/grpc"),
+            _ => None,
+        };
+        let sample = move |method, path| Sample { number, row, method, path, content_type };
+        let below = move |prefix: &str| {
+            let paths = ["", "/default"].map(|tenant| format!("{prefix}{tenant}"));
+            let paths = if prefix == "/a2a" { vec![prefix.to_owned()] } else { paths.to_vec() };
+            paths
+                .into_iter()
+                .flat_map(|at| RESOURCES.map(|(method, resource)| (method, format!("{at}{resource}"))))
+                .chain([(Method::POST, format!("{prefix}/v1/message:send"))])
+                .map(|(method, path)| sample(method, path))
+                .collect::<Vec<_>>()
+        };
+        match row.path {
+            Path::Is(path) => vec![sample(method, path.to_owned())],
+            Path::OfAgent(suffix) => vec![sample(method, format!("/a2a/echo{suffix}"))],
+            Path::Resources(prefix) => below(prefix),
+            Path::ResourcesOfAgent => below("/a2a/echo"),
+            Path::Methods(GrpcService::A2a(service)) => service
+                .methods()
+                .iter()
+                .map(|(name, _)| sample(Method::POST, format!("/{}/{name}", service.name())))
+                .collect(),
+            Path::Methods(service) => vec![sample(Method::POST, format!("/{}/X", service.name()))],
+            Path::Unknown => Vec::new(),
+        }
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn every_route_passes_the_exchange_and_decides_the_credential_before_the_body() {
+    let server = Closed::open();
+    for sample in samples() {
+        let before = server.requests_of(sample.number);
+        let (response, was_read) = server.send(&sample, |_| ()).await;
+        assert_eq!(server.requests_of(sample.number), before + 1, "{sample:?}");
+        let is_call = sample.row.access == Access::Caller;
+        assert_eq!(is_call, sample.refuses_credential(&response), "{sample:?} {response:?}");
+        assert!(!(is_call && was_read), "{sample:?}");
+        // A caller that the application has identified passes.
+        let identify = |head: &mut Parts| drop(head.extensions.insert(Caller::new("alice")));
+        let (response, _) = server.send(&sample, identify).await;
+        assert!(!sample.refuses_credential(&response), "{sample:?} {response:?}");
+    }
+}
+
+#[tokio::test]
+async fn foreign_host_is_refused_on_every_route_but_liveness() {
+    let server = Closed::open();
+    for sample in samples() {
+        for host in ["evil.test", "evil.test:4242", "10.0.0.1"] {
+            let name = |head: &mut Parts| drop(head.headers.insert(header::HOST, host.parse().unwrap()));
+            let (response, was_read) = server.send(&sample, name).await;
+            let is_probe = sample.row.access == Access::Probe;
+            assert_eq!(response.status() == 403, !is_probe, "{sample:?} {host}: {response:?}");
+            assert!(!was_read, "{sample:?}");
+        }
+        let omit = |head: &mut Parts| drop(head.headers.remove(header::HOST));
+        let (response, was_read) = server.send(&sample, omit).await;
+        assert_eq!((response.status().as_u16(), was_read), (400, false), "{sample:?}");
+    }
+}
+
+#[tokio::test]
+async fn foreign_origin_is_refused_on_every_route_but_public_cards() {
+    let server = Closed::open();
+    for sample in samples() {
+        for origin in ["http://evil.test", "null", "http://localhost:1"] {
+            let name = |head: &mut Parts| drop(head.headers.insert(header::ORIGIN, origin.parse().unwrap()));
+            let (response, was_read) = server.send(&sample, name).await;
+            let is_public = sample.row.access == Access::Public;
+            assert_eq!(response.status() == 403, !is_public, "{sample:?} {origin}: {response:?}");
+            assert!(!was_read, "{sample:?}");
+        }
+    }
+}
+
+#[test]
+fn every_handler_and_every_operation_has_a_row() {
+    let number = |handler: Handler| match handler {
+        Handler::JsonRpc(_) => 0,
+        Handler::Rest => 1,
+        Handler::Text => 2,
+        Handler::Grpc(GrpcService::A2a(_)) => 3,
+        Handler::Grpc(GrpcService::Health) => 4,
+        Handler::Grpc(GrpcService::Reflection) => 5,
+        Handler::Grpc(GrpcService::ReflectionAlpha) => 6,
+        Handler::Card(_) => 7,
+        Handler::ExtendedCard => 8,
+        Handler::HomePage => 9,
+        Handler::Liveness => 10,
+        Handler::Readiness => 11,
+        Handler::Nothing => 12,
+    };
+    let served: std::collections::BTreeSet<usize> = TABLE.iter().map(|row| number(row.handler)).collect();
+    assert_eq!(served, (0..=12).collect());
+    for (_, kind) in Service::V1.methods() {
+        for prefix in ["", "/a2a", "/a2a/echo"] {
+            let found = RESOURCES.iter().any(|(method, resource)| {
+                let path = format!("{prefix}{resource}");
+                let target = routes::find(method, Version::HTTP_11, &path, &http::HeaderMap::new());
+                target.row.handler == Handler::Rest && target.operation == Some(*kind)
+            });
+            assert!(found, "{kind:?} below {prefix:?}");
+        }
+    }
+}
