@@ -233,3 +233,52 @@ impl CurrentCatalog {
         self.catalog.store(Arc::new(catalog));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Outcome, agent_fn};
+
+    fn registered(id: &str, retention: Retention) -> RegisteredAgent {
+        let info = AgentInfo {
+            id: id.into(),
+            name: id.into(),
+            description: String::new(),
+            version: "1".into(),
+            skills: Vec::new(),
+            input_modes: Vec::new(),
+            output_modes: Vec::new(),
+        };
+        let agent = DynAgent::new(agent_fn(async |_| Outcome::done()));
+        RegisteredAgent::new(info, agent).with_retention(retention)
+    }
+
+    #[test]
+    fn longest_retention_of_all_tenants_applies() {
+        let [second, minute, hour] = [1, 60, 3_600].map(Duration::from_secs);
+        let one = Retention { max_age: minute, max_tasks: Some(2), max_wait: hour, keys: second };
+        let two = Retention { max_age: hour, max_tasks: Some(3), max_wait: minute, keys: second };
+        let unregistered = Retention { max_age: second, ..one };
+        let catalog = Catalog::new("a", [registered("a", one), registered("b", one)])
+            .with_tenant("other", "a", [registered("a", two)])
+            .with_unregistered_retention(unregistered);
+        let both = Retention { max_age: hour, max_tasks: Some(3), max_wait: hour, keys: second };
+        assert_eq!(catalog.retention("a"), both);
+        assert_eq!((catalog.retention("b"), catalog.retention("c")), (one, unregistered));
+        assert_eq!(catalog.retentions().count(), 4);
+        assert_eq!(one.longest(Retention { max_tasks: None, ..two }).max_tasks, None);
+    }
+
+    #[test]
+    fn agents_are_ordered_by_id_and_the_last_of_two_wins() {
+        let short = Retention { max_age: Duration::ZERO, ..Retention::default() };
+        let long = Retention::default();
+        let catalog =
+            Catalog::new("b", [registered("b", short), registered("a", long), registered("b", long)]);
+        let ids: Vec<_> = catalog.agents(DEFAULT_TENANT).map(|agent| agent.info().id.as_str()).collect();
+        assert_eq!(ids, ["a", "b"]);
+        assert_eq!(catalog.get(DEFAULT_TENANT, "b").map(|agent| agent.retention()), Some(long));
+    }
+}

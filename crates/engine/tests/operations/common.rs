@@ -323,6 +323,14 @@ impl TestServer {
         self.list(ListTasks { status: Some(state), ..ListTasks::default() }).await.unwrap().total_size
     }
 
+    /// Swaps in a catalog with another scripted agent in place of the first; returns the handle to it.
+    pub(crate) fn replace_agent(&self) -> AgentHandle {
+        let (script, agent) = agent::scripted_agent(ExecutionPolicy::default());
+        let scripted = registered(AGENT_ID, Vec::new(), DynAgent::new(script));
+        self.engine.catalog().swap(Catalog::new(AGENT_ID, [scripted]));
+        agent
+    }
+
     /// Starts graceful shutdown in the background.
     pub(crate) fn spawn_drain(&self, grace: Duration) -> JoinHandle<()> {
         let engine = self.engine.clone();

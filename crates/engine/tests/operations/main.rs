@@ -8,6 +8,7 @@
 mod common;
 
 mod cancel;
+mod catalog;
 mod contexts;
 mod crash;
 mod deadline;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use a2ad_engine::{
-    Agent, AgentResult, Call, CallResponse, Clock, Outcome, Retention, Scope, Store as _, Turn, store::Lookup,
+    Agent, AgentResult, Call, CallResponse, Catalog, Clock, DEFAULT_TENANT, Outcome, RegisteredAgent,
+    Retention, Scope, Store as _, Turn, store::Lookup,
 };
 use protocol::{
     Dialect, ErrorKind, ListTasks, Message, Operation, SendMessage, TaskId, TaskState, Timestamp,
@@ -47,6 +48,24 @@ async fn finished_task_is_purged_after_max_age_and_open_task_is_kept() {
     assert_eq!(server.get(&open.id).await.unwrap().status.state, TaskState::InputRequired);
     assert_eq!(server.get(&younger.id).await.unwrap().status.state, TaskState::Completed);
     assert_eq!(server.list(ListTasks::default()).await.unwrap().total_size, 2);
+}
+
+#[tokio::test]
+async fn retention_of_a_new_catalog_applies_to_stored_tasks() {
+    let clock = clock();
+    // The interval of the purger is derived from the shortest time.
+    let long = Retention { max_wait: SPAN, ..Retention::default() };
+    let server = Setup::plain().clock(&clock).retention(long).open();
+    server.agent.prepare_turn([], done());
+    let finished = server.send_for_task(msg("done at once")).await;
+    clock.advance(SPAN * 2);
+    assert_eq!(server.get(&finished.id).await.unwrap().status.state, TaskState::Completed);
+    let catalog = server.engine.catalog().load();
+    let short = Retention { max_age: SPAN, ..long };
+    let agents = catalog.agents(DEFAULT_TENANT);
+    let agents = agents.map(|registered| RegisteredAgent::clone(registered).with_retention(short));
+    server.engine.catalog().swap(Catalog::new("scripted", agents));
+    until_purged(&server, &finished.id).await;
 }
 
 #[tokio::test]

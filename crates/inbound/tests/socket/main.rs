@@ -11,6 +11,7 @@ mod access;
 mod capabilities;
 mod card_shapes;
 mod cards;
+mod catalog;
 mod connections;
 mod cross_origin;
 mod dialects;
