@@ -166,7 +166,7 @@ pub(crate) async fn serve_until_stopped(
 ) -> Result<(), ServeError> {
     let shutdown = CancellationToken::new();
     server.record(InstanceState::Serving, listener.local_addr().ok());
-    let serving = listen::serve(listener, server.front(), listen::Caps::default(), shutdown.clone());
+    let serving = listen::serve(listener, server.service(), listen::Caps::default(), shutdown.clone());
     let mut serving = std::pin::pin!(serving.fuse());
     let mut failed = tokio::select! {
         () = &mut serving => None,

@@ -26,7 +26,7 @@ use crate::{banner::Banner, serve};
 pub use axum::Router;
 pub use card::Card;
 pub use engine::{AgentInfo, Dedupe, Limits, RegisteredAgent, Retention};
-pub use inbound::{AcceptedVersions, CardShape, ExtendedCard};
+pub use inbound::{AcceptedVersions, Caller, CardShape, ExtendedCard, Peer};
 pub use protocol::ErrorTable;
 pub use store::OpenError;
 
@@ -37,7 +37,7 @@ pub use crate::serve::ServeError;
 pub struct Server {
     engine: Engine,
     ready: Ready,
-    front: HttpService,
+    service: HttpService,
     /// Describes this process to others that try to open the same store.
     instance: Instance,
     /// The temporary directory of a store without a path; deleted when its last owner is dropped.
@@ -78,7 +78,7 @@ impl Server {
     /// Any `Host` is accepted, unless [`Builder::public_url`] or [`Builder::allowed_host`] is set. Web pages of other
     /// origins may read the cards only, unless [`Builder::cors_origin`] names them.
     pub fn router(&self) -> Router {
-        let router = self.front.router();
+        let router = self.service.router();
         match &self.temp_dir {
             Some(temp_dir) => router.layer(Extension(Arc::clone(temp_dir))),
             None => router,
@@ -122,8 +122,8 @@ impl Server {
         instance.record(InstanceState::Serving, None);
         let engine = Engine::start(Arc::new(store), feed, catalog, clock, limits);
         let ready = Ready::default();
-        let front = HttpService::new(engine.clone(), server_options, ready.clone());
-        Ok(Self { engine, ready, front, instance, temp_dir: None })
+        let service = HttpService::new(engine.clone(), server_options, ready.clone());
+        Ok(Self { engine, ready, service, instance, temp_dir: None })
     }
 
     /// The agents that are served.
@@ -132,8 +132,8 @@ impl Server {
     }
 
     /// The same as [`router`](Self::router), for the program's own listener.
-    pub(crate) fn front(&self) -> HttpService {
-        self.front.clone()
+    pub(crate) fn service(&self) -> HttpService {
+        self.service.clone()
     }
 
     /// Records the state of this process for others that try to open the same store.

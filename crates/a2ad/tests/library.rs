@@ -14,7 +14,7 @@ use a2ad::{
     client::{ClientOptions, Error as ClientError, GetTask, ListTasks, SendMessage, SendReply},
     model::{ArtifactUpdate, ErrorKind, Event, Role, StatusUpdate},
     profile::Profile,
-    server::{AcceptedVersions, CardShape, ExtendedCard, Router},
+    server::{AcceptedVersions, Caller, CardShape, ExtendedCard, Router},
     testing::TestServer,
 };
 use testkit::http1;
@@ -70,6 +70,42 @@ impl App {
         let (method, path) = head.split_once(' ').unwrap();
         let response = http1::request(self.address, method, path, &[], body.as_bytes()).await.unwrap();
         (response.status, response.text())
+    }
+}
+
+/// An app that identifies its callers by a header.
+fn app_with_callers(server: &Server) -> Router {
+    let identify = async |mut req: axum::extract::Request, next: axum::middleware::Next| {
+        let user = req.headers().get("x-user").and_then(|user| user.to_str().ok()).map(str::to_owned);
+        if let Some(user) = user {
+            req.extensions_mut().insert(Caller::new(user));
+        }
+        next.run(req).await
+    };
+    server.router().layer(axum::middleware::from_fn(identify))
+}
+
+#[tokio::test]
+async fn an_app_identifies_the_callers_of_its_agents() {
+    let card = Card::new("echo").anonymous(false);
+    let server = Server::builder().agent(card, Echo).build().unwrap();
+    let app = App::serve(app_with_callers(&server)).await;
+    let call = async |user: Option<&str>, method: &str, path: &str, body: &str| {
+        let headers: Vec<(&str, &str)> = user.map(|user| ("x-user", user)).into_iter().collect();
+        let response = http1::request(app.address, method, path, &headers, body.as_bytes()).await.unwrap();
+        (response.status, response.text())
+    };
+    let send = r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]}}"#;
+    let (status, body) = call(None, "POST", "/a2a/echo/message:send", send).await;
+    assert_eq!(status, 401, "{body}");
+    let (status, body) = call(Some("anonymous"), "POST", "/a2a/echo/message:send", send).await;
+    assert_eq!(status, 401, "{body}");
+    let (status, body) = call(Some("alice"), "POST", "/a2a/echo/message:send", send).await;
+    assert_eq!(status, 200, "{body}");
+    for (user, total) in [("alice", 1), ("bob", 0)] {
+        let (status, body) = call(Some(user), "GET", "/a2a/echo/tasks", "").await;
+        assert_eq!(status, 200, "{body}");
+        assert!(body.contains(&format!(r#""totalSize":{total}"#)), "{user}: {body}");
     }
 }
 

@@ -21,7 +21,18 @@ const ANONYMOUS: &str = "anonymous";
 
 /// The caller of a request, as an application that mounts the router has identified it.
 ///
-/// Callers with different principals or end users do not see each other's tasks.
+/// Callers with different principals or end users do not see each other's tasks. With axum, a middleware of the
+/// application puts the caller into the request:
+///
+/// ```
+/// # use a2ad_inbound::Caller;
+/// # use axum::{extract::Request, middleware::Next, response::Response};
+/// async fn identify(mut req: Request, next: Next) -> Response {
+///     // The application's own session, token or certificate.
+///     req.extensions_mut().insert(Caller::new("alice"));
+///     next.run(req).await
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     principal: Arc<str>,

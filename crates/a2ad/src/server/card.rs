@@ -110,6 +110,14 @@ impl Card {
         self
     }
 
+    /// Whether everybody may call; default: yes. If not, only requests with a [`Caller`](super::Caller) of the application
+    /// that mounts the router are served.
+    #[must_use]
+    pub fn anonymous(mut self, permitted: bool) -> Self {
+        self.settings.anonymous = permitted;
+        self
+    }
+
     /// Who may read the extended card; default: nobody.
     #[must_use]
     pub fn extended_card(mut self, shown: ExtendedCard) -> Self {

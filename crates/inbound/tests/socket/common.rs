@@ -109,11 +109,11 @@ impl Setup {
         let catalog = Catalog::new(default_agent, agents);
         let engine = Engine::start(store.clone(), feed, catalog, clock, self.limits);
         let ready = Ready::default();
-        let front = HttpService::new(engine.clone(), server, ready.clone());
+        let service = HttpService::new(engine.clone(), server, ready.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());
-        let serving = tasks.spawn(listen::serve(listener, front, self.caps, drain.clone()));
+        let serving = tasks.spawn(listen::serve(listener, service, self.caps, drain.clone()));
         Server { address, engine, store, ready, drain, serving, _tasks: tasks, _folder: folder }
     }
 }

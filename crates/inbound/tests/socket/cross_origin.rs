@@ -439,8 +439,8 @@ async fn responses_to_a_configured_origin_name_it() {
 
 /// Serves the router inside an application and gets `/tasks` with this host.
 async fn mounted_status(server: &Server, options: ServerOptions, headers: &[(&str, &str)]) -> u16 {
-    let front = HttpService::new(server.engine.clone(), options, Ready::default());
-    let app = axum::Router::new().fallback_service(front.router());
+    let service = HttpService::new(server.engine.clone(), options, Ready::default());
+    let app = axum::Router::new().fallback_service(service.router());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());

@@ -15,8 +15,8 @@ use crate::common::{Server, channel::Channel};
 #[tokio::test]
 async fn application_that_mounts_the_router_serves_grpc() {
     let server = Server::open().await;
-    let front = HttpService::new(server.engine.clone(), ServerOptions::default(), Ready::default());
-    let app = Router::new().route("/hello", get(|| async { "hello" })).fallback_service(front.router());
+    let service = HttpService::new(server.engine.clone(), ServerOptions::default(), Ready::default());
+    let app = Router::new().route("/hello", get(|| async { "hello" })).fallback_service(service.router());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (tasks, drain) = (TaskTracker::new(), CancellationToken::new());
