@@ -9,6 +9,7 @@
     reason = "messages to stderr; the client's own report goes to stdout unchanged"
 )]
 
+mod chromium;
 mod javascript;
 pub(crate) mod python;
 mod rust;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tokio::process::Command;
 
-use super::{INSTALL_LIMIT, finish, is_installed, mark_installed, python, version};
+use super::{INSTALL_LIMIT, chromium, finish, is_installed, mark_installed, python, version};
 use crate::program;
 
 /// The oldest major version of Node.js the SDK supports.
@@ -23,10 +23,11 @@ struct Node {
     version: String,
 }
 
-/// The command that runs Node's test runner on a folder of tests, with the packages of the folder's lock file.
+/// The command that runs Node's test runner on a folder of tests, with the packages of the folder's lock file and a
+/// browser.
 pub(super) async fn tests(tests: &Path, environment: &Path) -> Result<Command> {
     let mut command = node_with_packages(tests, environment).await?;
-    command.args(["--test", "--test-reporter=spec"]);
+    command.args(["--test", "--test-reporter=spec"]).env("CHROMIUM", chromium::program().await?);
     Ok(command)
 }
 
