@@ -4,6 +4,9 @@
 //! response from the page. So a request of a page from elsewhere is refused here, whatever its content type. Pages of
 //! the origins in `server.cors_origins` may call: the browser asks first (preflight), and may show them the response.
 //!
+//! A page that embeds a URL of the server, for example as an image, sends no `Origin`. Browsers mark such a request with
+//! `Sec-Fetch-Site` if the server is on loopback or uses TLS.
+//!
 //! Pure: `host_and_origin.rs` applies this to requests.
 
 use std::{
@@ -103,10 +106,10 @@ fn default_port(scheme: &str) -> Option<u16> {
     known.into_iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)).map(|(_, port)| port)
 }
 
-/// What the `Origin` of a request means.
+/// What a request reveals about the page that sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum OriginVerdict {
-    /// There is none: the client is not a page, or a page of this server reads.
+    /// There is none: the client is not a page, a page of this server reads, or the user opens a URL.
     Absent,
     /// A page of this server.
     Same,
@@ -135,7 +138,9 @@ impl OriginPolicy {
     /// Compares the origin with the host that the request names.
     pub(crate) fn check(&self, host: Option<&Authority<&str>>, headers: &HeaderMap) -> OriginVerdict {
         let mut values = headers.get_all(header::ORIGIN).iter();
-        let Some(value) = values.next() else { return OriginVerdict::Absent };
+        let Some(value) = values.next() else {
+            return if is_embedded(headers) { OriginVerdict::Foreign } else { OriginVerdict::Absent };
+        };
         let origin = value.to_str().ok().and_then(WebOrigin::parse).filter(|_| values.next().is_none());
         match origin {
             Some(origin) if self.allowed.iter().any(|allowed| allowed.0.is_same(&origin)) => {
@@ -156,6 +161,14 @@ impl OriginPolicy {
         let is_public = || self.public.as_ref().is_some_and(|public| origin.has_host_and_port_of(public));
         default_port(origin.scheme).is_some() && (is_requested || is_public())
     }
+}
+
+/// Whether a page of another origin has the requested URL in it. A link to this server that a user follows is not: no
+/// page can read what the browser then shows.
+fn is_embedded(headers: &HeaderMap) -> bool {
+    let has = |name: &str, value: &str| headers.get(name).is_some_and(|found| found == value);
+    let is_elsewhere = ["cross-site", "same-site"].iter().any(|site| has("sec-fetch-site", site));
+    is_elsewhere && !has("sec-fetch-dest", "document")
 }
 
 /// Whether a browser asks what a page may send.
@@ -233,6 +246,30 @@ mod tests {
             assert_eq!(verdict(&policy, host, &[origin]), OriginVerdict::Same, "{host} {origin}");
         }
         assert_eq!(verdict(&policy, "localhost:4242", &[]), OriginVerdict::Absent);
+    }
+
+    #[test]
+    fn request_that_a_page_of_another_origin_embeds_is_foreign() {
+        for (site, destination, expected) in [
+            ("cross-site", "image", OriginVerdict::Foreign),
+            ("same-site", "image", OriginVerdict::Foreign),
+            ("cross-site", "empty", OriginVerdict::Foreign),
+            ("cross-site", "iframe", OriginVerdict::Foreign),
+            ("cross-site", "document", OriginVerdict::Absent),
+            ("same-site", "document", OriginVerdict::Absent),
+            ("same-origin", "empty", OriginVerdict::Absent),
+            ("none", "document", OriginVerdict::Absent),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("sec-fetch-site", HeaderValue::from_static(site));
+            headers.insert("sec-fetch-dest", HeaderValue::from_static(destination));
+            let policy = policy("", &["https://app.example"]);
+            let check =
+                |headers: &HeaderMap| policy.check(Authority::parse("localhost:4242").as_ref(), headers);
+            assert_eq!(check(&headers), expected, "{site} {destination}");
+            headers.insert(header::ORIGIN, HeaderValue::from_static("https://app.example"));
+            assert!(matches!(check(&headers), OriginVerdict::Allowed(_)), "{site} {destination}");
+        }
     }
 
     #[test]

@@ -100,10 +100,14 @@ fn named_hosts(head: &Parts) -> String {
 }
 
 fn refuse_origin(head: &Parts) -> Decision {
-    let origin = head.headers.get(header::ORIGIN).map(HeaderValue::as_bytes).unwrap_or_default();
+    let Some(origin) = head.headers.get(header::ORIGIN) else {
+        let text = "pages of other origins may embed nothing of this server; add their origin to server.cors_origins \
+                    and use CORS";
+        return forbid("Sec-Fetch-Site", text);
+    };
     let text = format!(
         "pages of {:?} may not call this server; add their origin to server.cors_origins",
-        excerpt(&String::from_utf8_lossy(origin))
+        excerpt(&String::from_utf8_lossy(origin.as_bytes()))
     );
     forbid("Origin", &text)
 }

@@ -318,6 +318,28 @@ async fn foreign_origin_is_refused_on_every_route_but_cards() {
     check_no_task(&server).await;
 }
 
+/// A page that embeds a URL, for example as an image, sends no `Origin`.
+#[tokio::test]
+async fn embedding_by_a_foreign_page_is_refused_on_every_route_but_cards() {
+    let server = open(allow_app).await;
+    for site in ["cross-site", "same-site"] {
+        let embedded = [("sec-fetch-site", site), ("sec-fetch-dest", "image")];
+        for (line, headers, body) in every_route() {
+            let answer = ask(&server, line, &[headers, &embedded].concat(), &body).await;
+            check_refused(&answer, line);
+            assert!(answer.body.contains("Sec-Fetch-Site: "), "{}", answer.body);
+        }
+        assert_eq!(ask(&server, &format!("GET {CARD}"), &embedded, "").await.status, 200);
+        let link = [("sec-fetch-site", site), ("sec-fetch-dest", "document")];
+        assert_eq!(ask(&server, "GET /", &link, "").await.status, 200);
+    }
+    for site in ["same-origin", "none"] {
+        let own = [("sec-fetch-site", site), ("sec-fetch-dest", "empty")];
+        assert_eq!(ask(&server, "GET /tasks", &own, "").await.status, 200);
+    }
+    check_no_task(&server).await;
+}
+
 #[tokio::test]
 async fn cards_are_readable_from_any_origin() {
     let server = open(|_| {}).await;
