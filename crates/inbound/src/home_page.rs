@@ -141,9 +141,15 @@ impl Display for PageContent<'_> {
             Escaped(&self.origin),
             Escaped(CALLERS),
         )?;
-        let (default, others): (Vec<_>, Vec<_>) =
+        let (mut agents, others): (Vec<_>, Vec<_>) =
             self.agents.iter().partition(|(agent, _)| agent.id == self.default_agent);
-        for (number, (agent, settings)) in default.into_iter().chain(others).enumerate() {
+        agents.extend(others);
+        out.write_str("<nav aria-label=\"Agents\">\n")?;
+        for (number, (agent, _)) in agents.iter().enumerate() {
+            writeln!(out, "<a href=\"#agent-{number}\">{}</a>", Escaped(&agent.id))?;
+        }
+        out.write_str("</nav>\n")?;
+        for (number, (agent, settings)) in agents.into_iter().enumerate() {
             self.section(out, number, agent, settings)?;
         }
         write!(out, "<script type=\"module\">{SCRIPT}</script>\n</body>\n</html>\n")
@@ -159,22 +165,25 @@ impl PageContent<'_> {
         settings: &AgentSettings,
     ) -> fmt::Result {
         let endpoint = self.endpoint(agent);
-        let at_root = if agent.id == self.default_agent { ", also at <code>/</code>" } else { "" };
-        let known = if settings.anonymous { "" } else { "; requires a credential" };
+        let at_root = if agent.id == self.default_agent { " · also at <code>/</code>" } else { "" };
+        let known = if settings.anonymous { "" } else { " · requires a credential" };
+        // Agents can have the same name; the path is unique.
         write!(
             out,
-            "<section aria-labelledby=\"agent-{number}\">\n<h2 id=\"agent-{number}\">{}</h2>\n<p>{}</p>\n\
-             <p class=\"quiet\"><code>/a2a/{}</code>{at_root}{known} · \
-             <a href=\"{}/.well-known/agent-card.json\">card</a></p>\n",
+            "<section aria-labelledby=\"agent-{number}\">\n\
+             <h2 id=\"agent-{number}\">{} <code>/a2a/{}</code></h2>\n<p>{}</p>\n\
+             <p class=\"quiet\"><a href=\"{}/.well-known/agent-card.json\">card</a>{at_root}{known}</p>\n",
             Escaped(&agent.name),
-            Escaped(&agent.description),
             Escaped(&agent.id),
+            Escaped(&agent.description),
             Escaped(&endpoint),
         )?;
         // As on the public card.
         let hidden = &settings.extended_skills;
         let skills: Vec<_> = agent.skills.iter().filter(|skill| !hidden.contains(&skill.id)).collect();
-        for skill in &skills {
+        // The only skill of an agent often has the same description.
+        let is_repeated = matches!(skills[..], [only] if only.description == agent.description);
+        for skill in skills.iter().filter(|_| !is_repeated) {
             let (id, description) = (Escaped(&skill.id), Escaped(&skill.description));
             writeln!(out, "<p class=\"quiet\"><code>{id}</code> {description}</p>")?;
         }
@@ -221,7 +230,7 @@ impl PageContent<'_> {
              <input id=\"text-{number}\" value=\"{example}\" autocomplete=\"off\" enterkeyhint=\"send\">\
              <button disabled>Send</button><button type=\"button\" disabled>Cancel</button></div>\n\
              <p role=\"status\"></p>\n\
-             <div role=\"log\" tabindex=\"0\" aria-label=\"Result of {name}\"></div>\n</form>\n"
+             <div role=\"log\" aria-label=\"Result of {name}\"></div>\n</form>\n"
         )
     }
 }
@@ -237,7 +246,7 @@ fn client_command(endpoint: &str, example: &str, streaming: bool) -> String {
 fn text_command(endpoint: &str, example: &str) -> String {
     // After `-d`, a text that begins with `@` names a file.
     let data = if example.starts_with('@') { "--data-raw" } else { "-d" };
-    format!("curl -s {endpoint} -H 'Content-Type: text/plain' {data} {}", quoted(example))
+    format!("curl -s {endpoint} \\\n  -H 'Content-Type: text/plain' {data} {}", quoted(example))
 }
 
 /// An example command for each version and binding. The request bodies are encoded by the version's own codec.
@@ -453,16 +462,20 @@ mod tests {
     fn default_agent_is_first() {
         let page = page(AcceptedVersions::default(), &AgentSettings::default());
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is not in {page}"));
-        assert!(at("<h2 id=\"agent-0\">B</h2>") < at("<h2 id=\"agent-1\">A</h2>"));
+        assert!(
+            at("<h2 id=\"agent-0\">B <code>/a2a/b</code></h2>")
+                < at("<h2 id=\"agent-1\">A <code>/a2a/a</code></h2>")
+        );
+        assert!(page.contains("<a href=\"#agent-0\">b</a>\n<a href=\"#agent-1\">a</a>\n"), "{page}");
         assert_eq!(page.matches("also at <code>/</code>").count(), 1);
         for text in [
             "<form data-path=\"a2a/b\" data-streaming=\"true\">",
             "<label for=\"text-0\">Text for B</label>",
             "<input id=\"text-0\" value=\"hello\"",
             "<pre><code>a2ad stream http://x/a2a/b &#39;hello&#39;</code></pre>",
-            "<pre><code>curl -s http://x/a2a/b -H &#39;Content-Type: text/plain&#39; -d &#39;hello&#39;</code></pre>",
+            "<pre><code>curl -s http://x/a2a/b \\\n  -H &#39;Content-Type: text/plain&#39; -d &#39;hello&#39;</code></pre>",
         ] {
-            assert!(at(text) < at("<h2 id=\"agent-1\">A</h2>"), "{text}");
+            assert!(at(text) < at("<h2 id=\"agent-1\">A <code>/a2a/a</code></h2>"), "{text}");
         }
     }
 
@@ -514,11 +527,29 @@ mod tests {
     }
 
     #[test]
+    fn only_skill_with_the_description_of_its_agent_is_not_shown() {
+        let one = skill("one", "does something", "x");
+        let two = skill("two", "does more", "x");
+        for (skills, shown) in [(vec![one.clone()], 0), (vec![two.clone()], 1), (vec![one, two], 2)] {
+            let (agent, settings) = (engine::AgentInfo { skills, ..agent("a") }, AgentSettings::default());
+            let content = PageContent {
+                origin: "http://x".into(),
+                accepted_versions: AcceptedVersions::default(),
+                default_agent: "a",
+                agents: vec![(&agent, &settings)],
+            };
+            let page = content.to_string();
+            let lines = page.lines().filter(|line| line.starts_with("<p class=\"quiet\"><code>"));
+            assert_eq!(lines.count(), shown, "{page}");
+        }
+    }
+
+    #[test]
     fn texts_that_look_like_options_are_sent_as_text() {
         assert_eq!(client_command("http://x", "-v", true), "a2ad stream http://x -- '-v'");
         assert_eq!(
             text_command("http://x", "@you"),
-            "curl -s http://x -H 'Content-Type: text/plain' --data-raw '@you'"
+            "curl -s http://x \\\n  -H 'Content-Type: text/plain' --data-raw '@you'"
         );
     }
 }

@@ -287,9 +287,14 @@ function parsed(text, otherwise) {
 /** Returns after this time, or as soon as the signal is aborted. */
 function wait(ms, signal) {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    setTimeout(resolve, ms);
-    signal.addEventListener('abort', resolve);
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
   });
 }
 
@@ -314,6 +319,8 @@ function attach(form) {
     send.setAttribute('aria-disabled', Boolean(busy));
     cancel.setAttribute('aria-disabled', !busy || Boolean(canceling));
     showEntries(log, entries);
+    // Before the first entry there is nothing to scroll.
+    if (entries.length > 0) log.tabIndex = 0;
   };
   let frame = 0;
   const changed = () => {
@@ -328,6 +335,8 @@ function attach(form) {
     field.value = '';
     const received = await conversation.send(text);
     if (!received && !field.value) field.value = text;
+    // After a click on the button, the answer can be typed at once.
+    if (ASKING.includes(conversation.view.state) && form.contains(document.activeElement)) field.focus();
   });
   cancel.addEventListener('click', () => conversation.cancel());
   send.disabled = false;
