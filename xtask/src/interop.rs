@@ -1,4 +1,5 @@
-//! Tests against other A2A implementations: the SDKs of every protocol generation, each at a pinned version.
+//! Tests against other A2A implementations: the SDKs of every protocol generation, each at a pinned version, and against
+//! web pages in a browser.
 //!
 //! The tests are in `tests/interop`: those of our server are written in the client's language, one folder for each
 //! suite; those of our client are in `servers`, with one sample agent for each SDK. This module provides what they
@@ -62,7 +63,7 @@ enum Language {
 
 const SUITES: &[Suite] = &[
     client("python", "the official Python SDK 1.3.0", Language::Python),
-    client("javascript", "the official JavaScript SDKs 1.3.0 and 0.3.14", Language::JavaScript),
+    client("javascript", "the official JavaScript SDKs 1.3.0 and 0.3.14, and Chromium", Language::JavaScript),
     client("python03", "the official Python SDK 0.3.26", Language::Python),
     client("rust", "the official Rust client 0.2.9", Language::Rust),
     client("python02", "the official Python SDK 0.2.16", Language::Python),

@@ -30,7 +30,9 @@ const COMMANDS: &[Command] = &[
         "measure a2ad against other servers: bench [--rounds N] [--seconds S] [--tasks N] [--only SECTION] [--quick]",
         bench::run,
     ),
-    ("interop", "test against other A2A implementations (official SDKs)", |args| interop::run(&args)),
+    ("interop", "test against other A2A implementations (official SDKs) and in a browser", |args| {
+        interop::run(&args)
+    }),
     ("gen", "generate code from the protobuf files, and docs/configuration.md: gen [--check]", |args| {
         r#gen::run(&args)
     }),

@@ -15,9 +15,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const LIMIT_MILLIS = 30_000;
 
 export class Server {
-  /** A running server with its own store. */
-  static async start() {
+  /** A running server with its own store; `variables` change its configuration. */
+  static async start(variables = {}) {
     const server = new Server();
+    server.variables = variables;
     server.folder = mkdtempSync(join(tmpdir(), 'a2ad-interop-'));
     server.log = join(server.folder, 'a2ad.log');
     server.address = `127.0.0.1:${await freePort()}`;
@@ -30,7 +31,8 @@ export class Server {
   async start() {
     const store = join(this.folder, 'a2ad.db');
     const args = ['serve', '--listen', this.address, '--store', store, '--config', process.env.A2AD_CONFIG];
-    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('A2AD_')));
+    const others = Object.entries(process.env).filter(([name]) => !name.startsWith('A2AD_'));
+    const env = { ...Object.fromEntries(others), ...this.variables };
     const log = openSync(this.log, 'a');
     this.process = spawn(process.env.A2AD_PROGRAM, args, { env, stdio: ['ignore', log, log] });
     closeSync(log);

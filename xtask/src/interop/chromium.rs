@@ -32,7 +32,9 @@ async fn install() -> Result<()> {
     let install = ["install", "--yes", "--quiet=2", "--no-install-recommends", "chromium"];
     for arguments in [&["update", "--quiet=2"][..], &install] {
         let mut command = apt_get();
-        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        // Another apt-get, such as that of automatic upgrades, may hold the lock.
+        command.args(["-o", "DPkg::Lock::Timeout=300"]).args(arguments);
+        command.env("DEBIAN_FRONTEND", "noninteractive");
         finish(command, INSTALL_LIMIT, &format!("apt-get {}", arguments.join(" "))).await?;
     }
     Ok(())
