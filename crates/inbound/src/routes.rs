@@ -454,6 +454,41 @@ pub(crate) fn patterns(handles: impl Fn(Handler) -> bool) -> Vec<String> {
     TABLE.iter().filter(|row| handles(row.handler)).map(|row| row.path.pattern()).collect()
 }
 
+/// Methods, path and handler of every route, for people. A path that may end in a slash is listed without it.
+pub(crate) fn listing() -> impl Iterator<Item = (&'static str, String, &'static str)> {
+    let rows =
+        TABLE.iter().filter_map(|row| Some((row.methods.label()?, row.path.pattern(), row.handler.label())));
+    rows.filter(|(_, path, _)| path == "/" || !path.ends_with('/'))
+}
+
+impl Methods {
+    fn label(self) -> Option<&'static str> {
+        match self {
+            Self::Get => Some("GET"),
+            Self::Post => Some("POST"),
+            Self::OfResource => Some("GET, POST, DELETE"),
+            Self::None => None,
+        }
+    }
+}
+
+impl Handler {
+    fn label(self) -> &'static str {
+        match self {
+            Self::JsonRpc(_) => "JSON-RPC",
+            Self::Rest => "HTTP+JSON",
+            Self::Text => "plain text",
+            Self::Grpc(_) => "gRPC",
+            Self::Card(_) => "agent card",
+            Self::ExtendedCard => "extended agent card of 0.2",
+            Self::HomePage => "this page",
+            Self::Liveness => "liveness",
+            Self::Readiness => "readiness",
+            Self::Nothing => "reserved",
+        }
+    }
+}
+
 /// Whether the content type is `text/plain`.
 fn is_text(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();

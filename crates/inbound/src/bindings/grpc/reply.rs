@@ -38,8 +38,10 @@ pub(super) fn respond(
         status::response_with(Body::new(UnaryBody { message, trailers: Some(StatusWriter::ok()) }));
     // A client whose message limit is lower than ours still receives the metadata.
     if let (Reply::SentTask(_), ReplySubject::Task(id)) = (reply, subject)
-        && let Ok(id) = HeaderValue::from_str(id.as_str())
+        && let Ok(mut id) = HeaderValue::from_str(id.as_str())
     {
+        // Not for the compression table of the connection: every value is new and would displace the headers that repeat.
+        id.set_sensitive(true);
         response.headers_mut().insert(TASK, id);
     }
     Ok(response)
