@@ -16,7 +16,12 @@ pub(crate) fn app(server: &Server) -> Router {
 #[allow(clippy::print_stderr, reason = "a user's app prints its address")]
 async fn main() -> Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:4244".into());
-    let server = Server::builder().agent("echo", Echo).build()?;
+    let server = Server::builder()
+        .agent("echo", Echo)
+        // Only these names: a page whose name resolves to this machine could call the agents otherwise.
+        .allowed_host("localhost")
+        .allowed_host("127.0.0.1")
+        .build()?;
     let app = app(&server);
     let listener = tokio::net::TcpListener::bind(address).await?;
     eprintln!("listening on http://{}", listener.local_addr()?);

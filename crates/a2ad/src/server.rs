@@ -75,8 +75,10 @@ impl Server {
     /// It can also be nested below a path; then [`Builder::public_url`] must end with that path, so that cards
     /// contain the correct URLs, and the app has to serve the card at the root of the host itself.
     ///
-    /// Any `Host` is accepted, unless [`Builder::public_url`] or [`Builder::allowed_host`] is set. Web pages of other
-    /// origins may read the cards only, unless [`Builder::cors_origin`] names them.
+    /// Any `Host` is accepted, unless [`Builder::public_url`] or [`Builder::allowed_host`] is set. Set one of them where
+    /// browsers of others can reach the app, also on loopback: otherwise a page whose name resolves to this machine (DNS
+    /// rebinding) can call the agents and read their tasks. Web pages of other origins may read the cards only, unless
+    /// [`Builder::cors_origin`] names them.
     pub fn router(&self) -> Router {
         let router = self.service.router();
         match &self.temp_dir {
@@ -257,14 +259,6 @@ impl Builder {
     pub fn cors_origin(mut self, origin: impl Into<String>) -> Self {
         self.cors_origins.push(origin.into());
         self
-    }
-
-    /// Accepts loopback names too, if hosts are restricted.
-    pub(crate) fn allow_loopback(self) -> Self {
-        if self.public_url.is_none() && self.allowed_hosts.is_empty() {
-            return self;
-        }
-        self.allowed_host("127.0.0.1").allowed_host("localhost")
     }
 
     /// Starts the server. Must be called inside a tokio runtime, which runs its tasks.

@@ -35,12 +35,12 @@ impl TestServer {
     /// Starts the server that the builder describes. With [`Builder::store`], another server can be started on the same
     /// store after [`stop`](Self::stop); otherwise the store is temporary.
     pub async fn start(builder: Builder) -> Result<Self> {
-        let server = builder.allow_loopback().build()?;
+        let server = builder.build()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let (shutdown, mut serving) = (CancellationToken::new(), JoinSet::new());
-        let app = server.router();
-        serving.spawn(listen::serve(listener, app, listen::Caps::default(), shutdown.clone()));
+        let service = server.service();
+        serving.spawn(listen::serve(listener, service, listen::Caps::default(), shutdown.clone()));
         Ok(Self { server, url, shutdown, serving })
     }
 

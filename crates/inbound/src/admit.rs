@@ -89,8 +89,7 @@ fn extended_card(endpoint: &Endpoint, identity: &Identity) -> Result<(), Error> 
             Err(Error::new(ErrorKind::ExtendedCardNotConfigured, text))
         }
         ExtendedCard::Protected => {
-            let text =
-                "the extended card requires a credential, and this server cannot check credentials yet";
+            let text = "the extended card requires a credential";
             Err(caller::credential_required(endpoint.settings(), text))
         }
     }

@@ -53,8 +53,8 @@ impl<'a> Authority<&'a str> {
 /// What follows the host: nothing, or a colon and digits; no digits are no port (RFC 3986 3.2.3).
 fn parse_port(text: &str) -> Option<Option<u16>> {
     let Some(digits) = text.strip_prefix(':') else { return text.is_empty().then_some(None) };
-    // `parse` would accept a sign.
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    // `parse` would accept a sign, and any number of leading zeros.
+    if digits.len() > 5 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     if digits.is_empty() { Some(None) } else { digits.parse().ok().map(Some) }
@@ -153,6 +153,7 @@ mod tests {
             "localhost:+80",
             "localhost:-1",
             "localhost:65536",
+            "localhost:000080",
             "localhost:x",
             "localhost: 80",
             " localhost",

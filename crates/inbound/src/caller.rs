@@ -53,9 +53,9 @@ impl Caller {
     }
 
     /// The owner of this caller's tasks with an agent.
-    fn scope(&self, agent: &str) -> Scope {
+    fn scope(&self, tenant: &str, agent: &str) -> Scope {
         Scope::new(ScopeParts {
-            tenant: DEFAULT_TENANT.into(),
+            tenant: tenant.into(),
             principal: self.principal.as_ref().into(),
             agent: agent.into(),
             end_user: self.end_user.as_ref().into(),
@@ -96,10 +96,10 @@ impl Identity {
     }
 
     /// The owner of the caller's tasks with an agent.
-    pub(crate) fn scope(&self, agent: &str) -> Scope {
+    pub(crate) fn scope(&self, tenant: &str, agent: &str) -> Scope {
         match self {
-            Self::Anonymous => Scope::anonymous(DEFAULT_TENANT, agent),
-            Self::Known(caller) => caller.scope(agent),
+            Self::Anonymous => Scope::anonymous(tenant, agent),
+            Self::Known(caller) => caller.scope(tenant, agent),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     cross_origin::ANY_ORIGIN,
     endpoint::Endpoint,
     exchange::Exchange,
-    refusal, respond,
+    refusal, respond, routes,
     server_state::ServerState,
     version::{AcceptedVersions, Version},
 };
@@ -117,8 +117,13 @@ pub(crate) fn handle(exchange: &Exchange, name: CardName) -> Response {
 
 impl<'a> CardBuilder<'a> {
     /// The card of an endpoint's agent; an error if there is no such agent. `origin` is that of the server as the client
-    /// sees it.
-    pub(crate) fn of(server: &ServerState, endpoint: &'a Endpoint, origin: String) -> Result<Self, Error> {
+    /// sees it, `at_root` whether the path of the request names no agent.
+    pub(crate) fn of(
+        server: &ServerState,
+        endpoint: &'a Endpoint,
+        origin: String,
+        at_root: bool,
+    ) -> Result<Self, Error> {
         let (agent, settings) = (endpoint.agent(), endpoint.settings());
         let registered = endpoint.registered().filter(|_| settings.enabled).ok_or_else(|| {
             let shown = excerpt(agent);
@@ -127,10 +132,10 @@ impl<'a> CardBuilder<'a> {
         let form = &settings.profile.card;
         let is_at_root = endpoint.is_default && (form.origin || form.root);
         let grpc = GrpcInterface::of(&origin, Some(agent).filter(|_| !is_at_root));
-        let url = match (endpoint.is_default, endpoint.is_named) {
+        let url = match (endpoint.is_default, at_root) {
             (true, _) if form.origin => origin,
-            (true, false) if form.root => format!("{origin}/"),
-            _ => format!("{origin}/a2a/{agent}"),
+            (true, true) if form.root => format!("{origin}/"),
+            _ => origin + &routes::agent_path(agent),
         };
         Ok(Self {
             registered,

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use engine::{AgentSettings, Catalog, DEFAULT_TENANT, Profile, RegisteredAgent};
+use engine::{AgentSettings, Catalog, Profile, RegisteredAgent};
 use protocol::Timestamp;
 
 use crate::routes::PathProfile;
@@ -23,7 +23,7 @@ pub(crate) struct Endpoint {
     profile: PathProfile,
     /// Whether the agent is the default one, served at `/` too.
     pub(crate) is_default: bool,
-    /// Whether the request names the agent.
+    /// Whether the request has named the agent.
     pub(crate) is_named: bool,
     /// When the agent's catalog came into use.
     pub(crate) since: Timestamp,
@@ -37,10 +37,10 @@ enum Agent {
 
 impl Endpoint {
     /// The agent with this id, or the default agent.
-    pub(crate) fn of(catalog: &Catalog, id: Option<&str>, profile: PathProfile) -> Self {
-        let default = catalog.default_agent(DEFAULT_TENANT).unwrap_or_default();
+    pub(crate) fn of(catalog: &Catalog, tenant: &str, id: Option<&str>, profile: PathProfile) -> Self {
+        let default = catalog.default_agent(tenant).unwrap_or_default();
         let (id, is_named) = (id.unwrap_or(default), id.is_some());
-        let agent = match catalog.get(DEFAULT_TENANT, id) {
+        let agent = match catalog.get(tenant, id) {
             Some(registered) => Agent::Registered(Arc::clone(registered)),
             None => Agent::Unknown(id.to_owned()),
         };

@@ -1,29 +1,34 @@
 //! The context of one request, made before any of its body is read, and the one way from a request to the engine.
 //!
-//! Every request has an [`Exchange`], whatever its route: `service.rs` makes it from the route and the head, checks host,
-//! origin and credential, and hands it to the route's handler. A binding decodes the body, passes the operation to
-//! [`Exchange::run`], and encodes the result. Nothing else calls the engine.
+//! Every request has an [`Exchange`], whatever its route: it has the route, the verdict about host and origin, the agent
+//! and the caller. `service.rs` hands it to the route's handler if host, origin and credential permit it. A binding decodes the body, passes the operation to
+//! [`Exchange::run`], and encodes the result. Beside it, only [`Exchange::task_origin`] asks the engine.
 
 use std::{net::IpAddr, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use engine::{Call, CallResponse, Catalog, Reservation, Resume, Scope};
-use http::request::Parts;
+use engine::{Call, CallResponse, Catalog, DEFAULT_TENANT, Reservation, Resume, Scope};
+use http::{HeaderMap, request::Parts};
 use protocol::{
     Dialect, Error, ErrorKind, Operation, OperationKind, Reply, TaskId, Timestamp, Violation, dialect::v1,
+    error::excerpt,
 };
+use tracing::Span;
 
 use crate::{
     access_log::CallEntry,
     admit::{self, extensions},
+    bindings::grpc,
     body,
     caller::{self, Identity, Peer},
     card::CardBuilder,
     endpoint::Endpoint,
+    host::Listener,
+    host_and_origin::{self, Verdict},
     negotiate::Negotiation,
     respond::{self, Envelope, ResponseFormat},
-    routes::{self, Access, BodyLimit, Handler, PathProfile, Problem, Row, Target},
+    routes::{self, Access, BodyLimit, Handler, Path, PathProfile, Problem, Row, Target},
     server_state::ServerState,
     version::Version,
 };
@@ -36,12 +41,18 @@ pub(crate) struct Exchange {
     pub(crate) server: Arc<ServerState>,
     pub(crate) head: Parts,
     pub(crate) row: &'static Row,
+    /// Whether host and origin permit the request.
+    pub(crate) verdict: Verdict,
+    pub(crate) tenant: &'static str,
     pub(crate) endpoint: Endpoint,
     /// The operation that method and path name.
     pub(crate) operation: Option<OperationKind>,
+    /// The dialect that the path belongs to, over HTTP+JSON and gRPC.
+    pub(crate) dialect: Option<Dialect>,
     /// Why nothing serves the request.
     pub(crate) problem: Option<Problem>,
     pub(crate) request_id: u64,
+    pub(crate) span: Span,
     /// Memory reserved for the request, its call and its response.
     pub(crate) memory: Arc<Reservation>,
     pub(crate) log_entry: CallEntry,
@@ -62,77 +73,82 @@ pub(crate) struct DecodedRequest {
 
 impl Exchange {
     /// Makes the context of a request from its head. `peer` is known for requests of our own listener.
-    pub(crate) fn begin(server: Arc<ServerState>, peer: Option<IpAddr>, head: Parts) -> Self {
+    pub(crate) fn begin(
+        server: Arc<ServerState>,
+        listener: Listener,
+        peer: Option<IpAddr>,
+        head: Parts,
+    ) -> Self {
         let catalog = server.engine.catalog().load();
         let path = head.uri.path();
         let target = routes::find(&head.method, head.version, path, &head.headers);
-        let profile = match target.row.handler {
-            Handler::JsonRpc(profile) => profile,
-            _ if target.agent.is_some() => PathProfile::OfAgent,
-            _ => PathProfile::Neutral,
-        };
-        let endpoint = Endpoint::of(&catalog, target.agent.as_deref(), profile);
         let rest_at = path.len() - target.rest.len();
-        let Target { row, number, operation, problem, .. } = target;
-        let request_id = fastrand::u64(..);
-        let log_entry = match row.access {
-            Access::Caller => CallEntry::begin(request_id, &endpoint),
-            Access::Probe | Access::Public | Access::Open => CallEntry::off(),
-        };
+        let verdict = host_and_origin::check(&server, listener, target.row.access, &head);
+        let tenant = DEFAULT_TENANT;
+        let endpoint = endpoint(&catalog, tenant, &target, &head.headers);
+        let Target { row, number, operation, dialect, problem, .. } = target;
         server.counters.count(number);
-        let identity = Identity::of(&head.extensions);
-        let memory = server.engine.memory().begin();
+        let request_id = fastrand::u64(..);
+        let is_call = row.access == Access::Caller && problem.is_none();
+        let log_entry = if is_call { CallEntry::begin(request_id, &endpoint) } else { CallEntry::off() };
+        let span = tracing::debug_span!(
+            target: "a2ad::request",
+            "request",
+            request_id = format_args!("{request_id:016x}")
+        );
         let peer = peer.or_else(|| Peer::of(&head.extensions));
         Self {
+            identity: Identity::of(&head.extensions),
+            memory: server.engine.memory().begin(),
             server,
             head,
             row,
+            verdict,
+            tenant,
             endpoint,
             operation,
+            dialect,
             problem,
             request_id,
-            memory,
+            span,
             log_entry,
             peer,
-            identity,
             catalog,
             rest_at,
         }
     }
 
     /// Decides whether the caller's credential permits calls of the agent, before the body is read. An agent that only
-    /// the body can name is decided in [`run`](Self::run).
+    /// the body can name is decided in [`run`](Self::run), and so is a disabled one where the body decides the dialect of
+    /// the error.
     pub(crate) fn authenticate(&self) -> Result<(), Error> {
-        if self.row.access != Access::Caller {
-            return Ok(());
+        let names_agent_in_body = matches!(self.row.handler, Handler::Grpc(_)) && !self.endpoint.is_named;
+        match self.row.access {
+            Access::Probe | Access::Public | Access::Open => Ok(()),
+            Access::Caller if names_agent_in_body && self.permits_anonymous_calls() => Ok(()),
+            Access::Caller if self.row.handler == Handler::Text => self.authorize(),
+            Access::Caller if !self.endpoint.settings().enabled => Ok(()),
+            Access::Caller => self.check_credential(),
         }
-        let names_agent_in_body = matches!(self.row.handler, Handler::Grpc(_));
-        if names_agent_in_body && self.permits_anonymous_calls() {
-            return Ok(());
-        }
-        self.check_credential()
     }
 
     /// Whether some agent may be called without a credential.
     fn permits_anonymous_calls(&self) -> bool {
         self.endpoint.settings().anonymous
-            || self.catalog.agents(engine::DEFAULT_TENANT).any(|registered| registered.settings().anonymous)
+            || self.catalog.agents(self.tenant).any(|registered| registered.settings().anonymous)
     }
 
     fn check_credential(&self) -> Result<(), Error> {
         if self.endpoint.settings().anonymous || !self.identity.is_anonymous() {
             return Ok(());
         }
-        let text = format!(
-            "agent {:?} requires a credential, and this server cannot check credentials yet",
-            self.endpoint.agent()
-        );
+        let text = format!("agent {:?} requires a credential", self.endpoint.agent());
         Err(caller::credential_required(self.endpoint.settings(), text))
     }
 
     /// Sets the agent, if only the body or the metadata names it.
     pub(crate) fn address(&mut self, agent: &str) {
-        self.endpoint = Endpoint::of(&self.catalog, Some(agent), PathProfile::OfAgent);
+        self.endpoint = Endpoint::of(&self.catalog, self.tenant, Some(agent), PathProfile::OfAgent);
         self.log_entry.set_agent(&self.endpoint);
     }
 
@@ -186,6 +202,8 @@ impl Exchange {
     /// The call of the engine, with the idempotency key and the last event id from the headers.
     fn call(&self, dialect: Dialect) -> Result<Call, Error> {
         self.memory.reserve(CALL_BYTES)?;
+        // Not looked up again by the engine: another catalog may be in use by now.
+        let agent = self.endpoint.registered().ok_or_else(|| unknown_agent(self.endpoint.agent()))?;
         let text =
             |name: &str| self.head.headers.get(name).map(|value| std::str::from_utf8(value.as_bytes()));
         let resume = text("last-event-id").map(|seen| {
@@ -202,24 +220,25 @@ impl Exchange {
             dialect,
             task_policy: self.endpoint.profile().task_policy,
             memory: Some(Arc::clone(&self.memory)),
-            agent: self.endpoint.registered().cloned(),
+            agent: Some(Arc::clone(agent)),
             ..Call::new(self.scope())
         })
     }
 
     fn scope(&self) -> Scope {
-        self.identity.scope(self.endpoint.agent())
+        self.identity.scope(self.tenant, self.endpoint.agent())
     }
 
-    /// The dialect in which a task of the caller was created; `None` if the caller has no such task.
-    pub(crate) async fn task_origin(&self, task: &TaskId) -> Option<Dialect> {
-        self.authorize().ok()?;
+    /// The dialect in which a task was created; `None` if the caller may not have the operation, or has no such task.
+    pub(crate) async fn task_origin(&self, kind: OperationKind, task: &TaskId) -> Option<Dialect> {
+        self.authorize().and_then(|()| admit::check_operation(&self.endpoint, kind)).ok()?;
         self.server.engine.origin(&self.scope(), task).await.unwrap_or_default()
     }
 
     /// A builder for the agent's card, with URLs that match the address of the request.
     pub(crate) fn card(&self) -> Result<CardBuilder<'_>, Error> {
-        CardBuilder::of(&self.server, &self.endpoint, self.origin())
+        let at_root = !matches!(self.row.path, Path::OfAgent(_) | Path::ResourcesOfAgent);
+        CardBuilder::of(&self.server, &self.endpoint, self.origin(), at_root)
     }
 
     /// Scheme and host of the server as the client sees them.
@@ -295,4 +314,25 @@ impl Exchange {
     pub(crate) fn set_method_of(&mut self, kind: OperationKind) {
         self.log_entry.set_method(v1::operation::method(kind));
     }
+}
+
+/// The agent that the head of a request names, else the default agent.
+fn endpoint(catalog: &Catalog, tenant: &str, target: &Target<'_>, headers: &HeaderMap) -> Endpoint {
+    let profile = match target.row.handler {
+        Handler::JsonRpc(profile) => profile,
+        Handler::Grpc(_) => {
+            // Values that cannot be used are reported when the message, which may name an agent too, is read.
+            let agent = grpc::agent_in_metadata(headers).ok().flatten();
+            let profile = if agent.is_some() { PathProfile::OfAgent } else { PathProfile::Neutral };
+            return Endpoint::of(catalog, tenant, agent.as_deref(), profile);
+        }
+        _ if target.agent.is_some() => PathProfile::OfAgent,
+        _ => PathProfile::Neutral,
+    };
+    Endpoint::of(catalog, tenant, target.agent.as_deref(), profile)
+}
+
+fn unknown_agent(agent: &str) -> Error {
+    let shown = excerpt(agent);
+    Error::new(ErrorKind::AgentDisabled, format!("there is no agent {shown:?} here, or it is disabled"))
 }

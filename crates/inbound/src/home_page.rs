@@ -15,7 +15,7 @@ use std::{
 
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::{body::Body, response::Response};
-use engine::{AgentSettings, DEFAULT_TENANT};
+use engine::AgentSettings;
 use http::{HeaderMap, HeaderValue, header};
 use protocol::{Dialect, json::write::Writer};
 
@@ -36,11 +36,11 @@ pub(crate) struct PageContent<'a> {
 /// Handles a request for the page.
 pub(crate) fn handle(exchange: &Exchange) -> Response {
     let catalog = exchange.catalog();
-    let agents = catalog.agents(DEFAULT_TENANT).filter(|registered| registered.settings().enabled);
+    let agents = catalog.agents(exchange.tenant).filter(|registered| registered.settings().enabled);
     let content = PageContent {
         origin: exchange.origin(),
         accepted_versions: exchange.server.accepted_versions,
-        default_agent: catalog.default_agent(DEFAULT_TENANT).unwrap_or_default(),
+        default_agent: catalog.default_agent(exchange.tenant).unwrap_or_default(),
         agents: agents.map(|registered| (registered.info(), registered.settings())).collect(),
     };
     respond(&content, &exchange.head.headers)
@@ -102,7 +102,7 @@ const CALLERS: &str =
 
 impl PageContent<'_> {
     fn endpoint(&self, agent: &engine::AgentInfo) -> String {
-        format!("{}/a2a/{}", self.origin, agent.id)
+        format!("{}{}", self.origin, routes::agent_path(&agent.id))
     }
 
     fn json(&self) -> Vec<u8> {
@@ -120,7 +120,7 @@ impl PageContent<'_> {
                     out.text("name", &agent.name);
                     out.text("description", &agent.description);
                     out.text("url", &endpoint);
-                    out.text("card", &format!("{endpoint}/.well-known/agent-card.json"));
+                    out.text("card", &format!("{endpoint}{}", routes::CARD));
                     out.key("anonymous").boolean(settings.anonymous);
                 });
             });

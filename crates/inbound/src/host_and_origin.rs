@@ -4,67 +4,72 @@
 //! The rules are in `host.rs` and `cross_origin.rs`. `/healthz` has no secrets and is asked by load balancers that know
 //! no name, so it is served for any host. Public cards are for everybody, so pages of any origin may read them.
 
-use axum::response::Response;
 use http::{HeaderValue, Method, StatusCode, Version, header, request::Parts};
 use protocol::{Error, ErrorKind, Violation, error::excerpt};
 
 use crate::{
     cross_origin::{self, ANY_ORIGIN, OriginVerdict},
-    exchange::Exchange,
     host::{HostError, Listener},
     routes::Access,
+    server_state::ServerState,
 };
 
 /// What happens to a request.
-pub(crate) enum Decision {
+#[derive(Debug)]
+pub(crate) enum Verdict {
     /// It is handled. With an origin, the response gets the CORS headers that let its pages read it.
-    Handle(Option<HeaderValue>),
-    /// It has been answered: a preflight.
-    Respond(Response),
+    Permitted(Option<HeaderValue>),
+    /// It is a preflight of a page with this origin, which may call.
+    Preflight(HeaderValue),
     /// It is refused with this status.
-    Refuse(StatusCode, Error),
+    Refused(StatusCode, Error),
 }
 
-pub(crate) fn check(exchange: &Exchange, listener: Listener) -> Decision {
-    let (server, head) = (&exchange.server, &exchange.head);
+impl Verdict {
+    /// Takes the verdict out of its place.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::Permitted(None))
+    }
+}
+
+pub(crate) fn check(server: &ServerState, listener: Listener, access: Access, head: &Parts) -> Verdict {
     let host = match server.hosts.check(listener, head.version, &head.uri, &head.headers) {
         Ok(host) => host,
-        Err(reason) if is_probe(exchange, reason) => None,
+        Err(reason) if is_probe(access, head, reason) => None,
         Err(reason) => return refuse_host(reason, head),
     };
     match server.callers.check(host.as_ref(), &head.headers) {
-        OriginVerdict::Absent | OriginVerdict::Same => Decision::Handle(None),
+        OriginVerdict::Absent | OriginVerdict::Same => Verdict::Permitted(None),
         OriginVerdict::Allowed(origin) if cross_origin::is_preflight(&head.method, &head.headers) => {
-            Decision::Respond(cross_origin::preflight_response(origin))
+            Verdict::Preflight(origin)
         }
-        OriginVerdict::Allowed(origin) => Decision::Handle(Some(origin)),
-        OriginVerdict::Foreign => check_foreign_page(exchange),
+        OriginVerdict::Allowed(origin) => Verdict::Permitted(Some(origin)),
+        OriginVerdict::Foreign => check_foreign_page(access, head),
     }
 }
 
 /// Any page may read public cards, and ask whether it may.
-fn check_foreign_page(exchange: &Exchange) -> Decision {
-    let head = &exchange.head;
+fn check_foreign_page(access: Access, head: &Parts) -> Verdict {
     let is_read = [Method::GET, Method::HEAD].contains(&head.method);
     let is_preflight = cross_origin::is_preflight(&head.method, &head.headers);
-    match exchange.row.access {
-        Access::Public if is_read => Decision::Handle(None),
-        Access::Public if is_preflight => Decision::Respond(cross_origin::preflight_response(ANY_ORIGIN)),
+    match access {
+        Access::Public if is_read => Verdict::Permitted(None),
+        Access::Public if is_preflight => Verdict::Preflight(ANY_ORIGIN),
         Access::Public | Access::Probe | Access::Open | Access::Caller => refuse_origin(head),
     }
 }
 
 /// Whether a request asks for the health of the process, in a form that needs no known host. HTTP/1.0 has no `Host`.
-fn is_probe(exchange: &Exchange, reason: HostError) -> bool {
+fn is_probe(access: Access, head: &Parts, reason: HostError) -> bool {
     let is_exempt = match reason {
         HostError::Foreign => true,
-        HostError::Missing => exchange.head.version < Version::HTTP_11,
+        HostError::Missing => head.version < Version::HTTP_11,
         HostError::Repeated | HostError::Invalid => false,
     };
-    is_exempt && exchange.row.access == Access::Probe
+    is_exempt && access == Access::Probe
 }
 
-fn refuse_host(reason: HostError, head: &Parts) -> Decision {
+fn refuse_host(reason: HostError, head: &Parts) -> Verdict {
     let problem = match reason {
         HostError::Missing => "the header is missing; name the host and port of this server".to_owned(),
         HostError::Repeated => "the header is repeated; send it once".to_owned(),
@@ -83,7 +88,7 @@ fn refuse_host(reason: HostError, head: &Parts) -> Decision {
             return forbid("Host", &text);
         }
     };
-    Decision::Refuse(StatusCode::BAD_REQUEST, Error::invalid_request(Violation::new("Host", problem)))
+    Verdict::Refused(StatusCode::BAD_REQUEST, Error::invalid_request(Violation::new("Host", problem)))
 }
 
 /// The hosts in target and header, for an error text.
@@ -99,7 +104,7 @@ fn named_hosts(head: &Parts) -> String {
     hosts.join(" and ")
 }
 
-fn refuse_origin(head: &Parts) -> Decision {
+fn refuse_origin(head: &Parts) -> Verdict {
     let Some(origin) = head.headers.get(header::ORIGIN) else {
         let text = "pages of other origins may embed nothing of this server; add their origin to server.cors_origins \
                     and use CORS";
@@ -113,8 +118,8 @@ fn refuse_origin(head: &Parts) -> Decision {
 }
 
 /// Refuses what a page of another site may have sent.
-fn forbid(header: &str, text: &str) -> Decision {
+fn forbid(header: &str, text: &str) -> Verdict {
     tracing::debug!(header, reason = text, "request refused");
     let error = Error::new(ErrorKind::PermissionDenied, format!("{header}: {text}"));
-    Decision::Refuse(StatusCode::FORBIDDEN, error)
+    Verdict::Refused(StatusCode::FORBIDDEN, error)
 }

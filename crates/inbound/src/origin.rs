@@ -29,7 +29,9 @@ impl Origins {
         // (RFC 9112 3.2.2).
         let target = || uri.authority().map(|authority| authority.as_str().to_owned());
         let asked = || headers.get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
-        let host = host.or_else(target).or_else(asked).filter(|host| Authority::parse(host).is_some());
+        let host = host.or_else(target).or_else(asked);
+        // In one spelling, because cards are kept by their URL.
+        let host = host.as_deref().and_then(Authority::parse).map(|host| host.into_owned().to_string());
         format!("{}://{}", scheme.unwrap_or("http"), host.as_deref().unwrap_or("localhost"))
     }
 

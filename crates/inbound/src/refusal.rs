@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
-use protocol::{Dialect, Error, ErrorKind, Violation, jsonrpc::Id, rest::ResourcePath};
+use protocol::{Dialect, Error, ErrorKind, Violation, jsonrpc::Id};
 
 use crate::{
     bindings::{grpc, rest, text},
@@ -44,6 +44,11 @@ pub(crate) fn respond(mut exchange: Exchange, refusal: &Refusal) -> Response {
             (Some(StatusCode::METHOD_NOT_ALLOWED), method_not_allowed(&exchange, allowed))
         }
     };
+    match (exchange.row.handler, exchange.operation) {
+        (Handler::Text, _) => exchange.log_entry.set_method("text"),
+        (_, Some(kind)) => exchange.set_method_of(kind),
+        (_, None) => {}
+    }
     exchange.log_entry.set_error(&error);
     let mut response = match exchange.row.handler {
         Handler::Grpc(service) => return grpc::refuse(exchange, service, status, error),
@@ -111,9 +116,7 @@ fn dialect(exchange: &Exchange, refusal: &Refusal) -> Dialect {
     match (exchange.row.handler, refusal) {
         // The messages of the other dialects are fixed, and the reason has to be readable.
         (_, Refusal::Head(..)) => Dialect::V1,
-        (Handler::Rest, _) => {
-            ResourcePath::parse(exchange.rest()).map_or(Dialect::V1, |resource| resource.dialect)
-        }
+        (Handler::Rest, _) => exchange.dialect.unwrap_or(Dialect::V1),
         (Handler::ExtendedCard, Refusal::Credential(_)) => Dialect::V03,
         (_, Refusal::Credential(_)) => exchange.negotiation(&exchange.version()).fallback_dialect(),
         _ => named_dialect(exchange, Dialect::V1),
@@ -124,16 +127,17 @@ fn not_found(exchange: &Exchange) -> Error {
     let cards = routes::patterns(|handler| handler == Handler::Card(card::CardName::AgentCard));
     let cards = cards.join(" and at ");
     let path = exchange.head.uri.path();
-    if exchange.row.handler == Handler::Rest {
-        let text = format!("nothing is served at this path; the paths are {}", rest::PATHS);
-        return Error::new(ErrorKind::MethodNotFound, text);
-    }
     if path.find("/.well-known/").is_some_and(|at| at > 0) {
         let text = format!("no card is served at this path; cards are at {cards}");
         let mut error = Error::new(ErrorKind::MethodNotFound, text.clone());
         // The message of an error in 0.3 is fixed; the text is sent as a detail.
         error.violations.push(Violation::new("path", text));
         return error;
+    }
+    if exchange.row.handler == Handler::Rest {
+        let text =
+            format!("nothing is served at this path; the paths are {}; cards are at {cards}", rest::PATHS);
+        return Error::new(ErrorKind::MethodNotFound, text);
     }
     let text = format!(
         "nothing is served at this path; send JSON-RPC calls to / or /a2a/{{agent}}, HTTP+JSON calls to \

@@ -1,14 +1,15 @@
 //! The route table: every path that the server serves, with what is decided from the head of a request alone.
 //!
-//! [`find`] is a pure function over the table, and there is no other router. Reserved names, the answers 404 and 405, and
-//! the list of endpoints on the page at `/` are derived from the table too. The resources of HTTP+JSON and the methods
-//! of gRPC continue it: they are tables of `protocol`, because the client uses them as well.
+//! [`find`] is a pure function over the table, and there is no other router. Reserved names, the answers 404 and 405 with
+//! `Allow`, and the list of paths on the page at `/` are derived from the table too. The resources of HTTP+JSON and the
+//! methods of gRPC continue it: they are tables of `protocol`, because the client uses them as well. Health and
+//! reflection are tonic's and have their methods there.
 
 use std::borrow::Cow;
 
 use http::{HeaderMap, Method, Version, header};
 use protocol::{
-    OperationKind,
+    Dialect, OperationKind,
     grpc::Service,
     rest::{ResourcePath, percent_decode},
 };
@@ -113,11 +114,11 @@ pub(crate) enum BodyLimit {
     Empty,
     /// Up to the configured limit (`limits.max_body`).
     Configured,
-    /// Up to this number of bytes.
+    /// Up to this number of bytes for each message.
     Bytes(usize),
 }
 
-/// Requests of gRPC health and reflection hold only a name.
+/// Bytes of one message to gRPC health and reflection, which holds only a name.
 pub(crate) const MAX_NAME_REQUEST: usize = 4 << 10;
 
 const fn jsonrpc(path: &'static str, profile: PathProfile) -> Row {
@@ -153,7 +154,7 @@ const fn reserved(path: &'static str) -> Row {
     Row { path: Path::Is(path), methods: Methods::None, handler, access, body: BodyLimit::Empty }
 }
 
-const CARD: &str = "/.well-known/agent-card.json";
+pub(crate) const CARD: &str = "/.well-known/agent-card.json";
 /// The name of a card before 0.3.
 const OLD_CARD: &str = "/.well-known/agent.json";
 /// Where clients of 0.2.1 to 0.2.6 look for the extended card: beside the endpoint, or below it. Only the latter is
@@ -184,6 +185,20 @@ pub(crate) static TABLE: [Row; ROWS] = [
     jsonrpc("/a2a/tasks/sendSubscribe", PathProfile::DraftAlias),
     jsonrpc("/a2a/tasks/get", PathProfile::DraftAlias),
     jsonrpc("/a2a/tasks/cancel", PathProfile::DraftAlias),
+    // Names that later versions use. Before the agents' own paths: no agent has one of these names.
+    reserved("/mcp"),
+    reserved("/run"),
+    reserved("/api"),
+    reserved("/console"),
+    reserved("/metrics"),
+    reserved("/rpc"),
+    reserved("/_process-task"),
+    reserved("/approvals"),
+    reserved("/a2a/mcp"),
+    reserved("/a2a/run"),
+    reserved("/a2a/_process-task"),
+    reserved("/a2a/approvals"),
+    reserved("/a2a/.well-known"),
     // HTTP+JSON. Before the agents' own paths: no agent has the name of a resource.
     call(Path::Resources(""), Methods::OfResource, Handler::Rest, BodyLimit::Configured),
     call(Path::Resources("/a2a"), Methods::OfResource, Handler::Rest, BodyLimit::Configured),
@@ -210,20 +225,6 @@ pub(crate) static TABLE: [Row; ROWS] = [
     get(Path::Is("/"), Handler::HomePage, Access::Open),
     get(Path::Is("/healthz"), Handler::Liveness, Access::Probe),
     get(Path::Is("/readyz"), Handler::Readiness, Access::Open),
-    // Names that later versions use.
-    reserved("/mcp"),
-    reserved("/run"),
-    reserved("/api"),
-    reserved("/console"),
-    reserved("/metrics"),
-    reserved("/rpc"),
-    reserved("/_process-task"),
-    reserved("/approvals"),
-    reserved("/a2a/mcp"),
-    reserved("/a2a/run"),
-    reserved("/a2a/_process-task"),
-    reserved("/a2a/approvals"),
-    reserved("/a2a/.well-known"),
 ];
 
 /// The row of paths that the table does not have.
@@ -246,6 +247,8 @@ pub(crate) struct Target<'a> {
     pub(crate) rest: &'a str,
     /// The operation that method and path name; JSON-RPC names it in the body.
     pub(crate) operation: Option<OperationKind>,
+    /// The dialect that the path belongs to, over HTTP+JSON and gRPC.
+    pub(crate) dialect: Option<Dialect>,
     /// Why nothing serves the request.
     pub(crate) problem: Option<Problem>,
 }
@@ -268,7 +271,7 @@ struct Match<'a> {
 
 /// Finds what serves a request.
 pub(crate) fn find<'a>(method: &Method, version: Version, path: &'a str, headers: &HeaderMap) -> Target<'a> {
-    let is_grpc = grpc::is_grpc(version, path, headers);
+    let is_grpc = grpc::is_content_type(headers) || version == Version::HTTP_2 && is_service_path(path);
     let mut other_method: Option<(usize, Match<'a>)> = None;
     let mut allowed: Vec<&'static str> = Vec::new();
     for (number, row) in TABLE.iter().enumerate() {
@@ -279,11 +282,17 @@ pub(crate) fn find<'a>(method: &Method, version: Version, path: &'a str, headers
         if row.handler == Handler::Text && !is_text(headers) {
             continue;
         }
+        if row.handler == Handler::Nothing {
+            return Target::unknown(&UNKNOWN, path);
+        }
         if row.accepts(method, &matched) {
             return Target::new(number, matched, method, None);
         }
         allowed.extend(row.allowed(&matched));
-        other_method.get_or_insert((number, matched));
+        // Where two bindings have a path, the response to a method of neither is that of HTTP+JSON.
+        if other_method.is_none() || row.handler == Handler::Rest {
+            other_method = Some((number, matched));
+        }
     }
     match other_method {
         None => Target::unknown(if is_grpc { &UNKNOWN_SERVICE } else { &UNKNOWN }, path),
@@ -307,6 +316,10 @@ impl<'a> Target<'a> {
     fn new(number: usize, matched: Match<'a>, method: &Method, problem: Option<Problem>) -> Self {
         let row = &TABLE[number];
         let Match { agent, rest, resource } = matched;
+        let dialect = match row.handler {
+            Handler::Grpc(GrpcService::A2a(service)) => Some(service.dialect()),
+            _ => resource.map(|resource| resource.dialect),
+        };
         let operation = match row.handler {
             Handler::Rest => resource.and_then(|resource| resource.operation(method.as_str())),
             Handler::Grpc(GrpcService::A2a(service)) => {
@@ -322,12 +335,12 @@ impl<'a> Target<'a> {
             | Handler::Readiness
             | Handler::Nothing => None,
         };
-        Self { row, number, agent, rest, operation, problem }
+        Self { row, number, agent, rest, operation, dialect, problem }
     }
 
     fn unknown(row: &'static Row, path: &'a str) -> Self {
         let problem = Some(Problem::NotFound);
-        Self { row, number: ROWS, agent: None, rest: path, operation: None, problem }
+        Self { row, number: ROWS, agent: None, rest: path, operation: None, dialect: None, problem }
     }
 }
 
@@ -366,10 +379,7 @@ impl Path {
                 let below = path.strip_prefix(AGENTS)?;
                 let name = below.strip_prefix('/')?.strip_suffix(suffix)?;
                 let is_segment = !name.is_empty() && !name.contains('/');
-                // Nobody's name is that of a resource, whatever the method.
-                let is_resource =
-                    || ResourcePath::parse(below).is_some_and(|resource| resource.tenant.is_none());
-                (is_segment && !is_resource()).then(|| Match {
+                (is_segment && !is_resource(below)).then(|| Match {
                     agent: Some(agent_name(name)),
                     rest: "",
                     resource: None,
@@ -386,13 +396,18 @@ impl Path {
                 Some(Match { agent: None, rest, resource: Some(resource) })
             }
             Self::ResourcesOfAgent => {
-                let (name, _) = path.strip_prefix("/a2a/")?.split_once('/')?;
-                let rest = &path["/a2a/".len() + name.len()..];
+                let below = path.strip_prefix(AGENTS)?;
+                let name = below.strip_prefix('/')?.split_once('/')?.0;
+                let rest = &below[1 + name.len()..];
                 let resource = ResourcePath::parse(rest).filter(has_valid_tenant)?;
+                if is_resource(below) {
+                    return None;
+                }
                 Some(Match { agent: Some(agent_name(name)), rest, resource: Some(resource) })
             }
             Self::Methods(service) => {
-                let rest = path.strip_prefix('/')?.strip_prefix(service.name())?.strip_prefix('/')?;
+                let rest = path.strip_prefix('/')?.strip_prefix(service.name())?;
+                let rest = if rest.is_empty() { rest } else { rest.strip_prefix('/')? };
                 Some(Match { agent: None, rest, resource: None })
             }
             Self::Unknown => None,
@@ -403,9 +418,9 @@ impl Path {
     pub(crate) fn pattern(&self) -> String {
         match self {
             Self::Is(path) => (*path).to_owned(),
-            Self::OfAgent(suffix) => format!("{AGENTS}/{{agent}}{suffix}"),
+            Self::OfAgent(suffix) => agent_path("{agent}") + suffix,
             Self::Resources(prefix) => format!("{prefix}/…"),
-            Self::ResourcesOfAgent => format!("{AGENTS}/{{agent}}/…"),
+            Self::ResourcesOfAgent => agent_path("{agent}") + "/…",
             Self::Methods(service) => format!("/{}/{{method}}", service.name()),
             Self::Unknown => String::new(),
         }
@@ -421,6 +436,20 @@ impl Path {
         let below = path.strip_prefix(prefix)?.strip_prefix('/')?;
         below.split('/').next().filter(|segment| !segment.is_empty())
     }
+}
+
+/// Whether a path below [`AGENTS`] begins with the name of a resource, which no agent has.
+fn is_resource(below: &str) -> bool {
+    ResourcePath::parse(below).is_some_and(|resource| resource.tenant.is_none())
+}
+
+fn is_service_path(path: &str) -> bool {
+    TABLE.iter().any(|row| matches!(row.handler, Handler::Grpc(_)) && row.path.matches(path).is_some())
+}
+
+/// The path of an agent.
+pub(crate) fn agent_path(agent: &str) -> String {
+    format!("{AGENTS}/{agent}")
 }
 
 /// An agent name that is not UTF-8 becomes empty, which matches no agent.

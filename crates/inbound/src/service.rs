@@ -1,7 +1,7 @@
 //! The HTTP service with every route of the server: route, context, checks, handler.
 //!
-//! Nothing between the socket and the handler is generic or asynchronous: the route and the context are found by plain
-//! functions, and each handler's future is boxed once, so that the connection moves only a pointer.
+//! Route and context are found by plain functions. A handler's future is boxed, so that the connection moves only a
+//! pointer, and boxed again only for HEAD, CORS or an enabled span.
 
 use std::{
     convert::Infallible,
@@ -27,7 +27,7 @@ use crate::{
     exchange::Exchange,
     home_page,
     host::Listener,
-    host_and_origin::{self, Decision},
+    host_and_origin::Verdict,
     ready::{self, Ready},
     refusal::{self, Refusal},
     routes::Handler,
@@ -90,12 +90,15 @@ impl HttpService {
         };
         let (head, body) = req.into_parts();
         let is_head = head.method == Method::HEAD;
-        let exchange = Exchange::begin(server, peer, head);
-        let (response, cors) = match host_and_origin::check(&exchange, self.listener) {
-            Decision::Handle(cors) => (dispatch(exchange, body), cors),
-            Decision::Respond(response) => return answered(response),
-            Decision::Refuse(status, error) => {
-                return answered(refusal::respond(exchange, &Refusal::Head(status, error)));
+        let mut exchange = Exchange::begin(server, self.listener, peer, head);
+        let span = exchange.span.clone();
+        let verdict = exchange.verdict.take();
+        let (response, cors) = match verdict {
+            Verdict::Permitted(cors) => (span.in_scope(|| dispatch(exchange, body)), cors),
+            Verdict::Preflight(origin) => return answered(cross_origin::preflight_response(origin)),
+            Verdict::Refused(status, error) => {
+                let refusal = Refusal::Head(status, error);
+                return answered(span.in_scope(|| refusal::respond(exchange, &refusal)));
             }
         };
         if !is_head && cors.is_none() {
@@ -119,11 +122,7 @@ fn dispatch(mut exchange: Exchange, body: Body) -> BoxFuture<'static, Response> 
     if let Err(error) = exchange.authenticate() {
         return answered(refusal::respond(exchange, &Refusal::Credential(error)));
     }
-    let span = tracing::debug_span!(
-        target: "a2ad::request",
-        "request",
-        request_id = format_args!("{:016x}", exchange.request_id)
-    );
+    let span = exchange.span.clone();
     let response: BoxFuture<'static, Response> = match exchange.row.handler {
         Handler::JsonRpc(_) => Box::pin(jsonrpc::handle(exchange, body)),
         Handler::Rest => Box::pin(rest::handle(exchange, body)),

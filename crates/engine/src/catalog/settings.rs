@@ -61,7 +61,7 @@ pub enum ExtendedCard {
     Off,
     /// All callers.
     Open,
-    /// Callers with a credential; none can be checked yet.
+    /// Callers with a credential. So far only an application that mounts the router can identify them.
     Protected,
     /// None, although the public card declares one. For testing clients.
     Missing,

@@ -25,7 +25,7 @@ use futures_util::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header, request::Parts};
 use protocol::{
-    Error, ErrorKind,
+    Dialect, Error, ErrorKind,
     error::{GrpcStatus, excerpt},
     grpc::Service,
 };
@@ -37,9 +37,9 @@ use crate::{exchange::Exchange, ready::Ready, routes::GrpcService};
 /// Prefix of every gRPC content type.
 const CONTENT_TYPE: &[u8] = b"application/grpc";
 
-/// Whether a request is gRPC: by content type or, over HTTP/2, by the path of one of our services.
-pub(crate) fn is_grpc(version: Version, path: &str, headers: &HeaderMap) -> bool {
-    content_subtype(headers).is_some() || version == Version::HTTP_2 && is_service_path(path)
+/// Whether the content type is one of gRPC.
+pub(crate) fn is_content_type(headers: &HeaderMap) -> bool {
+    content_subtype(headers).is_some()
 }
 
 /// What follows `application/grpc` in the content type, such as `+proto`; `None` if it is not gRPC.
@@ -55,14 +55,14 @@ fn is_proto(headers: &HeaderMap) -> bool {
     form.is_some_and(|form| form.is_empty() || form.eq_ignore_ascii_case(b"+proto"))
 }
 
-fn is_service_path(path: &str) -> bool {
-    let name = path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(name, _)| name);
-    name.is_some_and(|name| Service::ALL.into_iter().any(|service| service.name() == name))
-}
-
 pub(crate) const HEALTH: &str = health::NAME;
 pub(crate) const REFLECTION: &str = reflection::V1;
 pub(crate) const REFLECTION_ALPHA: &str = reflection::V1_ALPHA;
+
+/// The agent that the metadata of a call names; an error if it is not one of this server's tenants.
+pub(crate) fn agent_in_metadata(headers: &HeaderMap) -> Result<Option<String>, Error> {
+    address::agent(headers, None)
+}
 
 /// One of tonic's services.
 type TonicService = BoxCloneSyncService<Request, Response, Infallible>;
@@ -89,7 +89,7 @@ impl TonicServices {
 /// Handles one request to a service.
 pub(crate) fn handle(service: GrpcService, exchange: Exchange, body: Body) -> BoxFuture<'static, Response> {
     if let Err((status, refusal)) = check_protocol(&exchange.head) {
-        return Box::pin(future::ready(error_response(&exchange, status, &refusal)));
+        return Box::pin(future::ready(refuse_protocol(exchange, status, &refusal)));
     }
     let (server, ready) = (Arc::clone(&exchange.server), exchange.server.ready.clone());
     let services = &server.tonic_services;
@@ -104,23 +104,36 @@ pub(crate) fn handle(service: GrpcService, exchange: Exchange, body: Body) -> Bo
     Box::pin(service.call(req).map(|Ok(response)| response))
 }
 
-/// The response to a request that is refused before its body is read.
+/// The response to a request that is refused before its body is read: with this HTTP status, or as a call that fails.
 pub(crate) fn refuse(
     exchange: Exchange,
     service: GrpcService,
     status: Option<StatusCode>,
     error: Error,
 ) -> Response {
-    let is_unknown = status == Some(StatusCode::NOT_FOUND);
-    let response = match (service, status) {
-        _ if is_unknown => match check_protocol(&exchange.head) {
-            Ok(()) => error_response(&exchange, StatusCode::OK, &unknown_service(exchange.head.uri.path())),
-            Err((status, refusal)) => error_response(&exchange, status, &refusal),
-        },
-        (GrpcService::A2a(service), None) => call::refuse(&exchange, service, error),
-        (_, status) => error_response(&exchange, status.unwrap_or(StatusCode::OK), &error.into()),
+    let is_about_head = status.is_some_and(|status| status != StatusCode::NOT_FOUND);
+    if !is_about_head && let Err((status, refusal)) = check_protocol(&exchange.head) {
+        return refuse_protocol(exchange, status, &refusal);
+    }
+    let (response, dialect) = match (service, status) {
+        (_, Some(StatusCode::NOT_FOUND)) => {
+            let refusal = unknown_service(exchange.head.uri.path());
+            (error_response(&exchange, StatusCode::OK, &refusal), Dialect::V1)
+        }
+        (GrpcService::A2a(service), None) => (call::refuse(&exchange, service, error), service.dialect()),
+        (_, status) => {
+            (error_response(&exchange, status.unwrap_or(StatusCode::OK), &error.into()), Dialect::V1)
+        }
     };
-    exchange.log_entry.finish(Service::V1.dialect());
+    exchange.log_entry.finish(dialect);
+    response
+}
+
+/// The response to a request that is not a call of gRPC.
+fn refuse_protocol(mut exchange: Exchange, status: StatusCode, refusal: &Refusal) -> Response {
+    exchange.log_entry.set_error(&refusal.error);
+    let response = error_response(&exchange, status, refusal);
+    exchange.log_entry.finish(exchange.dialect.unwrap_or(Dialect::V1));
     response
 }
 

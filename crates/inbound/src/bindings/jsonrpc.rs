@@ -4,7 +4,7 @@ use axum::{body::Body, response::Response};
 use engine::CallResponse;
 use http::{HeaderMap, header};
 use protocol::{
-    Dialect, Error, Operation, TaskId,
+    Dialect, Error, Operation, OperationKind, TaskId,
     jsonrpc::{self, Id, Request},
 };
 
@@ -101,7 +101,7 @@ async fn decode(
         DialectChoice::Dialect(dialect) => dialect,
         DialectChoice::TaskOrigin => match shared_method_task(decode(Dialect::Draft)) {
             None => Dialect::Draft,
-            Some(task) => match exchange.task_origin(&task).await {
+            Some((kind, task)) => match exchange.task_origin(kind, &task).await {
                 // The draft's form of "task not found" can be read by clients of both generations.
                 None | Some(Dialect::Draft) => Dialect::Draft,
                 Some(Dialect::V03 | Dialect::V03Proto | Dialect::V1) => Dialect::V03,
@@ -123,11 +123,13 @@ async fn decode(
 
 /// The task that an operation names, for the methods that the draft and 0.3 share. The draft's decoder accepts every id
 /// that 0.3's does.
-fn shared_method_task(operation: Result<Operation, Error>) -> Option<TaskId> {
-    match operation.ok()? {
-        Operation::GetTask(req) => Some(req.id),
-        Operation::CancelTask(req) => Some(req.id),
-        Operation::SubscribeToTask(req) => Some(req.id),
+fn shared_method_task(operation: Result<Operation, Error>) -> Option<(OperationKind, TaskId)> {
+    let operation = operation.ok()?;
+    let kind = operation.kind();
+    match operation {
+        Operation::GetTask(req) => Some((kind, req.id)),
+        Operation::CancelTask(req) => Some((kind, req.id)),
+        Operation::SubscribeToTask(req) => Some((kind, req.id)),
         _ => None,
     }
 }

@@ -28,8 +28,7 @@ pub(crate) const PATHS: &str = "/message:send, /message:stream, /tasks, /tasks/{
 
 /// Handles one request.
 pub(crate) async fn handle(mut exchange: Exchange, body: Body) -> Response {
-    let resource = ResourcePath::parse(exchange.rest());
-    let (Some(dialect), Some(kind)) = (resource.map(|resource| resource.dialect), exchange.operation) else {
+    let (Some(dialect), Some(kind)) = (exchange.dialect, exchange.operation) else {
         return refusal::respond(exchange, &Refusal::NotFound);
     };
     exchange.set_method_of(kind);

@@ -19,7 +19,7 @@ use crate::{
     routes::{self, Access, GrpcService, Methods, Path, Row, TABLE},
 };
 
-/// A server whose agents all require a credential.
+/// A server whose agents require a credential.
 struct Closed {
     service: HttpService,
     _folder: TempDir,
@@ -27,6 +27,11 @@ struct Closed {
 
 impl Closed {
     fn open() -> Self {
+        Self::except(None)
+    }
+
+    /// One agent permits everybody.
+    fn except(open: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (feed, clock) = (Feed::default(), Clock::system());
         let options =
@@ -34,7 +39,10 @@ impl Closed {
         let store = Arc::new(store::Sqlite::open(&options, feed.clone(), &clock).unwrap());
         let closed = AgentSettings { anonymous: false, ..AgentSettings::default() };
         let agents = outbound::agents::demo();
-        let agents = agents.into_iter().map(|registered| registered.with_settings(closed.clone()));
+        let agents = agents.into_iter().map(|registered| {
+            let is_open = Some(registered.info().id.as_str()) == open;
+            if is_open { registered } else { registered.with_settings(closed.clone()) }
+        });
         let engine = Engine::start(store, feed, Catalog::new("echo", agents), clock, Limits::default());
         let service = HttpService::new(engine, ServerOptions::default(), Ready::default());
         Self { service: service.bound_to(IpAddr::from([127, 0, 0, 1])), _folder: folder }
@@ -138,7 +146,11 @@ fn samples() -> Vec<Sample> {
             paths
                 .into_iter()
                 .flat_map(|at| RESOURCES.map(|(method, resource)| (method, format!("{at}{resource}"))))
-                .chain([(Method::POST, format!("{prefix}/v1/message:send"))])
+                .chain([
+                    (Method::POST, format!("{prefix}/v1/message:send")),
+                    (Method::GET, format!("{prefix}/v1/card")),
+                    (Method::GET, format!("{prefix}/v1/task/x/pushNotificationConfigs")),
+                ])
                 .map(|(method, path)| sample(method, path))
                 .collect::<Vec<_>>()
         };
@@ -173,6 +185,70 @@ async fn every_route_passes_the_exchange_and_decides_the_credential_before_the_b
         let identify = |head: &mut Parts| drop(head.extensions.insert(Caller::new("alice")));
         let (response, _) = server.send(&sample, identify).await;
         assert!(!sample.refuses_credential(&response), "{sample:?} {response:?}");
+    }
+}
+
+#[tokio::test]
+async fn agent_in_grpc_metadata_decides_the_credential_before_the_body() {
+    let server = Closed::except(Some("currency"));
+    for sample in samples().into_iter().filter(|sample| sample.is_grpc()) {
+        let is_call = sample.row.access == Access::Caller;
+        let name = |agent: &'static str| {
+            move |head: &mut Parts| drop(head.headers.insert("a2a-agent", HeaderValue::from_static(agent)))
+        };
+        let (response, was_read) = server.send(&sample, name("echo")).await;
+        assert_eq!(
+            (sample.refuses_credential(&response), was_read && is_call),
+            (is_call, false),
+            "{sample:?}"
+        );
+        let (response, was_read) = server.send(&sample, name("currency")).await;
+        assert!(!sample.refuses_credential(&response) && (was_read || !is_call), "{sample:?} {response:?}");
+    }
+}
+
+/// Requests that no row serves: with another method, at another path, at a path that is reserved.
+fn unserved() -> Vec<Sample> {
+    let row = &TABLE[0];
+    let sample = |method, path: &str, content_type| Sample {
+        number: 0,
+        row,
+        method,
+        path: path.to_owned(),
+        content_type,
+    };
+    let mut unserved: Vec<Sample> = samples()
+        .into_iter()
+        .flat_map(|sample| {
+            [Method::OPTIONS, Method::HEAD, Method::PUT, Method::DELETE].map(|method| Sample {
+                method,
+                path: sample.path.clone(),
+                ..sample
+            })
+        })
+        .collect();
+    for path in ["/x", "/a2a/mcp", "/run", "/a2a/echo/x/y", "/tasks/a/b", "/a2a/v1/extendedAgentCard"] {
+        unserved.push(sample(Method::GET, path, None));
+        unserved.push(sample(Method::POST, path, None));
+        unserved.push(sample(Method::POST, path, Some("application/grpc")));
+    }
+    unserved
+}
+
+#[tokio::test]
+async fn foreign_host_and_origin_are_refused_where_nothing_is_served() {
+    let server = Closed::open();
+    for sample in unserved() {
+        let is_exempt = |access| sample.row.access == access;
+        for (name, value, exempt) in [
+            (header::HOST, "evil.test", is_exempt(Access::Probe)),
+            (header::ORIGIN, "http://evil.test", is_exempt(Access::Public) && sample.method == Method::HEAD),
+        ] {
+            let set = |head: &mut Parts| drop(head.headers.insert(&name, value.parse().unwrap()));
+            let (response, was_read) = server.send(&sample, set).await;
+            assert!(exempt || response.status() == 403, "{sample:?} {name}: {response:?}");
+            assert!(!was_read, "{sample:?}");
+        }
     }
 }
 

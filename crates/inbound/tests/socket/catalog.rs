@@ -9,6 +9,7 @@ use protocol::{ErrorKind, Timestamp};
 use crate::common::{
     Server,
     generation::{Client, Generation, UserMessage},
+    request,
 };
 
 const CARD: &str = "/.well-known/agent-card.json";
@@ -55,6 +56,31 @@ async fn disabled_agent_is_refused_until_it_is_enabled_again() {
             assert!(answer.body.contains(r#""result""#), "{}", answer.body);
         }
     }
+}
+
+/// The checks and the run use the same catalog: an agent that is added while the body arrives is not called.
+#[tokio::test]
+async fn agent_that_is_added_during_a_request_is_not_called_by_it() {
+    let server = Server::open().await;
+    let all = server.engine.catalog().load();
+    server.engine.catalog().swap(Catalog::new("echo", []));
+    let params = Generation::V1.send_params(UserMessage::new("hi"));
+    let body = request("SendMessage", &params);
+    let mut wire = server.connect().await;
+    let head = format!(
+        "POST /a2a/echo HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    wire.write(head.as_bytes()).await;
+    wire.write(&body.as_bytes()[..1]).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let agents = all.agents(DEFAULT_TENANT).map(|registered| RegisteredAgent::clone(registered));
+    server.engine.catalog().swap(Catalog::new("echo", agents));
+    wire.write(&body.as_bytes()[1..]).await;
+    let answer = wire.answer().await;
+    assert!(answer.body.contains(r#""reason":"AGENT_DISABLED""#), "{}", answer.body);
+    let answer = server.post_v1("/a2a/echo", &request("ListTasks", "{}")).await;
+    assert!(answer.body.contains(r#""totalSize":0"#), "{}", answer.body);
 }
 
 #[tokio::test]

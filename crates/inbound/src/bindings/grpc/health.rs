@@ -13,17 +13,17 @@ use tonic_health::pb::{
 };
 
 use super::reflection::{V1, V1_ALPHA};
-use crate::ready::{Phase, Ready};
+use crate::{
+    ready::{Phase, Ready},
+    routes::MAX_NAME_REQUEST,
+};
 
 pub(super) const NAME: &str = tonic_health::pb::health_server::SERVICE_NAME;
-
-/// Bytes; a request holds only the name of a service.
-const MAX_REQUEST: usize = 4 << 10;
 
 pub(super) type Server = HealthServer<Readiness>;
 
 pub(super) fn server(ready: Ready) -> Server {
-    HealthServer::new(Readiness(ready)).max_decoding_message_size(MAX_REQUEST)
+    HealthServer::new(Readiness(ready)).max_decoding_message_size(MAX_NAME_REQUEST)
 }
 
 /// Reports the readiness of the process for every service.

@@ -8,25 +8,24 @@ use tonic_reflection::{
     server::{Builder, Error, v1, v1alpha},
 };
 
-use crate::ready::Ready;
+use crate::{ready::Ready, routes::MAX_NAME_REQUEST};
 
 pub(super) const V1: &str = pb::v1::server_reflection_server::SERVICE_NAME;
 /// The older version of the service, which many tools still use.
 pub(super) const V1_ALPHA: &str = pb::v1alpha::server_reflection_server::SERVICE_NAME;
 
-/// Bytes; a request holds a name, a response a file descriptor.
-const MAX_REQUEST: usize = 4 << 10;
+/// Bytes of a response, which holds a file descriptor.
 const MAX_ANSWER: usize = 4 << 20;
 
 pub(super) fn server() -> Result<v1::ServerReflectionServer<impl v1::ServerReflection>, Error> {
     let server = builder().build_v1()?;
-    Ok(server.max_decoding_message_size(MAX_REQUEST).max_encoding_message_size(MAX_ANSWER))
+    Ok(server.max_decoding_message_size(MAX_NAME_REQUEST).max_encoding_message_size(MAX_ANSWER))
 }
 
 pub(super) fn alpha_server() -> Result<v1alpha::ServerReflectionServer<impl v1alpha::ServerReflection>, Error>
 {
     let server = builder().build_v1alpha()?;
-    Ok(server.max_decoding_message_size(MAX_REQUEST).max_encoding_message_size(MAX_ANSWER))
+    Ok(server.max_decoding_message_size(MAX_NAME_REQUEST).max_encoding_message_size(MAX_ANSWER))
 }
 
 /// A builder with the descriptors of every service of this server.
