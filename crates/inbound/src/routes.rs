@@ -288,7 +288,11 @@ pub(crate) fn find<'a>(method: &Method, version: Version, path: &'a str, headers
         if row.accepts(method, &matched) {
             return Target::new(number, matched, method, None);
         }
-        allowed.extend(row.allowed(&matched));
+        for method in row.allowed(&matched) {
+            if !allowed.contains(&method) {
+                allowed.push(method);
+            }
+        }
         // Where two bindings have a path, the response to a method of neither is that of HTTP+JSON.
         if other_method.is_none() || row.handler == Handler::Rest {
             other_method = Some((number, matched));
@@ -300,13 +304,6 @@ pub(crate) fn find<'a>(method: &Method, version: Version, path: &'a str, headers
             Target::new(number, matched, method, Some(Problem::NotFound))
         }
         Some((number, matched)) => {
-            let mut seen = Vec::new();
-            allowed.retain(|method| {
-                !seen.contains(method) && {
-                    seen.push(*method);
-                    true
-                }
-            });
             Target::new(number, matched, method, Some(Problem::MethodNotAllowed(allowed.join(", "))))
         }
     }
