@@ -158,7 +158,7 @@ async fn retry_after_the_end_is_replayed() {
     for setup in [Setup::overlapping(), Setup::plain()] {
         let mut server = setup.open();
         let ends = [done(), Outcome::Failed { message: None, retryable: false }];
-        let ends = ends.into_iter().chain([Outcome::Rejected { message: None }, need_input("which?")]);
+        let ends = ends.into_iter().chain([Outcome::Rejected { message: None }]);
         for (number, outcome) in ends.enumerate() {
             let message = msg("hello").client_task(&format!("t-{number}"));
             server.agent.prepare_turn([artifact("a", "b")], outcome);
@@ -190,6 +190,41 @@ async fn only_identical_content_is_a_retry() {
         assert_eq!(server.agent.turn().await.message.text(), text);
         assert_eq!(server.row(&"t-1".into()).await.turn, 2 + i64::try_from(number).unwrap());
     }
+}
+
+#[tokio::test]
+async fn same_answer_to_another_question_is_a_new_message() {
+    for setup in [Setup::overlapping(), Setup::plain()] {
+        let server = setup.open();
+        for question in ["approve?", "approve, yes or no?", "yes or no?"] {
+            server.agent.prepare_turn([], need_input(question));
+            let (replayed, asked) = send(&server, msg("maybe").client_task("t-1")).await;
+            assert_eq!((replayed, status_text(&asked).as_deref()), (false, Some(question)));
+        }
+        server.agent.prepare_turn([], done());
+        let (replayed, ended) = send(&server, msg("maybe").client_task("t-1")).await;
+        assert!(!replayed);
+        assert_eq!(history(&ended).iter().filter(|text| **text == "maybe").count(), 4);
+        // Nothing was asked since: a retry.
+        let (replayed, again) = send(&server, msg("maybe").client_task("t-1")).await;
+        assert_eq!((replayed, again), (true, ended));
+    }
+}
+
+#[tokio::test]
+async fn new_idempotency_key_makes_a_new_message_of_the_same_content() {
+    let server = Setup::overlapping().open();
+    let keyed = |key: &str| Call { idempotency_key: Some(key.into()), ..call_in(DRAFT) };
+    let send = async |key: &str| {
+        server.agent.prepare_turn([], done());
+        let answer = server.send_as(keyed(key), msg("again").client_task("t-1")).await.unwrap();
+        server.agent.clear_prepared();
+        let (replayed, task) = replayed_and_task(answer);
+        (replayed, history(&task).len())
+    };
+    assert_eq!(send("k-1").await, (false, 1));
+    assert_eq!(send("k-2").await, (false, 2));
+    assert_eq!(send("k-2").await, (true, 2));
 }
 
 #[tokio::test]

@@ -217,3 +217,22 @@ async fn bare_message_is_a_task_in_the_draft() {
     let got = call(&server, path, "tasks/get", r#"{"id":"mine"}"#).await;
     assert_eq!(result(&got), result(&answer));
 }
+
+/// Each "maybe" answers another question of the agent, so none is taken for a retry.
+#[tokio::test]
+async fn same_answer_to_another_question_is_a_new_message_in_the_draft() {
+    let server = Server::open().await;
+    let send = async |text: &str| {
+        let message = format!(r#"{{"role":"user","parts":[{{"type":"text","text":"{text}"}}]}}"#);
+        let params = format!(r#"{{"id":"t-1","message":{message}}}"#);
+        server.post("/a2a/approver", &request("tasks/send", &params)).await
+    };
+    for text in ["pay 5 EUR", "maybe", "maybe", "maybe"] {
+        let answer = send(text).await;
+        assert!(answer.body.contains(r#""state":"input-required""#), "{text}: {}", answer.body);
+        assert_eq!(answer.header("a2ad-replayed"), None, "{text}");
+    }
+    let answer = send("yes").await;
+    assert!(answer.body.contains(r#""state":"completed""#), "{}", answer.body);
+    assert_eq!(send("yes").await.header("a2ad-replayed"), Some("true"));
+}

@@ -13,7 +13,7 @@ use crate::{
     context::Conversation,
     error::{Error, Result},
     idempotency::{Dedupe, same_content},
-    log::{Log, NewEntry, Seq},
+    log::{Kind, Log, NewEntry, Seq},
     runner::TurnInput,
     store::{
         Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, StartState, Step,
@@ -33,6 +33,8 @@ pub(super) async fn follow_up(
     let dialect = ctx.call.dialect;
     if dialect.clients_choose_task_ids()
         && ctx.registered.dedupe() != Dedupe::Off
+        // A key decides instead of the content.
+        && ctx.key.is_none()
         && let Some(used) = find_identical_last_message(ctx, &snapshot, message).await?
     {
         return replay(ctx, used).await.map(Some);
@@ -62,7 +64,7 @@ pub(super) async fn follow_up(
 }
 
 /// If the task's last message has the same content, where it was recorded: this is how retries are detected
-/// in the draft dialect, which has no message ids.
+/// in the draft dialect, which has no message ids. After the agent has asked, the same content is an answer.
 async fn find_identical_last_message(
     ctx: SendContext<'_>,
     snapshot: &Snapshot,
@@ -72,6 +74,9 @@ async fn find_identical_last_message(
     let row = &snapshot.row;
     let entries = engine.store.entries(&call.scope, row.no, 0, usize::MAX).await?;
     for (seq, entry) in entries.iter().rev() {
+        if matches!(entry.kind(), Kind::Status(state) if state.is_interrupted()) {
+            return Ok(None);
+        }
         if let Some(last) = entry.user_message()? {
             let used = KeyUsed { task: row.no, tag: row.tag, seq: *seq, same: true };
             return Ok(same_content(last, message).then_some(used));
