@@ -138,6 +138,11 @@ impl Server {
         self.service.clone()
     }
 
+    /// The directory of a temporary store, which is deleted with the last owner.
+    pub(crate) fn temporary_store(&self) -> Option<Arc<TempDir>> {
+        self.temp_dir.clone()
+    }
+
     /// Records the state of this process for others that try to open the same store.
     pub(crate) fn record(&self, state: InstanceState, address: Option<SocketAddr>) {
         self.instance.record(state, address.map(|address| address.to_string()).as_deref());

@@ -39,8 +39,13 @@ impl TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let (shutdown, mut serving) = (CancellationToken::new(), JoinSet::new());
-        let service = server.service();
-        serving.spawn(listen::serve(listener, service, listen::Caps::default(), shutdown.clone()));
+        let (service, store) = (server.service(), server.temporary_store());
+        let serve = listen::serve(listener, service, listen::Caps::default(), shutdown.clone());
+        serving.spawn(async move {
+            serve.await;
+            // Deleted only now: the server may be dropped before the last connection has ended.
+            drop(store);
+        });
         Ok(Self { server, url, shutdown, serving })
     }
 

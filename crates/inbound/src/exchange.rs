@@ -1,8 +1,9 @@
 //! The context of one request, made before any of its body is read, and the one way from a request to the engine.
 //!
 //! Every request has an [`Exchange`], whatever its route: it has the route, the verdict about host and origin, the agent
-//! and the caller. `service.rs` hands it to the route's handler if host, origin and credential permit it. A binding decodes the body, passes the operation to
-//! [`Exchange::run`], and encodes the result. Beside it, only [`Exchange::task_origin`] asks the engine.
+//! and the caller. `service.rs` hands it to the route's handler if host, origin and credential permit it. A binding
+//! decodes the body, passes the operation to [`Exchange::run`], and encodes the result. Beside it, only
+//! [`Exchange::task_origin`] asks the engine.
 
 use std::{net::IpAddr, sync::Arc};
 
