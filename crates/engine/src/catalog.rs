@@ -21,7 +21,7 @@ pub use card_cache::{CardCache, CardDocument, CardKey};
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
 pub use settings::{AgentSettings, ExtendedCard};
 
-use crate::{agent::DynAgent, clock::Clock, idempotency::Dedupe, retention::Retention};
+use crate::{agent::DynAgent, clock::Clock, idempotency::Dedupe, retention::Retention, scope::Scope};
 
 /// The tenant of requests that name none.
 pub const DEFAULT_TENANT: &str = "default";
@@ -35,6 +35,8 @@ pub struct RegisteredAgent {
     retention: Retention,
     settings: AgentSettings,
     cards: CardCache,
+    /// Every call without a credential has it; set when the agent joins a catalog.
+    anonymous_scope: Scope,
 }
 
 /// What an agent's card shows.
@@ -60,6 +62,7 @@ impl RegisteredAgent {
     /// With default deduplication, retention and settings.
     pub fn new(info: AgentInfo, agent: DynAgent) -> Self {
         Self {
+            anonymous_scope: Scope::anonymous(DEFAULT_TENANT, &info.id),
             info,
             agent,
             dedupe: Dedupe::default(),
@@ -100,6 +103,11 @@ impl RegisteredAgent {
     /// How this agent is served.
     pub fn settings(&self) -> &AgentSettings {
         &self.settings
+    }
+
+    /// The scope of callers without a credential.
+    pub fn anonymous_scope(&self) -> &Scope {
+        &self.anonymous_scope
     }
 
     /// Card data.
@@ -161,9 +169,13 @@ impl Catalog {
         default_agent: impl Into<String>,
         agents: impl IntoIterator<Item = RegisteredAgent>,
     ) -> Self {
-        let agents = agents.into_iter().map(|registered| (registered.info.id.clone(), Arc::new(registered)));
+        let tenant = tenant.into();
+        let agents = agents.into_iter().map(|mut registered| {
+            registered.anonymous_scope = Scope::anonymous(&tenant, &registered.info.id);
+            (registered.info.id.clone(), Arc::new(registered))
+        });
         let agents = agents.collect();
-        self.tenants.insert(tenant.into(), Tenant { default_agent: default_agent.into(), agents });
+        self.tenants.insert(tenant, Tenant { default_agent: default_agent.into(), agents });
         self
     }
 

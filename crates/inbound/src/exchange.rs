@@ -227,7 +227,10 @@ impl Exchange {
     }
 
     fn scope(&self) -> Scope {
-        self.identity.scope(self.tenant, self.endpoint.agent())
+        match self.endpoint.registered() {
+            Some(registered) if self.identity.is_anonymous() => registered.anonymous_scope().clone(),
+            _ => self.identity.scope(self.tenant, self.endpoint.agent()),
+        }
     }
 
     /// The dialect in which a task was created; `None` if the caller may not have the operation, or has no such task.

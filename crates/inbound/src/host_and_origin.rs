@@ -22,7 +22,7 @@ pub(crate) enum Verdict {
     /// It is a preflight of a page with this origin, which may call.
     Preflight(HeaderValue),
     /// It is refused with this status.
-    Refused(StatusCode, Error),
+    Refused(StatusCode, Box<Error>),
 }
 
 impl Verdict {
@@ -88,7 +88,8 @@ fn refuse_host(reason: HostError, head: &Parts) -> Verdict {
             return forbid("Host", &text);
         }
     };
-    Verdict::Refused(StatusCode::BAD_REQUEST, Error::invalid_request(Violation::new("Host", problem)))
+    let error = Error::invalid_request(Violation::new("Host", problem));
+    Verdict::Refused(StatusCode::BAD_REQUEST, Box::new(error))
 }
 
 /// The hosts in target and header, for an error text.
@@ -121,5 +122,5 @@ fn refuse_origin(head: &Parts) -> Verdict {
 fn forbid(header: &str, text: &str) -> Verdict {
     tracing::debug!(header, reason = text, "request refused");
     let error = Error::new(ErrorKind::PermissionDenied, format!("{header}: {text}"));
-    Verdict::Refused(StatusCode::FORBIDDEN, error)
+    Verdict::Refused(StatusCode::FORBIDDEN, Box::new(error))
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use engine::{AuthForm, CallResponse, Profile, Reservation};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use protocol::{
     Dialect, Error, ErrorKind, ErrorTable, Reply, Timestamp,
     json::write::Writer,
@@ -90,11 +90,17 @@ impl ResponseFormat<'_> {
 
     /// Adds the header that names the response's dialect and profile.
     pub(crate) fn set_dialect_header(&self, mut response: Response) -> Response {
-        let value = format!("{};profile={}", self.dialect.label(), self.profile.name);
-        if let Ok(value) = HeaderValue::try_from(value) {
-            response.headers_mut().insert("a2ad-dialect", value);
-        }
+        set_dialect_header(&mut response, self.dialect, self.profile);
         response
+    }
+}
+
+/// Adds the header that names a response's dialect and profile.
+pub(crate) fn set_dialect_header(response: &mut Response, dialect: Dialect, profile: &Profile) {
+    const NAME: HeaderName = HeaderName::from_static("a2ad-dialect");
+    let value = [dialect.label(), ";profile=", profile.name].concat();
+    if let Ok(value) = HeaderValue::from_maybe_shared(Bytes::from(value)) {
+        response.headers_mut().insert(NAME, value);
     }
 }
 

@@ -278,10 +278,10 @@ pub(crate) fn find<'a>(method: &Method, version: Version, path: &'a str, headers
         if matches!(row.handler, Handler::Grpc(_)) != is_grpc {
             continue;
         }
-        let Some(matched) = row.path.matches(path) else { continue };
         if row.handler == Handler::Text && !is_text(headers) {
             continue;
         }
+        let Some(matched) = row.path.matches(path) else { continue };
         if row.handler == Handler::Nothing {
             return Target::unknown(&UNKNOWN, path);
         }

@@ -97,7 +97,7 @@ impl HttpService {
             Verdict::Permitted(cors) => (span.in_scope(|| dispatch(exchange, body)), cors),
             Verdict::Preflight(origin) => return answered(cross_origin::preflight_response(origin)),
             Verdict::Refused(status, error) => {
-                let refusal = Refusal::Head(status, error);
+                let refusal = Refusal::Head(status, *error);
                 return answered(span.in_scope(|| refusal::respond(exchange, &refusal)));
             }
         };

@@ -181,11 +181,7 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// Adds the headers that name the response's dialect and profile and the accepted compression.
 fn set_headers(mut response: Response, service: Service, exchange: &Exchange) -> Response {
-    let headers = response.headers_mut();
-    let value = format!("{};profile={}", service.dialect().label(), exchange.endpoint.profile().name);
-    if let Ok(value) = HeaderValue::try_from(value) {
-        headers.insert("a2ad-dialect", value);
-    }
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    respond::set_dialect_header(&mut response, service.dialect(), exchange.endpoint.profile());
+    response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     response
 }
