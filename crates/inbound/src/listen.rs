@@ -25,8 +25,11 @@ use std::{
     time::Duration,
 };
 
+use axum::response::Response;
 use bytes::Bytes;
+use engine::Clock;
 use futures_util::FutureExt as _;
+use http::{HeaderValue, header};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -40,10 +43,10 @@ use self::{
     connections::Connections,
     corked::Corked,
     head_timer::HeadTimer,
-    slow_readers::Unsent,
+    slow_readers::{Pieces, Unsent},
     streams::{Begun, Streams},
 };
-use crate::service::HttpService;
+use crate::{bindings::grpc, service::HttpService};
 
 /// Bounds on connections.
 #[derive(Clone, Copy, Debug)]
@@ -209,12 +212,16 @@ async fn http2(
     shutdown: &CancellationToken,
 ) -> Ended {
     let unsent = Arc::<Unsent>::default();
-    let counted = Arc::clone(&unsent);
+    let (counted, clock) = (Arc::clone(&unsent), Clock::system());
     let answer = move |req| {
         let counted = Arc::clone(&counted);
         let answered = service.clone().handle_from(peer, req);
-        answered.map(move |response| {
-            Ok::<_, Infallible>(response.map(|body| slow_readers::in_pieces(body, &counted)))
+        let clock = clock.clone();
+        answered.map(move |mut response| {
+            if !grpc::is_content_type(response.headers()) {
+                set_date(&mut response, &clock);
+            }
+            Ok::<_, Infallible>(response.map(|body| Pieces::new(body, &counted)))
         })
     };
     let service = service_fn(answer);
@@ -223,6 +230,8 @@ async fn http2(
     let mut builder = hyper::server::conn::http2::Builder::new(begun);
     builder
         .timer(TokioTimer::new())
+        // gRPC has no use for the header; other responses get it from `set_date`.
+        .auto_date_header(false)
         .max_concurrent_streams(128)
         .max_header_list_size(32 << 10)
         .initial_stream_window_size(1 << 20)
@@ -235,6 +244,12 @@ async fn http2(
         () = shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     tokio::time::timeout(caps.shutdown, streams.drive(connection)).await?
+}
+
+fn set_date(response: &mut Response, clock: &Clock) {
+    if let Ok(date) = HeaderValue::try_from(clock.now().http_date()) {
+        response.headers_mut().entry(header::DATE).or_insert(date);
+    }
 }
 
 enum Version {

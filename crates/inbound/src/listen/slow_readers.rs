@@ -10,6 +10,7 @@
 //! a connection that has more than [`MAX_UNSENT`] there and takes less than a piece in a window of time is ended.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::{
         Arc,
@@ -21,6 +22,7 @@ use std::{
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use hyper::body::{Body as _, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 
@@ -59,31 +61,55 @@ impl Reading {
     }
 }
 
-/// A stream that ends, and so is reset, when its peer reads no piece for this long and the time it has earned.
-pub(super) async fn reset_when_unread(stream: impl Future<Output = ()>, window: Duration) {
-    let reading = Arc::new(Reading::default());
-    let mut stream = std::pin::pin!(READING.scope(Arc::clone(&reading), stream));
-    let mut allowance = Allowance::new(Rate { bytes: PIECE as u64, window });
-    let mut unread: Option<UnreadPiece> = None;
-    std::future::poll_fn(|cx| {
-        if stream.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        let number = reading.unread();
-        if let Some(earlier) = unread.take_if(|unread| Some(unread.number) != number) {
+/// A stream that ends, and so is reset, when it panics, or when its peer reads no piece for a window of time and the
+/// time it has earned.
+pub(super) struct GuardedStream {
+    stream: BoxFuture<'static, ()>,
+    reading: Arc<Reading>,
+    allowance: Allowance,
+    unread: Option<UnreadPiece>,
+}
+
+impl GuardedStream {
+    pub(super) fn new(stream: impl Future<Output = ()> + Send + 'static, window: Duration) -> Self {
+        let allowance = Allowance::new(Rate { bytes: PIECE as u64, window });
+        Self { stream: Box::pin(stream), reading: Arc::default(), allowance, unread: None }
+    }
+
+    /// Polls the stream; a panic ends it.
+    fn poll_stream(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let stream = &mut self.stream;
+        let poll = AssertUnwindSafe(|| stream.as_mut().poll(cx));
+        READING.sync_scope(Arc::clone(&self.reading), || catch_unwind(poll)).unwrap_or(Poll::Ready(()))
+    }
+
+    /// Ready when the peer has not read a piece in time.
+    fn poll_unread(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let number = self.reading.unread();
+        if let Some(earlier) = self.unread.take_if(|unread| Some(unread.number) != number) {
             // Several pieces may have been read since then.
             let pieces = number.unwrap_or(earlier.number.wrapping_add(2)).wrapping_sub(earlier.number) / 2;
-            allowance.record(u64::from(pieces) * PIECE as u64, earlier.since.elapsed());
+            self.allowance.record(u64::from(pieces) * PIECE as u64, earlier.since.elapsed());
         }
         let Some(number) = number else { return Poll::Pending };
-        let unread = unread.get_or_insert_with(|| UnreadPiece {
+        let unread = self.unread.get_or_insert_with(|| UnreadPiece {
             number,
             since: Instant::now(),
-            timeout: Box::pin(tokio::time::sleep(allowance.timeout())),
+            timeout: Box::pin(tokio::time::sleep(self.allowance.timeout())),
         });
         unread.timeout.as_mut().poll(cx)
-    })
-    .await;
+    }
+}
+
+impl Future for GuardedStream {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.poll_stream(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => self.poll_unread(cx),
+        }
+    }
 }
 
 /// A piece that the peer has not read yet.
@@ -172,22 +198,24 @@ impl Drop for Piece {
     }
 }
 
-/// The body of a response to the stream that is being polled, in pieces.
-pub(super) fn in_pieces(body: Body, unsent: &Arc<Unsent>) -> Body {
-    if body.is_end_stream() {
-        return body;
-    }
-    let Ok(reading) = READING.try_with(Arc::clone) else { return body };
-    reading.hand_on();
-    Body::new(Pieces { body, rest: Bytes::new(), reading, unsent: Arc::clone(unsent) })
-}
-
-struct Pieces {
+/// The body of a response, in pieces.
+pub(super) struct Pieces {
     body: Body,
     /// What is left of the last frame of the body.
     rest: Bytes,
     reading: Arc<Reading>,
     unsent: Arc<Unsent>,
+}
+
+impl Pieces {
+    /// The body of a response to the stream that is being polled.
+    pub(super) fn new(body: Body, unsent: &Arc<Unsent>) -> Self {
+        let reading = READING.try_with(Arc::clone).unwrap_or_default();
+        if !body.is_end_stream() {
+            reading.hand_on();
+        }
+        Self { body, rest: Bytes::new(), reading, unsent: Arc::clone(unsent) }
+    }
 }
 
 impl hyper::body::Body for Pieces {

@@ -4,23 +4,25 @@
 //! would send the head of a response while its body is still being produced. Here everything the streams produce in one
 //! poll is sent in one write. The price is that one connection cannot use several processors at once: it is for calls
 //! that wait; computation belongs to the engine's own tasks.
+//!
+//! Many clients make one call at a time on a connection. The only stream of a connection is polled directly; a set that
+//! polls just the streams that were woken is used from the second one on.
 
 use std::{
     io,
-    panic::AssertUnwindSafe,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
 
-use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use hyper::rt::Executor;
 use tokio::io::AsyncWrite;
 
 use super::{
     corked::Corked,
-    slow_readers::{self, Unsent, Watchdog},
+    slow_readers::{GuardedStream, Unsent, Watchdog},
 };
 
 /// How a connection ended.
@@ -29,7 +31,7 @@ type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 /// Takes the streams a connection begins.
 #[derive(Clone)]
 pub(super) struct Begun {
-    streams: Arc<Mutex<Vec<BoxFuture<'static, ()>>>>,
+    streams: Arc<Mutex<Vec<GuardedStream>>>,
     /// How long a peer may read nothing of a response.
     window: Duration,
 }
@@ -39,24 +41,24 @@ impl Begun {
         Self { streams: Arc::default(), window }
     }
 
-    fn take(&self) -> Vec<BoxFuture<'static, ()>> {
-        std::mem::take(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner))
+    fn lock(&self) -> MutexGuard<'_, Vec<GuardedStream>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Begun {
     fn execute(&self, stream: F) {
-        // A stream that panics is reset, and the others go on.
-        let stream = slow_readers::reset_when_unread(stream, self.window);
-        let guarded = AssertUnwindSafe(stream).catch_unwind().map(|_| ());
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(guarded.boxed());
+        self.lock().push(GuardedStream::new(stream, self.window));
     }
 }
 
 /// The streams in progress, and the transport their output is written to.
 pub(super) struct Streams<S> {
     begun: Begun,
-    running: FuturesUnordered<BoxFuture<'static, ()>>,
+    /// The only stream in progress.
+    single: Option<GuardedStream>,
+    /// The streams in progress, where there are several.
+    running: FuturesUnordered<GuardedStream>,
     io: Corked<S>,
     watchdog: Watchdog,
 }
@@ -65,7 +67,7 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
     /// Those that `begun` takes, of a connection over `io` that holds what is `unsent`.
     pub(super) fn new(begun: Begun, io: Corked<S>, unsent: Arc<Unsent>) -> Self {
         let watchdog = Watchdog::new(unsent, begun.window);
-        Self { begun, running: FuturesUnordered::new(), io, watchdog }
+        Self { begun, single: None, running: FuturesUnordered::new(), io, watchdog }
     }
 
     /// Drives a connection and its streams until it ends.
@@ -104,6 +106,12 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
     /// wakes the connection itself.
     fn advance(&mut self, cx: &mut Context<'_>) -> bool {
         let mut ended = false;
+        if let Some(single) = &mut self.single
+            && single.poll_unpin(cx).is_ready()
+        {
+            self.single = None;
+            ended = true;
+        }
         while let Poll::Ready(Some(())) = self.running.poll_next_unpin(cx) {
             ended = true;
         }
@@ -111,9 +119,14 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
     }
 
     fn take_begun(&mut self) -> bool {
-        let begun = self.begun.take();
+        let mut begun = self.begun.lock();
         let any = !begun.is_empty();
-        self.running.extend(begun);
+        if begun.len() == 1 && self.single.is_none() && self.running.is_empty() {
+            self.single = begun.pop();
+        } else if any {
+            self.running.extend(self.single.take());
+            self.running.extend(begun.drain(..));
+        }
         any
     }
 }
@@ -121,7 +134,8 @@ impl<S: AsyncWrite + Unpin> Streams<S> {
 impl<S> Drop for Streams<S> {
     fn drop(&mut self) {
         // A stream knows who takes streams: one that was begun in the connection's last turn would hold itself for ever.
-        drop(self.begun.take());
+        let begun = std::mem::take(&mut *self.begun.lock());
+        drop(begun);
     }
 }
 

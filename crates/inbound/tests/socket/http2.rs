@@ -48,6 +48,15 @@ async fn requests_share_one_connection() {
 }
 
 #[tokio::test]
+async fn every_response_has_a_date() {
+    let server = Server::open().await;
+    let answer = post(&connect(&server).await, request("ListTasks", "{}")).await;
+    let date = answer.headers["date"].to_str().unwrap();
+    assert!(date.ends_with(" GMT"), "{date}");
+    assert_eq!(date.len(), "Fri, 02 Jan 2026 03:04:05 GMT".len());
+}
+
+#[tokio::test]
 async fn stream_is_the_same_as_over_http_1() {
     let server = Server::open().await;
     let body = request("SendStreamingMessage", &send_params("hi", ""));

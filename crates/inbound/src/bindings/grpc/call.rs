@@ -40,7 +40,7 @@ pub(super) async fn handle(service: Service, mut exchange: Exchange, body: Body)
         Err(Undecodable { service, refusal }) => {
             exchange.log_entry.set_error(&refusal.error);
             let response = StatusWriter { service, ..writer }.error_response(&refusal, exchange.now());
-            let response = set_headers(response, service, &exchange);
+            let response = set_refusal_headers(response, service, &exchange);
             exchange.log_entry.finish(service.dialect());
             return response;
         }
@@ -54,8 +54,8 @@ pub(super) async fn handle(service: Service, mut exchange: Exchange, body: Body)
         Err(error) => {
             // The deadline may have passed before the call had a result.
             exchange.log_entry.set_error(&error);
-            let response = writer.error_response(&error.into(), exchange.now());
-            let response = set_headers(response, service, &exchange);
+            let mut response = writer.error_response(&error.into(), exchange.now());
+            respond::set_dialect_header(&mut response, service.dialect(), exchange.endpoint.profile());
             exchange.log_entry.finish(service.dialect());
             response
         }
@@ -113,7 +113,7 @@ fn unknown_method(service: Service, name: &str) -> Refusal {
 /// The response to a call that is refused before its message is read.
 pub(super) fn refuse(exchange: &Exchange, service: Service, error: Error) -> Response {
     let writer = StatusWriter { service, errors: exchange.server.errors };
-    set_headers(writer.error_response(&error.into(), exchange.now()), service, exchange)
+    set_refusal_headers(writer.error_response(&error.into(), exchange.now()), service, exchange)
 }
 
 fn respond(
@@ -125,8 +125,9 @@ fn respond(
     let dialect = writer.service.dialect();
     let response = encode(&mut exchange, writer, deadline, answer);
     let extensions = &exchange.endpoint.settings().extensions;
-    let response = extensions::set_activated_header(response, extensions, dialect, &exchange.head.headers);
-    let response = set_headers(response, writer.service, &exchange);
+    let mut response =
+        extensions::set_activated_header(response, extensions, dialect, &exchange.head.headers);
+    respond::set_dialect_header(&mut response, dialect, exchange.endpoint.profile());
     exchange.log_entry.finish(dialect);
     response
 }
@@ -179,8 +180,8 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), Refusal> {
     Err(Refusal { error, code: Some(GrpcStatus::Unimplemented) })
 }
 
-/// Adds the headers that name the response's dialect and profile and the accepted compression.
-fn set_headers(mut response: Response, service: Service, exchange: &Exchange) -> Response {
+/// Adds to a call that is refused unread the headers that name the dialect and profile and the accepted compression.
+fn set_refusal_headers(mut response: Response, service: Service, exchange: &Exchange) -> Response {
     respond::set_dialect_header(&mut response, service.dialect(), exchange.endpoint.profile());
     response.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     response

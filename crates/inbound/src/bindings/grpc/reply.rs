@@ -19,8 +19,11 @@ use super::{
     status::{self, StatusWriter},
 };
 
-/// Metadata: the id of the task that a send returned.
+/// Metadata: the id of the task that a send returned, for clients that cannot take the message.
 const TASK: HeaderName = HeaderName::from_static("a2ad-task");
+/// A message longer than this may exceed the limit of a client, which still receives the metadata. The usual limit of
+/// clients is 4 MiB.
+const LARGE: usize = 64 << 10;
 
 /// Encodes a reply as a response; an error if the message exceeds `max_bytes`.
 pub(super) fn respond(
@@ -33,11 +36,11 @@ pub(super) fn respond(
     let subject = ReplySubject::reply(reply);
     message::append(&mut out, max_bytes, |out| out.extend(service.encode_reply(reply)))
         .map_err(|error| message::add_retrieval_hint(error, subject))?;
+    let is_large = out.len() > LARGE;
     let message = memory.hold(out);
     let mut response =
         status::response_with(Body::new(UnaryBody { message, trailers: Some(StatusWriter::ok()) }));
-    // A client whose message limit is lower than ours still receives the metadata.
-    if let (Reply::SentTask(_), ReplySubject::Task(id)) = (reply, subject)
+    if let (true, Reply::SentTask(_), ReplySubject::Task(id)) = (is_large, reply, subject)
         && let Ok(mut id) = HeaderValue::from_str(id.as_str())
     {
         // Not for the compression table of the connection: every value is new and would displace the headers that repeat.

@@ -104,14 +104,16 @@ async fn request_and_reply_messages_are_limited() {
 
 /// A client whose own limit rejects the message still reads the metadata.
 #[tokio::test]
-async fn send_reply_names_its_task_in_the_metadata() {
+async fn large_send_reply_names_its_task_in_the_metadata() {
     let server = Server::open().await;
     let channel = Channel::open(&server).await;
     for service in BOTH {
-        let operation = send("hi");
+        let operation = send(&"x".repeat(64 << 10));
         let sent = channel.call(service, &operation, &[]).await;
         let made = task(sent.reply(service, &operation));
         assert_eq!(sent.head["a2ad-task"], made.id.as_str());
+        let small = channel.call(service, &send("hi"), &[]).await;
+        assert!(!small.head.contains_key("a2ad-task"));
     }
 }
 
