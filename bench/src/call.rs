@@ -37,6 +37,8 @@ pub enum Mode {
     SendRest,
     /// The same over gRPC.
     SendGrpc,
+    /// The same over gRPC, with several calls at once on each connection, as the clients of gRPC do.
+    SendGrpcMultiplexed,
     /// `SendStreamingMessage`, read to the end of the stream.
     Stream,
     /// `GetTask` of a task chosen at random among the known ones.
@@ -57,13 +59,14 @@ impl FromStr for Mode {
             "send" => Ok(Self::Send),
             "send-rest" => Ok(Self::SendRest),
             "send-grpc" => Ok(Self::SendGrpc),
+            "send-grpc-multiplexed" => Ok(Self::SendGrpcMultiplexed),
             "stream" => Ok(Self::Stream),
             "get" => Ok(Self::Get),
             "list" => Ok(Self::List),
             "walk" => Ok(Self::Walk),
             "list-since" => Ok(Self::ListSince),
             _ => bail!(
-                "unknown mode `{name}`; expected send, send-rest, send-grpc, stream, get, list, walk or list-since"
+                "unknown mode `{name}`; expected send, send-rest, send-grpc, send-grpc-multiplexed, stream, get, list, walk or list-since"
             ),
         }
     }
@@ -111,7 +114,9 @@ impl Calls {
         let request = match mode {
             Mode::Send => endpoint.request("", "SendMessage", &message),
             Mode::SendRest => endpoint.rest_request("/message:send", &message),
-            Mode::SendGrpc => grpc::send_message(&endpoint.path, &id.to_string(), text),
+            Mode::SendGrpc | Mode::SendGrpcMultiplexed => {
+                grpc::send_message(&endpoint.path, &id.to_string(), text)
+            }
             Mode::Stream => endpoint.request("", "SendStreamingMessage", &message),
             Mode::Get | Mode::List | Mode::Walk | Mode::ListSince => Vec::new(),
         };
@@ -134,7 +139,7 @@ impl Calls {
     /// The next request; a message has a new unique id.
     pub fn next_request(&mut self) -> &[u8] {
         match self.mode {
-            Mode::Send | Mode::SendRest | Mode::SendGrpc | Mode::Stream => {
+            Mode::Send | Mode::SendRest | Mode::SendGrpc | Mode::SendGrpcMultiplexed | Mode::Stream => {
                 let id = uuid::Builder::from_random_bytes(self.rng.u128(..).to_ne_bytes()).into_uuid();
                 id.hyphenated().encode_lower(&mut self.request[self.id_at..][..Hyphenated::LENGTH]);
             }
@@ -169,7 +174,7 @@ impl Calls {
                 check_echo(body)?;
                 self.keep(body)
             }
-            Mode::SendGrpc => grpc::expect_echo(body, &TEXT),
+            Mode::SendGrpc | Mode::SendGrpcMultiplexed => grpc::expect_echo(body, &TEXT),
             Mode::Stream => check_completed(last_event(body), body),
             Mode::Get => {
                 check_completed(body, body)?;

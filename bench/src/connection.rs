@@ -19,7 +19,9 @@ impl LoadConnection {
     /// Connects with the HTTP version that the mode needs.
     pub async fn open(mode: Mode, address: SocketAddr) -> io::Result<Self> {
         match mode {
-            Mode::SendGrpc => http2::Connection::open(address, grpc::SEND_MESSAGE).await.map(Self::Http2),
+            Mode::SendGrpc | Mode::SendGrpcMultiplexed => {
+                http2::Connection::open(address, grpc::SEND_MESSAGE).await.map(Self::Http2)
+            }
             _ => client::Connection::open(address).await.map(Self::Http1),
         }
     }

@@ -1,8 +1,8 @@
-//! One HTTP/2 connection with prior knowledge, making one unary gRPC call after the other.
+//! One HTTP/2 connection with prior knowledge, making unary gRPC calls: one after the other, or several at once.
 //!
 //! The counterpart of `client` and equally minimal, so that the comparison is between the server's bindings and not
-//! between two clients: a call is one write of two frames, and the response is read frame by frame. Optional features
-//! that a server has no reason to use here (padding, split headers) are an error.
+//! between two clients: a call is two frames, calls that begin together are one write, and responses are read frame by
+//! frame. Optional features that a server has no reason to use here (padding, split headers) are an error.
 
 use std::io;
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ const PRIORITY: u8 = 0x20;
 const HEADER_TABLE_SIZE: u16 = 1;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// An open connection and the last response.
+/// An open connection and its calls.
 pub struct Connection {
     stream: TcpStream,
     headers: Request,
@@ -49,13 +49,21 @@ pub struct Connection {
     received: Vec<u8>,
     at: usize,
     table: Table,
-    /// Stream id of the current call.
-    call: u32,
+    /// Stream id of the call that began last; 0 before the first.
+    last_call: u32,
+    /// Calls without a complete response.
+    open_calls: Vec<OpenCall>,
     /// Flow-control windows for sending, of this connection and of a new stream.
     window: u32,
     stream_window: u32,
     /// Received bytes for which no WINDOW_UPDATE was sent yet.
     unacknowledged: u32,
+    /// The body of the last complete response.
+    body: Vec<u8>,
+}
+
+struct OpenCall {
+    stream: u32,
     body: Vec<u8>,
 }
 
@@ -81,7 +89,8 @@ impl Connection {
             received: Vec::with_capacity(16 * 1024),
             at: 0,
             table: Table::default(),
-            call: 0,
+            last_call: 0,
+            open_calls: Vec::new(),
             window: FIRST_WINDOW,
             stream_window: FIRST_WINDOW,
             unacknowledged: MAX_WINDOW - FIRST_WINDOW,
@@ -101,61 +110,86 @@ impl Connection {
     /// Makes a call with `message` and returns the response body; its `grpc-status` has to be 0. After an error, or
     /// if this future is dropped, the connection must not be used again.
     pub async fn exchange(&mut self, message: &[u8]) -> io::Result<&[u8]> {
+        self.begin(message).await?;
+        Ok(self.next_response().await?.1)
+    }
+
+    /// Begins a call with `message`; returns its stream id. It is sent with the next [`Self::next_response`].
+    pub async fn begin(&mut self, message: &[u8]) -> io::Result<u32> {
         let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
         if length > self.stream_window {
             return Err(malformed("the message is larger than the server's stream window"));
         }
         while length > self.window {
+            self.send().await?;
             let frame = self.next_frame().await?;
             self.handle_control_frame(&frame).await?;
         }
         self.window -= length;
-        let block = if self.call == 0 { &self.headers.first } else { &self.headers.again };
+        let block = if self.last_call == 0 { &self.headers.first } else { &self.headers.again };
         // Streams opened by a client have odd ids.
-        self.call = if self.call == 0 { 1 } else { self.call + 2 };
-        push_frame(&mut self.sending, HEADERS, END_HEADERS, self.call, block);
-        push_frame(&mut self.sending, DATA, END_STREAM, self.call, message);
+        self.last_call = if self.last_call == 0 { 1 } else { self.last_call + 2 };
+        push_frame(&mut self.sending, HEADERS, END_HEADERS, self.last_call, block);
+        push_frame(&mut self.sending, DATA, END_STREAM, self.last_call, message);
         if self.unacknowledged > MAX_WINDOW / 2 {
             self.send_window_update();
         }
-        self.send().await?;
-        self.body.clear();
-        while !self.read_response_frame().await? {}
-        Ok(&self.body)
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        self.open_calls.push(OpenCall { stream: self.last_call, body });
+        Ok(self.last_call)
     }
 
-    /// Reads one frame; `true` if it was the last of a successful response.
-    async fn read_response_frame(&mut self) -> io::Result<bool> {
-        let frame = self.next_frame().await?;
-        if frame.stream != self.call {
-            self.handle_control_frame(&frame).await?;
-            return Ok(false);
+    /// Sends the calls that have begun, and reads until a call has its whole response; returns its stream id and body.
+    pub async fn next_response(&mut self) -> io::Result<(u32, &[u8])> {
+        self.send().await?;
+        loop {
+            if let Some(stream) = self.read_response_frame().await? {
+                return Ok((stream, &self.body));
+            }
         }
+    }
+
+    /// Whether the next frame is still to be received.
+    pub fn has_read_all(&self) -> bool {
+        self.at == self.received.len()
+    }
+
+    /// Reads one frame; the stream id if it was the last of a successful response.
+    async fn read_response_frame(&mut self) -> io::Result<Option<u32>> {
+        let frame = self.next_frame().await?;
+        let Some(index) = self.open_calls.iter().position(|call| call.stream == frame.stream) else {
+            self.handle_control_frame(&frame).await?;
+            return Ok(None);
+        };
         let payload = &self.received[frame.start..frame.end];
         let ends = frame.flags & END_STREAM != 0;
         match frame.kind {
             DATA if frame.flags & PADDED == 0 => {
-                self.body.extend_from_slice(payload);
+                self.open_calls[index].body.extend_from_slice(payload);
                 self.unacknowledged += payload.len() as u32;
-                if ends { Err(malformed("the response ends without a grpc-status")) } else { Ok(false) }
+                if ends { Err(malformed("the response ends without a grpc-status")) } else { Ok(None) }
             }
             HEADERS if frame.flags & (END_HEADERS | PADDED | PRIORITY) == END_HEADERS => {
                 let block =
                     self.table.read(payload).ok_or_else(|| malformed("a header block cannot be decoded"))?;
                 match (block.grpc_status, ends) {
-                    (Some(0), true) => Ok(true),
+                    (Some(0), true) => {
+                        self.body = self.open_calls.swap_remove(index).body;
+                        Ok(Some(frame.stream))
+                    }
                     (Some(status), true) => Err(io::Error::other(format!("grpc-status {status}"))),
-                    (None, false) if block.ok => Ok(false),
+                    (None, false) if block.ok => Ok(None),
                     _ => Err(malformed("the response has neither status 200 nor a grpc-status")),
                 }
             }
-            WINDOW_UPDATE => Ok(false),
+            WINDOW_UPDATE => Ok(None),
             RST_STREAM => Err(io::ErrorKind::ConnectionReset.into()),
             _ => Err(malformed("unexpected frame in a response")),
         }
     }
 
-    /// Handles a frame that does not belong to the current call.
+    /// Handles a frame that does not belong to a call.
     async fn handle_control_frame(&mut self, frame: &Frame) -> io::Result<()> {
         let payload = &self.received[frame.start..frame.end];
         match (frame.kind, frame.flags & ACK) {
@@ -215,6 +249,9 @@ impl Connection {
     }
 
     async fn send(&mut self) -> io::Result<()> {
+        if self.sending.is_empty() {
+            return Ok(());
+        }
         self.stream.write_all(&self.sending).await?;
         self.sending.clear();
         Ok(())
@@ -298,6 +335,22 @@ mod tests {
         for n in 0..500_u32 {
             let message = n.to_be_bytes().repeat(100);
             assert_eq!(connection.exchange(&message).await.unwrap(), message);
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_at_once_get_their_own_responses() {
+        let mut connection = Connection::open(serve(Some("0")).await, "/echo").await.unwrap();
+        let mut open = std::collections::HashMap::new();
+        for n in 0..100_u32 {
+            let message = n.to_be_bytes().repeat(50);
+            open.insert(connection.begin(&message).await.unwrap(), message);
+            if n % 8 == 7 || n == 99 {
+                while !open.is_empty() {
+                    let (stream, body) = connection.next_response().await.unwrap();
+                    assert_eq!(open.remove(&stream).unwrap(), body);
+                }
+            }
         }
     }
 

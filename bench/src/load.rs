@@ -1,4 +1,4 @@
-//! One measurement: many keep-alive connections, each making one call after the other.
+//! One measurement: many keep-alive connections, each making one call after the other, or over gRPC several at once.
 //!
 //! Connections are divided among a few threads with one runtime each, so that no call moves between threads on the
 //! load generator's side. All are open before the clock starts; a call that has begun is finished and counted.
@@ -9,18 +9,21 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::call::{Calls, Mode};
+use crate::client::Response;
 use crate::connection::LoadConnection;
 use crate::report::{Report, Tally};
 use crate::request::AgentEndpoint;
 
 /// Timeout of one call, after which it counts as an error.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
+/// Calls in progress on each connection of a multiplexed load.
+const CALLS_AT_ONCE: usize = 8;
 
 /// What to call, from how many connections, for how long.
 pub struct Load {
@@ -132,8 +135,14 @@ struct Caller {
 impl Caller {
     async fn run(mut self) -> Tally {
         let mut tally = Tally::default();
+        if self.mode == Mode::SendGrpcMultiplexed {
+            if let Err(error) = self.run_multiplexed(&mut tally).await {
+                tally.failed(error);
+            }
+            return tally.with_kept(self.calls.into_kept());
+        }
         let mut began = Instant::now();
-        while self.may_call(began) {
+        while may_call(self.deadline, &self.budget, began) {
             let outcome = self.call().await;
             let ended = Instant::now();
             match outcome {
@@ -153,12 +162,28 @@ impl Caller {
         tally.with_kept(self.calls.into_kept())
     }
 
-    fn may_call(&self, now: Instant) -> bool {
-        match self.deadline {
-            Some(deadline) => now < deadline,
-            None => {
-                let take = |left: u64| left.checked_sub(1);
-                self.budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+    /// Keeps several calls open on the connection until an error or the end.
+    async fn run_multiplexed(&mut self, tally: &mut Tally) -> Result<()> {
+        let LoadConnection::Http2(connection) = &mut self.connection else { bail!("gRPC needs HTTP/2") };
+        let mut open: Vec<(u32, Instant)> = Vec::with_capacity(CALLS_AT_ONCE);
+        loop {
+            let now = Instant::now();
+            while open.len() < CALLS_AT_ONCE && may_call(self.deadline, &self.budget, now) {
+                open.push((connection.begin(self.calls.next_request()).await?, now));
+            }
+            if open.is_empty() {
+                return Ok(());
+            }
+            // All responses that have been received, so that the next calls leave in one write.
+            loop {
+                let response = timeout(CALL_LIMIT, connection.next_response());
+                let (stream, body) = response.await.context("the call timed out")??;
+                self.calls.check_response(&Response { status: 200, body })?;
+                let index = open.iter().position(|call| call.0 == stream).context("an unknown call")?;
+                tally.succeeded(open.swap_remove(index).1.elapsed());
+                if open.is_empty() || connection.has_read_all() {
+                    break;
+                }
             }
         }
     }
@@ -167,6 +192,17 @@ impl Caller {
         let exchange = self.connection.exchange(self.calls.next_request());
         let response = timeout(CALL_LIMIT, exchange).await.context("the call timed out")??;
         self.calls.check_response(&response)
+    }
+}
+
+/// Whether another call may begin; it is taken from the budget.
+fn may_call(deadline: Option<Instant>, budget: &AtomicU64, now: Instant) -> bool {
+    match deadline {
+        Some(deadline) => now < deadline,
+        None => {
+            let take = |left: u64| left.checked_sub(1);
+            budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+        }
     }
 }
 

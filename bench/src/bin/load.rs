@@ -1,8 +1,8 @@
 //! `load MODE --address ADDR --path PATH …`: calls one server and prints the results as lines of JSON.
 //!
 //! - `send|send-rest|send-grpc|stream|get|list|walk|list-since --connections N (--seconds S | --calls N) [--ids FILE]
-//!   [--threads N]`: one call after the other on each connection. `send` writes ids of the tasks it created to the
-//!   file, `get` and `list-since` read them from it. For `send-grpc` PATH is the tenant.
+//!   [--threads N]`: one call after the other on each connection; `send-grpc-multiplexed` keeps eight in progress on each. `send` writes ids of the tasks it created to the
+//!   file, `get` and `list-since` read them from it. Over gRPC PATH is the tenant.
 //! - `idle --streams N --seconds S`: holds subscriptions to a task without events.
 //! - `fanout --subscribers N --events N [--threads N]`: one task of the slow writer with many subscribers.
 
@@ -28,7 +28,7 @@ const TIMES: usize = 500;
 fn main() -> Result<()> {
     let mut args = Args::from_env()?;
     let subcommand = args.subcommand().context(
-        "no mode given; expected send, send-rest, send-grpc, stream, get, list, walk, list-since, idle or fanout",
+        "no mode given; expected send, send-rest, send-grpc, send-grpc-multiplexed, stream, get, list, walk, list-since, idle or fanout",
     )?;
     let endpoint = AgentEndpoint { address: args.required("--address")?, path: args.required("--path")? };
     match subcommand.as_str() {

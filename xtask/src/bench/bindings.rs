@@ -16,9 +16,13 @@ use super::figures::{Sample, median, ratios, spread, write_calls};
 use super::plan::Plan;
 use super::server::{Cell, CpuTimes, Limit, Server};
 
-/// Name of the binding and mode of the load generator; the first entry is the base of the ratios.
-const BINDINGS: [(&str, &str); 3] = [("JSON-RPC", "send"), ("HTTP+JSON", "send-rest"), ("gRPC", "send-grpc")];
-const CONNECTIONS: usize = 64;
+/// Name of a row and its load, always with 64 calls in progress; the first entry is the base of the ratios.
+const BINDINGS: [(&str, Cell); 4] = [
+    ("JSON-RPC", Cell { mode: "send", connections: 64 }),
+    ("HTTP+JSON", Cell { mode: "send-rest", connections: 64 }),
+    ("gRPC, one call at a time on a connection", Cell { mode: "send-grpc", connections: 64 }),
+    ("gRPC, eight", Cell { mode: "send-grpc-multiplexed", connections: 8 }),
+];
 const WARM_UP: Limit = Limit::Seconds(0.3);
 
 /// The measurements by binding, one a round.
@@ -37,15 +41,15 @@ impl Bindings {
         for round in 0..plan.rounds {
             let folder = dirs.fresh_folder("round")?;
             let server = Server::start(dirs, Contender::A2ad, &folder, None).await?;
-            for (_, mode) in BINDINGS {
-                server.load(dirs, cell(mode), WARM_UP, None).await?;
+            for (_, cell) in BINDINGS {
+                server.load(dirs, cell, WARM_UP, None).await?;
             }
             for index in 0..BINDINGS.len() {
                 // Rotated, so that no binding always runs after the same other one.
                 let number = (index + round) % BINDINGS.len();
-                let (name, mode) = BINDINGS[number];
+                let (name, cell) = BINDINGS[number];
                 eprintln!("round {} of {}: {name}", round + 1, plan.rounds);
-                rounds.entry(number).or_default().push(Round::measure(plan, dirs, &server, mode).await?);
+                rounds.entry(number).or_default().push(Round::measure(plan, dirs, &server, cell).await?);
             }
             server.kill().await?;
         }
@@ -60,8 +64,9 @@ impl Bindings {
         writeln!(
             text,
             "\n## Bindings\n\n\
-             `a2ad` alone: a blocking send from {CONNECTIONS} connections over each binding of one server, in turns; JSON-RPC and\n\
-             HTTP+JSON over HTTP/1.1, gRPC over HTTP/2 with one call at a time on a connection. The processor time of\n\
+             `a2ad` alone: blocking sends over each binding of one server, in turns, with 64 in progress; JSON-RPC and\n\
+             HTTP+JSON over HTTP/1.1, gRPC over HTTP/2 from 64 connections with one call at a time and from 8 connections\n\
+             with eight, as the clients of gRPC share a connection. The processor time of\n\
              the server, with all it does in the background, and that of the load are divided by the calls; both run on\n\
              the same cores, so what either spends the other lacks. Ratios are to JSON-RPC in the same round.\n"
         )?;
@@ -90,17 +95,13 @@ impl Bindings {
 }
 
 impl Round {
-    async fn measure(plan: &Plan, dirs: &BenchDirs, server: &Server, mode: &'static str) -> Result<Self> {
+    async fn measure(plan: &Plan, dirs: &BenchDirs, server: &Server, cell: Cell) -> Result<Self> {
         // The load is the only child process that ends in this time.
         let (server_before, load_before) = (server.cpu_time()?, CpuTimes::of("self")?.children);
-        let sample = server.load(dirs, cell(mode), Limit::Seconds(plan.seconds), None).await?;
+        let sample = server.load(dirs, cell, Limit::Seconds(plan.seconds), None).await?;
         let (server_spent, load_spent) =
             (server.cpu_time()? - server_before, CpuTimes::of("self")?.children - load_before);
         let micros_a_call = |time: Duration| time.as_secs_f64() * 1e6 / sample.calls;
         Ok(Self { sample, server_us: micros_a_call(server_spent), load_us: micros_a_call(load_spent) })
     }
-}
-
-fn cell(mode: &'static str) -> Cell {
-    Cell { mode, connections: CONNECTIONS }
 }

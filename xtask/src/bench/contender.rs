@@ -49,7 +49,7 @@ impl Contender {
     /// The path of its echo agent; for gRPC, the tenant.
     pub(super) fn path(self, mode: &str) -> &'static str {
         match (self, mode) {
-            (Self::A2ad, "send-grpc") => "default/echo",
+            (Self::A2ad, "send-grpc" | "send-grpc-multiplexed") => "default/echo",
             (Self::A2ad, _) => "/a2a/echo",
             _ => "/",
         }
