@@ -78,10 +78,8 @@ pub enum ServeError {
     /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] store::OpenError),
-    /// The store can no longer write.
-    #[error(
-        "the store cannot write any more: {0}; every acknowledged task is safe, check the disk and start again"
-    )]
+    /// The store can no longer write; the reason, what is known about the acknowledged tasks, and what to do.
+    #[error("the store cannot write any more: {0}")]
     StoreFailed(String),
     /// No temporary directory could be created for a store without a path.
     #[error("cannot create a temporary directory for the store: {0}; set a file with Builder::store")]

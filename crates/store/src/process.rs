@@ -50,6 +50,11 @@ impl Process {
             .map(Self::of)
     }
 
+    /// This process.
+    pub(crate) fn current() -> Self {
+        Self::of(std::process::id())
+    }
+
     fn of(pid: u32) -> Self {
         let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
         let name = read("comm").trim().to_owned();

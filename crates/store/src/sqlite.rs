@@ -8,6 +8,7 @@ mod checkpoint;
 mod counts;
 mod docs;
 mod expiry;
+mod file_lock;
 mod free_pages;
 mod instance;
 mod integrity;
@@ -15,9 +16,11 @@ mod keys;
 mod lists;
 mod migrations;
 mod open;
+mod probe;
 mod readers;
 mod rows;
 mod scopes;
+mod store_files;
 mod tallies;
 mod writer;
 
@@ -50,14 +53,15 @@ use self::{
 
 /// An open store. Dropping it commits what is queued, then closes the file and releases the instance lock.
 pub struct Sqlite {
-    writer: Writer,
     readers: ReaderPool,
+    /// Runs the background integrity check after an unclean shutdown.
+    _integrity_checker: Option<IntegrityChecker>,
+    /// Dropped after everything else that has a connection: its own is the one that removes the log.
+    writer: Writer,
     scopes: ScopeCache,
     ids: Ids,
     seal_key: [u8; 32],
     damage: watch::Receiver<Option<String>>,
-    /// Runs the background integrity check after an unclean shutdown.
-    _integrity_checker: Option<IntegrityChecker>,
     /// Held as long as the store is open. The last field, so that it is dropped last.
     lock: Arc<InstanceLock>,
 }

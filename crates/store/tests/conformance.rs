@@ -32,6 +32,7 @@ mod conformance {
     mod due;
     mod entries;
     mod fail_stop;
+    mod file_safety;
     mod free_pages;
     mod idempotency_keys;
     mod lists;

@@ -18,6 +18,8 @@ use std::{
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::watch;
 
+use super::writer::WriteFailure;
+
 /// Bytes written after which a checkpoint is worth its syncs.
 const CHECKPOINT_BYTES: usize = 4 << 20;
 /// Log length in pages above which the writer helps. Bounded because the log of a killed process has to be read
@@ -101,7 +103,7 @@ fn work(
             }
             Err(error) => {
                 tracing::error!(%error, "WAL checkpoint failed; the server must stop");
-                failed.send_replace(Some(error.to_string()));
+                failed.send_replace(Some(WriteFailure::Sql(error).to_string()));
                 return;
             }
         }

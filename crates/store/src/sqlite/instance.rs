@@ -1,16 +1,19 @@
-//! The instance lock: the process that has the store open holds a lock on `<store>.lock` and describes itself there
-//! (JSON, one line).
+//! The instance lock: the process that has the store open holds a lock on the database file ([`FileLock`]), and one on
+//! `<store>.lock`, where it describes itself (JSON, one line).
 //!
-//! The lock lies beside the database file itself, also where the store is named through a symbolic link, so that every
-//! name of the file leads to the same lock.
+//! A file with several hard links is refused: SQLite names the write-ahead log after the name it was given, so that two
+//! names would have two logs. `<store>.lock` lies beside the database file itself, also where the store is named through
+//! a symbolic link.
 //!
-//! The file stays when the process ends; its content is valid only while the lock is held. Writing the description is
-//! best effort: a failure does not prevent the store from being served.
+//! `<store>.lock` is removed when the lock is released, and stays when the process is killed; its content is valid only
+//! while the lock is held. Writing the description is best effort: a failure does not prevent the store from being
+//! served.
 
 use std::{
     fmt,
-    fs::{File, TryLockError},
-    io::{Read as _, Seek as _, SeekFrom, Write as _},
+    fs::{self, File, TryLockError},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
@@ -25,11 +28,17 @@ use protocol::{
     },
 };
 
+use super::{
+    file_lock::{Access, FILE_MODE, FileLock, LockError},
+    store_files::{Identity, StorePath},
+};
 use crate::{
     OpenError,
     process::{self, Process, up},
 };
 
+/// The end of the lock file's name.
+const LOCK: &str = ".lock";
 /// Upper bound of the description in bytes.
 const MAX_BYTES: u64 = 4_096;
 
@@ -44,13 +53,16 @@ pub enum InstanceState {
     Draining,
     /// Checking the store's integrity.
     Checking,
+    /// Creating the store from a backup.
+    Restoring,
 }
 
-const STATES: [(&str, InstanceState); 4] = [
+const STATES: [(&str, InstanceState); 5] = [
     ("starting", InstanceState::Starting),
     ("serving", InstanceState::Serving),
     ("draining", InstanceState::Draining),
     ("checking", InstanceState::Checking),
+    ("restoring", InstanceState::Restoring),
 ];
 
 impl fmt::Display for InstanceState {
@@ -87,20 +99,31 @@ impl fmt::Display for LockHolder {
 /// The process that has the store at this path open, as described in its lock file; `None` where there is none or the
 /// description cannot be read.
 pub fn lock_holder(path: &Path) -> Option<LockHolder> {
-    let holder = read(&File::open(lock_path(path)).ok()?)?;
+    let holder = read(&File::open(StorePath::of(path).beside(LOCK)).ok()?)?;
     let lives = !Path::new("/proc/self").exists() || Path::new(&format!("/proc/{}", holder.pid)).exists();
     lives.then_some(holder)
 }
 
-/// The held lock. Dropping it clears the description and releases the lock.
+/// The held lock. Must be dropped after every connection to the store.
 pub(super) struct InstanceLock {
-    described: Mutex<Described>,
-    started_at: Timestamp,
+    /// Dropped first, so that whoever locks `<store>.lock` next finds the database unlocked.
+    database: FileLock,
+    lock_file: LockFile,
 }
 
-struct Described {
-    file: File,
-    address: Option<String>,
+impl InstanceLock {
+    /// Acquires the lock, unless another process holds it. A database that is absent is created, empty, for
+    /// [`Access::Write`].
+    pub(super) fn acquire(path: &StorePath, access: Access, state: InstanceState) -> Result<Self, OpenError> {
+        let lock_file = LockFile::acquire(path, access, state)?;
+        let database = FileLock::acquire(&path.real, access).map_err(|error| lock_error(path, error))?;
+        Ok(Self { database, lock_file })
+    }
+
+    /// The database file that is locked.
+    pub(super) fn database(&self) -> Identity {
+        self.database.identity()
+    }
 }
 
 /// Updates the description in the lock file while the store is open; does nothing afterwards.
@@ -115,26 +138,40 @@ impl Instance {
     /// Records what this process is doing, and where it listens; `None` keeps the previous address.
     pub fn record(&self, state: InstanceState, address: Option<&str>) {
         if let Some(lock) = self.0.upgrade() {
-            lock.record(state, address);
+            lock.lock_file.record(state, address);
         }
     }
 }
 
-impl InstanceLock {
-    /// Acquires the lock, unless another process holds it.
-    pub(super) fn acquire(path: &Path, state: InstanceState) -> Result<Self, OpenError> {
-        let unusable =
-            |error: std::io::Error| OpenError::Unusable { path: path.to_owned(), reason: error.to_string() };
-        let mut options = File::options();
-        let lock_file = lock_path(path);
-        let file = options.create(true).truncate(false).read(true).write(true).open(&lock_file);
-        let file = file.map_err(unusable)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(in_use(path, &file, lock_file)),
-            Err(TryLockError::Error(error)) => return Err(unusable(error)),
-        }
+/// `<store>.lock`, locked. Dropping it removes the file.
+pub(super) struct LockFile {
+    path: PathBuf,
+    described: Mutex<Described>,
+    started_at: Timestamp,
+}
+
+struct Described {
+    /// `None` where the store is only read and the file cannot be created, such as on a read-only file system.
+    file: Option<File>,
+    address: Option<String>,
+}
+
+impl LockFile {
+    pub(super) fn acquire(path: &StorePath, access: Access, state: InstanceState) -> Result<Self, OpenError> {
+        let lock_path = path.beside(LOCK);
+        let file = match lock(path, &lock_path) {
+            Ok(file) => Some(file),
+            Err(Refusal::Io(error)) if access == Access::Read && is_read_only(&error) => None,
+            Err(Refusal::Io(error)) => {
+                return Err(OpenError::Unusable {
+                    path: path.named.clone(),
+                    reason: format!("{}: {error}", lock_path.display()),
+                });
+            }
+            Err(Refusal::InUse(error)) => return Err(error),
+        };
         let lock = Self {
+            path: lock_path,
             described: Mutex::new(Described { file, address: None }),
             started_at: Clock::system().now(),
         };
@@ -145,6 +182,7 @@ impl InstanceLock {
     fn record(&self, state: InstanceState, address: Option<&str>) {
         let mut described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
         let Described { file, address: known } = &mut *described;
+        let Some(file) = file else { return };
         if let Some(address) = address {
             *known = Some(address.to_owned());
         }
@@ -164,49 +202,80 @@ impl InstanceLock {
     }
 }
 
-impl Drop for InstanceLock {
+impl Drop for LockFile {
     fn drop(&mut self) {
-        let _ = self.described.get_mut().unwrap_or_else(PoisonError::into_inner).file.set_len(0);
-    }
-}
-
-/// The error for a lock that another process holds: an a2ad that described itself, or any other program.
-fn in_use(path: &Path, file: &File, lock_file: PathBuf) -> OpenError {
-    // The description may be that of an earlier process that was killed.
-    let holds = |holder: &LockHolder| process::has_file_open(holder.pid, &lock_file).unwrap_or(true);
-    match read(file).filter(holds) {
-        Some(holder) => OpenError::InUse { path: path.to_owned(), holder: Box::new(holder) },
-        None => OpenError::Locked {
-            path: path.to_owned(),
-            process: Process::with_open_file(&[lock_file]).map(Box::new),
-        },
-    }
-}
-
-fn lock_path(path: &Path) -> PathBuf {
-    let mut name = real_path(path).into_os_string();
-    name.push(".lock");
-    name.into()
-}
-
-/// The path of a file that may not exist yet, without symbolic links.
-pub(super) fn real_path(path: &Path) -> PathBuf {
-    /// As many links as the kernel follows.
-    const MAX_LINKS: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        if let Ok(real) = path.canonicalize() {
-            return real;
+        let described = self.described.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(file) = &described.file else { return };
+        let _ = file.set_len(0);
+        // While it is still locked, so that a process that opened it just now notices that it has no name any more.
+        if is_named(file, &self.path) {
+            let _ = fs::remove_file(&self.path);
         }
-        // A link to a file that does not exist yet: the database creates that file.
-        let Ok(target) = path.read_link() else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(target);
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (folder.canonicalize(), path.file_name()) {
-        (Ok(folder), Some(name)) => folder.join(name),
-        _ => path,
+}
+
+/// Why the lock file is not locked.
+enum Refusal {
+    InUse(OpenError),
+    Io(io::Error),
+}
+
+/// Opens and locks the lock file. The one that was opened may be removed by its holder before it is locked; then there
+/// is another one to lock.
+fn lock(path: &StorePath, lock_path: &Path) -> Result<File, Refusal> {
+    /// Only as many processes that start and stop in this moment can be the cause.
+    const MAX_TRIES: usize = 100;
+    for _ in 0..MAX_TRIES {
+        let mut options = File::options();
+        options.create(true).truncate(false).read(true).write(true).mode(FILE_MODE);
+        let file = options.open(lock_path).map_err(Refusal::Io)?;
+        match file.try_lock() {
+            Ok(()) if is_named(&file, lock_path) => return Ok(file),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Refusal::InUse(in_use(path, &file))),
+            Err(TryLockError::Error(error)) => return Err(Refusal::Io(error)),
+        }
     }
+    Err(Refusal::Io(io::Error::other("it is created and removed again and again")))
+}
+
+/// Whether the name leads to this file.
+fn is_named(file: &File, path: &Path) -> bool {
+    let opened = file.metadata().map(|file| Identity::of(&file));
+    opened.is_ok_and(|opened| Identity::at(path).is_ok_and(|named| named == opened))
+}
+
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// The error for a lock file that another process holds: an a2ad that described itself, or any other program.
+fn in_use(path: &StorePath, file: &File) -> OpenError {
+    // The description may be that of an earlier process that was killed.
+    let lock_path = path.beside(LOCK);
+    let holds = |holder: &LockHolder| process::has_file_open(holder.pid, &lock_path).unwrap_or(true);
+    match read(file).filter(holds) {
+        Some(holder) => OpenError::InUse { path: path.named.clone(), holder: Box::new(holder) },
+        None => locked(path),
+    }
+}
+
+/// The error for a database file that cannot be locked.
+fn lock_error(path: &StorePath, error: LockError) -> OpenError {
+    match error {
+        LockError::Held => locked(path),
+        LockError::HeldHere => {
+            OpenError::Locked { path: path.named.clone(), process: Some(Box::new(Process::current())) }
+        }
+        LockError::Linked(links) => OpenError::Linked { path: path.named.clone(), links },
+        LockError::Io(error) => OpenError::Unusable { path: path.named.clone(), reason: error.to_string() },
+    }
+}
+
+/// The error for files that a process has locked without a description.
+pub(super) fn locked(path: &StorePath) -> OpenError {
+    let files = [path.beside(LOCK), path.real.clone()];
+    OpenError::Locked { path: path.named.clone(), process: Process::with_open_file(&files).map(Box::new) }
 }
 
 fn read(file: &File) -> Option<LockHolder> {
@@ -235,15 +304,12 @@ mod tests {
     fn lock_describes_its_process_while_held() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
+        let acquire = || InstanceLock::acquire(&StorePath::of(&path), Access::Write, InstanceState::Starting);
         assert_eq!(lock_holder(&path), None);
-        let lock = Arc::new(InstanceLock::acquire(&path, InstanceState::Starting).unwrap());
+        let lock = Arc::new(acquire().unwrap());
         let instance = Instance::of(&lock);
         instance.record(InstanceState::Serving, Some("127.0.0.1:4242"));
-        let Err(OpenError::InUse { holder: found, .. }) =
-            InstanceLock::acquire(&path, InstanceState::Starting)
-        else {
-            panic!("the lock is held")
-        };
+        let Err(OpenError::InUse { holder: found, .. }) = acquire() else { panic!("the lock is held") };
         assert_eq!(
             found.to_string(),
             format!("PID {}, serving at 127.0.0.1:4242, up 0 s", std::process::id())
@@ -253,6 +319,6 @@ mod tests {
         drop(lock);
         instance.record(InstanceState::Serving, None);
         assert_eq!(lock_holder(&path), None);
-        InstanceLock::acquire(&path, InstanceState::Starting).unwrap();
+        acquire().unwrap();
     }
 }

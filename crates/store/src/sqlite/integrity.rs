@@ -15,8 +15,10 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::watch;
 
 use super::{
+    file_lock::Access,
     instance::{InstanceLock, InstanceState},
-    readers,
+    probe::{self, FileKind},
+    store_files::StorePath,
 };
 use crate::OpenError;
 
@@ -89,22 +91,41 @@ fn pause(stop: &AtomicBool) -> bool {
 }
 
 /// Runs a check statement; empty when it found no damage.
-fn findings(connection: &Connection, check: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn findings(connection: &Connection, check: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare(check)?;
     let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
     rows.filter(|row| !row.as_ref().is_ok_and(|text| text == "ok")).collect()
 }
 
-/// Checks the integrity of a store that no server has open. Returns what it found; empty when there is no damage.
+/// Checks the integrity of a store that no server has open, and leaves it as it is. Returns what it found; empty when
+/// there is no damage.
 pub fn check(path: &Path) -> Result<Vec<String>, OpenError> {
-    if !path.exists() {
+    let path = StorePath::of(path);
+    if !path.real.exists() {
         let reason = "there is no such file".into();
-        return Err(OpenError::Unusable { path: path.to_owned(), reason });
+        return Err(OpenError::Unusable { path: path.named, reason });
     }
-    let failed = |error| OpenError::of_database(path, &error);
-    let _lock = InstanceLock::acquire(path, InstanceState::Checking)?;
-    let connection = readers::connect(path).map_err(failed)?;
-    findings(&connection, "PRAGMA integrity_check").map_err(failed)
+    let _lock = InstanceLock::acquire(&path, Access::Read, InstanceState::Checking)?;
+    if path.database_length() == 0 {
+        let log = path.log_length() > 0;
+        let empty = || "the file is empty: it was truncated, or no server has used it yet".to_owned();
+        return Ok(vec![if log { probe::empty_with_log(&path) } else { empty() }]);
+    }
+    match read_all(&path) {
+        Ok(Some(findings)) => Ok(findings),
+        Ok(None) => Err(OpenError::Foreign { path: path.named }),
+        Err(error) if is_damage(&error) => Ok(vec![format!("the file cannot be read: {error}")]),
+        Err(error) => Err(OpenError::of_database(&path, &error)),
+    }
+}
+
+/// Reads the whole file; `None` if it belongs to another program.
+fn read_all(path: &StorePath) -> rusqlite::Result<Option<Vec<String>>> {
+    let connection = probe::open_unchanged(path)?;
+    if probe::identify(&connection)? == FileKind::Foreign {
+        return Ok(None);
+    }
+    findings(&connection, "PRAGMA integrity_check").map(Some)
 }
 
 #[cfg(test)]

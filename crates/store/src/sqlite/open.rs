@@ -1,4 +1,4 @@
-//! Opens a store: instance lock, connection settings, migrations, and recovery of what the previous process left.
+//! Opens a store: instance lock, whether the file is a store, connection settings, migrations, and recovery of what the previous process left.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,19 +6,21 @@ use std::{
 };
 
 use engine::{Clock, Feed, ids::Ids};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, config::DbConfig, params};
 use tokio::sync::watch;
 
 use super::{
     Sqlite,
     changes::WriterCache,
     counts::Counts,
-    instance::{InstanceLock, InstanceState, LockHolder, real_path},
+    file_lock::Access,
+    instance::{self, InstanceLock, InstanceState, LockHolder},
     integrity::IntegrityChecker,
     keys::KeyIndex,
-    migrations,
+    migrations, probe,
     readers::{self, ReaderPool},
     scopes::ScopeCache,
+    store_files::{StoreFiles, StorePath},
     writer::Writer,
 };
 use crate::process::Process;
@@ -70,6 +72,20 @@ pub enum OpenError {
         /// Newest schema version this a2ad supports.
         known: i64,
     },
+    /// The file has several names, so that two processes could each use another write-ahead log for it.
+    #[error("the store {} has {links} names (hard links); remove the others or choose another file with --store", path.display())]
+    Linked {
+        /// The database file.
+        path: PathBuf,
+        /// How many names it has.
+        links: u64,
+    },
+    /// A SQLite file of another program. It is left as it was.
+    #[error("the file {} is a database of another program; choose another file with --store", path.display())]
+    Foreign {
+        /// The database file.
+        path: PathBuf,
+    },
     /// The file cannot be read or written, or is damaged.
     #[error("the store {} cannot be opened: {reason}", path.display())]
     Unusable {
@@ -86,35 +102,32 @@ fn described(process: Option<&Process>) -> String {
 
 impl OpenError {
     /// The error of the database, for the operator.
-    pub(super) fn of_database(path: &Path, error: &rusqlite::Error) -> Self {
-        let path = path.to_owned();
+    pub(super) fn of_database(path: &StorePath, error: &rusqlite::Error) -> Self {
         let code = error.sqlite_error_code();
         if matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
-            let process = Process::with_open_file(&[real_path(&path)]).map(Box::new);
-            return Self::Locked { path, process };
+            return instance::locked(path);
         }
-        Self::Unusable { path, reason: error.to_string() }
+        Self::Unusable { path: path.named.clone(), reason: error.to_string() }
     }
 }
 
 impl Sqlite {
     /// Opens or creates the store. Work that an earlier process held becomes due again.
     pub fn open(options: &SqliteOptions, feed: Feed, clock: &Clock) -> Result<Self, OpenError> {
-        let path = &options.path;
-        let lock = Arc::new(InstanceLock::acquire(path, InstanceState::Starting)?);
-        let unusable = |error: rusqlite::Error| OpenError::of_database(path, &error);
+        let store_path = StorePath::of(&options.path);
+        // Declared first, so that it is released after every connection.
+        let lock = Arc::new(InstanceLock::acquire(&store_path, Access::Write, InstanceState::Starting)?);
+        probe::check_openable(&store_path)?;
+        let path = &store_path.real;
+        let unusable = |error: rusqlite::Error| OpenError::of_database(&store_path, &error);
+        let damaged = |reason| OpenError::Unusable { path: options.path.clone(), reason };
         let mut connection = connect(path, options.sync).map_err(unusable)?;
-        migrations::run(&mut connection).map_err(|failure| match failure {
-            migrations::Failure::Newer { found, known } => {
-                OpenError::Newer { path: path.clone(), found, known }
-            }
-            migrations::Failure::Sql(error) => unusable(error),
-        })?;
+        migrations::run(&mut connection).map_err(unusable)?;
         let boot = begin_boot(&mut connection, clock.now().as_millis()).map_err(unusable)?;
         if !boot.clean {
             check_newest_logs(&connection)
                 .map_err(unusable)?
-                .map_or(Ok(()), |reason| Err(OpenError::Unusable { path: path.clone(), reason }))?;
+                .map_or(Ok(()), |reason| Err(damaged(reason)))?;
         }
         if boot.recovered > 0 {
             tracing::info!(
@@ -138,10 +151,12 @@ impl Sqlite {
         let checked = (!boot.clean).then(|| readers::connect(path)).transpose().map_err(unusable)?;
         let integrity_checker = checked.map(|connection| IntegrityChecker::start(connection, found));
         let folding = (readers::connect(path).map_err(unusable)?, ids.clone());
-        let writer = Writer::start(connection, cache, feed, checkpoints, folding);
+        let files =
+            StoreFiles::of(&store_path, lock.database()).map_err(|error| damaged(error.to_string()))?;
+        let writer = Writer::start(connection, cache, feed, checkpoints, folding, files);
         Ok(Self {
-            writer,
             readers,
+            writer,
             scopes,
             ids,
             seal_key: boot.seal_key,
@@ -152,10 +167,9 @@ impl Sqlite {
     }
 }
 
-/// Opens a read-write connection.
+/// Opens a read-write connection to an existing file.
 fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     // Must precede the first table. A page holds about six short tasks' segments: fewer pages to write for each
@@ -167,10 +181,17 @@ fn connect(path: &Path, sync: bool) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "synchronous", if sync { "FULL" } else { "OFF" })?;
     connection.pragma_update(None, "foreign_keys", "OFF")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    remove_log_on_close(&connection, false)?;
     connection.pragma_update(None, "cache_size", -8_192)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+/// Sets whether the last connection copies the log into the database and removes it when it is closed. Only a clean stop
+/// does so: after a failure, another file may have the name of the log.
+pub(super) fn remove_log_on_close(connection: &Connection, remove: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !remove).map(drop)
 }
 
 /// Switches to the write-ahead log. The statement returns the mode in effect, and not every failure to change it is

@@ -3,7 +3,7 @@
 //! It never delays a commit to enlarge a batch: whatever is queued when the last commit is done becomes the next
 //! commit, at most [`MAX_BATCH`] jobs. A change whose guard matches no row is rejected and the rest of the batch is
 //! committed. Any SQL error is fatal (fail-stop): after an I/O error the disk is not used again, the process stops,
-//! and the file contains exactly what was acknowledged.
+//! and the file contains exactly what was acknowledged. So is the loss of a file ([`StoreFiles`]).
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -31,6 +31,7 @@ use super::{
     docs::{self, Doc, Docs},
     free_pages::FreePages,
     open, readers,
+    store_files::{LostFile, StoreFiles},
     tallies::List,
 };
 
@@ -70,6 +71,7 @@ impl Writer {
         feed: Feed,
         checkpoints: Connection,
         folding: (Connection, Ids),
+        files: StoreFiles,
     ) -> Self {
         let (jobs, queue) = mpsc::channel();
         let (failed, failure) = watch::channel(None);
@@ -77,15 +79,13 @@ impl Writer {
         let folded = jobs.clone();
         let docs = Docs::start(folding.0, folding.1, move |doc| drop(folded.send(Job::Doc(doc))));
         let free_pages = FreePages::new();
-        let state = WriterState { connection, cache, feed, checkpointer, docs, free_pages };
+        let state = WriterState { cache, feed, checkpointer, docs, free_pages, files, connection };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let work = move || {
             // A bug here must stop the server as an I/O error does, not leave callers waiting forever.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(state, &queue, &failed))) {
-                failed.send_replace(Some(format!(
-                    "the writer thread panicked: {}",
-                    readers::panic_text(&*panic)
-                )));
+                let text = readers::panic_text(&*panic);
+                failed.send_replace(Some(WriteFailure::Panicked(text).to_string()));
             }
         };
         let thread = thread.spawn(work).expect("the system can start a thread");
@@ -154,14 +154,27 @@ impl Drop for Writer {
     }
 }
 
+/// Why nothing is written any more. The message is for the operator, with what is known and what to do.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteFailure {
+    #[error("{0}; every acknowledged task is safe, check the disk and start again")]
+    Sql(#[from] rusqlite::Error),
+    #[error("the writer thread panicked: {0}; every acknowledged task is safe, start again")]
+    Panicked(String),
+    #[error(transparent)]
+    LostFile(#[from] LostFile),
+}
+
 /// Everything the writer thread owns.
 struct WriterState {
-    connection: Connection,
     cache: WriterCache,
     feed: Feed,
     checkpointer: Checkpointer,
     docs: Docs,
     free_pages: FreePages,
+    files: StoreFiles,
+    /// Closed last: the last connection removes the log after a clean stop.
+    connection: Connection,
 }
 
 fn work(mut state: WriterState, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Option<String>>) {
@@ -180,12 +193,15 @@ fn work(mut state: WriterState, queue: &mpsc::Receiver<Job>, failed: &watch::Sen
             Err(mpsc::RecvTimeoutError::Timeout) if state.cache.counts.tallies.has_requests() => {
                 state.write(&mut batch)
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => state.release_free_pages(),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                state.check_files().and_then(|()| state.release_free_pages())
+            }
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         };
         if let Err(error) = done {
             tracing::error!(%error, "write to the store failed; the server must stop");
-            // Dropping the batch and the queue reports to their callers that nothing was committed.
+            // Dropping the batch and the queue reports to their callers that the writer has stopped. A batch whose
+            // commit failed, or whose file was lost, may or may not be in the store.
             failed.send_replace(Some(error.to_string()));
             return;
         }
@@ -223,7 +239,7 @@ struct Applied {
 
 impl WriterState {
     /// Writes the whole batch in one transaction, then sends the replies.
-    fn write(&mut self, batch: &mut Vec<Job>) -> rusqlite::Result<()> {
+    fn write(&mut self, batch: &mut Vec<Job>) -> Result<(), WriteFailure> {
         let mut applied = Vec::with_capacity(batch.len());
         let mut replies = Replies::default();
         let mut bytes = 0;
@@ -268,6 +284,7 @@ impl WriterState {
             delay_commit();
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.check_files()?;
         if !applied.is_empty() {
             self.free_pages.record_call();
         }
@@ -276,7 +293,12 @@ impl WriterState {
         for task in self.cache.grown.drain(..) {
             self.docs.grown(task);
         }
-        self.checkpointer.committed(bytes, &self.connection)
+        Ok(self.checkpointer.committed(bytes, &self.connection)?)
+    }
+
+    /// Checks that the files of the store are still those that were opened.
+    fn check_files(&mut self) -> Result<(), WriteFailure> {
+        Ok(self.files.check(&self.connection)?)
     }
 
     /// How long the queue must stay empty before maintenance runs.
@@ -289,20 +311,22 @@ impl WriterState {
     }
 
     /// Releases free pages in slices. The released pages are written to the log first, as every write is.
-    fn release_free_pages(&mut self) -> rusqlite::Result<()> {
+    fn release_free_pages(&mut self) -> Result<(), WriteFailure> {
         if self.checkpointer.is_behind() {
             return Ok(());
         }
         match self.free_pages.release(&self.connection)? {
             0 => Ok(()),
-            pages => self.checkpointer.committed(pages * RELEASED_PAGE_BYTES, &self.connection),
+            pages => Ok(self.checkpointer.committed(pages * RELEASED_PAGE_BYTES, &self.connection)?),
         }
     }
 
-    /// Records a clean shutdown, and truncates the log so that the next process need not read it.
-    fn close(&self) -> rusqlite::Result<()> {
+    /// Records a clean shutdown, and copies the log into the database, so that one file is left.
+    fn close(&mut self) -> Result<(), WriteFailure> {
         open::set_meta(&self.connection, "clean", 1)?;
-        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        self.check_files()?;
+        Ok(open::remove_log_on_close(&self.connection, true)?)
     }
 
     /// Publishes to watchers and fills receipts, in commit order: nothing is visible before it is durable.

@@ -1,0 +1,148 @@
+//! The program and the files of its store: other names of the file, files of other programs, files that disappear, and
+//! what is left after a clean stop.
+
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+    process::Stdio,
+    time::Duration,
+};
+
+use testkit::{
+    http1,
+    process::{self, Server},
+};
+use tokio::process::Command;
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+fn a2ad(folder: &Path, store: &str) -> Command {
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+    command.current_dir(folder).args(["--listen", "127.0.0.1:0", "--store", store]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Starts a server that must not start. Returns its error.
+async fn refused(folder: &Path, store: &str) -> String {
+    let output = tokio::time::timeout(TIMEOUT, a2ad(folder, store).output()).await.unwrap().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    error
+}
+
+/// Sends a message; whether its task was acknowledged.
+async fn send(server: &Server) -> bool {
+    let body = r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]}}"#;
+    let response = http1::request(server.address, "POST", "/message:send", &[], body.as_bytes()).await;
+    response.is_ok_and(|response| response.status == 200)
+}
+
+/// The names of the files in a folder, sorted.
+fn files(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_second_server_is_refused_by_any_name_of_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
+    let pid = format!("PID {}", first.id().unwrap());
+    symlink("tasks.db", folder.path().join("link.db")).unwrap();
+    let error = refused(folder.path(), "link.db").await;
+    assert!(error.contains("in use by another a2ad") && error.contains(&pid), "{error}");
+    assert!(error.contains("serving at 127.0.0.1:"), "{error}");
+    // Without the lock file, the lock on the database itself decides.
+    fs::remove_file(folder.path().join("tasks.db.lock")).unwrap();
+    let error = refused(folder.path(), "link.db").await;
+    assert!(error.contains("is locked by a2ad (") && error.contains(&pid), "{error}");
+    fs::hard_link(folder.path().join("tasks.db"), folder.path().join("second.db")).unwrap();
+    let error = refused(folder.path(), "second.db").await;
+    assert!(error.contains("has 2 names (hard links)"), "{error}");
+    assert!(send(&first).await, "the refused servers do not affect the first");
+    first.kill().await.unwrap();
+    for name in ["second.db", "tasks.db", "link.db"] {
+        let error = refused(folder.path(), name).await;
+        assert!(error.contains("has 2 names (hard links)"), "{name}: {error}");
+    }
+    fs::remove_file(folder.path().join("second.db")).unwrap();
+    let first = Server::start_command(a2ad(folder.path(), "link.db")).await.unwrap();
+    assert!(send(&first).await);
+}
+
+#[tokio::test]
+async fn a_database_of_another_program_is_refused_unchanged() {
+    for mode in ["DELETE", "WAL"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes.db");
+        let notes = rusqlite::Connection::open(&path).unwrap();
+        notes.pragma_update(None, "journal_mode", mode).unwrap();
+        notes.execute_batch("CREATE TABLE notes (text)").unwrap();
+        drop(notes);
+        let before = fs::read(&path).unwrap();
+        let error = refused(folder.path(), "notes.db").await;
+        assert!(error.contains("notes.db is a database of another program"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), before, "{mode}");
+        assert_eq!(files(folder.path()), ["notes.db"], "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_whose_store_disappears_acknowledges_nothing_and_stops() {
+    for (file, known) in [
+        ("tasks.db", "what was acknowledged is in that file only"),
+        ("tasks.db-wal", "what was acknowledged has been moved into"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
+        assert!(send(&server).await);
+        fs::remove_file(folder.path().join(file)).unwrap();
+        for _ in 0..20 {
+            assert!(!send(&server).await, "{file}");
+        }
+        let status = server.wait(TIMEOUT).await.unwrap().unwrap();
+        let log = server.log();
+        assert_eq!(status.code(), Some(70), "{log}");
+        let last = log.lines().last().unwrap();
+        assert!(last.contains(&format!("{file} was removed")) && last.contains(known), "{last}");
+        assert!(!last.contains("every acknowledged task is safe"), "{last}");
+    }
+}
+
+#[tokio::test]
+async fn an_idle_server_notices_that_its_store_was_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
+    assert!(send(&server).await);
+    fs::write(folder.path().join("other.db"), "").unwrap();
+    fs::rename(folder.path().join("other.db"), folder.path().join("tasks.db")).unwrap();
+    let status = server.wait(TIMEOUT).await.unwrap().unwrap();
+    assert_eq!(status.code(), Some(70), "{}", server.log());
+    assert!(server.log().contains("tasks.db was replaced by another file"), "{}", server.log());
+    // Neither the other file nor the log of the earlier one is touched.
+    assert_eq!(fs::metadata(folder.path().join("tasks.db")).unwrap().len(), 0);
+    assert!(fs::metadata(folder.path().join("tasks.db-wal")).unwrap().len() > 0);
+    let error = refused(folder.path(), "tasks.db").await;
+    assert!(error.contains("tasks.db-wal"), "an empty file with a log is no new store: {error}");
+}
+
+#[tokio::test]
+async fn a_clean_stop_leaves_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
+    assert!(send(&server).await);
+    let running = ["tasks.db", "tasks.db-shm", "tasks.db-wal", "tasks.db.lock"];
+    assert_eq!(files(folder.path()), running);
+    for file in running {
+        let mode = fs::metadata(folder.path().join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    assert!(server.terminate(TIMEOUT).await.unwrap().success());
+    assert_eq!(files(folder.path()), ["tasks.db"]);
+}
