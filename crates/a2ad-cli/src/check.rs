@@ -176,12 +176,24 @@ impl IntegrityReport {
         self.findings.is_empty()
     }
 
+    /// What to do about a damaged store.
+    fn advice(&self) -> String {
+        let path = self.path.display();
+        format!(
+            "keep a copy of {path}, {path}-wal and {path}.keys if they exist, move them away, then run: \
+             a2ad restore BACKUP --store {path}; without a backup, sqlite3 {path} .recover may save a part"
+        )
+    }
+
     pub(crate) fn as_json(&self) -> String {
         let mut writer = Writer::new();
         writer.object(|out| {
             out.text("store", &self.path.display().to_string());
             out.key("whole").boolean(self.is_intact());
             out.key("findings").array(&self.findings, |out, finding| out.string(finding));
+            if !self.is_intact() {
+                out.text("advice", &self.advice());
+            }
         });
         String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only")
     }
@@ -193,6 +205,7 @@ impl Display for IntegrityReport {
         if self.is_intact() {
             return write!(out, "the store {path} is intact");
         }
-        write!(out, "the store {path} is damaged; restore a backup:\n{}", self.findings.join("\n"))
+        write!(out, "the store {path} is damaged; restore a backup:\n{}\n", self.findings.join("\n"))?;
+        out.write_str(&self.advice())
     }
 }

@@ -1,9 +1,10 @@
 //! The command line: parses arguments once and dispatches to the commands.
 //!
-//! The commands of the server are here; each client command has its own file. With `--json`, data is JSON on stdout
+//! The short commands of the server are here; every other command has its own file. With `--json`, data is JSON on stdout
 //! and an error is one JSON document on stderr, for every command.
 
 mod agents;
+mod backup;
 mod card;
 mod compose;
 pub(crate) mod connection;
@@ -80,6 +81,10 @@ enum Command {
     Serve(ServeFlags),
     /// Show what a configuration file would run, or check the integrity of a store.
     Check(CheckFlags),
+    /// Copy a store to a new file, beside the server that uses it.
+    Backup(backup::BackupFlags),
+    /// Create a store from a backup.
+    Restore(backup::RestoreFlags),
     /// Test a server against the list of required behaviours; without a URL, test servers it starts itself.
     Selftest(selftest::Flags),
     /// Convert a message, task, event, call, card or error to every version of A2A and report what is lost.
@@ -135,7 +140,8 @@ struct CheckFlags {
     /// Configuration file [default: ./a2ad.toml if it exists; env: A2AD_CONFIG].
     #[arg(value_name = "FILE", conflicts_with = "store")]
     file: Option<PathBuf>,
-    /// Check the integrity of a database file instead; stop its server first [default: ./a2ad.db, env: A2AD_STORE].
+    /// Check the integrity of a database file instead; stop its server first [default: that of the configuration, else
+    /// ./a2ad.db; env: A2AD_STORE].
     #[arg(long, value_name = "PATH")]
     store: Option<Option<PathBuf>>,
     /// Print the result as JSON.
@@ -173,6 +179,8 @@ pub fn run() -> ExitCode {
     let result = match parsed.command {
         Some(Command::Serve(flags)) => done(start(&flags)),
         Some(Command::Check(flags)) => check(&flags).map_err(Failure::from),
+        Some(Command::Backup(flags)) => backup::run_backup(&flags).map_err(Failure::from),
+        Some(Command::Restore(flags)) => backup::run_restore(&flags).map_err(Failure::from),
         Some(Command::Selftest(flags)) => selftest::run(flags).map_err(Failure::from),
         Some(Command::Explain(flags)) => done(explain_file(&flags.file)),
         Some(Command::Completions(flags)) => done(print_completions(flags.shell)),
@@ -243,8 +251,7 @@ fn start(flags: &ServeFlags) -> anyhow::Result<()> {
 
 fn check(flags: &CheckFlags) -> anyhow::Result<u8> {
     if let Some(store) = &flags.store {
-        let named = store.clone().or_else(|| std::env::var_os("A2AD_STORE").map(PathBuf::from));
-        let report = check::check_integrity(named.unwrap_or(Settings::default().store))?;
+        let report = check::check_integrity(store_path(store.as_deref(), None)?)?;
         print(&if flags.json { report.as_json() } else { report.to_string() })?;
         return Ok(if report.is_intact() { code::SUCCESS } else { code::ERROR });
     }
@@ -255,6 +262,18 @@ fn check(flags: &CheckFlags) -> anyhow::Result<u8> {
     let text = if flags.json { check::describe_as_json(&config) } else { check::describe(&config) };
     print(&text)?;
     Ok(code::SUCCESS)
+}
+
+/// The store of a command: the file that was given, else that of the configuration.
+fn store_path(named: Option<&Path>, config: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
+    let variables = variables();
+    let file = ConfigFile::find(config, &variables);
+    Ok(config::load(config::Source { file: file.as_ref(), variables, ..config::Source::default() })?
+        .store
+        .url)
 }
 
 fn explain_file(path: &Path) -> anyhow::Result<()> {

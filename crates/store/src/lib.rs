@@ -9,4 +9,7 @@ mod process;
 mod sqlite;
 
 pub use process::{Process, up};
-pub use sqlite::{Instance, InstanceState, LockHolder, OpenError, Sqlite, SqliteOptions, check, lock_holder};
+pub use sqlite::{
+    CopyError, Instance, InstanceState, LockHolder, OpenError, Sqlite, SqliteOptions, StoreCopy, backup,
+    check, lock_holder, restore,
+};

@@ -3,6 +3,7 @@
 //! One thread writes and commits everything queued in one transaction (group commit); a few threads read; one more
 //! runs WAL checkpoints concurrently with the writer. Only one process at a time can open the file.
 
+mod backup;
 mod changes;
 mod checkpoint;
 mod counts;
@@ -39,6 +40,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::Timestamp;
 use tokio::sync::watch;
 
+pub use backup::{CopyError, StoreCopy, backup, restore};
 pub use instance::{Instance, InstanceState, LockHolder, lock_holder};
 pub use integrity::check;
 pub use open::{OpenError, SqliteOptions};

@@ -231,7 +231,7 @@ async fn completions_are_printed_for_each_shell() {
     {
         let script = finish(a2ad(folder.path(), &["completions", shell])).await;
         assert!(script.code == 0 && script.out.contains(expected), "{shell}: {}", script.err);
-        for subcommand in ["agents", "watch", "selftest", "bearer-env"] {
+        for subcommand in ["agents", "watch", "selftest", "backup", "restore", "bearer-env"] {
             assert!(script.out.contains(subcommand), "{subcommand} is not in the script for {shell}");
         }
     }

@@ -1,0 +1,41 @@
+//! Copies the directory with a store's keys. It contains files only, and stays private.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::Path,
+};
+
+use super::{CopyError, Unfinished, sync};
+use crate::sqlite::file_lock::FILE_MODE;
+
+/// Permissions of the directory.
+const MODE: u32 = 0o700;
+
+/// Copies the directory, if there is one; returns how many files it has.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<usize, CopyError> {
+    if !from.is_dir() {
+        return Ok(0);
+    }
+    let unfinished = Unfinished::beside(to);
+    DirBuilder::new().mode(MODE).create(&unfinished.0).map_err(CopyError::file(to))?;
+    let mut files = 0;
+    for entry in fs::read_dir(from).map_err(CopyError::file(from))? {
+        let entry = entry.map_err(CopyError::file(from))?;
+        let path = entry.path();
+        copy_file(&path, &unfinished.0.join(entry.file_name())).map_err(CopyError::file(&path))?;
+        files += 1;
+    }
+    sync(&unfinished.0).and_then(|_| fs::rename(&unfinished.0, to)).map_err(CopyError::file(to))?;
+    Ok(files)
+}
+
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    if !fs::metadata(from)?.is_file() {
+        return Err(io::Error::other("expected a file; a directory of keys contains nothing else"));
+    }
+    let mut copy = File::options().write(true).create_new(true).mode(FILE_MODE).open(to)?;
+    io::copy(&mut File::open(from)?, &mut copy)?;
+    copy.sync_all()
+}
