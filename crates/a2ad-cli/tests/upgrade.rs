@@ -1,0 +1,164 @@
+//! Stores of earlier schemas: the program opens them, also after it was killed while it migrated them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+
+use std::{fs, path::Path, process::Stdio};
+
+use rusqlite::{Connection, OptionalExtension as _};
+use testkit::{
+    json::{artifact_text, state},
+    process::{self, Server},
+    rpc::{Caller, message},
+};
+use tokio::process::Command;
+
+/// A store of schema 3, written by the last program with that schema, which was then killed.
+const SCHEMA_3: &str = include_str!("../../store/tests/fixtures/schema-3.sql");
+/// Undoes the second and third migration.
+const TO_SCHEMA_1: &str = "
+    DROP TABLE tallied; DROP TABLE tallies; DROP INDEX tasks_context; DROP INDEX tasks_purged;
+    DROP INDEX tasks_suspects; DROP INDEX turn_keys_by_key; DROP INDEX tasks_named_key;
+    CREATE INDEX tasks_context ON tasks (scope, context, n) WHERE context <> n;
+    CREATE INDEX tasks_purged ON tasks (terminal_at) WHERE visible = 3;
+    ALTER TABLE tasks DROP COLUMN purged_at; PRAGMA user_version = 1";
+/// Keeps the tasks of the fixture, whatever the date is.
+const CONFIG: &str = "[store.retention]\nmax_age = \"36500d\"\nkeys = \"36500d\"\n";
+const KILLS: u32 = 50;
+/// Rows that make a migration long enough to be hit by a kill.
+const MORE_KEYS: usize = 40_000;
+
+/// The tasks of the fixture that have ended: agent, id, text of the artifacts.
+const ENDED: [(&str, &str, &str); 6] = [
+    ("echo", "task_jmrwq7g350dmsae1cxap8fzqzn9c6", "hello"),
+    ("echo", "task_vefxs1mb3ekvzg1rym58endg0g3ha", "first in the chat"),
+    ("echo", "task_6mz05bfper2jsc4xq5rbcymbya1x0", "second in the chat"),
+    ("slow-writer", "task_41z9r4t8n5axc7ba4s05b80hck9m0", "Section 1 of 1: more about the sea."),
+    ("echo", "task_m7ek3tvnv8wjeb5pt20b0hnat1p1e", "with a key"),
+    ("echo", "client-chosen", "from the draft"),
+];
+/// The task of the approver, which waits for an answer.
+const WAITING: &str = "task_eb9z4fm5ktzztm8qpznc91bgzk62e";
+/// The task that was running.
+const RUNNING: &str = "task_y7bdn18chqcy2tka8ryvpxp5338zp";
+
+/// Creates a store of schema 3 as its program left it.
+fn create(path: &Path) -> Connection {
+    let connection = Connection::open(path).unwrap();
+    let before = "PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL";
+    connection.execute_batch(before).unwrap();
+    connection.execute_batch(SCHEMA_3).unwrap();
+    connection.pragma_update(None, "user_version", 3).unwrap();
+    connection
+}
+
+fn serve(folder: &Path) -> Command {
+    let mut command = process::command(env!("CARGO_BIN_EXE_a2ad"));
+    fs::write(folder.join("a2ad.toml"), CONFIG).unwrap();
+    command.current_dir(folder).args(["serve", "--listen", "127.0.0.1:0", "--store", "old.db"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Everything that was acknowledged is there, and work goes on.
+async fn check_tasks(server: &Server) {
+    let mut caller = Caller::new(server.address);
+    for (agent, id, text) in ENDED {
+        let task = caller.get(agent, id).await.unwrap().unwrap_or_else(|| panic!("{id} is missing"));
+        assert_eq!((state(&task), artifact_text(&task).trim_end()), ("TASK_STATE_COMPLETED", text), "{id}");
+    }
+    let running = caller.get("echo", RUNNING).await.unwrap().unwrap();
+    assert_eq!(state(&running), "TASK_STATE_WORKING");
+    let waiting = caller.get("approver", WAITING).await.unwrap().unwrap();
+    assert_eq!(state(&waiting), "TASK_STATE_INPUT_REQUIRED");
+    // A repeated message is recognised by its key.
+    let first = ENDED.iter().find(|task| task.2 == "with a key").unwrap();
+    let repeated = message("m-6", "with a key", false);
+    let reply =
+        caller.call_with(&[("Idempotency-Key", "key-1")], "echo", "SendMessage", repeated).await.unwrap();
+    assert_eq!((reply.replayed, reply.result["task"]["id"].as_str()), (true, Some(first.1)));
+}
+
+#[tokio::test]
+async fn a_store_of_the_previous_schema_is_opened() {
+    for version in [1, 3] {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = create(&folder.path().join("old.db"));
+        if version == 1 {
+            connection.execute_batch(TO_SCHEMA_1).unwrap();
+        }
+        drop(connection);
+        let server = Server::start_command(serve(folder.path())).await.unwrap();
+        check_tasks(&server).await;
+        let mut caller = Caller::new(server.address);
+        let mut answer = message("m-9", "approve", false);
+        answer["message"]["taskId"] = WAITING.into();
+        let reply = caller.call("approver", "SendMessage", answer).await.unwrap();
+        assert_eq!(state(&reply["task"]), "TASK_STATE_COMPLETED", "{reply}");
+        server.kill().await.unwrap();
+        let stored = Connection::open(folder.path().join("old.db")).unwrap();
+        let number = |name| stored.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        assert!(number("user_version") >= 3, "schema {version}");
+        assert_eq!(number("application_id"), i64::from(u32::from_be_bytes(*b"a2ad")));
+    }
+}
+
+/// Kills the program at 50 moments from its start to the end of the migrations: each leaves a store that is migrated by
+/// the next start, with everything in it.
+#[tokio::test]
+async fn a_kill_during_a_migration_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let template = folder.path().join("template.db");
+    let connection = create(&template);
+    connection.execute_batch(TO_SCHEMA_1).unwrap();
+    let more = format!(
+        "WITH RECURSIVE numbers (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < {MORE_KEYS})
+         INSERT INTO turn_keys SELECT 1, randomblob(16), randomblob(16), 1 FROM numbers"
+    );
+    connection.execute_batch(&more).unwrap();
+    // Close with an empty log, so that the file alone is the store.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
+    let store = folder.path().join("old.db");
+    let renew = || {
+        for end in ["", "-wal", "-shm", ".lock"] {
+            let _ = fs::remove_file(folder.path().join(format!("old.db{end}")));
+        }
+        fs::copy(&template, &store).unwrap();
+    };
+    renew();
+    let server = Server::start_command(serve(folder.path())).await.unwrap();
+    let start = server.ready_after;
+    server.kill().await.unwrap();
+    let (mut unmigrated, mut migrated) = (0, 0);
+    for kill in 0..KILLS {
+        renew();
+        let mut child = serve(folder.path()).spawn().unwrap();
+        tokio::time::sleep(start * kill / KILLS).await;
+        child.kill().await.unwrap();
+        if schema(&store) == 1 {
+            unmigrated += 1
+        } else {
+            migrated += 1
+        }
+        if kill % 5 == 0 {
+            let server = Server::start_command(serve(folder.path())).await.unwrap();
+            check_tasks(&server).await;
+            server.kill().await.unwrap();
+        }
+    }
+    assert!(unmigrated > 0 && migrated > 0, "{unmigrated} kills before the migration, {migrated} after it");
+}
+
+/// The schema version of the store that a killed process left. The tables must be those of that version.
+fn schema(store: &Path) -> i64 {
+    let connection = Connection::open(store).unwrap();
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    let has = |name: &str| {
+        let query = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
+        connection.query_row(query, [name], |_| Ok(())).optional().unwrap().is_some()
+    };
+    assert_eq!((has("tallies"), has("turn_keys_by_key")), (version >= 2, version >= 3), "schema {version}");
+    let damage: String = connection.query_row("PRAGMA quick_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(damage, "ok");
+    version
+}
