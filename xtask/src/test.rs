@@ -22,6 +22,7 @@ const PROOFS: &[&str] = &[
     "slow_readers --relaxed --readers 100 --connections 10 --idle-seconds 15",
     "malformed_requests --relaxed",
     "request_bombs --relaxed",
+    "backup_under_load --rounds 5",
     "disk_faults --relaxed --unprivileged",
     "kill_under_load",
 ];

@@ -10,6 +10,7 @@
 )]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "data to stdout, messages to stderr")]
 
+mod backup_under_load;
 mod cancel_races;
 mod disk_faults;
 mod duplicate_sends;
@@ -53,6 +54,7 @@ macro_rules! proofs {
 
 proofs! {
     kill_under_load: "SIGKILL under load loses no acknowledged task, duplicates nothing and leaves no gap in streams",
+    backup_under_load: "a backup made under load and restored elsewhere has every task acknowledged before it began, whole",
     disk_faults: "a disk that fails, is full or becomes read-only stops the server, and nothing acknowledged is lost",
     recovery_time: "after SIGKILL a server with a full store is ready within 2 s, and interrupted tasks end within 5 s",
     duplicate_sends: "an idempotency key sent many times concurrently creates one task, also when connections are reset",
