@@ -49,6 +49,8 @@ pub struct Limits {
     pub attempts: u32,
     /// Maximum size of a task's log, in bytes.
     pub max_task: u64,
+    /// Maximum size of an agent's checkpoint, in bytes.
+    pub max_saved: u64,
     /// Maximum bytes of requests and responses in memory; beyond it calls are rejected as unavailable.
     pub memory: u64,
 }
@@ -61,6 +63,7 @@ impl Default for Limits {
             wait: None,
             attempts: 6,
             max_task: 64 << 20,
+            max_saved: 1 << 20,
             memory: 1 << 30,
         }
     }

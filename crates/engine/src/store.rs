@@ -16,6 +16,7 @@ use futures_util::future::BoxFuture;
 use protocol::Timestamp;
 
 pub use change::{Accept, Advance, Change, MessageKey, NewContext, Visibility, WorkState};
+pub(crate) use receipt::OVERLOADED;
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub use rows::{
     ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,

@@ -243,6 +243,12 @@ pub(super) static TABLES: &[KeyTable] = &[
                 r#""64MiB""#,
                 "The messages and artifacts of one task: a larger message is rejected, a larger result fails the task.",
             ),
+            key(
+                "max_saved",
+                "size",
+                r#""1MiB""#,
+                "The checkpoint that an agent saves between attempts and turns: saving a larger one is an error.",
+            ),
             key("concurrent", "number", "256", "Concurrent runs; further tasks wait as submitted."),
             key(
                 "memory",

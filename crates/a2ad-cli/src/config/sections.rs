@@ -127,6 +127,7 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
         // 0 is no limit.
         wait: section.get("wait", values::duration).filter(|wait| !wait.is_zero()),
         max_task: section.get("max_task", size).unwrap_or(defaults.max_task),
+        max_saved: section.get("max_saved", size).unwrap_or(defaults.max_saved),
         memory: section.get("memory", size).unwrap_or(defaults.memory),
         ..defaults
     };

@@ -8,6 +8,8 @@ use super::{Lost, Update};
 
 /// Queue length at which [`UpdateSender::send`] waits.
 const MAX_PENDING_UPDATES: usize = 256;
+/// Bytes in the queue at which [`UpdateSender::send`] waits.
+const MAX_PENDING_BYTES: u64 = 1 << 20;
 
 /// The agent's side.
 #[derive(Clone)]
@@ -26,6 +28,8 @@ struct Queue {
 #[derive(Default)]
 struct State {
     pending: Vec<Update>,
+    /// Approximate size of `pending`.
+    bytes: u64,
     closed: bool,
 }
 
@@ -65,7 +69,11 @@ impl UpdateSender {
 impl UpdateReceiver {
     /// Removes and returns all pending updates.
     pub(crate) fn take(&self) -> Vec<Update> {
-        let pending = std::mem::take(&mut self.0.state().pending);
+        let pending = {
+            let mut state = self.0.state();
+            state.bytes = 0;
+            std::mem::take(&mut state.pending)
+        };
         if !pending.is_empty() {
             self.0.space.notify_waiters();
         }
@@ -100,14 +108,38 @@ impl Queue {
         if state.closed {
             return Err(Lost);
         }
-        if state.pending.len() >= MAX_PENDING_UPDATES {
+        if state.pending.len() >= MAX_PENDING_UPDATES || state.bytes >= MAX_PENDING_BYTES {
             return Ok(Some(updates));
         }
+        state.bytes += updates.iter().map(Update::queued_size).sum::<u64>();
         if state.pending.is_empty() {
             state.pending = updates;
         } else {
             state.pending.extend(updates);
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_accepted(sender: &UpdateSender, bytes: usize) -> bool {
+        matches!(sender.try_send(vec![Update::Save(vec![0; bytes].into())]), Ok(None))
+    }
+
+    #[test]
+    fn queue_is_bounded_in_updates_and_in_bytes() {
+        let (sender, receiver) = queue();
+        // A single large update is accepted, and then nothing until it is taken.
+        assert!(is_accepted(&sender, 5 << 20));
+        assert!(!is_accepted(&sender, 1));
+        assert_eq!(receiver.take().len(), 1);
+        let small = (0..1_000).take_while(|_| is_accepted(&sender, 1)).count();
+        assert_eq!(small, MAX_PENDING_UPDATES);
+        receiver.take();
+        let large = (0..1_000).take_while(|_| is_accepted(&sender, 100 << 10)).count();
+        assert_eq!(large, 11);
     }
 }

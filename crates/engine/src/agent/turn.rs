@@ -47,6 +47,8 @@ pub struct Turn {
     pub(crate) updates: UpdateSender,
     /// Prepended to every checkpoint; empty unless another agent delegates the turn.
     pub(crate) save_prefix: Bytes,
+    /// Maximum size of a checkpoint, in bytes.
+    pub(crate) max_saved: u64,
 }
 
 impl Turn {
@@ -103,7 +105,7 @@ impl Turn {
     ///
     /// # Errors
     ///
-    /// [`Lost`](super::Lost), or the state cannot be written as JSON.
+    /// [`Lost`](super::Lost), or the state cannot be written as JSON, or it is larger than `limits.max_saved`.
     pub async fn save<T: Serialize + ?Sized>(&self, state: &T) -> AgentResult<()> {
         self.record().save(state).await
     }
@@ -153,6 +155,13 @@ struct UnreadableState(#[source] serde_json::Error);
 #[derive(Debug, thiserror::Error)]
 #[error("the state of the task cannot be saved")]
 struct UnsavableState(#[source] serde_json::Error);
+
+#[derive(Debug, thiserror::Error)]
+#[error("the agent saved a checkpoint of {size} bytes and limits.max_saved is {max} bytes")]
+struct CheckpointTooLarge {
+    size: u64,
+    max: u64,
+}
 
 /// What is recorded in one commit. Await it to send it: nothing is recorded before.
 ///
@@ -217,14 +226,22 @@ impl Record<'_> {
 
     /// Any update.
     pub fn update(mut self, update: Update) -> Self {
-        let prefix = &self.turn.save_prefix;
-        self.updates.push(match update {
-            Update::Save(state) if !prefix.is_empty() => {
-                Update::Save([prefix.as_ref(), &state].concat().into())
-            }
+        let update = match update {
+            Update::Save(state) => self.checkpoint(state),
             update => update,
-        });
+        };
+        self.updates.push(update);
         self
+    }
+
+    /// The update for a checkpoint; one that is too large makes the whole record fail.
+    fn checkpoint(&mut self, state: Bytes) -> Update {
+        let Turn { save_prefix: prefix, max_saved: max, .. } = self.turn;
+        let size = (prefix.len() + state.len()) as u64;
+        if size > *max {
+            self.error.get_or_insert_with(|| CheckpointTooLarge { size, max: *max }.into());
+        }
+        Update::Save(if prefix.is_empty() { state } else { [prefix.as_ref(), &state].concat().into() })
     }
 }
 

@@ -25,14 +25,24 @@ pub enum Update {
     Message(Message),
 }
 
+/// Approximate size of an entry of the log without its parts: ids, names and the JSON around them.
+const ENTRY_SIZE: u64 = 128;
+
 impl Update {
-    /// Approximate size in the log, in bytes.
+    /// Approximate size in the log, in bytes. An entry without content counts too, so that a stream of empty
+    /// updates reaches the task's size limit. A bare `working` is recorded once per turn and counts nothing.
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::Working(None) | Self::Save(_) => 0,
-            Self::Working(Some(message)) | Self::Message(message) => message_size(message),
-            Self::Artifact { artifact, .. } => artifact_size(artifact),
+            Self::Working(Some(message)) | Self::Message(message) => ENTRY_SIZE + message_size(message),
+            Self::Artifact { artifact, .. } => ENTRY_SIZE + artifact_size(artifact),
         }
+    }
+
+    /// Approximate size in memory, in bytes.
+    pub(super) fn queued_size(&self) -> u64 {
+        let saved = if let Self::Save(bytes) = self { bytes.len() as u64 } else { 0 };
+        ENTRY_SIZE + self.size() + saved
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     context::Conversation,
     ids::TaskNo,
     log::{Entry, Kind, Log, Seq},
-    store::{Advance, Change, Committed, NotCommitted, Step, StoreError, Visibility, WorkItem},
+    store::{Advance, Change, Committed, NotCommitted, OVERLOADED, Step, StoreError, Visibility, WorkItem},
     task::{
         CurrentState, PublicIds,
         earlier_artifacts::EarlierArtifacts,
@@ -118,7 +118,10 @@ impl Claimer {
         match self.runner.store().commit(Change::Advance(Box::new(claim))).await {
             Ok(committed) => Ok(Some(committed)),
             Err(NotCommitted::Conflict(_) | NotCommitted::KeyUsed(_)) => Ok(None),
-            Err(NotCommitted::Unavailable(reason)) => Err(StoreError::Unavailable(reason)),
+            Err(NotCommitted::Unavailable(reason) | NotCommitted::TooLarge(reason)) => {
+                Err(StoreError::Unavailable(reason))
+            }
+            Err(NotCommitted::Overloaded) => Err(StoreError::Unavailable(OVERLOADED.into())),
         }
     }
 }
@@ -341,7 +344,9 @@ async fn release_or_fail(
 
 /// A conflict is ignored: another writer has changed the task. A store that cannot write ends the process.
 async fn record(runner: &Runner, no: TaskNo, change: Change) {
-    if let Err(NotCommitted::Unavailable(reason)) = runner.store().commit(change).await {
+    if let Err(NotCommitted::Unavailable(reason) | NotCommitted::TooLarge(reason)) =
+        runner.store().commit(change).await
+    {
         tracing::error!(no = no.0, reason, "cannot record the result of a claimed task");
     }
 }

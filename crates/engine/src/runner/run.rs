@@ -38,7 +38,7 @@ use crate::{
         advance::Advanced,
         earlier_artifacts::EarlierArtifacts,
         panic_metadata,
-        turn::{Lease, TurnChange, TurnState},
+        turn::{Lease, TurnChange, TurnState, failure},
     },
 };
 
@@ -118,6 +118,7 @@ impl Run {
             saved: input.saved,
             updates: sender,
             save_prefix: Bytes::new(),
+            max_saved: runner.limits().max_saved,
         };
         let state = TurnState {
             size: input.size,
@@ -219,16 +220,25 @@ impl Run {
                             let now = runner.clock().now();
                             match self.state.after_conflict(change, met, lease, now) {
                                 Some(again) => {
-                                    let _ = runner.store().commit(Change::Advance(Box::new(again))).await;
+                                    let receipt = runner.store().commit(Change::Advance(Box::new(again)));
+                                    if let Err(NotCommitted::TooLarge(reason)) = receipt.await {
+                                        self.fail(runner, lease, &reason).await;
+                                    }
                                     runner.wake();
                                 }
                                 None => tracing::debug!(task = %self.state.names.task, "lost_race: the task was changed by another writer, the run's last update is dropped"),
                             }
                             return Ending::Finished;
                         }
-                        Err(NotCommitted::Unavailable(_) | NotCommitted::KeyUsed(_)) => {
+                        Err(NotCommitted::TooLarge(reason)) => {
+                            self.fail(runner, lease, &reason).await;
                             return Ending::Finished;
                         }
+                        Err(
+                            NotCommitted::Unavailable(_)
+                            | NotCommitted::Overloaded
+                            | NotCommitted::KeyUsed(_),
+                        ) => return Ending::Finished,
                     }
                 }
                 () = self.cancel.cancelled() => return Ending::Cancelled,
@@ -284,6 +294,14 @@ impl Run {
             self.agent = None;
         }
         Some(InFlight { receipt, change })
+    }
+
+    /// Fails the task because the store cannot hold what the run records.
+    async fn fail(&mut self, runner: &Runner, lease: Lease, reason: &str) {
+        tracing::warn!(task = %self.state.names.task, reason, "a task is too large for the store");
+        let now = runner.clock().now();
+        let failed = failure(self.no, &self.state.names, lease.fence, reason, now);
+        let _ = runner.store().commit(Change::Advance(Box::new(failed))).await;
     }
 
     /// The task was cancelled: waits a moment for the agent to stop by itself, unless the process is ending.

@@ -19,6 +19,36 @@ pub enum Change {
     Advance(Box<Advance>),
 }
 
+impl Change {
+    /// The entries it appends to the log.
+    pub fn log(&self) -> &Log {
+        match self {
+            Self::Accept(accept) => &accept.log,
+            Self::Advance(advance) => &advance.log,
+        }
+    }
+
+    /// The agent's checkpoint.
+    pub fn saved(&self) -> Option<&Bytes> {
+        match self {
+            Self::Accept(accept) => accept.saved.as_ref(),
+            Self::Advance(advance) => advance.saved.as_ref(),
+        }
+    }
+
+    /// Whether it records a client's message. An overloaded store may reject such a change, because the client
+    /// can send its message again; every other change is part of work that has been accepted.
+    pub fn records_message(&self) -> bool {
+        match self {
+            Self::Accept(_) => true,
+            Self::Advance(advance) => matches!(
+                advance.step,
+                Step::Resume(_) | Step::Queue { .. } | Step::Settle(_) | Step::QueueMessage
+            ),
+        }
+    }
+}
+
 /// A new task.
 #[derive(Debug)]
 pub struct Accept {

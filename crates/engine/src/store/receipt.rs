@@ -67,6 +67,11 @@ pub enum NotCommitted {
     KeyUsed(KeyUsed),
     /// The store cannot write; the reason.
     Unavailable(String),
+    /// More is queued than the store writes soon, so a client's message is rejected; try again later. Never the
+    /// result of another change.
+    Overloaded,
+    /// The task would become larger than the store can hold; the reason, for the client.
+    TooLarge(String),
 }
 
 /// Where the key of a duplicate message was first used.
@@ -93,10 +98,15 @@ pub struct Conflict {
     pub unanswered: i64,
 }
 
+/// The error text for a rejected client message.
+pub(crate) const OVERLOADED: &str = "the server receives more than its store writes; try again in a second";
+
 impl From<NotCommitted> for error::Error {
     fn from(failure: NotCommitted) -> Self {
         match failure {
             NotCommitted::Unavailable(reason) => Self::Unavailable(reason),
+            NotCommitted::Overloaded => Self::later(OVERLOADED),
+            NotCommitted::TooLarge(reason) => Self::invalid("message", reason),
             NotCommitted::KeyUsed(used) => Self::Broken(format!("unexpected duplicate key: {used:?}")),
             NotCommitted::Conflict(met) => Self::Broken(format!("unexpected conflict: {met:?}")),
         }

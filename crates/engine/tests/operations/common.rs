@@ -98,6 +98,12 @@ impl Setup {
         self
     }
 
+    /// Bytes of a checkpoint.
+    pub(crate) fn max_saved(mut self, max_saved: u64) -> Self {
+        self.limits.max_saved = max_saved;
+        self
+    }
+
     pub(crate) fn retention(self, retention: Retention) -> Self {
         Self { retention, ..self }
     }

@@ -4,8 +4,8 @@ use a2ad_engine::{Outcome, Update};
 use protocol::{ErrorKind, ListTasks, TaskState};
 
 use crate::common::{
-    Setup, artifact, artifacts, bare_message, chunk, done, join, msg, need_input, refusal, retryable_failure,
-    status_text, task,
+    Setup, artifact, artifacts, bare_message, chunk, done, join, msg, need_input, progress, refusal,
+    retryable_failure, status_text, task,
 };
 
 #[tokio::test]
@@ -96,4 +96,79 @@ async fn message_to_a_working_task_over_the_size_limit_is_rejected() {
     server.send(msg("more").to(&id).return_immediately()).await.unwrap();
     turn.end(done());
     server.store.until("finish", 1).await;
+}
+
+#[tokio::test]
+async fn empty_updates_count_against_the_size_limit() {
+    let empty_chunk =
+        || Update::Artifact { artifact: protocol::Artifact::new("a", Vec::new()), append: true, last: false };
+    let empty_progress = || progress("");
+    for update in [&empty_chunk as &dyn Fn() -> Update, &empty_progress] {
+        let mut server = Setup::plain().max_task(4_096).open();
+        let call = server.spawn_send(msg("hello"));
+        let turn = server.agent.turn().await;
+        // Each in a commit of its own, and then many at once.
+        for count in 1..=8 {
+            turn.send([update()]);
+            server.store.until("report", count).await;
+        }
+        turn.send((0..100).map(|_| update()));
+        turn.end(done());
+        let failed = task(join(call).await.unwrap());
+        assert_eq!(failed.status.state, TaskState::Failed);
+        assert_eq!(status_text(&failed).as_deref(), Some("the task is larger than 4096 bytes"));
+        assert!(server.row(&failed.id).await.size <= 2 * 4_096);
+    }
+}
+
+#[tokio::test]
+async fn checkpoint_over_its_size_limit_fails_the_agent() {
+    let mut server = Setup::plain().max_saved(16).open();
+    let call = server.spawn_send(msg("hello"));
+    let turn = server.agent.turn().await;
+    turn.send([Update::Save(vec![b'1'; 16].into())]);
+    server.store.until("report", 1).await;
+    let error = turn.save(&"seventeen bytes").await.unwrap_err().to_string();
+    assert_eq!(error, "the agent saved a checkpoint of 17 bytes and limits.max_saved is 16 bytes");
+    // What is recorded together with it is not recorded either.
+    turn.send([artifact("a", "lost"), Update::Save(vec![b'1'; 17].into())]);
+    let failed = task(join(call).await.unwrap());
+    assert_eq!((failed.status.state, failed.artifacts.len()), (TaskState::Failed, 0));
+    assert_eq!(status_text(&failed), Some(error));
+}
+
+#[tokio::test]
+async fn task_that_the_store_cannot_hold_fails() {
+    let mut server = Setup::plain().open();
+    let call = server.spawn_send(msg("hello"));
+    let turn = server.agent.turn().await;
+    turn.send([artifact("a", "kept")]);
+    server.store.until("report", 1).await;
+    server.store.reject_as_too_large("report");
+    turn.send([artifact("b", "too large")]);
+    let failed = task(join(call).await.unwrap());
+    assert_eq!(failed.status.state, TaskState::Failed);
+    assert_eq!(status_text(&failed).as_deref(), Some("injected by the test"));
+    assert_eq!(artifacts(&failed), [("a".into(), "kept".into())]);
+    turn.dropped().await;
+    // The outcome too, and a retry.
+    for (step, outcome) in
+        [("finish", done()), ("retry", retryable_failure("no")), ("pause", need_input("?"))]
+    {
+        let call = server.spawn_send(msg("hello"));
+        let turn = server.agent.turn().await;
+        server.store.reject_as_too_large(step);
+        turn.end(outcome);
+        let failed = task(join(call).await.unwrap());
+        assert_eq!(failed.status.state, TaskState::Failed, "{step}");
+        assert_eq!(status_text(&failed).as_deref(), Some("injected by the test"), "{step}");
+    }
+    // A message that cannot be stored is the client's error, and the server goes on.
+    server.store.reject_as_too_large("accept");
+    let refusal = refusal(server.send(msg("hello")).await);
+    assert_eq!((refusal.kind, refusal.violations[0].field.as_str()), (ErrorKind::InvalidParams, "message"));
+    server.agent.clear_prepared();
+    let call = server.spawn_send(msg("hello"));
+    server.agent.turn().await.end(done());
+    assert_eq!(task(join(call).await.unwrap()).status.state, TaskState::Completed);
 }

@@ -11,8 +11,8 @@ use a2ad_engine::{
     log::{Entry, Kind, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, ReceiptSender, Snapshot, StoreError, TaskRow,
-        WorkItem,
+        ListQuery, Lookup, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender, Snapshot,
+        StoreError, TaskRow, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -31,6 +31,8 @@ pub(crate) struct RecordingStore {
     blocked: Mutex<BlockedCommits>,
     /// Faults of the next reads of claimed work.
     faults: Mutex<VecDeque<WorkFault>>,
+    /// The step of the next change that is rejected as too large.
+    too_large: Mutex<Option<String>>,
     blocked_count: watch::Sender<usize>,
     receipts: TaskTracker,
 }
@@ -58,6 +60,7 @@ impl RecordingStore {
             committed: Arc::new(watch::Sender::default()),
             blocked: Mutex::default(),
             faults: Mutex::default(),
+            too_large: Mutex::default(),
             blocked_count: watch::Sender::default(),
             receipts: TaskTracker::new(),
         }
@@ -98,6 +101,11 @@ impl RecordingStore {
     /// The next reads of claimed work fail like this, one after the other.
     pub(crate) fn inject_faults(&self, looks: impl IntoIterator<Item = WorkFault>) {
         self.faults.lock().unwrap().extend(looks);
+    }
+
+    /// The next change of this step is rejected as too large.
+    pub(crate) fn reject_as_too_large(&self, step: &str) {
+        *self.too_large.lock().unwrap() = Some(step.into());
     }
 
     /// Waits until `count` changes are blocked.
@@ -145,6 +153,10 @@ impl Store for RecordingStore {
     fn commit(&self, change: Change) -> Receipt {
         self.submitted.lock().unwrap().push(name(&change));
         let (receipts, receipt) = Receipt::new();
+        if self.too_large.lock().unwrap().take_if(|step| *step == name(&change)).is_some() {
+            receipts.fill(Err(NotCommitted::TooLarge("injected by the test".into())));
+            return receipt;
+        }
         let mut blocked = self.blocked.lock().unwrap();
         if blocked.blocking {
             blocked.queue.push((change, receipts));
