@@ -18,6 +18,8 @@ mod lists;
 mod migrations;
 mod open;
 mod probe;
+mod purge;
+mod queue;
 mod readers;
 mod rows;
 mod scopes;
@@ -48,6 +50,7 @@ pub use open::{OpenError, SqliteOptions};
 use self::{
     instance::InstanceLock,
     integrity::IntegrityChecker,
+    purge::Purge,
     readers::{Failure, ReaderPool},
     scopes::ScopeCache,
     writer::Writer,
@@ -55,7 +58,7 @@ use self::{
 
 /// An open store. Dropping it commits what is queued, then closes the file and releases the instance lock.
 pub struct Sqlite {
-    readers: ReaderPool,
+    readers: Arc<ReaderPool>,
     /// Runs the background integrity check after an unclean shutdown.
     _integrity_checker: Option<IntegrityChecker>,
     /// Dropped after everything else that has a connection: its own is the one that removes the log.
@@ -217,11 +220,20 @@ impl Store for Sqlite {
     }
 
     fn purge(&self, tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize> {
-        self.writer.purge(tasks, now)
+        let (readers, queue) = (Arc::clone(&self.readers), self.writer.purge_queue());
+        async move { Purge::new(tasks, now).run(&readers, &queue).await }.boxed()
     }
 
     fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize> {
-        self.writer.drop_purged(purged_before, max)
+        let (readers, queue) = (Arc::clone(&self.readers), self.writer.purge_queue());
+        async move {
+            // With the tombstone, what remains of the task's rows would never be found again.
+            for task in readers.read(|tx| Ok(purge::unfinished(tx)?)).await? {
+                Purge::rest_of(task).run(&readers, &queue).await?;
+            }
+            queue.drop_purged(purged_before, max).await
+        }
+        .boxed()
     }
 
     fn reserve(&self, count: i64) -> ReadFuture<TaskNo> {

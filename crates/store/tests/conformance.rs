@@ -38,7 +38,9 @@ mod conformance {
     mod lists;
     mod long_lists;
     mod opening;
+    mod overload;
     mod publication;
+    mod purge_slices;
     mod reopen;
     mod reserve;
     mod retention;

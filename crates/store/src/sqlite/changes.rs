@@ -7,8 +7,8 @@ use engine::{
     ids::{Tag, TaskNo},
     log::{Log, Seq},
     store::{
-        Accept, Advance, Change, Committed, Conflict, Counter, Effects, FinishedTask, KeyUsed, MessageKey,
-        NewContext, NotCommitted, Step, Visibility, WorkState,
+        Accept, Advance, Change, Committed, Conflict, Counter, Effects, KeyUsed, MessageKey, NewContext,
+        NotCommitted, Step, Visibility, WorkState,
     },
 };
 use protocol::{TaskId, TaskState};
@@ -51,6 +51,9 @@ impl<'a> WriteTransaction<'a> {
         cache: &mut WriterCache,
         change: &Change,
     ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
+        if let Err(too_large) = check_blobs(change) {
+            return Ok(Err(too_large));
+        }
         match change {
             Change::Accept(accept) => accept_task(self, cache, accept),
             Change::Advance(advance) => advance_task(self, cache, advance),
@@ -68,13 +71,39 @@ impl<'a> WriteTransaction<'a> {
     }
 }
 
-/// Approximate number of bytes a change writes; drives checkpoints.
+/// Approximate number of bytes a change writes; bounds batches and the queue, and drives checkpoints.
 pub(super) fn size(change: &Change) -> usize {
-    let log = match change {
-        Change::Accept(accept) => &accept.log,
-        Change::Advance(advance) => &advance.log,
-    };
-    log.segment().len() + 256
+    change.log().segment().len() + change.saved().map_or(0, |saved| saved.len()) + 256
+}
+
+/// Largest blob that is written. SQLite's limit for a row is 1,000,000,000 bytes, and exceeding it would stop the
+/// writer.
+const MAX_BLOB_BYTES: usize = 900_000_000;
+/// Sequence numbers that only the end of a task can use, so that a task with too many entries can still fail.
+const RESERVED_SEQS: Seq = 1_024;
+
+/// Whether a blob of this size can be stored.
+pub(super) fn fits_in_row(bytes: usize) -> bool {
+    bytes <= MAX_BLOB_BYTES
+}
+
+/// Rejects a change that SQLite could not store, before any statement is executed.
+fn check_blobs(change: &Change) -> Result<(), NotCommitted> {
+    let saved = change.saved().map_or(0, |saved| saved.len());
+    match change.log().segment().len().max(saved) {
+        bytes if fits_in_row(bytes) => Ok(()),
+        bytes => Err(NotCommitted::TooLarge(format!(
+            "a single change of the task has {bytes} bytes, and the store can hold {MAX_BLOB_BYTES}"
+        ))),
+    }
+}
+
+/// The highest sequence number that a step may use.
+fn max_seq(step: Step) -> Seq {
+    match step {
+        Step::Finish { .. } | Step::Cancel | Step::Expire { .. } => rows::MAX_SEQ,
+        _ => rows::MAX_SEQ - RESERVED_SEQS,
+    }
 }
 
 /// Parameters by position: named ones would be looked up for every row, and every new task inserts this row.
@@ -204,7 +233,7 @@ fn advance_task(
         Step::Report { .. } if appends_only => append_to_row(connection, cache, advance, &effects)?,
         _ => update_row(connection, cache, advance, &effects)?,
     };
-    let Some(updated) = updated else { return conflict(connection, advance.no.0) };
+    let Some(updated) = updated else { return rejection(connection, advance) };
     let last_seq = Seq::try_from(updated.last_seq).unwrap_or_default();
     transaction.append(advance.no.0, last_seq, updated.fence, &advance.log)?;
     save(connection, advance.no.0, updated.attempt, advance.saved.as_deref())?;
@@ -257,7 +286,7 @@ fn append_to_row(
             "UPDATE tasks SET last_seq = last_seq + :entries, size = size + :bytes, tail = tail + :segments
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
-               AND unanswered <= :max_unanswered
+               AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries
              RETURNING last_seq, fence, attempt, size, tail, state",
         )?
         .query_row(
@@ -272,6 +301,7 @@ fn append_to_row(
                 ":held": effects.held,
                 ":me": cache.boot,
                 ":due": effects.due,
+                ":max_seq": number(max_seq(advance.step)),
             },
             Updated::read,
         )
@@ -310,7 +340,7 @@ fn update_row(
                  next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
-               AND unanswered <= :max_unanswered
+               AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries
              RETURNING last_seq, fence, attempt, size, tail, state",
         )?
         .query_row(
@@ -339,6 +369,7 @@ fn update_row(
                 ":held": effects.held,
                 ":me": cache.boot,
                 ":due": effects.due,
+                ":max_seq": number(max_seq(advance.step)),
             },
             Updated::read,
         )
@@ -352,12 +383,12 @@ fn update_row(
 }
 
 /// A task's list columns and whether lists include it.
-struct ListEntry {
-    listed: ListedTask,
-    visible: bool,
+pub(super) struct ListEntry {
+    pub(super) listed: ListedTask,
+    pub(super) visible: bool,
 }
 
-fn list_entry(connection: &Connection, n: i64) -> rusqlite::Result<Option<ListEntry>> {
+pub(super) fn list_entry(connection: &Connection, n: i64) -> rusqlite::Result<Option<ListEntry>> {
     let entry = connection
         .prepare_cached(
             "SELECT scope, state, visible, status_at, iif(context = n, NULL, context) FROM tasks WHERE n = ?1",
@@ -389,39 +420,6 @@ fn update_counts(counts: &mut Counts, was: &ListEntry, advance: &Advance) {
         };
         counts.add(&ListedTask { state, status_at, ..was.listed });
     }
-}
-
-/// Deletes the bodies of finished tasks. Their rows stay as tombstones, so that the idempotency keys of their
-/// messages are still known. A client-chosen task id becomes available again.
-pub(super) fn purge(
-    connection: &Connection,
-    cache: &mut WriterCache,
-    tasks: &[FinishedTask],
-    now: i64,
-) -> rusqlite::Result<usize> {
-    let mut purged = 0;
-    for FinishedTask { no: task, last_seq } in tasks {
-        let before = list_entry(connection, task.0)?;
-        let emptied = connection
-            .prepare_cached(
-                "UPDATE tasks SET visible = 3, purged_at = ?3, size = 0, doc = 0, tail = 0, client_id = NULL
-                 WHERE n = ?1 AND last_seq = ?2 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
-            )?
-            .execute(params![task.0, number(*last_seq), now])?;
-        if emptied == 0 {
-            continue;
-        }
-        purged += 1;
-        if let Some(ListEntry { listed, visible: true }) = &before {
-            cache.counts.remove(listed);
-        }
-        connection
-            .prepare_cached("DELETE FROM segments WHERE place BETWEEN ?1 AND ?2")?
-            .execute(params![rows::segment_key(task.0, 0), rows::segment_key(task.0 + 1, 0) - 1])?;
-        connection.prepare_cached("DELETE FROM docs WHERE n = ?1")?.execute(params![task.0])?;
-        connection.prepare_cached("DELETE FROM saved WHERE n = ?1")?.execute(params![task.0])?;
-    }
-    Ok(purged)
 }
 
 /// Deletes the tombstones of purged tasks and the keys that only they held.
@@ -471,6 +469,22 @@ fn conflict(connection: &Connection, n: i64) -> rusqlite::Result<Result<Committe
     Ok(Err(NotCommitted::Conflict(met.unwrap_or(Conflict { state: None, fence: 0, unanswered: 0 }))))
 }
 
+/// Why no row matched the guards of an update.
+fn rejection(
+    connection: &Connection,
+    advance: &Advance,
+) -> rusqlite::Result<Result<Committed, NotCommitted>> {
+    let max = max_seq(advance.step);
+    let full = connection
+        .prepare_cached("SELECT 1 FROM tasks WHERE n = ?1 AND last_seq > ?2")?
+        .exists(params![advance.no.0, number(max) - number(advance.log.len())])?;
+    if full {
+        let text = format!("the task would have more than {max} events, the most that the store can hold");
+        return Ok(Err(NotCommitted::TooLarge(text)));
+    }
+    conflict(connection, advance.no.0)
+}
+
 /// The `boot` and `next_run_at` columns for this work state.
 fn work_columns(work: WorkState, boot: i64) -> (i64, Option<i64>) {
     match work {
@@ -491,6 +505,6 @@ fn bytes(log: &Log) -> i64 {
     i64::try_from(log.segment().len()).unwrap_or(i64::MAX)
 }
 
-fn number(count: Seq) -> i64 {
+pub(super) fn number(count: Seq) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -13,7 +13,7 @@ use engine::{
 use protocol::{dialect::v1, json::write::Writer as Json};
 use rusqlite::{Connection, params};
 
-use super::{readers::Failure, rows};
+use super::{changes, readers::Failure, rows};
 
 /// A folded task to be stored.
 pub(super) struct Doc {
@@ -22,6 +22,12 @@ pub(super) struct Doc {
     /// Segments that this doc includes and the previous one did not.
     segments: i64,
     bytes: Vec<u8>,
+}
+
+impl Doc {
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 /// The writer's handle on the folding thread. Dropping it ends and joins the thread.
@@ -93,7 +99,8 @@ fn make(connection: &Connection, ids: &Ids, task: TaskNo) -> Result<Option<Doc>,
     let mut writer = Json::new();
     v1::task::encode(&mut writer, &fold::snapshot(ids, &snapshot)?);
     let at_seq = i64::try_from(snapshot.row.last_seq).unwrap_or(i64::MAX);
-    Ok(Some(Doc { no: task, at_seq, segments: tail, bytes: writer.finish() }))
+    let bytes = writer.finish();
+    Ok(changes::fits_in_row(bytes.len()).then_some(Doc { no: task, at_seq, segments: tail, bytes }))
 }
 
 /// Stores a doc, unless the task was purged or has a newer doc.

@@ -155,7 +155,7 @@ impl Sqlite {
             StoreFiles::of(&store_path, lock.database()).map_err(|error| damaged(error.to_string()))?;
         let writer = Writer::start(connection, cache, feed, checkpoints, folding, files);
         Ok(Self {
-            readers,
+            readers: Arc::new(readers),
             writer,
             scopes,
             ids,

@@ -22,9 +22,12 @@ type ReadResult<T> = Result<T, Failure>;
 /// Bits of a segment key for the sequence number; the rest is the task number. Limits the entries of one task.
 const SEQ_BITS: u32 = 24;
 
+/// The highest sequence number of a task.
+pub(super) const MAX_SEQ: Seq = (1 << SEQ_BITS) - 1;
+
 /// Primary key of a segment (column `segment_key`): ordered by task, then by the segment's first entry.
 pub(super) fn segment_key(n: i64, first_seq: Seq) -> i64 {
-    debug_assert!(first_seq < 1 << SEQ_BITS, "the task size limit allows far fewer entries");
+    debug_assert!(first_seq <= MAX_SEQ, "the guards of each change prevent more entries");
     (n << SEQ_BITS) + i64::try_from(first_seq).unwrap_or_default()
 }
 

@@ -1,13 +1,14 @@
 //! The only thread that writes (group commit).
 //!
 //! It never delays a commit to enlarge a batch: whatever is queued when the last commit is done becomes the next
-//! commit, at most [`MAX_BATCH`] jobs. A change whose guard matches no row is rejected and the rest of the batch is
+//! commit, within the bounds of [`queue`](super::queue). While too much is queued, messages of clients are rejected;
+//! what running work records is always queued, and the run waits for its receipt. A change whose guard matches no row is rejected and the rest of the batch is
 //! committed. Any SQL error is fatal (fail-stop): after an I/O error the disk is not used again, the process stops,
 //! and the file contains exactly what was acknowledged. So is the loss of a file ([`StoreFiles`]).
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::mpsc,
+    sync::mpsc::{self, RecvTimeoutError},
     thread::JoinHandle,
     time::Duration,
 };
@@ -16,8 +17,7 @@ use engine::{
     Feed,
     ids::{Ids, TaskNo},
     store::{
-        Change, Committed, FinishedTask, KeyUsed, MessageKey, NotCommitted, ReadFuture, Receipt,
-        ReceiptSender, StoreError,
+        Change, Committed, KeyUsed, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender, StoreError,
     },
 };
 use futures_util::FutureExt as _;
@@ -30,13 +30,18 @@ use super::{
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
     free_pages::FreePages,
-    open, readers,
+    open,
+    purge::{self, Purge},
+    queue::{self, JobQueue, JobSender},
+    readers,
     store_files::{LostFile, StoreFiles},
     tallies::List,
 };
 
-/// Maximum number of jobs in one commit.
-const MAX_BATCH: usize = 256;
+/// Size of a job that writes little, for the queue.
+const SMALL_JOB_BYTES: usize = 64;
+/// Approximate bytes written to the log per byte that a purge deletes.
+const LOG_BYTES_PER_PURGED: u64 = 32;
 /// Idle time before the writer releases free pages.
 const IDLE: Duration = Duration::from_secs(1);
 /// Idle time between two slices while there are more pages to release.
@@ -46,7 +51,7 @@ const RELEASED_PAGE_BYTES: usize = 8 << 10;
 
 /// Handle on the writer thread.
 pub(super) struct Writer {
-    jobs: mpsc::Sender<Job>,
+    jobs: JobSender<Job>,
     failure: watch::Receiver<Option<String>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -55,9 +60,11 @@ enum Job {
     Change(Change, ReceiptSender),
     Reserve(i64, oneshot::Sender<TaskNo>),
     FirstUse(MessageKey, oneshot::Sender<Option<KeyUsed>>),
-    Purge(Vec<FinishedTask>, Timestamp, oneshot::Sender<usize>),
+    /// The next slice of a purge.
+    Purge(Purge, oneshot::Sender<Purge>),
     DropPurged(Timestamp, usize, oneshot::Sender<usize>),
-    Doc(Doc),
+    /// A doc; the sender is dropped when it is written, so that at most one is queued.
+    Doc(Doc, mpsc::Sender<()>),
     /// A list took long to count and should be tallied.
     Tally(List),
     /// The store is being closed: jobs queued before this one are still written, then the thread ends.
@@ -73,17 +80,22 @@ impl Writer {
         folding: (Connection, Ids),
         files: StoreFiles,
     ) -> Self {
-        let (jobs, queue) = mpsc::channel();
+        let (jobs, queue) = queue::queue();
         let (failed, failure) = watch::channel(None);
         let checkpointer = Checkpointer::start(checkpoints, failed.clone());
         let folded = jobs.clone();
-        let docs = Docs::start(folding.0, folding.1, move |doc| drop(folded.send(Job::Doc(doc))));
+        let docs = Docs::start(folding.0, folding.1, move |doc| {
+            let (written, until_written) = mpsc::channel();
+            let bytes = doc.size();
+            folded.send(Job::Doc(doc, written), bytes);
+            let _ = until_written.recv();
+        });
         let free_pages = FreePages::new();
         let state = WriterState { cache, feed, checkpointer, docs, free_pages, files, connection };
         let thread = std::thread::Builder::new().name("a2ad-write".into());
         let work = move || {
             // A bug here must stop the server as an I/O error does, not leave callers waiting forever.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(state, &queue, &failed))) {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(state, queue, &failed))) {
                 let text = readers::panic_text(&*panic);
                 failed.send_replace(Some(WriteFailure::Panicked(text).to_string()));
             }
@@ -94,7 +106,12 @@ impl Writer {
 
     pub(super) fn commit(&self, change: Change) -> Receipt {
         let (receipts, receipt) = Receipt::new();
-        self.send(Job::Change(change, receipts));
+        if change.records_message() && self.jobs.is_full() {
+            receipts.fill(Err(NotCommitted::Overloaded));
+        } else {
+            let bytes = changes::size(&change);
+            self.jobs.send(Job::Change(change, receipts), bytes);
+        }
         receipt
     }
 
@@ -111,22 +128,15 @@ impl Writer {
         await_reply(used)
     }
 
-    pub(super) fn purge(&self, tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize> {
-        let (reply, count) = oneshot::channel();
-        self.send(Job::Purge(tasks, now, reply));
-        await_reply(count)
-    }
-
-    pub(super) fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize> {
-        let (reply, count) = oneshot::channel();
-        self.send(Job::DropPurged(purged_before, max, reply));
-        await_reply(count)
+    /// The jobs of a purge, queued one after the other.
+    pub(super) fn purge_queue(&self) -> PurgeQueue {
+        PurgeQueue(self.jobs.clone())
     }
 
     /// A function for readers to report a list that took long to count.
     pub(super) fn tally_requester(&self) -> impl FnOnce(List) + Send + use<> {
         let jobs = self.jobs.clone();
-        move |list| drop(jobs.send(Job::Tally(list)))
+        move |list| jobs.send(Job::Tally(list), SMALL_JOB_BYTES)
     }
 
     /// The reason why the writer stopped, once it has.
@@ -134,9 +144,30 @@ impl Writer {
         self.failure.clone()
     }
 
+    /// Queues a small job. After the writer has stopped, the job drops its reply channel, which the waiting caller
+    /// reports as an error.
     fn send(&self, job: Job) {
-        // A rejected job drops its receipt, which the waiting caller reports as an error.
-        let _ = self.jobs.send(job);
+        self.jobs.send(job, SMALL_JOB_BYTES);
+    }
+}
+
+/// Queues the jobs of a purge. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct PurgeQueue(JobSender<Job>);
+
+impl PurgeQueue {
+    /// Deletes the next slice.
+    pub(super) fn delete_slice(&self, purge: Purge) -> ReadFuture<Purge> {
+        let (reply, rest) = oneshot::channel();
+        self.0.send(Job::Purge(purge, reply), purge::SLICE_BYTES as usize);
+        await_reply(rest)
+    }
+
+    /// Deletes tombstones.
+    pub(super) fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize> {
+        let (reply, count) = oneshot::channel();
+        self.0.send(Job::DropPurged(purged_before, max, reply), SMALL_JOB_BYTES);
+        await_reply(count)
     }
 }
 
@@ -177,26 +208,25 @@ struct WriterState {
     connection: Connection,
 }
 
-fn work(mut state: WriterState, queue: &mpsc::Receiver<Job>, failed: &watch::Sender<Option<String>>) {
-    let mut batch = Vec::with_capacity(MAX_BATCH);
+/// The queue is dropped before the state, whose threads may wait for a queued job.
+fn work(mut state: WriterState, mut queue: JobQueue<Job>, failed: &watch::Sender<Option<String>>) {
+    let mut batch = Vec::new();
     let mut closing = false;
     while !closing {
-        let done = match queue.recv_timeout(state.idle_timeout()) {
-            Ok(first) => {
-                batch.push(first);
-                batch.extend(queue.try_iter().take(MAX_BATCH - 1));
+        let done = match queue.next_batch(&mut batch, state.idle_timeout()) {
+            Ok(bytes) => {
                 closing = batch.iter().any(|job| matches!(job, Job::Close));
-                state
-                    .write(&mut batch)
-                    .and_then(|()| if closing { state.close() } else { state.release_free_pages() })
+                let written = state.write(&mut batch);
+                queue.release(bytes);
+                written.and_then(|()| if closing { state.close() } else { state.release_free_pages() })
             }
-            Err(mpsc::RecvTimeoutError::Timeout) if state.cache.counts.tallies.has_requests() => {
+            Err(RecvTimeoutError::Timeout) if state.cache.counts.tallies.has_requests() => {
                 state.write(&mut batch)
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => {
+            Err(RecvTimeoutError::Timeout) => {
                 state.check_files().and_then(|()| state.release_free_pages())
             }
-            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Disconnected) => return,
         };
         if let Err(error) = done {
             tracing::error!(%error, "write to the store failed; the server must stop");
@@ -214,6 +244,7 @@ struct Replies {
     reserved: Vec<(oneshot::Sender<TaskNo>, TaskNo)>,
     found: Vec<(oneshot::Sender<Option<KeyUsed>>, Option<KeyUsed>)>,
     counted: Vec<(oneshot::Sender<usize>, usize)>,
+    purges: Vec<(oneshot::Sender<Purge>, Purge)>,
 }
 
 impl Replies {
@@ -226,6 +257,9 @@ impl Replies {
         }
         for (reply, count) in self.counted {
             let _ = reply.send(count);
+        }
+        for (reply, purge) in self.purges {
+            let _ = reply.send(purge);
         }
     }
 }
@@ -261,17 +295,20 @@ impl WriterState {
                     let used = changes::first_use(&self.connection, &self.cache.keys, &key)?;
                     replies.found.push((reply, used));
                 }
-                Job::Purge(tasks, now, reply) => {
-                    let now = now.as_millis();
-                    let purged = changes::purge(&self.connection, &mut self.cache, &tasks, now)?;
-                    replies.counted.push((reply, purged));
+                Job::Purge(mut purge, reply) => {
+                    let deleted = purge.delete_slice(&self.connection, &mut self.cache)?;
+                    bytes += usize::try_from(deleted / LOG_BYTES_PER_PURGED).unwrap_or(usize::MAX);
+                    replies.purges.push((reply, purge));
                 }
                 Job::DropPurged(before, max, reply) => {
                     let before = before.as_millis();
                     let dropped = changes::drop_purged(&self.connection, &mut self.cache, before, max)?;
                     replies.counted.push((reply, dropped));
                 }
-                Job::Doc(doc) => docs::keep(&self.connection, &doc)?,
+                Job::Doc(doc, _written) => {
+                    docs::keep(&self.connection, &doc)?;
+                    bytes += doc.size();
+                }
                 Job::Tally(list) => self.cache.counts.tallies.request(list),
                 Job::Close => {}
             }

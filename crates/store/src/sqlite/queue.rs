@@ -1,0 +1,135 @@
+//! The writer's queue: counts the bytes of what is queued, and forms batches that are bounded in bytes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    time::Duration,
+};
+
+/// Maximum number of jobs in one batch.
+const MAX_BATCH_JOBS: usize = 256;
+/// Maximum size of a batch. A single larger job is a batch of its own.
+const MAX_BATCH_BYTES: usize = 8 << 20;
+/// Queued bytes above which the queue is full: what a disk writes in about a second.
+const MAX_QUEUE_BYTES: usize = 64 << 20;
+
+/// The sending side. Cheap to clone.
+pub(super) struct JobSender<T> {
+    jobs: mpsc::Sender<(T, usize)>,
+    queued: Arc<AtomicUsize>,
+}
+
+/// The writer's side.
+pub(super) struct JobQueue<T> {
+    jobs: mpsc::Receiver<(T, usize)>,
+    queued: Arc<AtomicUsize>,
+    /// A job that did not fit into the last batch.
+    next: Option<(T, usize)>,
+}
+
+/// An empty queue.
+pub(super) fn queue<T>() -> (JobSender<T>, JobQueue<T>) {
+    let (sender, jobs) = mpsc::channel();
+    let queued = Arc::new(AtomicUsize::new(0));
+    (JobSender { jobs: sender, queued: Arc::clone(&queued) }, JobQueue { jobs, queued, next: None })
+}
+
+impl<T> Clone for JobSender<T> {
+    fn clone(&self) -> Self {
+        Self { jobs: self.jobs.clone(), queued: Arc::clone(&self.queued) }
+    }
+}
+
+impl<T> JobSender<T> {
+    /// Queues a job of about this many bytes. It is dropped if the writer has stopped.
+    pub(super) fn send(&self, job: T, bytes: usize) {
+        self.queued.fetch_add(bytes, Ordering::Relaxed);
+        let _ = self.jobs.send((job, bytes));
+    }
+
+    /// Whether so much is queued that jobs which can be rejected should be.
+    pub(super) fn is_full(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) > MAX_QUEUE_BYTES
+    }
+}
+
+impl<T> JobQueue<T> {
+    /// Moves what is queued into `batch`, in order and within its bounds; waits only for the first job. Returns the
+    /// size of the batch, for [`release`](Self::release).
+    pub(super) fn next_batch(
+        &mut self,
+        batch: &mut Vec<T>,
+        timeout: Duration,
+    ) -> Result<usize, RecvTimeoutError> {
+        let (first, mut bytes) = match self.next.take() {
+            Some(next) => next,
+            None => self.jobs.recv_timeout(timeout)?,
+        };
+        batch.push(first);
+        while batch.len() < MAX_BATCH_JOBS {
+            let Ok((job, more)) = self.jobs.try_recv() else { break };
+            if bytes + more > MAX_BATCH_BYTES {
+                self.next = Some((job, more));
+                break;
+            }
+            bytes += more;
+            batch.push(job);
+        }
+        Ok(bytes)
+    }
+
+    /// A batch is written: its bytes are no longer queued.
+    pub(super) fn release(&self, bytes: usize) {
+        self.queued.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The batches of a queue that holds jobs of these sizes.
+    fn batches(sizes: &[usize]) -> Vec<Vec<usize>> {
+        let (sender, mut queue) = queue();
+        for size in sizes {
+            sender.send(*size, *size);
+        }
+        drop(sender);
+        let mut batches = Vec::new();
+        let mut batch = Vec::new();
+        while let Ok(bytes) = queue.next_batch(&mut batch, Duration::ZERO) {
+            assert_eq!(bytes, batch.iter().sum::<usize>());
+            queue.release(bytes);
+            batches.push(std::mem::take(&mut batch));
+        }
+        assert_eq!(queue.queued.load(Ordering::Relaxed), 0);
+        batches
+    }
+
+    #[test]
+    fn batches_are_bounded_in_bytes_and_keep_the_order() {
+        const MIB: usize = 1 << 20;
+        assert_eq!(batches(&[3 * MIB, 5 * MIB, 1]), [vec![3 * MIB, 5 * MIB], vec![1]]);
+        assert_eq!(batches(&[1, 30 * MIB, 2, 3]), [vec![1], vec![30 * MIB], vec![2, 3]]);
+        assert_eq!(batches(&[30 * MIB, 30 * MIB]), [vec![30 * MIB], vec![30 * MIB]]);
+        let many = batches(&[1; 600]);
+        assert_eq!(many.iter().map(Vec::len).collect::<Vec<_>>(), [256, 256, 88]);
+    }
+
+    #[test]
+    fn queue_is_full_until_its_jobs_are_written() {
+        let (sender, mut queue) = queue();
+        sender.send((), MAX_QUEUE_BYTES);
+        assert!(!sender.is_full());
+        sender.send((), 1);
+        assert!(sender.is_full());
+        let mut batch = Vec::new();
+        let bytes = queue.next_batch(&mut batch, Duration::ZERO).unwrap();
+        assert!(sender.is_full(), "a batch in progress is still in memory");
+        queue.release(bytes);
+        assert!(!sender.is_full());
+    }
+}

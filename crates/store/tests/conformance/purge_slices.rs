@@ -1,0 +1,104 @@
+//! Purging large tasks: in slices, invisible from the first one on, and finished after a crash.
+
+use engine::{Clock, Store, ids::TaskNo, log::Log, store::Step};
+use futures_util::FutureExt as _;
+use protocol::TaskState;
+
+use super::{
+    samples::{accepted, advance, artifact, at, ended, lookup, scope, step, tag, with_status},
+    test_database::{Sqlite, TestDatabase as _},
+};
+
+const MIB: i64 = 1 << 20;
+
+/// A finished task whose log has five segments of nearly 1 MiB each.
+async fn large_task(store: &dyn Store) -> TaskNo {
+    let no = accepted(store, |_| {}).await;
+    let text = "x".repeat((1 << 20) - 1_000);
+    for _ in 0..5 {
+        let log = Log::pack([artifact(&text)]);
+        advance(store, engine::store::Advance { log, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
+    }
+    let end = with_status(no, Step::Finish { fence: 1 }, TaskState::Completed, "done");
+    advance(store, end).await.unwrap();
+    no
+}
+
+fn count(database: &Sqlite, sql: &str) -> i64 {
+    database.raw_connection().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+const LOG_BYTES: &str = "SELECT coalesce(sum(length(bytes)), 0) FROM segments";
+const MARKERS: &str = "SELECT count(*) FROM meta WHERE key LIKE 'purging/%'";
+
+/// Starts to purge these tasks and stops after `slices` commits, or at the end. Returns how many bytes of the log each
+/// commit deleted, and the result if the purge has ended.
+async fn purge(
+    database: &Sqlite,
+    store: &dyn Store,
+    tasks: &[TaskNo],
+    slices: usize,
+) -> (Vec<i64>, Option<usize>) {
+    let mut seen = Vec::new();
+    for task in tasks {
+        seen.push(ended(store, *task).await);
+    }
+    let mut purge = store.purge(seen, at(7));
+    let mut left = count(database, LOG_BYTES);
+    let mut deleted = Vec::new();
+    let result = loop {
+        // Each poll starts one read or one commit, which is done before the next poll.
+        let result = (&mut purge).now_or_never();
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        let now = count(database, LOG_BYTES);
+        if now < left {
+            deleted.push(left - now);
+            left = now;
+        }
+        if result.is_some() || deleted.len() >= slices {
+            break result;
+        }
+    };
+    (deleted, result.map(Result::unwrap))
+}
+
+#[tokio::test]
+async fn commits_of_a_purge_are_bounded_in_bytes() {
+    let database = Sqlite::new();
+    let store = database.open();
+    let tasks = [large_task(&*store).await, large_task(&*store).await, large_task(&*store).await];
+    let small = accepted(&*store, |_| {}).await;
+    assert!(count(&database, LOG_BYTES) > 14 * MIB);
+    let (deleted, purged) = purge(&database, &*store, &tasks, usize::MAX).await;
+    assert_eq!(purged, Some(3));
+    assert!(deleted.len() >= 7, "{deleted:?}");
+    assert!(deleted.iter().all(|bytes| *bytes <= 2 * MIB), "{deleted:?}");
+    assert_eq!(count(&database, MARKERS), 0);
+    let rest = format!("SELECT count(*) FROM segments WHERE place >> 24 <> {}", small.0);
+    assert_eq!(count(&database, &rest), 0);
+    assert_eq!(count(&database, "SELECT (SELECT count(*) FROM docs) + (SELECT count(*) FROM saved)"), 0);
+}
+
+#[tokio::test]
+async fn interrupted_purge_is_finished_after_a_restart() {
+    let database = Sqlite::new();
+    let store = database.open();
+    let no = large_task(&*store).await;
+    let next = large_task(&*store).await;
+    let (deleted, purged) = purge(&database, &*store, &[no, next], 1).await;
+    assert_eq!((deleted.len(), purged), (1, None));
+    // The task is gone for clients although most of its rows remain. The next one is still there.
+    assert!(store.find(&scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
+    assert!(store.find(&scope(), lookup(&*store, next, tag(next))).await.unwrap().is_some());
+    assert_eq!(count(&database, MARKERS), 1);
+
+    let store = database.reopen(store, &Clock::manual(at(0)));
+    assert!(store.find(&scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
+    let rows = format!("SELECT count(*) FROM segments WHERE place >> 24 = {}", no.0);
+    assert!(count(&database, &rows) >= 3);
+    // Too early for its tombstone, but the rest of its rows is deleted.
+    assert_eq!(store.drop_purged(at(7), 100).await.unwrap(), 0);
+    assert_eq!((count(&database, &rows), count(&database, MARKERS)), (0, 0));
+    assert_eq!(store.drop_purged(at(8), 100).await.unwrap(), 1);
+    assert!(store.find(&scope(), lookup(&*store, next, tag(next))).await.unwrap().is_some());
+}
