@@ -35,6 +35,7 @@ mod conformance {
     mod file_safety;
     mod free_pages;
     mod idempotency_keys;
+    mod integrity;
     mod lists;
     mod long_lists;
     mod opening;

@@ -1,5 +1,9 @@
-//! Integrity checks of a whole store: throttled, in the background, after an unclean shutdown; at full speed when the
-//! operator runs one.
+//! Integrity checks of a whole store: in the background after an unclean shutdown, and when the operator runs one.
+//!
+//! The check in the background reads a small store in one transaction, as SQLite checks a file. A larger one is checked
+//! in [`slices`], because a transaction that long would keep the write-ahead log from being reset.
+
+mod slices;
 
 use std::{
     path::Path,
@@ -22,9 +26,12 @@ use super::{
 };
 use crate::OpenError;
 
-/// The background check pauses after this many SQLite virtual machine operations, so that calls are hardly delayed.
-const OPS_PER_PAUSE: i32 = 20_000;
+/// Up to this size a store is checked in one transaction, which takes less than a tenth of a second.
+const SMALL_STORE_BYTES: i64 = 16 << 20;
+/// Pause between two slices, so that calls are hardly delayed.
 const PAUSE: Duration = Duration::from_millis(2);
+/// Number of SQLite virtual machine operations after which a statement checks whether the store is being closed.
+const OPS_PER_STOP_CHECK: i32 = 20_000;
 
 /// The thread that checks the store after an unclean shutdown. Dropping it interrupts the check and joins the thread.
 pub(super) struct IntegrityChecker {
@@ -60,12 +67,14 @@ fn check_in_background(
     found: &watch::Sender<Option<String>>,
 ) {
     let interrupted = Arc::clone(stop);
-    let throttled = connection.progress_handler(OPS_PER_PAUSE, Some(move || pause(&interrupted)));
-    match throttled.and_then(|()| findings(&connection, "PRAGMA quick_check(1)")) {
-        Ok(findings) if findings.is_empty() => tracing::info!("integrity check of the store passed"),
-        Ok(findings) => {
-            tracing::error!(finding = findings[0], "the store is damaged; restore a backup");
-            found.send_replace(findings.into_iter().next());
+    let stopping = move || interrupted.load(Ordering::Relaxed);
+    let interruptible = connection.progress_handler(OPS_PER_STOP_CHECK, Some(stopping));
+    match interruptible.and_then(|()| first_finding(&connection, stop)) {
+        Ok(None) if stop.load(Ordering::Relaxed) => {}
+        Ok(None) => tracing::info!("integrity check of the store passed"),
+        Ok(Some(finding)) => {
+            tracing::error!(finding, "the store is damaged; restore a backup");
+            found.send_replace(Some(finding));
         }
         Err(_) if stop.load(Ordering::Relaxed) => {}
         Err(error) if is_damage(&error) => {
@@ -76,6 +85,14 @@ fn check_in_background(
     }
 }
 
+fn first_finding(connection: &Connection, stop: &AtomicBool) -> rusqlite::Result<Option<String>> {
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    if number("page_count")? * number("page_size")? <= SMALL_STORE_BYTES {
+        return Ok(findings(connection, "PRAGMA quick_check(1)")?.into_iter().next());
+    }
+    slices::check(connection, || pause(stop))
+}
+
 /// Whether an error that ended the check means that the file is damaged: unreadable data does. A lock held by another
 /// connection, or a lack of memory, does not.
 fn is_damage(error: &rusqlite::Error) -> bool {
@@ -84,7 +101,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
 }
 
 /// Pauses the check; returns whether to abort it.
-#[expect(clippy::disallowed_methods, reason = "dedicated thread; the sleep throttles the check")]
+#[expect(clippy::disallowed_methods, reason = "dedicated thread; the sleep slows the check down")]
 fn pause(stop: &AtomicBool) -> bool {
     std::thread::sleep(PAUSE);
     stop.load(Ordering::Relaxed)

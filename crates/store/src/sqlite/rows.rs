@@ -31,6 +31,11 @@ pub(super) fn segment_key(n: i64, first_seq: Seq) -> i64 {
     (n << SEQ_BITS) + i64::try_from(first_seq).unwrap_or_default()
 }
 
+/// The task and the first entry of a segment with this primary key.
+pub(super) fn split_segment_key(key: i64) -> (i64, Seq) {
+    (key >> SEQ_BITS, key.unsigned_abs() & MAX_SEQ)
+}
+
 /// A query for task rows, with the columns in the order that [`task_row`] reads.
 macro_rules! select_tasks {
     ($rest:literal) => {
