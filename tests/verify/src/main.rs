@@ -19,6 +19,7 @@ mod fill;
 mod kill_under_load;
 mod malformed_requests;
 mod poison_tasks;
+mod purge_large_tasks;
 mod random;
 mod recovery_time;
 mod reference_model;
@@ -62,6 +63,7 @@ proofs! {
     stream_resume: "a stream that is cut and resumed misses and repeats no event, also across SIGKILL",
     poison_tasks: "a task that crashes the process fails after 3 crashes, and every other task completes",
     retention_under_load: "expired tasks are purged under load: open tasks stay, files do not grow, latency stays within 2x",
+    purge_large_tasks: "purging 64 tasks of 30 MiB at once leaves the p99 latency of live calls within 3x",
     reference_model: "random calls are answered as a reference model predicts",
     request_bombs: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
     slow_readers: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",

@@ -10,7 +10,7 @@
 //!
 //! Deliberately not here: retention by number of tasks.
 
-mod live;
+pub(crate) mod live;
 mod open;
 mod sizes;
 
