@@ -7,6 +7,7 @@ use protocol::{Dialect, ErrorKind, Operation, Reply, TaskId, Timestamp, error::e
 use crate::{
     catalog::{Catalog, CurrentCatalog, RegisteredAgent},
     clock::Clock,
+    contended_tasks::ContendedTasks,
     error::{Error, Result},
     feed::Feed,
     ids::Ids,
@@ -30,6 +31,7 @@ pub(crate) struct EngineInner {
     pub(crate) feed: Feed,
     pub(crate) runner: Arc<Runner>,
     pub(crate) clock: Clock,
+    pub(crate) contended_tasks: ContendedTasks,
     pub(crate) task_numbers: TaskNumbers,
     pub(crate) ids: Ids,
     pub(crate) seal_key: [u8; 32],
@@ -118,7 +120,18 @@ impl Engine {
         let (ids, seal_key) = (store.ids(), store.seal_key());
         let memory = MemoryBudget::new(limits.memory);
         let task_numbers = TaskNumbers::default();
-        Self(Arc::new(EngineInner { store, feed, runner, clock, task_numbers, ids, seal_key, memory }))
+        let contended_tasks = ContendedTasks::new();
+        Self(Arc::new(EngineInner {
+            store,
+            feed,
+            runner,
+            clock,
+            task_numbers,
+            contended_tasks,
+            ids,
+            seal_key,
+            memory,
+        }))
     }
 
     /// Executes an operation.

@@ -9,6 +9,7 @@
 pub mod agent;
 mod catalog;
 mod clock;
+mod contended_tasks;
 mod context;
 pub mod cursor;
 mod engine;

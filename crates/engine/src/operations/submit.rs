@@ -54,8 +54,9 @@ pub(super) struct Submitted {
     pub(super) replayed: bool,
 }
 
-/// How often to retry when the task changed between read and commit.
-const MAX_TRIES: usize = 8;
+/// How often a message that has lost a race is decided again. Others that lost wait meanwhile, so each try
+/// competes only with the run and with messages that have just arrived.
+const MAX_RETRIES: usize = 16;
 
 /// Commits the message, and starts or queues its turn.
 pub(super) async fn submit(
@@ -125,33 +126,44 @@ async fn submit_in_context(ctx: SendContext<'_>, message: Message) -> Result<Sub
     begin(ctx, message).await
 }
 
-/// Records a message with a task id. In a dialect whose clients choose task ids, an unknown id starts a new
-/// task.
+/// Records a message with a task id. If the task changed between read and commit, the message is decided again
+/// on its new state.
 async fn submit_to(ctx: SendContext<'_>, id: TaskId, message: Message) -> Result<Submitted> {
-    let SendContext { engine, call, .. } = ctx;
-    for _ in 0..MAX_TRIES {
-        let found = match get_task::load(engine, call, &id).await {
-            Err(Error::Refused(error))
-                if error.kind == ErrorKind::TaskNotFound && call.dialect.clients_choose_task_ids() =>
-            {
-                None
-            }
-            found => Some(found?),
-        };
-        let recorded = match found {
-            Some(snapshot) => follow_up::follow_up(ctx, snapshot, &message).await?,
-            None => match start::start(ctx, message.clone()).await? {
-                StartResult::Recorded(submitted) => Some(*submitted),
-                StartResult::Duplicate(used) => Some(replay::replay(ctx, used).await?),
-                // Another call has started a task with that id meanwhile.
-                StartResult::Conflict(_) => None,
-            },
-        };
-        if let Some(submitted) = recorded {
+    if let Some(submitted) = try_submit_to(ctx, &id, &message).await? {
+        return Ok(submitted);
+    }
+    // Messages that lose a race try again one after the other: if they all tried at once, each would need as
+    // many tries as there are messages before it.
+    let _turn = ctx.engine.contended_tasks.wait_turn(&id).await;
+    for _ in 0..MAX_RETRIES {
+        if let Some(submitted) = try_submit_to(ctx, &id, &message).await? {
             return Ok(submitted);
         }
     }
     Err(Error::later("the task changes too fast to take a message; try again"))
+}
+
+/// Records a message with a task id; `None` when the task changed between read and commit. In a dialect whose
+/// clients choose task ids, an unknown id starts a new task.
+async fn try_submit_to(ctx: SendContext<'_>, id: &TaskId, message: &Message) -> Result<Option<Submitted>> {
+    let SendContext { engine, call, .. } = ctx;
+    let found = match get_task::load(engine, call, id).await {
+        Err(Error::Refused(error))
+            if error.kind == ErrorKind::TaskNotFound && call.dialect.clients_choose_task_ids() =>
+        {
+            None
+        }
+        found => Some(found?),
+    };
+    match found {
+        Some(snapshot) => follow_up::follow_up(ctx, snapshot, message).await,
+        None => match start::start(ctx, message.clone()).await? {
+            StartResult::Recorded(submitted) => Ok(Some(*submitted)),
+            StartResult::Duplicate(used) => replay::replay(ctx, used).await.map(Some),
+            // Another call has started a task with that id meanwhile.
+            StartResult::Conflict(_) => Ok(None),
+        },
+    }
 }
 
 /// The skill the message requests; an error if the agent does not have it.

@@ -24,6 +24,7 @@ mod messages_to_working_task;
 mod multi_turn;
 mod panic;
 mod queue;
+mod racing_messages;
 mod recording;
 mod reopening;
 mod resume;
