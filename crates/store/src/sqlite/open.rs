@@ -117,11 +117,12 @@ impl Sqlite {
         let store_path = StorePath::of(&options.path);
         // Declared first, so that it is released after every connection.
         let lock = Arc::new(InstanceLock::acquire(&store_path, Access::Write, InstanceState::Starting)?);
-        probe::check_openable(&store_path)?;
+        let probed = probe::check_openable(&store_path)?;
         let path = &store_path.real;
         let unusable = |error: rusqlite::Error| OpenError::of_database(&store_path, &error);
         let damaged = |reason| OpenError::Unusable { path: options.path.clone(), reason };
         let mut connection = connect(path, options.sync).map_err(unusable)?;
+        drop(probed);
         migrations::run(&mut connection).map_err(unusable)?;
         let boot = begin_boot(&mut connection, clock.now().as_millis()).map_err(unusable)?;
         if !boot.clean {

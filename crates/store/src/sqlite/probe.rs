@@ -32,14 +32,19 @@ pub(super) enum FileKind {
     Foreign,
 }
 
-/// Checks that the file can be opened as a store: it is one, or is empty.
-pub(super) fn check_openable(path: &StorePath) -> Result<(), OpenError> {
+/// Checks that the file can be opened as a store: it is one, or is empty. Returns the connection that has read it, if
+/// any: while that one is open, the next one need not read the log of a killed process again.
+pub(super) fn check_openable(path: &StorePath) -> Result<Option<Connection>, OpenError> {
     if path.database_length() == 0 {
-        return check_new(path);
+        return check_new(path).map(|()| None);
     }
     let failed = |error: rusqlite::Error| OpenError::of_database(path, &error);
-    let kind = identify(&open_unchanged(path).map_err(failed)?).map_err(failed)?;
-    if kind == FileKind::Empty { Ok(()) } else { require_store(path, kind) }
+    let connection = open_unchanged(path).map_err(failed)?;
+    let kind = identify(&connection).map_err(failed)?;
+    if kind != FileKind::Empty {
+        require_store(path, kind)?;
+    }
+    Ok(Some(connection))
 }
 
 /// Checks that the file is a store that this program can read.
