@@ -206,14 +206,15 @@ pub(super) fn first_use(
     keys: &KeyIndex,
     key: &MessageKey,
 ) -> rusqlite::Result<Option<KeyUsed>> {
-    let Some(n) = keys.find(connection, &key.key)? else { return Ok(None) };
-    connection
-        .prepare_cached("SELECT tag, hash FROM tasks WHERE n = ?1 AND key = ?2")?
-        .query_row(params![n, key.key], |row| {
-            let hash: [u8; 16] = row.get(1)?;
-            Ok(KeyUsed { task: TaskNo(n), tag: Tag(row.get(0)?), seq: 1, same: hash == key.hash })
-        })
-        .optional()
+    keys.find(connection, &key.key, |n| {
+        connection
+            .prepare_cached("SELECT tag, hash FROM tasks WHERE n = ?1 AND key = ?2")?
+            .query_row(params![n, key.key], |row| {
+                let hash: [u8; 16] = row.get(1)?;
+                Ok(KeyUsed { task: TaskNo(n), tag: Tag(row.get(0)?), seq: 1, same: hash == key.hash })
+            })
+            .optional()
+    })
 }
 
 fn advance_task(
@@ -440,8 +441,7 @@ pub(super) fn drop_purged(
         connection.prepare_cached("DELETE FROM tasks WHERE n = ?1")?.execute(params![n])?;
     }
     if !old.is_empty() {
-        let first: Option<i64> = connection.query_row("SELECT min(n) FROM tasks", [], |row| row.get(0))?;
-        cache.keys.drop_runs_before(connection, first.unwrap_or(i64::MAX))?;
+        cache.keys.tasks_deleted(connection, old.len())?;
     }
     Ok(old.len())
 }

@@ -1,22 +1,38 @@
-//! The index of idempotency keys of first messages, used by the writer. A log-structured index instead of a B-tree,
-//! because inserting random keys into a B-tree is too slow for every call.
+//! The index of idempotency keys of first messages, used by the writer. A log-structured merge tree instead of a
+//! B-tree, because inserting random keys into a B-tree is too slow for every call.
 //!
 //! Recent keys are in memory (the memtable). When there are enough of them the memtable is frozen: a thread sorts the
 //! keys into pages and builds a Bloom filter, and the writer stores a few pages with each commit. The result is an
-//! immutable sorted run: its filter and the first key of each page stay in memory, about two bytes a key, and a
-//! lookup reads one page of one run, with few false positives. After a restart the runs are loaded, and the memtable
-//! is rebuilt from the task rows after the last run. That is never more than one run's worth of rows, because a
-//! memtable is also flushed after a number of rows, however few keys they have. Keys are digests, hence evenly
-//! distributed.
+//! immutable sorted run (`run.rs`): a lookup reads one page of one run, with few false positives. As soon as there are
+//! [`FANOUT`] runs of a size class, they are merged (`merge.rs`), so that there are at most a few runs of each class,
+//! however many keys there are. Merging, and deleting the pages that it leaves, is done in steps of one page; a commit
+//! does steps in proportion to the keys it adds, so no commit is long.
+//!
+//! Memory: a little more than two bytes for each key in a run, and for the duration of a merge as much again for its
+//! keys. Filters together are limited to [`MAX_FILTER_BYTES`]; a run beyond that has none, and a lookup reads one of
+//! its pages.
+//!
+//! A run is dropped when all its tasks are deleted, and rewritten when nearly all are. After a restart the runs are
+//! loaded, and the memtable is rebuilt from the task rows after the last flush. That is never more than one run's
+//! worth of rows, because a memtable is also flushed after a number of rows, however few keys they have. Keys are
+//! digests, hence evenly distributed.
+
+mod merge;
+mod run;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     hash::{BuildHasherDefault, Hasher},
+    ops::Range,
     sync::{Arc, mpsc},
 };
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use self::{
+    merge::{BLOCK_NUMBERS, Merge, count_live_blocks},
+    run::{ENTRIES_PER_PAGE, RunBuilder, SortedRun, entry, filter_bytes, page_key, run_of, store_page},
+};
 use super::open;
 
 /// A digest of a scope and a message id.
@@ -43,7 +59,7 @@ impl Hasher for DigestHasher {
     }
 }
 
-/// Number of keys in a run.
+/// Number of keys in a run that is flushed.
 const RUN_KEYS: usize = 32_768;
 /// The memtable is also flushed after this many rows, however few keys they have.
 const RUN_ROWS: i64 = 32_768;
@@ -52,22 +68,40 @@ const INDEXED_UP_TO: &str = "keys_upto";
 /// Task numbers are reserved before they are committed: a row with a number up to this much below the newest may not
 /// be committed yet.
 const SLACK: i64 = 4_096;
-/// Bytes of a page entry: key and task number.
-const ENTRY_BYTES: usize = 24;
-const ENTRIES_PER_PAGE: usize = 160;
-/// Pages stored with one commit.
+/// Pages of a flush stored with one commit.
 const PAGES_PER_COMMIT: usize = 16;
-const PAGE_BITS: u32 = 24;
+/// Runs of one size class that are merged; the next class is this much larger.
+const FANOUT: usize = 8;
+/// Entries that may be merged for each key that is added or whose task is deleted. Every size class needs one, and
+/// there are four classes for up to a hundred million keys.
+const MERGED_PER_KEY: usize = 16;
+/// Steps of merges in one commit at most.
+const MAX_STEPS: usize = 32;
+/// Limit of all filters together.
+const MAX_FILTER_BYTES: usize = 64 << 20;
+/// A run is rewritten only if at most this many blocks of its tasks are left.
+const MAX_REWRITTEN_BLOCKS: usize = 64;
 
 /// The index of all first-message keys in the store.
 pub(super) struct KeyIndex {
     memtable: Memtable,
     flush: Option<Flush>,
+    /// Sorted by their largest task number.
     runs: Vec<SortedRun>,
+    /// At most one for each size class, and rewrites.
+    merges: Vec<Merge>,
+    /// Pages of runs that no longer exist, by primary key.
+    garbage: VecDeque<Range<i64>>,
+    next_run: i64,
     /// Keys of rows up to this number are in runs.
     last_n: i64,
     /// Number of the newest row.
     newest: i64,
+    /// Entries that the next commits may merge.
+    credit: usize,
+    /// Position in `runs` after the run that was last checked for deleted tasks.
+    checked: usize,
+    run_keys: usize,
 }
 
 /// A frozen memtable on its way to stored pages.
@@ -84,36 +118,28 @@ struct BuiltRun {
     pages: Vec<Vec<u8>>,
 }
 
-struct SortedRun {
-    id: i64,
-    max_n: i64,
-    filter: BloomFilter,
-    /// The first key of each page. Stored in the column `first_keys`.
-    first_keys: Vec<Key>,
-}
-
 impl KeyIndex {
     /// Loads the runs, and the memtable from the rows after them.
     pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {
+        Self::load_with(connection, RUN_KEYS)
+    }
+
+    fn load_with(connection: &Connection, run_keys: usize) -> rusqlite::Result<Self> {
         let newest = connection.query_row("SELECT coalesce(max(n), 0) FROM tasks", [], |row| row.get(0))?;
-        let last_n = open::meta(connection, INDEXED_UP_TO)?.unwrap_or(0);
-        let mut keys = Self { memtable: Memtable::default(), flush: None, runs: Vec::new(), last_n, newest };
-        let mut runs =
-            connection.prepare("SELECT id, last_n, max_n, filter, fences FROM key_runs ORDER BY id")?;
-        let mut rows = runs.query([])?;
-        while let Some(row) = rows.next()? {
-            keys.last_n = keys.last_n.max(row.get(1)?);
-            let first_keys: Vec<u8> = row.get(4)?;
-            keys.runs.push(SortedRun {
-                id: row.get(0)?,
-                max_n: row.get(2)?,
-                filter: BloomFilter(row.get(3)?),
-                first_keys: first_keys.as_chunks().0.to_vec(),
-            });
-        }
-        // Pages of a run whose flush did not finish before the process ended are garbage.
-        let next = keys.runs.last().map_or(1, |run| run.id + 1);
-        connection.execute("DELETE FROM key_pages WHERE place >= ?1", params![page_key(next, 0)])?;
+        let mut keys = Self {
+            memtable: Memtable::default(),
+            flush: None,
+            runs: Vec::new(),
+            merges: Vec::new(),
+            garbage: VecDeque::new(),
+            next_run: 1,
+            last_n: open::meta(connection, INDEXED_UP_TO)?.unwrap_or(0),
+            newest,
+            credit: 0,
+            checked: 0,
+            run_keys,
+        };
+        keys.load_runs(connection)?;
         let mut memtable = connection.prepare("SELECT key, n FROM tasks WHERE n > ?1 AND key IS NOT NULL")?;
         let mut rows = memtable.query(params![keys.last_n])?;
         while let Some(row) = rows.next()? {
@@ -122,17 +148,58 @@ impl KeyIndex {
         Ok(keys)
     }
 
-    /// The task that used this key first. The caller must check the task row: the task may have been deleted.
-    pub(super) fn find(&self, connection: &Connection, key: &Key) -> rusqlite::Result<Option<i64>> {
-        if let Some(n) = self.memtable.get(key) {
-            return Ok(Some(*n));
+    fn load_runs(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut runs = connection
+            .prepare("SELECT id, min_n, max_n, filter, fences, last_n FROM key_runs ORDER BY id")?;
+        let mut rows = runs.query([])?;
+        let mut filter_bytes = 0;
+        while let Some(row) = rows.next()? {
+            let run = SortedRun::load(connection, row, filter_bytes < MAX_FILTER_BYTES)?;
+            filter_bytes += run.filter_bytes();
+            self.last_n = self.last_n.max(row.get(5)?);
+            // Pages between those of two runs are what an unfinished flush or merge left.
+            self.find_garbage(connection, run.id)?;
+            self.next_run = run.id + 1;
+            self.runs.push(run);
         }
-        if let Some(n) = self.flush.as_ref().and_then(|flush| flush.keys.get(key)) {
-            return Ok(Some(*n));
+        while let Some(left) = self.find_garbage(connection, i64::MAX >> 24)? {
+            self.next_run = left + 1;
         }
-        for run in self.runs.iter().rev().filter(|run| run.filter.may_contain(key)) {
-            if let Some(n) = run.find(connection, key)? {
-                return Ok(Some(n));
+        self.runs.sort_by_key(|run| run.max_n);
+        self.start_merges();
+        Ok(())
+    }
+
+    /// Remembers pages of runs from `next_run` on and before another one; returns the last of those runs.
+    fn find_garbage(&mut self, connection: &Connection, before: i64) -> rusqlite::Result<Option<i64>> {
+        let range = page_key(self.next_run, 0)..page_key(before, 0);
+        let last: Option<i64> = connection
+            .prepare_cached("SELECT max(place) FROM key_pages WHERE place >= ?1 AND place < ?2")?
+            .query_row(params![range.start, range.end], |row| row.get(0))?;
+        let Some(last) = last else { return Ok(None) };
+        self.garbage.push_back(range.start..last + 1);
+        Ok(Some(run_of(last)))
+    }
+
+    /// Calls `check` with the tasks that used this key, until it returns something. A task may have been deleted, and
+    /// the key used again after that.
+    pub(super) fn find<T>(
+        &self,
+        connection: &Connection,
+        key: &Key,
+        mut check: impl FnMut(i64) -> rusqlite::Result<Option<T>>,
+    ) -> rusqlite::Result<Option<T>> {
+        let flushed = self.flush.as_ref().and_then(|flush| flush.keys.get(key));
+        for n in self.memtable.get(key).into_iter().chain(flushed) {
+            if let Some(found) = check(*n)? {
+                return Ok(Some(found));
+            }
+        }
+        for run in self.runs.iter().rev() {
+            if let Some(n) = run.find(connection, key)?
+                && let Some(found) = check(n)?
+            {
+                return Ok(Some(found));
             }
         }
         Ok(None)
@@ -143,13 +210,30 @@ impl KeyIndex {
         self.newest = self.newest.max(n);
         if let Some(key) = key {
             self.memtable.insert(key, n);
+            self.credit += MERGED_PER_KEY;
         }
     }
 
-    /// Starts a flush when one is due and stores a few of its pages. Called in each commit.
+    /// Flushes and merges a few pages, if there is something to flush or merge. Called in each commit.
     pub(super) fn maintain(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        self.flush_pages(connection)?;
+        if self.merges.is_empty() && self.garbage.is_empty() {
+            self.credit = 0;
+            return Ok(());
+        }
+        let steps = (self.credit / ENTRIES_PER_PAGE).min(MAX_STEPS);
+        self.credit = self.credit.min(MAX_STEPS * ENTRIES_PER_PAGE) - steps * ENTRIES_PER_PAGE;
+        for _ in 0..steps {
+            self.merge_page(connection)?;
+            self.delete_page(connection)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a flush when one is due and stores a few of its pages.
+    fn flush_pages(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if self.flush.is_none()
-            && (self.memtable.len() >= RUN_KEYS || self.newest - self.last_n >= RUN_ROWS + SLACK)
+            && (self.memtable.len() >= self.run_keys || self.newest - self.last_n >= RUN_ROWS + SLACK)
         {
             if self.memtable.is_empty() {
                 self.last_n = self.newest - SLACK;
@@ -163,36 +247,14 @@ impl KeyIndex {
             flush.storing = flush.built.try_recv().ok().map(|built| (built, 0));
         }
         let Some((built, stored)) = &mut flush.storing else { return Ok(()) };
-        let mut insert = connection.prepare_cached("INSERT INTO key_pages (place, bytes) VALUES (?1, ?2)")?;
-        for (number, page) in (0..).zip(&built.pages).skip(*stored).take(PAGES_PER_COMMIT) {
-            insert.execute(params![page_key(built.run.id, number), page])?;
+        for _ in 0..PAGES_PER_COMMIT {
+            let page = match stored.checked_sub(built.pages.len()) {
+                None => Some((i64::try_from(*stored).unwrap_or_default(), built.pages[*stored].as_slice())),
+                Some(chunk) => built.run.chunk(chunk),
+            };
+            let Some((number, bytes)) = page else { return self.finish_flush(connection) };
+            store_page(connection, built.run.id, number, bytes)?;
             *stored += 1;
-        }
-        if *stored == built.pages.len() {
-            connection.execute(
-                "INSERT INTO key_runs (id, last_n, max_n, filter, fences) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![
-                    built.run.id,
-                    built.last_n,
-                    built.run.max_n,
-                    built.run.filter.0,
-                    built.run.first_keys.as_flattened()
-                ],
-            )?;
-            self.finish_flush();
-        }
-        Ok(())
-    }
-
-    /// Deletes runs all of whose tasks are deleted.
-    pub(super) fn drop_runs_before(&mut self, connection: &Connection, first_n: i64) -> rusqlite::Result<()> {
-        while self.runs.first().is_some_and(|run| run.max_n < first_n) {
-            let run = self.runs.remove(0);
-            connection.execute("DELETE FROM key_runs WHERE id = ?1", params![run.id])?;
-            connection.execute(
-                "DELETE FROM key_pages WHERE place BETWEEN ?1 AND ?2",
-                params![page_key(run.id, 0), page_key(run.id + 1, 0) - 1],
-            )?;
         }
         Ok(())
     }
@@ -200,7 +262,7 @@ impl KeyIndex {
     fn start_flush(&mut self) {
         let keys = Arc::new(std::mem::take(&mut self.memtable));
         let (reply, built) = mpsc::channel();
-        let id = self.runs.last().map_or(1, |run| run.id + 1);
+        let id = self.take_run_id();
         let (sorting, last_n) = (Arc::clone(&keys), self.last_n.max(self.newest - SLACK));
         let thread = std::thread::Builder::new().name("a2ad-keys".into());
         // The thread ends within milliseconds and sends to nothing but this channel, so it is not joined. If it
@@ -209,186 +271,145 @@ impl KeyIndex {
         self.flush = Some(Flush { keys, built, storing: None });
     }
 
-    fn finish_flush(&mut self) {
+    fn finish_flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if let Some(Flush { storing: Some((built, _)), .. }) = self.flush.take() {
+            built.run.insert(connection, built.last_n)?;
             self.last_n = built.last_n;
-            self.runs.push(built.run);
+            self.add_run(built.run);
         }
+        Ok(())
+    }
+
+    fn add_run(&mut self, run: SortedRun) {
+        let position = self.runs.partition_point(|other| other.max_n <= run.max_n);
+        self.runs.insert(position, run);
+        self.start_merges();
+    }
+
+    fn take_run_id(&mut self) -> i64 {
+        self.next_run += 1;
+        self.next_run - 1
+    }
+
+    /// Starts a merge of every size class that has enough runs and is not being merged.
+    fn start_merges(&mut self) {
+        let mut by_level: HashMap<u32, Vec<i64>> = HashMap::new();
+        for run in self.runs.iter().filter(|run| !run.merging) {
+            by_level.entry(self.level(run)).or_default().push(run.id);
+        }
+        for (level, runs) in by_level {
+            if runs.len() >= FANOUT && self.merges.iter().all(|merge| merge.level != level) {
+                self.start_merge(level, &runs[..FANOUT], usize::MAX);
+            }
+        }
+    }
+
+    /// The size class of a run.
+    fn level(&self, run: &SortedRun) -> u32 {
+        let flushed = self.run_keys.div_ceil(ENTRIES_PER_PAGE);
+        (0..).find(|level| run.pages() <= flushed * FANOUT.pow(*level)).unwrap_or_default()
+    }
+
+    /// Starts a merge that will leave at most `max_left` keys.
+    fn start_merge(&mut self, level: u32, inputs: &[i64], max_left: usize) {
+        let id = self.take_run_id();
+        let (mut max_keys, mut filters) = (0, self.merges.iter().map(Merge::filter_bytes).sum::<usize>());
+        for run in &mut self.runs {
+            if inputs.contains(&run.id) {
+                run.merging = true;
+                max_keys += run.max_keys();
+            } else {
+                filters += run.filter_bytes();
+            }
+        }
+        let max_keys = max_keys.min(max_left);
+        let output = RunBuilder::new(id, max_keys, filters + filter_bytes(max_keys) <= MAX_FILTER_BYTES);
+        let inputs = self.runs.iter().filter(|run| inputs.contains(&run.id));
+        self.merges.push(Merge::new(level, inputs, output));
+        // Small merges are soon done, and without them the number of runs would grow.
+        self.merges.sort_by_key(|merge| merge.level);
+    }
+
+    fn merge_page(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let Some(merge) = self.merges.first_mut() else { return Ok(()) };
+        if !merge.step(connection)? {
+            return Ok(());
+        }
+        let merge = self.merges.remove(0);
+        for run in merge.inputs() {
+            self.remove_run(connection, run)?;
+        }
+        match merge.finish() {
+            Some(run) => {
+                run.insert(connection, self.last_n)?;
+                self.add_run(run);
+            }
+            None => open::set_meta(connection, INDEXED_UP_TO, self.last_n)?,
+        }
+        Ok(())
+    }
+
+    /// Removes a run; its pages are deleted later.
+    fn remove_run(&mut self, connection: &Connection, id: i64) -> rusqlite::Result<()> {
+        self.runs.retain(|run| run.id != id);
+        self.garbage.push_back(page_key(id, 0)..page_key(id + 1, 0));
+        connection.prepare_cached("DELETE FROM key_runs WHERE id = ?1")?.execute(params![id]).map(drop)
+    }
+
+    /// Deletes one page that no run refers to.
+    fn delete_page(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let Some(range) = self.garbage.front_mut() else { return Ok(()) };
+        let deleted: Option<i64> = connection
+            .prepare_cached(
+                "DELETE FROM key_pages WHERE place = (SELECT min(place) FROM key_pages
+                                                      WHERE place >= ?1 AND place < ?2) RETURNING place",
+            )?
+            .query_row(params![range.start, range.end], |row| row.get(0))
+            .optional()?;
+        match deleted {
+            Some(page) => range.start = page + 1,
+            None => drop(self.garbage.pop_front()),
+        }
+        Ok(())
+    }
+
+    /// Called when tasks were deleted: checks one run, in turn. A run without tasks is removed; one that a few old
+    /// tasks keep is rewritten.
+    pub(super) fn tasks_deleted(&mut self, connection: &Connection, count: usize) -> rusqlite::Result<()> {
+        self.credit += count * MERGED_PER_KEY;
+        self.checked = if self.checked < self.runs.len() { self.checked } else { 0 };
+        let Some(run) = self.runs.get(self.checked).filter(|run| !run.merging) else {
+            self.checked += 1;
+            return Ok(());
+        };
+        let (id, level) = (run.id, self.level(run));
+        let live = count_live_blocks(connection, (run.min_n, run.max_n), MAX_REWRITTEN_BLOCKS + 1)?;
+        let left = live * usize::try_from(BLOCK_NUMBERS).unwrap_or_default();
+        if live == 0 {
+            open::set_meta(connection, INDEXED_UP_TO, self.last_n)?;
+            return self.remove_run(connection, id);
+        }
+        self.checked += 1;
+        if live <= MAX_REWRITTEN_BLOCKS && 2 * left < run.max_keys() {
+            self.start_merge(level, &[id], left);
+        }
+        Ok(())
     }
 }
 
 impl BuiltRun {
     fn new(id: i64, keys: &Memtable, last_n: i64) -> Self {
-        let mut sorted: Vec<(Key, i64)> = keys.iter().map(|(key, n)| (*key, *n)).collect();
+        let mut sorted: Vec<_> = keys.iter().map(|(key, n)| entry(key, *n)).collect();
         sorted.sort_unstable();
-        let max_n = sorted.iter().map(|(_, n)| *n).max().unwrap_or_default();
-        let mut filter = BloomFilter::for_keys(sorted.len());
-        let mut first_keys = Vec::new();
+        let mut output = RunBuilder::new(id, sorted.len(), true);
         let mut pages = Vec::new();
         for chunk in sorted.chunks(ENTRIES_PER_PAGE) {
-            let mut page = Vec::with_capacity(chunk.len() * ENTRY_BYTES);
-            for (key, n) in chunk {
-                filter.add(key);
-                page.extend_from_slice(key);
-                page.extend_from_slice(&n.to_be_bytes());
-            }
-            first_keys.push(chunk[0].0);
-            pages.push(page);
+            chunk.iter().for_each(|entry| output.add(entry));
+            pages.extend(output.take_page().map(|(_, page)| page));
         }
-        Self { run: SortedRun { id, max_n, filter, first_keys }, last_n, pages }
-    }
-}
-
-impl SortedRun {
-    fn find(&self, connection: &Connection, key: &Key) -> rusqlite::Result<Option<i64>> {
-        let Some(page) = self.first_keys.partition_point(|first| first <= key).checked_sub(1) else {
-            return Ok(None);
-        };
-        let page = i64::try_from(page).unwrap_or_default();
-        let bytes: Option<Vec<u8>> = connection
-            .prepare_cached("SELECT bytes FROM key_pages WHERE place = ?1")?
-            .query_row(params![page_key(self.id, page)], |row| row.get(0))
-            .optional()?;
-        let bytes = bytes.unwrap_or_default();
-        let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
-        let found = entries.binary_search_by(|entry| entry[..16].cmp(key)).ok();
-        Ok(found.map(|at| i64::from_be_bytes(std::array::from_fn(|byte| entries[at][16 + byte]))))
-    }
-}
-
-fn page_key(run: i64, page: i64) -> i64 {
-    (run << PAGE_BITS) + page
-}
-
-/// A Bloom filter of 64-byte blocks: one cache line per lookup, a false-positive rate of about one in a thousand.
-struct BloomFilter(Vec<u8>);
-
-const BLOCK_BYTES: usize = 64;
-const KEYS_PER_BLOCK: usize = 32;
-/// Bits that a key sets in its block; nine bits of the digest choose each.
-const BITS_PER_KEY: u32 = 7;
-
-impl BloomFilter {
-    fn for_keys(count: usize) -> Self {
-        Self(vec![0; BLOCK_BYTES * count.div_ceil(KEYS_PER_BLOCK).max(1)])
-    }
-
-    fn add(&mut self, key: &Key) {
-        let (block, bits) = self.positions(key);
-        for (byte, bit) in bits {
-            self.0[block + byte] |= bit;
-        }
-    }
-
-    fn may_contain(&self, key: &Key) -> bool {
-        let (block, mut bits) = self.positions(key);
-        bits.all(|(byte, bit)| self.0[block + byte] & bit != 0)
-    }
-
-    /// The offset of a key's block, and the key's bits in it as (byte, mask).
-    fn positions(&self, key: &Key) -> (usize, impl Iterator<Item = (usize, u8)> + use<>) {
-        let half = |from: usize| u64::from_be_bytes(std::array::from_fn(|at| key[from + at]));
-        let blocks = (self.0.len() / BLOCK_BYTES) as u128;
-        let block = usize::try_from((u128::from(half(0)) * blocks) >> 64).unwrap_or_default();
-        let choice = half(8);
-        let bits = (0..BITS_PER_KEY).map(move |number| {
-            let bit = choice >> (9 * number) & 511;
-            (usize::try_from(bit / 8).unwrap_or_default(), 1 << (bit % 8))
-        });
-        (block * BLOCK_BYTES, bits)
+        Self { run: output.finish(), last_n, pages }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(number: u64) -> Key {
-        // A cheap mixer replaces the digest.
-        let mix = |number: u64| (number ^ number >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
-        let (one, two) = (mix(mix(number)), mix(mix(number ^ 0xabcd_ef01)));
-        let mut key = [0; 16];
-        key[..8].copy_from_slice(&one.to_be_bytes());
-        key[8..].copy_from_slice(&two.to_be_bytes());
-        key
-    }
-
-    #[test]
-    fn bloom_filter_has_no_false_negatives_and_few_false_positives() {
-        let mut filter = BloomFilter::for_keys(RUN_KEYS);
-        (0..RUN_KEYS as u64).for_each(|number| filter.add(&key(number)));
-        assert!((0..RUN_KEYS as u64).all(|number| filter.may_contain(&key(number))));
-        let wrong = (0..100_000).filter(|number| filter.may_contain(&key(1_000_000 + number))).count();
-        assert!(wrong < 1_000, "{wrong} of 100000");
-    }
-
-    fn empty(connection: &Connection) -> KeyIndex {
-        connection.execute_batch(include_str!("migrations/0001_tasks.sql")).unwrap();
-        KeyIndex::load(connection).unwrap()
-    }
-
-    #[test]
-    fn restart_reads_few_rows_however_few_keys_they_have() {
-        for keyed_every in [7, 1_000, i64::MAX] {
-            let connection = Connection::open_in_memory().unwrap();
-            let mut keys = empty(&connection);
-            let newest = 4 * RUN_ROWS + 17;
-            let has_key = |n: i64| n % keyed_every == 0;
-            for n in 1..=newest {
-                keys.add(has_key(n).then(|| key(n.cast_unsigned())), n);
-                if n % 64 == 0 {
-                    keys.maintain(&connection).unwrap();
-                }
-            }
-            while keys.flush.is_some() || keys.newest - keys.last_n >= RUN_ROWS + SLACK {
-                keys.maintain(&connection).unwrap();
-                std::thread::yield_now();
-            }
-            let again = KeyIndex::load(&connection).unwrap();
-            assert!(newest - again.last_n < RUN_ROWS + SLACK, "{keyed_every}: {}", again.last_n);
-            for n in (1..=again.last_n).filter(|n| has_key(*n)) {
-                assert_eq!(again.find(&connection, &key(n.cast_unsigned())).unwrap(), Some(n));
-            }
-        }
-    }
-
-    #[test]
-    fn keys_are_found_in_memtable_flush_and_runs_and_after_a_restart() {
-        let connection = Connection::open_in_memory().unwrap();
-        let mut keys = empty(&connection);
-        let count = RUN_KEYS as u64 * 2 + 100;
-        for number in 0..count {
-            keys.add(Some(key(number)), i64::try_from(number).unwrap());
-            if number % 64 == 0 {
-                keys.maintain(&connection).unwrap();
-                assert_eq!(
-                    keys.find(&connection, &key(number / 2)).unwrap(),
-                    Some((number / 2).cast_signed())
-                );
-            }
-        }
-        while keys.runs.is_empty() || keys.flush.is_some() {
-            keys.maintain(&connection).unwrap();
-            std::thread::yield_now();
-        }
-        let all_there = |keys: &KeyIndex, up_to: u64| {
-            (0..up_to)
-                .step_by(97)
-                .all(|number| keys.find(&connection, &key(number)).unwrap() == Some(number.cast_signed()))
-        };
-        assert!(all_there(&keys, count));
-        assert_eq!(keys.find(&connection, &key(u64::MAX)).unwrap(), None);
-        // Without task rows a restart finds only the keys in runs.
-        let stored: u64 =
-            keys.runs.iter().map(|run| run.first_keys.len() as u64 * ENTRIES_PER_PAGE as u64).sum();
-        let again = KeyIndex::load(&connection).unwrap();
-        assert_eq!(again.runs.len(), keys.runs.len());
-        let known = (0..count)
-            .filter(|number| again.find(&connection, &key(*number)).unwrap().is_some())
-            .count() as u64;
-        assert!(known >= RUN_KEYS as u64 && known <= stored, "{known} of {stored}");
-        keys.drop_runs_before(&connection, i64::MAX).unwrap();
-        let left: i64 = connection.query_row("SELECT count(*) FROM key_pages", [], |row| row.get(0)).unwrap();
-        assert_eq!((left, keys.runs.len()), (0, 0));
-    }
-}
+mod tests;
