@@ -205,12 +205,9 @@ impl Catalog {
         self.since
     }
 
-    /// The retention of an agent, registered or not. The store lists agents without their tenants, so the longest
-    /// retention applies where several tenants have an agent of this id.
-    pub(crate) fn retention(&self, agent: &str) -> Retention {
-        let registered = self.tenants.values().filter_map(|tenant| tenant.agents.get(agent));
-        let longest = registered.map(|registered| registered.retention()).reduce(Retention::longest);
-        longest.unwrap_or(self.unregistered)
+    /// The retention of an agent, registered or not.
+    pub(crate) fn retention(&self, tenant: &str, agent: &str) -> Retention {
+        self.get(tenant, agent).map_or(self.unregistered, |registered| registered.retention())
     }
 
     /// Every retention that applies to some task.
@@ -268,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_retention_of_all_tenants_applies() {
+    fn retention_of_the_tenants_agent_applies() {
         let [second, minute, hour] = [1, 60, 3_600].map(Duration::from_secs);
         let one = Retention { max_age: minute, max_tasks: Some(2), max_wait: hour, keys: second };
         let two = Retention { max_age: hour, max_tasks: Some(3), max_wait: minute, keys: second };
@@ -276,11 +273,11 @@ mod tests {
         let catalog = Catalog::new("a", [registered("a", one), registered("b", one)])
             .with_tenant("other", "a", [registered("a", two)])
             .with_unregistered_retention(unregistered);
-        let both = Retention { max_age: hour, max_tasks: Some(3), max_wait: hour, keys: second };
-        assert_eq!(catalog.retention("a"), both);
-        assert_eq!((catalog.retention("b"), catalog.retention("c")), (one, unregistered));
+        let kept = |tenant, agent| catalog.retention(tenant, agent);
+        assert_eq!((kept(DEFAULT_TENANT, "a"), kept("other", "a")), (one, two));
+        assert_eq!((kept(DEFAULT_TENANT, "b"), kept("other", "b")), (one, unregistered));
+        assert_eq!((kept(DEFAULT_TENANT, "c"), kept("no such", "a")), (unregistered, unregistered));
         assert_eq!(catalog.retentions().count(), 4);
-        assert_eq!(one.longest(Retention { max_tasks: None, ..two }).max_tasks, None);
     }
 
     #[test]

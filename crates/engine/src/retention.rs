@@ -41,18 +41,6 @@ impl Default for Retention {
     }
 }
 
-impl Retention {
-    /// The longer of two retentions, in every field.
-    pub(crate) fn longest(self, other: Self) -> Self {
-        Self {
-            max_age: self.max_age.max(other.max_age),
-            max_tasks: self.max_tasks.zip(other.max_tasks).map(|(one, two)| one.max(two)),
-            max_wait: self.max_wait.max(other.max_wait),
-            keys: self.keys.max(other.keys),
-        }
-    }
-}
-
 /// Tasks per batch.
 const PURGE_BATCH: usize = 64;
 /// Shortest and longest interval between batches.
@@ -105,26 +93,25 @@ impl Purger {
         let (now, catalog) = (self.clock.now(), self.catalog.load());
         let mut busy = false;
         let mut longest = Duration::ZERO;
-        for agent in self.store.agents().await? {
-            let retention = catalog.retention(&agent);
+        for owner in self.store.agents().await? {
+            let retention = catalog.retention(&owner.tenant, &owner.agent);
             longest = longest.max(retention.keys);
             let expired = self
                 .store
                 .expired(Expiry {
-                    agent,
+                    owner,
+                    now,
                     ended_before: before(now, retention.max_age),
                     max_tasks: retention.max_tasks,
                     waiting_since: before(now, retention.max_wait),
                     max: PURGE_BATCH,
                 })
                 .await?;
-            busy |= expired.finished.len() == PURGE_BATCH;
+            busy |= expired.more;
             if !expired.finished.is_empty() {
                 self.store.purge(expired.finished, now).await?;
             }
-            for row in &expired.waiting {
-                self.fail_if_waiting(row, now).await?;
-            }
+            self.fail_waiting(&expired.waiting, now).await?;
         }
         // Rows are deleted in purge order, whichever agent they belong to. The key retention counts from the
         // purge, not from the task's end, so that a process that was down for long still detects duplicates.
@@ -132,10 +119,22 @@ impl Purger {
         Ok(busy)
     }
 
-    async fn fail_if_waiting(&self, row: &TaskRow, now: Timestamp) -> Result<(), StoreError> {
+    /// Fails these tasks, unless they continued meanwhile. All are queued before the first is awaited, so that they
+    /// share commits.
+    async fn fail_waiting(&self, rows: &[TaskRow], now: Timestamp) -> Result<(), StoreError> {
+        let receipts: Vec<_> = rows.iter().map(|row| self.store.commit(self.expire(row, now))).collect();
+        for receipt in receipts {
+            if let Err(NotCommitted::Unavailable(reason)) = receipt.await {
+                return Err(StoreError::Unavailable(reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn expire(&self, row: &TaskRow, now: Timestamp) -> Change {
         let names = PublicIds::of(&self.store.ids(), row);
         let message = names.message("timed out waiting for the client's reply");
-        let change = Change::Advance(Box::new(Advance {
+        Change::Advance(Box::new(Advance {
             no: row.no,
             step: Step::Expire { fence: row.fence },
             log: Log::pack([(names.status(TaskState::Failed, Some(message), now), None)]),
@@ -144,11 +143,7 @@ impl Purger {
             saved: None,
             skill: None,
             key: None,
-        }));
-        match self.store.commit(change).await {
-            Err(NotCommitted::Unavailable(reason)) => Err(StoreError::Unavailable(reason)),
-            _ => Ok(()),
-        }
+        }))
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) use receipt::OVERLOADED;
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub use rows::{
     ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,
-    ListQuery, Lookup, Snapshot, TaskRow, WorkItem,
+    ListQuery, Lookup, Snapshot, TaskRow, TenantAgent, WorkItem,
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
 
@@ -72,8 +72,8 @@ pub trait Store: Send + Sync + 'static {
     /// call.
     fn first_use(&self, key: MessageKey) -> ReadFuture<Option<KeyUsed>>;
 
-    /// Number of open tasks of an agent, over all scopes.
-    fn count_open(&self, agent: &str) -> ReadFuture<u64>;
+    /// Number of open tasks of an agent, over all its scopes.
+    fn count_open(&self, agent: &TenantAgent) -> ReadFuture<u64>;
 
     /// Looks up a conversation of this scope.
     fn context(&self, scope: &Scope, lookup: ContextLookup) -> ReadFuture<Option<ContextRow>>;
@@ -94,8 +94,8 @@ pub trait Store: Send + Sync + 'static {
     /// Everything a runner needs to run a task.
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>>;
 
-    /// Ids of all agents that have or had tasks in this store, registered or not.
-    fn agents(&self) -> ReadFuture<Vec<String>>;
+    /// All agents that have tasks in this store, registered or not.
+    fn agents(&self) -> ReadFuture<Vec<TenantAgent>>;
 
     /// Tasks of an agent whose retention has expired.
     fn expired(&self, expiry: Expiry) -> ReadFuture<Expired>;

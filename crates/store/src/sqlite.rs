@@ -24,7 +24,6 @@ mod readers;
 mod rows;
 mod scopes;
 mod store_files;
-mod tallies;
 mod writer;
 
 use std::sync::Arc;
@@ -35,7 +34,8 @@ use engine::{
     log::{Entry, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, Snapshot, StoreError, TaskRow, WorkItem,
+        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, Snapshot, StoreError, TaskRow, TenantAgent,
+        WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -150,10 +150,9 @@ impl Store for Sqlite {
 
     fn list(&self, scope: &Scope, query: ListQuery) -> ReadFuture<ListPage> {
         let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
-        let long = self.writer.tally_requester();
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(ListPage::default()) };
-            lists::list(tx, &ids, scope, &query, long)
+            lists::list(tx, &ids, scope, &query)
         })
     }
 
@@ -161,8 +160,8 @@ impl Store for Sqlite {
         self.writer.first_use(key)
     }
 
-    fn count_open(&self, agent: &str) -> ReadFuture<u64> {
-        let agent = agent.to_owned();
+    fn count_open(&self, agent: &TenantAgent) -> ReadFuture<u64> {
+        let agent = agent.clone();
         self.readers.read(move |tx| Ok(expiry::count_open(tx, &agent)?))
     }
 
@@ -210,13 +209,21 @@ impl Store for Sqlite {
         })
     }
 
-    fn agents(&self) -> ReadFuture<Vec<String>> {
+    fn agents(&self) -> ReadFuture<Vec<TenantAgent>> {
         self.readers.read(move |tx| Ok(expiry::agents(tx)?))
     }
 
     fn expired(&self, expiry: Expiry) -> ReadFuture<Expired> {
-        let ids = self.ids.clone();
-        self.readers.read(move |tx| expiry::find(tx, &ids, &expiry))
+        let (ids, raise) = (self.ids.clone(), self.writer.raiser());
+        let found = self.readers.read(move |tx| expiry::find(tx, &ids, &expiry));
+        async move {
+            let (expired, raised) = found.await?;
+            if !raised.is_empty() {
+                raise(raised).await?;
+            }
+            Ok(expired)
+        }
+        .boxed()
     }
 
     fn purge(&self, tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize> {

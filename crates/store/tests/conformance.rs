@@ -40,6 +40,7 @@ mod conformance {
     mod long_lists;
     mod opening;
     mod overload;
+    mod owners;
     mod publication;
     mod purge_slices;
     mod reopen;

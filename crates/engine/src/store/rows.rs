@@ -158,11 +158,29 @@ pub struct ListPage {
     pub more: bool,
 }
 
+/// An agent of a tenant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TenantAgent {
+    /// Isolated organisation.
+    pub tenant: String,
+    /// Id of the agent.
+    pub agent: String,
+}
+
+impl TenantAgent {
+    /// The called agent of a scope.
+    pub fn of(scope: &Scope) -> Self {
+        Self { tenant: scope.tenant().to_owned(), agent: scope.agent().to_owned() }
+    }
+}
+
 /// Query for an agent's expired tasks.
 #[derive(Clone, Debug)]
 pub struct Expiry {
-    /// The agent; all scopes are searched.
-    pub agent: String,
+    /// The agent; all its scopes are searched.
+    pub owner: TenantAgent,
+    /// Current time: a task that is open now ends later.
+    pub now: Timestamp,
     /// Selects finished tasks that ended before this time.
     pub ended_before: Timestamp,
     /// Keeps this many finished tasks; selects the oldest beyond that.
@@ -189,4 +207,6 @@ pub struct Expired {
     pub finished: Vec<FinishedTask>,
     /// Interrupted tasks whose client did not reply in time.
     pub waiting: Vec<TaskRow>,
+    /// Whether there may be others.
+    pub more: bool,
 }

@@ -14,13 +14,13 @@ use engine::{
 use protocol::{TaskId, TaskState};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, named_params, params};
 
-use super::{counts::Counts, docs, keys::KeyIndex, rows, scopes::ScopeCache, tallies::ListedTask};
+use super::{counts::Counts, docs, keys::KeyIndex, rows, scopes::Scopes};
 
 /// The writer's in-memory state beside the rows.
 pub(super) struct WriterCache {
     /// Boot number of this process, stored as the lease holder of its tasks.
     pub(super) boot: i64,
-    pub(super) scopes: ScopeCache,
+    pub(super) scopes: Scopes,
     pub(super) keys: KeyIndex,
     pub(super) counts: Counts,
     /// Tasks whose log has become long enough to be folded, as of this commit.
@@ -37,7 +37,8 @@ pub(super) struct WriteTransaction<'a> {
 
 impl<'a> WriteTransaction<'a> {
     pub(super) fn new(connection: &'a Connection) -> rusqlite::Result<Self> {
-        let insert_segment = "INSERT INTO segments (place, last_seq, fence, bytes) VALUES (?1, ?2, ?3, ?4)";
+        // Nothing reads the column `fence`.
+        let insert_segment = "INSERT INTO segments (place, last_seq, fence, bytes) VALUES (?1, ?2, 0, ?3)";
         Ok(Self {
             connection,
             insert_task: connection.prepare_cached(INSERT_TASK)?,
@@ -61,12 +62,12 @@ impl<'a> WriteTransaction<'a> {
     }
 
     /// Appends one segment, whose last entry has sequence number `last_seq`.
-    fn append(&mut self, n: i64, last_seq: Seq, fence: i64, log: &Log) -> rusqlite::Result<()> {
+    fn append(&mut self, n: i64, last_seq: Seq, log: &Log) -> rusqlite::Result<()> {
         if log.is_empty() {
             return Ok(());
         }
         let segment_key = rows::segment_key(n, last_seq + 1 - log.len());
-        let row = params![segment_key, number(last_seq), fence, &log.segment()[..]];
+        let row = params![segment_key, number(last_seq), &log.segment()[..]];
         self.insert_segment.execute(row).map(drop)
     }
 }
@@ -111,11 +112,10 @@ macro_rules! insert_task {
     ($context:literal) => {
         concat!(
             "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq, fence,
-                                attempt, boot, next_run_at, terminal_at, visible, key, hash, size, client_id,
-                                skill, origin)
+                                attempt, boot, next_run_at, visible, key, hash, size, client_id, skill, origin)
              VALUES (?1, ?2, ?3, ",
             $context,
-            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
+            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
              ON CONFLICT DO NOTHING"
         )
     };
@@ -139,7 +139,7 @@ fn accept_task(
     {
         return Ok(Err(NotCommitted::KeyUsed(used)));
     }
-    let scope = cache.scopes.intern(connection, &accept.scope)?;
+    let scope = cache.scopes.intern(connection, &accept.scope, accept.status_at.as_millis())?;
     let (holder, next_run_at) = work_columns(accept.work, cache.boot);
     // A turn that ran, even one that has already finished, has used its first attempt.
     let ran = i64::from(!matches!(accept.work, WorkState::Due(_)));
@@ -151,7 +151,6 @@ fn accept_task(
         }
     };
     let size = bytes(&accept.log);
-    let terminal_at = accept.state.is_terminal().then(|| accept.status_at.as_millis());
     let row = params![
         accept.no.0,
         accept.tag.0,
@@ -165,7 +164,6 @@ fn accept_task(
         ran,
         holder,
         next_run_at,
-        terminal_at,
         accept.visibility.number(),
         accept.key.map(|key| key.key),
         accept.key.map(|key| key.hash),
@@ -181,17 +179,13 @@ fn accept_task(
     if inserted == 0 {
         return conflict(connection, accept.no.0);
     }
-    transaction.append(accept.no.0, accept.log.len(), ran, &accept.log)?;
-    save(connection, accept.no.0, ran, accept.saved.as_deref())?;
+    transaction.append(accept.no.0, accept.log.len(), &accept.log)?;
+    save(connection, accept.no.0, accept.saved.as_deref())?;
     cache.keys.add(accept.key.map(|key| key.key), accept.no.0);
-    if accept.visibility == Visibility::Visible {
-        // Only the row shows which context a client's name resolved to.
-        let joined = match name {
-            Some(_) if cache.counts.tallies.has_contexts() => joined_context(connection, accept.no.0)?,
-            _ => joined,
-        };
-        let status_at = accept.status_at.as_millis();
-        cache.counts.add(&ListedTask { scope, joined, state: accept.state, status_at });
+    match accept.visibility {
+        Visibility::Visible => cache.counts.add(scope, accept.state),
+        Visibility::Undecided => cache.scopes.add_undecided(scope),
+        Visibility::Hidden | Visibility::Purged => {}
     }
     if docs::should_fold(accept.state.is_settled(), 1, size) {
         cache.grown.push(accept.no);
@@ -236,8 +230,8 @@ fn advance_task(
     };
     let Some(updated) = updated else { return rejection(connection, advance) };
     let last_seq = Seq::try_from(updated.last_seq).unwrap_or_default();
-    transaction.append(advance.no.0, last_seq, updated.fence, &advance.log)?;
-    save(connection, advance.no.0, updated.attempt, advance.saved.as_deref())?;
+    transaction.append(advance.no.0, last_seq, &advance.log)?;
+    save(connection, advance.no.0, advance.saved.as_deref())?;
     if let Some(key) = &advance.key {
         let seq = number(last_seq + 1 - advance.log.len());
         connection
@@ -315,7 +309,7 @@ fn update_row(
     advance: &Advance,
     effects: &Effects,
 ) -> rusqlite::Result<Option<Updated>> {
-    let before = list_entry(connection, advance.no.0)?;
+    let before = counted_task(connection, advance.no.0)?;
     let (holder, next_run_at) = effects.work.map_or((0, None), |work| work_columns(work, cache.boot));
     let (attempt_keep, attempt_add) = counter_factors(effects.attempts);
     let (unanswered_keep, unanswered_add) = counter_factors(effects.unanswered);
@@ -330,7 +324,6 @@ fn update_row(
                  state = coalesce(:state, state),
                  status_at = coalesce(:status_at, status_at),
                  skill = coalesce(skill, :skill),
-                 terminal_at = CASE WHEN :state IS NULL THEN terminal_at ELSE :terminal_at END,
                  visible = coalesce(:visible, visible),
                  turn = turn + :turn_step,
                  fence = fence + :fence_step,
@@ -352,7 +345,6 @@ fn update_row(
                 ":segments": !advance.log.is_empty(),
                 ":state": state.map(TaskState::number),
                 ":status_at": status_at,
-                ":terminal_at": status_at.filter(|_| state.is_some_and(TaskState::is_terminal)),
                 ":visible": advance.visibility.map(|visibility| visibility.number()),
                 ":skill": advance.skill,
                 ":turn_step": effects.turn_step,
@@ -378,52 +370,46 @@ fn update_row(
     if updated.is_some()
         && let Some(was) = before
     {
-        update_counts(&mut cache.counts, &was, advance);
+        update_counts(cache, &was, advance);
     }
     Ok(updated)
 }
 
-/// A task's list columns and whether lists include it.
-pub(super) struct ListEntry {
-    pub(super) listed: ListedTask,
-    pub(super) visible: bool,
+/// What the counts depend on.
+pub(super) struct CountedTask {
+    pub(super) scope: i64,
+    pub(super) state: TaskState,
+    pub(super) visibility: Visibility,
 }
 
-pub(super) fn list_entry(connection: &Connection, n: i64) -> rusqlite::Result<Option<ListEntry>> {
-    let entry = connection
-        .prepare_cached(
-            "SELECT scope, state, visible, status_at, iif(context = n, NULL, context) FROM tasks WHERE n = ?1",
-        )?
+pub(super) fn counted_task(connection: &Connection, n: i64) -> rusqlite::Result<Option<CountedTask>> {
+    let found = connection
+        .prepare_cached("SELECT scope, state, visible FROM tasks WHERE n = ?1")?
         .query_row(params![n], |row| {
-            let Some(state) = TaskState::from_number(row.get(1)?) else { return Ok(None) };
-            let listed =
-                ListedTask { scope: row.get(0)?, joined: row.get(4)?, state, status_at: row.get(3)? };
-            Ok(Some(ListEntry { listed, visible: row.get::<_, i64>(2)? == 1 }))
+            let state = TaskState::from_number(row.get(1)?);
+            let visibility = Visibility::from_number(row.get(2)?);
+            let Some((state, visibility)) = state.zip(visibility) else { return Ok(None) };
+            Ok(Some(CountedTask { scope: row.get(0)?, state, visibility }))
         })
         .optional()?;
-    Ok(entry.flatten())
-}
-
-/// The context that a task joined; `None` if the task is the first of its context.
-fn joined_context(connection: &Connection, n: i64) -> rusqlite::Result<Option<i64>> {
-    Ok(list_entry(connection, n)?.and_then(|entry| entry.listed.joined))
+    Ok(found.flatten())
 }
 
 /// Updates the counts for a task that has changed state or visibility.
-fn update_counts(counts: &mut Counts, was: &ListEntry, advance: &Advance) {
-    if was.visible {
-        counts.remove(&was.listed);
+fn update_counts(cache: &mut WriterCache, was: &CountedTask, advance: &Advance) {
+    let visibility = advance.visibility.unwrap_or(was.visibility);
+    if was.visibility == Visibility::Visible {
+        cache.counts.remove(was.scope, was.state);
     }
-    if advance.visibility.map_or(was.visible, |visibility| visibility == Visibility::Visible) {
-        let (state, status_at) = match advance.status {
-            Some((state, at)) => (state, at.as_millis()),
-            None => (was.listed.state, was.listed.status_at),
-        };
-        counts.add(&ListedTask { state, status_at, ..was.listed });
+    if visibility == Visibility::Visible {
+        cache.counts.add(was.scope, advance.status.map_or(was.state, |(state, _)| state));
+    }
+    if was.visibility == Visibility::Undecided && visibility != Visibility::Undecided {
+        cache.scopes.remove_undecided(was.scope);
     }
 }
 
-/// Deletes the tombstones of purged tasks and the keys that only they held.
+/// Deletes the tombstones of purged tasks and the keys that only they held. Their scopes may be without tasks then.
 pub(super) fn drop_purged(
     connection: &Connection,
     cache: &mut WriterCache,
@@ -431,14 +417,13 @@ pub(super) fn drop_purged(
     max: usize,
 ) -> rusqlite::Result<usize> {
     let limit = i64::try_from(max).unwrap_or(i64::MAX);
-    let mut old = connection.prepare_cached(
-        "SELECT n FROM tasks WHERE visible = 3 AND purged_at < ?1 ORDER BY purged_at LIMIT ?2",
-    )?;
-    let old = old.query_map(params![purged_before, limit], |row| row.get(0))?;
-    let old = old.collect::<rusqlite::Result<Vec<i64>>>()?;
-    for n in &old {
+    let mut old = connection.prepare_cached(PURGED_BEFORE)?;
+    let old = old.query_map(params![purged_before, limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let old = old.collect::<rusqlite::Result<Vec<(i64, i64)>>>()?;
+    for (n, scope) in &old {
         connection.prepare_cached("DELETE FROM turn_keys WHERE n = ?1")?.execute(params![n])?;
         connection.prepare_cached("DELETE FROM tasks WHERE n = ?1")?.execute(params![n])?;
+        cache.scopes.emptied.insert(*scope);
     }
     if !old.is_empty() {
         cache.keys.tasks_deleted(connection, old.len())?;
@@ -446,11 +431,15 @@ pub(super) fn drop_purged(
     Ok(old.len())
 }
 
-fn save(connection: &Connection, n: i64, attempt: i64, bytes: Option<&[u8]>) -> rusqlite::Result<()> {
+pub(super) const PURGED_BEFORE: &str = "SELECT n, scope FROM tasks INDEXED BY tasks_purged
+     WHERE visible = 3 AND purged_at < ?1 ORDER BY purged_at LIMIT ?2";
+
+fn save(connection: &Connection, n: i64, bytes: Option<&[u8]>) -> rusqlite::Result<()> {
     let Some(bytes) = bytes else { return Ok(()) };
     connection
-        .prepare_cached("INSERT OR REPLACE INTO saved (n, attempt, bytes) VALUES (?1, ?2, ?3)")?
-        .execute(params![n, attempt, bytes])
+        // Nothing reads the column `attempt`.
+        .prepare_cached("INSERT OR REPLACE INTO saved (n, attempt, bytes) VALUES (?1, 0, ?2)")?
+        .execute(params![n, bytes])
         .map(drop)
 }
 

@@ -1,49 +1,93 @@
-//! Counts of visible tasks per scope and state, and per time bucket for long lists. Written once per commit, not per
-//! change.
+//! Counts of visible tasks: per scope and state, and of open and finished ones per agent. Written once per commit, not
+//! per change.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
+use protocol::TaskState;
 use rusqlite::{Connection, params};
 
-use super::tallies::{ListedTask, Tallies};
+/// Agents of scopes remembered before they are forgotten.
+const MAX_AGENTS: usize = 10_000;
 
 /// Differences that the current commit makes to the stored counts.
+#[derive(Default)]
 pub(super) struct Counts {
     by_state: HashMap<(i64, u8), i64>,
-    pub(super) tallies: Tallies,
+    by_agent: HashMap<Arc<TenantAgent>, AgentCounts>,
+    /// The agents of scopes. They never change, and the id of a deleted scope is not used again.
+    agents: HashMap<i64, Arc<TenantAgent>>,
+}
+
+/// Tenant and agent of a scope.
+type TenantAgent = (String, String);
+
+#[derive(Default)]
+struct AgentCounts {
+    open: i64,
+    finished: i64,
 }
 
 impl Counts {
-    pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        Ok(Self { by_state: HashMap::new(), tallies: Tallies::load(connection)? })
-    }
-
     /// Counts a task that lists now include.
-    pub(super) fn add(&mut self, task: &ListedTask) {
-        self.count(task, 1);
+    pub(super) fn add(&mut self, scope: i64, state: TaskState) {
+        self.count(scope, state, 1);
     }
 
-    /// Subtracts a task that lists no longer include with this state and time.
-    pub(super) fn remove(&mut self, task: &ListedTask) {
-        self.count(task, -1);
+    /// Subtracts a task that lists no longer include with this state.
+    pub(super) fn remove(&mut self, scope: i64, state: TaskState) {
+        self.count(scope, state, -1);
     }
 
-    fn count(&mut self, task: &ListedTask, difference: i64) {
-        *self.by_state.entry((task.scope, task.state.number())).or_default() += difference;
-        self.tallies.count(task, difference);
+    fn count(&mut self, scope: i64, state: TaskState, difference: i64) {
+        *self.by_state.entry((scope, state.number())).or_default() += difference;
     }
 
-    /// Writes the differences and counts one more bucket of a long list.
+    /// Writes the differences.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        for ((scope, state), difference) in self.by_state.drain().filter(|entry| entry.1 != 0) {
+        let by_state = std::mem::take(&mut self.by_state);
+        for (&(scope, state), &difference) in by_state.iter().filter(|entry| *entry.1 != 0) {
             connection
                 .prepare_cached(
                     "INSERT INTO counts (scope, state, n) VALUES (?1, ?2, ?3)
                      ON CONFLICT (scope, state) DO UPDATE SET n = n + excluded.n",
                 )?
                 .execute(params![scope, state, difference])?;
+            let agent = self.agent(connection, scope)?;
+            let counts = self.by_agent.entry(agent).or_default();
+            if TaskState::from_number(state).is_some_and(TaskState::is_terminal) {
+                counts.finished += difference;
+            } else {
+                counts.open += difference;
+            }
         }
-        self.tallies.flush(connection)?;
-        self.tallies.maintain(connection)
+        // Kept for its capacity.
+        self.by_state = by_state;
+        self.by_state.clear();
+        for (agent, AgentCounts { open, finished }) in self.by_agent.drain() {
+            if (open, finished) != (0, 0) {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO agent_counts (tenant, agent, open, finished) VALUES (?1, ?2, ?3, ?4)
+                         ON CONFLICT (tenant, agent) DO UPDATE
+                         SET open = open + excluded.open, finished = finished + excluded.finished",
+                    )?
+                    .execute(params![agent.0, agent.1, open, finished])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn agent(&mut self, connection: &Connection, scope: i64) -> rusqlite::Result<Arc<TenantAgent>> {
+        if let Some(agent) = self.agents.get(&scope) {
+            return Ok(Arc::clone(agent));
+        }
+        let agent = connection
+            .prepare_cached("SELECT tenant, agent FROM scopes WHERE id = ?1")?
+            .query_row(params![scope], |row| Ok(Arc::new((row.get(0)?, row.get(1)?))))?;
+        if self.agents.len() >= MAX_AGENTS {
+            self.agents.clear();
+        }
+        self.agents.insert(scope, Arc::clone(&agent));
+        Ok(agent)
     }
 }

@@ -1,45 +1,146 @@
 //! Finds tasks past their retention time or input timeout.
 //!
-//! Uses the list indexes that exist anyway, scope by scope from the oldest status on, so that no write has to
-//! maintain an additional index. Nothing is deleted here.
+//! Finished tasks are found owner by owner from the far end of the list index, so that finishing a task adds to no
+//! further tree. Which owners to visit is known from `scopes.ended_from`, a lower bound of the status times of a scope's
+//! finished tasks: an owner is visited only when one of its tasks may have expired. A visit that finds nothing raises
+//! the bound. Nothing is deleted here.
 
 use engine::{
     ids::{Ids, TaskNo},
-    store::{Expired, Expiry, FinishedTask},
+    store::{Expired, Expiry, FinishedTask, TenantAgent},
 };
-use rusqlite::{Connection, Row, named_params, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
-use super::{readers::Failure, rows};
+use super::{readers::Failure, rows, scopes::ScopeRow};
 
-/// Finds tasks to purge and tasks to fail, at most `expiry.max` of each.
-pub(super) fn find(tx: &Connection, ids: &Ids, expiry: &Expiry) -> Result<Expired, Failure> {
-    let mut scopes = tx.prepare_cached("SELECT id FROM scopes WHERE agent = ?1")?;
-    let scopes = scopes.query_map(params![expiry.agent], |row| row.get(0))?;
-    let scopes = scopes.collect::<rusqlite::Result<Vec<i64>>>()?;
-    let mut expired = Expired::default();
-    for scope in &scopes {
-        let remaining = expiry.max.saturating_sub(expired.finished.len());
-        let ended_before = expiry.ended_before.as_millis();
-        expired.finished.extend(
-            oldest_finished(tx, *scope, ended_before, remaining)?.into_iter().map(|(_, ended)| ended),
-        );
-        let remaining = expiry.max.saturating_sub(expired.finished.len());
-        expired.finished.extend(oldest_hidden(tx, *scope, ended_before, remaining)?);
-        let remaining = expiry.max.saturating_sub(expired.waiting.len());
-        let since = expiry.waiting_since.as_millis();
-        expired.waiting.extend(rows::waiting(tx, ids, *scope, since, remaining)?);
+/// Owners visited for one query at most.
+const MAX_VISITS: usize = 256;
+
+/// A scope whose `ended_from` can be raised to this time.
+pub(super) type RaisedScope = (ScopeRow, i64);
+
+/// Finds tasks to purge and tasks to fail, at most `expiry.max` of each, and the scopes whose bound can be raised.
+pub(super) fn find(
+    tx: &Connection,
+    ids: &Ids,
+    expiry: &Expiry,
+) -> Result<(Expired, Vec<RaisedScope>), Failure> {
+    let mut search = Search { tx, expiry, finished: Vec::new(), raised: Vec::new(), more: false };
+    search.by_age()?;
+    if let (false, true, Some(max_tasks)) = (search.more, search.finished.is_empty(), expiry.max_tasks) {
+        search.above_limit(max_tasks)?;
     }
-    if let (true, Some(max_tasks)) = (expired.finished.is_empty(), expiry.max_tasks) {
-        expired.finished = oldest_above_limit(tx, &scopes, max_tasks, expiry.max)?;
-    }
-    Ok(expired)
+    let waiting = rows::waiting(tx, ids, &expiry.owner, expiry.waiting_since.as_millis(), expiry.max)?;
+    let full = search.finished.len() == expiry.max || waiting.len() == expiry.max;
+    let finished = search.finished.into_iter().map(|(_, task)| task).collect();
+    Ok((Expired { finished, waiting, more: search.more || full }, search.raised))
 }
 
-/// Every agent that ever had a task in this store.
-pub(super) fn agents(tx: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut statement = tx.prepare_cached("SELECT DISTINCT agent FROM scopes")?;
-    statement.query_map([], |row| row.get(0))?.collect()
+struct Search<'a> {
+    tx: &'a Connection,
+    expiry: &'a Expiry,
+    /// With the time of the status.
+    finished: Vec<(i64, FinishedTask)>,
+    raised: Vec<RaisedScope>,
+    /// There are owners that were not visited.
+    more: bool,
 }
+
+impl Search<'_> {
+    /// Finds tasks that ended before the time of the query.
+    fn by_age(&mut self) -> rusqlite::Result<()> {
+        let (before, max) = (self.expiry.ended_before.as_millis(), self.expiry.max);
+        let scopes = self.scopes(before)?;
+        self.more = scopes.len() == MAX_VISITS;
+        for scope in scopes {
+            let known = self.finished.len();
+            let found = oldest_finished(self.tx, scope.id, before, max - known)?;
+            self.finished.extend(found);
+            let found = oldest_hidden(self.tx, scope.id, before, max - self.finished.len())?;
+            self.finished.extend(found);
+            if self.finished.len() == max {
+                self.more = true;
+                break;
+            }
+            if self.finished.len() == known {
+                self.raise(scope)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the oldest finished tasks above the limit, over all scopes. Scopes are visited in the order of their
+    /// bounds, until no other one can have an older task.
+    fn above_limit(&mut self, max_tasks: u64) -> rusqlite::Result<()> {
+        let surplus = count_finished(self.tx, &self.expiry.owner)?.saturating_sub(max_tasks);
+        let surplus = usize::try_from(surplus).unwrap_or(usize::MAX).min(self.expiry.max);
+        if surplus == 0 {
+            return Ok(());
+        }
+        let scopes = self.scopes(i64::MAX)?;
+        self.more = scopes.len() == MAX_VISITS;
+        for scope in scopes {
+            if self.finished.get(surplus - 1).is_some_and(|(at, _)| *at < scope.ended_from) {
+                self.more = false;
+                break;
+            }
+            self.finished.extend(oldest_finished(self.tx, scope.id, i64::MAX, surplus)?);
+            self.finished.sort_unstable_by_key(|(at, ended)| (*at, ended.no));
+            self.finished.truncate(surplus);
+            self.raise(scope)?;
+        }
+        // Scopes that were not visited may have older tasks. With raised bounds the next query comes further.
+        if self.more && !self.raised.is_empty() {
+            self.finished.clear();
+        }
+        Ok(())
+    }
+
+    /// Scopes of the agent that may have a task that ended before a time, in the order of their bounds.
+    fn scopes(&self, before: i64) -> rusqlite::Result<Vec<ScopeRow>> {
+        let TenantAgent { tenant, agent } = &self.expiry.owner;
+        let mut scopes = self.tx.prepare_cached(SCOPES)?;
+        let limit = i64::try_from(MAX_VISITS).unwrap_or(i64::MAX);
+        let scopes = scopes.query_map(params![tenant, agent, before, limit], |row| {
+            Ok(ScopeRow { id: row.get(0)?, ended_from: row.get(1)? })
+        })?;
+        scopes.collect()
+    }
+
+    /// Raises the bound of a scope to its oldest finished task. A task that is open now will end later than now.
+    fn raise(&mut self, scope: ScopeRow) -> rusqlite::Result<()> {
+        let oldest = oldest_finished(self.tx, scope.id, i64::MAX, 1)?.first().map(|(at, _)| *at);
+        let hidden = oldest_hidden(self.tx, scope.id, i64::MAX, 1)?.first().map(|(at, _)| *at);
+        let now = self.expiry.now.as_millis();
+        let bound = [oldest, hidden].into_iter().flatten().fold(now, i64::min);
+        if bound > scope.ended_from {
+            self.raised.push((scope, bound));
+        }
+        Ok(())
+    }
+}
+
+pub(super) const SCOPES: &str = "SELECT id, ended_from FROM scopes INDEXED BY scopes_ended
+     WHERE tenant = ?1 AND agent = ?2 AND ended_from < ?3 ORDER BY ended_from LIMIT ?4";
+
+/// Every agent that has a task in this store, with its tenant.
+pub(super) fn agents(tx: &Connection) -> rusqlite::Result<Vec<TenantAgent>> {
+    let mut agents: Vec<TenantAgent> = Vec::new();
+    let read = |row: &Row<'_>| Ok(TenantAgent { tenant: row.get(0)?, agent: row.get(1)? });
+    let mut next = tx.prepare_cached(FIRST_AGENT)?.query_row([], read).optional()?;
+    while let Some(agent) = next {
+        let after = params![agent.tenant, agent.agent];
+        next = tx.prepare_cached(NEXT_AGENT)?.query_row(after, read).optional()?;
+        agents.push(agent);
+    }
+    Ok(agents)
+}
+
+pub(super) const FIRST_AGENT: &str =
+    "SELECT tenant, agent FROM scopes INDEXED BY scopes_ended ORDER BY tenant, agent LIMIT 1";
+
+pub(super) const NEXT_AGENT: &str = "SELECT tenant, agent FROM scopes INDEXED BY scopes_ended
+     WHERE (tenant, agent) > (?1, ?2) ORDER BY tenant, agent LIMIT 1";
 
 /// The oldest finished tasks of a scope that ended before a time, each with its end time.
 fn oldest_finished(
@@ -48,15 +149,15 @@ fn oldest_finished(
     before: i64,
     max: usize,
 ) -> rusqlite::Result<Vec<(i64, FinishedTask)>> {
-    let mut statement = tx.prepare_cached(
-        "SELECT status_at, n, last_seq FROM tasks
-         WHERE scope = :scope AND visible = 1 AND status_at < :before AND state IN (3, 4, 5, 7)
-         ORDER BY status_at, n LIMIT :max",
-    )?;
+    let mut statement = tx.prepare_cached(OLDEST_FINISHED)?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let params = named_params! { ":scope": scope, ":before": before, ":max": max };
-    statement.query_map(params, |row| Ok((row.get(0)?, ended_task(row, 1)?)))?.collect()
+    statement.query_map(params, ended_task)?.collect()
 }
+
+pub(super) const OLDEST_FINISHED: &str = "SELECT status_at, n, last_seq FROM tasks INDEXED BY tasks_listed
+     WHERE scope = :scope AND visible = 1 AND status_at < :before AND state IN (3, 4, 5, 7)
+     ORDER BY status_at, n LIMIT :max";
 
 /// The oldest tasks of a scope that lists do not include because the reply was a bare message.
 fn oldest_hidden(
@@ -64,51 +165,34 @@ fn oldest_hidden(
     scope: i64,
     before: i64,
     max: usize,
-) -> rusqlite::Result<Vec<FinishedTask>> {
-    let mut statement = tx.prepare_cached(
-        "SELECT n, last_seq FROM tasks WHERE scope = ?1 AND visible = 2 AND status_at < ?2 ORDER BY status_at LIMIT ?3",
-    )?;
+) -> rusqlite::Result<Vec<(i64, FinishedTask)>> {
+    let mut statement = tx.prepare_cached(OLDEST_HIDDEN)?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
-    statement.query_map(params![scope, before, max], |row| ended_task(row, 0))?.collect()
+    statement.query_map(params![scope, before, max], ended_task)?.collect()
 }
 
-/// The oldest finished tasks above the limit `max_tasks`, over all scopes.
-fn oldest_above_limit(
-    tx: &Connection,
-    scopes: &[i64],
-    max_tasks: u64,
-    max: usize,
-) -> rusqlite::Result<Vec<FinishedTask>> {
-    let mut total = 0i64;
-    for scope in scopes {
-        total += tx
-            .prepare_cached(
-                "SELECT coalesce(sum(n), 0) FROM counts WHERE scope = ?1 AND state IN (3, 4, 5, 7)",
-            )?
-            .query_row(params![scope], |row| row.get::<_, i64>(0))?;
-    }
-    let surplus = total.unsigned_abs().saturating_sub(max_tasks);
-    let surplus = usize::try_from(surplus).unwrap_or(usize::MAX).min(max);
-    if surplus == 0 {
-        return Ok(Vec::new());
-    }
-    let mut oldest = Vec::new();
-    for scope in scopes {
-        oldest.extend(oldest_finished(tx, *scope, i64::MAX, surplus)?);
-    }
-    oldest.sort_unstable_by_key(|(at, ended)| (*at, ended.no));
-    Ok(oldest.into_iter().take(surplus).map(|(_, ended)| ended).collect())
+pub(super) const OLDEST_HIDDEN: &str = "SELECT status_at, n, last_seq FROM tasks INDEXED BY tasks_hidden
+     WHERE scope = ?1 AND visible = 2 AND status_at < ?2 ORDER BY status_at LIMIT ?3";
+
+fn ended_task(row: &Row<'_>) -> rusqlite::Result<(i64, FinishedTask)> {
+    let task = FinishedTask { no: TaskNo(row.get(1)?), last_seq: row.get::<_, i64>(2)?.unsigned_abs() };
+    Ok((row.get(0)?, task))
 }
 
 /// Number of open tasks of an agent.
-pub(super) fn count_open(tx: &Connection, agent: &str) -> rusqlite::Result<u64> {
-    tx.prepare_cached(
-        "SELECT coalesce(sum(counts.n), 0) FROM counts JOIN scopes ON scopes.id = counts.scope
-         WHERE agent = ?1 AND state IN (1, 2, 6, 8)",
-    )?
-    .query_row(params![agent], |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
+pub(super) fn count_open(tx: &Connection, owner: &TenantAgent) -> rusqlite::Result<u64> {
+    count(tx, "SELECT open FROM agent_counts WHERE tenant = ?1 AND agent = ?2", owner)
 }
 
-fn ended_task(row: &Row<'_>, at: usize) -> rusqlite::Result<FinishedTask> {
-    Ok(FinishedTask { no: TaskNo(row.get(at)?), last_seq: row.get::<_, i64>(at + 1)?.unsigned_abs() })
+/// Number of finished tasks of an agent.
+fn count_finished(tx: &Connection, owner: &TenantAgent) -> rusqlite::Result<u64> {
+    count(tx, "SELECT finished FROM agent_counts WHERE tenant = ?1 AND agent = ?2", owner)
+}
+
+fn count(tx: &Connection, statement: &str, owner: &TenantAgent) -> rusqlite::Result<u64> {
+    let count = tx
+        .prepare_cached(statement)?
+        .query_row(params![owner.tenant, owner.agent], |row| row.get::<_, i64>(0))
+        .optional()?;
+    Ok(count.map_or(0, |count| u64::try_from(count).unwrap_or_default()))
 }

@@ -12,17 +12,10 @@ use rusqlite::{Connection, named_params, params};
 use super::{
     readers::Failure,
     rows::{self, select_tasks, task_row},
-    tallies::{self, List},
 };
 
-/// A page of visible tasks. `long` is called with a list whose count took long.
-pub(super) fn list(
-    tx: &Connection,
-    ids: &Ids,
-    scope: i64,
-    query: &ListQuery,
-    long: impl FnOnce(List),
-) -> Result<ListPage, Failure> {
+/// A page of visible tasks.
+pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) -> Result<ListPage, Failure> {
     let context = match &query.context {
         None => None,
         Some(lookup) => match rows::context(tx, ids, scope, lookup)? {
@@ -30,7 +23,7 @@ pub(super) fn list(
             None => return Ok(ListPage::default()),
         },
     };
-    let total = count(tx, scope, context, query, long)?;
+    let total = count(tx, scope, context, query)?;
     if total == 0 {
         // Avoids a scan over tasks that do not match.
         return Ok(ListPage::default());
@@ -79,37 +72,59 @@ fn since(query: &ListQuery) -> i64 {
     query.since.map_or(i64::MIN, Timestamp::as_millis)
 }
 
-/// Total number of tasks that the filter matches.
-fn count(
-    tx: &Connection,
-    scope: i64,
-    context: Option<i64>,
-    query: &ListQuery,
-    long: impl FnOnce(List),
-) -> rusqlite::Result<i64> {
-    let state = query.state.map(TaskState::number);
-    let (list, first) = match (context, query.since) {
-        // Counts by state alone are kept by the writer.
-        (None, None) => {
-            return tx.prepare_cached(COUNT_BY_STATE)?.query_row(params![scope, state], |row| row.get(0));
-        }
-        (None, Some(_)) => (List::of_scope(scope), 0),
-        (Some(first), _) => {
-            let matches = tx.prepare_cached(FIRST_OF_CONTEXT_MATCHES)?.exists(params![
-                first,
-                scope,
-                since(query),
-                state
-            ])?;
-            (List::of_context(scope, first), i64::from(matches))
-        }
+/// Number of tasks that the filter matches. Exact for a whole list and for a state of it; with a start time or a context
+/// it is counted up to [`MAX_COUNTED`].
+fn count(tx: &Connection, scope: i64, context: Option<i64>, query: &ListQuery) -> rusqlite::Result<i64> {
+    let (state, since) = (query.state.map(TaskState::number), since(query));
+    let count = |statement: &str, limit: i64| -> rusqlite::Result<i64> {
+        let params = named_params! { ":scope": scope, ":since": since, ":limit": limit };
+        tx.prepare_cached(statement)?.query_row(params, |row| row.get(0))
     };
-    let (count, was_long) = tallies::count(tx, list, query.state, since(query))?;
-    if was_long {
-        long(list);
+    match (context, query.since, query.state) {
+        // The writer keeps these counts.
+        (None, None, _) => {
+            tx.prepare_cached(COUNT_BY_STATE)?.query_row(params![scope, state], |row| row.get(0))
+        }
+        (None, Some(_), None) => count(COUNT_SINCE, MAX_COUNTED),
+        (None, Some(_), Some(TaskState::Completed)) => match count(COUNT_UNCOMPLETED, MAX_COUNTED)? {
+            MAX_COUNTED => count(COUNT_COMPLETED, MAX_COUNTED),
+            // Subtracts the others from all: no index contains the states of all tasks, and reading every row would
+            // cost four times as much.
+            others => Ok(count(COUNT_SINCE, MAX_COUNTED + others)? - others),
+        },
+        (None, Some(_), Some(_)) => tx
+            .prepare_cached(COUNT_RARE_STATE)?
+            .query_row(params![scope, since, MAX_COUNTED, state], |row| row.get(0)),
+        (Some(first), _, _) => {
+            let first_matches =
+                tx.prepare_cached(FIRST_OF_CONTEXT_MATCHES)?.exists(params![first, scope, since, state])?;
+            let joined: i64 = tx
+                .prepare_cached(COUNT_OF_CONTEXT)?
+                .query_row(params![scope, since, MAX_COUNTED, state, first], |row| row.get(0))?;
+            Ok((joined + i64::from(first_matches)).min(MAX_COUNTED))
+        }
     }
-    Ok(first + count)
 }
+
+/// The total of a longer list with a start time or a context is this number.
+const MAX_COUNTED: i64 = 5_000;
+
+const COUNT_SINCE: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks INDEXED BY tasks_listed
+     WHERE scope = :scope AND visible = 1 AND status_at >= :since LIMIT :limit)";
+
+const COUNT_UNCOMPLETED: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks INDEXED BY tasks_uncompleted
+     WHERE scope = :scope AND visible = 1 AND state <> 3 AND state IN (1, 2, 4, 5, 6, 7, 8)
+       AND status_at >= :since LIMIT :limit)";
+
+const COUNT_COMPLETED: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks INDEXED BY tasks_listed
+     WHERE scope = :scope AND visible = 1 AND state = 3 AND status_at >= :since LIMIT :limit)";
+
+const COUNT_RARE_STATE: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks INDEXED BY tasks_uncompleted
+     WHERE scope = ?1 AND visible = 1 AND state <> 3 AND state = ?4 AND status_at >= ?2 LIMIT ?3)";
+
+const COUNT_OF_CONTEXT: &str = "SELECT count(*) FROM (SELECT 1 FROM tasks INDEXED BY tasks_context
+     WHERE scope = ?1 AND context = ?5 AND context <> n AND visible = 1 AND status_at >= ?2
+       AND (?4 IS NULL OR state = ?4) LIMIT ?3)";
 
 const PAGE_BY_TIME: &str = select_tasks!(
     "INDEXED BY tasks_listed
@@ -151,7 +166,22 @@ const COUNT_BY_STATE: &str =
 
 #[cfg(test)]
 mod tests {
-    use super::{super::migrations, *};
+    use super::{
+        super::{changes, expiry, migrations, scopes},
+        *,
+    };
+
+    /// The steps of a statement's plan.
+    fn plan(connection: &Connection, statement: &str) -> Vec<String> {
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+        // Unbound parameters are null, which does not change the plan.
+        let mut rows = plan.raw_query();
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            steps.push(row.get::<_, String>(3).unwrap());
+        }
+        steps
+    }
 
     #[test]
     fn every_page_query_uses_its_index() {
@@ -163,17 +193,42 @@ mod tests {
             (PAGE_OF_CONTEXT, "tasks_context"),
         ];
         for (statement, index) in cases {
-            let plan = format!("EXPLAIN QUERY PLAN {statement}");
-            let mut plan = connection.prepare(&plan).unwrap();
-            // Unbound parameters are null, which does not change the plan.
-            let mut rows = plan.raw_query();
-            let mut steps = Vec::new();
-            while let Some(row) = rows.next().unwrap() {
-                steps.push(row.get::<_, String>(3).unwrap());
-            }
+            let steps = plan(&connection, statement);
             assert!(steps.iter().any(|step| step.contains(index)), "{steps:?}");
             assert!(!steps.iter().any(|step| step.starts_with("SCAN tasks")), "{steps:?}");
             assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
         }
+    }
+
+    #[test]
+    fn no_query_over_all_tasks_or_owners_scans_them() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrations::run(&mut connection).map_err(drop).unwrap();
+        let cases = [
+            (COUNT_SINCE, "tasks_listed"),
+            (COUNT_UNCOMPLETED, "tasks_uncompleted"),
+            (COUNT_COMPLETED, "tasks_listed"),
+            (COUNT_RARE_STATE, "tasks_uncompleted"),
+            (COUNT_OF_CONTEXT, "tasks_context"),
+            (expiry::SCOPES, "scopes_ended"),
+            (expiry::NEXT_AGENT, "scopes_ended"),
+            (expiry::OLDEST_FINISHED, "tasks_listed"),
+            (expiry::OLDEST_HIDDEN, "tasks_hidden"),
+            (rows::WAITING, "tasks_waiting"),
+            (scopes::HAS_TASKS, "tasks_purged_scope"),
+            (changes::PURGED_BEFORE, "tasks_purged"),
+        ];
+        for (statement, index) in cases {
+            let steps = plan(&connection, statement);
+            assert!(steps.iter().any(|step| step.contains(index)), "{steps:?}");
+            let scan = |step: &&String| {
+                step.starts_with("SCAN") && !step.starts_with("SCAN CONSTANT") && !step.starts_with("SCAN (")
+            };
+            assert_eq!(steps.iter().find(scan), None, "{statement}: {steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{statement}: {steps:?}");
+        }
+        // One step over an ordered index.
+        let first = plan(&connection, expiry::FIRST_AGENT);
+        assert_eq!(first, ["SCAN scopes USING COVERING INDEX scopes_ended"]);
     }
 }

@@ -19,7 +19,7 @@ use super::{
     keys::KeyIndex,
     migrations, probe,
     readers::{self, ReaderPool},
-    scopes::ScopeCache,
+    scopes::{ScopeCache, Scopes},
     store_files::{StoreFiles, StorePath},
     writer::Writer,
 };
@@ -143,9 +143,9 @@ impl Sqlite {
         let keys = KeyIndex::load(&connection).map_err(unusable)?;
         let cache = WriterCache {
             boot: boot.number,
-            scopes: scopes.clone(),
+            scopes: Scopes::load(&connection, scopes.clone()).map_err(unusable)?,
             keys,
-            counts: Counts::load(&connection).map_err(unusable)?,
+            counts: Counts::default(),
             grown: Vec::new(),
         };
         let (found, damage) = watch::channel(None);

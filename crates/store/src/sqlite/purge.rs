@@ -11,13 +11,13 @@ use std::collections::VecDeque;
 
 use engine::{
     ids::TaskNo,
-    store::{FinishedTask, StoreError},
+    store::{FinishedTask, StoreError, Visibility},
 };
 use protocol::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    changes::{WriterCache, list_entry, number},
+    changes::{CountedTask, WriterCache, counted_task, number},
     readers::{Failure, ReaderPool},
     rows,
     writer::PurgeQueue,
@@ -133,17 +133,15 @@ fn hide(
     task: &FinishedTask,
     now: i64,
 ) -> rusqlite::Result<bool> {
-    let before = list_entry(connection, task.no.0)?;
+    let before = counted_task(connection, task.no.0)?;
     let hidden = connection
         .prepare_cached(
             "UPDATE tasks SET visible = 3, purged_at = ?3, size = 0, doc = 0, tail = 0, client_id = NULL
              WHERE n = ?1 AND last_seq = ?2 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
         )?
         .execute(params![task.no.0, number(task.last_seq), now])?;
-    if let (1, Some(before)) = (hidden, &before)
-        && before.visible
-    {
-        cache.counts.remove(&before.listed);
+    if let (1, Some(CountedTask { scope, state, visibility: Visibility::Visible })) = (hidden, before) {
+        cache.counts.remove(scope, state);
     }
     Ok(hidden > 0)
 }

@@ -9,7 +9,7 @@ use engine::{
     log::{Entry, Kind, Log, Seq},
     store::{
         ContextLookup, ContextRow, Due, KeyUsed, Lookup, MessageKey, Snapshot, StoreError, TaskRow,
-        Visibility, WorkItem,
+        TenantAgent, Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, Dialect, Task, TaskId, TaskState, Timestamp, dialect::v1};
@@ -148,23 +148,28 @@ pub(super) fn turn_key_in_context(
     Ok(None)
 }
 
-/// Tasks of a scope that have waited for client input since before a time.
+/// Tasks of an agent that have waited for client input since before a time, longest first.
 pub(super) fn waiting(
     tx: &Connection,
     ids: &Ids,
-    scope: i64,
+    agent: &TenantAgent,
     since: i64,
     max: usize,
 ) -> ReadResult<Vec<TaskRow>> {
-    // The partial index's condition is repeated so that SQLite can use the index.
-    let mut statement = tx.prepare_cached(select_tasks!(
-        "INDEXED BY tasks_uncompleted
-         WHERE scope = ?1 AND visible = 1 AND state <> 3 AND state IN (6, 8) AND status_at < ?2 LIMIT ?3"
-    ))?;
+    let mut statement = tx.prepare_cached(WAITING)?;
     let max = i64::try_from(max).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![scope, since, max], |row| task_row(ids, row))?;
+    let params = params![since, agent.tenant, agent.agent, max];
+    let rows = statement.query_map(params, |row| task_row(ids, row))?;
     Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
 }
+
+/// The partial index's condition is repeated so that SQLite can use the index. Few tasks wait, so those of all agents
+/// are in one index.
+pub(super) const WAITING: &str = select_tasks!(
+    "INDEXED BY tasks_waiting CROSS JOIN scopes ON scopes.id = tasks.scope
+     WHERE visible = 1 AND state IN (6, 8) AND status_at < ?1 AND tenant = ?2 AND agent = ?3
+     ORDER BY status_at LIMIT ?4"
+);
 
 /// Entries after a sequence number, at most `max`.
 pub(super) fn entries(

@@ -29,13 +29,13 @@ use super::{
     changes::{self, WriteTransaction, WriterCache},
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
+    expiry::RaisedScope,
     free_pages::FreePages,
     open,
     purge::{self, Purge},
     queue::{self, JobQueue, JobSender},
     readers,
     store_files::{LostFile, StoreFiles},
-    tallies::List,
 };
 
 /// Size of a job that writes little, for the queue.
@@ -63,10 +63,10 @@ enum Job {
     /// The next slice of a purge.
     Purge(Purge, oneshot::Sender<Purge>),
     DropPurged(Timestamp, usize, oneshot::Sender<usize>),
+    /// Scopes that had no expired task: they are not searched again before this time.
+    Raise(Vec<RaisedScope>, oneshot::Sender<usize>),
     /// A doc; the sender is dropped when it is written, so that at most one is queued.
     Doc(Doc, mpsc::Sender<()>),
-    /// A list took long to count and should be tallied.
-    Tally(List),
     /// The store is being closed: jobs queued before this one are still written, then the thread ends.
     Close,
 }
@@ -133,10 +133,15 @@ impl Writer {
         PurgeQueue(self.jobs.clone())
     }
 
-    /// A function for readers to report a list that took long to count.
-    pub(super) fn tally_requester(&self) -> impl FnOnce(List) + Send + use<> {
+    /// A function for a reader that has found scopes without expired tasks.
+    pub(super) fn raiser(&self) -> impl FnOnce(Vec<RaisedScope>) -> ReadFuture<usize> + Send + use<> {
         let jobs = self.jobs.clone();
-        move |list| jobs.send(Job::Tally(list), SMALL_JOB_BYTES)
+        move |scopes| {
+            let (reply, count) = oneshot::channel();
+            // A rejected job drops its sender, which the receiver reports.
+            jobs.send(Job::Raise(scopes, reply), SMALL_JOB_BYTES);
+            await_reply(count)
+        }
     }
 
     /// The reason why the writer stopped, once it has.
@@ -220,12 +225,7 @@ fn work(mut state: WriterState, mut queue: JobQueue<Job>, failed: &watch::Sender
                 queue.release(bytes);
                 written.and_then(|()| if closing { state.close() } else { state.release_free_pages() })
             }
-            Err(RecvTimeoutError::Timeout) if state.cache.counts.tallies.has_requests() => {
-                state.write(&mut batch)
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                state.check_files().and_then(|()| state.release_free_pages())
-            }
+            Err(RecvTimeoutError::Timeout) => state.check_files().and_then(|()| state.release_free_pages()),
             Err(RecvTimeoutError::Disconnected) => return,
         };
         if let Err(error) = done {
@@ -305,16 +305,22 @@ impl WriterState {
                     let dropped = changes::drop_purged(&self.connection, &mut self.cache, before, max)?;
                     replies.counted.push((reply, dropped));
                 }
+                Job::Raise(scopes, reply) => {
+                    replies.counted.push((reply, scopes.len()));
+                    for (scope, ended_from) in scopes {
+                        self.cache.scopes.set_ended_from(&self.connection, scope, ended_from)?;
+                    }
+                }
                 Job::Doc(doc, _written) => {
                     docs::keep(&self.connection, &doc)?;
                     bytes += doc.size();
                 }
-                Job::Tally(list) => self.cache.counts.tallies.request(list),
                 Job::Close => {}
             }
         }
         drop(transaction);
         self.cache.counts.flush(&self.connection)?;
+        self.cache.scopes.delete_empty(&self.connection)?;
         self.cache.keys.maintain(&self.connection)?;
         if cfg!(feature = "fault-early-reply") {
             self.publish(std::mem::take(&mut applied));
@@ -322,6 +328,7 @@ impl WriterState {
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.check_files()?;
+        self.cache.scopes.committed();
         if !applied.is_empty() {
             self.free_pages.record_call();
         }
@@ -340,11 +347,7 @@ impl WriterState {
 
     /// How long the queue must stay empty before maintenance runs.
     fn idle_timeout(&self) -> Duration {
-        match (self.cache.counts.tallies.has_requests(), self.free_pages.has_more()) {
-            (true, _) => Duration::ZERO,
-            (false, true) => RELEASE_INTERVAL,
-            (false, false) => IDLE,
-        }
+        if self.free_pages.has_more() { RELEASE_INTERVAL } else { IDLE }
     }
 
     /// Releases free pages in slices. The released pages are written to the log first, as every write is.

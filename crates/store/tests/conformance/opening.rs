@@ -3,7 +3,7 @@
 use a2ad_store::OpenError;
 use engine::{
     Clock, Feed,
-    store::{ContextLookup, ListQuery, MessageKey, NewContext, NotCommitted, WorkState},
+    store::{ContextLookup, ListQuery, MessageKey, NewContext, NotCommitted, TenantAgent, WorkState},
 };
 use protocol::TaskState;
 
@@ -64,7 +64,8 @@ fn file_that_is_not_a_store_is_rejected() {
 
 /// Undoes all migrations but the first.
 const FIRST_SCHEMA: &str = "
-    ALTER TABLE key_runs DROP COLUMN min_n; DROP TABLE tallied; DROP TABLE tallies; DROP INDEX tasks_context; DROP INDEX tasks_purged;
+    ALTER TABLE key_runs DROP COLUMN min_n; DROP INDEX scopes_ended; ALTER TABLE scopes DROP COLUMN ended_from;
+    DROP TABLE agent_counts; DROP INDEX tasks_purged_scope; DROP INDEX tasks_waiting; DROP INDEX tasks_context; DROP INDEX tasks_purged;
     DROP INDEX tasks_suspects; DROP INDEX turn_keys_by_key; DROP INDEX tasks_named_key;
     CREATE INDEX tasks_context ON tasks (scope, context, n) WHERE context <> n;
     CREATE INDEX tasks_purged ON tasks (terminal_at) WHERE visible = 3;
@@ -96,5 +97,6 @@ async fn migration_from_the_first_schema_keeps_all_data() {
     assert!(matches!(accept(&*store, again).await, Err(NotCommitted::KeyUsed(_))));
     // The first schema did not record when a task was purged, so its retention time starts with the migration.
     assert_eq!(store.drop_purged(at(11), 100).await.unwrap(), 0);
+    assert_eq!(store.count_open(&TenantAgent::of(&scope())).await.unwrap(), 3, "counted by the migration");
     assert_eq!(store.drop_purged(at(4_000_000_000_000), 100).await.unwrap(), 1);
 }

@@ -1,19 +1,19 @@
 //! Expired tasks are found, purged, and later deleted.
 
 use engine::{
-    Store,
+    Scope, Store,
     ids::TaskNo,
     store::{
         Accept, Advance, Expired, Expiry, FinishedTask, KeyUsed, ListQuery, Lookup, MessageKey, NotCommitted,
-        Step, Visibility, WorkState,
+        Step, TenantAgent, Visibility, WorkState,
     },
 };
 use protocol::TaskState;
 
 use super::{
     samples::{
-        accept, accepted, advance, at, ended, finished, found, log, lookup, number, save, scope, tag, task,
-        with_status,
+        accept, accepted, advance, at, ended, finished, foreign_scope, found, log, lookup, number, save,
+        scope, tag, task, with_status,
     },
     test_database::TestDatabase,
 };
@@ -33,7 +33,8 @@ on_every_database![
 
 fn expiry() -> Expiry {
     let (ended_before, waiting_since) = (at(0), at(0));
-    Expiry { agent: scope().agent().to_owned(), ended_before, max_tasks: None, waiting_since, max: 100 }
+    let owner = TenantAgent::of(&scope());
+    Expiry { owner, now: at(1_000), ended_before, max_tasks: None, waiting_since, max: 100 }
 }
 
 fn numbers(tasks: &[FinishedTask]) -> Vec<TaskNo> {
@@ -61,8 +62,10 @@ async fn finished_tasks_expire_from_the_oldest_on(database: &dyn TestDatabase) {
     for open in [TaskState::Working, TaskState::InputRequired] {
         since(&*store, open, 1).await;
     }
-    let elsewhere = Expiry { agent: "other".into(), ended_before: at(99), ..expiry() };
-    assert!(expired(&*store, elsewhere).await.finished.is_empty());
+    for foreign in [Scope::anonymous("default", "other"), foreign_scope()] {
+        let elsewhere = Expiry { owner: TenantAgent::of(&foreign), ended_before: at(99), ..expiry() };
+        assert!(expired(&*store, elsewhere).await.finished.is_empty());
+    }
     let cases = [(10, vec![]), (11, vec![oldest]), (21, vec![oldest, old]), (99, vec![oldest, old, young])];
     for (before, tasks) in cases {
         let found = expired(&*store, Expiry { ended_before: at(before), ..expiry() }).await;

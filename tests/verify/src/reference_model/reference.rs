@@ -99,6 +99,9 @@ pub(crate) struct Filter {
     pub(crate) since: Option<String>,
 }
 
+/// The total of a longer list with a start time or a context.
+const MAX_COUNTED: usize = 5_000;
+
 impl Reference {
     pub(crate) fn new(agent: &'static str) -> Self {
         Self { agent, tasks: Vec::new(), keys: HashMap::new(), order: BTreeSet::new() }
@@ -175,7 +178,7 @@ impl Reference {
         Ok(())
     }
 
-    /// The number of matching tasks, and the positions of the first `most` after a position, in order.
+    /// The total that is shown for the matching tasks, and the positions of the first `most` after a position, in order.
     pub(crate) fn list(
         &self,
         filter: &Filter,
@@ -195,7 +198,8 @@ impl Reference {
                 positions.push(position.clone());
             }
         }
-        (total, positions)
+        let limit = if filter.context.is_some() || filter.since.is_some() { MAX_COUNTED } else { usize::MAX };
+        (total.min(limit), positions)
     }
 }
 

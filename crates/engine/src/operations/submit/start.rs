@@ -14,7 +14,7 @@ use crate::{
     error::{Error, Result},
     ids::{Tag, TaskNo},
     runner::TurnInput,
-    store::{Accept, Change, ContextLookup, ContextRow, KeyUsed, NewContext},
+    store::{Accept, Change, ContextLookup, ContextRow, KeyUsed, NewContext, TenantAgent},
     task::{PublicIds, admit, context_name, earlier_artifacts::EarlierArtifacts, fold},
 };
 
@@ -81,7 +81,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
 /// not a new task; returns where it was recorded.
 async fn check_open_task_limit(ctx: SendContext<'_>, max: u64) -> Result<Option<KeyUsed>> {
     let SendContext { engine, call, key, .. } = ctx;
-    let open = engine.store.count_open(call.scope.agent()).await?;
+    let open = engine.store.count_open(&TenantAgent::of(&call.scope)).await?;
     if open < max {
         return Ok(None);
     }

@@ -12,7 +12,7 @@ use a2ad_engine::{
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
         ListQuery, Lookup, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender, Snapshot,
-        StoreError, TaskRow, WorkItem,
+        StoreError, TaskRow, TenantAgent, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -206,7 +206,7 @@ impl Store for RecordingStore {
         self.store.first_use(key)
     }
 
-    fn count_open(&self, agent: &str) -> ReadFuture<u64> {
+    fn count_open(&self, agent: &TenantAgent) -> ReadFuture<u64> {
         self.store.count_open(agent)
     }
 
@@ -244,7 +244,7 @@ impl Store for RecordingStore {
         })
     }
 
-    fn agents(&self) -> ReadFuture<Vec<String>> {
+    fn agents(&self) -> ReadFuture<Vec<TenantAgent>> {
         self.store.agents()
     }
 
