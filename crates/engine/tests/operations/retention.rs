@@ -105,6 +105,32 @@ async fn task_waiting_longer_than_max_wait_fails() {
 }
 
 #[tokio::test]
+async fn many_waiting_tasks_fail_without_a_pause_between_batches() {
+    const TASKS: usize = 200;
+    let clock = clock();
+    // The purger pauses for 30 seconds when it has nothing more to do.
+    let retention = Retention { max_wait: Duration::from_secs(900), ..Retention::default() };
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let server = Setup::plain().clock(&clock).retention(retention).open_at(folder.path());
+        for _ in 0..TASKS {
+            server.agent.prepare_turn([], need_input("which?"));
+            server.send_for_task(msg("waits")).await;
+        }
+        with_timeout(server.engine.drain(Duration::ZERO)).await;
+    }
+    clock.advance(Duration::from_secs(901));
+    let server = Setup::plain().clock(&clock).retention(retention).open_at(folder.path());
+    let failed = ListTasks { status: Some(TaskState::Failed), ..ListTasks::default() };
+    with_timeout(async {
+        while server.list(failed.clone()).await.unwrap().total_size < TASKS as u64 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn reopened_task_is_not_purged() {
     let clock = clock();
     let retention = Retention { max_age: SPAN, max_tasks: Some(2), ..Retention::default() };
@@ -197,6 +223,24 @@ async fn new_task_over_the_open_task_limit_is_rejected() {
     server.agent.prepare_turn([], done());
     assert_eq!(server.send_for_task(msg("three")).await.status.state, TaskState::Completed);
     assert_eq!(server.get(&open[1].id).await.unwrap().status.state, TaskState::InputRequired);
+}
+
+#[tokio::test]
+async fn open_task_limit_is_per_tenant() {
+    let server = Setup::plain().with("other", Other).open();
+    let retention = Retention { max_tasks: Some(1), ..Retention::default() };
+    let registered = server.engine.catalog().load().get(DEFAULT_TENANT, "other").cloned().unwrap();
+    let limited = || [RegisteredAgent::clone(&registered).with_retention(retention)];
+    let catalog = Catalog::new("other", limited()).with_tenant("second", "other", limited());
+    server.engine.catalog().swap(catalog);
+    let ask = async |tenant: &str| {
+        let scope = Scope::anonymous(tenant, "other");
+        server.call(scope, Operation::SendMessage(msg("ask").into())).await
+    };
+    assert!(ask(DEFAULT_TENANT).await.is_ok());
+    assert_eq!(refused(ask(DEFAULT_TENANT).await), ErrorKind::RateLimited);
+    assert!(ask("second").await.is_ok(), "the other tenant's task does not count");
+    assert_eq!(refused(ask("second").await), ErrorKind::RateLimited);
 }
 
 /// Asks for input or completes, depending on the message.
