@@ -18,6 +18,8 @@ const PROOFS: &[&str] = &[
     "stream_resume --relaxed",
     "poison_tasks --relaxed",
     "retention_under_load --relaxed --tasks 20000 --cycles 3",
+    "many_keys --relaxed --keys 300000 --seconds 2",
+    "many_owners --relaxed --owners 20000",
     "reference_model",
     "slow_readers --relaxed --readers 100 --connections 10 --idle-seconds 15",
     "malformed_requests --relaxed",
