@@ -128,10 +128,14 @@ pub(super) fn agents(tx: &Connection) -> rusqlite::Result<Vec<TenantAgent>> {
     let mut agents: Vec<TenantAgent> = Vec::new();
     let read = |row: &Row<'_>| Ok(TenantAgent { tenant: row.get(0)?, agent: row.get(1)? });
     let mut next = tx.prepare_cached(FIRST_AGENT)?.query_row([], read).optional()?;
-    while let Some(agent) = next {
-        let after = params![agent.tenant, agent.agent];
-        next = tx.prepare_cached(NEXT_AGENT)?.query_row(after, read).optional()?;
-        agents.push(agent);
+    while let Some(last) = next {
+        // A comparison of both columns at once would read every owner of the last agent.
+        let same_tenant = params![last.tenant, last.agent];
+        next = tx.prepare_cached(NEXT_AGENT)?.query_row(same_tenant, read).optional()?;
+        if next.is_none() {
+            next = tx.prepare_cached(NEXT_TENANT)?.query_row(params![last.tenant], read).optional()?;
+        }
+        agents.push(last);
     }
     Ok(agents)
 }
@@ -140,7 +144,10 @@ pub(super) const FIRST_AGENT: &str =
     "SELECT tenant, agent FROM scopes INDEXED BY scopes_ended ORDER BY tenant, agent LIMIT 1";
 
 pub(super) const NEXT_AGENT: &str = "SELECT tenant, agent FROM scopes INDEXED BY scopes_ended
-     WHERE (tenant, agent) > (?1, ?2) ORDER BY tenant, agent LIMIT 1";
+     WHERE tenant = ?1 AND agent > ?2 ORDER BY agent LIMIT 1";
+
+pub(super) const NEXT_TENANT: &str = "SELECT tenant, agent FROM scopes INDEXED BY scopes_ended
+     WHERE tenant > ?1 ORDER BY tenant, agent LIMIT 1";
 
 /// The oldest finished tasks of a scope that ended before a time, each with its end time.
 fn oldest_finished(

@@ -212,6 +212,7 @@ mod tests {
             (COUNT_OF_CONTEXT, "tasks_context"),
             (expiry::SCOPES, "scopes_ended"),
             (expiry::NEXT_AGENT, "scopes_ended"),
+            (expiry::NEXT_TENANT, "scopes_ended"),
             (expiry::OLDEST_FINISHED, "tasks_listed"),
             (expiry::OLDEST_HIDDEN, "tasks_hidden"),
             (rows::WAITING, "tasks_waiting"),
