@@ -3,13 +3,17 @@
 //! A finished task is purged when it is older than `max_age` or when there are more than `max_tasks`. Its row
 //! stays longer, so that duplicates of its messages are still detected. A task that waits for its client
 //! longer than `max_wait` fails. Other open tasks are never touched. A purge is a small batch, one at a time,
-//! queued behind live work.
+//! queued behind live work. Tasks expire by a time of their own ([`time`]), so that a wrong clock purges
+//! nothing.
+
+mod time;
 
 use std::{sync::Arc, time::Duration};
 
 use protocol::{TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 
+use self::time::{ClockJump, RetentionTime};
 use crate::{
     catalog::CurrentCatalog,
     clock::Clock,
@@ -52,15 +56,17 @@ pub(crate) struct Purger {
     store: Arc<dyn Store>,
     catalog: CurrentCatalog,
     clock: Clock,
+    /// `None` until it has been read from the store.
+    time: Option<RetentionTime>,
 }
 
 impl Purger {
     pub(crate) fn new(store: Arc<dyn Store>, catalog: CurrentCatalog, clock: Clock) -> Self {
-        Self { store, catalog, clock }
+        Self { store, catalog, clock, time: None }
     }
 
     /// Runs until graceful shutdown starts.
-    pub(crate) async fn run(self, draining: CancellationToken) {
+    pub(crate) async fn run(mut self, draining: CancellationToken) {
         loop {
             let busy = match self.purge_batch().await {
                 Ok(busy) => busy,
@@ -72,10 +78,32 @@ impl Purger {
             let interval = if busy { Duration::ZERO } else { self.interval() };
             tokio::select! {
                 biased;
-                () = draining.cancelled() => return,
+                () = draining.cancelled() => break,
                 () = tokio::time::sleep(interval) => {}
             }
         }
+        if let Some(time) = self.time {
+            self.store.record_retention(time.mark());
+        }
+    }
+
+    /// The time by which tasks expire now; recorded once a minute.
+    async fn retention_time(&mut self) -> Result<Timestamp, StoreError> {
+        let (system, elapsed) = (self.clock.now(), self.clock.elapsed());
+        let time = match &mut self.time {
+            Some(time) => time,
+            None => {
+                let mark = self.store.retention_mark().await?;
+                self.time.insert(RetentionTime::start(mark, system, elapsed))
+            }
+        };
+        if let Some(jump) = time.follow(system, elapsed) {
+            report(jump);
+        }
+        if let Some(mark) = time.due_mark() {
+            self.store.record_retention(mark);
+        }
+        Ok(time.now())
     }
 
     /// A twentieth of the shortest retention time.
@@ -89,8 +117,8 @@ impl Purger {
 
     /// Purges one batch for each agent that has stored tasks, registered or not; returns whether there is
     /// more to do.
-    async fn purge_batch(&self) -> Result<bool, StoreError> {
-        let (now, catalog) = (self.clock.now(), self.catalog.load());
+    async fn purge_batch(&mut self) -> Result<bool, StoreError> {
+        let (now, catalog) = (self.retention_time().await?, self.catalog.load());
         let mut busy = false;
         let mut longest = Duration::ZERO;
         for owner in self.store.agents().await? {
@@ -111,7 +139,7 @@ impl Purger {
             if !expired.finished.is_empty() {
                 self.store.purge(expired.finished, now).await?;
             }
-            self.fail_waiting(&expired.waiting, now).await?;
+            self.fail_waiting(&expired.waiting, self.clock.now()).await?;
         }
         // Rows are deleted in purge order, whichever agent they belong to. The key retention counts from the
         // purge, not from the task's end, so that a process that was down for long still detects duplicates.
@@ -144,6 +172,32 @@ impl Purger {
             skill: None,
             key: None,
         }))
+    }
+}
+
+/// Logs what the system clock did and what follows from it.
+fn report(jump: ClockJump) {
+    let minutes = time::BELIEVED_AFTER.as_secs() / 60;
+    match jump {
+        ClockJump::Ahead(by) => tracing::warn!(
+            seconds = by.as_secs(),
+            "the system clock jumped ahead; if it is wrong, correct it within {minutes} minutes: after that \
+             tasks expire by the new time"
+        ),
+        ClockJump::AheadAtStart(by) => tracing::info!(
+            seconds = by.as_secs(),
+            "the server was down, or the system clock is ahead; tasks expire by the new time in {minutes} minutes"
+        ),
+        ClockJump::Believed => {
+            tracing::info!("the system clock stayed ahead; tasks expire by it from now on")
+        }
+        ClockJump::Corrected => {
+            tracing::info!("the system clock is no longer ahead; no task has expired by the wrong time");
+        }
+        ClockJump::Back(by) => tracing::warn!(
+            seconds = by.as_secs(),
+            "the system clock went back; new statuses may be older than earlier ones, and tasks expire later"
+        ),
     }
 }
 

@@ -32,7 +32,7 @@ use crate::{
     clock::Clock,
     ids::TaskNo,
     retention::Purger,
-    store::{Committed, NotCommitted, Receipt, Store},
+    store::{Committed, MAX_DUE_AHEAD, NotCommitted, Receipt, Store},
 };
 
 /// Concurrency, time and size limits.
@@ -294,6 +294,7 @@ impl Runner {
     /// When the next attempt is due: at once after the first, then exponential backoff with full jitter.
     fn next_attempt(&self, made: i64) -> Timestamp {
         const CAP_MILLIS: u64 = 100_000;
+        const { assert!((CAP_MILLIS as u128) < MAX_DUE_AHEAD.as_millis(), "a retry must not look overdue") };
         let delay = match u32::try_from(made - 2) {
             Ok(doublings) => fastrand::u64(0..=CAP_MILLIS.min(1_000 << doublings.min(7))),
             Err(_) => 0,

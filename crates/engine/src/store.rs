@@ -20,7 +20,7 @@ pub(crate) use receipt::OVERLOADED;
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub use rows::{
     ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,
-    ListQuery, Lookup, Snapshot, TaskRow, TenantAgent, WorkItem,
+    ListQuery, Lookup, MAX_DUE_AHEAD, RetentionMark, Snapshot, TaskRow, TenantAgent, WorkItem,
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
 
@@ -88,7 +88,8 @@ pub trait Store: Send + Sync + 'static {
     ) -> ReadFuture<Vec<Snapshot>>;
 
     /// Tasks whose work is due and not held by a process, longest due first; and when the next one becomes
-    /// due.
+    /// due. Work that is due later than [`MAX_DUE_AHEAD`] from now was scheduled by a wrong clock: it is due
+    /// now, before all other work.
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due>;
 
     /// Everything a runner needs to run a task.
@@ -106,6 +107,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Deletes the rows of tasks purged before this time, at most `max`. Returns how many were deleted.
     fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize>;
+
+    /// The retention time that was last recorded.
+    fn retention_mark(&self) -> ReadFuture<Option<RetentionMark>>;
+
+    /// Queues the retention time to be recorded. It may be lost in a crash: then tasks expire later.
+    fn record_retention(&self, mark: RetentionMark);
 
     /// Reserves a block of task numbers for this process; returns the first.
     fn reserve(&self, count: i64) -> ReadFuture<TaskNo>;

@@ -34,8 +34,8 @@ use engine::{
     log::{Entry, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, Snapshot, StoreError, TaskRow, TenantAgent,
-        WorkItem,
+        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, RetentionMark, Snapshot, StoreError, TaskRow,
+        TenantAgent, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -241,6 +241,14 @@ impl Store for Sqlite {
             queue.drop_purged(purged_before, max).await
         }
         .boxed()
+    }
+
+    fn retention_mark(&self) -> ReadFuture<Option<RetentionMark>> {
+        self.readers.read(move |tx| Ok(expiry::retention_mark(tx)?))
+    }
+
+    fn record_retention(&self, mark: RetentionMark) {
+        self.writer.record_retention(mark);
     }
 
     fn reserve(&self, count: i64) -> ReadFuture<TaskNo> {

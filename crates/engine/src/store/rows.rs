@@ -1,6 +1,6 @@
 //! The engine's reads: rows, logs and pages as consistent snapshots.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use protocol::{ContextId, Dialect, Task, TaskId, TaskState, Timestamp};
@@ -111,6 +111,9 @@ pub struct WorkItem {
     pub saved: Option<Bytes>,
 }
 
+/// Work is never scheduled further ahead than this: the longest backoff and a margin.
+pub const MAX_DUE_AHEAD: Duration = Duration::from_secs(120);
+
 /// Due work.
 #[derive(Clone, Debug, Default)]
 pub struct Due {
@@ -198,6 +201,15 @@ pub struct FinishedTask {
     pub no: TaskNo,
     /// Its last entry at that time; a task that has more entries was reopened and must not be purged.
     pub last_seq: Seq,
+}
+
+/// The time by which tasks expire, as one process leaves it to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetentionMark {
+    /// The time.
+    pub time: Timestamp,
+    /// For how long the system clock has been ahead of it; zero if it is not.
+    pub ahead_for: Duration,
 }
 
 /// Expired tasks.

@@ -9,6 +9,7 @@ mod common;
 
 mod cancel;
 mod catalog;
+mod clock_steps;
 mod contexts;
 mod crash;
 mod deadline;

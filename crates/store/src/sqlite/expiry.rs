@@ -5,13 +5,21 @@
 //! finished tasks: an owner is visited only when one of its tasks may have expired. A visit that finds nothing raises
 //! the bound. Nothing is deleted here.
 
+use std::time::Duration;
+
 use engine::{
     ids::{Ids, TaskNo},
-    store::{Expired, Expiry, FinishedTask, TenantAgent},
+    store::{Expired, Expiry, FinishedTask, RetentionMark, TenantAgent},
 };
+use protocol::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
-use super::{readers::Failure, rows, scopes::ScopeRow};
+use super::{
+    open::{meta, set_meta},
+    readers::Failure,
+    rows,
+    scopes::ScopeRow,
+};
 
 /// Owners visited for one query at most.
 const MAX_VISITS: usize = 256;
@@ -202,4 +210,25 @@ fn count(tx: &Connection, statement: &str, owner: &TenantAgent) -> rusqlite::Res
         .query_row(params![owner.tenant, owner.agent], |row| row.get::<_, i64>(0))
         .optional()?;
     Ok(count.map_or(0, |count| u64::try_from(count).unwrap_or_default()))
+}
+
+/// Keys in `meta`: the retention time and how long the clock has been ahead of it, both in milliseconds.
+const RETENTION_TIME: &str = "retention_time";
+const RETENTION_AHEAD: &str = "retention_ahead";
+
+/// The recorded retention time.
+pub(super) fn retention_mark(tx: &Connection) -> rusqlite::Result<Option<RetentionMark>> {
+    let Some(time) = meta(tx, RETENTION_TIME)? else { return Ok(None) };
+    let ahead = meta(tx, RETENTION_AHEAD)?.unwrap_or_default();
+    Ok(Some(RetentionMark {
+        time: Timestamp::from_millis(time),
+        ahead_for: Duration::from_millis(u64::try_from(ahead).unwrap_or_default()),
+    }))
+}
+
+/// Records the retention time.
+pub(super) fn record_retention(connection: &Connection, mark: RetentionMark) -> rusqlite::Result<()> {
+    set_meta(connection, RETENTION_TIME, mark.time.as_millis())?;
+    let ahead = i64::try_from(mark.ahead_for.as_millis()).unwrap_or(i64::MAX);
+    set_meta(connection, RETENTION_AHEAD, ahead)
 }

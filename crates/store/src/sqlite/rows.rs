@@ -8,8 +8,8 @@ use engine::{
     ids::{Ids, Tag, TaskNo},
     log::{Entry, Kind, Log, Seq},
     store::{
-        ContextLookup, ContextRow, Due, KeyUsed, Lookup, MessageKey, Snapshot, StoreError, TaskRow,
-        TenantAgent, Visibility, WorkItem,
+        ContextLookup, ContextRow, Due, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey, Snapshot, StoreError,
+        TaskRow, TenantAgent, Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, Dialect, Task, TaskId, TaskState, Timestamp, dialect::v1};
@@ -320,37 +320,42 @@ pub(super) fn context_history(
     rows.into_iter().map(|row| with_log(tx, row)).collect()
 }
 
-/// Unclaimed work that is due, and when the next will be.
+/// Unclaimed work that is due, and when the next will be. Work scheduled too far ahead comes first: it has waited since
+/// before the clock was corrected.
 pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> ReadResult<Due> {
-    let mut statement = tx.prepare_cached(
-        "SELECT n, next_run_at FROM tasks WHERE next_run_at IS NOT NULL AND deaths < 2
-         ORDER BY next_run_at, n LIMIT ?1",
-    )?;
-    let limit = i64::try_from(max).unwrap_or(i64::MAX);
-    let rows = statement.query_map(params![limit], |row| Ok((TaskNo(row.get(0)?), row.get::<_, i64>(1)?)))?;
+    let now = now.as_millis();
+    let horizon = now.saturating_add(i64::try_from(MAX_DUE_AHEAD.as_millis()).unwrap_or(i64::MAX));
     let mut due = Due::default();
-    for row in rows {
-        let (task, at) = row?;
-        if at <= now.as_millis() {
-            due.tasks.push(task);
+    for (statement, bound) in [(TOO_FAR_AHEAD, horizon), (DUE, now)] {
+        let limit = i64::try_from(max - due.tasks.len()).unwrap_or(i64::MAX);
+        let mut statement = tx.prepare_cached(statement)?;
+        for task in statement.query_map(params![bound, limit], |row| row.get(0).map(TaskNo))? {
+            due.tasks.push(task?);
         }
     }
     let next: Option<i64> = tx
         .prepare_cached(
-            "SELECT min(next_run_at) FROM tasks WHERE next_run_at IS NOT NULL AND next_run_at > ?1",
+            "SELECT min(next_run_at) FROM tasks
+             WHERE next_run_at IS NOT NULL AND next_run_at > ?1 AND next_run_at <= ?2",
         )?
-        .query_row(params![now.as_millis()], |row| row.get(0))?;
+        .query_row(params![now, horizon], |row| row.get(0))?;
     due.next = next.map(Timestamp::from_millis);
     due.suspect = tx
         .prepare_cached(
             "SELECT n FROM tasks INDEXED BY tasks_suspects
-             WHERE next_run_at IS NOT NULL AND deaths >= 2 AND next_run_at <= ?1
+             WHERE next_run_at IS NOT NULL AND deaths >= 2 AND (next_run_at <= ?1 OR next_run_at > ?2)
              ORDER BY next_run_at, n LIMIT 1",
         )?
-        .query_row(params![now.as_millis()], |row| row.get(0).map(TaskNo))
+        .query_row(params![now, horizon], |row| row.get(0).map(TaskNo))
         .optional()?;
     Ok(due)
 }
+
+const DUE: &str = "SELECT n FROM tasks INDEXED BY tasks_due
+     WHERE next_run_at IS NOT NULL AND next_run_at <= ?1 AND deaths < 2 ORDER BY next_run_at, n LIMIT ?2";
+
+const TOO_FAR_AHEAD: &str = "SELECT n FROM tasks INDEXED BY tasks_due
+     WHERE next_run_at IS NOT NULL AND next_run_at > ?1 AND deaths < 2 ORDER BY next_run_at, n LIMIT ?2";
 
 /// Everything a runner needs to run a task.
 pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<Option<WorkItem>> {

@@ -17,7 +17,8 @@ use engine::{
     Feed,
     ids::{Ids, TaskNo},
     store::{
-        Change, Committed, KeyUsed, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender, StoreError,
+        Change, Committed, KeyUsed, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender,
+        RetentionMark, StoreError,
     },
 };
 use futures_util::FutureExt as _;
@@ -29,7 +30,7 @@ use super::{
     changes::{self, WriteTransaction, WriterCache},
     checkpoint::Checkpointer,
     docs::{self, Doc, Docs},
-    expiry::RaisedScope,
+    expiry::{self, RaisedScope},
     free_pages::FreePages,
     open,
     purge::{self, Purge},
@@ -65,6 +66,7 @@ enum Job {
     DropPurged(Timestamp, usize, oneshot::Sender<usize>),
     /// Scopes that had no expired task: they are not searched again before this time.
     Raise(Vec<RaisedScope>, oneshot::Sender<usize>),
+    Retention(RetentionMark),
     /// A doc; the sender is dropped when it is written, so that at most one is queued.
     Doc(Doc, mpsc::Sender<()>),
     /// The store is being closed: jobs queued before this one are still written, then the thread ends.
@@ -131,6 +133,10 @@ impl Writer {
     /// The jobs of a purge, queued one after the other.
     pub(super) fn purge_queue(&self) -> PurgeQueue {
         PurgeQueue(self.jobs.clone())
+    }
+
+    pub(super) fn record_retention(&self, mark: RetentionMark) {
+        self.jobs.send(Job::Retention(mark), SMALL_JOB_BYTES);
     }
 
     /// A function for a reader that has found scopes without expired tasks.
@@ -311,6 +317,7 @@ impl WriterState {
                         self.cache.scopes.set_ended_from(&self.connection, scope, ended_from)?;
                     }
                 }
+                Job::Retention(mark) => expiry::record_retention(&self.connection, mark)?,
                 Job::Doc(doc, _written) => {
                     docs::keep(&self.connection, &doc)?;
                     bytes += doc.size();

@@ -1,7 +1,7 @@
 //! Unclaimed work is found when it is due, longest due first.
 
 use engine::{
-    Store,
+    Clock, Store,
     ids::TaskNo,
     store::{Due, Step, WorkState},
 };
@@ -18,6 +18,8 @@ on_every_database![
     limit_is_respected,
     next_time_is_returned_with_a_full_page,
     held_and_finished_work_is_not_due,
+    work_scheduled_by_a_wrong_clock_is_due_first,
+    suspect_scheduled_by_a_wrong_clock_is_due,
 ];
 
 async fn due_at(store: &dyn Store, millis: i64) -> TaskNo {
@@ -84,4 +86,34 @@ async fn held_and_finished_work_is_not_due(database: &dyn TestDatabase) {
     advance(&*store, step(no, Step::Retry { fence: claimed.fence, at: at(50) })).await.unwrap();
     assert_eq!(due(&*store, 49, 100).await.next, Some(at(50)));
     assert_eq!(due(&*store, 50, 100).await.tasks, [no]);
+}
+
+/// The clock was a day ahead when this work was scheduled, or a day behind now.
+async fn work_scheduled_by_a_wrong_clock_is_due_first(database: &dyn TestDatabase) {
+    const DAY: i64 = 24 * 60 * 60 * 1_000;
+    let store = database.open();
+    let (usual, soon) = (due_at(&*store, 10).await, due_at(&*store, 100_020).await);
+    let wrong = [due_at(&*store, DAY).await, due_at(&*store, DAY + 5).await];
+    let last = due_at(&*store, DAY + 9).await;
+    let found = due(&*store, 20, 100).await;
+    assert_eq!(found.tasks, [wrong[0], wrong[1], last, usual]);
+    assert_eq!(found.next, Some(at(100_020)));
+    for max in 0..=4 {
+        assert_eq!(due(&*store, 20, max).await.tasks.len(), max, "{max}");
+    }
+    // By the clock that was a day ahead, none of it is late or early.
+    let found = due(&*store, DAY + 7, 100).await;
+    assert_eq!((found.tasks, found.next), (vec![usual, soon, wrong[0], wrong[1]], Some(at(DAY + 9))));
+}
+
+async fn suspect_scheduled_by_a_wrong_clock_is_due(database: &dyn TestDatabase) {
+    let ahead = Clock::manual(at(24 * 60 * 60 * 1_000));
+    let mut store = database.open();
+    let no = due_at(&*store, 0).await;
+    for _ in 0..2 {
+        advance(&*store, step(no, Step::Claim)).await.unwrap();
+        store = database.reopen(store, &ahead);
+    }
+    let found = due(&*store, 0, 100).await;
+    assert_eq!((found.tasks, found.suspect), (vec![], Some(no)));
 }

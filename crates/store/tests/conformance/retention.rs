@@ -5,7 +5,7 @@ use engine::{
     ids::TaskNo,
     store::{
         Accept, Advance, Expired, Expiry, FinishedTask, KeyUsed, ListQuery, Lookup, MessageKey, NotCommitted,
-        Step, TenantAgent, Visibility, WorkState,
+        RetentionMark, Step, TenantAgent, Visibility, WorkState,
     },
 };
 use protocol::TaskState;
@@ -29,6 +29,7 @@ on_every_database![
     reopened_task_is_not_purged,
     retention_time_starts_with_the_last_end,
     task_that_ended_again_since_it_was_seen_is_not_purged,
+    retention_time_is_recorded_for_the_next_process,
 ];
 
 fn expiry() -> Expiry {
@@ -260,4 +261,18 @@ async fn task_that_ended_again_since_it_was_seen_is_not_purged(database: &dyn Te
     assert_eq!(store.purge(expired, at(0)).await.unwrap(), 0);
     assert_eq!(log(&*store, no).await.len(), 3);
     assert_eq!(store.purge(vec![ended(&*store, no).await], at(0)).await.unwrap(), 1);
+}
+
+async fn retention_time_is_recorded_for_the_next_process(database: &dyn TestDatabase) {
+    let store = database.open();
+    assert_eq!(store.retention_mark().await.unwrap(), None);
+    let mark = |millis, seconds| RetentionMark {
+        time: at(millis),
+        ahead_for: std::time::Duration::from_secs(seconds),
+    };
+    store.record_retention(mark(7, 0));
+    store.record_retention(mark(9_000_000_000_000, 599));
+    drop(store);
+    let store = database.open();
+    assert_eq!(store.retention_mark().await.unwrap(), Some(mark(9_000_000_000_000, 599)));
 }

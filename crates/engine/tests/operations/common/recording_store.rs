@@ -11,8 +11,8 @@ use a2ad_engine::{
     log::{Entry, Kind, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender, Snapshot,
-        StoreError, TaskRow, TenantAgent, WorkItem,
+        ListQuery, Lookup, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender, RetentionMark,
+        Snapshot, StoreError, TaskRow, TenantAgent, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -34,6 +34,8 @@ pub(crate) struct RecordingStore {
     /// The step of the next change that is rejected as too large.
     too_large: Mutex<Option<String>>,
     blocked_count: watch::Sender<usize>,
+    /// How often the retention time was recorded.
+    retention_records: watch::Sender<usize>,
     receipts: TaskTracker,
 }
 
@@ -62,6 +64,7 @@ impl RecordingStore {
             faults: Mutex::default(),
             too_large: Mutex::default(),
             blocked_count: watch::Sender::default(),
+            retention_records: watch::Sender::default(),
             receipts: TaskTracker::new(),
         }
     }
@@ -112,6 +115,12 @@ impl RecordingStore {
     pub(crate) async fn until_blocked(&self, count: usize) {
         let mut blocked_count = self.blocked_count.subscribe();
         super::with_timeout(blocked_count.wait_for(|blocked_count| *blocked_count >= count)).await.unwrap();
+    }
+
+    /// Waits until the retention time was recorded: the purger has started.
+    pub(crate) async fn until_retention_recorded(&self) {
+        let mut records = self.retention_records.subscribe();
+        super::with_timeout(records.wait_for(|count| *count > 0)).await.unwrap();
     }
 
     /// Commits the blocked changes and stops blocking.
@@ -258,6 +267,15 @@ impl Store for RecordingStore {
 
     fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize> {
         self.store.drop_purged(purged_before, max)
+    }
+
+    fn retention_mark(&self) -> ReadFuture<Option<RetentionMark>> {
+        self.store.retention_mark()
+    }
+
+    fn record_retention(&self, mark: RetentionMark) {
+        self.store.record_retention(mark);
+        self.retention_records.send_modify(|count| *count += 1);
     }
 
     fn reserve(&self, count: i64) -> ReadFuture<TaskNo> {
