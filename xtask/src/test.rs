@@ -17,6 +17,7 @@ const PROOFS: &[&str] = &[
     "cancel_races",
     "stream_resume --relaxed",
     "poison_tasks --relaxed",
+    "clock_steps",
     "retention_under_load --relaxed --tasks 20000 --cycles 3",
     "many_keys --relaxed --keys 300000 --seconds 2",
     "many_owners --relaxed --owners 20000",

@@ -12,6 +12,7 @@
 
 mod backup_under_load;
 mod cancel_races;
+mod clock_steps;
 mod disk_faults;
 mod duplicate_sends;
 mod extra_options;
@@ -21,6 +22,7 @@ mod kill_under_load;
 mod malformed_requests;
 mod many_keys;
 mod many_owners;
+mod package;
 mod poison_tasks;
 mod purge_large_tasks;
 mod random;
@@ -60,6 +62,7 @@ proofs! {
     kill_under_load: "SIGKILL under load loses no acknowledged task, duplicates nothing and leaves no gap in streams",
     backup_under_load: "a backup made under load and restored elsewhere has every task acknowledged before it began, whole",
     disk_faults: "a disk that fails, is full or becomes read-only stops the server, and nothing acknowledged is lost",
+    clock_steps: "a clock that is set a day ahead and corrected later purges no task, delays no work and does not stop time",
     recovery_time: "after SIGKILL a server with a full store is ready within 2 s, and interrupted tasks end within 5 s",
     duplicate_sends: "an idempotency key sent many times concurrently creates one task, also when connections are reset",
     cancel_races: "when cancel and completion race, a task has one terminal state and all clients see the same one",

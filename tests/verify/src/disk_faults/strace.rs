@@ -8,9 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::disk::Moment;
+use crate::package;
 use crate::server::Launch;
 
 /// Which calls fail, and with which error.
@@ -27,16 +28,7 @@ pub(crate) struct FaultInjection<'a> {
 
 /// Makes sure that strace is installed; tries to install it otherwise.
 pub(crate) fn ensure_strace() -> Result<()> {
-    if can_run("strace", "--version") {
-        return Ok(());
-    }
-    eprintln!("disk_faults: strace is not installed; installing it with apt-get");
-    let installed = Command::new("apt-get").args(["install", "-y", "-q", "strace"]).status();
-    ensure!(
-        installed.is_ok_and(|status| status.success()) && can_run("strace", "--version"),
-        "strace is required and could not be installed"
-    );
-    Ok(())
+    package::ensure_installed("strace", || can_run("strace", "--version"))
 }
 
 /// A start under strace with this fault; strace's output goes to `trace`.
