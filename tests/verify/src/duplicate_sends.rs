@@ -4,10 +4,11 @@
 //! many tasks as keys.
 //!
 //! `plan.rs` decides what is sent, `sender.rs` sends it, `checker.rs` compares. Follow-up messages are included:
-//! tasks that wait for input are answered under repeated keys, and each key is one turn. Deliberately not here:
-//! other bindings and replicas.
+//! tasks that wait for input are answered under repeated keys, and each key is one turn; and so are racing messages of
+//! the draft, which have no keys (`draft_turns.rs`). Deliberately not here: other bindings and replicas.
 
 mod checker;
+mod draft_turns;
 mod plan;
 mod sender;
 
@@ -54,6 +55,10 @@ async fn campaign(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
 
     compare(&state, server.address).await.context("after the sends")?;
     let mut result = proof_result(&state);
+    // After the comparison of lists, which these tasks are not in.
+    let (turns, findings) = draft_turns::race(server.address, &mut random).await.context("in the draft")?;
+    result.figures["draft_turns"] = turns.into();
+    result.findings.extend(findings);
     stop(server, &mut result.findings).await?;
     Ok(result)
 }

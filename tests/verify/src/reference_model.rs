@@ -3,11 +3,12 @@
 //!
 //! `reference.rs` is the model, `choices.rs` chooses the next call, `driver.rs` makes it and compares, `wire.rs`
 //! reduces responses to what the model knows. Tasks are visible only through their agent, so the agents are driven
-//! in parallel, each by one client; half-way the server is stopped and started again. Deliberately not here: races,
-//! which have proofs of their own.
+//! in parallel, each by one client; half-way the server is stopped and started again. At the end all finished tasks
+//! expire (`purged.rs`). Deliberately not here: races, which have proofs of their own.
 
 mod choices;
 mod driver;
+mod purged;
 mod reference;
 mod wire;
 
@@ -17,11 +18,11 @@ use anyhow::Result;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use self::driver::{Divergence, Driver};
+use self::driver::{Divergence, Driver, Outcome};
 use super::random::Random;
 use super::rpc::Caller;
 use super::trial::{ProofResult, Setup, Trial, stop};
-use crate::server::Server;
+use crate::server::{Launch, Server};
 
 pub(crate) const OPTIONS: &str = "[--operations N] [--seed S] [--binary PATH]";
 
@@ -47,6 +48,16 @@ async fn campaign(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
         server = Server::start(&setup.program, &setup.store).await?;
         drivers.iter_mut().for_each(|driver| driver.caller = Caller::new(server.address));
         findings.extend(drive(&mut drivers, trial.size).await);
+    }
+    if findings.is_empty() {
+        stop(server, &mut findings).await?;
+        let launch = Launch::with_config(&setup.store, purged::CONFIG)?;
+        server = Server::start_with(&launch, &setup.program, &setup.store).await?;
+        drivers.iter_mut().for_each(|driver| driver.caller = Caller::new(server.address));
+        for driver in &mut drivers {
+            let outcome = driver.check_purged().await;
+            findings.extend(finding(driver, outcome));
+        }
     }
     // After a divergence the held tasks are not cancelled, and a graceful stop would wait for them.
     if findings.is_empty() {
@@ -88,10 +99,15 @@ async fn drive_one(mut driver: Driver, until: u64) -> (Driver, Option<String>) {
     if outcome.is_ok() {
         outcome = driver.cancel_held().await;
     }
-    let finding = outcome.err().map(|Divergence(what)| {
+    let finding = finding(&driver, outcome);
+    (driver, finding)
+}
+
+/// The description of a divergence, with the calls before it.
+fn finding(driver: &Driver, outcome: Outcome) -> Option<String> {
+    outcome.err().map(|Divergence(what)| {
         let calls: Vec<String> = driver.calls.iter().map(|call| format!("  {call}")).collect();
         let subject = format!("{} diverged at operation {}", driver.agent, driver.done);
         format!("{subject}, the last of these calls:\n{}\n{what}", calls.join("\n"))
-    });
-    (driver, finding)
+    })
 }

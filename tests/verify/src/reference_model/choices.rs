@@ -10,7 +10,7 @@ const MAX_HELD: usize = 16;
 /// Limit of messages to one task, below the server's own limit for a working task.
 const MAX_TURNS: usize = 10;
 
-const NOT_FOUND: (i64, &str) = (-32001, "TASK_NOT_FOUND");
+pub(super) const NOT_FOUND: (i64, &str) = (-32001, "TASK_NOT_FOUND");
 const INVALID: (i64, &str) = (-32602, "INVALID_PARAMS");
 
 impl Driver {
@@ -284,7 +284,11 @@ impl Driver {
     fn text(&mut self) -> String {
         let unique_word = self.unique_word();
         match self.agent {
-            "slow-writer" => format!("{unique_word} sections={} delay=0ms", self.random.within(1..=3)),
+            "slow-writer" => {
+                // Some logs are so long that the server folds them and reads their newest part only.
+                let sections = if self.random.within(0..=15) == 0 { 40 } else { self.random.within(1..=3) };
+                format!("{unique_word} sections={sections} delay=0ms")
+            }
             _ => unique_word,
         }
     }
@@ -296,6 +300,6 @@ impl Driver {
     }
 }
 
-fn index(number: u64) -> usize {
+pub(super) fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

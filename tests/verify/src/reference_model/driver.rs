@@ -243,10 +243,22 @@ impl Driver {
         agent: &str,
         method: &str,
         params: Value,
+        error: (i64, &str),
+    ) -> Outcome {
+        self.refused_with(&[], agent, method, params, error).await
+    }
+
+    /// Makes a call with additional headers that must be refused.
+    pub(crate) async fn refused_with(
+        &mut self,
+        headers: &[(&str, &str)],
+        agent: &str,
+        method: &str,
+        params: Value,
         (code, reason): (i64, &str),
     ) -> Outcome {
-        self.note(format!("{agent} {method} {params}, {reason} expected"));
-        let reply = self.caller.call_with(&[], agent, method, params).await;
+        self.note(format!("{agent} {method} {params} {headers:?}, {reason} expected"));
+        let reply = self.caller.call_with(headers, agent, method, params).await;
         expect_error(reply, code, reason)
     }
 

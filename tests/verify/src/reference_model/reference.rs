@@ -345,7 +345,8 @@ fn approve(task: &Task, text: &str) -> Vec<Event> {
 /// The agent `slow-writer`: writes `sections=N` sections about the first word and reports each one.
 fn write(text: &str, immediate: bool) -> Vec<Event> {
     let topic = text.split(' ').next().unwrap_or_default();
-    let sections: u64 = text.split("sections=").nth(1).and_then(|rest| rest[..1].parse().ok()).unwrap_or(1);
+    let sections = text.split("sections=").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+    let sections: u64 = sections.unwrap_or(1);
     let mut events: Vec<Event> = immediate.then(|| status(State::Working, None)).into_iter().collect();
     for section in 1..=sections {
         events.push(status(State::Working, Some(format!("writing section {section} of {sections}"))));
