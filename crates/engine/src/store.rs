@@ -102,10 +102,12 @@ pub trait Store: Send + Sync + 'static {
     fn expired(&self, expiry: Expiry) -> ReadFuture<Expired>;
 
     /// Purges finished tasks, unless they were reopened meanwhile: only a row with the keys of their messages
-    /// and the purge time `now` remains. Returns how many were purged.
+    /// and the purge time `now` remains. Large tasks are deleted in several commits between live work; they
+    /// are invisible from the first one on. Returns how many were purged.
     fn purge(&self, tasks: Vec<FinishedTask>, now: Timestamp) -> ReadFuture<usize>;
 
-    /// Deletes the rows of tasks purged before this time, at most `max`. Returns how many were deleted.
+    /// Deletes the rows of tasks purged before this time, at most `max`, and what an interrupted purge left of
+    /// any task. Returns how many rows of tasks were deleted.
     fn drop_purged(&self, purged_before: Timestamp, max: usize) -> ReadFuture<usize>;
 
     /// The retention time that was last recorded.

@@ -21,6 +21,7 @@ mod probe;
 mod purge;
 mod queue;
 mod readers;
+mod row_limits;
 mod rows;
 mod scopes;
 mod store_files;

@@ -49,7 +49,7 @@ async fn watch(trial: &Trial, mib: u64, strict: bool, setup: &Setup) -> Result<P
     let server = Server::start_with(&launch, &setup.program, &setup.store).await?;
     let address = server.address;
     // The log of a task holds the message and its echo.
-    let text = "word ".repeat(usize::try_from(mib << 20)? / 10);
+    let text = "text ".repeat(usize::try_from(mib << 20)? / 10);
     send(address, trial.size, &text, &mut random).await?;
     let open = fill::finished(address, 1, &mut random).await?;
     let open = open.first().context("one task was sent")?.task.clone();

@@ -14,7 +14,7 @@ use engine::{
 use protocol::{TaskId, TaskState};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, named_params, params};
 
-use super::{counts::Counts, docs, keys::KeyIndex, rows, scopes::Scopes};
+use super::{counts::Counts, docs, keys::KeyIndex, row_limits, rows, scopes::Scopes};
 
 /// The writer's in-memory state beside the rows.
 pub(super) struct WriterCache {
@@ -52,7 +52,7 @@ impl<'a> WriteTransaction<'a> {
         cache: &mut WriterCache,
         change: &Change,
     ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
-        if let Err(too_large) = check_blobs(change) {
+        if let Err(too_large) = row_limits::check_blobs(change) {
             return Ok(Err(too_large));
         }
         match change {
@@ -75,36 +75,6 @@ impl<'a> WriteTransaction<'a> {
 /// Approximate number of bytes a change writes; bounds batches and the queue, and drives checkpoints.
 pub(super) fn size(change: &Change) -> usize {
     change.log().segment().len() + change.saved().map_or(0, |saved| saved.len()) + 256
-}
-
-/// Largest blob that is written. SQLite's limit for a row is 1,000,000,000 bytes, and exceeding it would stop the
-/// writer.
-const MAX_BLOB_BYTES: usize = 900_000_000;
-/// Sequence numbers that only the end of a task can use, so that a task with too many entries can still fail.
-const RESERVED_SEQS: Seq = 1_024;
-
-/// Whether a blob of this size can be stored.
-pub(super) fn fits_in_row(bytes: usize) -> bool {
-    bytes <= MAX_BLOB_BYTES
-}
-
-/// Rejects a change that SQLite could not store, before any statement is executed.
-fn check_blobs(change: &Change) -> Result<(), NotCommitted> {
-    let saved = change.saved().map_or(0, |saved| saved.len());
-    match change.log().segment().len().max(saved) {
-        bytes if fits_in_row(bytes) => Ok(()),
-        bytes => Err(NotCommitted::TooLarge(format!(
-            "a single change of the task has {bytes} bytes, and the store can hold {MAX_BLOB_BYTES}"
-        ))),
-    }
-}
-
-/// The highest sequence number that a step may use.
-fn max_seq(step: Step) -> Seq {
-    match step {
-        Step::Finish { .. } | Step::Cancel | Step::Expire { .. } => rows::MAX_SEQ,
-        _ => rows::MAX_SEQ - RESERVED_SEQS,
-    }
 }
 
 /// Parameters by position: named ones would be looked up for every row, and every new task inserts this row.
@@ -296,7 +266,7 @@ fn append_to_row(
                 ":held": effects.held,
                 ":me": cache.boot,
                 ":due": effects.due,
-                ":max_seq": number(max_seq(advance.step)),
+                ":max_seq": number(row_limits::max_seq(advance.step)),
             },
             Updated::read,
         )
@@ -362,7 +332,7 @@ fn update_row(
                 ":held": effects.held,
                 ":me": cache.boot,
                 ":due": effects.due,
-                ":max_seq": number(max_seq(advance.step)),
+                ":max_seq": number(row_limits::max_seq(advance.step)),
             },
             Updated::read,
         )
@@ -463,7 +433,7 @@ fn rejection(
     connection: &Connection,
     advance: &Advance,
 ) -> rusqlite::Result<Result<Committed, NotCommitted>> {
-    let max = max_seq(advance.step);
+    let max = row_limits::max_seq(advance.step);
     let full = connection
         .prepare_cached("SELECT 1 FROM tasks WHERE n = ?1 AND last_seq > ?2")?
         .exists(params![advance.no.0, number(max) - number(advance.log.len())])?;

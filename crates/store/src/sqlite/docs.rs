@@ -13,7 +13,7 @@ use engine::{
 use protocol::{dialect::v1, json::write::Writer as Json};
 use rusqlite::{Connection, params};
 
-use super::{changes, readers::Failure, rows};
+use super::{readers::Failure, row_limits, rows};
 
 /// A folded task to be stored.
 pub(super) struct Doc {
@@ -32,7 +32,7 @@ impl Doc {
 
 /// The writer's handle on the folding thread. Dropping it ends and joins the thread.
 pub(super) struct Docs {
-    grown: Option<mpsc::Sender<TaskNo>>,
+    grown: Option<mpsc::SyncSender<TaskNo>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -40,11 +40,13 @@ pub(super) struct Docs {
 const LONG_SEGMENT: i64 = 16 << 10;
 /// Number of segments since the last fold after which an unsettled task is folded.
 const LONG_TAIL: i64 = 64;
+/// Most tasks that wait to be folded.
+const MAX_WAITING: usize = 4_096;
 
 impl Docs {
     /// Starts the thread; each folded task is passed to `keep`.
     pub(super) fn start(connection: Connection, ids: Ids, keep: impl Fn(Doc) + Send + 'static) -> Self {
-        let (grown, queue) = mpsc::channel::<TaskNo>();
+        let (grown, queue) = mpsc::sync_channel::<TaskNo>(MAX_WAITING);
         let thread = std::thread::Builder::new().name("a2ad-docs".into());
         let work = move || {
             while let Ok(task) = queue.recv() {
@@ -60,10 +62,10 @@ impl Docs {
         Self { grown: Some(grown), thread: Some(thread) }
     }
 
-    /// Queues a task whose log has grown.
+    /// Queues a task whose log has grown; skips it if too many wait.
     pub(super) fn grown(&self, task: TaskNo) {
         if let Some(grown) = &self.grown {
-            let _ = grown.send(task);
+            let _ = grown.try_send(task);
         }
     }
 }
@@ -100,7 +102,7 @@ fn make(connection: &Connection, ids: &Ids, task: TaskNo) -> Result<Option<Doc>,
     v1::task::encode(&mut writer, &fold::snapshot(ids, &snapshot)?);
     let at_seq = i64::try_from(snapshot.row.last_seq).unwrap_or(i64::MAX);
     let bytes = writer.finish();
-    Ok(changes::fits_in_row(bytes.len()).then_some(Doc { no: task, at_seq, segments: tail, bytes }))
+    Ok(row_limits::fits_in_row(bytes.len()).then_some(Doc { no: task, at_seq, segments: tail, bytes }))
 }
 
 /// Stores a doc, unless the task was purged or has a newer doc.

@@ -13,8 +13,8 @@ use std::{
 const MAX_BATCH_JOBS: usize = 256;
 /// Maximum size of a batch. A single larger job is a batch of its own.
 const MAX_BATCH_BYTES: usize = 8 << 20;
-/// Queued bytes above which the queue is full: what a disk writes in about a second.
-const MAX_QUEUE_BYTES: usize = 64 << 20;
+/// Queued bytes above which the queue is full: a few of the largest tasks, and what a disk writes in a few seconds.
+const MAX_QUEUE_BYTES: usize = 256 << 20;
 
 /// The sending side. Cheap to clone.
 pub(super) struct JobSender<T> {

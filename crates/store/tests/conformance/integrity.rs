@@ -2,8 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use engine::{Store, log::Log, store::WorkState};
-use protocol::TaskState;
+use engine::{Store, log::Log};
 
 use super::{
     samples::{accepted, artifact},
@@ -20,12 +19,10 @@ fn fill(database: &Sqlite) {
     database.raw_connection().execute_batch(fill).unwrap();
 }
 
+/// Writes an open task: no doc is made of it, so the check is the only long reader.
 async fn write(store: &dyn Store) {
     let log = Log::pack([artifact(&"x".repeat(256 << 10))]);
-    accepted(store, |task| {
-        (task.state, task.work, task.log) = (TaskState::Completed, WorkState::Idle, log);
-    })
-    .await;
+    accepted(store, |task| task.log = log).await;
 }
 
 #[tokio::test]
@@ -36,12 +33,12 @@ async fn log_stays_short_during_an_integrity_check() {
     let store = database.open();
     let wal = database.path().with_extension("db-wal");
     let mut longest = 0;
-    for _ in 0..240 {
+    for _ in 0..320 {
         write(&*store).await;
         longest = longest.max(fs::metadata(&wal).map_or(0, |file| file.len()));
     }
-    // The bound is 24 MiB and what is written until the log is reset; 60 MiB are written, and again as docs.
-    assert!(longest < 48 << 20, "{longest}");
+    // The bound is 24 MiB and what is written until the log is reset; 80 MiB are written.
+    assert!(longest < 40 << 20, "{longest}");
     let damage = tokio::time::timeout(Duration::from_millis(10), store.damaged()).await;
     assert!(damage.is_err(), "{damage:?}");
 }

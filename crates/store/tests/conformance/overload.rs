@@ -2,7 +2,7 @@
 
 use engine::{
     log::Log,
-    store::{Accept, Advance, Change, NotCommitted, Receipt, Step},
+    store::{Advance, NotCommitted, Receipt, Step},
 };
 use protocol::TaskState;
 
@@ -19,19 +19,13 @@ on_every_database![new_messages_are_rejected_while_too_much_is_queued,];
 async fn new_messages_are_rejected_while_too_much_is_queued(database: &dyn TestDatabase) {
     let store = database.open();
     let open = accepted(&*store, |_| {}).await;
+    let new = number(&*store).await;
+    // They have lost their lease, so that nothing is written for them.
     let large = Log::pack([artifact(&"x".repeat(14 << 20))]);
-    let numbers = [
-        number(&*store).await,
-        number(&*store).await,
-        number(&*store).await,
-        number(&*store).await,
-        number(&*store).await,
-        number(&*store).await,
-    ];
+    let stale = || Advance { log: large.clone(), ..step(open, Step::Report { fence: 7 }) };
     let blocked = database.block_writes();
-    let accept_large = |no| store.commit(Change::Accept(Box::new(Accept { log: large.clone(), ..task(no) })));
-    let queued: Vec<Receipt> = numbers[..5].iter().map(|no| accept_large(*no)).collect();
-    assert_eq!(accept(&*store, task(numbers[5])).await, Err(NotCommitted::Overloaded));
+    let queued: Vec<Receipt> = (0..20).map(|_| queue_advance(&*store, stale())).collect();
+    assert_eq!(accept(&*store, task(new)).await, Err(NotCommitted::Overloaded));
     let message = step(open, Step::QueueMessage);
     assert_eq!(advance(&*store, message).await, Err(NotCommitted::Overloaded));
     // What running work records is never rejected.
@@ -40,12 +34,12 @@ async fn new_messages_are_rejected_while_too_much_is_queued(database: &dyn TestD
     let cancelled = queue_advance(&*store, cancelled);
     drop(blocked);
     for receipt in queued {
-        receipt.await.unwrap();
+        assert!(matches!(receipt.await, Err(NotCommitted::Conflict(_))));
     }
     reported.await.unwrap();
     cancelled.await.unwrap();
     assert_eq!(log_texts(&*store, open).await, ["first", "second", "third", "fourth"]);
-    accept(&*store, task(numbers[5])).await.unwrap();
+    accept(&*store, task(new)).await.unwrap();
 }
 
 /// The highest sequence number of a segment key.

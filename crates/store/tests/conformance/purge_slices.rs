@@ -44,20 +44,24 @@ async fn purge(
         seen.push(ended(store, *task).await);
     }
     let mut purge = store.purge(seen, at(7));
+    let connection = database.raw_connection();
     let mut left = count(database, LOG_BYTES);
     let mut deleted = Vec::new();
     let result = loop {
-        // Each poll starts one read or one commit, which is done before the next poll.
-        let result = (&mut purge).now_or_never();
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-        let now = count(database, LOG_BYTES);
+        // The purge queues its next commit when the result of the last one is polled, and no commit happens while it is
+        // polled. So between two looks at the log there is at most one.
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let now = connection.query_row(LOG_BYTES, [], |row| row.get(0)).unwrap();
         if now < left {
             deleted.push(left - now);
             left = now;
         }
+        let result = if deleted.len() < slices { (&mut purge).now_or_never() } else { None };
+        connection.execute_batch("ROLLBACK").unwrap();
         if result.is_some() || deleted.len() >= slices {
             break result;
         }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     };
     (deleted, result.map(Result::unwrap))
 }
