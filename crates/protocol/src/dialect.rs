@@ -187,6 +187,14 @@ impl Dialect {
         }
     }
 
+    /// Whether a stream identifies an artifact by its index among the task's artifacts.
+    pub fn streams_artifact_indexes(self) -> bool {
+        match self {
+            Self::Draft => true,
+            Self::V03 | Self::V03Proto | Self::V1 => false,
+        }
+    }
+
     /// Whether subscribing to a finished task yields its final status instead of an error.
     pub fn replays_final_status(self) -> bool {
         match self {

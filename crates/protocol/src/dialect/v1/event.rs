@@ -1,7 +1,7 @@
 //! Stream frames: an object with exactly one of four members.
 
 use crate::{
-    Error, Event, Message, Task,
+    ArtifactId, Error, Event, Message, Task,
     json::{
         Raw,
         read::{Node, Path, Read},
@@ -30,9 +30,46 @@ pub fn decode(node: Node<'_, '_>) -> Read<Event> {
 
 /// Reads a frame from JSON bytes.
 pub fn decode_bytes(bytes: &[u8]) -> Result<Event, Error> {
+    Ok(decode(parse(bytes)?)?)
+}
+
+fn parse(bytes: &[u8]) -> Result<Node<'_, 'static>, Error> {
     let raw = Raw::parse(bytes)
         .map_err(|fault| Error::new(crate::ErrorKind::Parse, format!("the frame is not JSON: {fault}")))?;
-    Ok(decode(Node::new(raw, &Path::Root))?)
+    Ok(Node::new(raw, &Path::Root))
+}
+
+/// What a chunk of an artifact is, without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// The artifact it belongs to.
+    pub artifact_id: ArtifactId,
+    /// Whether it is appended to what the artifact has already.
+    pub append: bool,
+    /// Whether it is the artifact's last chunk.
+    pub last_chunk: bool,
+}
+
+impl ChunkHeader {
+    /// The header of an update.
+    pub fn of(update: &ArtifactUpdate) -> Self {
+        Self { artifact_id: update.artifact.id.clone(), append: update.append, last_chunk: update.last_chunk }
+    }
+}
+
+/// Reads the header of an artifact frame from JSON bytes. The parts are only checked to be JSON.
+pub fn decode_chunk_header(bytes: &[u8]) -> Result<ChunkHeader, Error> {
+    let header = parse(bytes)?.object()?.need("artifactUpdate", "an artifact update", |node| {
+        let object = node.object()?;
+        Ok(ChunkHeader {
+            artifact_id: object
+                .need("artifact", "an artifact", |node| node.object()?.need_text("artifactId"))?
+                .into(),
+            append: object.flag("append")?.unwrap_or_default(),
+            last_chunk: object.flag("lastChunk")?.unwrap_or_default(),
+        })
+    })?;
+    Ok(header)
 }
 
 /// Writes a frame.

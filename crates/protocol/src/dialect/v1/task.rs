@@ -44,7 +44,7 @@ pub fn decode(node: Node<'_, '_>) -> Read<Task> {
         status: object.need("status", "a task status", decode_status)?,
         // Chunks were appended over time, so the limit per chunk does not apply; the size of a task is
         // limited instead.
-        artifacts: object.list("artifacts", |node| decode_parts_of(node, usize::MAX))?,
+        artifacts: object.list("artifacts", decode_folded_artifact)?,
         history: object.list("history", message::decode)?,
         metadata: object.json_object("metadata")?,
     })
@@ -122,8 +122,13 @@ fn decode_parts_of(node: Node<'_, '_>, max_parts: usize) -> Read<Artifact> {
     })
 }
 
+/// Reads an artifact that was folded from any number of chunks.
+pub fn decode_folded_artifact(node: Node<'_, '_>) -> Read<Artifact> {
+    decode_parts_of(node, usize::MAX)
+}
+
 /// Writes an artifact.
-pub(super) fn encode_artifact(writer: &mut Writer, artifact: &Artifact) {
+pub fn encode_artifact(writer: &mut Writer, artifact: &Artifact) {
     writer.object(|writer| {
         writer.text("artifactId", artifact.id.as_str());
         writer.maybe_text("name", artifact.name.as_deref());
