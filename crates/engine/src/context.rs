@@ -19,6 +19,8 @@ pub struct Conversation {
 
 /// How many earlier tasks are read; the newest ones.
 const MAX_TASKS: usize = 100;
+/// How many bytes of their messages are read; the newest ones.
+const MAX_BYTES: usize = 1 << 20;
 
 impl Conversation {
     pub(crate) fn new(store: Arc<dyn Store>, scope: Scope, first: TaskNo, before: TaskNo) -> Self {
@@ -27,13 +29,18 @@ impl Conversation {
 
     /// The messages of earlier tasks, oldest first. The first task of a conversation reads nothing from the
     /// store.
+    ///
+    /// Only the newest messages are read: those of the newest 100 tasks, and at most 1 MiB of them as stored.
+    /// Older ones are left out, and so is everything before the first message that does not fit.
     pub async fn messages(&self) -> Result<Vec<Message>> {
         if self.first == self.before {
             return Ok(Vec::new());
         }
         let mut messages = Vec::new();
-        for snapshot in self.store.context_history(&self.scope, self.first, self.before, MAX_TASKS).await? {
-            messages.extend(task::fold::snapshot(&self.store.ids(), &snapshot)?.history);
+        let earlier =
+            self.store.context_history(&self.scope, self.first, self.before, MAX_TASKS, MAX_BYTES).await?;
+        for snapshot in earlier {
+            messages.extend(task::fold::into_task(&self.store.ids(), snapshot)?.history);
         }
         Ok(messages)
     }

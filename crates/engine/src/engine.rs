@@ -144,8 +144,8 @@ impl Engine {
 
     /// The dialect that created a task, if the task is visible to the caller.
     pub async fn origin(&self, scope: &Scope, id: &TaskId) -> Result<Option<Dialect>> {
-        let found = self.0.store.find(scope, self.0.lookup(id)).await?;
-        Ok(found.filter(|found| found.row.visibility == Visibility::Visible).map(|found| found.row.origin))
+        let row = self.0.store.row(scope, self.0.lookup(id)).await?;
+        Ok(row.filter(|row| row.visibility == Visibility::Visible).map(|row| row.origin))
     }
 
     /// The catalog of agents in use; swapping it changes which agents new calls and turns get.

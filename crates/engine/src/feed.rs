@@ -12,6 +12,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use tokio::sync::watch;
@@ -26,8 +27,10 @@ use crate::{
 /// Limits of one task's cache of recent entries.
 const RECENT_ENTRIES: usize = 256;
 const RECENT_BYTES: usize = 1 << 20;
-/// Entries read from the log at a time.
+/// Entries read from the log at a time; the store limits their bytes.
 const LOG_BATCH: usize = 256;
+/// How long a watcher waits before it reads again from an overloaded store.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The channels of all watched tasks. Cheap to clone.
 #[derive(Clone)]
@@ -214,7 +217,17 @@ impl Watcher {
         match recent {
             Some(entries) if !entries.is_empty() => Ok(entries),
             // Evicted from the cache, or committed but not yet published by the writer.
-            _ => self.store.entries(&self.scope, self.task, self.cursor, LOG_BATCH).await,
+            _ => self.entries_from_log().await,
+        }
+    }
+
+    /// A stream that has begun is delayed by an overloaded store, not ended.
+    async fn entries_from_log(&self) -> Result<Vec<(Seq, Arc<Entry>)>, StoreError> {
+        loop {
+            match self.store.entries(&self.scope, self.task, self.cursor, LOG_BATCH).await {
+                Err(StoreError::Overloaded) => tokio::time::sleep(RETRY_INTERVAL).await,
+                read => return read,
+            }
         }
     }
 }

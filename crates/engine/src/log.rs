@@ -8,7 +8,11 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use protocol::{Event, Message, TaskState, Timestamp, dialect::v1, json::write::Writer};
+use protocol::{
+    Event, Message, TaskState, Timestamp,
+    dialect::v1::{self, event::ChunkHeader},
+    json::write::Writer,
+};
 
 /// Sequence number of an event in its task's log, from 1, without gaps.
 pub type Seq = u64;
@@ -36,7 +40,8 @@ pub struct Entry {
 
 #[derive(Debug)]
 struct UserMessage {
-    bytes: Bytes,
+    /// `None` if the reader left it out.
+    bytes: Option<Bytes>,
     message: OnceLock<Arc<Message>>,
 }
 
@@ -65,13 +70,32 @@ impl Entry {
         Ok(self.event.get_or_init(|| event))
     }
 
-    /// The user message that caused this status update; decoded at most once.
+    /// The artifact a chunk belongs to and its flags; `None` for other events. The content of the chunk is not
+    /// decoded for it.
+    pub fn chunk(&self) -> Result<Option<ChunkHeader>, Corrupt> {
+        if self.kind != Kind::Artifact {
+            return Ok(None);
+        }
+        if let Some(Event::Artifact(update)) = self.event.get() {
+            return Ok(Some(ChunkHeader::of(update)));
+        }
+        v1::event::decode_chunk_header(&self.frame).map(Some).map_err(|error| Corrupt(error.message))
+    }
+
+    /// Whether a user message caused this status update, also if the reader left the message out.
+    pub fn has_user_message(&self) -> bool {
+        self.user_message.is_some()
+    }
+
+    /// The user message that caused this status update; decoded at most once. `None` also if the reader left
+    /// it out.
     pub fn user_message(&self) -> Result<Option<&Message>, Corrupt> {
         let Some(user_message) = &self.user_message else { return Ok(None) };
         if let Some(message) = user_message.message.get() {
             return Ok(Some(message));
         }
-        match v1::event::decode_bytes(&user_message.bytes) {
+        let Some(bytes) = &user_message.bytes else { return Ok(None) };
+        match v1::event::decode_bytes(bytes) {
             Ok(Event::Message(message)) => Ok(Some(user_message.message.get_or_init(|| Arc::new(message)))),
             Ok(_) => Err(Corrupt("a user message record does not hold a message".into())),
             Err(error) => Err(Corrupt(error.message)),
@@ -80,7 +104,8 @@ impl Entry {
 
     /// Bytes in memory, for cache limits.
     pub fn size(&self) -> usize {
-        self.frame.len() + self.user_message.as_ref().map_or(0, |user_message| user_message.bytes.len())
+        let user_message = self.user_message.as_ref().and_then(|user_message| user_message.bytes.as_ref());
+        self.frame.len() + user_message.map_or(0, Bytes::len)
     }
 }
 
@@ -121,7 +146,8 @@ impl Log {
         let entry =
             |((event, message), (user_message, range)): (NewEntry, (Option<ByteRange>, ByteRange))| {
                 let user_message = message.zip(user_message).map(|(message, range)| {
-                    Box::new(UserMessage { bytes: segment.slice(range), message: OnceLock::from(message) })
+                    let bytes = Some(segment.slice(range));
+                    Box::new(UserMessage { bytes, message: OnceLock::from(message) })
                 });
                 let kind = kind_of(&event);
                 Arc::new(Entry {
@@ -140,38 +166,15 @@ impl Log {
 
     /// Decodes a stored segment.
     pub fn unpack(segment: Bytes) -> Result<Self, Corrupt> {
-        let mut entries = Vec::new();
-        let mut user_message = None;
-        if segment.first() != Some(&FORMAT) {
-            return Err(Corrupt("unknown segment format".into()));
-        }
-        let mut at = 1;
-        while at < segment.len() {
-            let header = segment.get(at..at + HEADER).ok_or_else(truncated)?;
-            let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]) as usize;
-            let (start, end) = (at + HEADER, at + HEADER + length);
-            if end > segment.len() {
-                return Err(truncated());
-            }
-            let bytes = segment.slice(start..end);
-            match header[0] {
-                USER_MESSAGE => {
-                    user_message = Some(Box::new(UserMessage { bytes, message: OnceLock::new() }))
-                }
-                other => {
-                    let kind =
-                        kind_of_tag(other).ok_or_else(|| Corrupt(format!("unknown record kind {other}")))?;
-                    let user_message = user_message.take();
-                    entries.push(Arc::new(Entry {
-                        kind,
-                        frame: bytes,
-                        event: OnceLock::new(),
-                        user_message,
-                    }));
-                }
-            }
-            at = end;
-        }
+        let located = locate(segment.len(), |at, header: &mut [u8]| {
+            header.copy_from_slice(&segment[at..at + header.len()]);
+            Ok::<_, Corrupt>(())
+        })?;
+        let entry = |located: &LocatedEntry| {
+            let user_message = located.user_message.clone().map(|range| segment.slice(range));
+            Arc::new(located.entry(segment.slice(located.frame.clone()), user_message))
+        };
+        let entries = located.iter().map(entry).collect();
         Ok(Self { entries, segment, status: None })
     }
 
@@ -200,6 +203,69 @@ impl Log {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+}
+
+/// An entry of a stored segment as its headers describe it: a reader can skip it or read a part of it.
+#[derive(Clone, Debug)]
+pub struct LocatedEntry {
+    /// Kind of the frame.
+    pub kind: Kind,
+    /// Where the frame is in the segment.
+    pub frame: ByteRange,
+    /// Where the user message is that caused it.
+    pub user_message: Option<ByteRange>,
+}
+
+impl LocatedEntry {
+    /// Bytes of the frame and the user message.
+    pub fn size(&self) -> usize {
+        self.frame.len() + self.user_message.as_ref().map_or(0, ByteRange::len)
+    }
+
+    /// The entry with these bytes. Without a user message although there is one, the entry leaves it out.
+    pub fn entry(&self, frame: Bytes, user_message: Option<Bytes>) -> Entry {
+        let user_message = self
+            .user_message
+            .as_ref()
+            .map(|_| Box::new(UserMessage { bytes: user_message, message: OnceLock::new() }));
+        Entry { kind: self.kind, frame, event: OnceLock::new(), user_message }
+    }
+}
+
+/// Locates the entries of a stored segment of `length` bytes. `read` fills a buffer with the segment's bytes
+/// from an offset on; only headers are read.
+pub fn locate<E: From<Corrupt>>(
+    length: usize,
+    mut read: impl FnMut(usize, &mut [u8]) -> Result<(), E>,
+) -> Result<Vec<LocatedEntry>, E> {
+    let mut format = [0];
+    if length > 0 {
+        read(0, &mut format)?;
+    }
+    if format != [FORMAT] {
+        return Err(Corrupt("unknown segment format".into()).into());
+    }
+    let (mut entries, mut user_message, mut at) = (Vec::new(), None, 1);
+    while at < length {
+        let mut header = [0; HEADER];
+        if at + HEADER > length {
+            return Err(truncated().into());
+        }
+        read(at, &mut header)?;
+        let [kind, size @ ..] = header;
+        let start = at + HEADER;
+        at = start + u32::from_le_bytes(size) as usize;
+        if at > length {
+            return Err(truncated().into());
+        }
+        if kind == USER_MESSAGE {
+            user_message = Some(start..at);
+            continue;
+        }
+        let kind = kind_of_tag(kind).ok_or_else(|| Corrupt(format!("unknown record kind {kind}")))?;
+        entries.push(LocatedEntry { kind, frame: start..at, user_message: user_message.take() });
+    }
+    Ok(entries)
 }
 
 type ByteRange = std::ops::Range<usize>;
@@ -254,7 +320,10 @@ fn truncated() -> Corrupt {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Part, Role, TaskStatus, Timestamp, model::StatusUpdate};
+    use protocol::{
+        Artifact, Part, Role, TaskStatus, Timestamp,
+        model::{ArtifactUpdate, StatusUpdate},
+    };
 
     use super::*;
 
@@ -282,6 +351,49 @@ mod tests {
         for (read, packed) in read.entries().iter().zip(log.entries()) {
             assert_eq!(read.v1(), packed.v1());
             assert_eq!(read.event().unwrap(), packed.event().unwrap());
+        }
+    }
+
+    #[test]
+    fn located_entries_are_those_of_the_segment_and_can_leave_out_a_message() {
+        let message = Message::new("m", Role::User, vec![Part::text("hi")]);
+        let log = Log::pack([
+            (status(TaskState::Submitted), Some(Arc::new(message))),
+            (status(TaskState::Working), None),
+        ]);
+        let segment = log.segment();
+        let mut bytes_read = 0;
+        let located = locate(segment.len(), |at, buffer: &mut [u8]| {
+            bytes_read += buffer.len();
+            buffer.copy_from_slice(&segment[at..at + buffer.len()]);
+            Ok::<_, Corrupt>(())
+        })
+        .unwrap();
+        assert_eq!(bytes_read, 1 + 3 * HEADER, "only headers are read");
+        for (located, packed) in located.iter().zip(log.entries()) {
+            assert_eq!((located.kind, located.size()), (packed.kind(), packed.size()));
+            assert_eq!(&segment[located.frame.clone()], packed.v1());
+        }
+        let without = located[0].entry(segment.slice(located[0].frame.clone()), None);
+        assert!(without.has_user_message() && without.user_message().unwrap().is_none());
+        assert!(!log.entries()[1].has_user_message());
+    }
+
+    #[test]
+    fn chunk_header_is_read_without_the_event() {
+        let update = ArtifactUpdate {
+            task_id: "t".into(),
+            context_id: "c".into(),
+            artifact: Artifact::new("a", vec![Part::text("x")]),
+            append: true,
+            last_chunk: true,
+            metadata: None,
+        };
+        let log = Log::pack([(Event::Artifact(update.clone()), None), (status(TaskState::Working), None)]);
+        let read = Log::unpack(log.segment().clone()).unwrap();
+        for log in [log, read] {
+            assert_eq!(log.entries()[0].chunk().unwrap(), Some(ChunkHeader::of(&update)));
+            assert_eq!(log.entries()[1].chunk().unwrap(), None);
         }
     }
 

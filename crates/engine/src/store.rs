@@ -6,6 +6,7 @@
 //! machine.
 
 mod change;
+mod log_reader;
 mod receipt;
 mod rows;
 mod step;
@@ -16,11 +17,12 @@ use futures_util::future::BoxFuture;
 use protocol::Timestamp;
 
 pub use change::{Accept, Advance, Change, MessageKey, NewContext, Visibility, WorkState};
+pub use log_reader::{LogReader, LogSlice};
 pub(crate) use receipt::OVERLOADED;
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub use rows::{
     ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,
-    ListQuery, Lookup, MAX_DUE_AHEAD, RetentionMark, Snapshot, TaskRow, TenantAgent, WorkItem,
+    ListQuery, Lookup, MAX_DUE_AHEAD, RetentionMark, Snapshot, TaskRow, TenantAgent, View, WorkItem,
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
 
@@ -28,9 +30,11 @@ use crate::{
     error,
     ids::{Ids, TaskNo},
     log::{Corrupt, Entry, Seq},
-    memory::Reservation,
     scope::Scope,
 };
+
+/// Size limit of one read of a log, in bytes of entries. A single entry may be larger.
+pub const MAX_SLICE_BYTES: usize = 1 << 20;
 
 /// A durable store of tasks, implemented for each database.
 pub trait Store: Send + Sync + 'static {
@@ -38,19 +42,19 @@ pub trait Store: Send + Sync + 'static {
     /// does not revoke the change.
     fn commit(&self, change: Change) -> Receipt;
 
-    /// A task of this scope with its folded document and the log after it.
-    fn find(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<Snapshot>>;
+    /// The row of a task of this scope, without its log.
+    fn row(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<TaskRow>>;
 
-    /// Like [`Self::find`] within a memory reservation: a task that does not fit is rejected before its log
-    /// is read.
-    fn find_within(
-        &self,
-        scope: &Scope,
-        lookup: Lookup,
-        memory: &Arc<Reservation>,
-    ) -> ReadFuture<Option<Snapshot>>;
+    /// A task of this scope with as much of its log as the view shows. The rest is skipped, not loaded.
+    fn read(&self, scope: &Scope, lookup: Lookup, view: View) -> ReadFuture<Option<Snapshot>>;
 
-    /// Entries of a task of this scope after a sequence number, at most `max`.
+    /// A task of this scope with its folded document and the whole log after it.
+    fn find(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<Snapshot>> {
+        self.read(scope, lookup, View::default())
+    }
+
+    /// Entries of a task of this scope after a sequence number: at most `max` of them and at most
+    /// [`MAX_SLICE_BYTES`], but at least one if there is one. [`LogReader`] reads a log slice by slice.
     fn entries(
         &self,
         scope: &Scope,
@@ -61,6 +65,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The last status update of a task of this scope up to and including a sequence number.
     fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> ReadFuture<Option<Arc<Entry>>>;
+
+    /// The newest entry of a task of this scope that has a user message or asks the client for something.
+    fn last_input(&self, scope: &Scope, task: TaskNo) -> ReadFuture<Option<(Seq, Arc<Entry>)>>;
 
     /// A page of the visible tasks of this scope, newest status first.
     fn list(&self, scope: &Scope, query: ListQuery) -> ReadFuture<ListPage>;
@@ -78,13 +85,16 @@ pub trait Store: Send + Sync + 'static {
     /// Looks up a conversation of this scope.
     fn context(&self, scope: &Scope, lookup: ContextLookup) -> ReadFuture<Option<ContextRow>>;
 
-    /// The newest `max` tasks of a conversation before one of them, oldest first.
+    /// The newest `max` tasks of a conversation before one of them, oldest first, with their history only. At
+    /// most `max_bytes` of messages are read, the newest ones: the oldest task that is returned may have only
+    /// a part of its history.
     fn context_history(
         &self,
         scope: &Scope,
         first: TaskNo,
         before: TaskNo,
         max: usize,
+        max_bytes: usize,
     ) -> ReadFuture<Vec<Snapshot>>;
 
     /// Tasks whose work is due and not held by a process, longest due first; and when the next one becomes
@@ -92,7 +102,7 @@ pub trait Store: Send + Sync + 'static {
     /// now, before all other work.
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due>;
 
-    /// Everything a runner needs to run a task.
+    /// A task with what a runner needs to run it, and the first slice of its log.
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>>;
 
     /// All agents that have tasks in this store, registered or not.
@@ -138,9 +148,12 @@ pub type ReadFuture<T> = BoxFuture<'static, Result<T, StoreError>>;
 /// Why a read failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The store has stopped or is overloaded.
+    /// The store has stopped.
     #[error("the store is not available: {0}")]
     Unavailable(String),
+    /// Too many reads are waiting already; try again in a moment.
+    #[error("too many reads of the store are waiting")]
+    Overloaded,
     /// The stored data is damaged.
     #[error("the store is damaged: {0}")]
     Broken(String),
@@ -159,6 +172,9 @@ impl From<StoreError> for error::Error {
     fn from(failure: StoreError) -> Self {
         match failure {
             StoreError::Unavailable(reason) => Self::Unavailable(reason),
+            StoreError::Overloaded => {
+                Self::later("the server has too many requests to read tasks; try again in a second")
+            }
             StoreError::Broken(reason) => Self::Broken(reason),
             StoreError::TooLarge(error) => Self::RetryLater(error),
         }

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use protocol::{ArtifactId, ErrorKind, Task, TaskStatus};
+use protocol::{ArtifactId, ErrorKind, Task};
 
 use crate::{
     error::{Error, Result},
@@ -18,7 +18,8 @@ pub enum Frame {
         seq: Seq,
         /// The folded task, complete or reduced to its status.
         task: Box<Task>,
-        /// Artifact ids in order of first appearance, also when the snapshot omits the artifacts.
+        /// Ids of the artifacts that the client has or gets with this snapshot, in order of first appearance.
+        /// A resumed stream has them only in dialects that identify artifacts by their index.
         artifacts: Vec<ArtifactId>,
     },
     /// One event of the log.
@@ -88,13 +89,10 @@ impl TaskStream {
         Self { opening: None, decided: true, ready, watcher: None, until, show_through: 0, finished: false }
     }
 
-    /// Reduces the snapshot to this status, because the client has already received the rest.
-    pub(crate) fn status_only(mut self, status: TaskStatus) -> Self {
-        if let Some(Frame::Snapshot { task, .. }) = &mut self.opening {
-            task.status = status;
-            task.artifacts.clear();
-            task.history.clear();
-            task.metadata = None;
+    /// Sets the artifacts that the client has received already, for a snapshot that omits them.
+    pub(crate) fn knowing(mut self, known: Vec<ArtifactId>) -> Self {
+        if let Some(Frame::Snapshot { artifacts, .. }) = &mut self.opening {
+            *artifacts = known;
         }
         self
     }

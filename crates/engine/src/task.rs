@@ -1,15 +1,18 @@
 //! The rules of tasks as pure functions: which changes are allowed, what they record, and the resulting task.
 //!
 //! [`admit`] decides about messages, [`advance`] turns an agent's updates into events, [`cancel`] decides
-//! about cancels, [`earlier_artifacts`] protects the artifacts of earlier turns, [`turn`] decides what each
-//! change of a run records, and [`fold`] builds the task from its log. Nothing here reads a clock, a store or a socket.
+//! about cancels, [`artifact_log`] and [`turn_start`] collect from a log what a run needs, [`earlier_artifacts`]
+//! protects the artifacts of earlier turns, [`turn`] decides what each change of a run records, and [`fold`]
+//! builds the task from its log. Nothing here reads a clock, a store or a socket.
 
 pub mod admit;
 pub mod advance;
+pub mod artifact_log;
 pub mod cancel;
 pub mod earlier_artifacts;
 pub mod fold;
 pub mod turn;
+pub mod turn_start;
 
 use protocol::{
     ContextId, Event, Json, Message, Task, TaskId, TaskState, TaskStatus, Timestamp, model::StatusUpdate,

@@ -7,6 +7,7 @@ mod backup;
 mod changes;
 mod checkpoint;
 mod counts;
+mod doc_format;
 mod docs;
 mod expiry;
 mod file_lock;
@@ -24,19 +25,21 @@ mod readers;
 mod row_limits;
 mod rows;
 mod scopes;
+mod segments;
+mod snapshots;
 mod store_files;
 mod writer;
 
 use std::sync::Arc;
 
 use engine::{
-    Reservation, Scope, Store,
+    Scope, Store,
     ids::{Ids, TaskNo},
     log::{Entry, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, RetentionMark, Snapshot, StoreError, TaskRow,
-        TenantAgent, WorkItem,
+        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, RetentionMark, Snapshot, TaskRow, TenantAgent,
+        View, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -49,12 +52,8 @@ pub use integrity::check;
 pub use open::{OpenError, SqliteOptions};
 
 use self::{
-    instance::InstanceLock,
-    integrity::IntegrityChecker,
-    purge::Purge,
-    readers::{Failure, ReaderPool},
-    scopes::ScopeCache,
-    writer::Writer,
+    instance::InstanceLock, integrity::IntegrityChecker, purge::Purge, readers::ReaderPool,
+    scopes::ScopeCache, writer::Writer,
 };
 
 /// An open store. Dropping it commits what is queued, then closes the file and releases the instance lock.
@@ -90,41 +89,26 @@ fn first_reason(mut reports: watch::Receiver<Option<String>>) -> BoxFuture<'stat
     .boxed()
 }
 
-impl Sqlite {
-    /// Reads a task with its log, if `pass` accepts its row.
-    fn find_if(
-        &self,
-        scope: &Scope,
-        lookup: Lookup,
-        pass: impl FnOnce(&TaskRow) -> Result<(), StoreError> + Send + 'static,
-    ) -> ReadFuture<Option<Snapshot>> {
-        let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
-        self.readers.read(move |tx| {
-            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
-            let Some(row) = rows::find(tx, &ids, scope, &lookup)? else { return Ok(None) };
-            pass(&row).map_err(Failure::Store)?;
-            rows::with_log(tx, row).map(Some)
-        })
-    }
-}
-
 impl Store for Sqlite {
     fn commit(&self, change: Change) -> Receipt {
         self.writer.commit(change)
     }
 
-    fn find(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<Snapshot>> {
-        self.find_if(scope, lookup, |_| Ok(()))
+    fn row(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<TaskRow>> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
+            rows::find(tx, &ids, scope, &lookup)
+        })
     }
 
-    fn find_within(
-        &self,
-        scope: &Scope,
-        lookup: Lookup,
-        memory: &Arc<Reservation>,
-    ) -> ReadFuture<Option<Snapshot>> {
-        let memory = Arc::clone(memory);
-        self.find_if(scope, lookup, move |row| memory.cover_task(row.size).map_err(StoreError::TooLarge))
+    fn read(&self, scope: &Scope, lookup: Lookup, view: View) -> ReadFuture<Option<Snapshot>> {
+        let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
+            let Some(row) = rows::find(tx, &ids, scope, &lookup)? else { return Ok(None) };
+            snapshots::read(tx, row, &view).map(Some)
+        })
     }
 
     fn entries(
@@ -137,7 +121,7 @@ impl Store for Sqlite {
         let scope = self.scopes.unresolved(scope);
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(Vec::new()) };
-            rows::entries(tx, scope, task, after, max)
+            segments::entries(tx, scope, task, after, max)
         })
     }
 
@@ -145,7 +129,15 @@ impl Store for Sqlite {
         let scope = self.scopes.unresolved(scope);
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
-            rows::last_status(tx, scope, task, up_to)
+            segments::last_status(tx, scope, task, up_to)
+        })
+    }
+
+    fn last_input(&self, scope: &Scope, task: TaskNo) -> ReadFuture<Option<(Seq, Arc<Entry>)>> {
+        let scope = self.scopes.unresolved(scope);
+        self.readers.read(move |tx| {
+            let Some(scope) = scope.resolve(tx)? else { return Ok(None) };
+            segments::last_input(tx, scope, task)
         })
     }
 
@@ -180,16 +172,17 @@ impl Store for Sqlite {
         first: TaskNo,
         before: TaskNo,
         max: usize,
+        max_bytes: usize,
     ) -> ReadFuture<Vec<Snapshot>> {
         let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
         self.readers.read(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(Vec::new()) };
-            rows::context_history(tx, &ids, scope, first, before, max)
+            rows::context_history(tx, &ids, scope, first, before, max, max_bytes)
         })
     }
 
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due> {
-        self.readers.read(move |tx| rows::due(tx, now, max))
+        self.readers.read_always(move |tx| rows::due(tx, now, max))
     }
 
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {
@@ -211,12 +204,12 @@ impl Store for Sqlite {
     }
 
     fn agents(&self) -> ReadFuture<Vec<TenantAgent>> {
-        self.readers.read(move |tx| Ok(expiry::agents(tx)?))
+        self.readers.read_always(move |tx| Ok(expiry::agents(tx)?))
     }
 
     fn expired(&self, expiry: Expiry) -> ReadFuture<Expired> {
         let (ids, raise) = (self.ids.clone(), self.writer.raiser());
-        let found = self.readers.read(move |tx| expiry::find(tx, &ids, &expiry));
+        let found = self.readers.read_always(move |tx| expiry::find(tx, &ids, &expiry));
         async move {
             let (expired, raised) = found.await?;
             if !raised.is_empty() {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use engine::{
     Clock, Scope, ScopeParts, Store,
-    store::{Expiry, ListQuery, TenantAgent},
+    store::{Expiry, ListQuery, TenantAgent, View},
 };
 use protocol::Timestamp;
 use serde_json::{Value, json};
@@ -113,7 +113,14 @@ async fn fill_and_time(
     let mut times = Vec::new();
     for sample in 0..SAMPLE {
         let began = Instant::now();
-        let query = ListQuery { context: None, state: None, since: None, after: None, size: 50 };
+        let query = ListQuery {
+            context: None,
+            state: None,
+            since: None,
+            after: None,
+            size: 50,
+            view: View::default(),
+        };
         let page = store.list(&sampled(sample), query).await?;
         times.push(began.elapsed());
         anyhow::ensure!(page.total == 1, "an owner has {} tasks", page.total);

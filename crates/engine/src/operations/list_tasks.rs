@@ -7,7 +7,7 @@ use crate::{
     cursor::PageTokens,
     engine::{Call, EngineInner},
     error::{Error, Result},
-    store::{ContextLookup, ListPosition, ListQuery},
+    store::{ContextLookup, ListPosition, ListQuery, View},
     task::fold,
 };
 
@@ -29,14 +29,15 @@ pub(super) async fn list_tasks(engine: &EngineInner, call: Call, req: ListTasks)
         since: req.status_timestamp_after,
         after,
         size: size as usize,
+        view: View { history: req.history_length, artifacts: req.include_artifacts, memory: None },
     };
     let page = engine.store.list(&call.scope, query).await?;
-    call.charge_read(page.tasks.iter().map(|snapshot| snapshot.row.size).sum())?;
+    call.charge_read(page.tasks.iter().map(|snapshot| snapshot.bytes).sum())?;
     let last = page.tasks.last().filter(|_| page.more);
     let next = last.map(|last| tokens.token(ListPosition { status_at: last.row.status_at, no: last.row.no }));
     let mut tasks = Vec::with_capacity(page.tasks.len());
-    for snapshot in &page.tasks {
-        let mut task = fold::snapshot(&engine.ids, snapshot)?;
+    for snapshot in page.tasks {
+        let mut task = fold::into_task(&engine.ids, snapshot)?;
         trim_history(&mut task, req.history_length);
         tasks.push(task);
     }

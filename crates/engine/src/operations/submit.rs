@@ -23,8 +23,11 @@ use crate::{
     idempotency,
     ids::TaskNo,
     log::{Entry, Log, Seq},
-    store::{Committed, ContextLookup, KeyOwner, ListQuery, MessageKey, NotCommitted, Snapshot, Visibility},
-    task::{PublicIds, fold},
+    store::{
+        Committed, ContextLookup, KeyOwner, ListQuery, LogReader, MessageKey, NotCommitted, TaskRow, View,
+        Visibility,
+    },
+    task::{PublicIds, artifact_log::ArtifactLog, fold},
 };
 
 /// How long the caller waits.
@@ -116,7 +119,7 @@ async fn submit_in_context(ctx: SendContext<'_>, message: Message) -> Result<Sub
         return replay::replay(ctx, used).await;
     }
     if let Some(waiting) = waiting {
-        let id = PublicIds::of(&engine.ids, &waiting.row).task;
+        let id = PublicIds::of(&engine.ids, &waiting).task;
         let follow_up = Message { task_id: Some(id.clone()), ..message.clone() };
         match submit_to(ctx, id, follow_up).await {
             Err(Error::Refused(error)) if error.kind == ErrorKind::UnsupportedOperation => {}
@@ -147,7 +150,7 @@ async fn submit_to(ctx: SendContext<'_>, id: TaskId, message: Message) -> Result
 /// clients choose task ids, an unknown id starts a new task.
 async fn try_submit_to(ctx: SendContext<'_>, id: &TaskId, message: &Message) -> Result<Option<Submitted>> {
     let SendContext { engine, call, .. } = ctx;
-    let found = match get_task::load(engine, call, id).await {
+    let found = match get_task::load_row(engine, call, id).await {
         Err(Error::Refused(error))
             if error.kind == ErrorKind::TaskNotFound && call.dialect.clients_choose_task_ids() =>
         {
@@ -156,7 +159,7 @@ async fn try_submit_to(ctx: SendContext<'_>, id: &TaskId, message: &Message) -> 
         found => Some(found?),
     };
     match found {
-        Some(snapshot) => follow_up::follow_up(ctx, snapshot, message).await,
+        Some(row) => follow_up::follow_up(ctx, &row, message).await,
         None => match start::start(ctx, message.clone()).await? {
             StartResult::Recorded(submitted) => Ok(Some(*submitted)),
             StartResult::Duplicate(used) => replay::replay(ctx, used).await.map(Some),
@@ -192,8 +195,8 @@ fn skill_field(dialect: Dialect, req: &SendMessage) -> &'static str {
 
 /// The task of a conversation that waits for input or authentication; the one with the newest status if there
 /// are several.
-async fn waiting_in(engine: &EngineInner, call: &Call, context: &ContextLookup) -> Result<Option<Snapshot>> {
-    let mut newest: Option<Snapshot> = None;
+async fn waiting_in(engine: &EngineInner, call: &Call, context: &ContextLookup) -> Result<Option<TaskRow>> {
+    let mut newest: Option<TaskRow> = None;
     for state in [TaskState::InputRequired, TaskState::AuthRequired] {
         let query = ListQuery {
             context: Some(context.clone()),
@@ -201,9 +204,11 @@ async fn waiting_in(engine: &EngineInner, call: &Call, context: &ContextLookup) 
             since: None,
             after: None,
             size: 1,
+            view: View::status_only(),
         };
-        let found = engine.store.list(&call.scope, query).await?.tasks.into_iter().next();
-        let age = |one: &Snapshot| (one.row.status_at, one.row.no);
+        let page = engine.store.list(&call.scope, query).await?;
+        let found = page.tasks.into_iter().next().map(|snapshot| snapshot.row);
+        let age = |one: &TaskRow| (one.status_at, one.no);
         newest = newest.into_iter().chain(found).max_by_key(age);
     }
     Ok(newest)
@@ -228,6 +233,24 @@ struct SendContext<'a> {
 impl SendContext<'_> {
     fn watch(&self, no: TaskNo) -> Watcher {
         self.engine.feed.watch(self.engine.store.clone(), self.call.scope.clone(), no)
+    }
+
+    /// A reader of a task's log up to the entry with the number `end`.
+    fn log<'a>(&'a self, row: &'a TaskRow, end: Seq) -> LogReader<'a> {
+        LogReader::new(&*self.engine.store, &self.call.scope, row, end)
+    }
+
+    /// The task and its artifacts as of the end of `reader`.
+    async fn fold(&self, row: &TaskRow, reader: &mut LogReader<'_>) -> Result<(Task, ArtifactLog)> {
+        let mut task = fold::begin(&PublicIds::of(&self.engine.ids, row));
+        let mut artifacts = ArtifactLog::default();
+        while let Some(slice) = reader.next().await? {
+            for (_, entry) in &slice {
+                fold::apply(&mut task, entry)?;
+                artifacts.add(entry)?;
+            }
+        }
+        Ok((task, artifacts))
     }
 }
 

@@ -1,15 +1,17 @@
 //! Subscribes to a task's events (A2A 3.1.6).
 
-use protocol::{ErrorKind, Event, Json, SubscribeToTask, TaskStatus, dialect::v1};
+use std::collections::HashSet;
 
-use super::get_task::load;
+use protocol::{ArtifactId, ErrorKind, Event, Json, SubscribeToTask, Task, dialect::v1};
+
+use super::get_task::{load, load_row};
 use crate::{
     engine::{Call, EngineInner, Resume},
     error::{Error, Result},
-    log::{Entry, Kind, Seq},
-    store::Snapshot,
+    log::{Entry, Seq},
+    store::{LogReader, TaskRow, View},
     stream::{TaskStream, Until},
-    task::fold,
+    task::{PublicIds, fold},
 };
 
 /// Streams a snapshot of the task, then every later event: until the task is terminal, or in the older
@@ -26,30 +28,32 @@ pub(super) async fn subscribe_to_task(
 ) -> Result<TaskStream> {
     let until =
         if call.dialect.subscription_survives_interruption() { Until::Terminal } else { Until::Settled };
-    let found = load(engine, &call, &req.id).await?;
-    if is_over(&found, call.resume) {
-        return last_event(engine, &call, &found, until).await;
+    let row = load_row(engine, &call, &req.id).await?;
+    if is_over(&row, call.resume) {
+        return last_event(engine, &call, &row, until).await;
     }
     // The watcher is created before the authoritative snapshot is read, so that no event is missed between
     // the two.
     let store = engine.store.clone();
-    let mut watcher = engine.feed.watch(store, call.scope.clone(), found.row.no);
-    let snapshot = load(engine, &call, &req.id).await?;
-    if is_over(&snapshot, call.resume) {
-        return last_event(engine, &call, &snapshot, until).await;
+    let mut watcher = engine.feed.watch(store, call.scope.clone(), row.no);
+    if let Some(Resume::After(seen)) = call.resume {
+        let row = load_row(engine, &call, &req.id).await?;
+        if is_over(&row, call.resume) {
+            return last_event(engine, &call, &row, until).await;
+        }
+        if let Some(task) = task_as_of(engine, &call, &row, seen).await? {
+            let artifacts = artifacts_as_of(engine, &call, &row, seen).await?;
+            watcher.seek(seen, row.last_seq);
+            let stream = TaskStream::new(seen, task, until, Some(watcher));
+            return Ok(stream.knowing(artifacts).through(row.last_seq));
+        }
+    }
+    let snapshot = load(engine, &call, &req.id, View::default()).await?;
+    if is_over(&snapshot.row, call.resume) {
+        return last_event(engine, &call, &snapshot.row, until).await;
     }
     let last = snapshot.row.last_seq;
-    let mut task = fold::snapshot(&engine.ids, &snapshot)?;
-    let resumed = match call.resume {
-        Some(Resume::After(seen)) if seen <= last => {
-            status_as_of(engine, &call, &snapshot, seen).await?.map(|status| (seen, status))
-        }
-        _ => None,
-    };
-    if let Some((seen, status)) = resumed {
-        watcher.seek(seen, last);
-        return Ok(TaskStream::new(seen, task, until, Some(watcher)).through(last).status_only(status));
-    }
+    let mut task = fold::into_task(&engine.ids, snapshot)?;
     if call.resume.is_some() {
         task.metadata = Some(gap(task.metadata.as_ref()));
     }
@@ -57,31 +61,43 @@ pub(super) async fn subscribe_to_task(
     Ok(TaskStream::new(last, task, until, Some(watcher)).through(last))
 }
 
-/// The task's status after the entry with this number; for 0 the first status. `None` if the log does not
-/// reach back that far.
-async fn status_as_of(
+/// The task with only the status it had after the entry with this number; for 0 the first status. `None` if
+/// there is no such entry.
+async fn task_as_of(engine: &EngineInner, call: &Call, row: &TaskRow, seq: Seq) -> Result<Option<Task>> {
+    if seq > row.last_seq {
+        return Ok(None);
+    }
+    let entry = engine.store.last_status(&call.scope, row.no, seq.max(1)).await?;
+    let Some(Event::Status(update)) = entry.as_deref().map(Entry::event).transpose()? else {
+        return Ok(None);
+    };
+    let task = fold::begin(&PublicIds::of(&engine.ids, row));
+    Ok(Some(Task { status: update.status.clone(), ..task }))
+}
+
+/// The artifacts that the task had after the entry with this number, in order of first appearance. Read only
+/// for a dialect whose streams identify artifacts by their index.
+async fn artifacts_as_of(
     engine: &EngineInner,
     call: &Call,
-    snapshot: &Snapshot,
+    row: &TaskRow,
     seq: Seq,
-) -> Result<Option<TaskStatus>> {
-    let seq = seq.max(1);
-    let folded = snapshot.row.last_seq - snapshot.log.len() as Seq;
-    let entry = if seq < folded {
-        engine.store.last_status(&call.scope, snapshot.row.no, seq).await?
-    } else {
-        let behind = usize::try_from(seq - folded).unwrap_or(usize::MAX);
-        let status = snapshot.log.iter().take(behind).rfind(|entry| matches!(entry.kind(), Kind::Status(_)));
-        if status.is_none() {
-            // The status has not changed since the folded document was written.
-            return Ok(snapshot.doc.as_ref().map(|doc| doc.status.clone()));
-        }
-        status.cloned()
-    };
-    match entry.as_deref().map(Entry::event).transpose()? {
-        Some(Event::Status(update)) => Ok(Some(update.status.clone())),
-        _ => Ok(None),
+) -> Result<Vec<ArtifactId>> {
+    let (mut artifacts, mut known) = (Vec::new(), HashSet::new());
+    if !call.dialect.streams_artifact_indexes() {
+        return Ok(artifacts);
     }
+    let mut reader = LogReader::new(&*engine.store, &call.scope, row, seq);
+    while let Some(slice) = reader.next().await? {
+        for (_, entry) in &slice {
+            if let Some(chunk) = entry.chunk()?
+                && known.insert(chunk.artifact_id.clone())
+            {
+                artifacts.push(chunk.artifact_id);
+            }
+        }
+    }
+    Ok(artifacts)
 }
 
 /// Marks the snapshot: events may be missing between what the caller received and this snapshot.
@@ -91,19 +107,13 @@ fn gap(metadata: Option<&Json>) -> Json {
 }
 
 /// Whether the task is terminal and the caller has received all its events.
-fn is_over(snapshot: &Snapshot, resume: Option<Resume>) -> bool {
-    let missed = matches!(resume, Some(Resume::After(seen)) if seen < snapshot.row.last_seq);
-    snapshot.row.state.is_terminal() && !missed
+fn is_over(row: &TaskRow, resume: Option<Resume>) -> bool {
+    let missed = matches!(resume, Some(Resume::After(seen)) if seen < row.last_seq);
+    row.state.is_terminal() && !missed
 }
 
 /// The reply for a terminal task: a stream with its last status in the older dialects, an error in 1.0.
-async fn last_event(
-    engine: &EngineInner,
-    call: &Call,
-    snapshot: &Snapshot,
-    until: Until,
-) -> Result<TaskStream> {
-    let row = &snapshot.row;
+async fn last_event(engine: &EngineInner, call: &Call, row: &TaskRow, until: Until) -> Result<TaskStream> {
     if call.dialect.replays_final_status() {
         // Nothing follows a terminal status, so the last entry is the terminal status.
         let entries = engine.store.entries(&call.scope, row.no, row.last_seq - 1, 1).await?;

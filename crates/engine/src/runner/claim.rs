@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use protocol::{ArtifactId, Event, Message};
+use protocol::ArtifactId;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
@@ -15,13 +15,16 @@ use crate::{
     agent::{Agent as _, OnCrash},
     context::Conversation,
     ids::TaskNo,
-    log::{Entry, Kind, Log, Seq},
-    store::{Advance, Change, Committed, NotCommitted, OVERLOADED, Step, StoreError, Visibility, WorkItem},
+    log::Log,
+    store::{
+        Advance, Change, Committed, LogReader, LogSlice, NotCommitted, OVERLOADED, Step, StoreError,
+        Visibility, WorkItem,
+    },
     task::{
         CurrentState, PublicIds,
         earlier_artifacts::EarlierArtifacts,
-        fold,
-        turn::{INTERRUPTED, failure, open_artifacts},
+        turn::{INTERRUPTED, failure},
+        turn_start::{TurnStart, TurnStartFinder},
     },
 };
 
@@ -31,6 +34,9 @@ const MAX_CRASHES: i64 = 3;
 const CLAIM_BATCH: usize = 64;
 /// How often the store is polled when there is no wake-up.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long to wait before the next read of an overloaded store.
+const OVERLOAD_DELAY: Duration = Duration::from_millis(100);
 
 /// The background task that claims due work while slots are free.
 pub(super) struct Claimer {
@@ -147,12 +153,12 @@ async fn run_claimed(
     no: TaskNo,
     claimed: Committed,
 ) {
-    let work = match runner.store().work(no).await {
+    let work = match work_of(runner, no).await {
         Ok(Some(work)) => work,
         Ok(None) => return,
         Err(error) => return release_or_fail(runner, None, no, claimed, error.into()).await,
     };
-    let names = PublicIds::of(&runner.store().ids(), &work.snapshot.row);
+    let names = PublicIds::of(&runner.store().ids(), &work.row);
     match prepare(runner, work, names.clone(), claimed).await {
         Ok(Prepared::Ready(input, current)) => {
             let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
@@ -183,10 +189,10 @@ async fn prepare(
         return Ok(Prepared::MustFail("the agent of this task is no longer registered".into()));
     };
     let policy = registered.agent().policy();
-    if work.snapshot.row.deaths > 0 && policy.on_crash == OnCrash::Fail {
+    if work.row.deaths > 0 && policy.on_crash == OnCrash::Fail {
         return Ok(Prepared::MustFail(INTERRUPTED.into()));
     }
-    if work.snapshot.row.deaths >= MAX_CRASHES {
+    if work.row.deaths >= MAX_CRASHES {
         return Ok(Prepared::MustFail(format!(
             "poisoned: the server crashed {MAX_CRASHES} times while this task ran"
         )));
@@ -194,104 +200,65 @@ async fn prepare(
     if claimed.attempt > i64::from(runner.limits.attempts) {
         return Ok(Prepared::MustFail(format!("gave up after {} attempts", runner.limits.attempts)));
     }
-    let log = full_log(runner, &work).await?;
-    let row = work.snapshot.row;
-    let asked = asked(&log, row.unanswered)?
-        .ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
-    let open_artifacts = appendable_artifacts(&log, asked.at, policy.on_crash)?;
-    let earlier_artifacts = EarlierArtifacts::from_log(&log, row.turn)?;
+    let WorkItem { row, scope, saved, log } = work;
+    let mut finder = TurnStartFinder::new(row.unanswered);
+    let mut reader = LogReader::new(&**runner.store(), &scope, &row, row.last_seq).with_first(log);
+    while let Some(slice) = next_slice(&mut reader).await? {
+        for (seq, entry) in &slice {
+            finder.add(*seq, entry)?;
+        }
+    }
+    let (start, artifacts) =
+        finder.finish().ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
+    let open_artifacts = appendable_artifacts(&start, policy.on_crash);
     let input = TurnInput {
         no: row.no,
-        conversation: Conversation::new(
-            Arc::clone(runner.store()),
-            work.scope.clone(),
-            row.context.first,
-            row.no,
-        ),
-        history: history_before(&names, &log[..asked.at])?,
+        conversation: Conversation::new(Arc::clone(runner.store()), scope.clone(), row.context.first, row.no),
+        history: start.history,
         names,
-        scope: work.scope,
+        scope,
         agent: registered.agent().clone(),
         skill: row.skill,
         dialect: row.origin,
-        message: Arc::new(asked.message),
-        seq: asked.at as Seq + 1,
+        message: Arc::new(start.message),
+        seq: start.seq,
         open_artifacts,
-        earlier_artifacts,
+        earlier_artifacts: EarlierArtifacts::new(artifacts.ended, row.turn),
         size: row.size,
-        saved: work.saved,
+        saved,
     };
     let current = CurrentState { state: row.state, visibility: Visibility::Visible };
     Ok(Prepared::Ready(Box::new(input), current))
 }
 
-/// The message that started a turn.
-struct TurnMessage {
-    /// Its index in the log.
-    at: usize,
-    message: Message,
-}
-
-/// The message that started the current turn, whatever its role. Messages recorded after the turn started
-/// belong to the next turn, so that every attempt has the same input.
-fn asked(log: &[Arc<Entry>], unanswered: i64) -> crate::Result<Option<TurnMessage>> {
-    let mut later = unanswered;
-    for (at, entry) in log.iter().enumerate().rev() {
-        if let Some(message) = entry.user_message()? {
-            if later == 0 {
-                return Ok(Some(TurnMessage { at, message: message.clone() }));
-            }
-            later -= 1;
+/// Reads a task that is claimed already; it waits for an overloaded store.
+async fn work_of(runner: &Runner, no: TaskNo) -> Result<Option<WorkItem>, StoreError> {
+    loop {
+        match runner.store().work(no).await {
+            Err(StoreError::Overloaded) => tokio::time::sleep(OVERLOAD_DELAY).await,
+            read => return read,
         }
     }
-    Ok(None)
 }
 
-/// The artifacts to which the turn that starts at `start` appends chunks. A turn that is run again from its
-/// start begins anew what its earlier attempts have recorded. A resumed turn appends to it even after the last
-/// chunk, so that nothing is lost when the agent records a chunk twice.
-fn appendable_artifacts(
-    log: &[Arc<Entry>],
-    start: usize,
-    on_crash: OnCrash,
-) -> crate::Result<HashSet<ArtifactId>> {
-    let (before, attempts) = log.split_at(start);
-    let (open, recorded) = (open_artifacts(before)?, recorded_artifacts(attempts)?);
-    Ok(match on_crash {
-        OnCrash::Resume => &open | &recorded,
-        OnCrash::Retry | OnCrash::Fail => &open - &recorded,
-    })
-}
-
-fn recorded_artifacts(log: &[Arc<Entry>]) -> crate::Result<HashSet<ArtifactId>> {
-    let mut found = HashSet::new();
-    for entry in log.iter().filter(|entry| entry.kind() == Kind::Artifact) {
-        if let Event::Artifact(update) = entry.event()? {
-            found.insert(update.artifact.id.clone());
+/// The next slice of the log of a task that is claimed already.
+async fn next_slice(reader: &mut LogReader<'_>) -> Result<Option<LogSlice>, StoreError> {
+    loop {
+        match reader.next().await {
+            Err(StoreError::Overloaded) => tokio::time::sleep(OVERLOAD_DELAY).await,
+            read => return read,
         }
     }
-    Ok(found)
 }
 
-/// The task's history before the current turn.
-fn history_before(names: &PublicIds, log: &[Arc<Entry>]) -> crate::Result<Vec<Message>> {
-    let mut task = fold::begin(names);
-    for entry in log.iter().filter(|entry| entry.kind() != Kind::Artifact) {
-        fold::apply(&mut task, entry)?;
+/// The artifacts to which a turn appends chunks. A turn that is run again from its start begins anew what its
+/// earlier attempts have recorded. A resumed turn appends to it even after the last chunk, so that nothing is
+/// lost when the agent records a chunk twice.
+fn appendable_artifacts(start: &TurnStart, on_crash: OnCrash) -> HashSet<ArtifactId> {
+    match on_crash {
+        OnCrash::Resume => &start.open | &start.recorded,
+        OnCrash::Retry | OnCrash::Fail => &start.open - &start.recorded,
     }
-    Ok(task.history)
-}
-
-/// All entries of a task, up to its row's `last_seq`.
-async fn full_log(runner: &Runner, work: &WorkItem) -> crate::Result<Vec<Arc<Entry>>> {
-    if work.snapshot.doc.is_none() {
-        return Ok(work.snapshot.log.clone());
-    }
-    // Entries committed after the snapshot are not counted in its row, so they are left out here too.
-    let row = &work.snapshot.row;
-    let all = usize::try_from(row.last_seq).unwrap_or(usize::MAX);
-    let entries = runner.store().entries(&work.scope, row.no, 0, all).await?;
-    Ok(entries.into_iter().map(|(_, entry)| entry).collect())
 }
 
 /// Fails a claimed task.

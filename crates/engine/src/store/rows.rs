@@ -5,10 +5,11 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use protocol::{ContextId, Dialect, Task, TaskId, TaskState, Timestamp};
 
-use super::Visibility;
+use super::{LogSlice, Visibility};
 use crate::{
     ids::{Tag, TaskNo},
     log::{Entry, Seq},
+    memory::Reservation,
     scope::Scope,
 };
 
@@ -89,26 +90,60 @@ pub struct TaskRow {
     pub doc: Seq,
 }
 
-/// A consistent snapshot of a task: its row, and its log or the tail of it.
+/// What a reader shows of a task. The default is everything.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// How many messages of the history, the newest ones; `None` shows all.
+    pub history: Option<u32>,
+    /// Whether the artifacts are shown.
+    pub artifacts: bool,
+    /// What is read is charged to this reservation, before it is read.
+    pub memory: Option<Arc<Reservation>>,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self { history: None, artifacts: true, memory: None }
+    }
+}
+
+impl View {
+    /// The status without history and artifacts.
+    pub fn status_only() -> Self {
+        Self { history: Some(0), artifacts: false, memory: None }
+    }
+
+    /// Whether everything is shown.
+    pub fn is_whole(&self) -> bool {
+        self.history.is_none() && self.artifacts
+    }
+}
+
+/// A consistent snapshot of a task: its row, and as much of its log as the reader's [`View`] shows.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The row.
     pub row: TaskRow,
     /// The folded document, if one was stored.
     pub doc: Option<Task>,
-    /// The log after the document, up to `row.last_seq`; the whole log without a document.
+    /// The log after the document, up to `row.last_seq`; the whole log without a document. Entries that the
+    /// view does not show are left out. The fold has at least the messages that the view shows.
     pub log: Vec<Arc<Entry>>,
+    /// How many bytes of the document and the log were read.
+    pub bytes: u64,
 }
 
-/// A claimed task with everything its run needs.
+/// A task with what its run needs.
 #[derive(Clone, Debug)]
 pub struct WorkItem {
-    /// The task as of the claim.
-    pub snapshot: Snapshot,
+    /// The row.
+    pub row: TaskRow,
     /// The owner.
     pub scope: Scope,
     /// The agent's last checkpoint.
     pub saved: Option<Bytes>,
+    /// The first slice of the log, with sequence numbers.
+    pub log: LogSlice,
 }
 
 /// Work is never scheduled further ahead than this: the longest backoff and a margin.
@@ -138,6 +173,8 @@ pub struct ListQuery {
     pub after: Option<ListPosition>,
     /// Page size.
     pub size: usize,
+    /// What is shown of each task.
+    pub view: View,
 }
 
 /// Pagination cursor: the sort key of the last task of a page. Lists are sorted by status time, then by task

@@ -2,11 +2,12 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use protocol::{ArtifactId, Event};
+use protocol::ArtifactId;
 
+use super::artifact_log::ArtifactLog;
 use crate::{
     agent::Update,
-    log::{Corrupt, Entry, Kind},
+    log::{Corrupt, Entry},
 };
 
 /// The artifacts a task had when its current turn started, and the number of that turn.
@@ -17,21 +18,14 @@ pub struct EarlierArtifacts {
 }
 
 impl EarlierArtifacts {
+    /// The artifacts of turns that have ended; `turn` is the number of the current one.
+    pub fn new(artifacts: HashSet<ArtifactId>, turn: i64) -> Self {
+        Self { artifacts, turn }
+    }
+
     /// Collects from the whole log the artifacts recorded before the task's last terminal state.
     pub fn from_log(log: &[Arc<Entry>], turn: i64) -> Result<Self, Corrupt> {
-        let (mut open, mut artifacts) = (HashSet::new(), HashSet::new());
-        for entry in log {
-            match entry.kind() {
-                Kind::Artifact => {
-                    if let Event::Artifact(update) = entry.event()? {
-                        open.insert(update.artifact.id.clone());
-                    }
-                }
-                Kind::Status(state) if state.is_terminal() => artifacts.extend(open.drain()),
-                Kind::Status(_) | Kind::Message => {}
-            }
-        }
-        Ok(Self { artifacts, turn })
+        Ok(Self::new(ArtifactLog::of(log)?.ended, turn))
     }
 
     /// Renames new artifacts whose id belongs to an earlier turn: appends the turn number.
@@ -48,7 +42,7 @@ impl EarlierArtifacts {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Artifact, Part, TaskState, Timestamp, model::ArtifactUpdate};
+    use protocol::{Artifact, Event, Part, TaskState, Timestamp, model::ArtifactUpdate};
 
     use super::*;
     use crate::{log::Log, task::PublicIds};

@@ -5,7 +5,7 @@ use protocol::{Artifact, Event, Json, Message, Task, TaskState, TaskStatus};
 use super::PublicIds;
 use crate::{
     ids::Ids,
-    log::{Corrupt, Entry},
+    log::{Corrupt, Entry, Kind},
     store::Snapshot,
 };
 
@@ -26,7 +26,12 @@ pub fn begin(names: &PublicIds) -> Task {
 
 /// Folds a snapshot.
 pub fn snapshot(ids: &Ids, snapshot: &Snapshot) -> Result<Task, Corrupt> {
-    let mut task = snapshot.doc.clone().unwrap_or_else(|| begin(&PublicIds::of(ids, &snapshot.row)));
+    into_task(ids, snapshot.clone())
+}
+
+/// Folds a snapshot that is not needed any more, without a copy of its document.
+pub fn into_task(ids: &Ids, snapshot: Snapshot) -> Result<Task, Corrupt> {
+    let mut task = snapshot.doc.unwrap_or_else(|| begin(&PublicIds::of(ids, &snapshot.row)));
     for entry in &snapshot.log {
         apply(&mut task, entry)?;
     }
@@ -38,29 +43,36 @@ pub fn snapshot(ids: &Ids, snapshot: &Snapshot) -> Result<Task, Corrupt> {
 /// The history contains user messages and the agent messages of interrupted and terminal statuses; progress
 /// messages are events only.
 pub fn apply(task: &mut Task, entry: &Entry) -> Result<(), Corrupt> {
-    let user_message = entry.user_message()?;
-    if let Some(message) = user_message {
+    for message in messages(entry)?.into_iter().flatten() {
         push_history(task, message);
     }
     match entry.event()? {
         Event::Status(update) => {
             // Task metadata is sent by clients together with a message.
-            if user_message.is_some() && update.metadata.is_some() {
+            if entry.has_user_message() && update.metadata.is_some() {
                 task.metadata = merge(task.metadata.take(), update.metadata.as_ref());
-            }
-            if let (true, Some(message)) = (update.status.state.is_settled(), &update.status.message) {
-                push_history(task, message);
             }
             task.status = update.status.clone();
         }
         Event::Artifact(update) => add_artifact(&mut task.artifacts, &update.artifact, update.append),
-        Event::Message(message) => {
-            push_history(task, message);
-            task.status.state = TaskState::Completed;
-        }
+        Event::Message(_) => task.status.state = TaskState::Completed,
         Event::Task(_) => {}
     }
     Ok(())
+}
+
+/// The messages that an entry adds to the history: the user's, then the agent's.
+pub(crate) fn messages(entry: &Entry) -> Result<[Option<&Message>; 2], Corrupt> {
+    let agent_message = match entry.kind() {
+        Kind::Status(state) if !state.is_settled() => None,
+        Kind::Artifact => None,
+        Kind::Status(_) | Kind::Message => match entry.event()? {
+            Event::Status(update) => update.status.message.as_ref(),
+            Event::Message(message) => Some(message),
+            Event::Artifact(_) | Event::Task(_) => None,
+        },
+    };
+    Ok([entry.user_message()?, agent_message])
 }
 
 fn push_history(task: &mut Task, message: &Message) {

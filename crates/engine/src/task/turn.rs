@@ -9,12 +9,13 @@ use protocol::{Artifact, ArtifactId, Event, Message, TaskState, Timestamp};
 use super::{
     CurrentState, PublicIds,
     advance::{self, Advanced},
+    artifact_log::ArtifactLog,
     earlier_artifacts::EarlierArtifacts,
 };
 use crate::{
     agent::{OnCrash, Outcome, Update, agent_message},
     ids::TaskNo,
-    log::{Corrupt, Entry, Kind, Log},
+    log::{Corrupt, Entry, Log},
     runner::Limits,
     store::{Advance, Conflict, Step, Visibility},
 };
@@ -297,17 +298,7 @@ impl TurnState {
 
 /// The artifacts of a log whose last chunk is not recorded.
 pub fn open_artifacts(log: &[Arc<Entry>]) -> Result<HashSet<ArtifactId>, Corrupt> {
-    let mut open = HashSet::new();
-    for entry in log.iter().filter(|entry| entry.kind() == Kind::Artifact) {
-        if let Event::Artifact(update) = entry.event()? {
-            if update.last_chunk {
-                open.remove(&update.artifact.id);
-            } else {
-                open.insert(update.artifact.id.clone());
-            }
-        }
-    }
-    Ok(open)
+    Ok(ArtifactLog::of(log)?.open)
 }
 
 /// The change that fails a task whose agent cannot run.

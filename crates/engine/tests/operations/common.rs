@@ -292,7 +292,7 @@ impl TestServer {
 
     pub(crate) async fn row(&self, id: &TaskId) -> TaskRow {
         let lookup = Lookup { ours: self.store.ids().parse_task(id), name: id.clone() };
-        self.store.find(&scope(), lookup).await.unwrap().unwrap().row
+        self.store.row(&scope(), lookup).await.unwrap().unwrap()
     }
 
     pub(crate) async fn get(&self, id: &TaskId) -> Result<Task> {

@@ -20,6 +20,7 @@ mod history;
 mod idempotency;
 mod limits;
 mod list;
+mod log_reads;
 mod message_or_task;
 mod messages_to_working_task;
 mod multi_turn;

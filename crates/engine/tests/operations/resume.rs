@@ -141,7 +141,7 @@ async fn resume_of_a_folded_task_starts_with_the_status_at_that_event() {
     assert_eq!(watcher.next().await, "2 task working");
     let mut states = vec!["submitted".to_owned(), "submitted".to_owned(), "working".to_owned()];
     // One commit each; every twentieth is a status update.
-    for number in 3..=80 {
+    for number in 3..=90 {
         if number % 20 == 0 {
             turn.send([progress(&number.to_string())]);
         } else {
@@ -151,10 +151,10 @@ async fn resume_of_a_folded_task_starts_with_the_status_at_that_event() {
         states.push("working".to_owned());
     }
     turn.end(done());
-    assert_eq!(watcher.lines().await, ["81 completed"]);
+    assert_eq!(watcher.lines().await, ["91 completed"]);
     // A background task writes the folded document later.
     crate::common::with_timeout(async {
-        while server.row(&id).await.doc < 81 {
+        while server.row(&id).await.doc < 91 {
             tokio::task::yield_now().await;
         }
     })
@@ -165,7 +165,7 @@ async fn resume_of_a_folded_task_starts_with_the_status_at_that_event() {
             let mut frames = server.subscribe_in(dialect, &id, resume).await.unwrap();
             let found = frames.lines().await;
             assert_eq!(found[0], format!("{seen} task {state} without history"), "{dialect:?}");
-            assert_eq!(found.len() as u64, 1 + 81 - seen, "{dialect:?}");
+            assert_eq!(found.len() as u64, 1 + 91 - seen, "{dialect:?}");
         }
     }
 }

@@ -166,7 +166,10 @@ async fn snapshot_has_artifact_ids_in_order_of_appearance() {
             let resume = Some(a2ad_engine::Resume::After(seen));
             let mut resumed = server.subscribe_in(dialect, &id, resume).await.unwrap();
             assert_eq!(resumed.next().await, format!("{seen} task working without history"));
-            assert_eq!(resumed.artifact_ids(), ["c", "a", "b"]);
+            // A dialect that needs the ids gets those the client has seen; the others follow in the same order.
+            let known =
+                if dialect == Dialect::Draft { ["c", "a", "b"].len().min(seen as usize - 2) } else { 0 };
+            assert_eq!(resumed.artifact_ids(), ["c", "a", "b"][..known]);
         }
     }
     turn.end(done());

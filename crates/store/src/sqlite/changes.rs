@@ -208,7 +208,7 @@ fn advance_task(
             .prepare_cached("INSERT INTO turn_keys (n, key, hash, seq) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![advance.no.0, key.key, key.hash, seq])?;
     }
-    if !advance.log.is_empty() && docs::should_fold(updated.settled, updated.tail, bytes(&advance.log)) {
+    if !advance.log.is_empty() && docs::should_fold(updated.settled, updated.tail, updated.size) {
         cache.grown.push(advance.no);
     }
     let size = updated.size.unsigned_abs();

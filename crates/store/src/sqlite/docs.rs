@@ -8,12 +8,12 @@ use std::{sync::mpsc, thread::JoinHandle};
 
 use engine::{
     ids::{Ids, TaskNo},
+    log::Seq,
     task::fold,
 };
-use protocol::{dialect::v1, json::write::Writer as Json};
 use rusqlite::{Connection, params};
 
-use super::{readers::Failure, row_limits, rows};
+use super::{doc_format, readers::Failure, row_limits, rows, snapshots};
 
 /// A folded task to be stored.
 pub(super) struct Doc {
@@ -36,8 +36,9 @@ pub(super) struct Docs {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Size in bytes above which a log of a single segment is folded.
-const LONG_SEGMENT: i64 = 16 << 10;
+/// A settled task is folded if more than this number of segments, or more than this many bytes, follow its doc.
+const SETTLED_SEGMENTS: i64 = 16;
+const SETTLED_BYTES: i64 = 64 << 10;
 /// Number of segments since the last fold after which an unsettled task is folded.
 const LONG_TAIL: i64 = 64;
 /// Most tasks that wait to be folded.
@@ -79,30 +80,46 @@ impl Drop for Docs {
     }
 }
 
-/// Whether a log is long enough to be folded.
-pub(super) fn should_fold(settled: bool, tail: i64, tail_bytes: i64) -> bool {
-    if settled { tail > 1 || tail_bytes > LONG_SEGMENT } else { tail > 0 && tail % LONG_TAIL == 0 }
+/// Whether a log may be long enough to be folded: `tail` segments follow its doc, and it has `size` bytes in all.
+pub(super) fn should_fold(settled: bool, tail: i64, size: i64) -> bool {
+    if settled { tail > SETTLED_SEGMENTS || size > SETTLED_BYTES } else { tail > 0 && tail % LONG_TAIL == 0 }
 }
 
 fn make(connection: &Connection, ids: &Ids, task: TaskNo) -> Result<Option<Doc>, Failure> {
     let tx = connection.unchecked_transaction()?;
     let Some((row, tail)) = rows::with_tail(&tx, ids, task)? else { return Ok(None) };
-    let snapshot = rows::with_log(&tx, row)?;
-    let previous = tx
-        .prepare_cached("SELECT coalesce(max(length(bytes)), 0) FROM docs WHERE n = ?1")?
-        .query_row(params![task.0], |row| row.get::<_, i64>(0))?;
-    let previous = usize::try_from(previous).unwrap_or_default();
-    let behind: usize = snapshot.log.iter().map(|entry| entry.size()).sum();
+    let (behind, previous) = sizes(&tx, task, row.doc)?;
     // An unsettled task is folded again only when its log has doubled, so that the total cost of folding stays linear
     // in the log.
-    if snapshot.log.is_empty() || !snapshot.row.state.is_settled() && behind < previous {
+    let long = match row.state.is_settled() {
+        true => tail > SETTLED_SEGMENTS || behind > SETTLED_BYTES,
+        false => behind >= previous,
+    };
+    if behind == 0 || !long {
         return Ok(None);
     }
-    let mut writer = Json::new();
-    v1::task::encode(&mut writer, &fold::snapshot(ids, &snapshot)?);
+    let snapshot = snapshots::whole(&tx, row)?;
     let at_seq = i64::try_from(snapshot.row.last_seq).unwrap_or(i64::MAX);
-    let bytes = writer.finish();
-    Ok(row_limits::fits_in_row(bytes.len()).then_some(Doc { no: task, at_seq, segments: tail, bytes }))
+    let bytes = doc_format::encode(fold::into_task(ids, snapshot)?);
+    let bytes = bytes.filter(|bytes| row_limits::fits_in_row(bytes.len()));
+    Ok(bytes.map(|bytes| Doc { no: task, at_seq, segments: tail, bytes }))
+}
+
+/// Bytes of the segments after the doc, and of the doc.
+fn sizes(tx: &Connection, task: TaskNo, doc: Seq) -> rusqlite::Result<(i64, i64)> {
+    tx.prepare_cached(
+        "SELECT (SELECT coalesce(sum(length(bytes)), 0) FROM segments WHERE place >= ?1 AND place < ?2 AND last_seq > ?3),
+                (SELECT coalesce(max(length(bytes)), 0) FROM docs WHERE n = ?4)",
+    )?
+    .query_row(
+        params![
+            rows::segment_key(task.0, 0),
+            rows::segment_key(task.0 + 1, 0),
+            i64::try_from(doc).unwrap_or(i64::MAX),
+            task.0
+        ],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
 }
 
 /// Stores a doc, unless the task was purged or has a newer doc.

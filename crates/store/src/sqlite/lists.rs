@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use engine::{
     ids::Ids,
-    store::{ListPage, ListQuery},
+    store::{ListPage, ListQuery, Snapshot},
 };
 use protocol::{TaskState, Timestamp};
 use rusqlite::{Connection, named_params, params};
@@ -12,6 +12,7 @@ use rusqlite::{Connection, named_params, params};
 use super::{
     readers::Failure,
     rows::{self, select_tasks, task_row},
+    snapshots,
 };
 
 /// A page of visible tasks.
@@ -52,20 +53,26 @@ pub(super) fn list(tx: &Connection, ids: &Ids, scope: i64, query: &ListQuery) ->
         }
     }
     rows.sort_by_key(|row| Reverse((row.status_at, row.no)));
-    let mut bytes = 0;
-    let fit = rows.iter().take(query.size).take_while(|row| {
-        bytes += row.size;
-        bytes <= MAX_PAGE_BYTES
-    });
-    let shown = fit.count().max(1);
-    let more = rows.len() > shown;
-    rows.truncate(shown);
-    let tasks = rows.into_iter().map(|row| rows::with_log(tx, row)).collect::<Result<Vec<_>, _>>()?;
+    let (found, mut bytes) = (rows.len(), 0);
+    let mut tasks: Vec<Snapshot> = Vec::with_capacity(found.min(query.size));
+    for row in rows.into_iter().take(query.size.max(1)) {
+        // The size of a whole task is known before it is read.
+        if query.view.is_whole() && !tasks.is_empty() && bytes + row.size > MAX_PAGE_BYTES {
+            break;
+        }
+        let task = snapshots::read(tx, row, &query.view)?;
+        bytes += task.bytes;
+        if !tasks.is_empty() && bytes > MAX_PAGE_BYTES {
+            break;
+        }
+        tasks.push(task);
+    }
+    let more = found > tasks.len();
     Ok(ListPage { tasks, total: total.unsigned_abs(), more })
 }
 
-/// Size limit of a page in bytes of task logs: the page ends before the task that would exceed it, but has at least
-/// one task.
+/// Size limit of a page in bytes of task logs that are read: the page ends before the task that would exceed it, but
+/// has at least one task.
 const MAX_PAGE_BYTES: u64 = 16 << 20;
 
 fn since(query: &ListQuery) -> i64 {

@@ -4,7 +4,11 @@ use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
     thread::JoinHandle,
 };
 
@@ -13,9 +17,14 @@ use futures_util::FutureExt as _;
 use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::sync::oneshot;
 
+/// How many reads may wait; more are rejected with [`StoreError::Overloaded`].
+const MAX_QUEUED: usize = 1_024;
+
 /// Queues reads for the threads. Dropping it ends and joins them.
 pub(super) struct ReaderPool {
     jobs: Option<mpsc::Sender<Job>>,
+    /// Number of reads that no thread has taken yet.
+    queued: Arc<AtomicUsize>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -52,19 +61,34 @@ impl ReaderPool {
     pub(super) fn start(path: &Path, count: usize) -> rusqlite::Result<Self> {
         let (jobs, queue) = mpsc::channel();
         let queue = Arc::new(Mutex::new(queue));
+        let queued = Arc::new(AtomicUsize::new(0));
         let mut threads = Vec::with_capacity(count);
         for number in 0..count.max(1) {
             let connection = connect(path)?;
-            let queue = Arc::clone(&queue);
+            let (queue, queued) = (Arc::clone(&queue), Arc::clone(&queued));
             let thread = std::thread::Builder::new().name(format!("a2ad-read-{number}"));
-            threads
-                .push(thread.spawn(move || work(connection, &queue)).expect("the system can start a thread"));
+            threads.push(
+                thread
+                    .spawn(move || work(connection, &queue, &queued))
+                    .expect("the system can start a thread"),
+            );
         }
-        Ok(Self { jobs: Some(jobs), threads })
+        Ok(Self { jobs: Some(jobs), queued, threads })
     }
 
-    /// Runs a read inside one transaction, so that it sees one snapshot.
+    /// Runs a read inside one transaction, so that it sees one snapshot. Rejected if too many reads are waiting.
     pub(super) fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> ReadFuture<T> {
+        if self.queued.load(Ordering::Relaxed) >= MAX_QUEUED {
+            return std::future::ready(Err(StoreError::Overloaded)).boxed();
+        }
+        self.read_always(read)
+    }
+
+    /// Like [`Self::read`], but is never rejected. For reads of the engine's background tasks, which are few.
+    pub(super) fn read_always<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> ReadFuture<T> {
@@ -78,6 +102,7 @@ impl ReaderPool {
             let _ = reply.send(result.map_err(StoreError::from));
         });
         if let Some(jobs) = &self.jobs {
+            self.queued.fetch_add(1, Ordering::Relaxed);
             // A rejected job drops its sender, which the receiver reports.
             let _ = jobs.send(job);
         }
@@ -99,12 +124,13 @@ impl Drop for ReaderPool {
     }
 }
 
-fn work(mut connection: Connection, queue: &Mutex<mpsc::Receiver<Job>>) {
+fn work(mut connection: Connection, queue: &Mutex<mpsc::Receiver<Job>>, queued: &AtomicUsize) {
     loop {
         // The lock is held while waiting: one thread waits for the next job, the others for the lock.
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         match job {
             Ok(job) => {
+                queued.fetch_sub(1, Ordering::Relaxed);
                 // The caller of a job that panics gets an error because the sender is dropped; the thread goes on
                 // with the next job.
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut connection))) {
@@ -131,4 +157,37 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "cache_size", -12_288)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn reads_beyond_the_queue_limit_are_rejected() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE a (b)").unwrap();
+        let pool = ReaderPool::start(&path, 1).unwrap();
+        let (started, has_started) = oneshot::channel();
+        let (unblock, blocked) = mpsc::channel::<()>();
+        let first = pool.read(move |_| {
+            let _ = started.send(());
+            let _ = blocked.recv();
+            Ok(())
+        });
+        has_started.await.unwrap();
+        let waiting: Vec<_> = (0..MAX_QUEUED).map(|number| pool.read(move |_| Ok(number))).collect();
+        for _ in 0..3 {
+            assert!(matches!(pool.read(|_| Ok(())).await, Err(StoreError::Overloaded)));
+        }
+        let internal = pool.read_always(|_| Ok(()));
+        drop(unblock);
+        first.await.unwrap();
+        for (number, read) in waiting.into_iter().enumerate() {
+            assert_eq!(read.await.unwrap(), number);
+        }
+        internal.await.unwrap();
+        pool.read(|_| Ok(())).await.unwrap();
+    }
 }

@@ -1,27 +1,24 @@
-//! Reads task rows and logs into the engine's types. Every query of a caller is restricted to the caller's scope.
-
-use std::sync::Arc;
+//! Reads task rows into the engine's types. Every query of a caller is restricted to the caller's scope.
 
 use bytes::Bytes;
 use engine::{
     Scope, ScopeParts,
     ids::{Ids, Tag, TaskNo},
-    log::{Entry, Kind, Log, Seq},
+    log::Seq,
     store::{
-        ContextLookup, ContextRow, Due, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey, Snapshot, StoreError,
-        TaskRow, TenantAgent, Visibility, WorkItem,
+        ContextLookup, ContextRow, Due, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey, Snapshot, TaskRow,
+        TenantAgent, Visibility, WorkItem,
     },
 };
-use protocol::{ContextId, Dialect, Task, TaskId, TaskState, Timestamp, dialect::v1};
+use protocol::{ContextId, Dialect, TaskId, TaskState, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 
-use super::readers::Failure;
+use super::{readers::Failure, segments, snapshots};
 
 type ReadResult<T> = Result<T, Failure>;
 
 /// Bits of a segment key for the sequence number; the rest is the task number. Limits the entries of one task.
 const SEQ_BITS: u32 = 24;
-
 /// The highest sequence number of a task.
 pub(super) const MAX_SEQ: Seq = (1 << SEQ_BITS) - 1;
 
@@ -68,40 +65,6 @@ pub(super) fn find(tx: &Connection, ids: &Ids, scope: i64, lookup: &Lookup) -> R
 pub(super) fn with_tail(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<Option<(TaskRow, i64)>> {
     let mut statement = tx.prepare_cached(select_tasks!("WHERE n = ?1 AND visible < 3"))?;
     Ok(statement.query_row(params![task.0], |row| Ok((task_row(ids, row)?, row.get(16)?))).optional()?)
-}
-
-/// Adds the log to a row: its doc, if there is one, and the later entries. A purged task has neither.
-pub(super) fn with_log(tx: &Connection, row: TaskRow) -> ReadResult<Snapshot> {
-    if row.visibility == Visibility::Purged {
-        return Ok(Snapshot { row, doc: None, log: Vec::new() });
-    }
-    let doc = if row.doc == 0 { None } else { doc(tx, row.no)? };
-    let from = doc.as_ref().map_or(0, |(at_seq, _)| *at_seq);
-    let mut log = Vec::new();
-    for (first, segment) in segments(tx, row.no, from, usize::MAX)? {
-        let behind = usize::try_from((from + 1).saturating_sub(first)).unwrap_or(usize::MAX);
-        log.extend(segment.entries().iter().skip(behind).cloned());
-    }
-    if from + log.len() as Seq != row.last_seq {
-        let found = from + log.len() as Seq;
-        let text =
-            format!("the log of task {} has {found} entries, its row records {}", row.no.0, row.last_seq);
-        return Err(Failure::Store(StoreError::Broken(text)));
-    }
-    Ok(Snapshot { row, doc: doc.map(|(_, task)| task), log })
-}
-
-/// The folded task, and the last entry it includes.
-fn doc(tx: &Connection, task: TaskNo) -> ReadResult<Option<(Seq, Task)>> {
-    let found: Option<(i64, Vec<u8>)> = tx
-        .prepare_cached("SELECT at_seq, bytes FROM docs WHERE n = ?1")?
-        .query_row(params![task.0], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    let Some((at_seq, bytes)) = found else { return Ok(None) };
-    let damaged = |error: String| Failure::Store(StoreError::Broken(format!("task {}: {error}", task.0)));
-    let text = std::str::from_utf8(&bytes).map_err(|error| damaged(error.to_string()))?;
-    let task = v1::task::decode_str(text).map_err(|error| damaged(error.message))?;
-    Ok(Some((Seq::try_from(at_seq).unwrap_or_default(), task)))
 }
 
 /// Whether a task belongs to this scope.
@@ -171,88 +134,6 @@ pub(super) const WAITING: &str = select_tasks!(
      ORDER BY status_at LIMIT ?4"
 );
 
-/// Entries after a sequence number, at most `max`.
-pub(super) fn entries(
-    tx: &Connection,
-    scope: i64,
-    task: TaskNo,
-    after: Seq,
-    max: usize,
-) -> ReadResult<Vec<(Seq, Arc<Entry>)>> {
-    if !owns(tx, scope, task)? {
-        return Ok(Vec::new());
-    }
-    let mut found = Vec::new();
-    for (first, log) in segments(tx, task, after, max)? {
-        let numbered = (first..).zip(log.entries().iter().cloned());
-        found.extend(numbered.filter(|(seq, _)| *seq > after));
-    }
-    found.truncate(max);
-    Ok(found)
-}
-
-/// The last status entry at or before `up_to`. Reads segments backwards from there, only until it is found.
-pub(super) fn last_status(
-    tx: &Connection,
-    scope: i64,
-    task: TaskNo,
-    up_to: Seq,
-) -> ReadResult<Option<Arc<Entry>>> {
-    if up_to >= (1 << SEQ_BITS) - 1 || !owns(tx, scope, task)? {
-        return Ok(None);
-    }
-    let first = segment_key(task.0, 0);
-    let mut statement = tx.prepare_cached(
-        "SELECT place, bytes FROM segments WHERE place BETWEEN ?1 AND ?2 ORDER BY place DESC",
-    )?;
-    let mut rows = statement.query(params![first, segment_key(task.0, up_to)])?;
-    while let Some(row) = rows.next()? {
-        let at: i64 = row.get(0)?;
-        let log = Log::unpack(Bytes::from(row.get::<_, Vec<u8>>(1)?))?;
-        let first_seq = Seq::try_from(at - first).unwrap_or_default();
-        let shown = usize::try_from((up_to + 1).saturating_sub(first_seq)).unwrap_or(usize::MAX);
-        let mut entries = log.entries().iter().take(shown);
-        if let Some(status) = entries.rfind(|entry| matches!(entry.kind(), Kind::Status(_))) {
-            return Ok(Some(Arc::clone(status)));
-        }
-    }
-    Ok(None)
-}
-
-/// Segments with entries after a sequence number, until there are `max` entries, each with its first sequence number.
-fn segments(tx: &Connection, task: TaskNo, after: Seq, max: usize) -> ReadResult<Vec<(Seq, Log)>> {
-    if after >= (1 << SEQ_BITS) - 1 {
-        return Ok(Vec::new());
-    }
-    let first = segment_key(task.0, 0);
-    // The segment that contains `after` may contain later entries too; it begins at or before it.
-    let from: Option<i64> = match after {
-        0 => None,
-        _ => tx
-            .prepare_cached("SELECT max(place) FROM segments WHERE place BETWEEN ?1 AND ?2")?
-            .query_row(params![first, segment_key(task.0, after)], |row| row.get(0))?,
-    };
-    let mut statement = tx.prepare_cached(
-        "SELECT place, bytes FROM segments WHERE place >= ?1 AND place < ?2 AND last_seq > ?3 ORDER BY place",
-    )?;
-    let seen = i64::try_from(after).unwrap_or(i64::MAX);
-    let mut rows = statement.query(params![from.unwrap_or(first), segment_key(task.0 + 1, 0), seen])?;
-    let mut found = Vec::new();
-    let mut count = 0;
-    while let Some(row) = rows.next()? {
-        let at: i64 = row.get(0)?;
-        let log = Log::unpack(Bytes::from(row.get::<_, Vec<u8>>(1)?))?;
-        let first_seq = Seq::try_from(at - first).unwrap_or_default();
-        let seen = usize::try_from((after + 1).saturating_sub(first_seq)).unwrap_or(usize::MAX);
-        count += log.entries().len().saturating_sub(seen);
-        found.push((first_seq, log));
-        if count >= max {
-            break;
-        }
-    }
-    Ok(found)
-}
-
 /// Finds a context by its public id: first as an id of this server, then as one chosen by the client.
 pub(super) fn context(
     tx: &Connection,
@@ -291,7 +172,8 @@ fn owns_context(tx: &Connection, ids: &Ids, scope: i64, first: TaskNo, tag: Tag)
     Ok(joined.exists(params![scope, first.0, tag.0])?)
 }
 
-/// The newest `max` tasks of a context before one of its tasks, oldest first.
+/// The newest `max` tasks of a context before one of its tasks, oldest first, with the newest `max_bytes` of their
+/// messages.
 pub(super) fn context_history(
     tx: &Connection,
     ids: &Ids,
@@ -299,6 +181,7 @@ pub(super) fn context_history(
     first: TaskNo,
     before: TaskNo,
     max: usize,
+    max_bytes: usize,
 ) -> ReadResult<Vec<Snapshot>> {
     let mut statement = tx.prepare_cached(select_tasks!(
         "WHERE n IN (SELECT n FROM tasks WHERE scope = :scope AND context = :first AND context <> n
@@ -315,9 +198,15 @@ pub(super) fn context_history(
         },
         |row| task_row(ids, row),
     )?;
-    let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    rows.reverse();
-    rows.into_iter().map(|row| with_log(tx, row)).collect()
+    let (mut tasks, mut bytes_left) = (Vec::new(), max_bytes);
+    for row in rows {
+        tasks.push(snapshots::history(tx, row?, &mut bytes_left)?);
+        if bytes_left == 0 {
+            break;
+        }
+    }
+    tasks.reverse();
+    Ok(tasks)
 }
 
 /// Unclaimed work that is due, and when the next will be. Work scheduled too far ahead comes first: it has waited since
@@ -357,7 +246,7 @@ const DUE: &str = "SELECT n FROM tasks INDEXED BY tasks_due
 const TOO_FAR_AHEAD: &str = "SELECT n FROM tasks INDEXED BY tasks_due
      WHERE next_run_at IS NOT NULL AND next_run_at > ?1 AND deaths < 2 ORDER BY next_run_at, n LIMIT ?2";
 
-/// Everything a runner needs to run a task.
+/// A task with what a runner needs to run it, and the first slice of its log.
 pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<Option<WorkItem>> {
     let mut statement = tx.prepare_cached(select_tasks!("WHERE n = ?1"))?;
     let row = statement.query_row(params![task.0], |row| task_row(ids, row)).optional()?;
@@ -378,7 +267,8 @@ pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<
         .prepare_cached("SELECT bytes FROM saved WHERE n = ?1")?
         .query_row(params![task.0], |row| row.get(0))
         .optional()?;
-    Ok(Some(WorkItem { snapshot: with_log(tx, row)?, scope, saved: saved.map(Bytes::from) }))
+    let log = segments::slice(tx, task, 0, usize::MAX)?;
+    Ok(Some(WorkItem { row, scope, saved: saved.map(Bytes::from), log }))
 }
 
 pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {

@@ -5,7 +5,7 @@ use engine::{
     Clock,
     ids::{Tag, TaskNo},
     store::{
-        Change, Committed, Conflict, ListQuery, Lookup, MessageKey, NotCommitted, Visibility, WorkState,
+        Change, Committed, Conflict, ListQuery, Lookup, MessageKey, NotCommitted, View, Visibility, WorkState,
     },
 };
 use protocol::{Dialect, TaskState};
@@ -110,7 +110,7 @@ async fn task_number_is_accepted_once(database: &dyn TestDatabase) {
     let met = Conflict { state: Some(TaskState::Working), fence: 1, unanswered: 0 };
     assert_eq!(accept(&*store, duplicate).await, Err(NotCommitted::Conflict(met)));
     let work = store.work(no).await.unwrap().unwrap();
-    assert_eq!((work.scope, work.saved, work.snapshot.row.last_seq), (scope(), None, 2));
+    assert_eq!((work.scope, work.saved, work.row.last_seq), (scope(), None, 2));
     assert!(store.find(&foreign_scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
 }
 
@@ -147,13 +147,20 @@ async fn task_is_found_by_its_client_chosen_id(database: &dyn TestDatabase) {
         let row = store.find(&scope(), named("t-1")).await.unwrap().unwrap().row;
         assert_eq!((row.no, row.tag, row.client_id), (no, tag(no), Some("t-1".into())));
         assert_eq!((row.skill.as_deref(), row.origin, row.turn), (Some("draw"), Dialect::Draft, 1));
-        let work = store.work(no).await.unwrap().unwrap().snapshot.row;
+        let work = store.work(no).await.unwrap().unwrap().row;
         assert_eq!((work.client_id, work.skill), (Some("t-1".into()), Some("draw".into())));
         for (origin, name) in &others {
             let row = store.find(&scope(), named(name)).await.unwrap().unwrap().row;
             assert_eq!((row.origin, row.skill), (*origin, None));
         }
-        let query = ListQuery { context: None, state: None, since: None, after: None, size: 100 };
+        let query = ListQuery {
+            context: None,
+            state: None,
+            since: None,
+            after: None,
+            size: 100,
+            view: View::default(),
+        };
         let listed = store.list(&scope(), query).await.unwrap().tasks;
         assert!(listed.iter().any(|task| task.row.no == no && task.row.client_id == Some("t-1".into())));
         for unknown in ["T-1", "t-1 ", "t", ""] {
@@ -176,7 +183,8 @@ async fn client_chosen_id_is_unique_per_scope(database: &dyn TestDatabase) {
     // A rejected accept leaves nothing, not even its key.
     assert!(store.work(no).await.unwrap().is_none());
     assert!(log(&*store, no).await.is_empty());
-    let query = ListQuery { context: None, state: None, since: None, after: None, size: 100 };
+    let query =
+        ListQuery { context: None, state: None, since: None, after: None, size: 100, view: View::default() };
     assert_eq!(store.list(&scope(), query).await.unwrap().total, 1);
     accepted(&*store, |task| task.key = Some(key)).await;
     // The same id in another scope is a different task.

@@ -46,7 +46,7 @@ async fn rejected_change_writes_nothing_and_the_rest_of_the_batch_is_committed(d
     assert_eq!(log_texts(&*store, other).await, ["first", "second", "a", "b", "c"]);
     let (one, other) = (store.work(one).await.unwrap().unwrap(), store.work(other).await.unwrap().unwrap());
     assert_eq!((one.saved, other.saved.as_deref()), (None, Some(b"kept".as_slice())));
-    assert_eq!(other.snapshot.row.visibility, Visibility::Visible);
+    assert_eq!(other.row.visibility, Visibility::Visible);
 }
 
 async fn step_of_an_unknown_task_conflicts_with_nothing(database: &dyn TestDatabase) {

@@ -3,13 +3,17 @@
 use engine::{
     Scope, Store,
     ids::TaskNo,
-    store::{NewContext, Snapshot, Visibility, WorkState},
+    log::Log,
+    store::{Advance, NewContext, Snapshot, Step, Visibility, WorkState},
     task::fold,
 };
-use protocol::TaskState;
+use protocol::{Message, TaskState};
 
 use super::{
-    samples::{accepted, foreign_scope, found, number, scope},
+    samples::{
+        accepted, advance, artifact, at, foreign_scope, found, interrupted, number, scope, step,
+        user_message, with_status,
+    },
     test_database::TestDatabase,
 };
 
@@ -19,6 +23,7 @@ on_every_database![
     hidden_tasks_are_included_and_undecided_ones_are_not,
     context_of_another_scope_is_empty,
     client_named_context_is_read_the_same_way,
+    oldest_messages_beyond_the_byte_limit_are_left_out,
 ];
 
 fn numbers(snapshots: &[Snapshot]) -> Vec<TaskNo> {
@@ -26,7 +31,7 @@ fn numbers(snapshots: &[Snapshot]) -> Vec<TaskNo> {
 }
 
 async fn before(store: &dyn Store, scope: &Scope, first: TaskNo, before: TaskNo, max: usize) -> Vec<TaskNo> {
-    numbers(&store.context_history(scope, first, before, max).await.unwrap())
+    numbers(&store.context_history(scope, first, before, max, usize::MAX).await.unwrap())
 }
 
 /// Four tasks of one context with unrelated tasks between them.
@@ -48,7 +53,7 @@ async fn earlier_tasks_are_returned_oldest_first(database: &dyn TestDatabase) {
         assert_eq!(before(&*store, &scope(), a, task, 100).await, earlier, "{task:?}");
     }
     let next = number(&*store).await;
-    let read = store.context_history(&scope(), a, next, 100).await.unwrap();
+    let read = store.context_history(&scope(), a, next, 100, usize::MAX).await.unwrap();
     assert_eq!(numbers(&read), [a, b, c, d]);
     assert!(read.iter().all(|snapshot| fold::snapshot(&store.ids(), snapshot).unwrap().history.len() == 1));
 }
@@ -94,4 +99,42 @@ async fn client_named_context_is_read_the_same_way(database: &dyn TestDatabase) 
     }
     assert_eq!(before(&*store, &scope(), tasks[0], tasks[3], 100).await, [tasks[0], tasks[2]]);
     assert!(before(&*store, &scope(), tasks[1], tasks[1], 100).await.is_empty());
+}
+
+/// Each task has a message, a large artifact, a question and an answer. The store folds them while this is read.
+async fn oldest_messages_beyond_the_byte_limit_are_left_out(database: &dyn TestDatabase) {
+    let store = database.open();
+    let tasks = four_tasks(&*store).await;
+    let text = |number: usize, name: &str| format!("{number}{name:_<1000}");
+    for (number, no) in tasks.into_iter().enumerate() {
+        let large = Log::pack([artifact(&"x".repeat(100 << 10))]);
+        advance(&*store, Advance { log: large, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
+        let asks = with_status(no, Step::Pause { fence: 1 }, TaskState::InputRequired, &text(number, "ask"));
+        advance(&*store, asks).await.unwrap();
+        let answer = Log::pack([user_message(TaskState::Working, &text(number, "answer"))]);
+        let status = Some((TaskState::Working, at(0)));
+        let resumed = Advance { log: answer, status, ..step(no, Step::Resume(interrupted(1))) };
+        advance(&*store, resumed).await.unwrap();
+    }
+    let next = number(&*store).await;
+    let read = async |max_bytes| {
+        let read = store.context_history(&scope(), tasks[0], next, 100, max_bytes).await.unwrap();
+        let history = |snapshot: &Snapshot| fold::snapshot(&store.ids(), snapshot).unwrap().history;
+        assert!(read.iter().all(|snapshot| snapshot.bytes <= 20_000), "artifacts are not read");
+        read.iter().flat_map(history).map(|message: Message| message.text()).collect::<Vec<_>>()
+    };
+    let all = read(usize::MAX).await;
+    assert_eq!(all.len(), 12);
+    assert_eq!(all[9..], ["first".to_owned(), text(3, "ask"), text(3, "answer")]);
+    assert!(read(0).await.is_empty());
+    let mut shown = 0;
+    for max_bytes in (0..20_000).step_by(500) {
+        let some = read(max_bytes).await;
+        assert_eq!(some, all[12 - some.len()..], "the newest ones");
+        // A message is stored once as its text and once as its id.
+        let texts: usize = some.iter().map(|text| 2 * text.len()).sum();
+        assert!(texts <= max_bytes && some.len() >= shown, "{max_bytes}: {} messages", some.len());
+        shown = some.len();
+    }
+    assert!(shown >= 8, "{shown}");
 }

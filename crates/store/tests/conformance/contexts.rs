@@ -3,7 +3,7 @@
 use engine::{
     Clock, Scope, Store,
     ids::{Tag, TaskNo},
-    store::{Change, ContextLookup, ContextRow, ListQuery, NewContext},
+    store::{Change, ContextLookup, ContextRow, ListQuery, NewContext, View},
 };
 use protocol::ContextId;
 
@@ -43,7 +43,14 @@ async fn context_of(store: &dyn Store, no: TaskNo) -> ContextRow {
 
 /// The tasks that a list of a context contains, oldest first.
 async fn members(store: &dyn Store, lookup: ContextLookup) -> Vec<TaskNo> {
-    let query = ListQuery { context: Some(lookup), state: None, since: None, after: None, size: 100 };
+    let query = ListQuery {
+        context: Some(lookup),
+        state: None,
+        since: None,
+        after: None,
+        size: 100,
+        view: View::default(),
+    };
     let page = store.list(&scope(), query).await.unwrap();
     page.tasks.iter().rev().map(|snapshot| snapshot.row.no).collect()
 }

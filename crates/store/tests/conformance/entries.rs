@@ -4,12 +4,15 @@ use engine::{
     Store,
     ids::TaskNo,
     log::{Log, Seq},
-    store::{Advance, Step},
+    store::{Advance, MAX_SLICE_BYTES, Step},
 };
 use protocol::TaskState;
 
 use super::{
-    samples::{accepted, advance, artifact, foreign_scope, number, report, scope, status, step, text_of},
+    samples::{
+        accepted, advance, artifact, at, foreign_scope, interrupted, number, report, scope, status, step,
+        text_of, user_message, with_status,
+    },
     test_database::TestDatabase,
 };
 
@@ -21,6 +24,8 @@ on_every_database![
     log_of_another_scope_or_unknown_task_is_empty,
     logs_of_adjacent_tasks_are_separate,
     last_status_up_to_an_entry_is_found_across_segments,
+    one_read_is_limited_in_bytes,
+    last_input_is_the_newest_user_message_or_question,
 ];
 
 /// A task whose eight entries are in segments of two, one, three and two.
@@ -136,4 +141,58 @@ async fn last_status_up_to_an_entry_is_found_across_segments(database: &dyn Test
     assert!(store.last_status(&scope(), free, 5).await.unwrap().is_none());
     let other = store.last_status(&scope(), neighbour, 9).await.unwrap().map(|entry| text_of(&entry));
     assert_eq!(other.as_deref(), Some("second"));
+}
+
+async fn one_read_is_limited_in_bytes(database: &dyn TestDatabase) {
+    let store = database.open();
+    let no = accepted(&*store, |_| {}).await;
+    // Commits that are smaller and larger than a read, with entries that are smaller and larger than one.
+    let sizes = [&[10 << 10; 40][..], &[300 << 10; 12], &[1_500 << 10], &[1, 1_500 << 10, 1, 1], &[1; 3]];
+    for texts in sizes {
+        let log = Log::pack(texts.iter().map(|size| artifact(&"x".repeat(*size))));
+        advance(&*store, Advance { log, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
+    }
+    let texts: Vec<_> = [5, 6].into_iter().chain(sizes.concat()).collect();
+    let (mut seen, mut reads) = (0, 0);
+    loop {
+        let slice = store.entries(&scope(), no, seen, usize::MAX).await.unwrap();
+        let bytes: usize = slice.iter().map(|(_, entry)| entry.size()).sum();
+        assert!(bytes <= MAX_SLICE_BYTES || slice.len() == 1, "{bytes} bytes in {} entries", slice.len());
+        let Some((last, _)) = slice.last() else { break };
+        assert!(slice.iter().map(|(seq, _)| *seq).eq(seen + 1..=*last));
+        for (seq, entry) in &slice {
+            let size = texts[usize::try_from(*seq).unwrap() - 1];
+            assert!((size..size + 600).contains(&entry.size()), "{seq}: {} bytes", entry.size());
+        }
+        (seen, reads) = (*last, reads + 1);
+    }
+    assert_eq!((seen, reads), (texts.len() as Seq, 9));
+}
+
+async fn last_input_is_the_newest_user_message_or_question(database: &dyn TestDatabase) {
+    let store = database.open();
+    let no = accepted(&*store, |_| {}).await;
+    let last = async || {
+        let found = store.last_input(&scope(), no).await.unwrap().unwrap();
+        (found.0, text_of(&found.1))
+    };
+    assert_eq!(last().await, (1, "first".into()));
+    for size in [1, 100 << 10] {
+        let log = Log::pack([artifact(&"x".repeat(size)), status(TaskState::Working, "busy")]);
+        advance(&*store, Advance { log, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
+        assert_eq!(last().await, (1, "first".into()));
+    }
+    let asks = with_status(no, Step::Pause { fence: 1 }, TaskState::InputRequired, "which?");
+    advance(&*store, asks).await.unwrap();
+    assert_eq!(last().await, (7, "which?".into()));
+    // The message is in a large segment, before an artifact.
+    let log = Log::pack([
+        user_message(TaskState::Working, "that one"),
+        artifact(&"x".repeat(100 << 10)),
+        artifact("y"),
+    ]);
+    let status = Some((TaskState::Working, at(0)));
+    advance(&*store, Advance { log, status, ..step(no, Step::Resume(interrupted(1))) }).await.unwrap();
+    assert_eq!(last().await, (8, "that one".into()));
+    assert!(store.last_input(&foreign_scope(), no).await.unwrap().is_none());
 }

@@ -3,7 +3,9 @@
 use engine::{
     Store,
     ids::TaskNo,
-    store::{ContextLookup, ListPage, ListPosition, ListQuery, NewContext, Step, Visibility, WorkState},
+    store::{
+        ContextLookup, ListPage, ListPosition, ListQuery, NewContext, Step, View, Visibility, WorkState,
+    },
     task::fold,
 };
 use protocol::{TaskState, Timestamp};
@@ -24,7 +26,7 @@ on_every_database![
 ];
 
 fn all() -> ListQuery {
-    ListQuery { context: None, state: None, since: None, after: None, size: 100 }
+    ListQuery { context: None, state: None, since: None, after: None, size: 100, view: View::default() }
 }
 
 async fn list(store: &dyn Store, query: ListQuery) -> ListPage {

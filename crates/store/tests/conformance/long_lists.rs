@@ -6,7 +6,7 @@ use engine::{
     ids::TaskNo,
     store::{
         Accept, Advance, Change, ContextLookup, FinishedTask, ListPage, ListPosition, ListQuery, NewContext,
-        Step, Visibility, WorkState,
+        Step, View, Visibility, WorkState,
     },
 };
 use protocol::{TaskState, Timestamp};
@@ -77,7 +77,7 @@ async fn fill_with(
 
 fn query(context: Option<&str>) -> ListQuery {
     let context = context.map(|name| ContextLookup { ours: None, name: name.into() });
-    ListQuery { context, state: None, since: None, after: None, size: 3 }
+    ListQuery { context, state: None, since: None, after: None, size: 3, view: View::default() }
 }
 
 async fn list(store: &dyn Store, query: ListQuery) -> ListPage {

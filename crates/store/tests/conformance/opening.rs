@@ -3,7 +3,7 @@
 use a2ad_store::OpenError;
 use engine::{
     Clock, Feed,
-    store::{ContextLookup, ListQuery, MessageKey, NewContext, NotCommitted, TenantAgent, WorkState},
+    store::{ContextLookup, ListQuery, MessageKey, NewContext, NotCommitted, TenantAgent, View, WorkState},
 };
 use protocol::TaskState;
 
@@ -90,7 +90,8 @@ async fn migration_from_the_first_schema_keeps_all_data() {
 
     let store = database.open();
     let chat = Some(ContextLookup { ours: None, name: "chat".into() });
-    let query = ListQuery { context: chat, state: None, since: None, after: None, size: 2 };
+    let query =
+        ListQuery { context: chat, state: None, since: None, after: None, size: 2, view: View::default() };
     let page = store.list(&scope(), query).await.unwrap();
     assert_eq!((page.tasks.len(), page.total, page.more), (2, 3, true));
     let again = engine::store::Accept { key: Some(key), ..task(number(&*store).await) };

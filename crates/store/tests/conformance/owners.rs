@@ -4,7 +4,9 @@
 use engine::{
     Scope, ScopeParts, Store,
     ids::TaskNo,
-    store::{Accept, Expiry, FinishedTask, ListQuery, Lookup, Step, TenantAgent, Visibility, WorkState},
+    store::{
+        Accept, Expiry, FinishedTask, ListQuery, Lookup, Step, TenantAgent, View, Visibility, WorkState,
+    },
 };
 use protocol::TaskState;
 
@@ -162,7 +164,14 @@ async fn delete(store: &dyn Store, tasks: &[TaskNo], last_seq: u64) {
 async fn owner_without_tasks_can_return(database: &dyn TestDatabase) {
     let store = database.open();
     let list = async |owner: &Scope| {
-        let query = ListQuery { context: None, state: None, since: None, after: None, size: 9 };
+        let query = ListQuery {
+            context: None,
+            state: None,
+            since: None,
+            after: None,
+            size: 9,
+            view: View::default(),
+        };
         let page = store.list(owner, query).await.unwrap();
         (page.total, page.tasks.iter().map(|task| task.row.no).collect::<Vec<_>>())
     };

@@ -5,7 +5,7 @@ use engine::{
     ids::TaskNo,
     store::{
         Accept, Advance, Expired, Expiry, FinishedTask, KeyUsed, ListQuery, Lookup, MessageKey, NotCommitted,
-        RetentionMark, Step, TenantAgent, Visibility, WorkState,
+        RetentionMark, Step, TenantAgent, View, Visibility, WorkState,
     },
 };
 use protocol::TaskState;
@@ -116,10 +116,11 @@ async fn purged_task_is_empty_but_keeps_its_keys(database: &dyn TestDatabase) {
     assert!(log(&*store, no).await.is_empty());
     assert!(store.find(&scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
     let purged = store.work(no).await.unwrap().unwrap();
-    assert_eq!((purged.snapshot.row.visibility, purged.snapshot.row.size), (Visibility::Purged, 0));
-    assert!(purged.snapshot.log.is_empty() && purged.snapshot.doc.is_none());
+    assert_eq!((purged.row.visibility, purged.row.size), (Visibility::Purged, 0));
+    assert!(purged.log.is_empty() && purged.row.doc == 0);
     assert_eq!(purged.saved, None);
-    let query = ListQuery { context: None, state: None, since: None, after: None, size: 100 };
+    let query =
+        ListQuery { context: None, state: None, since: None, after: None, size: 100, view: View::default() };
     let page = store.list(&scope(), query).await.unwrap();
     assert_eq!((page.tasks.len(), page.tasks[0].row.no, page.total), (1, neighbour, 1));
     assert_eq!(log(&*store, neighbour).await.len(), 2);

@@ -189,7 +189,14 @@ pub(crate) async fn log(store: &dyn Store, no: TaskNo) -> Vec<Arc<Entry>> {
 }
 
 pub(crate) async fn log_of(store: &dyn Store, scope: &Scope, no: TaskNo) -> Vec<Arc<Entry>> {
-    let entries = store.entries(scope, no, 0, usize::MAX).await.unwrap();
+    let mut entries = Vec::new();
+    loop {
+        let slice = store.entries(scope, no, entries.len() as u64, usize::MAX).await.unwrap();
+        if slice.is_empty() {
+            break;
+        }
+        entries.extend(slice);
+    }
     assert!(entries.iter().map(|(seq, _)| *seq).eq(1..=entries.len() as u64), "{entries:?}");
     entries.into_iter().map(|(_, entry)| entry).collect()
 }

@@ -40,7 +40,7 @@ async fn work_item_has_the_scope_and_the_log(database: &dyn TestDatabase) {
     let no = accepted(&*store, |task| task.scope = foreign_scope()).await;
     advance(&*store, report(no, &["third"])).await.unwrap();
     let work = store.work(no).await.unwrap().unwrap();
-    assert_eq!((work.scope, work.snapshot.row.no, work.snapshot.row.last_seq), (foreign_scope(), no, 3));
+    assert_eq!((work.scope, work.row.no, work.row.last_seq), (foreign_scope(), no, 3));
     assert_eq!(texts(&log_of(&*store, &foreign_scope(), no).await), ["first", "second", "third"]);
     let free = number(&*store).await;
     assert!(store.work(free).await.unwrap().is_none());

@@ -7,7 +7,7 @@ use engine::{
     ids::TaskNo,
     log::Log,
     store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, WorkState},
-    task::fold,
+    task::{PublicIds, fold},
 };
 use protocol::{TaskState, Timestamp};
 
@@ -243,7 +243,7 @@ async fn set_up(store: &dyn Store, situation: &Situation) -> (TaskNo, Row) {
 /// Compares a stored task with the reference; [`check_due`] covers who holds the work.
 async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, label: &str) {
     let work = store.work(no).await.unwrap().unwrap();
-    let row = &work.snapshot.row;
+    let row = &work.row;
     // A step that no state allows returns the conflict.
     let impossible = step(no, Step::Report { fence: -7 });
     let Err(NotCommitted::Conflict(met)) = advance(store, impossible).await else { panic!("{label}") };
@@ -265,7 +265,11 @@ async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, label: &str) {
     let meets = Conflict { state: Some(row.state), fence: row.fence, unanswered: row.unanswered };
     assert_eq!(met, meets, "{label}");
     assert_eq!(log(store, no).await.len() as u64, row.last_seq, "{label}");
-    let folded = fold::snapshot(&store.ids(), &work.snapshot).unwrap();
+    assert_eq!(work.log.len() as u64, row.last_seq, "{label}");
+    let mut folded = fold::begin(&PublicIds::of(&store.ids(), row));
+    for (_, entry) in &work.log {
+        fold::apply(&mut folded, entry).unwrap();
+    }
     assert_eq!(folded.status.state, row.state, "{label}");
 }
 

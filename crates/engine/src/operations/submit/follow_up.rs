@@ -1,7 +1,7 @@
 //! A message to an existing task: the input it waits for, a reopening, or another message while it is
 //! working.
 
-use protocol::{ErrorKind, Message, Task};
+use protocol::{ErrorKind, Message};
 
 use super::{
     SendContext, Submitted,
@@ -13,53 +13,53 @@ use crate::{
     context::Conversation,
     error::{Error, Result},
     idempotency::{Dedupe, same_content},
-    log::{Kind, Log, NewEntry, Seq},
+    log::{Log, NewEntry},
     runner::TurnInput,
     store::{
-        Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NotCommitted, Snapshot, StartState, Step,
+        Advance, Change, KeyOwner, KeyUsed, MAX_UNANSWERED, NotCommitted, StartState, Step, TaskRow,
         TurnPrecondition, Visibility, WorkState,
     },
-    task::{PublicIds, admit, earlier_artifacts::EarlierArtifacts, fold, turn::open_artifacts},
+    task::{PublicIds, admit, earlier_artifacts::EarlierArtifacts},
 };
 
 /// Records the message; `None` when the task changed between read and commit, and the caller should retry.
 pub(super) async fn follow_up(
     ctx: SendContext<'_>,
-    snapshot: Snapshot,
+    row: &TaskRow,
     message: &Message,
 ) -> Result<Option<Submitted>> {
     let engine = ctx.engine;
-    let names = PublicIds::of(&engine.ids, &snapshot.row);
+    let names = PublicIds::of(&engine.ids, row);
     let dialect = ctx.call.dialect;
     if dialect.clients_choose_task_ids()
         && ctx.registered.dedupe() != Dedupe::Off
         // A key decides instead of the content.
         && ctx.key.is_none()
-        && let Some(used) = find_identical_last_message(ctx, &snapshot, message).await?
+        && let Some(used) = find_identical_last_message(ctx, row, message).await?
     {
         return replay(ctx, used).await.map(Some);
     }
     let context = message.context_id.as_ref();
-    let verdict = match admit::follow_up(&names, snapshot.row.state, context, dialect) {
+    let verdict = match admit::follow_up(&names, row.state, context, dialect) {
         Ok(verdict) => verdict,
-        Err(refusal) => return replay_or_refuse(ctx, &snapshot, refusal).await.map(Some),
+        Err(refusal) => return replay_or_refuse(ctx, row, refusal).await.map(Some),
     };
     let SendContext { skill, skill_field, .. } = ctx;
-    let judged = admit::same_skill(skill_field, snapshot.row.skill.as_deref(), skill)
-        .and_then(|()| admit::fits(snapshot.row.size, message, engine.runner.limits().max_task));
+    let judged = admit::same_skill(skill_field, row.skill.as_deref(), skill)
+        .and_then(|()| admit::fits(row.size, message, engine.runner.limits().max_task));
     if let Err(refusal) = judged {
-        return replay_or_refuse(ctx, &snapshot, refusal).await.map(Some);
+        return replay_or_refuse(ctx, row, refusal).await.map(Some);
     }
+    // The reply contains the task, so its log is going to be read.
+    ctx.call.charge_read(row.size)?;
     let opening = admit::with_task_metadata(
         ctx.task_metadata,
         admit::follow_up_entry(&names, message.clone(), engine.clock.now()),
     );
     match verdict {
-        admit::FollowUp::Enqueue => queue_message(ctx, &names, &snapshot, opening).await,
-        admit::FollowUp::Continue => {
-            start_turn(ctx, StartState::Interrupted, names, &snapshot, opening).await
-        }
-        admit::FollowUp::Reopen => start_turn(ctx, StartState::Terminal, names, &snapshot, opening).await,
+        admit::FollowUp::Enqueue => queue_message(ctx, &names, row, opening).await,
+        admit::FollowUp::Continue => start_turn(ctx, StartState::Interrupted, names, row, opening).await,
+        admit::FollowUp::Reopen => start_turn(ctx, StartState::Terminal, names, row, opening).await,
     }
 }
 
@@ -67,28 +67,19 @@ pub(super) async fn follow_up(
 /// in the draft dialect, which has no message ids. After the agent has asked, the same content is an answer.
 async fn find_identical_last_message(
     ctx: SendContext<'_>,
-    snapshot: &Snapshot,
+    row: &TaskRow,
     message: &Message,
 ) -> Result<Option<KeyUsed>> {
     let SendContext { engine, call, .. } = ctx;
-    let row = &snapshot.row;
-    let entries = engine.store.entries(&call.scope, row.no, 0, usize::MAX).await?;
-    for (seq, entry) in entries.iter().rev() {
-        if matches!(entry.kind(), Kind::Status(state) if state.is_interrupted()) {
-            return Ok(None);
-        }
-        if let Some(last) = entry.user_message()? {
-            let used = KeyUsed { task: row.no, tag: row.tag, seq: *seq, same: true };
-            return Ok(same_content(last, message).then_some(used));
-        }
-    }
-    Ok(None)
+    let Some((seq, entry)) = engine.store.last_input(&call.scope, row.no).await? else { return Ok(None) };
+    let same = entry.user_message()?.is_some_and(|last| same_content(last, message));
+    Ok(same.then_some(KeyUsed { task: row.no, tag: row.tag, seq, same: true }))
 }
 
 /// For a message the task does not accept: replays it if it is a duplicate, else returns the refusal.
-async fn replay_or_refuse(ctx: SendContext<'_>, snapshot: &Snapshot, refusal: Error) -> Result<Submitted> {
+async fn replay_or_refuse(ctx: SendContext<'_>, row: &TaskRow, refusal: Error) -> Result<Submitted> {
     let Some(key) = ctx.key else { return Err(refusal) };
-    match ctx.engine.store.turn_key(&ctx.call.scope, KeyOwner::Task(snapshot.row.no), key).await? {
+    match ctx.engine.store.turn_key(&ctx.call.scope, KeyOwner::Task(row.no), key).await? {
         Some(used) => replay(ctx, used).await,
         None => Err(refusal),
     }
@@ -99,40 +90,34 @@ async fn start_turn(
     ctx: SendContext<'_>,
     when: StartState,
     names: PublicIds,
-    snapshot: &Snapshot,
+    row: &TaskRow,
     opening: NewEntry,
 ) -> Result<Option<Submitted>> {
     let SendContext { engine, call, key, .. } = ctx;
     let skill = ctx.skill.map(str::to_owned);
-    let (no, first) = (snapshot.row.no, snapshot.row.context.first);
-    let waiting = TurnPrecondition { when, fence: snapshot.row.fence };
-    let work = engine.store.work(no).await?;
-    let task = fold::snapshot(&engine.ids, snapshot)?;
-    let number = snapshot.row.turn + i64::from(when == StartState::Terminal);
-    let log = if task.artifacts.is_empty() {
-        Vec::new()
-    } else {
-        let entries = engine.store.entries(&call.scope, no, 0, usize::MAX).await?;
-        entries.into_iter().map(|(_, entry)| entry).collect()
-    };
-    let earlier_artifacts = EarlierArtifacts::from_log(&log, number)?;
+    let (no, first) = (row.no, row.context.first);
+    let waiting = TurnPrecondition { when, fence: row.fence };
+    let Some(work) = engine.store.work(no).await? else { return Ok(None) };
+    let mut log = ctx.log(row, row.last_seq).with_first(work.log);
+    let (task, artifacts) = ctx.fold(row, &mut log).await?;
+    let number = row.turn + i64::from(when == StartState::Terminal);
     let message = message_of(&opening)?;
     let turn = TurnInput {
         no,
         names,
         scope: call.scope.clone(),
         agent: ctx.registered.agent().clone(),
-        skill: snapshot.row.skill.clone().or_else(|| skill.clone()),
+        skill: row.skill.clone().or_else(|| skill.clone()),
         dialect: call.dialect,
         // An interrupted or terminal task gets no entries but those that start its next turn.
-        seq: snapshot.row.last_seq + 1,
-        size: snapshot.row.size + message_size(&message),
+        seq: row.last_seq + 1,
+        size: row.size + message_size(&message),
         message,
         history: task.history.clone(),
         conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
-        open_artifacts: open_artifacts(&log)?,
-        earlier_artifacts,
-        saved: work.and_then(|work| work.saved),
+        open_artifacts: artifacts.open,
+        earlier_artifacts: EarlierArtifacts::new(artifacts.ended, number),
+        saved: work.saved,
     };
     let resume = |commit: TurnCommit| {
         let step = match commit.work {
@@ -162,11 +147,11 @@ async fn start_turn(
 async fn queue_message(
     ctx: SendContext<'_>,
     names: &PublicIds,
-    snapshot: &Snapshot,
+    row: &TaskRow,
     opening: NewEntry,
 ) -> Result<Option<Submitted>> {
     let SendContext { engine, key, .. } = ctx;
-    let no = snapshot.row.no;
+    let no = row.no;
     let watcher = ctx.watch(no);
     let log = Log::pack([opening]);
     let change = Change::Advance(Box::new(Advance {
@@ -181,7 +166,8 @@ async fn queue_message(
     }));
     match engine.store.commit(change).await {
         Ok(committed) => {
-            let task = as_of(ctx, snapshot, committed.last_seq).await?;
+            // The run may have committed more since the row was read.
+            let (task, _) = ctx.fold(row, &mut ctx.log(row, committed.last_seq - 1)).await?;
             Submitted::new(task, Visibility::Visible, &log, committed, Some(watcher)).map(Some)
         }
         Err(NotCommitted::KeyUsed(used)) => replay(ctx, used).await.map(Some),
@@ -192,21 +178,4 @@ async fn queue_message(
         Err(NotCommitted::Conflict(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The task before the entry with this number: the snapshot plus what the run has committed since.
-async fn as_of(ctx: SendContext<'_>, snapshot: &Snapshot, seq: Seq) -> Result<Task> {
-    let SendContext { engine, call, .. } = ctx;
-    let mut task = fold::snapshot(&engine.ids, snapshot)?;
-    let mut cursor = snapshot.row.last_seq;
-    while cursor + 1 < seq {
-        let missing = usize::try_from(seq - cursor - 1).unwrap_or(usize::MAX);
-        let entries = engine.store.entries(&call.scope, snapshot.row.no, cursor, missing).await?;
-        let Some((last, _)) = entries.last() else { break };
-        cursor = *last;
-        for (_, entry) in &entries {
-            fold::apply(&mut task, entry)?;
-        }
-    }
-    Ok(task)
 }

@@ -2,11 +2,11 @@
 
 use protocol::ErrorKind;
 
-use super::{SendContext, Submitted};
+use super::{SendContext, Submitted, WaitMode};
 use crate::{
     error::{Error, Result},
-    store::KeyUsed,
-    task::{PublicIds, fold},
+    store::{KeyUsed, Visibility},
+    task::PublicIds,
 };
 
 /// Replays the reply of the first call; the same key with other content is an error.
@@ -14,26 +14,26 @@ pub(super) async fn replay(ctx: SendContext<'_>, used: KeyUsed) -> Result<Submit
     let SendContext { engine, call, .. } = ctx;
     let ours = engine.ids.task(used.task, used.tag);
     let mut watcher = ctx.watch(used.task);
-    let found = engine.store.find(&call.scope, engine.lookup(&ours)).await?;
+    let found = engine.store.row(&call.scope, engine.lookup(&ours)).await?;
     // The id of a purged task may have been reused by the client for another task.
-    let found = found.filter(|snapshot| snapshot.row.no == used.task);
+    let found = found.filter(|row| row.no == used.task);
     if !used.same {
         // The task may have a client-chosen id.
-        let id = found.map_or(ours, |snapshot| PublicIds::of(&engine.ids, &snapshot.row).task);
+        let id = found.map_or(ours, |row| PublicIds::of(&engine.ids, &row).task);
         let text =
             "this key was used for another message before; use a new one, or send the same message again";
         let error = protocol::Error::new(ErrorKind::MessageIdReused, text);
         return Err(Error::Refused(error.with("taskId", &id)));
     }
-    let row = found.ok_or_else(|| protocol::Error::task_not_found(&ours))?.row;
-    let mut task = fold::begin(&PublicIds::of(&engine.ids, &row));
-    let mut entries = engine.store.entries(&call.scope, row.no, 0, usize::MAX).await?;
-    let rest = entries.split_off(entries.partition_point(|(seq, _)| *seq <= used.seq));
-    for (_, entry) in &entries {
-        fold::apply(&mut task, entry)?;
-    }
-    let last = rest.last().map_or(used.seq, |(seq, _)| *seq);
-    watcher.seek(last, last);
+    let row = found.ok_or_else(|| protocol::Error::task_not_found(&ours))?;
     let visibility = row.visibility;
-    Ok(Submitted { task, seq: used.seq, rest, visibility, watcher: Some(watcher), replayed: true })
+    // A caller that does not wait gets the task as it is now; the others follow it from their message on.
+    let waits = ctx.wait_mode != WaitMode::Immediate || visibility != Visibility::Visible;
+    let seq = if waits { used.seq } else { row.last_seq };
+    call.charge_read(row.size)?;
+    let mut log = ctx.log(&row, seq);
+    let (task, _) = ctx.fold(&row, &mut log).await?;
+    let rest = if waits { log.into_beyond() } else { Vec::new() };
+    watcher.seek(rest.last().map_or(seq, |(last, _)| *last), row.last_seq);
+    Ok(Submitted { task, seq, rest, visibility, watcher: Some(watcher), replayed: true })
 }

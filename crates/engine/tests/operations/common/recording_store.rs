@@ -6,13 +6,13 @@ use std::{
 };
 
 use a2ad_engine::{
-    Reservation, Scope, Store,
+    Scope, Store,
     ids::{Ids, TaskNo},
     log::{Entry, Kind, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
         ListQuery, Lookup, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender, RetentionMark,
-        Snapshot, StoreError, TaskRow, TenantAgent, WorkItem,
+        Snapshot, StoreError, TaskRow, TenantAgent, View, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -29,6 +29,8 @@ pub(crate) struct RecordingStore {
     /// Committed changes, in order.
     committed: Arc<watch::Sender<Vec<String>>>,
     blocked: Mutex<BlockedCommits>,
+    /// Reads that load some of a log, in order.
+    log_reads: Mutex<Vec<&'static str>>,
     /// Faults of the next reads of claimed work.
     faults: Mutex<VecDeque<WorkFault>>,
     /// The step of the next change that is rejected as too large.
@@ -61,6 +63,7 @@ impl RecordingStore {
             submitted: Mutex::default(),
             committed: Arc::new(watch::Sender::default()),
             blocked: Mutex::default(),
+            log_reads: Mutex::default(),
             faults: Mutex::default(),
             too_large: Mutex::default(),
             blocked_count: watch::Sender::default(),
@@ -88,12 +91,21 @@ impl RecordingStore {
 
     /// The state of each entry of a task's log; `None` for entries without one.
     pub(crate) async fn log(&self, row: &TaskRow) -> Vec<Option<TaskState>> {
-        let entries = self.store.entries(&super::scope(), row.no, 0, usize::MAX).await.unwrap();
+        let mut entries = Vec::new();
+        while (entries.len() as Seq) < row.last_seq {
+            let slice = self.store.entries(&super::scope(), row.no, entries.len() as Seq, usize::MAX).await;
+            entries.extend(slice.unwrap());
+        }
         let state = |entry: &Entry| match entry.kind() {
             Kind::Status(state) => Some(state),
             Kind::Artifact | Kind::Message => None,
         };
         entries.iter().map(|(_, entry)| state(entry)).collect()
+    }
+
+    /// The reads since the last call that have loaded some of a log, by method.
+    pub(crate) fn take_log_reads(&self) -> Vec<&'static str> {
+        std::mem::take(&mut *self.log_reads.lock().unwrap())
     }
 
     /// Blocks commits from now on.
@@ -176,17 +188,13 @@ impl Store for RecordingStore {
         receipt
     }
 
-    fn find(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<Snapshot>> {
-        self.store.find(scope, lookup)
+    fn row(&self, scope: &Scope, lookup: Lookup) -> ReadFuture<Option<TaskRow>> {
+        self.store.row(scope, lookup)
     }
 
-    fn find_within(
-        &self,
-        scope: &Scope,
-        lookup: Lookup,
-        memory: &Arc<Reservation>,
-    ) -> ReadFuture<Option<Snapshot>> {
-        self.store.find_within(scope, lookup, memory)
+    fn read(&self, scope: &Scope, lookup: Lookup, view: View) -> ReadFuture<Option<Snapshot>> {
+        self.log_reads.lock().unwrap().push("read");
+        self.store.read(scope, lookup, view)
     }
 
     fn entries(
@@ -196,7 +204,12 @@ impl Store for RecordingStore {
         after: Seq,
         max: usize,
     ) -> ReadFuture<Vec<(Seq, Arc<Entry>)>> {
+        self.log_reads.lock().unwrap().push("entries");
         self.store.entries(scope, task, after, max)
+    }
+
+    fn last_input(&self, scope: &Scope, task: TaskNo) -> ReadFuture<Option<(Seq, Arc<Entry>)>> {
+        self.store.last_input(scope, task)
     }
 
     fn last_status(&self, scope: &Scope, task: TaskNo, up_to: Seq) -> ReadFuture<Option<Arc<Entry>>> {
@@ -229,8 +242,9 @@ impl Store for RecordingStore {
         first: TaskNo,
         before: TaskNo,
         max: usize,
+        max_bytes: usize,
     ) -> ReadFuture<Vec<Snapshot>> {
-        self.store.context_history(scope, first, before, max)
+        self.store.context_history(scope, first, before, max, max_bytes)
     }
 
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due> {
@@ -238,6 +252,7 @@ impl Store for RecordingStore {
     }
 
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {
+        self.log_reads.lock().unwrap().push("work");
         let work = self.store.work(task);
         let faults = self.faults.lock().unwrap().pop_front();
         Box::pin(async move {
@@ -246,7 +261,7 @@ impl Store for RecordingStore {
                 (Some(WorkFault::Unavailable), _) => {
                     return Err(StoreError::Unavailable("injected by the test".into()));
                 }
-                (Some(WorkFault::EmptyLog), Some(work)) => work.snapshot.log.clear(),
+                (Some(WorkFault::EmptyLog), Some(work)) => work.log.clear(),
                 _ => {}
             }
             Ok(work)
