@@ -23,6 +23,7 @@ const PROOFS: &[&str] = &[
     "many_owners --relaxed --owners 20000",
     "reference_model",
     "slow_readers --relaxed --readers 100 --connections 10 --idle-seconds 15",
+    "slow_resumes --seconds 5",
     "malformed_requests --relaxed",
     "request_bombs --relaxed",
     "backup_under_load --rounds 5",

@@ -31,6 +31,7 @@ mod reference_model;
 mod request_bombs;
 mod retention_under_load;
 mod slow_readers;
+mod slow_resumes;
 mod stream_resume;
 mod trial;
 mod view;
@@ -75,6 +76,7 @@ proofs! {
     reference_model: "random calls are answered as a reference model predicts",
     request_bombs: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
     slow_readers: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",
+    slow_resumes: "20 clients that resume a stream of 60 MB at 1 KiB a second need a bounded amount of memory",
     malformed_requests: "every operation of every protocol generation and binding refuses malformed requests and names the faulty field",
 }
 

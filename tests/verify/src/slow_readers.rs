@@ -305,13 +305,13 @@ impl Healthy {
 }
 
 /// Samples the peak resident memory of a process.
-struct Peak {
+pub(crate) struct Peak {
     stopped: Arc<AtomicBool>,
     sampler: JoinSet<Result<u64>>,
 }
 
 impl Peak {
-    fn start(process: u32) -> Self {
+    pub(crate) fn start(process: u32) -> Self {
         let stopped = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stopped);
         let mut sampler = JoinSet::new();
@@ -326,7 +326,7 @@ impl Peak {
         Self { stopped, sampler }
     }
 
-    async fn stop(mut self) -> Result<u64> {
+    pub(crate) async fn stop(mut self) -> Result<u64> {
         self.stopped.store(true, Ordering::Relaxed);
         self.sampler.join_next().await.context("the sampler has ended")??
     }
