@@ -36,7 +36,9 @@ const READ_BYTES: usize = 1 << 10;
 /// What the server may hold for one reader: a slice of the log, its encoded form, and the buffers of the connection.
 const MAX_PER_READER: u64 = 4 << 20;
 /// Memory that does not depend on the readers, such as caches that fill meanwhile.
-const MAX_OTHER: u64 = 32 << 20;
+const MAX_OTHER: u64 = 48 << 20;
+
+const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut extras = ExtraOptions::of(args);
@@ -47,10 +49,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 async fn resume(setup: &Setup, readers: u64, time: Duration) -> Result<ProofResult> {
     let server = Server::start(&setup.program, &setup.store).await?;
+    let task = large_task(server.address).await?;
+    // The memory that the first process needed to make the task must not hide what the readers need.
+    server.terminate(STOP_LIMIT).await?;
+    let server = Server::start(&setup.program, &setup.store).await?;
     let (address, process) = (server.address, server.id().context("the server has ended")?);
-    let task = large_task(address).await?;
-    // Freed memory is returned to the system with a delay.
-    sleep(Duration::from_secs(3)).await;
     let before = memory::read(process)?.now;
     let peak = Peak::start(process);
     let mut reading = JoinSet::new();
@@ -62,7 +65,7 @@ async fn resume(setup: &Setup, readers: u64, time: Duration) -> Result<ProofResu
         bytes += read??;
     }
     let peak = peak.stop().await?;
-    server.terminate(Duration::from_secs(60)).await?;
+    server.terminate(STOP_LIMIT).await?;
 
     let allowed = before + MAX_OTHER + readers * MAX_PER_READER;
     let mut findings = Vec::new();
