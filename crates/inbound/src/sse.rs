@@ -137,7 +137,12 @@ impl Events {
     }
 
     fn encode(&mut self, frames: Vec<Frame>) -> Result<Bytes, engine::Error> {
-        let mut out = Vec::with_capacity(frames.len() * 512);
+        // Enough for most frames of 1.0, so that a large one does not leave twice its size allocated.
+        let size = |frame: &Frame| match frame {
+            Frame::Entry { entry, .. } => entry.v1().len() + 256,
+            Frame::Snapshot { .. } => 512,
+        };
+        let mut out = Vec::with_capacity(frames.iter().map(size).sum());
         for frame in frames {
             match frame {
                 Frame::Entry { seq, entry } => {
