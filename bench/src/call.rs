@@ -33,9 +33,11 @@ static STATUS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"statu
 pub enum Mode {
     /// `SendMessage`, whose response comes when the task has finished.
     Send,
-    /// The same over HTTP+JSON.
+    /// The same to an agent with several skills, with the id of the skill that echoes.
+    SendSkill,
+    /// The same as `Send` over HTTP+JSON.
     SendRest,
-    /// The same over gRPC.
+    /// The same as `Send` over gRPC.
     SendGrpc,
     /// The same over gRPC, with several calls at once on each connection, as the clients of gRPC do.
     SendGrpcMultiplexed,
@@ -57,6 +59,7 @@ impl FromStr for Mode {
     fn from_str(name: &str) -> Result<Self> {
         match name {
             "send" => Ok(Self::Send),
+            "send-skill" => Ok(Self::SendSkill),
             "send-rest" => Ok(Self::SendRest),
             "send-grpc" => Ok(Self::SendGrpc),
             "send-grpc-multiplexed" => Ok(Self::SendGrpcMultiplexed),
@@ -66,7 +69,7 @@ impl FromStr for Mode {
             "walk" => Ok(Self::Walk),
             "list-since" => Ok(Self::ListSince),
             _ => bail!(
-                "unknown mode `{name}`; expected send, send-rest, send-grpc, send-grpc-multiplexed, stream, get, list, walk or list-since"
+                "unknown mode `{name}`; expected send, send-skill, send-rest, send-grpc, send-grpc-multiplexed, stream, get, list, walk or list-since"
             ),
         }
     }
@@ -108,11 +111,12 @@ impl Calls {
         );
         let id = Uuid::nil().hyphenated();
         let text = TEXT.as_str();
+        let skill = if mode == Mode::SendSkill { r#","metadata":{"skillId":"echo"}"# } else { "" };
         let message = format!(
-            r#"{{"message":{{"messageId":"{id}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#
+            r#"{{"message":{{"messageId":"{id}","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}{skill}}}"#
         );
         let request = match mode {
-            Mode::Send => endpoint.request("", "SendMessage", &message),
+            Mode::Send | Mode::SendSkill => endpoint.request("", "SendMessage", &message),
             Mode::SendRest => endpoint.rest_request("/message:send", &message),
             Mode::SendGrpc | Mode::SendGrpcMultiplexed => {
                 grpc::send_message(&endpoint.path, &id.to_string(), text)
@@ -139,7 +143,12 @@ impl Calls {
     /// The next request; a message has a new unique id.
     pub fn next_request(&mut self) -> &[u8] {
         match self.mode {
-            Mode::Send | Mode::SendRest | Mode::SendGrpc | Mode::SendGrpcMultiplexed | Mode::Stream => {
+            Mode::Send
+            | Mode::SendSkill
+            | Mode::SendRest
+            | Mode::SendGrpc
+            | Mode::SendGrpcMultiplexed
+            | Mode::Stream => {
                 let id = uuid::Builder::from_random_bytes(self.rng.u128(..).to_ne_bytes()).into_uuid();
                 id.hyphenated().encode_lower(&mut self.request[self.id_at..][..Hyphenated::LENGTH]);
             }
@@ -169,7 +178,7 @@ impl Calls {
         let body = response.body;
         ensure!(response.status == 200, "status {}: {}", response.status, excerpt(body));
         match self.mode {
-            Mode::Send | Mode::SendRest => {
+            Mode::Send | Mode::SendSkill | Mode::SendRest => {
                 check_completed(body, body)?;
                 check_echo(body)?;
                 self.keep(body)
@@ -284,11 +293,23 @@ mod tests {
     }
 
     #[test]
+    fn skill_is_named_beside_the_same_message() {
+        let mut calls = [calls(Mode::Send), calls(Mode::SendSkill)];
+        let [mut plain, mut skill] = [0, 1].map(|at| body(calls[at].next_request())["params"].take());
+        for params in [&mut plain, &mut skill] {
+            params["message"]["messageId"].take();
+        }
+        assert_eq!(skill["metadata"]["skillId"], "echo");
+        plain["metadata"] = skill["metadata"].clone();
+        assert_eq!(plain, skill);
+    }
+
+    #[test]
     fn only_a_completed_task_with_the_text_is_accepted() {
         let task = |state: &str, text: &str| {
             format!(r#"{{"state":"TASK_STATE_{state}","artifacts":[{{"parts":[{{"text":"{text}"}}]}}]}}"#)
         };
-        for mode in [Mode::Send, Mode::SendRest] {
+        for mode in [Mode::Send, Mode::SendSkill, Mode::SendRest] {
             assert!(accepts(mode, 200, &task("COMPLETED", &TEXT)));
             assert!(!accepts(mode, 200, &task("COMPLETED", "lorem")));
             assert!(!accepts(mode, 200, &task("WORKING", &TEXT)));

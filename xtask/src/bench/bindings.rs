@@ -1,4 +1,4 @@
-//! `a2ad` alone: the same blocking send over each of its bindings.
+//! `a2ad` alone: the same blocking send over each of its bindings, and to an agent that is not `overlap`.
 //!
 //! Server and load generator share the cores, and the cost of the load differs between HTTP versions. Rates alone
 //! would therefore not show what a binding costs the server, so the CPU time per call of both processes is measured
@@ -17,11 +17,12 @@ use super::plan::Plan;
 use super::server::{Cell, CpuTimes, Limit, Server};
 
 /// Name of a row and its load, always with 64 calls in progress; the first entry is the base of the ratios.
-const BINDINGS: [(&str, Cell); 4] = [
+const BINDINGS: [(&str, Cell); 5] = [
     ("JSON-RPC", Cell { mode: "send", connections: 64 }),
     ("HTTP+JSON", Cell { mode: "send-rest", connections: 64 }),
     ("gRPC, one call at a time on a connection", Cell { mode: "send-grpc", connections: 64 }),
     ("gRPC, eight", Cell { mode: "send-grpc-multiplexed", connections: 8 }),
+    ("JSON-RPC, not `overlap`", Cell { mode: "send-skill", connections: 64 }),
 ];
 const WARM_UP: Limit = Limit::Seconds(0.3);
 
@@ -66,7 +67,8 @@ impl Bindings {
             "\n## Bindings\n\n\
              `a2ad` alone: blocking sends over each binding of one server, in turns, with 64 in progress; JSON-RPC and\n\
              HTTP+JSON over HTTP/1.1, gRPC over HTTP/2 from 64 connections with one call at a time and from 8 connections\n\
-             with eight, as the clients of gRPC share a connection. The processor time of\n\
+             with eight, as the clients of gRPC share a connection. The last row is an agent that answers at once but may not\n\
+             run before its task is on disk (the skill `echo` of `demo`): two commits a call, where `echo` alone needs one. The processor time of\n\
              the server, with all it does in the background, and that of the load are divided by the calls; both run on\n\
              the same cores, so what either spends the other lacks. Ratios are to JSON-RPC in the same round.\n"
         )?;

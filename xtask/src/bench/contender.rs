@@ -50,6 +50,8 @@ impl Contender {
     pub(super) fn path(self, mode: &str) -> &'static str {
         match (self, mode) {
             (Self::A2ad, "send-grpc" | "send-grpc-multiplexed") => "default/echo",
+            // One of its skills may act outside the process, so no run of it begins before the acceptance is durable.
+            (Self::A2ad, "send-skill") => "/a2a/demo",
             (Self::A2ad, _) => "/a2a/echo",
             _ => "/",
         }
