@@ -22,7 +22,7 @@ use super::rpc::{Caller, message};
 use super::trial::{ProofResult, Setup, Trial, stop};
 use super::view::{Outcome, View};
 use super::writer::{self, Document};
-use crate::server::{Server, command};
+use crate::server::{Launch, Server, command};
 
 pub(crate) const OPTIONS: &str = "[--rounds N] [--seed S] [--binary PATH]";
 
@@ -30,6 +30,8 @@ const CLIENTS: usize = 32;
 /// One in so many messages requests a document, whose task is still running when the copy is made.
 const DOCUMENT_EVERY: u64 = 16;
 const DOCUMENT: Document = Document { sections: 3, delay_millis: 150 };
+/// Documents must not take the place of other calls.
+const CONFIG: &str = "[limits]\nconcurrent = 2000\n";
 /// The load before a backup begins, in milliseconds.
 const LOAD_MILLIS: std::ops::RangeInclusive<u64> = 100..=600;
 /// Number of tasks of earlier rounds that are read again in each round.
@@ -44,8 +46,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 async fn back_up(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
     let mut random = Random::new(trial.seed);
-    let server = Server::start(&setup.program, &setup.store).await?;
-    let load = Load::start(&server, &mut random);
+    let launch = Launch::with_config(&setup.store, CONFIG)?;
+    let server = Server::start_with(&launch, &setup.program, &setup.store).await?;
+    let mut load = Load::start(&server, &mut random);
     let (mut findings, mut compared, mut longest, mut bytes) = (Vec::new(), 0, Duration::ZERO, 0);
     for round in 1..=trial.size {
         load.resume();
@@ -59,6 +62,7 @@ async fn back_up(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
         longest = longest.max(started.elapsed());
         bytes = shown["bytes"].as_u64().context("the backup has no size")?;
         load.pause();
+        load.check()?;
         ensure!(load.acknowledged().len() > before.len(), "no task was acknowledged during the backup");
         let restored = folder.join("restored.db");
         a2ad(&setup.program, &["restore", "--json"], &restored, &backup).await?;
@@ -191,6 +195,11 @@ impl Load {
 
     fn acknowledged(&self) -> Vec<Acknowledged> {
         self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the error of a client that has ended.
+    fn check(&mut self) -> Result<()> {
+        self.clients.try_join_next().map_or(Ok(()), |client| client?)
     }
 
     async fn end(mut self) -> Result<Vec<Acknowledged>> {
