@@ -28,7 +28,7 @@ const CELLS: [Cell; 5] = [
     Cell { mode: "list-since", connections: 1 },
     SEND,
 ];
-/// The second load makes the store build its counts, which the first list by time needs.
+/// The caches of the store are filled by gets and by lists.
 const WARM_UP: [(Cell, Limit); 2] = [
     (Cell { mode: "get", connections: 16 }, Limit::Seconds(0.5)),
     (Cell { mode: "list-since", connections: 1 }, Limit::Seconds(1.5)),
@@ -115,9 +115,8 @@ impl FullStore {
              then sends, which the empty store does not stay empty under. It has {} tasks to begin with, so that there\n\
              is something to read. `get` asks for tasks picked at random from the whole store, `list` for the first\n\
              page of 50, `walk` for page after page, `list-since` for the first page of the completed tasks since a\n\
-             time picked at random from the whole store. The first list of that kind walks the store and has it counted\n\
-             by stretches of time from then on, which the warm-up has seen to. Ratios are to the empty store in the same\n\
-             round.\n",
+             time picked at random from the whole store, whose total is counted up to 5,000. Ratios are to the empty\n\
+             store in the same round.\n",
             thousands(EMPTY as f64)
         )?;
         text.push_str("| call, connections | stored tasks | calls/s | p50 ms | p99 ms | max ms ");
