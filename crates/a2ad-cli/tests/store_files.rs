@@ -14,6 +14,7 @@ use std::{
 use testkit::{
     http1,
     process::{self, Server},
+    rpc::{Caller, message},
 };
 use tokio::process::Command;
 
@@ -58,10 +59,12 @@ async fn a_second_server_is_refused_by_any_name_of_the_store() {
     let error = refused(folder.path(), "link.db").await;
     assert!(error.contains("in use by another a2ad") && error.contains(&pid), "{error}");
     assert!(error.contains("serving at 127.0.0.1:"), "{error}");
-    // Without the lock file, the lock on the database itself decides.
-    fs::remove_file(folder.path().join("tasks.db.lock")).unwrap();
-    let error = refused(folder.path(), "link.db").await;
-    assert!(error.contains("is locked by a2ad (") && error.contains(&pid), "{error}");
+    // Without the lock file, the lock on the database itself decides, where the system has such locks.
+    if cfg!(target_os = "linux") {
+        fs::remove_file(folder.path().join("tasks.db.lock")).unwrap();
+        let error = refused(folder.path(), "link.db").await;
+        assert!(error.contains("is locked by a2ad (") && error.contains(&pid), "{error}");
+    }
     fs::hard_link(folder.path().join("tasks.db"), folder.path().join("second.db")).unwrap();
     let error = refused(folder.path(), "second.db").await;
     assert!(error.contains("has 2 names (hard links)"), "{error}");
@@ -96,7 +99,7 @@ async fn a_database_of_another_program_is_refused_unchanged() {
 #[tokio::test]
 async fn a_server_whose_store_disappears_acknowledges_nothing_and_stops() {
     for (file, known) in [
-        ("tasks.db", "what was acknowledged is in that file only"),
+        ("tasks.db", "tasks.db-wal: put the file back beside it"),
         ("tasks.db-wal", "what was acknowledged has been moved into"),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -119,17 +122,80 @@ async fn a_server_whose_store_disappears_acknowledges_nothing_and_stops() {
 async fn an_idle_server_notices_that_its_store_was_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
+    let pid = server.id().unwrap();
     assert!(send(&server).await);
     fs::write(folder.path().join("other.db"), "").unwrap();
     fs::rename(folder.path().join("other.db"), folder.path().join("tasks.db")).unwrap();
     let status = server.wait(TIMEOUT).await.unwrap().unwrap();
     assert_eq!(status.code(), Some(70), "{}", server.log());
     assert!(server.log().contains("tasks.db was replaced by another file"), "{}", server.log());
-    // Neither the other file nor the log of the earlier one is touched.
+    // The other file is not touched, and the log of the earlier one is kept under another name.
     assert_eq!(fs::metadata(folder.path().join("tasks.db")).unwrap().len(), 0);
-    assert!(fs::metadata(folder.path().join("tasks.db-wal")).unwrap().len() > 0);
-    let error = refused(folder.path(), "tasks.db").await;
-    assert!(error.contains("tasks.db-wal"), "an empty file with a log is no new store: {error}");
+    let aside = format!("tasks.db-wal.replaced-{pid}");
+    assert!(server.log().contains(&aside), "{}", server.log());
+    let mut left = files(folder.path());
+    left.retain(|name| name != "tasks.db.lock");
+    assert_eq!(left, ["tasks.db", &aside]);
+    assert!(fs::metadata(folder.path().join(aside)).unwrap().len() > 0);
+}
+
+#[tokio::test]
+async fn the_log_of_a_replaced_store_is_not_applied_to_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = Server::start_command(a2ad(folder.path(), "other.db")).await.unwrap();
+    let mut ids = Vec::new();
+    for number in 0..20 {
+        let sent = message(number, "kept", false);
+        let reply = Caller::new(other.address).call("echo", "SendMessage", sent).await.unwrap();
+        ids.push(reply["task"]["id"].as_str().unwrap().to_owned());
+    }
+    other.terminate(TIMEOUT).await.unwrap();
+    let mut server = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
+    for _ in 0..5 {
+        assert!(send(&server).await);
+    }
+    fs::rename(folder.path().join("other.db"), folder.path().join("tasks.db")).unwrap();
+    assert_eq!(server.wait(TIMEOUT).await.unwrap().unwrap().code(), Some(70), "{}", server.log());
+    let server = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
+    for id in ids {
+        let task = Caller::new(server.address).get("echo", &id).await.unwrap();
+        assert!(task.is_some(), "{id} is missing");
+    }
+}
+
+#[tokio::test]
+async fn a_truncated_store_stops_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
+    assert!(send(&server).await);
+    fs::File::create(folder.path().join("tasks.db")).unwrap();
+    assert!(!send(&server).await);
+    assert_eq!(server.wait(TIMEOUT).await.unwrap().unwrap().code(), Some(70), "{}", server.log());
+    assert!(server.log().contains("tasks.db was truncated"), "{}", server.log());
+}
+
+#[tokio::test]
+async fn a_stop_directly_after_the_store_was_removed_is_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_command(a2ad(folder.path(), "tasks.db")).await.unwrap();
+    assert!(send(&server).await);
+    fs::remove_file(folder.path().join("tasks.db")).unwrap();
+    assert_eq!(server.terminate(TIMEOUT).await.unwrap().code(), Some(70));
+}
+
+#[tokio::test]
+async fn a_lock_file_of_another_program_is_left_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("Cargo.lock");
+    fs::write(&lock, "version = 4\n").unwrap();
+    let error = refused(folder.path(), "Cargo").await;
+    assert!(error.contains("Cargo.lock is not a lock file of a2ad; move it away"), "{error}");
+    assert_eq!(fs::read(&lock).unwrap(), b"version = 4\n");
+    assert_eq!(files(folder.path()), ["Cargo.lock"]);
+    // An empty one has no content to lose.
+    fs::write(lock, "").unwrap();
+    let server = Server::start_command(a2ad(folder.path(), "Cargo")).await.unwrap();
+    assert!(server.terminate(TIMEOUT).await.unwrap().success());
 }
 
 #[tokio::test]

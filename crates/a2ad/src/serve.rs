@@ -207,8 +207,11 @@ async fn shut_down(
             }
         }
     }
-    report_end(server).await;
-    None
+    let failed = server.flush().await;
+    if failed.is_none() {
+        report_end(server).await;
+    }
+    failed
 }
 
 async fn drain(server: &Server, shutdown: &CancellationToken, drain_delay: Duration) {

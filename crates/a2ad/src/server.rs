@@ -153,6 +153,16 @@ impl Server {
         self.engine.count_unfinished().await.ok()
     }
 
+    /// Waits until everything queued is written. Returns the error if the store cannot write any more, such as after
+    /// one of its files was removed.
+    pub(crate) async fn flush(&self) -> Option<ServeError> {
+        /// The reason is published directly after the rejection.
+        const REASON_TIMEOUT: Duration = Duration::from_secs(1);
+        let error = self.engine.flush().await.err()?;
+        let reason = tokio::time::timeout(REASON_TIMEOUT, self.failed()).await;
+        Some(reason.unwrap_or_else(|_| ServeError::StoreFailed(error.to_string())))
+    }
+
     /// Makes `/readyz` fail and records that this process is draining.
     pub(crate) fn set_not_ready(&self) {
         self.record(InstanceState::Draining, None);

@@ -168,6 +168,13 @@ impl Engine {
         self.0.store.failed().await
     }
 
+    /// Waits until everything queued before is written; an error if the store cannot write any more.
+    pub async fn flush(&self) -> Result<(), crate::Error> {
+        // The store's queue is in order, so the answer to any write comes after the earlier writes.
+        self.0.store.reserve(0).await?;
+        Ok(())
+    }
+
     /// Resolves when an integrity check finds the store damaged, with the findings.
     pub async fn damaged(&self) -> String {
         self.0.store.damaged().await

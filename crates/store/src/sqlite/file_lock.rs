@@ -131,13 +131,13 @@ fn lock_byte(file: &File, access: Access) -> io::Result<bool> {
         Access::Write => libc::F_WRLCK,
         Access::Read => libc::F_RDLCK,
     };
-    let lock = libc::flock {
-        l_type: kind as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: BYTE,
-        l_len: 1,
-        l_pid: 0,
-    };
+    // Some targets have padding fields. The PID must be 0.
+    // SAFETY: the structure consists of integers, for which zero is a value.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = BYTE;
+    lock.l_len = 1;
     // SAFETY: the descriptor is open, and the kernel only reads the structure, which outlives the call.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
     if result == 0 {

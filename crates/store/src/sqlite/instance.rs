@@ -39,6 +39,8 @@ use crate::{
 
 /// The end of the lock file's name.
 const LOCK: &str = ".lock";
+/// How every description begins, of whatever version it is.
+const DESCRIPTION_START: &[u8] = b"{\"pid\":";
 /// Upper bound of the description in bytes.
 const MAX_BYTES: u64 = 4_096;
 
@@ -165,10 +167,10 @@ impl LockFile {
             Err(Refusal::Io(error)) => {
                 return Err(OpenError::Unusable {
                     path: path.named.clone(),
-                    reason: format!("{}: {error}", lock_path.display()),
+                    reason: format!("{}: {}", lock_path.display(), io_reason(&error)),
                 });
             }
-            Err(Refusal::InUse(error)) => return Err(error),
+            Err(Refusal::Open(error)) => return Err(error),
         };
         let lock = Self {
             path: lock_path,
@@ -216,7 +218,8 @@ impl Drop for LockFile {
 
 /// Why the lock file is not locked.
 enum Refusal {
-    InUse(OpenError),
+    /// Another process has locked it, or it is not a lock file.
+    Open(OpenError),
     Io(io::Error),
 }
 
@@ -230,13 +233,37 @@ fn lock(path: &StorePath, lock_path: &Path) -> Result<File, Refusal> {
         options.create(true).truncate(false).read(true).write(true).mode(FILE_MODE);
         let file = options.open(lock_path).map_err(Refusal::Io)?;
         match file.try_lock() {
-            Ok(()) if is_named(&file, lock_path) => return Ok(file),
+            Ok(()) if is_named(&file, lock_path) => {
+                check_ours(path, lock_path, &file)?;
+                return Ok(file);
+            }
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Refusal::InUse(in_use(path, &file))),
+            Err(TryLockError::WouldBlock) => return Err(Refusal::Open(in_use(path, &file))),
             Err(TryLockError::Error(error)) => return Err(Refusal::Io(error)),
         }
     }
     Err(Refusal::Io(io::Error::other("it is created and removed again and again")))
+}
+
+/// Refuses a file with the name of the lock file that another program has written, such as `Cargo.lock`.
+fn check_ours(path: &StorePath, lock_path: &Path, file: &File) -> Result<(), Refusal> {
+    let mut start = Vec::new();
+    file.take(DESCRIPTION_START.len() as u64).read_to_end(&mut start).map_err(Refusal::Io)?;
+    if start.is_empty() || start == DESCRIPTION_START {
+        return Ok(());
+    }
+    let reason = format!("{} is not a lock file of a2ad; move it away", lock_path.display());
+    Err(Refusal::Open(OpenError::Unusable { path: path.named.clone(), reason }))
+}
+
+/// The error of the operating system, with what to do where the user of this process lacks permissions.
+fn io_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("{error}; run as the user that owns the store, who can write to its directory")
+        }
+        _ => error.to_string(),
+    }
 }
 
 /// Whether the name leads to this file.
@@ -268,7 +295,7 @@ fn lock_error(path: &StorePath, error: LockError) -> OpenError {
             OpenError::Locked { path: path.named.clone(), process: Some(Box::new(Process::current())) }
         }
         LockError::Linked(links) => OpenError::Linked { path: path.named.clone(), links },
-        LockError::Io(error) => OpenError::Unusable { path: path.named.clone(), reason: error.to_string() },
+        LockError::Io(error) => OpenError::Unusable { path: path.named.clone(), reason: io_reason(&error) },
     }
 }
 

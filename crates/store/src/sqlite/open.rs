@@ -107,8 +107,34 @@ impl OpenError {
         if matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
             return instance::locked(path);
         }
-        Self::Unusable { path: path.named.clone(), reason: error.to_string() }
+        let named = path.named.display();
+        let reason = if is_corrupt(error) {
+            format!("{error}; the store is damaged: run a2ad check --store {named}, restore a backup")
+        } else if let Some(reason) = denied(path, code) {
+            format!("{error}; {reason}")
+        } else {
+            error.to_string()
+        };
+        Self::Unusable { path: path.named.clone(), reason }
     }
+}
+
+/// Whether the database cannot be read because of what is in its file.
+pub(super) fn is_corrupt(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// What to do where the user of this process lacks permissions.
+pub(super) fn denied(path: &StorePath, code: Option<ErrorCode>) -> Option<String> {
+    let lacks_permission =
+        matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied));
+    lacks_permission.then(|| {
+        format!(
+            "run as the user that owns the file and can write to its directory, or copy it together with {} to a \
+             directory of yours",
+            path.log().display()
+        )
+    })
 }
 
 impl Sqlite {

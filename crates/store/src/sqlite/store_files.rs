@@ -105,7 +105,7 @@ impl StoreFiles {
     /// The files of a store that is open and has been written to. `database` is the file that this process has locked.
     pub(super) fn of(path: &StorePath, database: Identity) -> io::Result<Self> {
         Ok(Self {
-            database: NamedFile { path: path.real.clone(), identity: database },
+            database: NamedFile { path: path.real.clone(), identity: database, never_empty: true },
             log: NamedFile::at(path.log())?,
             index: NamedFile::at(path.beside("-shm"))?,
             index_checked: Instant::now(),
@@ -116,7 +116,12 @@ impl StoreFiles {
     pub(super) fn check(&mut self, connection: &Connection) -> Result<(), LostFile> {
         let lost = |file: &NamedFile, change, known| Err(LostFile { path: file.path.clone(), change, known });
         if let Some(change) = self.database.change() {
-            return lost(&self.database, change, KnownState::InThatFile);
+            let known = match change {
+                Change::Replaced => self.set_log_aside(),
+                Change::Truncated => KnownState::Truncated,
+                Change::Removed | Change::Unreachable(_) => KnownState::InThatFile(self.log.path.clone()),
+            };
+            return lost(&self.database, change, known);
         }
         if let Some(change) = self.log.change() {
             // Where another log has the name, the next process would apply it to whatever the database contains.
@@ -133,6 +138,24 @@ impl StoreFiles {
         }
         Ok(())
     }
+
+    /// Renames the log of a database whose name leads to another file now: the next process would apply it to that
+    /// file.
+    fn set_log_aside(&self) -> KnownState {
+        if self.index.change().is_none() {
+            let _ = fs::remove_file(&self.index.path);
+        }
+        if self.log.change().is_some() {
+            return KnownState::Unknown;
+        }
+        let mut aside = self.log.path.clone().into_os_string();
+        aside.push(format!(".replaced-{}", std::process::id()));
+        let aside = PathBuf::from(aside);
+        match fs::rename(&self.log.path, &aside) {
+            Ok(()) => KnownState::LogSetAside(aside),
+            Err(_) => KnownState::LogInTheWay(self.log.path.clone()),
+        }
+    }
 }
 
 /// Copies the log, which has no name any more, into the database. Returns whether all of it was copied.
@@ -146,25 +169,28 @@ fn copy_log(connection: &Connection) -> rusqlite::Result<bool> {
 struct NamedFile {
     path: PathBuf,
     identity: Identity,
+    /// Whether an empty file is a change. The log is empty after a checkpoint.
+    never_empty: bool,
 }
 
 impl NamedFile {
     fn at(path: PathBuf) -> io::Result<Self> {
-        Ok(Self { identity: Identity::at(&path)?, path })
+        Ok(Self { identity: Identity::at(&path)?, path, never_empty: false })
     }
 
-    /// What happened to the name since the file was opened.
+    /// What happened to the file or its name since it was opened.
     fn change(&self) -> Option<Change> {
-        match Identity::at(&self.path) {
-            Ok(found) if found == self.identity => None,
-            Ok(_) => Some(Change::Replaced),
+        match fs::metadata(&self.path) {
+            Ok(found) if Identity::of(&found) != self.identity => Some(Change::Replaced),
+            Ok(found) if self.never_empty && found.len() == 0 => Some(Change::Truncated),
+            Ok(_) => None,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Some(Change::Removed),
             Err(error) => Some(Change::Unreachable(error.kind())),
         }
     }
 }
 
-/// A file of the store was removed or replaced. The message is for the operator and includes what to do.
+/// A file of the store was removed, replaced or truncated. The message is for the operator and includes what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{} {change} while the store was open; {known}", path.display())]
 pub(super) struct LostFile {
@@ -179,6 +205,8 @@ enum Change {
     Removed,
     #[error("was replaced by another file")]
     Replaced,
+    #[error("was truncated")]
+    Truncated,
     #[error("became inaccessible ({0})")]
     Unreachable(io::ErrorKind),
 }
@@ -186,8 +214,19 @@ enum Change {
 /// What is known about the acknowledged tasks.
 #[derive(Debug, thiserror::Error)]
 enum KnownState {
-    #[error("what was acknowledged is in that file only: put it back, or restore a backup")]
-    InThatFile,
+    /// With the path of the log.
+    #[error("what was acknowledged is in that file and in {}: put the file back beside it", .0.display())]
+    InThatFile(PathBuf),
+    #[error(
+        "what was acknowledged is in the earlier file, and the newest of it in its log, which is {} now: to go on \
+         with the earlier file, put both back under their names",
+        .0.display()
+    )]
+    LogSetAside(PathBuf),
+    #[error("what was acknowledged is in the earlier file and in {}: move that log away before the next start", .0.display())]
+    LogInTheWay(PathBuf),
+    #[error("what was in the file is lost: restore a backup")]
+    Truncated,
     #[error("what was acknowledged has been moved into {}; start again", .0.display())]
     Moved(PathBuf),
     #[error("the newest acknowledged tasks may be lost: put the file back, or restore a backup")]

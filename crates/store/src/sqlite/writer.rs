@@ -45,6 +45,8 @@ const SMALL_JOB_BYTES: usize = 64;
 const LOG_BYTES_PER_PURGED: u64 = 32;
 /// Idle time before the writer releases free pages.
 const IDLE: Duration = Duration::from_secs(1);
+/// How long a stop waits for readers of other processes.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Idle time between two slices while there are more pages to release.
 const RELEASE_INTERVAL: Duration = Duration::from_millis(20);
 /// Approximate bytes written to the log per released page: another page moves into its position.
@@ -199,12 +201,21 @@ impl Drop for Writer {
 /// Why nothing is written any more. The message is for the operator, with what is known and what to do.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteFailure {
-    #[error("{0}; every acknowledged task is safe, check the disk and start again")]
+    #[error("{0}; {advice}", advice = advice(.0))]
     Sql(#[from] rusqlite::Error),
     #[error("the writer thread panicked: {0}; every acknowledged task is safe, start again")]
     Panicked(String),
     #[error(transparent)]
     LostFile(#[from] LostFile),
+}
+
+/// What is known after an error of the database, and what to do.
+fn advice(error: &rusqlite::Error) -> &'static str {
+    if open::is_corrupt(error) {
+        "the store is damaged; stop the server, run a2ad check --store PATH, restore a backup"
+    } else {
+        "every acknowledged task is safe, check the disk and start again"
+    }
 }
 
 /// Everything the writer thread owns.
@@ -371,7 +382,12 @@ impl WriterState {
     /// Records a clean shutdown, and copies the log into the database, so that one file is left.
     fn close(&mut self) -> Result<(), WriteFailure> {
         open::set_meta(&self.connection, "clean", 1)?;
-        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        // A reader of another process, such as a backup, may take longer than a stop can wait.
+        self.connection.busy_timeout(CLOSE_TIMEOUT)?;
+        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+        if self.connection.query_row(checkpoint, [], |row| row.get::<_, i64>(0))? != 0 {
+            tracing::info!("the store is still being read; its newest commits may stay in <store>-wal");
+        }
         self.check_files()?;
         Ok(open::remove_log_on_close(&self.connection, true)?)
     }
@@ -398,4 +414,20 @@ impl WriterState {
 #[expect(clippy::disallowed_methods, reason = "a deliberately compiled-in fault, on the writer thread")]
 fn delay_commit() {
     std::thread::sleep(std::time::Duration::from_millis(3));
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Error, ffi};
+
+    use super::*;
+
+    #[test]
+    fn a_damaged_store_is_not_reported_as_safe() {
+        let text = |code| WriteFailure::Sql(Error::SqliteFailure(ffi::Error::new(code), None)).to_string();
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
+            assert!(text(code).contains("the store is damaged") && !text(code).contains("safe"));
+        }
+        assert!(text(ffi::SQLITE_IOERR_FSYNC).contains("every acknowledged task is safe"));
+    }
 }

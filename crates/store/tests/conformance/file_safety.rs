@@ -63,9 +63,12 @@ async fn open_store_cannot_be_opened_by_another_name() {
     let link = beside(&database.path(), "link.db");
     symlink(database.path(), &link).unwrap();
     assert!(matches!(refused(&link), OpenError::InUse { .. }));
-    // Without the lock file, the lock on the database itself decides.
-    fs::remove_file(beside(&database.path(), "a2ad.db.lock")).unwrap();
-    for path in [link.clone(), database.path()] {
+    // Without the lock file, the lock on the database itself decides, where the system has such locks.
+    let names = if cfg!(target_os = "linux") { vec![link.clone(), database.path()] } else { Vec::new() };
+    if !names.is_empty() {
+        fs::remove_file(beside(&database.path(), "a2ad.db.lock")).unwrap();
+    }
+    for path in names {
         let OpenError::Locked { process: Some(process), .. } = refused(&path) else {
             panic!("{} was not found to be locked", path.display())
         };
