@@ -179,10 +179,14 @@ impl IntegrityReport {
 
     /// What to do about a damaged store.
     fn advice(&self) -> String {
+        // The other files are beside the file that a symbolic link leads to.
+        let real = self.path.canonicalize().ok().filter(|_| self.path.is_symlink());
+        let real = real.as_ref().unwrap_or(&self.path).display();
         let path = self.path.display();
         format!(
-            "keep a copy of {path}, {path}-wal and {path}.keys if they exist, move them away, then run: \
-             a2ad restore BACKUP --store {path}; without a backup, sqlite3 {path} .recover may save a part"
+            "move {real}, {real}-wal and {real}.keys, those that exist, to another directory and keep them, then run: \
+             a2ad restore BACKUP --store {path}; without a backup, sqlite3 DIRECTORY/STORE .recover of a copy of \
+             them may save a part"
         )
     }
 

@@ -200,7 +200,11 @@ async fn a_backup_is_made_of_running_killed_and_stopped_stores() {
     let id = send(&mut Caller::new(server.address), "echo", "kept", false).await;
     succeeds(run(folder.path(), &["backup", "running.db", "--store", "a.db"]).await);
     server.kill().await.unwrap();
+    let killed = files(folder.path());
     succeeds(run(folder.path(), &["backup", "killed.db", "--store", "a.db"]).await);
+    // The log of the killed server stays beside its store.
+    assert!(killed.iter().any(|name| name == "a.db-wal"), "{killed:?}");
+    assert!(killed.iter().all(|name| files(folder.path()).contains(name)), "{killed:?}");
     let server = serve(folder.path(), "a.db").await;
     server.terminate(TIMEOUT).await.unwrap();
     succeeds(run(folder.path(), &["backup", "stopped.db", "--store", "a.db"]).await);
@@ -263,6 +267,7 @@ async fn nothing_is_overwritten_and_no_other_file_is_taken_for_a_store() {
     fails(backup("a.db", "a.db").await, &["a.db exists"]);
     fails(backup("log.db", "a.db").await, &["log.db-wal exists"]);
     fails(backup("missing/b.db", "a.db").await, &["missing/b.db", "No such file"]);
+    fails(backup("missing/", "a.db").await, &["missing/", "there is no such directory"]);
     fails(backup("c.db", "missing.db").await, &["missing.db", "there is no such file"]);
     fails(backup("c.db", "notes.db").await, &["notes.db is a database of another program"]);
     fails(backup("c.db", "letter.txt").await, &["letter.txt", "not a database"]);
@@ -282,8 +287,26 @@ async fn nothing_is_overwritten_and_no_other_file_is_taken_for_a_store() {
     let mut bytes = fs::read(folder.path().join("a.db")).unwrap();
     bytes[8_192 * 3..].fill(7);
     fs::write(folder.path().join("a.db"), bytes).unwrap();
-    fails(backup("c.db", "a.db").await, &["a.db is damaged", "a2ad check --store"]);
+    fails(backup("c.db", "a.db").await, &["a.db is damaged", "a2ad check --store a.db"]);
     assert!(!folder.path().join("c.db").exists());
+}
+
+#[tokio::test]
+async fn a_store_is_not_copied_through_a_hard_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), "a.db").await;
+    send(&mut Caller::new(server.address), "echo", "kept", false).await;
+    fs::hard_link(folder.path().join("a.db"), folder.path().join("link.db")).unwrap();
+    for name in ["link.db", "a.db"] {
+        let refused = run(folder.path(), &["backup", "b.db", "--store", name]).await;
+        fails(refused, &[name, "has 2 names (hard links)"]);
+    }
+    fs::remove_file(folder.path().join("link.db")).unwrap();
+    succeeds(run(folder.path(), &["backup", "b.db", "--store", "a.db"]).await);
+    // A backup may have several names, as in directories of rotated backups.
+    fs::hard_link(folder.path().join("b.db"), folder.path().join("link.db")).unwrap();
+    let shown = succeeds(run(folder.path(), &["restore", "link.db", "--store", "c.db"]).await);
+    assert!(shown.starts_with("restored 1 task from link.db"), "{shown}");
 }
 
 #[tokio::test]

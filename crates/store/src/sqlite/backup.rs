@@ -6,11 +6,12 @@
 //! there is one, to `<target>.keys/`.
 
 mod key_files;
+mod rename;
 
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -25,7 +26,7 @@ use rusqlite::{
 use super::{
     file_lock::{Access, FILE_MODE},
     instance::{InstanceState, LockFile},
-    integrity, probe,
+    integrity, open, probe,
     store_files::StorePath,
 };
 use crate::OpenError;
@@ -75,7 +76,7 @@ pub enum CopyError {
         reason: String,
     },
     /// The store that was copied is damaged.
-    #[error("the store {} is damaged: {finding}; see a2ad check --store", path.display())]
+    #[error("the store {} is damaged: {finding}; see a2ad check --store {}", path.display(), path.display())]
     Damaged {
         /// The database file.
         path: PathBuf,
@@ -85,6 +86,14 @@ pub enum CopyError {
 }
 
 impl CopyError {
+    /// For `map_err`: the error of a rename to a name that nothing has.
+    fn renaming(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |reason| match reason.kind() {
+            io::ErrorKind::AlreadyExists => Self::Exists { path: path.to_owned() },
+            _ => Self::File { path: path.to_owned(), reason },
+        }
+    }
+
     /// For `map_err`: an error of the operating system with the file that it is about.
     fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |reason| Self::File { path: path.to_owned(), reason }
@@ -95,11 +104,20 @@ impl CopyError {
 /// the date in its name.
 pub fn backup(store: &Path, to: &Path) -> Result<StoreCopy, CopyError> {
     let source = StorePath::of(store);
+    refuse_links(&source)?;
     drop(open_source(&source)?);
-    // A server may start or stop meanwhile, so this connection takes part in SQLite's locks, and in removing the log.
+    if to.as_os_str().as_encoded_bytes().ends_with(b"/") && !to.is_dir() {
+        let reason = io::Error::other("there is no such directory; create it, or name a file");
+        return Err(CopyError::File { path: to.to_owned(), reason });
+    }
+    // The log of a process that was killed stays where it is. A log that this connection creates is removed.
+    let keep_log = source.log_length() > 0;
+    // A server may start or stop meanwhile, so this connection takes part in SQLite's locks.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(&source.real, flags);
-    let connection = connection.map_err(|error| OpenError::of_database(&source, &error))?;
+    let failed = |error: rusqlite::Error| OpenError::of_database(&source, &error);
+    let connection = connection.map_err(failed)?;
+    open::remove_log_on_close(&connection, !keep_log).map_err(failed)?;
     let to =
         if to.is_dir() { to.join(dated_name(&source.real, Clock::system().now())) } else { to.to_owned() };
     copy(&source, &connection, &StorePath::of(&to))
@@ -112,6 +130,14 @@ pub fn restore(from: &Path, store: &Path) -> Result<StoreCopy, CopyError> {
     // A server that is started meanwhile is refused.
     let _lock = LockFile::acquire(&target, Access::Write, InstanceState::Restoring)?;
     copy(&source, &connection, &target)
+}
+
+/// Through another name of the file, the log with its newest commits would not be found.
+fn refuse_links(source: &StorePath) -> Result<(), OpenError> {
+    match fs::metadata(&source.real).map(|file| file.nlink()) {
+        Ok(links) if links > 1 => Err(OpenError::Linked { path: source.named.clone(), links }),
+        _ => Ok(()),
+    }
 }
 
 /// Opens a store to read it as it is.
@@ -143,34 +169,36 @@ fn copy(source: &StorePath, connection: &Connection, target: &StorePath) -> Resu
     if let Some(path) = beside.into_iter().find(|path| path.symlink_metadata().is_ok()) {
         return Err(CopyError::Exists { path });
     }
-    let unfinished = Unfinished::beside(&target.real);
+    let unfinished = Unfinished::file(&target.real)?;
     copy_pages(source, connection, &unfinished.0)?;
     let tasks = inspect(source, &unfinished.0)?;
     let bytes = sync(&unfinished.0).map_err(CopyError::file(&unfinished.0))?;
     let key_files = key_files::copy(&keys, &target_keys)?;
-    let renamed = fs::rename(&unfinished.0, &target.real);
+    let renamed = rename::to_new_name(&unfinished.0, &target.real);
     if renamed.is_err() && key_files > 0 {
         let _ = fs::remove_dir_all(&target_keys);
     }
-    renamed.map_err(CopyError::file(&target.named))?;
+    renamed.map_err(CopyError::renaming(&target.named))?;
     let folder = target.real.parent().unwrap_or(Path::new("."));
     sync(folder).map_err(CopyError::file(folder))?;
     Ok(StoreCopy { path: target.named.clone(), tasks, bytes, key_files })
 }
 
-/// Copies all pages to a new file, in one step.
+/// Copies all pages to an empty file, in one step.
 fn copy_pages(source: &StorePath, connection: &Connection, to: &Path) -> Result<(), CopyError> {
     let failed = |error: rusqlite::Error| database_error(source, &error.to_string());
-    let created = File::options().write(true).create_new(true).mode(FILE_MODE).open(to);
-    drop(created.map_err(CopyError::file(to))?);
     connection.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut copy = Connection::open_with_flags(to, flags).map_err(failed)?;
     // The file has no name yet that anybody relies on; it is synced once, when it is complete.
     copy.pragma_update(None, "journal_mode", "OFF").map_err(failed)?;
     copy.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
-    let step = Backup::new(connection, &mut copy).and_then(|backup| backup.step(-1)).map_err(failed)?;
-    match step {
+    let step = Backup::new(connection, &mut copy).and_then(|backup| backup.step(-1));
+    let step = step.map_err(|error| match open::denied(source, error.sqlite_error_code()) {
+        Some(advice) => database_error(source, &format!("{error}; {advice}")),
+        None => failed(error),
+    });
+    match step? {
         StepResult::Done => Ok(()),
         _ => Err(database_error(source, "it is locked by another program")),
     }
@@ -201,14 +229,30 @@ fn sync(path: &Path) -> io::Result<u64> {
     Ok(file.metadata()?.len())
 }
 
-/// The temporary name of a file or directory that is being written. Dropping it removes what still has this name.
+/// A new file or directory with a temporary name, that is being written. Dropping it removes what still has this name.
 struct Unfinished(PathBuf);
 
 impl Unfinished {
-    fn beside(target: &Path) -> Self {
+    fn file(target: &Path) -> Result<Self, CopyError> {
+        let path = Self::name(target);
+        let created = File::options().write(true).create_new(true).mode(FILE_MODE).open(&path);
+        created.map_err(CopyError::file(target))?;
+        Ok(Self(path))
+    }
+
+    fn directory(target: &Path, mode: u32) -> Result<Self, CopyError> {
+        let path = Self::name(target);
+        fs::DirBuilder::new().mode(mode).create(&path).map_err(CopyError::file(target))?;
+        Ok(Self(path))
+    }
+
+    /// Random, because containers that share a directory may have the same PIDs.
+    fn name(target: &Path) -> PathBuf {
+        let mut random = [0; 4];
+        getrandom::fill(&mut random).expect("the operating system provides randomness");
         let mut name = target.to_owned().into_os_string();
-        name.push(format!(".unfinished-{}", std::process::id()));
-        Self(name.into())
+        name.push(format!(".unfinished-{}-{:08x}", std::process::id(), u32::from_be_bytes(random)));
+        name.into()
     }
 }
 

@@ -1,13 +1,13 @@
 //! Copies the directory with a store's keys. It contains files only, and stays private.
 
 use std::{
-    fs::{self, DirBuilder, File},
+    fs::{self, File},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
-use super::{CopyError, Unfinished, sync};
+use super::{CopyError, Unfinished, rename, sync};
 use crate::sqlite::file_lock::FILE_MODE;
 
 /// Permissions of the directory.
@@ -18,8 +18,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<usize, CopyError> {
     if !from.is_dir() {
         return Ok(0);
     }
-    let unfinished = Unfinished::beside(to);
-    DirBuilder::new().mode(MODE).create(&unfinished.0).map_err(CopyError::file(to))?;
+    let unfinished = Unfinished::directory(to, MODE)?;
     let mut files = 0;
     for entry in fs::read_dir(from).map_err(CopyError::file(from))? {
         let entry = entry.map_err(CopyError::file(from))?;
@@ -27,7 +26,9 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<usize, CopyError> {
         copy_file(&path, &unfinished.0.join(entry.file_name())).map_err(CopyError::file(&path))?;
         files += 1;
     }
-    sync(&unfinished.0).and_then(|_| fs::rename(&unfinished.0, to)).map_err(CopyError::file(to))?;
+    sync(&unfinished.0)
+        .and_then(|_| rename::to_new_name(&unfinished.0, to))
+        .map_err(CopyError::renaming(to))?;
     Ok(files)
 }
 
