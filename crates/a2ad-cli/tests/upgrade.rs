@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
-use std::{fs, path::Path, process::Stdio};
+use std::{fs, path::Path, process::Stdio, time::Duration};
 
 use rusqlite::{Connection, OptionalExtension as _};
 use testkit::{
@@ -23,7 +23,8 @@ const TO_SCHEMA_1: &str = "
     ALTER TABLE tasks DROP COLUMN purged_at; PRAGMA user_version = 1";
 /// Keeps the tasks of the fixture, whatever the date is.
 const CONFIG: &str = "[store.retention]\nmax_age = \"36500d\"\nkeys = \"36500d\"\n";
-const KILLS: u32 = 50;
+/// Kills at equal intervals; as many more may follow to hit the migration.
+const KILLS: u32 = 16;
 /// Rows that make a migration long enough to be hit by a kill.
 const MORE_KEYS: usize = 40_000;
 
@@ -102,8 +103,8 @@ async fn a_store_of_the_previous_schema_is_opened() {
     }
 }
 
-/// Kills the program at 50 moments from its start to the end of the migrations: each leaves a store that is migrated by
-/// the next start, with everything in it.
+/// Kills the program at moments from its start to the end of the migrations: each leaves a store that is migrated by the
+/// next start, with everything in it. At least one kill is during the migrations.
 #[tokio::test]
 async fn a_kill_during_a_migration_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -129,24 +130,53 @@ async fn a_kill_during_a_migration_loses_nothing() {
     let server = Server::start_command(serve(folder.path())).await.unwrap();
     let start = server.ready_after;
     server.kill().await.unwrap();
-    let (mut unmigrated, mut migrated) = (0, 0);
-    for kill in 0..KILLS {
+    let newest = schema(&store);
+    let (mut unmigrated, mut hits, mut migrated) = (0, 0, 0);
+    // The latest kill before the migrations and the earliest one after them.
+    let (mut before, mut after) = (Duration::ZERO, start);
+    for kill in 0..2 * KILLS {
+        if kill >= KILLS && hits > 0 {
+            break;
+        }
         renew();
+        let delay = if kill < KILLS { start * kill / KILLS } else { (before + after) / 2 };
         let mut child = serve(folder.path()).spawn().unwrap();
-        tokio::time::sleep(start * kill / KILLS).await;
+        tokio::time::sleep(delay).await;
         child.kill().await.unwrap();
-        if schema(&store) == 1 {
-            unmigrated += 1
-        } else {
-            migrated += 1
+        match left_by_kill(&store, newest) {
+            Moment::Before => (unmigrated, before) = (unmigrated + 1, before.max(delay)),
+            Moment::During => hits += 1,
+            Moment::After => (migrated, after) = (migrated + 1, after.min(delay)),
         }
-        if kill % 5 == 0 {
-            let server = Server::start_command(serve(folder.path())).await.unwrap();
-            check_tasks(&server).await;
-            server.kill().await.unwrap();
-        }
+        // The program gets the files as the kill left them.
+        let server = Server::start_command(serve(folder.path())).await.unwrap();
+        check_tasks(&server).await;
+        server.kill().await.unwrap();
     }
-    assert!(unmigrated > 0 && migrated > 0, "{unmigrated} kills before the migration, {migrated} after it");
+    let counts = format!("kills before, during and after the migrations: {unmigrated}, {hits}, {migrated}");
+    assert!(unmigrated > 0 && hits > 0 && migrated > 0, "{counts}");
+}
+
+/// When a process was killed.
+enum Moment {
+    Before,
+    During,
+    After,
+}
+
+/// Finds out from a copy of the files when the process was killed. Opening the store itself would repair it.
+fn left_by_kill(store: &Path, newest: i64) -> Moment {
+    let copy = tempfile::tempdir().unwrap();
+    let log = store.with_file_name("old.db-wal");
+    fs::copy(store, copy.path().join("old.db")).unwrap();
+    let log_length = fs::copy(log, copy.path().join("old.db-wal")).unwrap_or(0);
+    match schema(&copy.path().join("old.db")) {
+        // Changes are in the log, without the commit.
+        1 if log_length > 0 => Moment::During,
+        1 => Moment::Before,
+        version if version < newest => Moment::During,
+        _ => Moment::After,
+    }
 }
 
 /// The schema version of the store that a killed process left. The tables must be those of that version.
@@ -157,7 +187,8 @@ fn schema(store: &Path) -> i64 {
         let query = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
         connection.query_row(query, [name], |_| Ok(())).optional().unwrap().is_some()
     };
-    assert_eq!((has("tallies"), has("turn_keys_by_key")), (version >= 2, version >= 3), "schema {version}");
+    let found = ["tallies", "turn_keys_by_key", "agent_counts"].map(has);
+    assert_eq!(found, [matches!(version, 2 | 3), version >= 3, version >= 4], "schema {version}");
     let damage: String = connection.query_row("PRAGMA quick_check", [], |row| row.get(0)).unwrap();
     assert_eq!(damage, "ok");
     version
