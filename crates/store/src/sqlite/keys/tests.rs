@@ -79,7 +79,8 @@ fn keys_are_found_in_memtable_flush_and_runs_and_after_a_restart() {
     assert!(known >= RUN_KEYS as u64 && known <= stored, "{known} of {stored}");
     // Without rows there are no tasks, so every run is removed and its pages are deleted.
     // Pages of a run that is still being stored are not garbage.
-    while !keys.runs.is_empty() || !keys.garbage.is_empty() || keys.flush.is_some() || !keys.merges.is_empty() {
+    while !keys.runs.is_empty() || !keys.garbage.is_empty() || keys.flush.is_some() || !keys.merges.is_empty()
+    {
         keys.tasks_deleted(&connection, 64).unwrap();
         keys.maintain(&connection).unwrap();
     }
