@@ -157,6 +157,9 @@ pub enum StoreError {
     /// The stored data is damaged.
     #[error("the store is damaged: {0}")]
     Broken(String),
+    /// The task was purged while it was being read.
+    #[error("the task was purged while it was being read")]
+    Purged,
     /// The result does not fit into the call's memory reservation.
     #[error("{0}")]
     TooLarge(protocol::Error),
@@ -176,6 +179,7 @@ impl From<StoreError> for error::Error {
                 Self::later("the server has too many requests to read tasks; try again in a second")
             }
             StoreError::Broken(reason) => Self::Broken(reason),
+            StoreError::Purged => crate::stream::purged_error(),
             StoreError::TooLarge(error) => Self::RetryLater(error),
         }
     }

@@ -175,7 +175,7 @@ impl Store for Sqlite {
         max_bytes: usize,
     ) -> ReadFuture<Vec<Snapshot>> {
         let (ids, scope) = (self.ids.clone(), self.scopes.unresolved(scope));
-        self.readers.read(move |tx| {
+        self.readers.read_always(move |tx| {
             let Some(scope) = scope.resolve(tx)? else { return Ok(Vec::new()) };
             rows::context_history(tx, &ids, scope, first, before, max, max_bytes)
         })
@@ -187,7 +187,7 @@ impl Store for Sqlite {
 
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {
         let ids = self.ids.clone();
-        self.readers.read(move |tx| rows::work_item(tx, &ids, task))
+        self.readers.read_always(move |tx| rows::work_item(tx, &ids, task))
     }
 
     fn turn_key(&self, scope: &Scope, owner: KeyOwner, key: MessageKey) -> ReadFuture<Option<KeyUsed>> {
@@ -229,7 +229,7 @@ impl Store for Sqlite {
         let (readers, queue) = (Arc::clone(&self.readers), self.writer.purge_queue());
         async move {
             // With the tombstone, what remains of the task's rows would never be found again.
-            for task in readers.read(|tx| Ok(purge::unfinished(tx)?)).await? {
+            for task in readers.read_always(|tx| Ok(purge::unfinished(tx)?)).await? {
                 Purge::rest_of(task).run(&readers, &queue).await?;
             }
             queue.drop_purged(purged_before, max).await
@@ -238,7 +238,7 @@ impl Store for Sqlite {
     }
 
     fn retention_mark(&self) -> ReadFuture<Option<RetentionMark>> {
-        self.readers.read(move |tx| Ok(expiry::retention_mark(tx)?))
+        self.readers.read_always(move |tx| Ok(expiry::retention_mark(tx)?))
     }
 
     fn record_retention(&self, mark: RetentionMark) {

@@ -3,7 +3,9 @@
 //! The cancel is itself the terminal event: the commit decides whether it applies and increments the fencing
 //! token, so later writes of the run are rejected. A successful cancel is final.
 
-use protocol::{CancelTask, Reply};
+use std::time::Duration;
+
+use protocol::{CancelTask, Reply, Task, TaskId};
 
 use super::get_task::{load_row, load_task};
 use crate::{
@@ -16,6 +18,9 @@ use crate::{
 
 /// How often to retry when the task changed between read and commit.
 const MAX_TRIES: usize = 8;
+/// How often, and how long apart, a canceled task is read from an overloaded store: ten seconds in all.
+const MAX_READS: usize = 100;
+const READ_DELAY: Duration = Duration::from_millis(100);
 
 pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTask) -> Result<Reply> {
     for _ in 0..MAX_TRIES {
@@ -25,10 +30,27 @@ pub(super) async fn cancel_task(engine: &EngineInner, call: Call, req: CancelTas
             let history =
                 call.dialect.includes_history_by_default() || call.task_policy.always_include_history;
             let history_length = if history { None } else { Some(0) };
-            return load_task(engine, &call, &req.id, history_length).await.map(Reply::Task);
+            return load_canceled(engine, &call, &req.id, history_length).await.map(Reply::Task);
         }
     }
     Err(Error::later("the task changes too fast to be canceled; try again"))
+}
+
+/// Reads a task that was canceled. It waits for an overloaded store, because a client that tries again is refused: the
+/// task is canceled already.
+async fn load_canceled(
+    engine: &EngineInner,
+    call: &Call,
+    id: &TaskId,
+    history_length: Option<u32>,
+) -> Result<Task> {
+    for _ in 0..MAX_READS {
+        match load_task(engine, call, id, history_length).await {
+            Err(Error::RetryLater(_)) => tokio::time::sleep(READ_DELAY).await,
+            read => return read,
+        }
+    }
+    load_task(engine, call, id, history_length).await
 }
 
 /// Cancels the task; `false` when it changed since the row was read in a way that prevents it.

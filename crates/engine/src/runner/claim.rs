@@ -17,8 +17,8 @@ use crate::{
     ids::TaskNo,
     log::Log,
     store::{
-        Advance, Change, Committed, LogReader, LogSlice, NotCommitted, OVERLOADED, Step, StoreError,
-        Visibility, WorkItem,
+        Advance, Change, Committed, LogReader, NotCommitted, OVERLOADED, Step, StoreError, Visibility,
+        WorkItem,
     },
     task::{
         CurrentState, PublicIds,
@@ -202,8 +202,8 @@ async fn prepare(
     }
     let WorkItem { row, scope, saved, log } = work;
     let mut finder = TurnStartFinder::new(row.unanswered);
-    let mut reader = LogReader::new(&**runner.store(), &scope, &row, row.last_seq).with_first(log);
-    while let Some(slice) = next_slice(&mut reader).await? {
+    let mut reader = LogReader::new(&**runner.store(), &scope, &row, row.last_seq).with_first(log).waiting();
+    while let Some(slice) = reader.next().await? {
         for (seq, entry) in &slice {
             finder.add(*seq, entry)?;
         }
@@ -235,16 +235,6 @@ async fn prepare(
 async fn work_of(runner: &Runner, no: TaskNo) -> Result<Option<WorkItem>, StoreError> {
     loop {
         match runner.store().work(no).await {
-            Err(StoreError::Overloaded) => tokio::time::sleep(OVERLOAD_DELAY).await,
-            read => return read,
-        }
-    }
-}
-
-/// The next slice of the log of a task that is claimed already.
-async fn next_slice(reader: &mut LogReader<'_>) -> Result<Option<LogSlice>, StoreError> {
-    loop {
-        match reader.next().await {
             Err(StoreError::Overloaded) => tokio::time::sleep(OVERLOAD_DELAY).await,
             read => return read,
         }

@@ -251,7 +251,7 @@ fn append_to_row(
             "UPDATE tasks SET last_seq = last_seq + :entries, size = size + :bytes, tail = tail + :segments
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
-               AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries
+               AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
              RETURNING last_seq, fence, attempt, size, tail, state",
         )?
         .query_row(
@@ -304,7 +304,7 @@ fn update_row(
                  next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
-               AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries
+               AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
              RETURNING last_seq, fence, attempt, size, tail, state",
         )?
         .query_row(

@@ -87,7 +87,7 @@ impl ReaderPool {
         self.read_always(read)
     }
 
-    /// Like [`Self::read`], but is never rejected. For reads of the engine's background tasks, which are few.
+    /// Like [`Self::read`], but is never rejected. For reads of background tasks and of accepted work, which are few.
     pub(super) fn read_always<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,

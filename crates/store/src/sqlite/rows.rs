@@ -186,7 +186,7 @@ pub(super) fn context_history(
     let mut statement = tx.prepare_cached(select_tasks!(
         "WHERE n IN (SELECT n FROM tasks WHERE scope = :scope AND context = :first AND context <> n
                      UNION ALL SELECT n FROM tasks WHERE n = :first AND scope = :scope)
-           AND n < :before AND visible > 0
+           AND n < :before AND visible IN (1, 2)
          ORDER BY n DESC LIMIT :max"
     ))?;
     let rows = statement.query_map(

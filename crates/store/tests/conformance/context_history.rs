@@ -11,7 +11,7 @@ use protocol::{Message, TaskState};
 
 use super::{
     samples::{
-        accepted, advance, artifact, at, foreign_scope, found, interrupted, number, scope, step,
+        accepted, advance, artifact, at, ended, foreign_scope, found, interrupted, number, scope, step,
         user_message, with_status,
     },
     test_database::TestDatabase,
@@ -21,6 +21,7 @@ on_every_database![
     earlier_tasks_are_returned_oldest_first,
     limit_keeps_the_newest_tasks,
     hidden_tasks_are_included_and_undecided_ones_are_not,
+    purged_tasks_are_left_out,
     context_of_another_scope_is_empty,
     client_named_context_is_read_the_same_way,
     oldest_messages_beyond_the_byte_limit_are_left_out,
@@ -81,6 +82,18 @@ async fn hidden_tasks_are_included_and_undecided_ones_are_not(database: &dyn Tes
     .await;
     let last = accepted(&*store, |task| task.context = NewContext::Joined(context)).await;
     assert_eq!(before(&*store, &scope(), first, last, 100).await, [first]);
+}
+
+async fn purged_tasks_are_left_out(database: &dyn TestDatabase) {
+    let store = database.open();
+    let [a, b, c, d] = four_tasks(&*store).await;
+    for task in [a, c] {
+        let finish = with_status(task, Step::Finish { fence: 1 }, TaskState::Completed, "done");
+        advance(&*store, finish).await.unwrap();
+        store.purge(vec![ended(&*store, task).await], at(0)).await.unwrap();
+    }
+    assert_eq!(before(&*store, &scope(), a, d, 100).await, [b]);
+    assert_eq!(before(&*store, &scope(), a, d, 1).await, [b], "a purged task does not count");
 }
 
 async fn context_of_another_scope_is_empty(database: &dyn TestDatabase) {

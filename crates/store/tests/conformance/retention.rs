@@ -19,6 +19,7 @@ use super::{
 };
 
 on_every_database![
+    purged_task_is_not_reopened,
     finished_tasks_expire_from_the_oldest_on,
     finished_tasks_above_the_limit_expire,
     tasks_without_client_input_expire,
@@ -128,6 +129,16 @@ async fn purged_task_is_empty_but_keeps_its_keys(database: &dyn TestDatabase) {
     let again = Accept { key: Some(key), ..task(number(&*store).await) };
     let met = KeyUsed { task: no, tag: tag(no), seq: 1, same: true };
     assert_eq!(accept(&*store, again).await, Err(NotCommitted::KeyUsed(met)));
+}
+
+async fn purged_task_is_not_reopened(database: &dyn TestDatabase) {
+    let store = database.open();
+    let no = since(&*store, TaskState::Completed, 0).await;
+    let fence = found(&*store, no).await.row.fence;
+    assert_eq!(store.purge(vec![ended(&*store, no).await], at(0)).await.unwrap(), 1);
+    let again = with_status(no, Step::Settle(finished(fence)), TaskState::Completed, "again");
+    assert!(matches!(advance(&*store, again).await, Err(NotCommitted::Conflict(_))));
+    assert!(log(&*store, no).await.is_empty());
 }
 
 async fn open_task_is_never_purged(database: &dyn TestDatabase) {

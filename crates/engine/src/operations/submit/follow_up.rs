@@ -166,8 +166,9 @@ async fn queue_message(
     }));
     match engine.store.commit(change).await {
         Ok(committed) => {
-            // The run may have committed more since the row was read.
-            let (task, _) = ctx.fold(row, &mut ctx.log(row, committed.last_seq - 1)).await?;
+            // The run may have committed more since the row was read. The message is recorded, so an overloaded store is
+            // waited for: an error would make the client send it again.
+            let (task, _) = ctx.fold(row, &mut ctx.log(row, committed.last_seq - 1).waiting()).await?;
             Submitted::new(task, Visibility::Visible, &log, committed, Some(watcher)).map(Some)
         }
         Err(NotCommitted::KeyUsed(used)) => replay(ctx, used).await.map(Some),
