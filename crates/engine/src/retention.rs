@@ -68,7 +68,13 @@ impl Purger {
     /// Runs until graceful shutdown starts.
     pub(crate) async fn run(mut self, draining: CancellationToken) {
         loop {
-            let busy = match self.purge_batch().await {
+            // A purge can be left at any time: the store continues it.
+            let purged = tokio::select! {
+                biased;
+                () = draining.cancelled() => break,
+                purged = self.purge_batch() => purged,
+            };
+            let busy = match purged {
                 Ok(busy) => busy,
                 Err(error) => {
                     tracing::warn!(%error, "cannot read expired tasks");

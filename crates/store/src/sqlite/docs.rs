@@ -45,14 +45,22 @@ const LONG_TAIL: i64 = 64;
 const MAX_WAITING: usize = 4_096;
 
 impl Docs {
-    /// Starts the thread; each folded task is passed to `keep`.
-    pub(super) fn start(connection: Connection, ids: Ids, keep: impl Fn(Doc) + Send + 'static) -> Self {
+    /// Starts the thread; each folded task is passed to `keep`, which returns `false` when the writer has stopped.
+    pub(super) fn start(
+        connection: Connection,
+        ids: Ids,
+        keep: impl Fn(Doc) -> bool + Send + 'static,
+    ) -> Self {
         let (grown, queue) = mpsc::sync_channel::<TaskNo>(MAX_WAITING);
         let thread = std::thread::Builder::new().name("a2ad-docs".into());
         let work = move || {
             while let Ok(task) = queue.recv() {
                 match make(&connection, &ids, task) {
-                    Ok(Some(doc)) => keep(doc),
+                    Ok(Some(doc)) => {
+                        if !keep(doc) {
+                            break;
+                        }
+                    }
                     Ok(None) => {}
                     Err(Failure::Sql(error)) => tracing::warn!(%error, "folding a task log failed"),
                     Err(Failure::Store(error)) => tracing::error!(%error, "folding a task log failed"),

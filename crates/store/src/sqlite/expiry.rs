@@ -21,10 +21,12 @@ use super::{
     scopes::ScopeRow,
 };
 
-/// Owners visited for one query at most.
+/// Owners visited at most to find tasks by their age.
 const MAX_VISITS: usize = 256;
+/// Owners visited at most to find the oldest tasks of an agent. More, because owners without listed tasks come between.
+const MAX_LIMIT_VISITS: usize = 4_096;
 
-/// A scope whose `ended_from` can be raised to this time.
+/// A scope whose `ended_from` is to be changed to this time.
 pub(super) type RaisedScope = (ScopeRow, i64);
 
 /// Finds tasks to purge and tasks to fail, at most `expiry.max` of each, and the scopes whose bound can be raised.
@@ -58,7 +60,11 @@ impl Search<'_> {
     /// Finds tasks that ended before the time of the query.
     fn by_age(&mut self) -> rusqlite::Result<()> {
         let (before, max) = (self.expiry.ended_before.as_millis(), self.expiry.max);
-        let scopes = self.scopes(before)?;
+        // A clock that was ahead has left bounds in the future, behind which tasks of today are not found.
+        for scope in self.scopes(SCOPES_AHEAD, self.expiry.now.as_millis(), MAX_VISITS)? {
+            self.correct(scope)?;
+        }
+        let scopes = self.scopes(SCOPES, before, MAX_VISITS)?;
         self.more = scopes.len() == MAX_VISITS;
         for scope in scopes {
             let known = self.finished.len();
@@ -71,7 +77,7 @@ impl Search<'_> {
                 break;
             }
             if self.finished.len() == known {
-                self.raise(scope)?;
+                self.correct(scope)?;
             }
         }
         Ok(())
@@ -85,8 +91,8 @@ impl Search<'_> {
         if surplus == 0 {
             return Ok(());
         }
-        let scopes = self.scopes(i64::MAX)?;
-        self.more = scopes.len() == MAX_VISITS;
+        let scopes = self.scopes(SCOPES, i64::MAX, MAX_LIMIT_VISITS)?;
+        self.more = scopes.len() == MAX_LIMIT_VISITS;
         for scope in scopes {
             if self.finished.get(surplus - 1).is_some_and(|(at, _)| *at < scope.ended_from) {
                 self.more = false;
@@ -95,33 +101,36 @@ impl Search<'_> {
             self.finished.extend(oldest_finished(self.tx, scope.id, i64::MAX, surplus)?);
             self.finished.sort_unstable_by_key(|(at, ended)| (*at, ended.no));
             self.finished.truncate(surplus);
-            self.raise(scope)?;
+            self.correct(scope)?;
         }
-        // Scopes that were not visited may have older tasks. With raised bounds the next query comes further.
-        if self.more && !self.raised.is_empty() {
-            self.finished.clear();
+        // Scopes that were not visited may have older tasks. With raised bounds the next query comes further; without
+        // any, it would find the same.
+        match self.raised.is_empty() {
+            true => self.more &= !self.finished.is_empty(),
+            false if self.more => self.finished.clear(),
+            false => {}
         }
         Ok(())
     }
 
-    /// Scopes of the agent that may have a task that ended before a time, in the order of their bounds.
-    fn scopes(&self, before: i64) -> rusqlite::Result<Vec<ScopeRow>> {
+    /// Scopes of the agent with a bound on one side of a time, in the order of their bounds.
+    fn scopes(&self, statement: &str, time: i64, max: usize) -> rusqlite::Result<Vec<ScopeRow>> {
         let TenantAgent { tenant, agent } = &self.expiry.owner;
-        let mut scopes = self.tx.prepare_cached(SCOPES)?;
-        let limit = i64::try_from(MAX_VISITS).unwrap_or(i64::MAX);
-        let scopes = scopes.query_map(params![tenant, agent, before, limit], |row| {
+        let mut scopes = self.tx.prepare_cached(statement)?;
+        let limit = i64::try_from(max).unwrap_or(i64::MAX);
+        let scopes = scopes.query_map(params![tenant, agent, time, limit], |row| {
             Ok(ScopeRow { id: row.get(0)?, ended_from: row.get(1)? })
         })?;
         scopes.collect()
     }
 
-    /// Raises the bound of a scope to its oldest finished task. A task that is open now will end later than now.
-    fn raise(&mut self, scope: ScopeRow) -> rusqlite::Result<()> {
+    /// Sets the bound of a scope to its oldest finished task. A task that is open now will end later than now.
+    fn correct(&mut self, scope: ScopeRow) -> rusqlite::Result<()> {
         let oldest = oldest_finished(self.tx, scope.id, i64::MAX, 1)?.first().map(|(at, _)| *at);
         let hidden = oldest_hidden(self.tx, scope.id, i64::MAX, 1)?.first().map(|(at, _)| *at);
         let now = self.expiry.now.as_millis();
         let bound = [oldest, hidden].into_iter().flatten().fold(now, i64::min);
-        if bound > scope.ended_from {
+        if bound != scope.ended_from {
             self.raised.push((scope, bound));
         }
         Ok(())
@@ -130,6 +139,9 @@ impl Search<'_> {
 
 pub(super) const SCOPES: &str = "SELECT id, ended_from FROM scopes INDEXED BY scopes_ended
      WHERE tenant = ?1 AND agent = ?2 AND ended_from < ?3 ORDER BY ended_from LIMIT ?4";
+
+pub(super) const SCOPES_AHEAD: &str = "SELECT id, ended_from FROM scopes INDEXED BY scopes_ended
+     WHERE tenant = ?1 AND agent = ?2 AND ended_from > ?3 ORDER BY ended_from LIMIT ?4";
 
 /// Every agent that has a task in this store, with its tenant.
 pub(super) fn agents(tx: &Connection) -> rusqlite::Result<Vec<TenantAgent>> {

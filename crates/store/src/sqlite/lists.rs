@@ -218,6 +218,7 @@ mod tests {
             (COUNT_RARE_STATE, "tasks_uncompleted"),
             (COUNT_OF_CONTEXT, "tasks_context"),
             (expiry::SCOPES, "scopes_ended"),
+            (expiry::SCOPES_AHEAD, "scopes_ended"),
             (expiry::NEXT_AGENT, "scopes_ended"),
             (expiry::NEXT_TENANT, "scopes_ended"),
             (expiry::OLDEST_FINISHED, "tasks_listed"),

@@ -21,12 +21,18 @@ pub(super) const fn newest() -> i64 {
 /// Runs the migrations that this store has not run yet.
 pub(super) fn run(connection: &mut Connection) -> rusqlite::Result<()> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    // An index of a large table is sorted on disk: in memory it could need gigabytes.
+    connection.pragma_update(None, "temp_store", "FILE")?;
     for (version, step) in (1..).zip(STEPS).skip_while(|(version, _)| *version <= found) {
+        if found > 0 {
+            tracing::info!(version, "migrating the store to a new schema");
+        }
         let tx = connection.transaction()?;
         tx.execute_batch(step)?;
         tx.pragma_update(None, "user_version", version)?;
         tx.commit()?;
     }
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
     // After the migrations: a file that has the id has a schema.
     let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if id == APPLICATION_ID {

@@ -44,10 +44,14 @@ impl<T> Clone for JobSender<T> {
 }
 
 impl<T> JobSender<T> {
-    /// Queues a job of about this many bytes. It is dropped if the writer has stopped.
-    pub(super) fn send(&self, job: T, bytes: usize) {
+    /// Queues a job of about this many bytes; `false` if the writer has stopped, and the job is dropped.
+    pub(super) fn send(&self, job: T, bytes: usize) -> bool {
         self.queued.fetch_add(bytes, Ordering::Relaxed);
-        let _ = self.jobs.send((job, bytes));
+        let sent = self.jobs.send((job, bytes)).is_ok();
+        if !sent {
+            self.queued.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        sent
     }
 
     /// Whether so much is queued that jobs which can be rejected should be.

@@ -72,6 +72,12 @@ pub(super) fn owns(tx: &Connection, scope: i64, task: TaskNo) -> rusqlite::Resul
     tx.prepare_cached("SELECT 1 FROM tasks WHERE n = ?1 AND scope = ?2")?.exists(params![task.0, scope])
 }
 
+/// Whether a task belongs to this scope and has a log. Of a purged task, a part of the log may still exist.
+pub(super) fn owns_log(tx: &Connection, scope: i64, task: TaskNo) -> rusqlite::Result<bool> {
+    tx.prepare_cached("SELECT 1 FROM tasks WHERE n = ?1 AND scope = ?2 AND visible < 3")?
+        .exists(params![task.0, scope])
+}
+
 /// Where a follow-up message with this key was recorded.
 pub(super) fn turn_key(tx: &Connection, task: TaskNo, key: &MessageKey) -> rusqlite::Result<Option<KeyUsed>> {
     // A client-named task may receive its first message again as a follow-up, so that key counts too.

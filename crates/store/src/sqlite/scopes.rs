@@ -134,7 +134,10 @@ impl Scopes {
             }
         };
         if status_at < row.ended_from {
-            self.set_ended_from(connection, row, status_at)?;
+            self.stale.insert(row.id);
+            connection
+                .prepare_cached("UPDATE scopes SET ended_from = ?2 WHERE id = ?1 AND ended_from > ?2")?
+                .execute(params![row.id, status_at])?;
         }
         Ok(row.id)
     }

@@ -13,7 +13,7 @@ use rusqlite::{Connection, MAIN_DB, Row, blob::Blob, params};
 
 use super::{
     readers::Failure,
-    rows::{MAX_SEQ, owns, segment_key},
+    rows::{MAX_SEQ, owns_log, segment_key},
 };
 
 /// Size in bytes up to which a segment is loaded as a whole.
@@ -193,7 +193,7 @@ pub(super) fn entries(
     after: Seq,
     max: usize,
 ) -> Result<Vec<(Seq, Arc<Entry>)>, Failure> {
-    if owns(tx, scope, task)? { slice(tx, task, after, max) } else { Ok(Vec::new()) }
+    if owns_log(tx, scope, task)? { slice(tx, task, after, max) } else { Ok(Vec::new()) }
 }
 
 /// The last status entry at or before `up_to`.
@@ -203,7 +203,7 @@ pub(super) fn last_status(
     task: TaskNo,
     up_to: Seq,
 ) -> Result<Option<Arc<Entry>>, Failure> {
-    if up_to >= MAX_SEQ || !owns(tx, scope, task)? {
+    if up_to >= MAX_SEQ || !owns_log(tx, scope, task)? {
         return Ok(None);
     }
     let found = last(tx, task, up_to, |entry| matches!(entry.kind, Kind::Status(_)))?;
@@ -216,7 +216,7 @@ pub(super) fn last_input(
     scope: i64,
     task: TaskNo,
 ) -> Result<Option<(Seq, Arc<Entry>)>, Failure> {
-    if !owns(tx, scope, task)? {
+    if !owns_log(tx, scope, task)? {
         return Ok(None);
     }
     let asks = |kind| matches!(kind, Kind::Status(state) if state.is_interrupted());

@@ -91,8 +91,9 @@ impl Writer {
         let docs = Docs::start(folding.0, folding.1, move |doc| {
             let (written, until_written) = mpsc::channel();
             let bytes = doc.size();
-            folded.send(Job::Doc(doc, written), bytes);
+            let sent = folded.send(Job::Doc(doc, written), bytes);
             let _ = until_written.recv();
+            sent
         });
         let free_pages = FreePages::new();
         let state = WriterState { cache, feed, checkpointer, docs, free_pages, files, connection };

@@ -5,7 +5,8 @@ use engine::{
     Scope, ScopeParts, Store,
     ids::TaskNo,
     store::{
-        Accept, Expiry, FinishedTask, ListQuery, Lookup, Step, TenantAgent, View, Visibility, WorkState,
+        Accept, Advance, Expiry, FinishedTask, ListQuery, Lookup, Step, TenantAgent, View, Visibility,
+        WorkState,
     },
 };
 use protocol::TaskState;
@@ -20,6 +21,8 @@ on_every_database![
     limit_of_finished_tasks_is_per_tenant_and_agent,
     tasks_of_many_owners_expire_completely,
     oldest_tasks_of_many_owners_are_above_the_limit,
+    owners_with_only_hidden_tasks_do_not_protect_others_from_the_limit,
+    task_that_began_under_a_clock_ahead_expires,
     full_batch_of_waiting_tasks_has_more,
     owner_without_tasks_can_return,
 ];
@@ -139,6 +142,41 @@ async fn oldest_tasks_of_many_owners_are_above_the_limit(database: &dyn TestData
         }
     }
     assert_eq!(purged, tasks[..100].iter().map(|(_, no)| *no).collect::<Vec<_>>());
+}
+
+async fn owners_with_only_hidden_tasks_do_not_protect_others_from_the_limit(database: &dyn TestDatabase) {
+    let store = database.open();
+    for name in 0..OWNERS {
+        accepted(&*store, |task| {
+            (task.scope, task.state, task.status_at) = (owner(name), TaskState::Completed, at(10));
+            (task.work, task.visibility) = (WorkState::Idle, Visibility::Hidden);
+        })
+        .await;
+    }
+    let old = since(&*store, &owner(OWNERS), TaskState::Completed, 20).await;
+    since(&*store, &owner(OWNERS), TaskState::Completed, 30).await;
+    let query = || Expiry { max_tasks: Some(1), ..expiry(&scope()) };
+    let mut found = store.expired(query()).await.unwrap();
+    for _ in 0..10 {
+        if !found.finished.is_empty() || !found.more {
+            break;
+        }
+        found = store.expired(query()).await.unwrap();
+    }
+    assert_eq!(found.finished.iter().map(|task| task.no).collect::<Vec<_>>(), [old]);
+}
+
+async fn task_that_began_under_a_clock_ahead_expires(database: &dyn TestDatabase) {
+    let store = database.open();
+    let no = since(&*store, &owner(1), TaskState::Working, 5_000_000).await;
+    let finish = Step::Finish { fence: 1 };
+    advance(&*store, Advance { status: Some((TaskState::Completed, at(10))), ..step(no, finish) })
+        .await
+        .unwrap();
+    let query = || Expiry { ended_before: at(100), ..expiry(&scope()) };
+    store.expired(query()).await.unwrap();
+    let found = store.expired(query()).await.unwrap();
+    assert_eq!(found.finished.iter().map(|task| task.no).collect::<Vec<_>>(), [no]);
 }
 
 async fn full_batch_of_waiting_tasks_has_more(database: &dyn TestDatabase) {
