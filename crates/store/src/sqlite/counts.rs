@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc};
 use protocol::TaskState;
 use rusqlite::{Connection, params};
 
-/// Agents of scopes remembered before they are forgotten.
+/// Cached agents of scopes before the cache is cleared.
 const MAX_AGENTS: usize = 10_000;
 
 /// Differences that the current commit makes to the stored counts.

@@ -14,7 +14,7 @@ pub(super) const BLOCK_NUMBERS: i64 = 1_024;
 /// Entries read and blocks looked up in one step, at most.
 const MAX_ENTRIES: usize = 2 * ENTRIES_PER_PAGE;
 const MAX_LOOKUPS: usize = 32;
-/// Remembered blocks before they are forgotten.
+/// Cached blocks before the cache is cleared.
 const MAX_BLOCKS: usize = 65_536;
 
 /// A merge that is under way.
