@@ -14,6 +14,8 @@ use tokio::process::Command;
 
 /// A store of schema 3, written by the last program with that schema, which was then killed.
 const SCHEMA_3: &str = include_str!("../../store/tests/fixtures/schema-3.sql");
+/// The fourth migration.
+const TO_SCHEMA_4: &str = include_str!("../../store/src/sqlite/migrations/0004_owners.sql");
 /// Undoes the second and third migration.
 const TO_SCHEMA_1: &str = "
     DROP TABLE tallied; DROP TABLE tallies; DROP INDEX tasks_context; DROP INDEX tasks_purged;
@@ -80,12 +82,17 @@ async fn check_tasks(server: &Server) {
 }
 
 #[tokio::test]
-async fn a_store_of_the_previous_schema_is_opened() {
-    for version in [1, 3] {
+async fn a_store_of_a_previous_schema_is_opened() {
+    for version in [1, 3, 4] {
         let folder = tempfile::tempdir().unwrap();
         let connection = create(&folder.path().join("old.db"));
-        if version == 1 {
-            connection.execute_batch(TO_SCHEMA_1).unwrap();
+        match version {
+            1 => connection.execute_batch(TO_SCHEMA_1).unwrap(),
+            4 => {
+                connection.execute_batch(TO_SCHEMA_4).unwrap();
+                connection.pragma_update(None, "user_version", 4).unwrap();
+            }
+            _ => {}
         }
         drop(connection);
         let server = Server::start_command(serve(folder.path())).await.unwrap();
@@ -98,7 +105,7 @@ async fn a_store_of_the_previous_schema_is_opened() {
         server.kill().await.unwrap();
         let stored = Connection::open(folder.path().join("old.db")).unwrap();
         let number = |name| stored.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
-        assert!(number("user_version") >= 3, "schema {version}");
+        assert!(number("user_version") >= 5, "schema {version}");
         assert_eq!(number("application_id"), i64::from(u32::from_be_bytes(*b"a2ad")));
     }
 }
@@ -187,8 +194,10 @@ fn schema(store: &Path) -> i64 {
         let query = "SELECT 1 FROM sqlite_schema WHERE name = ?1";
         connection.query_row(query, [name], |_| Ok(())).optional().unwrap().is_some()
     };
-    let found = ["tallies", "turn_keys_by_key", "agent_counts"].map(has);
-    assert_eq!(found, [matches!(version, 2 | 3), version >= 3, version >= 4], "schema {version}");
+    let found = ["tallies", "turn_keys_by_key", "tasks_suspects", "agent_counts", "journal"].map(has);
+    let expected =
+        [matches!(version, 2 | 3), version >= 3, matches!(version, 3 | 4), version >= 4, version >= 5];
+    assert_eq!(found, expected, "schema {version}");
     let damage: String = connection.query_row("PRAGMA quick_check", [], |row| row.get(0)).unwrap();
     assert_eq!(damage, "ok");
     version

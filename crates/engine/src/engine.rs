@@ -193,7 +193,7 @@ impl Engine {
     pub async fn count_unfinished(&self) -> Result<usize, crate::Error> {
         const MAX: usize = 10_000;
         let due = self.0.store.due(Timestamp::from_millis(i64::MAX), MAX).await?;
-        Ok(due.tasks.len() + usize::from(due.suspect.is_some()))
+        Ok(due.tasks.len())
     }
 }
 

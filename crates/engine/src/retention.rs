@@ -18,7 +18,7 @@ use crate::{
     catalog::CurrentCatalog,
     clock::Clock,
     log::Log,
-    store::{Advance, Change, Expiry, NotCommitted, Step, Store, StoreError, TaskRow},
+    store::{Advance, Change, Expiry, JournalChange, NotCommitted, Step, Store, StoreError, TaskRow},
     task::PublicIds,
 };
 
@@ -169,14 +169,10 @@ impl Purger {
         let names = PublicIds::of(&self.store.ids(), row);
         let message = names.message("timed out waiting for the client's reply");
         Change::Advance(Box::new(Advance {
-            no: row.no,
-            step: Step::Expire { fence: row.fence },
+            journal: JournalChange::Clear,
             log: Log::pack([(names.status(TaskState::Failed, Some(message), now), None)]),
             status: Some((TaskState::Failed, now)),
-            visibility: None,
-            saved: None,
-            skill: None,
-            key: None,
+            ..Advance::new(row.no, Step::Expire { fence: row.fence })
         }))
     }
 }

@@ -3,9 +3,10 @@
 //! A run belongs to the store: accepting a message records which process holds its work, and the fencing
 //! token of that record is the right to write. [`run`] drives one turn of one agent; [`claim`] claims work
 //! that no process holds: work queued because every slot was taken, turns waiting for a retry, and turns of a
-//! crashed process.
+//! crashed process; [`claimed`] starts it.
 
 mod claim;
+mod claimed;
 mod panic_guard;
 mod run;
 

@@ -16,12 +16,14 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use protocol::Timestamp;
 
-pub use change::{Accept, Advance, Change, MessageKey, NewContext, Visibility, WorkState};
+pub use change::{
+    Accept, Advance, Change, JournalChange, JournalStep, MessageKey, NewContext, Visibility, WorkState,
+};
 pub use log_reader::{LogReader, LogSlice};
 pub(crate) use receipt::OVERLOADED;
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub use rows::{
-    ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,
+    ContextLookup, ContextRow, Due, DueTask, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,
     ListQuery, Lookup, MAX_DUE_AHEAD, RetentionMark, Snapshot, TaskRow, TenantAgent, View, WorkItem,
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
@@ -97,8 +99,8 @@ pub trait Store: Send + Sync + 'static {
         max_bytes: usize,
     ) -> ReadFuture<Vec<Snapshot>>;
 
-    /// Tasks whose work is due and not held by a process, longest due first; and when the next one becomes
-    /// due. Work that is due later than [`MAX_DUE_AHEAD`] from now was scheduled by a wrong clock: it is due
+    /// Tasks whose work is due and not held by a process, longest due first, and tasks that are overdue, at most `max`
+    /// of each; and when the next one becomes due or overdue. Work that is due later than [`MAX_DUE_AHEAD`] from now was scheduled by a wrong clock: it is due
     /// now, before all other work.
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due>;
 

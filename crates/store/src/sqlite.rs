@@ -182,7 +182,8 @@ impl Store for Sqlite {
     }
 
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due> {
-        self.readers.read_always(move |tx| rows::due(tx, now, max))
+        let ids = self.ids.clone();
+        self.readers.read_always(move |tx| rows::due(tx, &ids, now, max))
     }
 
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {

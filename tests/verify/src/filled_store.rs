@@ -9,7 +9,7 @@ use engine::{
     Clock, Feed, Scope, Store,
     ids::{Tag, TaskNo},
     log::Log,
-    store::{Accept, Change, MessageKey, NewContext, Visibility, WorkState},
+    store::{Accept, Change, JournalChange, MessageKey, NewContext, Visibility, WorkState},
     task::PublicIds,
 };
 use protocol::{Dialect, TaskState, Timestamp};
@@ -53,6 +53,9 @@ pub(crate) async fn fill(
                     visibility: Visibility::Visible,
                     work: WorkState::Idle,
                     saved: None,
+                    journal: JournalChange::Keep,
+                    deadline: None,
+                    progress_size: 0,
                     key,
                 })))
             })

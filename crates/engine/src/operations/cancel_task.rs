@@ -12,7 +12,7 @@ use crate::{
     engine::{Call, EngineInner},
     error::{Error, Result},
     log::Log,
-    store::{Advance, Change, NotCommitted, Step, TaskRow},
+    store::{Advance, Change, JournalChange, NotCommitted, Step, TaskRow},
     task::{PublicIds, cancel},
 };
 
@@ -59,14 +59,10 @@ async fn cancel_if_open(engine: &EngineInner, row: &TaskRow) -> Result<bool> {
     let event = cancel::cancel(&names, row.state, engine.clock.now())?;
     let log = Log::pack([(event, None)]);
     let change = Change::Advance(Box::new(Advance {
-        no: row.no,
-        step: Step::Cancel,
         status: log.status(),
         log,
-        visibility: None,
-        saved: None,
-        skill: None,
-        key: None,
+        journal: JournalChange::Clear,
+        ..Advance::new(row.no, Step::Cancel)
     }));
     let receipt = engine.store.commit(change);
     match engine.runner.cancel(row.no, receipt).await {

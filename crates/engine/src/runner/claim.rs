@@ -1,42 +1,23 @@
 //! The claimer: claims and runs due work that no process holds.
 
 use std::{
-    collections::HashSet,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use protocol::ArtifactId;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use super::{Registration, Run, Runner, Slot, TurnInput};
+use super::{Runner, claimed::run_claimed};
 use crate::{
-    agent::{Agent as _, OnCrash},
-    context::Conversation,
     ids::TaskNo,
-    log::Log,
-    store::{
-        Advance, Change, Committed, LogReader, NotCommitted, OVERLOADED, Step, StoreError, Visibility,
-        WorkItem,
-    },
-    task::{
-        CurrentState, PublicIds,
-        earlier_artifacts::EarlierArtifacts,
-        turn::{INTERRUPTED, failure},
-        turn_start::{TurnStart, TurnStartFinder},
-    },
+    store::{Advance, Change, Committed, NotCommitted, OVERLOADED, Step, StoreError, Visibility},
 };
 
-/// How many processes may crash while they run a task before the task fails.
-const MAX_CRASHES: i64 = 3;
 /// Due tasks read at a time.
 const CLAIM_BATCH: usize = 64;
 /// How often the store is polled when there is no wake-up.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-
-/// How long to wait before the next read of an overloaded store.
-const OVERLOAD_DELAY: Duration = Duration::from_millis(100);
 
 /// The background task that claims due work while slots are free.
 pub(super) struct Claimer {
@@ -75,20 +56,22 @@ impl Claimer {
             }
             let now = self.runner.clock().now();
             let due = self.runner.store().due(now, CLAIM_BATCH).await?;
-            let suspect = self.suspect(due.suspect);
-            if due.tasks.is_empty() && suspect.is_none() {
+            let suspect = due.tasks.iter().find(|task| task.suspect).map(|task| task.no);
+            let suspect = self.suspect(suspect);
+            let regular: Vec<_> = due.tasks.iter().filter(|task| !task.suspect).map(|task| task.no).collect();
+            if regular.is_empty() && suspect.is_none() {
                 self.runner.slot_wanted.store(false, Ordering::SeqCst);
                 let next = due.next.map(|at| at.as_millis().saturating_sub(now.as_millis()));
                 return Ok(next.map_or(POLL_INTERVAL, |millis| {
                     Duration::from_millis(millis.max(1).cast_unsigned()).min(POLL_INTERVAL)
                 }));
             }
-            let regular = due.tasks.into_iter().map(|task| (task, None));
+            let regular = regular.into_iter().map(|task| (task, None));
             for (task, permit) in regular.chain(suspect) {
                 let Some(slot) = self.runner.slot() else { break };
                 let registration = self.runner.register(task, CancellationToken::new());
                 // Awaited before the next read, so that no task is claimed twice.
-                if let Some(committed) = self.claim(task).await? {
+                if let Some(committed) = self.claim(task, permit.is_some()).await? {
                     let runner = Arc::clone(&self.runner);
                     self.runner.tracker.spawn(async move {
                         // Held to the end of the run: other suspects wait for it.
@@ -109,17 +92,11 @@ impl Claimer {
         })
     }
 
-    async fn claim(&self, no: TaskNo) -> Result<Option<Committed>, StoreError> {
+    async fn claim(&self, no: TaskNo, probation: bool) -> Result<Option<Committed>, StoreError> {
         let claim = Advance {
-            no,
-            step: Step::Claim,
-            log: Log::default(),
-            status: None,
             // A task that was queued or survived a crash is visible for good.
             visibility: Some(Visibility::Visible),
-            saved: None,
-            skill: None,
-            key: None,
+            ..Advance::new(no, Step::Claim { probation })
         };
         match self.runner.store().commit(Change::Advance(Box::new(claim))).await {
             Ok(committed) => Ok(Some(committed)),
@@ -142,168 +119,5 @@ impl Drop for SuspectPermit {
     fn drop(&mut self) {
         self.permit = None;
         self.runner.wake();
-    }
-}
-
-/// Runs a claimed task. On any error the task does not stay claimed: it is retried later or fails.
-async fn run_claimed(
-    runner: &Arc<Runner>,
-    slot: Slot,
-    registration: Registration,
-    no: TaskNo,
-    claimed: Committed,
-) {
-    let work = match work_of(runner, no).await {
-        Ok(Some(work)) => work,
-        Ok(None) => return,
-        Err(error) => return release_or_fail(runner, None, no, claimed, error.into()).await,
-    };
-    let names = PublicIds::of(&runner.store().ids(), &work.row);
-    match prepare(runner, work, names.clone(), claimed).await {
-        Ok(Prepared::Ready(input, current)) => {
-            let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
-            let run = Run::new(runner, slot, *input, current, attempt, Some(registration));
-            run.drive(runner, claimed).await;
-        }
-        Ok(Prepared::MustFail(why)) => fail_task(runner, &names, no, claimed, &why).await,
-        Err(error) => release_or_fail(runner, Some(&names), no, claimed, error).await,
-    }
-}
-
-/// Whether a claimed task can run.
-enum Prepared {
-    /// It can run with this input, from this state.
-    Ready(Box<TurnInput>, CurrentState),
-    /// It must fail, with the reason for the client.
-    MustFail(String),
-}
-
-async fn prepare(
-    runner: &Runner,
-    work: WorkItem,
-    names: PublicIds,
-    claimed: Committed,
-) -> crate::Result<Prepared> {
-    let registered = runner.catalog().load().get(work.scope.tenant(), work.scope.agent()).cloned();
-    let Some(registered) = registered else {
-        return Ok(Prepared::MustFail("the agent of this task is no longer registered".into()));
-    };
-    let policy = registered.agent().policy();
-    if work.row.deaths > 0 && policy.on_crash == OnCrash::Fail {
-        return Ok(Prepared::MustFail(INTERRUPTED.into()));
-    }
-    if work.row.deaths >= MAX_CRASHES {
-        return Ok(Prepared::MustFail(format!(
-            "poisoned: the server crashed {MAX_CRASHES} times while this task ran"
-        )));
-    }
-    if claimed.attempt > i64::from(runner.limits.attempts) {
-        return Ok(Prepared::MustFail(format!("gave up after {} attempts", runner.limits.attempts)));
-    }
-    let WorkItem { row, scope, saved, log } = work;
-    let mut finder = TurnStartFinder::new(row.unanswered);
-    let mut reader = LogReader::new(&**runner.store(), &scope, &row, row.last_seq).with_first(log).waiting();
-    while let Some(slice) = reader.next().await? {
-        for (seq, entry) in &slice {
-            finder.add(*seq, entry)?;
-        }
-    }
-    let (start, artifacts) =
-        finder.finish().ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
-    let open_artifacts = appendable_artifacts(&start, policy.on_crash);
-    let input = TurnInput {
-        no: row.no,
-        conversation: Conversation::new(Arc::clone(runner.store()), scope.clone(), row.context.first, row.no),
-        history: start.history,
-        names,
-        scope,
-        agent: registered.agent().clone(),
-        skill: row.skill,
-        dialect: row.origin,
-        message: Arc::new(start.message),
-        seq: start.seq,
-        open_artifacts,
-        earlier_artifacts: EarlierArtifacts::new(artifacts.ended, row.turn),
-        size: row.size,
-        saved,
-    };
-    let current = CurrentState { state: row.state, visibility: Visibility::Visible };
-    Ok(Prepared::Ready(Box::new(input), current))
-}
-
-/// Reads a task that is claimed already; it waits for an overloaded store.
-async fn work_of(runner: &Runner, no: TaskNo) -> Result<Option<WorkItem>, StoreError> {
-    loop {
-        match runner.store().work(no).await {
-            Err(StoreError::Overloaded) => tokio::time::sleep(OVERLOAD_DELAY).await,
-            read => return read,
-        }
-    }
-}
-
-/// The artifacts to which a turn appends chunks. A turn that is run again from its start begins anew what its
-/// earlier attempts have recorded. A resumed turn appends to it even after the last chunk, so that nothing is
-/// lost when the agent records a chunk twice.
-fn appendable_artifacts(start: &TurnStart, on_crash: OnCrash) -> HashSet<ArtifactId> {
-    match on_crash {
-        OnCrash::Resume => &start.open | &start.recorded,
-        OnCrash::Retry | OnCrash::Fail => &start.open - &start.recorded,
-    }
-}
-
-/// Fails a claimed task.
-async fn fail_task(runner: &Runner, names: &PublicIds, no: TaskNo, claimed: Committed, why: &str) {
-    let change = failure(no, names, claimed.fence, why, runner.clock().now());
-    record(runner, no, Change::Advance(Box::new(change))).await;
-}
-
-/// Handles a claimed task that could not be prepared. A temporary error is retried later; any other error, or
-/// the last attempt, fails the task. A task whose row could not be read can only be retried.
-async fn release_or_fail(
-    runner: &Runner,
-    names: Option<&PublicIds>,
-    no: TaskNo,
-    claimed: Committed,
-    error: crate::Error,
-) {
-    let temporary = matches!(error, crate::Error::Unavailable(_));
-    match names {
-        Some(names) if !temporary || claimed.attempt >= i64::from(runner.limits.attempts) => {
-            tracing::error!(task = %names.task, attempt = claimed.attempt, %error, "cannot start a claimed task; it fails");
-            fail_task(
-                runner,
-                names,
-                no,
-                claimed,
-                "the server could not start this task; see the server's log",
-            )
-            .await;
-        }
-        names => {
-            let task = names.map(|names| names.task.as_str());
-            tracing::error!(task, no = no.0, attempt = claimed.attempt, %error, "cannot start a claimed task; it will be retried");
-            let at = runner.next_attempt(claimed.attempt.max(2));
-            let retry = Advance {
-                no,
-                step: Step::Retry { fence: claimed.fence, at },
-                log: Log::default(),
-                status: None,
-                visibility: None,
-                saved: None,
-                skill: None,
-                key: None,
-            };
-            record(runner, no, Change::Advance(Box::new(retry))).await;
-            runner.wake();
-        }
-    }
-}
-
-/// A conflict is ignored: another writer has changed the task. A store that cannot write ends the process.
-async fn record(runner: &Runner, no: TaskNo, change: Change) {
-    if let Err(NotCommitted::Unavailable(reason) | NotCommitted::TooLarge(reason)) =
-        runner.store().commit(change).await
-    {
-        tracing::error!(no = no.0, reason, "cannot record the result of a claimed task");
     }
 }

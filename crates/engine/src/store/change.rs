@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use protocol::{ContextId, Dialect, TaskId, TaskState, Timestamp};
 
-use super::{ContextRow, Step};
+use super::{ContextRow, Counter, Effects, Step};
 use crate::{
     ids::{Tag, TaskNo},
-    log::Log,
+    log::{Log, Seq},
     scope::Scope,
 };
 
@@ -25,6 +25,14 @@ impl Change {
         match self {
             Self::Accept(accept) => &accept.log,
             Self::Advance(advance) => &advance.log,
+        }
+    }
+
+    /// What it writes to the journal of the turn.
+    pub fn journal(&self) -> &JournalChange {
+        match self {
+            Self::Accept(accept) => &accept.journal,
+            Self::Advance(advance) => &advance.journal,
         }
     }
 
@@ -79,6 +87,12 @@ pub struct Accept {
     pub work: WorkState,
     /// The agent's checkpoint.
     pub saved: Option<Bytes>,
+    /// What is written to the journal.
+    pub journal: JournalChange,
+    /// When the task fails unless it is terminal by then.
+    pub deadline: Option<Timestamp>,
+    /// Bytes of `log` that are progress messages.
+    pub progress_size: u64,
     /// Idempotency key of its first message.
     pub key: Option<MessageKey>,
 }
@@ -118,10 +132,91 @@ pub struct Advance {
     pub visibility: Option<Visibility>,
     /// The agent's checkpoint.
     pub saved: Option<Bytes>,
+    /// What is written to the journal.
+    pub journal: JournalChange,
+    /// Whether the turn has made progress: its crashes and attempts are counted anew.
+    pub progress: bool,
+    /// Of a step that reopens the task: its new deadline.
+    pub deadline: Option<Timestamp>,
+    /// Bytes of `log` that are progress messages.
+    pub progress_size: u64,
     /// The skill requested by this message; a task that has a skill keeps it.
     pub skill: Option<String>,
     /// Idempotency key, if the change records a client message.
     pub key: Option<MessageKey>,
+}
+
+impl Advance {
+    /// A transition that records nothing else.
+    pub fn new(no: TaskNo, step: Step) -> Self {
+        Self {
+            no,
+            step,
+            log: Log::default(),
+            status: None,
+            visibility: None,
+            saved: None,
+            journal: JournalChange::Keep,
+            progress: false,
+            deadline: None,
+            progress_size: 0,
+            skill: None,
+            key: None,
+        }
+    }
+
+    /// Guards on the row and effects on it: those of the step, and of progress.
+    pub fn effects(&self) -> Effects {
+        let effects = self.step.effects();
+        if self.progress {
+            Effects { attempts: Counter::Set(1), probation: Some(false), ..effects }
+        } else {
+            effects
+        }
+    }
+}
+
+/// What a change does to the journal: the outputs of a turn's finished steps, so that no attempt runs them again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum JournalChange {
+    /// Nothing.
+    #[default]
+    Keep,
+    /// Records steps.
+    Write {
+        /// The turn: sequence number of the status update that its message caused.
+        turn: Seq,
+        /// The steps. A step that is recorded already is replaced.
+        steps: Vec<JournalStep>,
+    },
+    /// Deletes the journal, because the turn has ended.
+    Clear,
+}
+
+impl JournalChange {
+    /// Approximate size of what is written, in bytes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Keep | Self::Clear => 0,
+            Self::Write { steps, .. } => steps.iter().map(JournalStep::size).sum(),
+        }
+    }
+}
+
+/// A step of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalStep {
+    /// Id of the step, unique in its turn.
+    pub id: String,
+    /// What the step returned; `None` while it is not finished.
+    pub output: Option<Bytes>,
+}
+
+impl JournalStep {
+    /// Approximate size, in bytes.
+    pub fn size(&self) -> usize {
+        self.id.len() + self.output.as_ref().map_or(0, Bytes::len)
+    }
 }
 
 /// Whether a process runs a task, or when it is due.

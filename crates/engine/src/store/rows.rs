@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use protocol::{ContextId, Dialect, Task, TaskId, TaskState, Timestamp};
 
-use super::{LogSlice, Visibility};
+use super::{JournalStep, LogSlice, Visibility};
 use crate::{
     ids::{Tag, TaskNo},
     log::{Entry, Seq},
@@ -78,14 +78,22 @@ pub struct TaskRow {
     pub fence: i64,
     /// Attempts made so far.
     pub attempt: i64,
-    /// Number of processes that crashed while they ran it.
+    /// Number of processes that crashed while they ran it, since the turn's last progress.
     pub deaths: i64,
+    /// Number of processes that crashed while they ran this turn.
+    pub crashes: i64,
+    /// The last of these processes crashed while the run was on probation.
+    pub died_on_probation: bool,
+    /// When the task fails unless it is terminal by then.
+    pub deadline: Option<Timestamp>,
     /// Messages recorded after the current turn started; they are input of the next turn.
     pub unanswered: i64,
     /// Whether clients can see the task.
     pub visibility: Visibility,
     /// Size of its log, in bytes.
     pub size: u64,
+    /// How many of these bytes are progress messages.
+    pub progress_size: u64,
     /// Last entry contained in its folded document; 0 without one.
     pub doc: Seq,
 }
@@ -142,6 +150,8 @@ pub struct WorkItem {
     pub scope: Scope,
     /// The agent's last checkpoint.
     pub saved: Option<Bytes>,
+    /// The journal: steps, each with the turn it belongs to.
+    pub journal: Vec<(Seq, JournalStep)>,
     /// The first slice of the log, with sequence numbers.
     pub log: LogSlice,
 }
@@ -153,11 +163,24 @@ pub const MAX_DUE_AHEAD: Duration = Duration::from_secs(120);
 #[derive(Clone, Debug, Default)]
 pub struct Due {
     /// Tasks to claim, longest due first.
-    pub tasks: Vec<TaskNo>,
-    /// The longest due of the tasks whose runs have crashed two or more processes.
-    pub suspect: Option<TaskNo>,
-    /// When the next task becomes due.
+    pub tasks: Vec<DueTask>,
+    /// Tasks that no process runs and whose deadline has passed.
+    pub overdue: Vec<TaskRow>,
+    /// When the next task becomes due, or overdue.
     pub next: Option<Timestamp>,
+}
+
+/// A task to be claimed.
+#[derive(Clone, Debug)]
+pub struct DueTask {
+    /// Row number.
+    pub no: TaskNo,
+    /// Since when it is due.
+    pub at: Timestamp,
+    /// The owner.
+    pub scope: Scope,
+    /// Two or more processes have crashed while they ran it, since the turn's last progress.
+    pub suspect: bool,
 }
 
 /// Filter and page of a task list.

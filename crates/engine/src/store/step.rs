@@ -8,7 +8,15 @@ use super::WorkState;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// This process claims due work.
-    Claim,
+    Claim {
+        /// The run starts on probation, because the task was running when processes crashed.
+        probation: bool,
+    },
+    /// The holder's run has survived its probation.
+    EndProbation {
+        /// The holder's fencing token.
+        fence: i64,
+    },
     /// The holder records progress and continues.
     Report {
         /// The holder's fencing token.
@@ -62,7 +70,7 @@ pub enum Step {
     QueueMessage,
     /// The client cancels an open task.
     Cancel,
-    /// The client did not reply in time: the task fails.
+    /// The client did not reply in time, or the task's deadline has passed while no process ran it: the task fails.
     Expire {
         /// Fencing token of the turn that waits.
         fence: i64,
@@ -99,6 +107,7 @@ impl TurnPrecondition {
             fence: Some(self.fence),
             fence_step: 1,
             turn_step,
+            begins_turn: true,
             unanswered: Counter::Set(0),
             ..free
         }
@@ -125,7 +134,11 @@ pub struct Effects {
     pub fence_step: i64,
     /// Added to the turn number: 1 when a terminal task is reopened.
     pub turn_step: i64,
-    /// Effect on the number of attempts.
+    /// A turn begins: crashes are counted anew.
+    pub begins_turn: bool,
+    /// Whether the run is on probation; `None` leaves it unchanged. It ends in any case when the work is no longer held.
+    pub probation: Option<bool>,
+    /// Effect on the number of attempts. Setting it also sets the number of crashes without progress to zero.
     pub attempts: Counter,
     /// Effect on the number of queued messages.
     pub unanswered: Counter,
@@ -192,13 +205,16 @@ impl Step {
             max_unanswered: i64::MAX,
             fence_step: 0,
             turn_step: 0,
+            begins_turn: false,
+            probation: None,
             attempts: Counter::Add(0),
             unanswered: Counter::Add(0),
             work: None,
         };
         let held = |fence| Effects { from: States::ACTIVE, fence: Some(fence), held: true, ..free };
         match self {
-            Self::Claim => Effects {
+            Self::Claim { probation } => Effects {
+                probation: probation.then_some(true),
                 from: States::ACTIVE,
                 due: true,
                 fence_step: 1,
@@ -207,12 +223,14 @@ impl Step {
                 ..free
             },
             Self::Report { fence } => held(fence),
+            Self::EndProbation { fence } => Effects { probation: Some(false), ..held(fence) },
             Self::Finish { fence } => Effects { work: Some(WorkState::Idle), ..held(fence) },
             Self::Pause { fence } => {
                 Effects { max_unanswered: 0, work: Some(WorkState::Idle), ..held(fence) }
             }
             Self::Retry { fence, at } => Effects { work: Some(WorkState::Due(at)), ..held(fence) },
             Self::Requeue { fence, at } => Effects {
+                begins_turn: true,
                 attempts: Counter::Set(0),
                 unanswered: Counter::Set(0),
                 work: Some(WorkState::Due(at)),
@@ -236,13 +254,9 @@ impl Step {
                 unanswered: Counter::Add(1),
                 ..free
             },
-            Self::Expire { fence } => Effects {
-                from: States::INTERRUPTED,
-                fence: Some(fence),
-                fence_step: 1,
-                work: Some(WorkState::Idle),
-                ..free
-            },
+            Self::Expire { fence } => {
+                Effects { fence: Some(fence), fence_step: 1, work: Some(WorkState::Idle), ..free }
+            }
             Self::Cancel => Effects { fence_step: 1, work: Some(WorkState::Idle), ..free },
         }
     }
@@ -266,7 +280,9 @@ mod tests {
         let at = Timestamp::from_millis(0);
         let interrupted = TurnPrecondition { when: StartState::Interrupted, fence: 1 };
         let steps = [
-            Step::Claim,
+            Step::Claim { probation: false },
+            Step::Claim { probation: true },
+            Step::EndProbation { fence: 1 },
             Step::Report { fence: 1 },
             Step::Finish { fence: 1 },
             Step::Pause { fence: 1 },

@@ -17,7 +17,7 @@ use crate::{
     ids::TaskNo,
     log::{Corrupt, Entry, Log},
     runner::Limits,
-    store::{Advance, Conflict, Step, Visibility},
+    store::{Advance, Conflict, JournalChange, Step, Visibility},
 };
 
 /// Failure text of an interrupted turn with [`OnCrash::Fail`].
@@ -275,14 +275,11 @@ impl TurnState {
         let bare = events.iter().any(|event| matches!(event, Event::Message(_)));
         let log = Log::pack(events.into_iter().map(|event| (event, None)));
         Advance {
-            no: self.no,
-            step,
             status: log.status().or_else(|| bare.then_some((self.current.state, now))),
             log,
             visibility,
             saved,
-            skill: None,
-            key: None,
+            ..Advance::new(self.no, step)
         }
     }
 
@@ -305,14 +302,11 @@ pub fn open_artifacts(log: &[Arc<Entry>]) -> Result<HashSet<ArtifactId>, Corrupt
 pub fn failure(no: TaskNo, names: &PublicIds, fence: i64, reason: &str, now: Timestamp) -> Advance {
     let event = names.status(TaskState::Failed, Some(names.message(reason)), now);
     Advance {
-        no,
-        step: Step::Finish { fence },
         log: Log::pack([(event, None)]),
         status: Some((TaskState::Failed, now)),
         visibility: Some(Visibility::Visible),
-        saved: None,
-        skill: None,
-        key: None,
+        journal: JournalChange::Clear,
+        ..Advance::new(no, Step::Finish { fence })
     }
 }
 

@@ -7,11 +7,11 @@ use engine::{
     ids::{Tag, TaskNo},
     log::{Log, Seq},
     store::{
-        Accept, Advance, Change, Committed, Conflict, Counter, Effects, KeyUsed, MessageKey, NewContext,
-        NotCommitted, Step, Visibility, WorkState,
+        Accept, Advance, Change, Committed, Conflict, Counter, Effects, JournalChange, KeyUsed, MessageKey,
+        NewContext, NotCommitted, Step, Visibility, WorkState,
     },
 };
-use protocol::{TaskId, TaskState};
+use protocol::{TaskId, TaskState, Timestamp};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, named_params, params};
 
 use super::{counts::Counts, docs, keys::KeyIndex, row_limits, rows, scopes::Scopes};
@@ -74,7 +74,10 @@ impl<'a> WriteTransaction<'a> {
 
 /// Approximate number of bytes a change writes; bounds batches and the queue, and drives checkpoints.
 pub(super) fn size(change: &Change) -> usize {
-    change.log().segment().len() + change.saved().map_or(0, |saved| saved.len()) + 256
+    change.log().segment().len()
+        + change.saved().map_or(0, |saved| saved.len())
+        + change.journal().size()
+        + 256
 }
 
 /// Parameters by position: named ones would be looked up for every row, and every new task inserts this row.
@@ -82,10 +85,11 @@ macro_rules! insert_task {
     ($context:literal) => {
         concat!(
             "INSERT INTO tasks (n, tag, scope, context, context_tag, context_name, state, status_at, last_seq, fence,
-                                attempt, boot, next_run_at, visible, key, hash, size, client_id, skill, origin)
+                                attempt, boot, next_run_at, visible, key, hash, size, client_id, skill, origin, deadline,
+                                progress_size)
              VALUES (?1, ?2, ?3, ",
             $context,
-            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+            ", ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
              ON CONFLICT DO NOTHING"
         )
     };
@@ -121,6 +125,7 @@ fn accept_task(
         }
     };
     let size = bytes(&accept.log);
+    let progress_size = accept.progress_size.cast_signed();
     let row = params![
         accept.no.0,
         accept.tag.0,
@@ -141,6 +146,8 @@ fn accept_task(
         accept.client_id.as_ref().map(TaskId::as_str),
         accept.skill,
         accept.origin.number(),
+        accept.deadline.map(Timestamp::as_millis),
+        progress_size,
     ];
     let inserted = match name {
         None => transaction.insert_task.execute(row)?,
@@ -151,6 +158,7 @@ fn accept_task(
     }
     transaction.append(accept.no.0, accept.log.len(), &accept.log)?;
     save(connection, accept.no.0, accept.saved.as_deref())?;
+    write_journal(connection, accept.no.0, &accept.journal)?;
     cache.keys.add(accept.key.map(|key| key.key), accept.no.0);
     match accept.visibility {
         Visibility::Visible => cache.counts.add(scope, accept.state),
@@ -160,7 +168,12 @@ fn accept_task(
     if docs::should_fold(accept.state.is_settled(), 1, size) {
         cache.grown.push(accept.no);
     }
-    Ok(Ok(Committed { last_seq: accept.log.len(), fence: ran, attempt: ran, size: size.unsigned_abs() }))
+    Ok(Ok(Committed {
+        last_seq: accept.log.len(),
+        fence: ran,
+        attempt: ran,
+        size: counted(size, progress_size),
+    }))
 }
 
 /// The task whose first message used this key. The task row decides, because the key index may still contain keys of
@@ -192,8 +205,8 @@ fn advance_task(
     {
         return Ok(Err(NotCommitted::KeyUsed(used)));
     }
-    let effects = advance.step.effects();
-    let appends_only = advance.status.is_none() && advance.visibility.is_none();
+    let effects = advance.effects();
+    let appends_only = advance.status.is_none() && advance.visibility.is_none() && !advance.progress;
     let updated = match advance.step {
         Step::Report { .. } if appends_only => append_to_row(connection, cache, advance, &effects)?,
         _ => update_row(connection, cache, advance, &effects)?,
@@ -202,6 +215,7 @@ fn advance_task(
     let last_seq = Seq::try_from(updated.last_seq).unwrap_or_default();
     transaction.append(advance.no.0, last_seq, &advance.log)?;
     save(connection, advance.no.0, advance.saved.as_deref())?;
+    write_journal(connection, advance.no.0, &advance.journal)?;
     if let Some(key) = &advance.key {
         let seq = number(last_seq + 1 - advance.log.len());
         connection
@@ -211,7 +225,7 @@ fn advance_task(
     if !advance.log.is_empty() && docs::should_fold(updated.settled, updated.tail, updated.size) {
         cache.grown.push(advance.no);
     }
-    let size = updated.size.unsigned_abs();
+    let size = counted(updated.size, updated.progress_size);
     Ok(Ok(Committed { last_seq, fence: updated.fence, attempt: updated.attempt, size }))
 }
 
@@ -223,6 +237,7 @@ struct Updated {
     size: i64,
     tail: i64,
     settled: bool,
+    progress_size: i64,
 }
 
 impl Updated {
@@ -235,6 +250,7 @@ impl Updated {
             size: row.get(3)?,
             tail: row.get(4)?,
             settled: state.is_some_and(TaskState::is_settled),
+            progress_size: row.get(6)?,
         })
     }
 }
@@ -248,17 +264,19 @@ fn append_to_row(
 ) -> rusqlite::Result<Option<Updated>> {
     connection
         .prepare_cached(
-            "UPDATE tasks SET last_seq = last_seq + :entries, size = size + :bytes, tail = tail + :segments
+            "UPDATE tasks SET last_seq = last_seq + :entries, size = size + :bytes, tail = tail + :segments,
+                 progress_size = progress_size + :progress_size
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
                AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
-             RETURNING last_seq, fence, attempt, size, tail, state",
+             RETURNING last_seq, fence, attempt, size, tail, state, progress_size",
         )?
         .query_row(
             named_params! {
                 ":n": advance.no.0,
                 ":entries": number(advance.log.len()),
                 ":bytes": bytes(&advance.log),
+                ":progress_size": advance.progress_size.cast_signed(),
                 ":segments": !advance.log.is_empty(),
                 ":states": effects.from.0,
                 ":fence": effects.fence,
@@ -283,6 +301,8 @@ fn update_row(
     let (holder, next_run_at) = effects.work.map_or((0, None), |work| work_columns(work, cache.boot));
     let (attempt_keep, attempt_add) = counter_factors(effects.attempts);
     let (unanswered_keep, unanswered_add) = counter_factors(effects.unanswered);
+    let stops_holding = effects.work.is_some_and(|work| work != WorkState::Held);
+    let ends_probation = stops_holding || effects.probation == Some(false);
     let state = advance.status.map(|(state, _)| state);
     let status_at = advance.status.map(|(_, at)| at.as_millis());
     let updated = connection
@@ -291,6 +311,8 @@ fn update_row(
                  last_seq = last_seq + :entries,
                  size = size + :bytes,
                  tail = tail + :segments,
+                 progress_size = progress_size + :progress_size,
+                 deadline = CASE WHEN :turn_step THEN :deadline ELSE deadline END,
                  state = coalesce(:state, state),
                  status_at = coalesce(:status_at, status_at),
                  skill = coalesce(skill, :skill),
@@ -299,25 +321,32 @@ fn update_row(
                  fence = fence + :fence_step,
                  attempt = attempt * :attempt_keep + :attempt_add,
                  deaths = deaths * :attempt_keep,
+                 crashes = crashes * NOT :begins_turn,
+                 probation = CASE WHEN :ends_probation THEN 0 WHEN :probation THEN max(probation, 1) ELSE probation END,
                  unanswered = unanswered * :unanswered_keep + :unanswered_add,
                  boot = CASE WHEN :works THEN :boot ELSE boot END,
                  next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END
              WHERE n = :n AND (:states >> state) & 1 AND (:fence IS NULL OR fence = :fence)
                AND (NOT :held OR boot = :me) AND (NOT :due OR next_run_at IS NOT NULL)
                AND unanswered <= :max_unanswered AND last_seq <= :max_seq - :entries AND visible < 3
-             RETURNING last_seq, fence, attempt, size, tail, state",
+             RETURNING last_seq, fence, attempt, size, tail, state, progress_size",
         )?
         .query_row(
             named_params! {
                 ":n": advance.no.0,
                 ":entries": number(advance.log.len()),
                 ":bytes": bytes(&advance.log),
+                ":progress_size": advance.progress_size.cast_signed(),
                 ":segments": !advance.log.is_empty(),
                 ":state": state.map(TaskState::number),
                 ":status_at": status_at,
                 ":visible": advance.visibility.map(|visibility| visibility.number()),
                 ":skill": advance.skill,
                 ":turn_step": effects.turn_step,
+                ":deadline": advance.deadline.map(Timestamp::as_millis),
+                ":begins_turn": effects.begins_turn,
+                ":probation": effects.probation == Some(true),
+                ":ends_probation": ends_probation,
                 ":fence_step": effects.fence_step,
                 ":attempt_keep": attempt_keep,
                 ":attempt_add": attempt_add,
@@ -413,6 +442,24 @@ fn save(connection: &Connection, n: i64, bytes: Option<&[u8]>) -> rusqlite::Resu
         .map(drop)
 }
 
+fn write_journal(connection: &Connection, n: i64, change: &JournalChange) -> rusqlite::Result<()> {
+    match change {
+        JournalChange::Keep => {}
+        JournalChange::Clear => {
+            connection.prepare_cached("DELETE FROM journal WHERE n = ?1")?.execute(params![n])?;
+        }
+        JournalChange::Write { turn, steps } => {
+            let mut insert = connection.prepare_cached(
+                "INSERT OR REPLACE INTO journal (n, turn, step, output) VALUES (?1, ?2, ?3, ?4)",
+            )?;
+            for step in steps {
+                insert.execute(params![n, number(*turn), step.id, step.output.as_deref()])?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The rejection for a change whose guard matched no row, with the state that the row has instead.
 fn conflict(connection: &Connection, n: i64) -> rusqlite::Result<Result<Committed, NotCommitted>> {
     let met = connection
@@ -458,6 +505,11 @@ fn counter_factors(counter: Counter) -> (i64, i64) {
         Counter::Add(by) => (1, by),
         Counter::Set(to) => (0, to),
     }
+}
+
+/// The size of a log that counts towards its limit, in bytes.
+fn counted(size: i64, progress_size: i64) -> u64 {
+    (size - progress_size).max(0).unsigned_abs()
 }
 
 fn bytes(log: &Log) -> i64 {

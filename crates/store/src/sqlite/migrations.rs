@@ -6,11 +6,12 @@ use rusqlite::Connection;
 use super::probe::APPLICATION_ID;
 
 /// All migrations, oldest first; a store of schema version k has run the first k.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("migrations/0001_tasks.sql"),
     include_str!("migrations/0002_lists.sql"),
     include_str!("migrations/0003_found.sql"),
     include_str!("migrations/0004_owners.sql"),
+    include_str!("migrations/0005_long_turns.sql"),
 ];
 
 /// The schema version after all migrations.

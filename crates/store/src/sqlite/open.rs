@@ -262,7 +262,7 @@ fn begin_boot(connection: &mut Connection, now: i64) -> rusqlite::Result<Boot> {
     // Retry at once after the first crash, then with exponential backoff and jitter: a task that crashes its process
     // does not do so again immediately, nor together with every other task that was running.
     let recovered = tx.execute(
-        "UPDATE tasks SET boot = 0, deaths = deaths + 1,
+        "UPDATE tasks SET boot = 0, deaths = deaths + 1, crashes = crashes + 1, probation = iif(probation > 0, 2, 0),
              next_run_at = ?1 + iif(deaths = 0, 0, abs(random() % (1 + min(100000, 1000 << min(deaths - 1, 7)))))
          WHERE boot > 0",
         params![now],

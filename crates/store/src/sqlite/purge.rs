@@ -136,7 +136,8 @@ fn hide(
     let before = counted_task(connection, task.no.0)?;
     let hidden = connection
         .prepare_cached(
-            "UPDATE tasks SET visible = 3, purged_at = ?3, size = 0, doc = 0, tail = 0, client_id = NULL
+            "UPDATE tasks SET visible = 3, purged_at = ?3, size = 0, progress_size = 0, doc = 0, tail = 0,
+                 client_id = NULL
              WHERE n = ?1 AND last_seq = ?2 AND state IN (3, 4, 5, 7) AND visible IN (1, 2)",
         )?
         .execute(params![task.no.0, number(task.last_seq), now])?;
@@ -172,6 +173,10 @@ fn delete_rows(connection: &Connection, task: TaskNo, slice: &mut Slice) -> rusq
     for (length, delete) in [
         ("SELECT length(bytes) FROM docs WHERE n = ?1", "DELETE FROM docs WHERE n = ?1"),
         ("SELECT length(bytes) FROM saved WHERE n = ?1", "DELETE FROM saved WHERE n = ?1"),
+        (
+            "SELECT coalesce(sum(length(output)), 0) FROM journal WHERE n = ?1 HAVING count(*) > 0",
+            "DELETE FROM journal WHERE n = ?1",
+        ),
     ] {
         let length: Option<i64> =
             connection.prepare_cached(length)?.query_row(params![task.0], |row| row.get(0)).optional()?;

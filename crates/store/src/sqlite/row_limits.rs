@@ -3,7 +3,7 @@
 
 use engine::{
     log::Seq,
-    store::{Change, NotCommitted, Step},
+    store::{Change, JournalChange, JournalStep, NotCommitted, Step},
 };
 
 use super::rows;
@@ -22,7 +22,11 @@ pub(super) fn fits_in_row(bytes: usize) -> bool {
 /// Rejects a change that SQLite could not store, before any statement is executed.
 pub(super) fn check_blobs(change: &Change) -> Result<(), NotCommitted> {
     let saved = change.saved().map_or(0, |saved| saved.len());
-    match change.log().segment().len().max(saved) {
+    let step = match change.journal() {
+        JournalChange::Write { steps, .. } => steps.iter().map(JournalStep::size).max().unwrap_or(0),
+        JournalChange::Keep | JournalChange::Clear => 0,
+    };
+    match change.log().segment().len().max(saved).max(step) {
         bytes if fits_in_row(bytes) => Ok(()),
         bytes => Err(NotCommitted::TooLarge(format!(
             "a single change of the task has {bytes} bytes, and the store can hold {MAX_BLOB_BYTES}"

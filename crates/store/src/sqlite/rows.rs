@@ -6,8 +6,8 @@ use engine::{
     ids::{Ids, Tag, TaskNo},
     log::Seq,
     store::{
-        ContextLookup, ContextRow, Due, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey, Snapshot, TaskRow,
-        TenantAgent, Visibility, WorkItem,
+        ContextLookup, ContextRow, Due, DueTask, JournalStep, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey,
+        Snapshot, TaskRow, TenantAgent, Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, Dialect, TaskId, TaskState, Timestamp};
@@ -38,7 +38,8 @@ macro_rules! select_tasks {
     ($rest:literal) => {
         concat!(
             "SELECT n, tag, client_id, context, context_tag, context_name, state, status_at, last_seq, fence, ",
-            "attempt, deaths, unanswered, visible, size, doc, tail, skill, origin, turn FROM tasks ",
+            "attempt, deaths, unanswered, visible, size, doc, tail, skill, origin, turn, crashes, probation, deadline, ",
+            "progress_size FROM tasks ",
             $rest
         )
     };
@@ -215,42 +216,66 @@ pub(super) fn context_history(
     Ok(tasks)
 }
 
-/// Unclaimed work that is due, and when the next will be. Work scheduled too far ahead comes first: it has waited since
-/// before the clock was corrected.
-pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> ReadResult<Due> {
+/// Unclaimed work that is due, tasks that are overdue, and when the next will be. Work scheduled too far ahead comes
+/// first: it has waited since before the clock was corrected.
+pub(super) fn due(tx: &Connection, ids: &Ids, now: Timestamp, max: usize) -> ReadResult<Due> {
     let now = now.as_millis();
     let horizon = now.saturating_add(i64::try_from(MAX_DUE_AHEAD.as_millis()).unwrap_or(i64::MAX));
+    let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
     let mut due = Due::default();
     for (statement, bound) in [(TOO_FAR_AHEAD, horizon), (DUE, now)] {
-        let limit = i64::try_from(max - due.tasks.len()).unwrap_or(i64::MAX);
         let mut statement = tx.prepare_cached(statement)?;
-        for task in statement.query_map(params![bound, limit], |row| row.get(0).map(TaskNo))? {
+        for task in statement.query_map(params![bound, limit(max - due.tasks.len())], due_task)? {
             due.tasks.push(task?);
         }
     }
-    let next: Option<i64> = tx
+    let mut overdue = tx.prepare_cached(OVERDUE)?;
+    for row in overdue.query_map(params![now, limit(max)], |row| task_row(ids, row))? {
+        due.overdue.push(row?);
+    }
+    let next_due: Option<i64> = tx
         .prepare_cached(
             "SELECT min(next_run_at) FROM tasks
              WHERE next_run_at IS NOT NULL AND next_run_at > ?1 AND next_run_at <= ?2",
         )?
         .query_row(params![now, horizon], |row| row.get(0))?;
-    due.next = next.map(Timestamp::from_millis);
-    due.suspect = tx
-        .prepare_cached(
-            "SELECT n FROM tasks INDEXED BY tasks_suspects
-             WHERE next_run_at IS NOT NULL AND deaths >= 2 AND (next_run_at <= ?1 OR next_run_at > ?2)
-             ORDER BY next_run_at, n LIMIT 1",
-        )?
-        .query_row(params![now, horizon], |row| row.get(0).map(TaskNo))
-        .optional()?;
+    let next_overdue: Option<i64> =
+        tx.prepare_cached(NEXT_OVERDUE)?.query_row(params![now], |row| row.get(0)).optional()?;
+    due.next = next_due.into_iter().chain(next_overdue).min().map(Timestamp::from_millis);
     Ok(due)
 }
 
-const DUE: &str = "SELECT n FROM tasks INDEXED BY tasks_due
-     WHERE next_run_at IS NOT NULL AND next_run_at <= ?1 AND deaths < 2 ORDER BY next_run_at, n LIMIT ?2";
+fn due_task(row: &Row<'_>) -> rusqlite::Result<DueTask> {
+    Ok(DueTask {
+        no: TaskNo(row.get(0)?),
+        at: Timestamp::from_millis(row.get(1)?),
+        suspect: row.get::<_, i64>(2)? >= 2,
+        scope: Scope::new(ScopeParts {
+            tenant: row.get(3)?,
+            principal: row.get(4)?,
+            agent: row.get(5)?,
+            end_user: row.get(6)?,
+        }),
+    })
+}
 
-const TOO_FAR_AHEAD: &str = "SELECT n FROM tasks INDEXED BY tasks_due
-     WHERE next_run_at IS NOT NULL AND next_run_at > ?1 AND deaths < 2 ORDER BY next_run_at, n LIMIT ?2";
+const DUE: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user
+     FROM tasks INDEXED BY tasks_due CROSS JOIN scopes ON scopes.id = tasks.scope
+     WHERE next_run_at IS NOT NULL AND next_run_at <= ?1 ORDER BY next_run_at, n LIMIT ?2";
+
+const TOO_FAR_AHEAD: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user
+     FROM tasks INDEXED BY tasks_due CROSS JOIN scopes ON scopes.id = tasks.scope
+     WHERE next_run_at IS NOT NULL AND next_run_at > ?1 ORDER BY next_run_at, n LIMIT ?2";
+
+/// A process that holds a task ends it itself at its deadline.
+const OVERDUE: &str = select_tasks!(
+    "INDEXED BY tasks_deadline
+     WHERE deadline IS NOT NULL AND state IN (1, 2, 6, 8) AND deadline <= ?1 AND boot = 0 AND visible < 3
+     ORDER BY deadline LIMIT ?2"
+);
+
+const NEXT_OVERDUE: &str = "SELECT deadline FROM tasks INDEXED BY tasks_deadline
+     WHERE deadline IS NOT NULL AND state IN (1, 2, 6, 8) AND deadline > ?1 ORDER BY deadline LIMIT 1";
 
 /// A task with what a runner needs to run it, and the first slice of its log.
 pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<Option<WorkItem>> {
@@ -273,8 +298,15 @@ pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<
         .prepare_cached("SELECT bytes FROM saved WHERE n = ?1")?
         .query_row(params![task.0], |row| row.get(0))
         .optional()?;
+    let mut journal = tx.prepare_cached("SELECT turn, step, output FROM journal WHERE n = ?1")?;
+    let journal = journal.query_map(params![task.0], |row| {
+        let output: Option<Vec<u8>> = row.get(2)?;
+        let step = JournalStep { id: row.get(1)?, output: output.map(Bytes::from) };
+        Ok((Seq::try_from(row.get::<_, i64>(0)?).unwrap_or_default(), step))
+    })?;
+    let journal = journal.collect::<rusqlite::Result<_>>()?;
     let log = segments::slice(tx, task, 0, usize::MAX)?;
-    Ok(Some(WorkItem { row, scope, saved: saved.map(Bytes::from), log }))
+    Ok(Some(WorkItem { row, scope, saved: saved.map(Bytes::from), journal, log }))
 }
 
 pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
@@ -302,9 +334,13 @@ pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         fence: row.get(9)?,
         attempt: row.get(10)?,
         deaths: row.get(11)?,
+        crashes: row.get(20)?,
+        died_on_probation: row.get::<_, i64>(21)? == 2,
+        deadline: row.get::<_, Option<i64>>(22)?.map(Timestamp::from_millis),
         unanswered: row.get(12)?,
         visibility: Visibility::from_number(row.get(13)?).ok_or_else(|| unknown(13))?,
         size: row.get::<_, i64>(14)?.unsigned_abs(),
+        progress_size: row.get::<_, i64>(23)?.unsigned_abs(),
         doc: Seq::try_from(row.get::<_, i64>(15)?).map_err(|_| unknown(15))?,
     })
 }

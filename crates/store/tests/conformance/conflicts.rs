@@ -65,7 +65,7 @@ async fn stale_fencing_token_never_writes(database: &dyn TestDatabase) {
     let store = database.open();
     let no = accepted(&*store, |_| {}).await;
     let store = database.reopen(store, &Clock::manual(at(0)));
-    let claimed = advance(&*store, step(no, Step::Claim)).await.unwrap();
+    let claimed = advance(&*store, step(no, Step::Claim { probation: false })).await.unwrap();
     assert_eq!((claimed.fence, claimed.attempt), (2, 2));
     let stale_steps = [
         Step::Report { fence: 1 },

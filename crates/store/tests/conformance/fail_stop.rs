@@ -45,7 +45,7 @@ async fn failed_write_stops_the_writer(database: &dyn TestDatabase) {
 
     let store = database.reopen(store, &Clock::manual(at(0)));
     assert_eq!(log_texts(&*store, no).await, ["first", "second"]);
-    advance(&*store, step(no, Step::Claim)).await.unwrap();
+    advance(&*store, step(no, Step::Claim { probation: false })).await.unwrap();
 }
 
 async fn failed_write_leaves_nothing(database: &dyn TestDatabase) {

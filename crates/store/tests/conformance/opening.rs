@@ -64,9 +64,11 @@ fn file_that_is_not_a_store_is_rejected() {
 
 /// Undoes all migrations but the first.
 const FIRST_SCHEMA: &str = "
+    DROP TABLE journal; DROP INDEX tasks_deadline; ALTER TABLE tasks DROP COLUMN crashes;
+    ALTER TABLE tasks DROP COLUMN probation; ALTER TABLE tasks DROP COLUMN progress_size;
     ALTER TABLE key_runs DROP COLUMN min_n; DROP INDEX scopes_ended; ALTER TABLE scopes DROP COLUMN ended_from;
     DROP TABLE agent_counts; DROP INDEX tasks_purged_scope; DROP INDEX tasks_waiting; DROP INDEX tasks_context; DROP INDEX tasks_purged;
-    DROP INDEX tasks_suspects; DROP INDEX turn_keys_by_key; DROP INDEX tasks_named_key;
+    DROP INDEX turn_keys_by_key; DROP INDEX tasks_named_key;
     CREATE INDEX tasks_context ON tasks (scope, context, n) WHERE context <> n;
     CREATE INDEX tasks_purged ON tasks (terminal_at) WHERE visible = 3;
     ALTER TABLE tasks DROP COLUMN purged_at; PRAGMA user_version = 1";

@@ -260,7 +260,7 @@ async fn owner_is_deleted_with_its_last_task() {
     let store = database.open();
     delete(&*store, &[hidden], 2).await;
     assert_eq!(rows("scopes"), 1);
-    advance(&*store, step(undecided, Step::Claim)).await.unwrap();
+    advance(&*store, step(undecided, Step::Claim { probation: false })).await.unwrap();
     let mut end =
         super::samples::with_status(undecided, Step::Finish { fence: 2 }, TaskState::Completed, "done");
     end.visibility = Some(Visibility::Visible);

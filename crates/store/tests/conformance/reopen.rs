@@ -8,7 +8,10 @@ use engine::{
 use protocol::{Dialect, TaskState};
 
 use super::{
-    samples::{accepted, advance, at, finished, found, interrupted, log, report, step, texts, with_status},
+    samples::{
+        accepted, advance, at, finished, found, interrupted, log, numbers, report, step, suspects, texts,
+        with_status,
+    },
     test_database::TestDatabase,
 };
 
@@ -47,18 +50,18 @@ async fn held_work_is_due_again_and_counts_a_crash(database: &dyn TestDatabase) 
             (death, death, death, TaskState::Working)
         );
         let early = store.due(at(1_000_000 * death - 1), 10).await.unwrap();
-        assert_eq!((early.tasks, early.suspect), (vec![], None));
+        assert_eq!(numbers(&early.tasks), []);
         // Immediately the first time, then with exponential backoff and jitter.
         let next = early.next.unwrap();
         let delay = next.as_millis() - now.as_millis();
         let longest = if death < 2 { 0 } else { 100_000.min(1_000 << (death - 2)) };
         assert!((0..=longest).contains(&delay), "death {death}: {delay} ms");
         delays.push(delay);
-        // From the second crash on the task is a suspect and reported separately.
+        // From the second crash on the task is a suspect.
         let due = store.due(next, 10).await.unwrap();
-        let (tasks, suspect) = if death < 2 { (vec![no], None) } else { (vec![], Some(no)) };
-        assert_eq!((due.tasks, due.suspect), (tasks, suspect));
-        let claimed = advance(&*store, step(no, Step::Claim)).await.unwrap();
+        let suspect = if death < 2 { vec![] } else { vec![no] };
+        assert_eq!((numbers(&due.tasks), suspects(&due.tasks)), (vec![no], suspect));
+        let claimed = advance(&*store, step(no, Step::Claim { probation: false })).await.unwrap();
         assert_eq!((claimed.fence, claimed.attempt), (death + 1, death + 1));
     }
     assert!(delays.iter().any(|delay| *delay > 0), "every delay is zero");
@@ -77,7 +80,7 @@ async fn unheld_work_is_unchanged(database: &dyn TestDatabase) {
         .unwrap();
     let store = database.reopen(store, &Clock::manual(at(1)));
     let due = store.due(at(1_000), 10).await.unwrap();
-    assert_eq!((due.tasks, due.next), (vec![queued], None));
+    assert_eq!((numbers(&due.tasks), due.next), (vec![queued], None));
     assert_eq!(store.due(at(69), 10).await.unwrap().next, Some(at(70)));
     for no in [queued, paused, finished] {
         assert_eq!(found(&*store, no).await.row.deaths, 0, "{no:?}");
@@ -91,11 +94,11 @@ async fn released_work_counts_no_crash(database: &dyn TestDatabase) {
     let store = database.reopen(store, &Clock::manual(at(9)));
     let row = found(&*store, no).await.row;
     assert_eq!((row.deaths, row.attempt), (0, 0));
-    assert_eq!(store.due(at(5), 10).await.unwrap().tasks, [no]);
+    assert_eq!(numbers(&store.due(at(5), 10).await.unwrap().tasks), [no]);
 }
 
 async fn crash_count_is_reset_with_the_attempts(database: &dyn TestDatabase) {
-    const CLAIM: Step = Step::Claim;
+    const CLAIM: Step = Step::Claim { probation: false };
     const PAUSE: Step = Step::Pause { fence: 2 };
     let (again, at_once) =
         (Step::Requeue { fence: 2, at: at(0) }, Step::Queue { waiting: interrupted(2), at: at(0) });
@@ -154,14 +157,14 @@ async fn turn_skill_and_origin_survive_a_restart(database: &dyn TestDatabase) {
     let row = found(&*store, no).await.row;
     assert_eq!((row.turn, row.skill.as_deref(), row.origin), (3, Some("draw"), Dialect::Draft));
     assert_eq!((row.client_id, row.deaths), (Some("t-1".into()), 1));
-    assert_eq!(store.due(at(9), 10).await.unwrap().tasks, [no]);
+    assert_eq!(numbers(&store.due(at(9), 10).await.unwrap().tasks), [no]);
     // The next process ends the turn, and a client starts the fourth.
-    let fence = advance(&*store, step(no, Step::Claim)).await.unwrap().fence;
+    let fence = advance(&*store, step(no, Step::Claim { probation: false })).await.unwrap().fence;
     advance(&*store, with_status(no, Step::Finish { fence }, TaskState::Completed, "done")).await.unwrap();
     let queue = Step::Queue { waiting: finished(fence), at: at(20) };
     advance(&*store, with_status(no, queue, TaskState::Working, "fourth")).await.unwrap();
     let store = database.reopen(store, &Clock::manual(at(9)));
     let row = found(&*store, no).await.row;
     assert_eq!((row.turn, row.attempt, row.deaths), (4, 0, 0));
-    assert_eq!(store.due(at(20), 10).await.unwrap().tasks, [no]);
+    assert_eq!(numbers(&store.due(at(20), 10).await.unwrap().tasks), [no]);
 }

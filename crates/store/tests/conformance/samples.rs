@@ -8,8 +8,8 @@ use engine::{
     ids::{Tag, TaskNo},
     log::{Entry, Log, NewEntry},
     store::{
-        Accept, Advance, Change, Committed, FinishedTask, Lookup, NewContext, NotCommitted, Receipt,
-        Snapshot, StartState, Step, TurnPrecondition, Visibility, WorkState,
+        Accept, Advance, Change, Committed, DueTask, FinishedTask, JournalChange, Lookup, NewContext,
+        NotCommitted, Receipt, Snapshot, StartState, Step, TurnPrecondition, Visibility, WorkState,
     },
     task::PublicIds,
 };
@@ -97,22 +97,16 @@ pub(crate) fn task(no: TaskNo) -> Accept {
         visibility: Visibility::Visible,
         work: WorkState::Held,
         saved: None,
+        journal: JournalChange::Keep,
+        deadline: None,
+        progress_size: 0,
         key: None,
     }
 }
 
 /// A step that records nothing.
 pub(crate) fn step(no: TaskNo, step: Step) -> Advance {
-    Advance {
-        no,
-        step,
-        log: Log::default(),
-        status: None,
-        visibility: None,
-        saved: None,
-        skill: None,
-        key: None,
-    }
+    Advance::new(no, step)
 }
 
 /// A step that records a new state with an agent message.
@@ -176,6 +170,16 @@ pub(crate) fn lookup(store: &dyn Store, no: TaskNo, tag: Tag) -> Lookup {
 /// A task of [`scope`] that must exist.
 pub(crate) async fn found(store: &dyn Store, no: TaskNo) -> Snapshot {
     store.find(&scope(), lookup(store, no, tag(no))).await.unwrap().unwrap()
+}
+
+/// The numbers of due tasks.
+pub(crate) fn numbers(tasks: &[DueTask]) -> Vec<TaskNo> {
+    tasks.iter().map(|task| task.no).collect()
+}
+
+/// Suspects among due tasks.
+pub(crate) fn suspects(tasks: &[DueTask]) -> Vec<TaskNo> {
+    tasks.iter().filter(|task| task.suspect).map(|task| task.no).collect()
 }
 
 /// A task of [`scope`] as the retention job identifies it.

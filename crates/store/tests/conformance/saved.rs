@@ -24,7 +24,7 @@ async fn last_checkpoint_survives_attempts_and_restarts(database: &dyn TestDatab
     advance(&*store, report(no, &["a change that saves nothing"])).await.unwrap();
     assert_eq!(saved(&*store, no).await.as_deref(), Some(b"two".as_slice()));
     let store = database.reopen(store, &Clock::manual(at(0)));
-    advance(&*store, step(no, Step::Claim)).await.unwrap();
+    advance(&*store, step(no, Step::Claim { probation: false })).await.unwrap();
     assert_eq!(saved(&*store, no).await.as_deref(), Some(b"two".as_slice()));
     advance(&*store, save(step(no, Step::Report { fence: 2 }), "")).await.unwrap();
     assert_eq!(

@@ -42,7 +42,7 @@ async fn change_without_entries_takes_no_sequence_number(database: &dyn TestData
     assert_eq!((committed.last_seq, committed.fence, committed.attempt), (3, 1, 1));
     let retry = step(no, Step::Retry { fence: 1, at: at(0) });
     assert_eq!(queue_advance(&*store, retry).await.unwrap().last_seq, 3);
-    let claimed = queue_advance(&*store, step(no, Step::Claim)).await.unwrap();
+    let claimed = queue_advance(&*store, step(no, Step::Claim { probation: false })).await.unwrap();
     assert_eq!((claimed.last_seq, claimed.fence, claimed.attempt), (3, 2, 2));
     let finish = with_status(no, Step::Finish { fence: 2 }, TaskState::Completed, "fourth");
     assert_eq!(queue_advance(&*store, finish).await.unwrap().last_seq, 4);

@@ -14,7 +14,8 @@ use protocol::{TaskState, Timestamp};
 use super::{
     reference::Row,
     samples::{
-        accept, advance, artifact, at, finished, interrupted, log, number, status, step, task, with_status,
+        accept, advance, artifact, at, finished, interrupted, log, number, numbers, status, step, task,
+        with_status,
     },
     test_database::TestDatabase,
 };
@@ -88,7 +89,7 @@ const fn to(state: TaskState, step: fn(i64) -> Step) -> Transition {
     Transition { step, state: Some(state) }
 }
 
-const CLAIM: Transition = without_status(|_| Step::Claim);
+const CLAIM: Transition = without_status(|_| Step::Claim { probation: false });
 const REPORT: Transition = to(TaskState::Working, |fence| Step::Report { fence });
 const REPORT_ARTIFACT: Transition = without_status(|fence| Step::Report { fence });
 const COMPLETE: Transition = to(TaskState::Completed, |fence| Step::Finish { fence });
@@ -151,7 +152,7 @@ impl Transition {
                 let status = Some((state, at(7)));
                 Advance { status, saved, ..with_status(no, transition, state, "recorded") }
             }
-            (None, Step::Claim | Step::Requeue { .. }) => {
+            (None, Step::Claim { .. } | Step::Requeue { .. }) => {
                 Advance { visibility: Some(Visibility::Visible), saved, ..step(no, transition) }
             }
             (None, Step::Report { .. }) => {
@@ -284,6 +285,6 @@ async fn check_due(store: &dyn Store, rows: &[(TaskNo, Row)]) {
     for (index, now) in times.iter().enumerate() {
         let due = store.due(*now, usize::MAX).await.unwrap();
         let expected: Vec<_> = all.iter().filter(|(at, _)| at <= now).map(|(_, no)| *no).collect();
-        assert_eq!((due.tasks, due.next), (expected, times.get(index + 1).copied()));
+        assert_eq!((numbers(&due.tasks), due.next), (expected, times.get(index + 1).copied()));
     }
 }

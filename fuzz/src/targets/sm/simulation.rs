@@ -394,7 +394,10 @@ impl Simulation {
     /// Claims due work; returns whether there was any.
     fn claim(&mut self) -> bool {
         let due = self.task.as_ref().is_some_and(|task| matches!(task.row.work, WorkState::Due(_)));
-        let claim = Advance { visibility: Some(Visibility::Visible), ..self.step(Step::Claim, []) };
+        let claim = Advance {
+            visibility: Some(Visibility::Visible),
+            ..self.step(Step::Claim { probation: false }, [])
+        };
         let claimed = self.commit(&claim).is_ok();
         assert_eq!(claimed, due);
         if let (true, Some(task)) = (claimed, &mut self.task) {
@@ -491,16 +494,7 @@ impl Simulation {
     }
 
     fn step(&self, step: Step, events: impl IntoIterator<Item = NewEntry>) -> Advance {
-        Advance {
-            no: NO,
-            step,
-            log: Log::pack(events),
-            status: None,
-            visibility: None,
-            saved: None,
-            skill: None,
-            key: None,
-        }
+        Advance { log: Log::pack(events), ..Advance::new(NO, step) }
     }
 }
 

@@ -126,14 +126,15 @@ async fn start_turn(
             WorkState::Idle => Step::Settle(waiting),
         };
         Change::Advance(Box::new(Advance {
-            no,
-            step,
             log: commit.log,
             status: Some((commit.current.state, commit.since)),
-            visibility: None,
             saved: commit.saved,
+            journal: commit.journal,
+            deadline: commit.deadline,
+            progress_size: commit.progress_size,
             skill,
             key,
+            ..Advance::new(no, step)
         }))
     };
     match begin(ctx, turn, task, opening, resume).await? {
@@ -155,14 +156,11 @@ async fn queue_message(
     let watcher = ctx.watch(no);
     let log = Log::pack([opening]);
     let change = Change::Advance(Box::new(Advance {
-        no,
-        step: Step::QueueMessage,
         status: log.status(),
         log: log.clone(),
-        visibility: None,
-        saved: None,
         skill: ctx.skill.map(str::to_owned),
         key,
+        ..Advance::new(no, Step::QueueMessage)
     }));
     match engine.store.commit(change).await {
         Ok(committed) => {

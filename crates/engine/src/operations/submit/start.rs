@@ -71,6 +71,9 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             visibility: commit.current.visibility,
             work: commit.work,
             saved: commit.saved,
+            journal: commit.journal,
+            deadline: commit.deadline,
+            progress_size: commit.progress_size,
             key,
         }))
     };

@@ -18,7 +18,7 @@ use crate::{
     ids::TaskNo,
     log::{Log, NewEntry},
     runner::{Run, Slot, TurnInput},
-    store::{Change, Committed, Conflict, KeyUsed, NotCommitted, Visibility, WorkState},
+    store::{Change, Committed, Conflict, JournalChange, KeyUsed, NotCommitted, Visibility, WorkState},
     task::CurrentState,
 };
 
@@ -31,8 +31,28 @@ pub(super) struct TurnCommit {
     pub(super) current: CurrentState,
     pub(super) work: WorkState,
     pub(super) saved: Option<Bytes>,
+    pub(super) journal: JournalChange,
+    /// Of a new or reopened task.
+    pub(super) deadline: Option<Timestamp>,
+    /// Bytes of `log` that are progress messages.
+    pub(super) progress_size: u64,
     /// Timestamp of the task's status after the change.
     pub(super) since: Timestamp,
+}
+
+impl TurnCommit {
+    fn new(current: CurrentState, work: WorkState, now: Timestamp) -> Self {
+        Self {
+            log: Log::default(),
+            current,
+            work,
+            saved: None,
+            journal: JournalChange::Keep,
+            deadline: None,
+            progress_size: 0,
+            since: now,
+        }
+    }
 }
 
 /// The result of starting a turn.
@@ -76,7 +96,7 @@ async fn begin_later(
     let log = Log::pack([opening]);
     let watcher = ctx.watch(no);
     let since = since(&log, now);
-    let commit = TurnCommit { log: log.clone(), current, work: WorkState::Due(now), saved: None, since };
+    let commit = TurnCommit { log: log.clone(), since, ..TurnCommit::new(current, WorkState::Due(now), now) };
     let result = engine.runner.queue(engine.store.commit(change(commit))).await;
     start_result(unwrap_result(result), task, current.visibility, &log, Some(watcher))
 }
@@ -96,8 +116,7 @@ async fn begin_now(
     let (no, names) = (turn.no, turn.names.clone());
     let mut run = Run::new(&engine.runner, slot, turn, current, 1, None);
     let mut events = vec![opening];
-    let mut commit =
-        TurnCommit { log: Log::default(), current, work: WorkState::Held, saved: None, since: now };
+    let mut commit = TurnCommit::new(current, WorkState::Held, now);
     if wait_mode == WaitMode::Immediate {
         if current.state == TaskState::Submitted {
             events.push((names.status(TaskState::Working, None, now), None));

@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use engine::log::{Log, Seq};
-use rusqlite::{Connection, Row, params_from_iter, types::Value};
+use rusqlite::{Connection, Row, params, params_from_iter, types::Value};
 
 use crate::sqlite::rows::split_segment_key;
 
@@ -129,9 +129,9 @@ fn table(connection: &Connection, name: String, without_rowid: bool) -> rusqlite
     };
     let mut indexes = connection.prepare(
         "SELECT list.name, coalesce(sql, '') FROM pragma_index_list(?1) AS list
-         JOIN sqlite_schema AS entry ON entry.name = list.name WHERE list.origin <> 'pk'",
+         JOIN sqlite_schema AS entry ON entry.name = list.name WHERE NOT (?2 AND list.origin = 'pk')",
     )?;
-    let indexes = indexes.query_map([&name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let indexes = indexes.query_map(params![name, without_rowid], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let indexes = indexes
         .map(|index| {
             let (index, sql): (String, String) = index?;
@@ -216,8 +216,6 @@ fn check_log_ends(tx: &Connection, first: &[Value], last: &[Value]) -> rusqlite:
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::params;
-
     use super::*;
     use crate::sqlite::migrations;
 
@@ -249,6 +247,11 @@ mod tests {
                 .unwrap();
             }
             tx.execute(
+                "INSERT INTO journal (n, turn, step, output) VALUES (?1, 1, 'step', x'07')",
+                params![n],
+            )
+            .unwrap();
+            tx.execute(
                 "INSERT INTO turn_keys (n, key, hash, seq) VALUES (?1, randomblob(16), zeroblob(16), 2)",
                 params![n],
             )
@@ -279,13 +282,18 @@ mod tests {
             false
         };
         assert_eq!(check(&connection, count).unwrap(), None);
-        // 1,000 tasks, 2,000 segments and 1,000 turn keys in slices of 256, and the other tables.
-        assert!(slices > 4 + 8 + 4, "{slices}");
+        // 1,000 tasks, 2,000 segments, 1,000 journal steps and 1,000 turn keys in slices of 256, and the other tables.
+        assert!(slices > 4 + 8 + 4 + 4, "{slices}");
         let indexes: usize = tables(&connection).unwrap().iter().map(|table| table.indexes.len()).sum();
         let all = "SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND tbl_name <> 'meta'
                    AND name NOT LIKE 'sqlite_autoindex_turn_keys%'";
         let all: i64 = connection.query_row(all, [], |row| row.get(0)).unwrap();
         assert!(indexes > 9 && indexes <= usize::try_from(all).unwrap(), "{indexes} of {all}");
+        let tables = tables(&connection).unwrap();
+        let indexes = |name| &tables.iter().find(|table| table.name == name).unwrap().indexes;
+        // A table without row ids is its primary key; another one has an index for it.
+        assert_eq!(indexes("journal")[0].0, "sqlite_autoindex_journal_1");
+        assert_eq!(indexes("agent_counts").len(), 0);
     }
 
     #[test]

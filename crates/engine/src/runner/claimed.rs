@@ -1,0 +1,178 @@
+//! Runs a task that this process has claimed: decides whether it may run, and reads its input.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use protocol::ArtifactId;
+
+use super::{Registration, Run, Runner, Slot, TurnInput};
+use crate::{
+    agent::{Agent as _, OnCrash},
+    context::Conversation,
+    ids::TaskNo,
+    store::{Advance, Change, Committed, LogReader, NotCommitted, Step, StoreError, Visibility, WorkItem},
+    task::{
+        CurrentState, PublicIds,
+        earlier_artifacts::EarlierArtifacts,
+        turn::{INTERRUPTED, failure},
+        turn_start::{TurnStart, TurnStartFinder},
+    },
+};
+
+/// How many processes may crash while they run a task before the task fails.
+const MAX_CRASHES: i64 = 3;
+/// How long to wait before the next read of an overloaded store.
+const OVERLOAD_DELAY: Duration = Duration::from_millis(100);
+
+/// Runs a claimed task. On any error the task does not stay claimed: it is retried later or fails.
+pub(super) async fn run_claimed(
+    runner: &Arc<Runner>,
+    slot: Slot,
+    registration: Registration,
+    no: TaskNo,
+    claimed: Committed,
+) {
+    let work = match work_of(runner, no).await {
+        Ok(Some(work)) => work,
+        Ok(None) => return,
+        Err(error) => return release_or_fail(runner, None, no, claimed, error.into()).await,
+    };
+    let names = PublicIds::of(&runner.store().ids(), &work.row);
+    match prepare(runner, work, names.clone(), claimed).await {
+        Ok(Prepared::Ready(input, current)) => {
+            let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
+            let run = Run::new(runner, slot, *input, current, attempt, Some(registration));
+            run.drive(runner, claimed).await;
+        }
+        Ok(Prepared::MustFail(why)) => fail_task(runner, &names, no, claimed, &why).await,
+        Err(error) => release_or_fail(runner, Some(&names), no, claimed, error).await,
+    }
+}
+
+/// Whether a claimed task can run.
+enum Prepared {
+    /// It can run with this input, from this state.
+    Ready(Box<TurnInput>, CurrentState),
+    /// It must fail, with the reason for the client.
+    MustFail(String),
+}
+
+async fn prepare(
+    runner: &Runner,
+    work: WorkItem,
+    names: PublicIds,
+    claimed: Committed,
+) -> crate::Result<Prepared> {
+    let registered = runner.catalog().load().get(work.scope.tenant(), work.scope.agent()).cloned();
+    let Some(registered) = registered else {
+        return Ok(Prepared::MustFail("the agent of this task is no longer registered".into()));
+    };
+    let policy = registered.agent().policy();
+    if work.row.deaths > 0 && policy.on_crash == OnCrash::Fail {
+        return Ok(Prepared::MustFail(INTERRUPTED.into()));
+    }
+    if work.row.deaths >= MAX_CRASHES {
+        return Ok(Prepared::MustFail(format!(
+            "poisoned: the server crashed {MAX_CRASHES} times while this task ran"
+        )));
+    }
+    if claimed.attempt > i64::from(runner.limits.attempts) {
+        return Ok(Prepared::MustFail(format!("gave up after {} attempts", runner.limits.attempts)));
+    }
+    let WorkItem { row, scope, saved, log, .. } = work;
+    let mut finder = TurnStartFinder::new(row.unanswered);
+    let mut reader = LogReader::new(&**runner.store(), &scope, &row, row.last_seq).with_first(log).waiting();
+    while let Some(slice) = reader.next().await? {
+        for (seq, entry) in &slice {
+            finder.add(*seq, entry)?;
+        }
+    }
+    let (start, artifacts) =
+        finder.finish().ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
+    let open_artifacts = appendable_artifacts(&start, policy.on_crash);
+    let input = TurnInput {
+        no: row.no,
+        conversation: Conversation::new(Arc::clone(runner.store()), scope.clone(), row.context.first, row.no),
+        history: start.history,
+        names,
+        scope,
+        agent: registered.agent().clone(),
+        skill: row.skill,
+        dialect: row.origin,
+        message: Arc::new(start.message),
+        seq: start.seq,
+        open_artifacts,
+        earlier_artifacts: EarlierArtifacts::new(artifacts.ended, row.turn),
+        size: row.size,
+        saved,
+    };
+    let current = CurrentState { state: row.state, visibility: Visibility::Visible };
+    Ok(Prepared::Ready(Box::new(input), current))
+}
+
+/// Reads a task that is claimed already; it waits for an overloaded store.
+async fn work_of(runner: &Runner, no: TaskNo) -> Result<Option<WorkItem>, StoreError> {
+    loop {
+        match runner.store().work(no).await {
+            Err(StoreError::Overloaded) => tokio::time::sleep(OVERLOAD_DELAY).await,
+            read => return read,
+        }
+    }
+}
+
+/// The artifacts to which a turn appends chunks. A turn that is run again from its start begins anew what its
+/// earlier attempts have recorded. A resumed turn appends to it even after the last chunk, so that nothing is
+/// lost when the agent records a chunk twice.
+fn appendable_artifacts(start: &TurnStart, on_crash: OnCrash) -> HashSet<ArtifactId> {
+    match on_crash {
+        OnCrash::Resume => &start.open | &start.recorded,
+        OnCrash::Retry | OnCrash::Fail => &start.open - &start.recorded,
+    }
+}
+
+/// Fails a claimed task.
+async fn fail_task(runner: &Runner, names: &PublicIds, no: TaskNo, claimed: Committed, why: &str) {
+    let change = failure(no, names, claimed.fence, why, runner.clock().now());
+    record(runner, no, Change::Advance(Box::new(change))).await;
+}
+
+/// Handles a claimed task that could not be prepared. A temporary error is retried later; any other error, or
+/// the last attempt, fails the task. A task whose row could not be read can only be retried.
+async fn release_or_fail(
+    runner: &Runner,
+    names: Option<&PublicIds>,
+    no: TaskNo,
+    claimed: Committed,
+    error: crate::Error,
+) {
+    let temporary = matches!(error, crate::Error::Unavailable(_));
+    match names {
+        Some(names) if !temporary || claimed.attempt >= i64::from(runner.limits.attempts) => {
+            tracing::error!(task = %names.task, attempt = claimed.attempt, %error, "cannot start a claimed task; it fails");
+            fail_task(
+                runner,
+                names,
+                no,
+                claimed,
+                "the server could not start this task; see the server's log",
+            )
+            .await;
+        }
+        names => {
+            let task = names.map(|names| names.task.as_str());
+            tracing::error!(task, no = no.0, attempt = claimed.attempt, %error, "cannot start a claimed task; it will be retried");
+            let at = runner.next_attempt(claimed.attempt.max(2));
+            let retry = Advance::new(no, Step::Retry { fence: claimed.fence, at });
+            record(runner, no, Change::Advance(Box::new(retry))).await;
+            runner.wake();
+        }
+    }
+}
+
+/// A conflict is ignored: another writer has changed the task. A store that cannot write ends the process.
+async fn record(runner: &Runner, no: TaskNo, change: Change) {
+    if let Err(NotCommitted::Unavailable(reason) | NotCommitted::TooLarge(reason)) =
+        runner.store().commit(change).await
+    {
+        tracing::error!(no = no.0, reason, "cannot record the result of a claimed task");
+    }
+}
