@@ -92,6 +92,7 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("max_task_bytes").int(to_i64(limits.max_task));
             out.key("max_saved_bytes").int(to_i64(limits.max_saved));
             out.key("concurrent").int(to_i64(limits.concurrent as u64));
+            out.key("queued").int(to_i64(limits.queued as u64));
             out.key("run_time_ms").int(millis(limits.run_time));
             out.key("wait_ms").int(millis(limits.wait.unwrap_or_default()));
         });
@@ -138,6 +139,7 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
     out.maybe_text("reply", agent.reply.map(|reply| name(&REPLY_NAMES, reply)));
     out.key("auth").array(&agent.auth, |out, method| out.string(name(&AuthMethod::NAMES, *method)));
     out.text("dedupe", name(&DEDUPE_NAMES, agent.dedupe));
+    out.key("concurrent").int(to_i64(agent.concurrent as u64));
     out.key("retention").object(|out| retention(out, agent.retention));
 }
 

@@ -128,6 +128,8 @@ pub(crate) struct AgentConfig {
     /// The accepted authentication methods; any one suffices.
     pub(crate) auth: Vec<AuthMethod>,
     pub(crate) dedupe: Dedupe,
+    /// Concurrent runs; 0: a fair share of all.
+    pub(crate) concurrent: usize,
     pub(crate) retention: Retention,
 }
 

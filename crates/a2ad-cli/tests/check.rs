@@ -60,6 +60,7 @@ fn a_valid_file_is_shown_as_json() {
         max_task = "64KiB"
         max_saved = "2KiB"
         concurrent = 3
+        queued = 0
         run_time = "10m"
         wait = "30s"
         [skills.hello]
@@ -83,6 +84,7 @@ fn a_valid_file_is_shown_as_json() {
         reply = "message"
         auth = ["anonymous", "jwt"]
         dedupe = "always"
+        concurrent = 2
         retention = { max_tasks = 0 }
         [agents.spare]
         skills = ["hello"]
@@ -101,7 +103,7 @@ fn a_valid_file_is_shown_as_json() {
         r#""store":{"url":"x.db","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}},"#,
         r#""card":{"style":"v1","max_age_ms":300000,"grpc_scheme":false},"#,
         r#""protocol":{"dialects":["draft","1.0"],"errors":"1.0.0","lenient_version":false},"#,
-        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"max_saved_bytes":2048,"concurrent":3,"run_time_ms":600000,"wait_ms":30000},"#,
+        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"max_saved_bytes":2048,"concurrent":3,"queued":0,"run_time_ms":600000,"wait_ms":30000},"#,
         r#""agents":[{"id":"research","name":"Research","description":"Finds things","#,
         r#""skills":[{"id":"fx","description":"Converts amounts between currencies, at bundled rates of April 2025"},"#,
         r#"{"id":"hello","description":"Repeats it"}],"#,
@@ -109,14 +111,14 @@ fn a_valid_file_is_shown_as_json() {
         r#""enabled":true,"streaming":false,"push":false,"extended_card":"protected","extended_skills":["hello"],"#,
         r#""extensions":[{"uri":"urn:example:must","required":true}],"check_media_types":false,"#,
         r#""profile":"agent-native","reply":"message","#,
-        r#""auth":["anonymous","jwt"],"dedupe":"always","retention":{"max_age_ms":2000,"max_tasks":0,"keys_ms":3600000}},"#,
+        r#""auth":["anonymous","jwt"],"dedupe":"always","concurrent":2,"retention":{"max_age_ms":2000,"max_tasks":0,"keys_ms":3600000}},"#,
         r#"{"id":"spare","name":"Echo","description":"Gives back what it is given","#,
         r#""skills":[{"id":"hello","description":"Repeats it"}],"backends":[{"skill":"hello","builtin":"echo"}],"#,
         r#""enabled":false,"streaming":true,"push":false,"extended_card":"off","extended_skills":[],"#,
         r#""extensions":[{"uri":"https://example.com/may","description":"Adds a location","required":false,"#,
         r#""params":{"unit":"km","list":[1,2.5,true,{"deep":"x"}]}}],"check_media_types":true,"#,
         r#""profile":"neutral","auth":["anonymous"],"#,
-        r#""dedupe":"auto","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}}]}"#,
+        r#""dedupe":"auto","concurrent":0,"retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}}]}"#,
     );
     assert_eq!(stdout.trim_end(), expected);
 }
@@ -242,6 +244,16 @@ fn every_problem_is_reported_with_line_and_key() {
         ("[limits]\nwait = 5\n", "2: limits.wait: expected a quoted string, not a number"),
         ("[limits]\nconcurent = 3\n", "2: limits.concurent: unknown key; did you mean concurrent?"),
         ("[limits]\nconcurrent = 0\n", "2: limits.concurrent: expected more than 0"),
+        ("[limits]\nqueued = -1\n", "2: limits.queued: expected a whole number of 0 or more, not -1"),
+        ("[limits]\nqueued = \"10\"\n", "2: limits.queued: expected a whole number, not a string"),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\n[agents.b]\nconcurrent = -1\n",
+            "4: agents.b.concurrent: expected a whole number of 0 or more, not -1",
+        ),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\n[agents.b]\nconcurrent = 0.5\n",
+            "4: agents.b.concurrent: expected a whole number",
+        ),
         (
             "[limits]\nmax_body = \"16\"\n",
             "2: limits.max_body: \"16\" is not a size; write 512B, 64KiB, 16MiB or 1GiB",

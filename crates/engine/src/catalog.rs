@@ -11,7 +11,10 @@ mod settings;
 use std::{
     collections::BTreeMap,
     fmt::{self, Debug, Formatter},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
@@ -200,6 +203,13 @@ impl Catalog {
         self.tenants.get(tenant).into_iter().flat_map(|tenant| tenant.agents.values())
     }
 
+    /// The enabled agents of all tenants, each with its tenant.
+    pub(crate) fn enabled(&self) -> impl Iterator<Item = (&str, &Arc<RegisteredAgent>)> {
+        self.tenants.iter().flat_map(|(tenant, agents)| {
+            agents.agents.values().filter(|agent| agent.settings().enabled).map(|agent| (tenant.as_str(), agent))
+        })
+    }
+
     /// When this catalog came into use.
     pub fn since(&self) -> Timestamp {
         self.since
@@ -221,13 +231,14 @@ impl Catalog {
 #[derive(Clone)]
 pub struct CurrentCatalog {
     catalog: Arc<ArcSwap<Catalog>>,
+    swaps: Arc<AtomicU64>,
     clock: Clock,
 }
 
 impl CurrentCatalog {
     pub(crate) fn new(mut catalog: Catalog, clock: Clock) -> Self {
         catalog.since = clock.now();
-        Self { catalog: Arc::new(ArcSwap::from_pointee(catalog)), clock }
+        Self { catalog: Arc::new(ArcSwap::from_pointee(catalog)), swaps: Arc::default(), clock }
     }
 
     /// The catalog as it is now. Whoever holds it does not see later swaps.
@@ -240,6 +251,12 @@ impl CurrentCatalog {
     pub fn swap(&self, mut catalog: Catalog) {
         catalog.since = self.clock.now();
         self.catalog.store(Arc::new(catalog));
+        self.swaps.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often it was replaced: shows without loading it whether it has changed.
+    pub(crate) fn swaps(&self) -> u64 {
+        self.swaps.load(Ordering::Acquire)
     }
 }
 

@@ -183,6 +183,11 @@ pub(crate) enum FeedEvent {
 }
 
 impl Watcher {
+    /// The watched task.
+    pub(crate) fn task(&self) -> TaskNo {
+        self.task
+    }
+
     /// Moves the cursor; entries up to `committed` are in the log already.
     pub(crate) fn seek(&mut self, cursor: Seq, committed: Seq) {
         self.cursor = cursor;

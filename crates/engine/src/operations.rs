@@ -8,11 +8,12 @@ mod send_message;
 mod submit;
 mod subscribe_to_task;
 
-use protocol::{ErrorKind, Operation, Task};
+use protocol::{ErrorKind, Json, Operation, Task};
 
 use crate::{
     engine::{Call, CallResponse, EngineInner},
     error::{Error, Result},
+    ids::TaskNo,
 };
 
 /// Executes an operation. The futures of rare operations are boxed, so that the future of a send stays small.
@@ -51,6 +52,23 @@ pub(crate) async fn dispatch(
         }
     };
     Ok(CallResponse::Reply(reply))
+}
+
+/// Shows the place of a task that waits for a slot, in the metadata of the task: 1 is next. It is not stored.
+fn show_place(engine: &EngineInner, no: TaskNo, task: &mut Task) {
+    if task.status.state.is_settled() {
+        return;
+    }
+    if let Some(place) = engine.runner.place(no) {
+        let queued = Json::parse(&format!(r#"{{"a2ad":{{"queued":{place}}}}}"#)).expect("this is JSON");
+        add_metadata(task, queued);
+    }
+}
+
+/// Adds to the metadata of a task that is shown to a caller.
+fn add_metadata(task: &mut Task, more: Json) {
+    let merged = task.metadata.as_ref().and_then(|metadata| Json::merge_objects(metadata, &more));
+    task.metadata = Some(merged.unwrap_or(more));
 }
 
 /// Keeps the newest `length` messages of a task's history; all of them for `None`.

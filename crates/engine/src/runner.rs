@@ -3,30 +3,34 @@
 //! A run belongs to the store: accepting a message records which process holds its work, and the fencing
 //! token of that record is the right to write. [`run`] drives one turn of one agent; [`claim`] claims work
 //! that no process holds: work queued because every slot was taken, turns waiting for a retry, and turns of a
-//! crashed process; [`claimed`] starts it.
+//! crashed process; [`claimed`] starts it. [`scheduler`] decides which work gets a slot ([`slot`]).
 
 mod claim;
 mod claimed;
 mod panic_guard;
 mod run;
+mod scheduler;
+mod slot;
 
 use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use protocol::Timestamp;
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot},
+    sync::{Notify, oneshot},
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use run::{Run, TurnInput};
+pub(crate) use slot::{Admission, Arrival, Slot};
+use slot::Slots;
 
 use crate::{
     catalog::CurrentCatalog,
@@ -41,6 +45,8 @@ use crate::{
 pub struct Limits {
     /// Concurrent runs; more tasks wait in state `submitted`.
     pub concurrent: usize,
+    /// How many tasks may wait for a run; beyond it messages that would wait are rejected as unavailable.
+    pub queued: usize,
     /// Timeout of one attempt at a turn.
     pub run_time: Duration,
     /// How long a blocking send waits for the outcome; after that the reply is the task in its current state.
@@ -60,6 +66,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             concurrent: 256,
+            queued: 10_000,
             run_time: Duration::from_secs(600),
             wait: None,
             attempts: 6,
@@ -76,17 +83,13 @@ pub(crate) struct Runner {
     catalog: CurrentCatalog,
     clock: Clock,
     limits: Limits,
-    slots: Arc<Semaphore>,
-    /// Tasks whose runs have crashed processes run one at a time.
-    suspects: Arc<Semaphore>,
+    slots: Slots,
     /// Cancellation tokens of this process's runs, by task, each with a registration number. Several runs may
     /// try to start the same turn; until the commit decides which one gets it, all of them are registered.
     live: Mutex<HashMap<TaskNo, Vec<(u64, CancellationToken)>>>,
     registrations: AtomicU64,
     /// Wakes the claimer: work may be due.
     wake: Notify,
-    /// Work waits for a slot: whoever frees one must wake the claimer.
-    slot_wanted: AtomicBool,
     /// Cancelled at the start of graceful shutdown: no new work is started.
     draining: CancellationToken,
     /// Cancelled at the end of the grace period: runs are released unfinished.
@@ -99,22 +102,6 @@ pub(crate) struct Runner {
 pub(crate) fn deadline_in(span: Duration) -> Instant {
     const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
     Instant::now() + span.min(NEVER)
-}
-
-/// A permit to run one turn; released on drop.
-pub(crate) struct Slot {
-    permit: Option<OwnedSemaphorePermit>,
-    runner: Arc<Runner>,
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        // Release before the wake-up: the claimer must find the slot free.
-        self.permit = None;
-        if self.runner.slot_wanted.load(Ordering::SeqCst) {
-            self.runner.wake.notify_one();
-        }
-    }
 }
 
 /// Keeps a run cancellable while it lives. Created before the change that gives this process the work, so
@@ -149,12 +136,10 @@ impl Runner {
             catalog,
             clock,
             limits,
-            slots: Arc::new(Semaphore::new(limits.concurrent.min(Semaphore::MAX_PERMITS))),
-            suspects: Arc::new(Semaphore::new(1)),
+            slots: Slots::new(&limits),
             live: Mutex::default(),
             registrations: AtomicU64::new(0),
             wake: Notify::new(),
-            slot_wanted: AtomicBool::new(false),
             draining: CancellationToken::new(),
             halted: CancellationToken::new(),
             tracker: TaskTracker::new(),
@@ -169,15 +154,6 @@ impl Runner {
     /// Starts the purger; it ends when graceful shutdown starts.
     pub(crate) fn spawn_purger(&self, purger: Purger) {
         self.tracker.spawn(purger.run(self.draining.clone()));
-    }
-
-    /// A slot, if one is free and the process is not shutting down.
-    pub(crate) fn slot(self: &Arc<Self>) -> Option<Slot> {
-        if self.draining.is_cancelled() {
-            return None;
-        }
-        let permit = Arc::clone(&self.slots).try_acquire_owned().ok()?;
-        Some(Slot { permit: Some(permit), runner: Arc::clone(self) })
     }
 
     /// Drives the run once the change that gave this process the work is durable. Resolves to the result of
@@ -202,19 +178,24 @@ impl Runner {
         result
     }
 
-    /// Wakes the claimer once the change that recorded work as due is durable. Resolves to the result of that
+    /// Lets work be claimed once the change that recorded it as due is durable. Resolves to the result of that
     /// change.
     ///
     /// The receiver may be dropped.
     pub(crate) fn queue(
-        self: &Arc<Self>,
+        &self,
+        arrival: Arrival,
         receipt: Receipt,
     ) -> oneshot::Receiver<Result<Committed, NotCommitted>> {
         let (result_sender, result) = oneshot::channel();
-        let runner = Arc::clone(self);
         self.tracker.spawn(async move {
-            let _ = result_sender.send(receipt.await);
-            runner.wake();
+            let result = receipt.await;
+            if result.is_ok() {
+                arrival.recorded();
+            } else {
+                drop(arrival);
+            }
+            let _ = result_sender.send(result);
         });
         result
     }
@@ -224,11 +205,6 @@ impl Runner {
         let number = self.registrations.fetch_add(1, Ordering::Relaxed);
         self.live().entry(task).or_default().push((number, cancel.clone()));
         Registration { runner: Arc::clone(self), task, number, cancel }
-    }
-
-    /// Wakes the claimer.
-    pub(crate) fn wake(&self) {
-        self.wake.notify_one();
     }
 
     /// Stops the run of a task once the cancel that ended the task is durable. Resolves to the result of that
@@ -245,6 +221,7 @@ impl Runner {
         self.tracker.spawn(async move {
             let committed = receipt.await;
             if committed.is_ok() {
+                runner.slots(|scheduler| scheduler.cancel(task));
                 runner.stop(task);
             }
             let _ = result_sender.send(committed);

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+/// The principal of callers without a credential.
+const ANONYMOUS: &str = "anonymous";
+
 /// The owner of tasks, contexts, idempotency keys and page tokens. A parameter of every query: what is
 /// outside a caller's scope does not exist for it. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,10 +33,15 @@ impl Scope {
     pub fn anonymous(tenant: &str, agent: &str) -> Self {
         Self::new(ScopeParts {
             tenant: tenant.into(),
-            principal: "anonymous".into(),
+            principal: ANONYMOUS.into(),
             agent: agent.into(),
             end_user: String::new(),
         })
+    }
+
+    /// Whether its callers have no credential.
+    pub fn is_anonymous(&self) -> bool {
+        self.0.principal == ANONYMOUS
     }
 
     /// All four parts.

@@ -20,7 +20,6 @@ pub use change::{
     Accept, Advance, Change, JournalChange, JournalStep, MessageKey, NewContext, Visibility, WorkState,
 };
 pub use log_reader::{LogReader, LogSlice};
-pub(crate) use receipt::OVERLOADED;
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub use rows::{
     ContextLookup, ContextRow, Due, DueTask, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,

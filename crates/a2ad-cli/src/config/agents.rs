@@ -10,6 +10,7 @@ use super::{
     read::{Parsed, Section},
     sections,
     tree::Item,
+    values,
 };
 use crate::nearest::hint;
 
@@ -113,6 +114,7 @@ impl AgentConfig {
             reply: None,
             auth: vec![AuthMethod::Anonymous],
             dedupe: Dedupe::default(),
+            concurrent: 0,
             retention,
         }
     }
@@ -188,6 +190,7 @@ fn agent(
         reply: section.get("reply", |item| item.one_of(&REPLY_NAMES)),
         auth: auth.unwrap_or(defaults.auth),
         dedupe: section.get("dedupe", |item| item.one_of(&DEDUPE_NAMES)).unwrap_or_default(),
+        concurrent: section.get("concurrent", values::count).unwrap_or_default(),
         retention: sections::retention(&section.open("retention"), default_retention),
         ..defaults
     };

@@ -251,6 +251,12 @@ pub(super) static TABLES: &[KeyTable] = &[
             ),
             key("concurrent", "number", "256", "Concurrent runs; further tasks wait as submitted."),
             key(
+                "queued",
+                "number",
+                "10000",
+                "How many tasks may wait for a run; beyond it, sends that would have to wait get 503.",
+            ),
+            key(
                 "memory",
                 "size",
                 r#""1GiB""#,
@@ -354,6 +360,13 @@ pub(super) static TABLES: &[KeyTable] = &[
                 || names(&DEDUPE_NAMES),
                 DefaultValue::Fixed(r#""auto""#),
                 "Which message ids are idempotency keys: UUIDs, all, or none. The `Idempotency-Key` header always is.",
+            ),
+            key(
+                "concurrent",
+                "number",
+                "0",
+                "Concurrent runs of this agent. 0: a fair share of `limits.concurrent`; beside other agents at most \
+                 three quarters.",
             ),
             table("retention", "How long tasks of this agent are kept."),
         ],

@@ -114,13 +114,11 @@ pub(super) fn protocol(section: &Section<'_>) -> ProtocolConfig {
 /// The engine's limits, and the largest accepted request body.
 pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
     let defaults = Limits::default();
-    let count = |item: &Item| {
-        let count = values::non_zero(item.count()?)?;
-        usize::try_from(count).map_err(|_| format!("{count} is too large"))
-    };
+    let count = |item: &Item| values::non_zero(values::count(item)?);
     let size = |item: &Item| values::non_zero(values::size(item)?);
     let limits = Limits {
         concurrent: section.get("concurrent", count).unwrap_or(defaults.concurrent),
+        queued: section.get("queued", values::count).unwrap_or(defaults.queued),
         run_time: section
             .get("run_time", |item| values::non_zero(values::duration(item)?))
             .unwrap_or(defaults.run_time),

@@ -44,6 +44,7 @@ impl AgentConfig {
             extended_skills: self.extended_skills.clone(),
             extensions: self.extensions.clone(),
             check_media_types: self.check_media_types,
+            concurrent: self.concurrent,
             anonymous: self.auth.contains(&AuthMethod::Anonymous),
             security: self.auth.iter().filter_map(|method| method.scheme()).collect(),
         }

@@ -36,6 +36,12 @@ pub(super) fn show_size(bytes: u64) -> String {
     format!("{}{}", bytes / unit.1, unit.0)
 }
 
+/// A number of things, 0 or more.
+pub(super) fn count(item: &Item) -> Parsed<usize> {
+    let count = item.count()?;
+    usize::try_from(count).map_err(|_| format!("{count} is too large"))
+}
+
 /// Rejects zero.
 pub(super) fn non_zero<T: Default + PartialEq>(value: T) -> Parsed<T> {
     if value == T::default() { Err("expected more than 0".into()) } else { Ok(value) }

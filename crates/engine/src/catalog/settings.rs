@@ -23,6 +23,8 @@ pub struct AgentSettings {
     pub extensions: Vec<AgentExtension>,
     /// Whether to reject message parts of a media type that the card does not list.
     pub check_media_types: bool,
+    /// Concurrent runs of the agent; 0: a fair share of all slots.
+    pub concurrent: usize,
     /// Whether calls without a credential are permitted.
     pub anonymous: bool,
     /// Security schemes by name, as the card lists them.
@@ -47,6 +49,7 @@ impl Default for AgentSettings {
             extended_skills: Vec::new(),
             extensions: Vec::new(),
             check_media_types: true,
+            concurrent: 0,
             anonymous: true,
             security: Vec::new(),
         }

@@ -2,7 +2,7 @@
 
 use protocol::{GetTask, Reply, Task, TaskId};
 
-use super::trim_history;
+use super::{show_place, trim_history};
 use crate::{
     engine::{Call, EngineInner},
     error::Result,
@@ -22,7 +22,9 @@ pub(super) async fn load_task(
     history: Option<u32>,
 ) -> Result<Task> {
     let snapshot = load(engine, call, id, View { history, ..View::default() }).await?;
+    let no = snapshot.row.no;
     let mut task = fold::into_task(&engine.ids, snapshot)?;
+    show_place(engine, no, &mut task);
     trim_history(&mut task, history);
     Ok(task)
 }

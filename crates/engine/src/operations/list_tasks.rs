@@ -2,7 +2,7 @@
 
 use protocol::{ListTasks, Reply, TaskPage};
 
-use super::trim_history;
+use super::{show_place, trim_history};
 use crate::{
     cursor::PageTokens,
     engine::{Call, EngineInner},
@@ -37,7 +37,9 @@ pub(super) async fn list_tasks(engine: &EngineInner, call: Call, req: ListTasks)
     let next = last.map(|last| tokens.token(ListPosition { status_at: last.row.status_at, no: last.row.no }));
     let mut tasks = Vec::with_capacity(page.tasks.len());
     for snapshot in page.tasks {
+        let no = snapshot.row.no;
         let mut task = fold::into_task(&engine.ids, snapshot)?;
+        show_place(engine, no, &mut task);
         trim_history(&mut task, req.history_length);
         tasks.push(task);
     }

@@ -9,6 +9,7 @@ use protocol::{ErrorKind, Event, Message, Reply, SendMessage, Task};
 use tokio::time::timeout_at;
 
 use super::{
+    show_place,
     submit::{Submitted, WaitMode, submit},
     trim_history,
 };
@@ -16,7 +17,7 @@ use crate::{
     catalog::RegisteredAgent,
     engine::{Call, CallResponse, EngineInner},
     error::{Error, Result},
-    feed::FeedEvent,
+    feed::{FeedEvent, Watcher},
     log::{Entry, Seq},
     runner::deadline_in,
     store::Visibility,
@@ -35,6 +36,7 @@ pub(super) async fn send_message(
     let wait_mode = if req.return_immediately { WaitMode::Immediate } else { WaitMode::Blocking };
     let submitted = submit(engine, call, registered, req, wait_mode).await?;
     let replayed = submitted.replayed;
+    let no = submitted.watcher.as_ref().map(Watcher::task);
     let mut reply = match submitted.visibility {
         Visibility::Visible if wait_mode == WaitMode::Immediate => reply_without_waiting(submitted)?,
         // A hidden or undecided task cannot be returned, so even an immediate send waits for the decision.
@@ -42,6 +44,9 @@ pub(super) async fn send_message(
     };
     if let Reply::SentTask(task) = &mut reply {
         trim_history(task, history_length);
+        if let Some(no) = no {
+            show_place(engine, no, task);
+        }
     }
     Ok(mark_replayed(CallResponse::Reply(reply), replayed))
 }
@@ -61,6 +66,9 @@ pub(super) async fn send_streaming_message(
     let submitted = submit(engine, call, registered, req, WaitMode::Streaming).await?;
     let Submitted { mut task, seq, rest, visibility, watcher, replayed } = submitted;
     trim_history(&mut task, history_length);
+    if let Some(watcher) = watcher.as_ref().filter(|_| rest.is_empty()) {
+        show_place(engine, watcher.task(), &mut task);
+    }
     let stream = TaskStream::new(seq, task, Until::Settled, watcher).followed_by(rest);
     let stream = if visibility == Visibility::Visible { stream } else { stream.undecided() };
     Ok(mark_replayed(CallResponse::Stream(stream), replayed))

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use protocol::{Dialect, ErrorKind, Json, Message, SendMessage, Task, TaskId, TaskState};
 
-use self::turn::StartResult;
+use self::turn::{StartResult, queue_full};
 use super::{get_task, push_configs};
 use crate::{
     catalog::RegisteredAgent,
@@ -100,6 +100,7 @@ async fn begin(ctx: SendContext<'_>, message: Message) -> Result<Submitted> {
         StartResult::Recorded(submitted) => Ok(*submitted),
         StartResult::Duplicate(used) => Box::pin(replay::replay(ctx, used)).await,
         StartResult::Conflict(met) => Err(NotCommitted::Conflict(met).into()),
+        StartResult::Full => Err(queue_full()),
     }
 }
 
@@ -165,6 +166,7 @@ async fn try_submit_to(ctx: SendContext<'_>, id: &TaskId, message: &Message) -> 
             StartResult::Duplicate(used) => replay::replay(ctx, used).await.map(Some),
             // Another call has started a task with that id meanwhile.
             StartResult::Conflict(_) => Ok(None),
+            StartResult::Full => Err(queue_full()),
         },
     }
 }

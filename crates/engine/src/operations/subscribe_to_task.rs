@@ -4,7 +4,11 @@ use std::collections::HashSet;
 
 use protocol::{ArtifactId, ErrorKind, Event, Json, SubscribeToTask, Task, dialect::v1};
 
-use super::get_task::{load, load_row};
+use super::{
+    add_metadata,
+    get_task::{load, load_row},
+    show_place,
+};
 use crate::{
     engine::{Call, EngineInner, Resume},
     error::{Error, Result},
@@ -41,7 +45,8 @@ pub(super) async fn subscribe_to_task(
         if is_over(&row, call.resume) {
             return last_event(engine, &call, &row, until).await;
         }
-        if let Some(task) = task_as_of(engine, &call, &row, seen).await? {
+        if let Some(mut task) = task_as_of(engine, &call, &row, seen).await? {
+            show_place(engine, row.no, &mut task);
             let artifacts = artifacts_as_of(engine, &call, &row, seen).await?;
             watcher.seek(seen, row.last_seq);
             let stream = TaskStream::new(seen, task, until, Some(watcher));
@@ -54,8 +59,9 @@ pub(super) async fn subscribe_to_task(
     }
     let last = snapshot.row.last_seq;
     let mut task = fold::into_task(&engine.ids, snapshot)?;
+    show_place(engine, row.no, &mut task);
     if call.resume.is_some() {
-        task.metadata = Some(gap(task.metadata.as_ref()));
+        add_metadata(&mut task, gap());
     }
     watcher.seek(last, last);
     Ok(TaskStream::new(last, task, until, Some(watcher)).through(last))
@@ -101,9 +107,8 @@ async fn artifacts_as_of(
 }
 
 /// Marks the snapshot: events may be missing between what the caller received and this snapshot.
-fn gap(metadata: Option<&Json>) -> Json {
-    let gap = Json::parse(r#"{"gap":true}"#).expect("this is JSON");
-    metadata.and_then(|metadata| Json::merge_objects(metadata, &gap)).unwrap_or(gap)
+fn gap() -> Json {
+    Json::parse(r#"{"gap":true}"#).expect("this is JSON")
 }
 
 /// Whether the task is terminal and the caller has received all its events.

@@ -4,7 +4,9 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use protocol::ArtifactId;
 
-use super::{Registration, Run, Runner, Slot, TurnInput};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{Registration, Run, Runner, Slot, TurnInput, slot::ProbationPermit};
 use crate::{
     agent::{Agent as _, OnCrash},
     context::Conversation,
@@ -20,8 +22,35 @@ use crate::{
 
 /// How many processes may crash while they run a task before the task fails.
 const MAX_CRASHES: i64 = 3;
+/// How long no other suspect starts after one has started.
+const PROBATION: Duration = Duration::from_secs(5);
 /// How long to wait before the next read of an overloaded store.
 const OVERLOAD_DELAY: Duration = Duration::from_millis(100);
+
+/// The probation of a suspect. It ends after [`PROBATION`], or when this is dropped: at the end of the run, or when
+/// the run has made progress. Then the next suspect starts.
+pub(super) struct Probation(#[expect(dead_code, reason = "has an effect on drop")] DropGuard);
+
+impl Probation {
+    pub(super) fn start(runner: &Arc<Runner>, no: TaskNo, fence: i64, permit: ProbationPermit) -> Self {
+        let ended = CancellationToken::new();
+        let guard = ended.clone().drop_guard();
+        let store = Arc::clone(runner.store());
+        runner.tracker.spawn(async move {
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = tokio::time::sleep(PROBATION) => {
+                    // Recorded before the next suspect starts: a crash is then not attributed to this one. A
+                    // conflict means that the run has ended.
+                    let end = Advance::new(no, Step::EndProbation { fence });
+                    let _ = store.commit(Change::Advance(Box::new(end))).await;
+                }
+            }
+            drop(permit);
+        });
+        Self(guard)
+    }
+}
 
 /// Runs a claimed task. On any error the task does not stay claimed: it is retried later or fails.
 pub(super) async fn run_claimed(
@@ -30,21 +59,27 @@ pub(super) async fn run_claimed(
     registration: Registration,
     no: TaskNo,
     claimed: Committed,
+    probation: Option<Probation>,
 ) {
     let work = match work_of(runner, no).await {
         Ok(Some(work)) => work,
         Ok(None) => return,
-        Err(error) => return release_or_fail(runner, None, no, claimed, error.into()).await,
+        Err(error) => {
+            return release_or_fail(runner, &slot, None, no, claimed, probation.is_some(), error.into()).await;
+        }
     };
     let names = PublicIds::of(&runner.store().ids(), &work.row);
     match prepare(runner, work, names.clone(), claimed).await {
         Ok(Prepared::Ready(input, current)) => {
             let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
-            let run = Run::new(runner, slot, *input, current, attempt, Some(registration));
+            let mut run = Run::new(runner, slot, *input, current, attempt, Some(registration));
+            run.set_probation(probation);
             run.drive(runner, claimed).await;
         }
         Ok(Prepared::MustFail(why)) => fail_task(runner, &names, no, claimed, &why).await,
-        Err(error) => release_or_fail(runner, Some(&names), no, claimed, error).await,
+        Err(error) => {
+            release_or_fail(runner, &slot, Some(&names), no, claimed, probation.is_some(), error).await;
+        }
     }
 }
 
@@ -139,9 +174,11 @@ async fn fail_task(runner: &Runner, names: &PublicIds, no: TaskNo, claimed: Comm
 /// the last attempt, fails the task. A task whose row could not be read can only be retried.
 async fn release_or_fail(
     runner: &Runner,
+    slot: &Slot,
     names: Option<&PublicIds>,
     no: TaskNo,
     claimed: Committed,
+    suspect: bool,
     error: crate::Error,
 ) {
     let temporary = matches!(error, crate::Error::Unavailable(_));
@@ -163,7 +200,7 @@ async fn release_or_fail(
             let at = runner.next_attempt(claimed.attempt.max(2));
             let retry = Advance::new(no, Step::Retry { fence: claimed.fence, at });
             record(runner, no, Change::Advance(Box::new(retry))).await;
-            runner.wake();
+            slot.requeue(no, at, suspect);
         }
     }
 }

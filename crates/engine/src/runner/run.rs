@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Registration, Runner, Slot, deadline_in,
+    Registration, Runner, Slot, claimed::Probation, deadline_in,
     panic_guard::{PanicGuard, Panicked},
 };
 use crate::{
@@ -58,7 +58,9 @@ pub(crate) struct Run {
     deadline: Instant,
     reveal_at: Option<Instant>,
     registration: Option<Registration>,
-    _slot: Slot,
+    /// Of a suspect that has not made progress yet.
+    probation: Option<Probation>,
+    slot: Slot,
 }
 
 /// The input of a turn, whether it starts with its message or is claimed later.
@@ -139,13 +141,29 @@ impl Run {
             deadline,
             reveal_at: None,
             registration,
-            _slot: slot,
+            probation: None,
+            slot,
         }
     }
 
     /// The agent's policy at the start of this run.
     pub(crate) fn policy(&self) -> ExecutionPolicy {
         self.policy
+    }
+
+    /// Keeps other suspects from starting while this run is on probation.
+    pub(super) fn set_probation(&mut self, probation: Option<Probation>) {
+        self.probation = probation;
+    }
+
+    /// The task is due again after this step of the run.
+    fn requeue_after(&self, step: Step) {
+        match step {
+            Step::Retry { at, .. } => self.slot.requeue(self.no, at, self.probation.is_some()),
+            // The next turn: crashes are counted anew.
+            Step::Requeue { at, .. } => self.slot.requeue(self.no, at, false),
+            _ => {}
+        }
     }
 
     /// Makes the run cancellable; must be called before the change that gives this process the work.
@@ -211,20 +229,22 @@ impl Run {
                     match result {
                         Ok(committed) if !change.ends_run() => self.state.size = committed.size,
                         Ok(_) => {
-                            if matches!(change.step, Step::Retry { .. }) {
-                                runner.wake();
-                            }
+                            self.requeue_after(change.step);
                             return Ending::Finished;
                         }
                         Err(NotCommitted::Conflict(met)) => {
                             let now = runner.clock().now();
                             match self.state.after_conflict(change, met, lease, now) {
                                 Some(again) => {
+                                    let step = again.step;
                                     let receipt = runner.store().commit(Change::Advance(Box::new(again)));
-                                    if let Err(NotCommitted::TooLarge(reason)) = receipt.await {
-                                        self.fail(runner, lease, &reason).await;
+                                    match receipt.await {
+                                        Ok(_) => self.requeue_after(step),
+                                        Err(NotCommitted::TooLarge(reason)) => {
+                                            self.fail(runner, lease, &reason).await;
+                                        }
+                                        Err(_) => {}
                                     }
-                                    runner.wake();
                                 }
                                 None => tracing::debug!(task = %self.state.names.task, "lost_race: the task was changed by another writer, the run's last update is dropped"),
                             }

@@ -9,7 +9,7 @@ mod recording_store;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
-    Agent, AgentInfo, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent, Engine, Error, ExecutionPolicy,
+    Agent, AgentInfo, AgentSettings, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent, Engine, Error, ExecutionPolicy,
     Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention, Scope, Store as _,
     store::{Lookup, TaskRow},
 };
@@ -46,6 +46,7 @@ pub(crate) struct Setup {
     skills: Vec<AgentSkill>,
     others: Vec<RegisteredAgent>,
     unregistered: Retention,
+    settings: AgentSettings,
 }
 
 impl Setup {
@@ -60,6 +61,7 @@ impl Setup {
             skills: Vec::new(),
             others: Vec::new(),
             unregistered: Retention::default(),
+            settings: AgentSettings::default(),
         }
     }
 
@@ -77,6 +79,18 @@ impl Setup {
     /// Concurrent runs.
     pub(crate) fn slots(mut self, concurrent: usize) -> Self {
         self.limits.concurrent = concurrent;
+        self
+    }
+
+    /// Tasks that may wait for a slot.
+    pub(crate) fn queued(mut self, queued: usize) -> Self {
+        self.limits.queued = queued;
+        self
+    }
+
+    /// Concurrent runs of the scripted agent.
+    pub(crate) fn agent_slots(mut self, concurrent: usize) -> Self {
+        self.settings.concurrent = concurrent;
         self
     }
 
@@ -147,13 +161,15 @@ impl Setup {
 
     /// Like [`Self::open_at`]; `None` if the database is locked.
     pub(crate) fn try_open_at(self, folder: &Path) -> Option<TestServer> {
-        let Self { policy, limits, clock, retention, dedupe, skills, others, unregistered } = self;
+        let Self { policy, limits, clock, retention, dedupe, skills, others, unregistered, settings } = self;
         let feed = Feed::default();
         let options = SqliteOptions { sync: false, ..SqliteOptions::at(folder.join("a2ad.db")) };
         let store = Arc::new(RecordingStore::new(Sqlite::open(&options, feed.clone(), &clock).ok()?));
         let (script, agent) = agent::scripted_agent(policy);
-        let scripted =
-            registered(AGENT_ID, skills, DynAgent::new(script)).with_retention(retention).with_dedupe(dedupe);
+        let scripted = registered(AGENT_ID, skills, DynAgent::new(script))
+            .with_retention(retention)
+            .with_dedupe(dedupe)
+            .with_settings(settings);
         let agents: Vec<_> = others.into_iter().chain([scripted]).collect();
         let catalog = Catalog::new(AGENT_ID, agents.clone())
             .with_tenant("elsewhere", AGENT_ID, agents)

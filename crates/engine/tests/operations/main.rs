@@ -16,6 +16,7 @@ mod deadline;
 mod draft;
 mod drain;
 mod dropped_call;
+mod fairness;
 mod history;
 mod idempotency;
 mod limits;

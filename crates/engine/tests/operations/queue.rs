@@ -17,7 +17,7 @@ async fn task_without_a_slot_is_submitted_and_runs_later() {
         assert!(server.agent.is_idle());
 
         let mut frames = server.subscribe(&queued.id).await.unwrap();
-        assert_eq!(frames.next().await, "1 task submitted");
+        assert_eq!(frames.next().await, "1 task submitted queued 1");
         running.end(done());
         let turn = server.agent.turn().await;
         assert_eq!((&turn.task_id, turn.attempt), (&queued.id, 1));
@@ -34,7 +34,7 @@ async fn callers_of_queued_tasks_get_the_outcome() {
     let blocking = server.spawn_send(msg("two"));
     server.store.until("accept", 2).await;
     let mut frames = server.stream(msg("three")).await.unwrap();
-    assert_eq!(frames.next().await, "1 task submitted");
+    assert_eq!(frames.next().await, "1 task submitted queued 2");
     running.end(done());
     // Longest due first.
     for text in ["two", "three"] {

@@ -27,6 +27,7 @@ mod matrix;
 mod methods;
 mod paths;
 mod profiles;
+mod queue;
 mod rest;
 mod streams;
 mod text;

@@ -6,7 +6,7 @@ use protocol::{ErrorKind, Message};
 use super::{
     SendContext, Submitted,
     replay::replay,
-    turn::{StartResult, TurnCommit, begin, message_of},
+    turn::{StartResult, TurnCommit, begin, message_of, queue_full},
 };
 use crate::{
     agent::message_size,
@@ -141,6 +141,7 @@ async fn start_turn(
         StartResult::Recorded(submitted) => Ok(Some(*submitted)),
         StartResult::Duplicate(used) => replay(ctx, used).await.map(Some),
         StartResult::Conflict(_) => Ok(None),
+        StartResult::Full => replay_or_refuse(ctx, row, queue_full()).await.map(Some),
     }
 }
 

@@ -77,24 +77,37 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             key,
         }))
     };
-    begin(ctx, turn, task, opening, accept).await
+    match begin(ctx, turn, task, opening, accept).await? {
+        StartResult::Full => {
+            // A duplicate needs no slot.
+            let used = duplicate_of(ctx).await?;
+            Ok(used.map_or(StartResult::Full, StartResult::Duplicate))
+        }
+        started => Ok(started),
+    }
 }
 
 /// Rejects a new task when the agent has `max_tasks` open tasks: open tasks are never evicted. A duplicate is
 /// not a new task; returns where it was recorded.
 async fn check_open_task_limit(ctx: SendContext<'_>, max: u64) -> Result<Option<KeyUsed>> {
-    let SendContext { engine, call, key, .. } = ctx;
+    let SendContext { engine, call, .. } = ctx;
     let open = engine.store.count_open(&TenantAgent::of(&call.scope)).await?;
     if open < max {
         return Ok(None);
     }
-    if let Some(key) = key
-        && let Some(used) = engine.store.first_use(key).await?
-    {
+    if let Some(used) = duplicate_of(ctx).await? {
         return Ok(Some(used));
     }
     let text = format!("this agent has {open} open tasks and its limit is {max}; wait until one has ended");
     Err(Error::refused(ErrorKind::RateLimited, text))
+}
+
+/// Where the message was recorded, if it is a duplicate.
+async fn duplicate_of(ctx: SendContext<'_>) -> Result<Option<KeyUsed>> {
+    match ctx.key {
+        Some(key) => Ok(ctx.engine.store.first_use(key).await?),
+        None => Ok(None),
+    }
 }
 
 /// The conversation a new task joins: the one with this id if it exists in the caller's scope, else a new one

@@ -4,7 +4,8 @@
 //! `overlap` is polled once before that change, inside the call's own task. If it is ready, all its updates
 //! join the same commit: no spawned task, no channel, no second commit. If it is pending, its future moves to
 //! the runner and the call becomes a watcher. Every other agent starts after the acceptance is durable.
-//! Without a free slot the task is recorded as due, and the claimer starts it later.
+//! Without a free slot the task is recorded as due, and the claimer starts it later; if too many wait already,
+//! nothing is recorded.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +18,7 @@ use crate::{
     feed::Watcher,
     ids::TaskNo,
     log::{Log, NewEntry},
-    runner::{Run, Slot, TurnInput},
+    runner::{Admission, Arrival, Run, Slot, TurnInput},
     store::{Change, Committed, Conflict, JournalChange, KeyUsed, NotCommitted, Visibility, WorkState},
     task::CurrentState,
 };
@@ -62,6 +63,8 @@ pub(super) enum StartResult {
     Duplicate(KeyUsed),
     /// The task changed between read and commit.
     Conflict(Conflict),
+    /// Too much waits for a slot: nothing was committed.
+    Full,
 }
 
 /// Starts a turn: decides where it runs, polls an overlapping agent once, and commits once.
@@ -76,28 +79,38 @@ pub(super) async fn begin(
 ) -> Result<StartResult> {
     // Boxed because the callers' futures contain this one and are moved as a whole, some of them several
     // times.
-    match ctx.engine.runner.slot() {
-        Some(slot) => Box::pin(begin_now(ctx, slot, turn, task, opening, change)).await,
-        None => Box::pin(begin_later(ctx, turn.no, task, opening, change)).await,
+    let now = ctx.engine.clock.now();
+    match ctx.engine.runner.admit(&ctx.call.scope, turn.no, now) {
+        Admission::Start(slot) => Box::pin(begin_now(ctx, slot, turn, task, opening, now, change)).await,
+        Admission::Wait(arrival) => {
+            Box::pin(begin_later(ctx, arrival, turn.no, task, opening, now, change)).await
+        }
+        Admission::Full => Ok(StartResult::Full),
     }
+}
+
+/// The error for a message that would have to wait while too many others do.
+pub(super) fn queue_full() -> Error {
+    Error::later("too many tasks wait for a run; nothing was recorded, send the message again in a second")
 }
 
 /// Commits the turn as due, to be claimed when a slot is free.
 async fn begin_later(
     ctx: SendContext<'_>,
+    arrival: Arrival,
     no: TaskNo,
     task: Task,
     opening: NewEntry,
+    now: Timestamp,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
     let engine = ctx.engine;
-    let now = engine.clock.now();
     let current = CurrentState { visibility: Visibility::Visible, ..state_after(&opening.0, ctx) };
     let log = Log::pack([opening]);
     let watcher = ctx.watch(no);
     let since = since(&log, now);
     let commit = TurnCommit { log: log.clone(), since, ..TurnCommit::new(current, WorkState::Due(now), now) };
-    let result = engine.runner.queue(engine.store.commit(change(commit))).await;
+    let result = engine.runner.queue(arrival, engine.store.commit(change(commit))).await;
     start_result(unwrap_result(result), task, current.visibility, &log, Some(watcher))
 }
 
@@ -108,10 +121,10 @@ async fn begin_now(
     turn: TurnInput,
     task: Task,
     opening: NewEntry,
+    now: Timestamp,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
     let SendContext { engine, wait_mode, .. } = ctx;
-    let now = engine.clock.now();
     let current = state_after(&opening.0, ctx);
     let (no, names) = (turn.no, turn.names.clone());
     let mut run = Run::new(&engine.runner, slot, turn, current, 1, None);

@@ -95,14 +95,17 @@ impl Frames {
 fn line(frame: &Frame) -> String {
     match frame {
         Frame::Snapshot { seq, task, .. } => {
-            let more = if task.metadata.as_ref().is_some_and(|json| json.as_str() == r#"{"gap":true}"#) {
+            let metadata = task.metadata.as_ref().map_or("", |json| json.as_str());
+            let queued = metadata.split_once(r#""a2ad":{"queued":"#).and_then(|split| split.1.split_once('}'));
+            let queued = queued.map_or(String::new(), |(place, _)| format!(" queued {place}"));
+            let more = if metadata.contains(r#""gap":true"#) {
                 " with a gap"
             } else if task.history.is_empty() && task.artifacts.is_empty() {
                 " without history"
             } else {
                 ""
             };
-            format!("{seq} task {}{more}", state(task.status.state))
+            format!("{seq} task {}{more}{queued}", state(task.status.state))
         }
         Frame::Entry { seq, entry } => format!("{seq} {}", event(entry.event().unwrap())),
     }

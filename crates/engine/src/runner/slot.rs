@@ -1,0 +1,184 @@
+//! Slots and places in the queue, as values that give them back on drop.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use protocol::Timestamp;
+
+use super::{
+    Limits, Runner,
+    scheduler::{AgentLimits, Arrived, CallerId, Grant, Scheduler, Ticket},
+};
+use crate::{catalog::Catalog, ids::TaskNo, scope::Scope, store::TenantAgent};
+
+/// A full queue is logged at most once in this many seconds.
+const WARNING_INTERVAL: u64 = 10;
+
+/// The scheduler of a runner.
+pub(super) struct Slots {
+    scheduler: Mutex<Scheduler>,
+    /// The state of the catalog whose limits the scheduler has; see [`crate::CurrentCatalog`].
+    catalog_swaps: AtomicU64,
+    /// When a full queue was logged, in seconds of the clock's age, plus one; 0: never.
+    warned: AtomicU64,
+}
+
+/// What becomes of a message that starts a turn.
+pub(crate) enum Admission {
+    /// It starts now.
+    Start(Slot),
+    /// It waits for a slot.
+    Wait(Arrival),
+    /// Too much waits already: it must be rejected.
+    Full,
+}
+
+/// The permission to run one turn; given back on drop.
+pub(crate) struct Slot {
+    caller: CallerId,
+    runner: Arc<Runner>,
+}
+
+/// The place in the queue of a message that is not recorded yet; given back on drop.
+pub(crate) struct Arrival {
+    /// `None` when the process is shutting down: the next one runs it.
+    ticket: Option<Ticket>,
+    runner: Arc<Runner>,
+}
+
+/// The permission to run a suspect; given back on drop.
+pub(super) struct ProbationPermit(Arc<Runner>);
+
+impl Slots {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            scheduler: Mutex::new(Scheduler::new(limits.concurrent, limits.queued)),
+            catalog_swaps: AtomicU64::new(u64::MAX),
+            warned: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Runner {
+    /// Whether a message that starts a turn of this task starts now, waits or must be rejected. It is due at `at`.
+    pub(crate) fn admit(self: &Arc<Self>, scope: &Scope, no: TaskNo, at: Timestamp) -> Admission {
+        if self.is_draining() {
+            return Admission::Wait(Arrival { ticket: None, runner: Arc::clone(self) });
+        }
+        self.update_limits();
+        match self.slots(|scheduler| scheduler.arrive(scope, no, at)) {
+            Arrived::Start(caller) => Admission::Start(Slot { caller, runner: Arc::clone(self) }),
+            Arrived::Wait(ticket) => {
+                Admission::Wait(Arrival { ticket: Some(ticket), runner: Arc::clone(self) })
+            }
+            Arrived::Full => {
+                self.warn_full(scope);
+                Admission::Full
+            }
+        }
+    }
+
+    /// The place of a task among the waiting tasks of its agent and caller; `None` if it does not wait.
+    pub(crate) fn place(&self, no: TaskNo) -> Option<usize> {
+        self.slots(|scheduler| scheduler.place(no))
+    }
+
+    /// Changes the state of the slots, and wakes the claimer if there is something to claim.
+    pub(super) fn slots<T>(&self, act: impl FnOnce(&mut Scheduler) -> T) -> T {
+        let mut scheduler = self.slots.scheduler.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = act(&mut scheduler);
+        let wake = scheduler.take_wake();
+        drop(scheduler);
+        if wake {
+            self.wake.notify_one();
+        }
+        result
+    }
+
+    /// Takes over the limits of a new catalog.
+    pub(super) fn update_limits(&self) {
+        let swaps = self.catalog.swaps();
+        if self.slots.catalog_swaps.load(Ordering::Relaxed) != swaps {
+            let limits = limits_of(&self.catalog.load());
+            self.slots(|scheduler| scheduler.set_limits(limits));
+            self.slots.catalog_swaps.store(swaps, Ordering::Relaxed);
+        }
+    }
+
+    fn warn_full(&self, scope: &Scope) {
+        let now = self.clock.elapsed().as_secs() + 1;
+        let is_due = |last: u64| (last == 0 || last + WARNING_INTERVAL <= now).then_some(now);
+        if self.slots.warned.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_due).is_ok() {
+            tracing::warn!(
+                agent = scope.agent(),
+                waiting = self.slots(|scheduler| scheduler.waiting()),
+                queued = self.limits.queued,
+                "too many tasks wait for a run, messages are rejected; raise limits.concurrent or limits.queued"
+            );
+        }
+    }
+}
+
+fn limits_of(catalog: &Catalog) -> AgentLimits {
+    let mut limits = AgentLimits::default();
+    let mut agents = 0;
+    for (tenant, registered) in catalog.enabled() {
+        agents += 1;
+        if registered.settings().concurrent > 0 {
+            let agent = TenantAgent { tenant: tenant.into(), agent: registered.info().id.clone() };
+            limits.fixed.insert(agent, registered.settings().concurrent);
+        }
+    }
+    limits.shared = agents > 1;
+    limits
+}
+
+impl Slot {
+    /// The slot of work that is going to be claimed.
+    pub(super) fn granted(runner: &Arc<Runner>, grant: &Grant) -> Self {
+        Self { caller: grant.caller, runner: Arc::clone(runner) }
+    }
+
+    /// The task that had this slot is due again.
+    pub(super) fn requeue(&self, no: TaskNo, at: Timestamp, suspect: bool) {
+        let now = self.runner.clock().now();
+        self.runner.slots(|scheduler| scheduler.requeue(self.caller, no, at, suspect, now));
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.runner.slots(|scheduler| scheduler.release(self.caller));
+    }
+}
+
+impl Arrival {
+    /// The message is recorded: its turn can be claimed.
+    pub(super) fn recorded(mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.runner.slots(|scheduler| scheduler.recorded(&ticket));
+        }
+    }
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.runner.slots(|scheduler| scheduler.withdraw(&ticket));
+        }
+    }
+}
+
+impl ProbationPermit {
+    pub(super) fn granted(runner: &Arc<Runner>, grant: &Grant) -> Option<Self> {
+        grant.probation.then(|| Self(Arc::clone(runner)))
+    }
+}
+
+impl Drop for ProbationPermit {
+    fn drop(&mut self) {
+        self.0.slots(Scheduler::end_probation);
+    }
+}
