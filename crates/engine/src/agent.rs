@@ -4,10 +4,12 @@
 //! A turn starts with a message and ends with an [`Outcome`]; no future outlives its turn. During the turn
 //! the agent records progress, artifacts and checkpoints. Each is committed before a client can observe it,
 //! and everything in one [`Record`] is committed together, so a saved checkpoint never disagrees with the
-//! published events.
+//! published events. [`Turn::checkpoint`] resolves when the state is on disk; [`Turn::step`] keeps the output of
+//! finished work, so that no later attempt does it again.
 
 mod agent_fn;
 mod error;
+mod journal;
 mod outcome;
 mod parts;
 mod queue;
@@ -22,9 +24,11 @@ pub use agent_fn::{AgentFn, agent_fn};
 pub use error::{AgentError, AgentResult, Lost};
 pub use outcome::{IntoOutcome, Outcome};
 pub use parts::Parts;
+pub(crate) use turn::CheckpointTooLarge;
 pub use turn::{Record, Recording, Turn};
 pub use update::Update;
 
+pub(crate) use journal::{Journal, JournalTooLarge};
 pub(crate) use parts::agent_message;
 pub(crate) use queue::{UpdateReceiver, UpdateSender, queue};
 pub(crate) use update::message_size;
@@ -124,17 +128,21 @@ impl ExecutionPolicy {
 }
 
 /// What to do with a turn whose process crashed before the turn ended. `Retry` and `Resume` also apply after
-/// [`Outcome::retry`].
+/// [`Outcome::retry`]. In every case a finished step ([`Turn::step`]) is never run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnCrash {
-    /// Run it again from the start, with the same idempotency key; the first chunk of each artifact replaces
-    /// what the crashed run recorded.
+    /// Run it again from the start, with the same idempotency key and the journal of its steps; the first chunk of
+    /// each artifact replaces what the crashed run recorded.
     #[default]
     Retry,
     /// Run it again from the last checkpoint; artifact chunks are appended to what is recorded. An agent that
-    /// saves how much of an artifact it has written needs this.
+    /// saves how much of an artifact it has written needs this. Checkpoints and artifacts count as progress, as
+    /// finished steps do under every policy: attempts are counted from the last progress.
     Resume,
-    /// Fail the task, because its side effects must not happen twice.
+    /// Fail the task, because its side effects must not happen twice, if a step had begun and not finished: the start
+    /// of each step is committed before its future is polled. If every step that began has finished, the turn is run
+    /// again. A turn without any recorded step counts as one step from its start to its end. The same applies when a
+    /// shutdown interrupts the turn.
     Fail,
 }

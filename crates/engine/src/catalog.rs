@@ -206,7 +206,11 @@ impl Catalog {
     /// The enabled agents of all tenants, each with its tenant.
     pub(crate) fn enabled(&self) -> impl Iterator<Item = (&str, &Arc<RegisteredAgent>)> {
         self.tenants.iter().flat_map(|(tenant, agents)| {
-            agents.agents.values().filter(|agent| agent.settings().enabled).map(|agent| (tenant.as_str(), agent))
+            agents
+                .agents
+                .values()
+                .filter(|agent| agent.settings().enabled)
+                .map(|agent| (tenant.as_str(), agent))
         })
     }
 

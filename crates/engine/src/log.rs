@@ -118,6 +118,7 @@ pub struct Log {
     entries: Vec<Arc<Entry>>,
     segment: Bytes,
     status: Option<(TaskState, Timestamp)>,
+    progress_size: u64,
 }
 
 impl Log {
@@ -129,7 +130,7 @@ impl Log {
         }
         let mut buffer = Vec::with_capacity(256 * events.len());
         buffer.push(FORMAT);
-        let mut status = None;
+        let (mut status, mut progress_size) = (None, 0);
         let mut ranges = Vec::with_capacity(events.len());
         for (event, user_message) in &events {
             if let Event::Status(update) = event {
@@ -140,7 +141,11 @@ impl Log {
             };
             let user_message = user_message.as_ref().map(encode_rider);
             let tag = tag(kind_of(event));
-            ranges.push((user_message, push(&mut buffer, tag, |writer| v1::event::encode(writer, event))));
+            let frame = push(&mut buffer, tag, |writer| v1::event::encode(writer, event));
+            if user_message.is_none() && is_progress(event) {
+                progress_size += (HEADER + frame.len()) as u64;
+            }
+            ranges.push((user_message, frame));
         }
         let segment = Bytes::from(buffer);
         let entry =
@@ -161,6 +166,7 @@ impl Log {
             entries: events.into_iter().zip(ranges).map(entry).collect(),
             segment: segment.clone(),
             status,
+            progress_size,
         }
     }
 
@@ -175,13 +181,19 @@ impl Log {
             Arc::new(located.entry(segment.slice(located.frame.clone()), user_message))
         };
         let entries = located.iter().map(entry).collect();
-        Ok(Self { entries, segment, status: None })
+        Ok(Self { entries, segment, status: None, progress_size: 0 })
     }
 
     /// The last packed status, so that the task row agrees with its log. `None` for a segment read from the
     /// store.
     pub fn status(&self) -> Option<(TaskState, Timestamp)> {
         self.status
+    }
+
+    /// How many bytes of the packed segment are progress messages, which do not count towards the size limit of a task.
+    /// 0 for a segment read from the store.
+    pub fn progress_size(&self) -> u64 {
+        self.progress_size
     }
 
     /// The entries in log order.
@@ -287,6 +299,11 @@ fn push(buffer: &mut Vec<u8>, kind: u8, encode: impl FnOnce(&mut Writer)) -> Byt
     let length = u32::try_from(buffer.len() - start).expect("a frame is bounded by the body limit");
     buffer[start - 4..start].copy_from_slice(&length.to_le_bytes());
     start..buffer.len()
+}
+
+/// Whether the event is the status `working` with a message.
+fn is_progress(event: &Event) -> bool {
+    matches!(event, Event::Status(update) if update.status.state == TaskState::Working && update.status.message.is_some())
 }
 
 fn kind_of(event: &Event) -> Kind {

@@ -29,8 +29,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use run::{Run, TurnInput};
-pub(crate) use slot::{Admission, Arrival, Slot};
 use slot::Slots;
+pub(crate) use slot::{Admission, Arrival, Slot};
 
 use crate::{
     catalog::CurrentCatalog,
@@ -58,6 +58,8 @@ pub struct Limits {
     pub max_task: u64,
     /// Maximum size of an agent's checkpoint, in bytes.
     pub max_saved: u64,
+    /// Maximum size of the outputs of a turn's steps, in bytes.
+    pub max_journal: u64,
     /// Maximum bytes of requests and responses in memory; beyond it calls are rejected as unavailable.
     pub memory: u64,
 }
@@ -72,6 +74,7 @@ impl Default for Limits {
             attempts: 6,
             max_task: 64 << 20,
             max_saved: 1 << 20,
+            max_journal: 16 << 20,
             memory: 1 << 30,
         }
     }

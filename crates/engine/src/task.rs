@@ -2,8 +2,8 @@
 //!
 //! [`admit`] decides about messages, [`advance`] turns an agent's updates into events, [`cancel`] decides
 //! about cancels, [`artifact_log`] and [`turn_start`] collect from a log what a run needs, [`earlier_artifacts`]
-//! protects the artifacts of earlier turns, [`turn`] decides what each change of a run records, and [`fold`]
-//! builds the task from its log. Nothing here reads a clock, a store or a socket.
+//! protects the artifacts of earlier turns, [`turn`] decides what each change of a run records, [`journal`] whether
+//! an interrupted turn may run again, and [`fold`] builds the task from its log. Nothing here reads a clock, a store or a socket.
 
 pub mod admit;
 pub mod advance;
@@ -11,6 +11,7 @@ pub mod artifact_log;
 pub mod cancel;
 pub mod earlier_artifacts;
 pub mod fold;
+pub mod journal;
 pub mod turn;
 pub mod turn_start;
 
@@ -53,6 +54,80 @@ impl PublicIds {
 /// Metadata of the status message after an agent panic; compatibility profiles reply differently then.
 pub(crate) fn panic_metadata() -> Json {
     Json::parse(r#"{"a2ad":{"cause":"panic"}}"#).expect("this is JSON")
+}
+
+/// Why the engine has failed a task or repeats a turn; part of the API as `metadata.a2ad.reason`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Processes crashed while the task ran.
+    Poisoned,
+    /// All attempts are used.
+    Attempts,
+    /// The server stopped while a turn ran that must not run twice.
+    Interrupted,
+    /// The deadline of the task has passed.
+    Deadline,
+    /// An attempt took longer than `limits.run_time`.
+    RunTime,
+    /// The task, a checkpoint or a journal is larger than its limit.
+    TooLarge,
+    /// An attempt failed, and the turn is tried again.
+    Retry,
+    /// The turn runs again after a crash.
+    Crashed,
+    /// The client did not reply in time.
+    InputTimeout,
+}
+
+impl Reason {
+    /// Its name in the metadata and in the log.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Poisoned => "poisoned",
+            Self::Attempts => "attempts",
+            Self::Interrupted => "interrupted",
+            Self::Deadline => "deadline",
+            Self::RunTime => "run_time",
+            Self::TooLarge => "too_large",
+            Self::Retry => "retry",
+            Self::Crashed => "crashed",
+            Self::InputTimeout => "input_timeout",
+        }
+    }
+}
+
+/// An attempt: its number, and how many there may be.
+pub type AttemptOf = (i64, u32);
+
+impl PublicIds {
+    /// A message of the engine to the client about the task, with the reason in its metadata. The reason is logged.
+    pub fn explain(&self, text: impl Into<String>, reason: Reason, attempt: Option<AttemptOf>) -> Message {
+        self.with_reason(self.message(text), reason, attempt)
+    }
+
+    /// A status message with the reason in its metadata, unless it has metadata. The reason is logged.
+    pub(crate) fn with_reason(
+        &self,
+        message: Message,
+        reason: Reason,
+        attempt: Option<AttemptOf>,
+    ) -> Message {
+        let (task, code, made) = (&self.task, reason.code(), attempt.map(|(made, _)| made));
+        match reason {
+            Reason::Retry => tracing::info!(%task, reason = code, attempt = made, "{}", message.text()),
+            _ => tracing::warn!(%task, reason = code, attempt = made, "{}", message.text()),
+        }
+        let metadata = message.metadata.or_else(|| Some(reason_metadata(reason, attempt)));
+        Message { metadata, ..message }
+    }
+}
+
+/// Metadata of a status message that has a [`Reason`].
+fn reason_metadata(reason: Reason, attempt: Option<AttemptOf>) -> Json {
+    let code = reason.code();
+    let attempt = attempt.map(|(made, max)| format!(r#","attempt":{made},"attempts":{max}"#));
+    let attempt = attempt.as_deref().unwrap_or_default();
+    Json::parse(&format!(r#"{{"a2ad":{{"reason":"{code}"{attempt}}}}}"#)).expect("this is JSON")
 }
 
 /// Whether a task failed because its agent panicked.

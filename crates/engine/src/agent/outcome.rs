@@ -5,7 +5,7 @@ use std::error::Error;
 use protocol::{Artifact, ArtifactId, Message, Part};
 
 use super::{
-    AgentError, AgentResult, Parts,
+    AgentError, AgentResult, Parts, Update,
     parts::agent_message,
     update::{artifact_size, message_size},
 };
@@ -53,6 +53,13 @@ pub enum Outcome {
     NeedAuth {
         /// The question or requirement, shown to the client.
         message: Message,
+    },
+    /// Another outcome, and what is recorded in the same commit; made by [`Record::then`](super::Record::then).
+    With {
+        /// What is recorded before the outcome.
+        updates: Vec<Update>,
+        /// How the turn ends.
+        outcome: Box<Outcome>,
     },
 }
 
@@ -114,6 +121,7 @@ impl Outcome {
             Self::Message(message) | Self::NeedInput { message } | Self::NeedAuth { message } => {
                 message_size(message)
             }
+            Self::With { updates, outcome } => updates.iter().map(Update::size).sum::<u64>() + outcome.size(),
         }
     }
 }

@@ -15,7 +15,10 @@ use serde_core::{Serialize, de::DeserializeOwned};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{AgentError, AgentResult, Lost, Parts, Update, UpdateSender, agent_message};
+use super::{
+    AgentError, AgentResult, IntoOutcome, Journal, Lost, Outcome, Parts, Update, UpdateSender, agent_message,
+    queue::Offered,
+};
 use crate::{context::Conversation, scope::Scope};
 
 /// The input of one agent run, and its connection to the task.
@@ -49,6 +52,7 @@ pub struct Turn {
     pub(crate) save_prefix: Bytes,
     /// Maximum size of a checkpoint, in bytes.
     pub(crate) max_saved: u64,
+    pub(crate) journal: Journal,
 }
 
 impl Turn {
@@ -110,6 +114,39 @@ impl Turn {
         self.record().save(state).await
     }
 
+    /// Records a checkpoint like [`save`](Self::save), and resolves when it is on disk:
+    ///
+    /// ```
+    /// # async fn write(turn: a2ad_engine::Turn) -> a2ad_engine::AgentResult<()> {
+    /// let written: u32 = turn.saved()?.unwrap_or(0);
+    /// for section in written..10 {
+    ///     // Work that must not be done twice.
+    ///     turn.checkpoint(&(section + 1)).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Use [`Record::commit`] to record artifacts in the same commit. Cancel safe: the state is recorded or not, as a
+    /// whole.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`]: the turn is no longer this run's, so the agent should stop. A state that cannot be written as JSON, or
+    /// is larger than `limits.max_saved`, fails the turn with that reason; this too is answered with `Lost`.
+    pub async fn checkpoint<T: Serialize + ?Sized>(&self, state: &T) -> Result<(), Lost> {
+        self.record().save(state).commit().await
+    }
+
+    /// Like [`checkpoint`](Self::checkpoint), in the agent's own encoding, for [`saved_bytes`](Self::saved_bytes).
+    ///
+    /// # Errors
+    ///
+    /// See [`checkpoint`](Self::checkpoint).
+    pub async fn checkpoint_bytes(&self, state: impl Into<Bytes>) -> Result<(), Lost> {
+        self.record().save_bytes(state).commit().await
+    }
+
     /// The last checkpoint of an earlier attempt or turn of this task.
     ///
     /// # Errors
@@ -138,7 +175,8 @@ impl Turn {
     }
 
     /// The same turn for another agent that does the work. It starts from the checkpoint `saved`, and its own
-    /// checkpoints start with `save_prefix`, by which the delegating agent can recognise them later.
+    /// checkpoints start with `save_prefix`, by which the delegating agent can recognise them later. Both agents have
+    /// the same journal: a step of one is not run by the other if it has the same id.
     #[must_use]
     pub fn delegate(mut self, saved: Option<Bytes>, save_prefix: &[u8]) -> Self {
         self.saved = saved;
@@ -158,7 +196,7 @@ struct UnsavableState(#[source] serde_json::Error);
 
 #[derive(Debug, thiserror::Error)]
 #[error("the agent saved a checkpoint of {size} bytes and limits.max_saved is {max} bytes")]
-struct CheckpointTooLarge {
+pub(crate) struct CheckpointTooLarge {
     size: u64,
     max: u64,
 }
@@ -224,10 +262,57 @@ impl Record<'_> {
         self.save_bytes(Bytes::new())
     }
 
-    /// Any update.
+    /// Sends it like `await` does, but resolves when everything in it is on disk:
+    ///
+    /// ```
+    /// # async fn write(turn: a2ad_engine::Turn) -> a2ad_engine::AgentResult<()> {
+    /// turn.record().chunk("text", "second section").save(&2).commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// See [`Turn::checkpoint`].
+    pub async fn commit(self) -> Result<(), Lost> {
+        let Self { turn, updates, error } = self;
+        if let Some(error) = error {
+            turn.updates.fail(error);
+            return Err(Lost);
+        }
+        let batch = turn.updates.send(updates).await?;
+        turn.updates.committed(batch).await
+    }
+
+    /// Ends the turn with everything in it and the outcome as one commit. Return the result from the agent; nothing is
+    /// recorded before:
+    ///
+    /// ```
+    /// # use a2ad_engine::{AgentResult, Outcome, Turn};
+    /// async fn run(turn: Turn) -> AgentResult<Outcome> {
+    ///     let draft = turn.new_artifact("draft", "Dear customer");
+    ///     turn.record().artifact(draft).save("draft").then(Outcome::ask("Shall I send it?"))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A checkpoint in it cannot be written as JSON, or is larger than `limits.max_saved`; or the outcome is an error.
+    pub fn then(self, outcome: impl IntoOutcome) -> AgentResult<Outcome> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        Ok(Outcome::With { updates: self.updates, outcome: Box::new(outcome.into_outcome()?) })
+    }
+
+    /// Any update but [`Update::Step`].
     pub fn update(mut self, update: Update) -> Self {
         let update = match update {
             Update::Save(state) => self.checkpoint(state),
+            Update::Step { .. } => {
+                self.error.get_or_insert_with(|| AgentError::new("steps are recorded with Turn::step"));
+                return self;
+            }
             update => update,
         };
         self.updates.push(update);
@@ -259,7 +344,7 @@ impl<'a> IntoFuture for Record<'a> {
 pub struct Recording<'a> {
     /// `None` after the first poll.
     unsent: Option<Record<'a>>,
-    waiting: Option<BoxFuture<'a, Result<(), Lost>>>,
+    waiting: Option<BoxFuture<'a, Result<u64, Lost>>>,
 }
 
 impl Future for Recording<'_> {
@@ -271,11 +356,11 @@ impl Future for Recording<'_> {
                 return Poll::Ready(Err(error));
             }
             match turn.updates.try_send(updates)? {
-                None => return Poll::Ready(Ok(())),
-                Some(updates) => self.waiting = Some(Box::pin(turn.updates.send(updates))),
+                Offered::Queued(_) => return Poll::Ready(Ok(())),
+                Offered::Full(updates) => self.waiting = Some(Box::pin(turn.updates.send(updates))),
             }
         }
         let waiting = self.waiting.as_mut().expect("a future is not polled after it has resolved");
-        waiting.as_mut().poll(cx).map_err(AgentError::from)
+        waiting.as_mut().poll(cx).map_ok(drop).map_err(AgentError::from)
     }
 }

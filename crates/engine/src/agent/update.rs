@@ -21,6 +21,14 @@ pub enum Update {
     },
     /// Checkpoint, for the next attempt or turn. Empty bytes remove it.
     Save(Bytes),
+    /// A step that has begun or, with its output, finished. Only [`Turn::step`](super::Turn::step) records steps:
+    /// [`Record::update`](super::Record::update) rejects this.
+    Step {
+        /// Id of the step, unique in its turn.
+        id: String,
+        /// What it returned, as JSON; `None` when it has begun.
+        output: Option<Bytes>,
+    },
     /// Ends the turn with this message, like [`Outcome::Message`](super::Outcome::Message).
     Message(Message),
 }
@@ -29,20 +37,30 @@ pub enum Update {
 const ENTRY_SIZE: u64 = 128;
 
 impl Update {
-    /// Approximate size in the log, in bytes. An entry without content counts too, so that a stream of empty
-    /// updates reaches the task's size limit. A bare `working` is recorded once per turn and counts nothing.
+    /// Approximate size that counts towards the size limit of the task, in bytes. An entry without content counts too,
+    /// so that a stream of empty updates reaches the limit. A bare `working` is recorded once per turn and counts
+    /// nothing; progress messages have a limit of their own.
     pub(crate) fn size(&self) -> u64 {
         match self {
-            Self::Working(None) | Self::Save(_) => 0,
-            Self::Working(Some(message)) | Self::Message(message) => ENTRY_SIZE + message_size(message),
+            Self::Working(_) | Self::Save(_) | Self::Step { .. } => 0,
+            Self::Message(message) => ENTRY_SIZE + message_size(message),
             Self::Artifact { artifact, .. } => ENTRY_SIZE + artifact_size(artifact),
         }
     }
 
+    /// Approximate size of a progress message in the log, in bytes; 0 for every other update.
+    pub(crate) fn progress_size(&self) -> u64 {
+        if let Self::Working(Some(message)) = self { ENTRY_SIZE + message_size(message) } else { 0 }
+    }
+
     /// Approximate size in memory, in bytes.
     pub(super) fn queued_size(&self) -> u64 {
-        let saved = if let Self::Save(bytes) = self { bytes.len() as u64 } else { 0 };
-        ENTRY_SIZE + self.size() + saved
+        let outside_the_log = match self {
+            Self::Save(bytes) => bytes.len(),
+            Self::Step { id, output } => id.len() + output.as_ref().map_or(0, Bytes::len),
+            Self::Working(_) | Self::Artifact { .. } | Self::Message(_) => 0,
+        };
+        ENTRY_SIZE + self.size() + self.progress_size() + outside_the_log as u64
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use protocol::ArtifactId;
+use protocol::{ArtifactId, Message};
 
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -13,15 +13,16 @@ use crate::{
     ids::TaskNo,
     store::{Advance, Change, Committed, LogReader, NotCommitted, Step, StoreError, Visibility, WorkItem},
     task::{
-        CurrentState, PublicIds,
+        CurrentState, PublicIds, Reason,
         earlier_artifacts::EarlierArtifacts,
-        turn::{INTERRUPTED, failure},
+        journal::TurnJournal,
+        turn::failure,
         turn_start::{TurnStart, TurnStartFinder},
     },
 };
 
-/// How many processes may crash while they run a task before the task fails.
-const MAX_CRASHES: i64 = 3;
+/// How many processes may crash while they run one turn, whatever progress it makes.
+const MAX_CRASHES: i64 = 100;
 /// How long no other suspect starts after one has started.
 const PROBATION: Duration = Duration::from_secs(5);
 /// How long to wait before the next read of an overloaded store.
@@ -65,7 +66,8 @@ pub(super) async fn run_claimed(
         Ok(Some(work)) => work,
         Ok(None) => return,
         Err(error) => {
-            return release_or_fail(runner, &slot, None, no, claimed, probation.is_some(), error.into()).await;
+            return release_or_fail(runner, &slot, None, no, claimed, probation.is_some(), error.into())
+                .await;
         }
     };
     let names = PublicIds::of(&runner.store().ids(), &work.row);
@@ -76,7 +78,7 @@ pub(super) async fn run_claimed(
             run.set_probation(probation);
             run.drive(runner, claimed).await;
         }
-        Ok(Prepared::MustFail(why)) => fail_task(runner, &names, no, claimed, &why).await,
+        Ok(Prepared::MustFail(why)) => fail_task(runner, &names, no, claimed, why).await,
         Err(error) => {
             release_or_fail(runner, &slot, Some(&names), no, claimed, probation.is_some(), error).await;
         }
@@ -88,7 +90,7 @@ enum Prepared {
     /// It can run with this input, from this state.
     Ready(Box<TurnInput>, CurrentState),
     /// It must fail, with the reason for the client.
-    MustFail(String),
+    MustFail(Message),
 }
 
 async fn prepare(
@@ -99,21 +101,16 @@ async fn prepare(
 ) -> crate::Result<Prepared> {
     let registered = runner.catalog().load().get(work.scope.tenant(), work.scope.agent()).cloned();
     let Some(registered) = registered else {
-        return Ok(Prepared::MustFail("the agent of this task is no longer registered".into()));
+        let text = "the agent of this task is no longer registered";
+        return Ok(Prepared::MustFail(names.message(text)));
     };
     let policy = registered.agent().policy();
-    if work.row.deaths > 0 && policy.on_crash == OnCrash::Fail {
-        return Ok(Prepared::MustFail(INTERRUPTED.into()));
+    let attempt = (claimed.attempt, runner.limits.attempts);
+    let WorkItem { row, scope, saved, journal, log } = work;
+    if row.died_on_probation || row.crashes >= MAX_CRASHES {
+        let text = format!("poisoned: the server crashed {} times while this task ran", row.crashes);
+        return Ok(Prepared::MustFail(names.explain(text, Reason::Poisoned, Some(attempt))));
     }
-    if work.row.deaths >= MAX_CRASHES {
-        return Ok(Prepared::MustFail(format!(
-            "poisoned: the server crashed {MAX_CRASHES} times while this task ran"
-        )));
-    }
-    if claimed.attempt > i64::from(runner.limits.attempts) {
-        return Ok(Prepared::MustFail(format!("gave up after {} attempts", runner.limits.attempts)));
-    }
-    let WorkItem { row, scope, saved, log, .. } = work;
     let mut finder = TurnStartFinder::new(row.unanswered);
     let mut reader = LogReader::new(&**runner.store(), &scope, &row, row.last_seq).with_first(log).waiting();
     while let Some(slice) = reader.next().await? {
@@ -123,6 +120,18 @@ async fn prepare(
     }
     let (start, artifacts) =
         finder.finish().ok_or_else(|| crate::Error::Broken(format!("task {} has no message", names.task)))?;
+    let journal: Vec<_> =
+        journal.into_iter().filter(|(turn, _)| *turn == start.seq).map(|(_, step)| step).collect();
+    if row.deaths > 0
+        && policy.on_crash == OnCrash::Fail
+        && let Some(why) = TurnJournal::new(&journal).interruption(&names)
+    {
+        return Ok(Prepared::MustFail(why));
+    }
+    if claimed.attempt > i64::from(runner.limits.attempts) {
+        let text = format!("gave up after {} attempts", runner.limits.attempts);
+        return Ok(Prepared::MustFail(names.explain(text, Reason::Attempts, Some(attempt))));
+    }
     let open_artifacts = appendable_artifacts(&start, policy.on_crash);
     let input = TurnInput {
         no: row.no,
@@ -137,8 +146,11 @@ async fn prepare(
         seq: start.seq,
         open_artifacts,
         earlier_artifacts: EarlierArtifacts::new(artifacts.ended, row.turn),
-        size: row.size,
+        size: row.size.saturating_sub(row.progress_size),
+        progress_size: row.progress_size,
         saved,
+        journal,
+        deaths: row.deaths,
     };
     let current = CurrentState { state: row.state, visibility: Visibility::Visible };
     Ok(Prepared::Ready(Box::new(input), current))
@@ -165,7 +177,7 @@ fn appendable_artifacts(start: &TurnStart, on_crash: OnCrash) -> HashSet<Artifac
 }
 
 /// Fails a claimed task.
-async fn fail_task(runner: &Runner, names: &PublicIds, no: TaskNo, claimed: Committed, why: &str) {
+async fn fail_task(runner: &Runner, names: &PublicIds, no: TaskNo, claimed: Committed, why: Message) {
     let change = failure(no, names, claimed.fence, why, runner.clock().now());
     record(runner, no, Change::Advance(Box::new(change))).await;
 }
@@ -185,14 +197,8 @@ async fn release_or_fail(
     match names {
         Some(names) if !temporary || claimed.attempt >= i64::from(runner.limits.attempts) => {
             tracing::error!(task = %names.task, attempt = claimed.attempt, %error, "cannot start a claimed task; it fails");
-            fail_task(
-                runner,
-                names,
-                no,
-                claimed,
-                "the server could not start this task; see the server's log",
-            )
-            .await;
+            let why = names.message("the server could not start this task; see the server's log");
+            fail_task(runner, names, no, claimed, why).await;
         }
         names => {
             let task = names.map(|names| names.task.as_str());

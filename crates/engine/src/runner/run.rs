@@ -20,23 +20,26 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Registration, Runner, Slot, claimed::Probation, deadline_in,
+    Registration, Runner, Slot,
+    claimed::Probation,
+    deadline_in,
     panic_guard::{PanicGuard, Panicked},
 };
 use crate::{
     agent::{
-        Agent as _, AgentError, AgentResult, DynAgent, ExecutionPolicy, Outcome, Turn, Update,
-        UpdateReceiver, queue,
+        Agent as _, AgentError, AgentResult, CheckpointTooLarge, DynAgent, ExecutionPolicy, Journal,
+        JournalTooLarge, OnCrash, Outcome, Turn, Update, UpdateReceiver, queue,
     },
     context::Conversation,
     ids::TaskNo,
     log::Seq,
     scope::Scope,
-    store::{Change, Committed, NotCommitted, Receipt, Step, Visibility},
+    store::{Change, Committed, JournalStep, NotCommitted, Receipt, Step, Visibility},
     task::{
-        CurrentState, PublicIds,
+        CurrentState, PublicIds, Reason,
         advance::Advanced,
         earlier_artifacts::EarlierArtifacts,
+        journal::TurnJournal,
         panic_metadata,
         turn::{Lease, TurnChange, TurnState, failure},
     },
@@ -80,14 +83,20 @@ pub(crate) struct TurnInput {
     /// Earlier messages of the task.
     pub(crate) history: Vec<Message>,
     pub(crate) conversation: Conversation,
-    /// Size of the task's log in bytes, with the message.
+    /// Size of the task's log in bytes, with the message and without progress messages.
     pub(crate) size: u64,
+    /// Size of the progress messages in the task's log, in bytes.
+    pub(crate) progress_size: u64,
     /// Artifacts whose last chunk is not recorded: a further chunk is appended to them.
     pub(crate) open_artifacts: HashSet<ArtifactId>,
     /// Artifacts of earlier turns of a reopened task.
     pub(crate) earlier_artifacts: EarlierArtifacts,
     /// The last checkpoint.
     pub(crate) saved: Option<Bytes>,
+    /// The steps that earlier attempts have recorded.
+    pub(crate) journal: Vec<JournalStep>,
+    /// How many processes crashed while they ran the turn, since its last progress.
+    pub(crate) deaths: i64,
 }
 
 impl Run {
@@ -103,6 +112,8 @@ impl Run {
         let (sender, updates) = queue();
         let cancel = registration.as_ref().map_or_else(CancellationToken::new, |made| made.cancel.clone());
         let deadline = runner.deadline();
+        let policy = input.agent.policy();
+        let journal = TurnJournal::new(&input.journal);
         let turn = Turn {
             // A client-chosen task id is unique only in its scope, and message ids may be reused; so the key
             // has the task number and the sequence number.
@@ -121,19 +132,30 @@ impl Run {
             updates: sender,
             save_prefix: Bytes::new(),
             max_saved: runner.limits().max_saved,
+            journal: Journal::new(
+                input.journal,
+                policy.on_crash == OnCrash::Fail,
+                runner.limits().max_journal,
+            ),
         };
         let state = TurnState {
+            turn: input.seq,
             size: input.size,
+            progress_size: input.progress_size,
             skill: input.skill,
             open_artifacts: input.open_artifacts,
             earlier_artifacts: input.earlier_artifacts,
             tasks_only: !input.dialect.supports_message_replies(),
+            journal,
+            resumes: policy.on_crash == OnCrash::Resume,
+            counted: attempt > 1 || input.deaths > 0,
+            crashed: input.deaths > 0,
             ..TurnState::new(input.no, input.names, current)
         };
         Self {
             no: input.no,
             state,
-            policy: input.agent.policy(),
+            policy,
             agent: Some(PanicGuard::new(input.agent.start(turn))),
             updates,
             outcome: None,
@@ -189,7 +211,8 @@ impl Run {
             Poll::Ready(ended) => Some(self.outcome_of(ended)),
             Poll::Pending => None,
         };
-        let updates = self.updates.take();
+        let (updates, failure) = self.updates.take();
+        let outcome = failure.map(|error| self.outcome_of(Ok(Err(error)))).or(outcome);
         let (advanced, later) =
             self.state.record_first(updates, outcome, runner.limits(), runner.clock().now());
         self.outcome = later;
@@ -200,6 +223,8 @@ impl Run {
     pub(crate) async fn drive(mut self, runner: &Arc<Runner>, held: Committed) {
         let lease = Lease { fence: held.fence, attempt: held.attempt };
         self.state.size = held.size;
+        // What the agent recorded in `poll_early`.
+        self.updates.committed();
         let ending = self.work(runner, lease).await;
         self.registration = None;
         self.updates.close();
@@ -227,7 +252,7 @@ impl Run {
                 result = receipt(&mut in_flight) => {
                     let Some(InFlight { change, .. }) = in_flight.take() else { continue };
                     match result {
-                        Ok(committed) if !change.ends_run() => self.state.size = committed.size,
+                        Ok(committed) if !change.ends_run() => self.committed(&change, committed),
                         Ok(_) => {
                             self.requeue_after(change.step);
                             return Ending::Finished;
@@ -269,10 +294,19 @@ impl Run {
                 () = self.updates.ready(), if idle && !over => {}
                 () = tokio::time::sleep_until(self.deadline), if !over => {
                     let text = format!("the turn took longer than {:?}", runner.limits.run_time);
-                    self.outcome = Some(Outcome::fail(text));
+                    self.outcome = Some(self.failed(text, Reason::RunTime));
                 }
                 () = reveal(self.reveal_at), if idle && self.is_undecided() => {}
             }
+        }
+    }
+
+    /// A change of the run is committed, and the run continues.
+    fn committed(&mut self, change: &TurnChange, committed: Committed) {
+        self.state.size = committed.size;
+        self.updates.committed();
+        if change.progress {
+            self.probation = None;
         }
     }
 
@@ -283,6 +317,9 @@ impl Run {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => {
                 tracing::warn!(%task, error = %WithCauses(&error), "an agent failed");
+                if is_too_large(&error) {
+                    return self.failed(error.to_string(), Reason::TooLarge);
+                }
                 failure_of(&error)
             }
             Err(Panicked(text)) => {
@@ -294,19 +331,30 @@ impl Run {
         }
     }
 
+    /// A failure with its reason.
+    fn failed(&self, text: String, reason: Reason) -> Outcome {
+        Outcome::Failed { message: Some(self.state.names.explain(text, reason, None)), retryable: false }
+    }
+
     /// Commits the agent's updates, and the outcome if there is one; `None` when there is nothing to record.
     fn commit_updates(&mut self, runner: &Runner, lease: Lease) -> Option<InFlight> {
-        let mut updates = self.updates.take();
+        let (mut updates, failure) = self.updates.take();
         let outcome = self.outcome.take();
+        let outcome = failure.map(|error| self.outcome_of(Ok(Err(error)))).or(outcome);
         if updates.is_empty() && outcome.is_none() {
             if !self.must_reveal() {
                 return None;
             }
             updates.push(Update::Working(None));
         }
-        let retry_at = || runner.next_attempt(lease.attempt);
+        let retry_at = |made| runner.next_attempt(made);
         let now = runner.clock().now();
-        let (advance, change) = self.state.record(lease, updates, outcome, runner.limits(), now, retry_at)?;
+        let recorded = self.state.record(lease, updates, outcome, runner.limits(), now, retry_at);
+        let Some((advance, change)) = recorded else {
+            // There is nothing to commit in what was taken.
+            self.updates.committed();
+            return None;
+        };
         let receipt = runner.store().commit(Change::Advance(Box::new(advance)));
         if change.ends_run() {
             self.updates.close();
@@ -318,9 +366,9 @@ impl Run {
 
     /// Fails the task because the store cannot hold what the run records.
     async fn fail(&mut self, runner: &Runner, lease: Lease, reason: &str) {
-        tracing::warn!(task = %self.state.names.task, reason, "a task is too large for the store");
-        let now = runner.clock().now();
-        let failed = failure(self.no, &self.state.names, lease.fence, reason, now);
+        let names = &self.state.names;
+        let message = names.explain(reason, Reason::TooLarge, None);
+        let failed = failure(self.no, names, lease.fence, message, runner.clock().now());
         let _ = runner.store().commit(Change::Advance(Box::new(failed))).await;
     }
 
@@ -341,6 +389,11 @@ impl Run {
     fn is_undecided(&self) -> bool {
         self.state.current.visibility == Visibility::Undecided
     }
+}
+
+/// Whether the agent recorded more than a limit allows.
+fn is_too_large(error: &AgentError) -> bool {
+    error.downcast_ref::<CheckpointTooLarge>().is_some() || error.downcast_ref::<JournalTooLarge>().is_some()
 }
 
 /// The outcome of an agent's error. An error of the engine is not the agent's: its text stays in the log.

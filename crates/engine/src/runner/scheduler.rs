@@ -18,8 +18,8 @@ use std::{
 
 use protocol::Timestamp;
 
-use self::classes::{Classes, Key};
 pub(super) use self::classes::{AgentLimits, CallerId};
+use self::classes::{Classes, Key};
 use crate::{ids::TaskNo, scope::Scope, store::DueTask};
 
 /// The state of all slots and of the work that waits for one.

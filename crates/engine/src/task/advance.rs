@@ -6,7 +6,8 @@ use protocol::{Event, Message, TaskState, Timestamp, model::ArtifactUpdate};
 use super::{CurrentState, PublicIds};
 use crate::{
     agent::{Outcome, Update},
-    store::Visibility,
+    log::Seq,
+    store::{JournalChange, JournalStep, Visibility},
 };
 
 /// The events to record and the resulting state.
@@ -18,23 +19,27 @@ pub struct Advanced {
     pub current: CurrentState,
     /// The last checkpoint among the updates.
     pub saved: Option<Bytes>,
+    /// The steps among the updates.
+    pub journal: JournalChange,
     /// The turn has ended; later updates are dropped.
     pub ended: bool,
 }
 
-/// Turns updates, and the outcome if there is one, into events.
+/// Turns updates, and the outcome if there is one, into events. `turn` is the number under which steps are recorded.
 ///
 /// The first update decides the task's visibility for good: a bare message hides it, anything else makes it
 /// visible. Within a turn nothing follows the event that ends it.
 pub fn advance(
     names: &PublicIds,
+    turn: Seq,
     current: CurrentState,
     updates: Vec<Update>,
     outcome: Option<Outcome>,
     now: Timestamp,
 ) -> Advanced {
-    let mut recorder =
-        Recorder { names, now, out: Advanced { events: Vec::new(), current, saved: None, ended: false } };
+    let out =
+        Advanced { events: Vec::new(), current, saved: None, journal: JournalChange::Keep, ended: false };
+    let mut recorder = Recorder { names, turn, now, out };
     for update in updates {
         if recorder.out.ended {
             break;
@@ -49,6 +54,7 @@ pub fn advance(
 
 struct Recorder<'a> {
     names: &'a PublicIds,
+    turn: Seq,
     now: Timestamp,
     out: Advanced,
 }
@@ -73,6 +79,7 @@ impl Recorder<'_> {
                 }));
             }
             Update::Save(bytes) => self.out.saved = Some(bytes),
+            Update::Step { id, output } => self.step(JournalStep { id, output }),
             Update::Message(message) if self.out.current.visibility == Visibility::Undecided => {
                 // The reply is a bare message: the task stays hidden, so its id is removed.
                 let message = Message { task_id: None, ..self.names.assign(message) };
@@ -98,6 +105,25 @@ impl Recorder<'_> {
             Outcome::Rejected { message } => self.settle(TaskState::Rejected, message),
             Outcome::NeedInput { message } => self.settle(TaskState::InputRequired, Some(message)),
             Outcome::NeedAuth { message } => self.settle(TaskState::AuthRequired, Some(message)),
+            Outcome::With { updates, outcome } => {
+                for update in updates {
+                    if !self.out.ended {
+                        self.update(update);
+                    }
+                }
+                if !self.out.ended {
+                    self.end(*outcome);
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, step: JournalStep) {
+        match &mut self.out.journal {
+            JournalChange::Write { steps, .. } => steps.push(step),
+            JournalChange::Keep | JournalChange::Clear => {
+                self.out.journal = JournalChange::Write { turn: self.turn, steps: vec![step] };
+            }
         }
     }
 
@@ -127,7 +153,7 @@ mod tests {
     fn run(visibility: Visibility, updates: Vec<Update>, outcome: Option<Outcome>) -> Advanced {
         let names = PublicIds { task: "t".into(), context: "c".into() };
         let current = CurrentState { state: TaskState::Submitted, visibility };
-        advance(&names, current, updates, outcome, Timestamp::from_millis(0))
+        advance(&names, 1, current, updates, outcome, Timestamp::from_millis(0))
     }
 
     fn message() -> Message {

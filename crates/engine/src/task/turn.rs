@@ -7,21 +7,19 @@ use bytes::Bytes;
 use protocol::{Artifact, ArtifactId, Event, Message, TaskState, Timestamp};
 
 use super::{
-    CurrentState, PublicIds,
+    CurrentState, PublicIds, Reason,
     advance::{self, Advanced},
     artifact_log::ArtifactLog,
     earlier_artifacts::EarlierArtifacts,
+    journal::TurnJournal,
 };
 use crate::{
     agent::{OnCrash, Outcome, Update, agent_message},
     ids::TaskNo,
-    log::{Corrupt, Entry, Log},
+    log::{Corrupt, Entry, Log, Seq},
     runner::Limits,
     store::{Advance, Conflict, JournalChange, Step, Visibility},
 };
-
-/// Failure text of an interrupted turn with [`OnCrash::Fail`].
-pub const INTERRUPTED: &str = "interrupted: the server stopped while this ran, and it must not run twice";
 
 /// The right to write for one attempt at a turn.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +39,12 @@ pub struct TurnState {
     pub names: PublicIds,
     /// State and visibility after everything that was recorded.
     pub current: CurrentState,
-    /// Size of the task's log, in bytes.
+    /// Sequence number of the status update that the turn's message caused; steps are recorded under it.
+    pub turn: Seq,
+    /// Size of the task's log without progress messages, in bytes.
     pub size: u64,
+    /// Size of the progress messages in the task's log, in bytes.
+    pub progress_size: u64,
     /// The requested skill.
     pub skill: Option<String>,
     /// Artifacts whose last chunk is not recorded: a further chunk is appended to them. A chunk of any other
@@ -52,6 +54,18 @@ pub struct TurnState {
     pub earlier_artifacts: EarlierArtifacts,
     /// The client's dialect has no bare messages, and the agent has not sent an update yet.
     pub tasks_only: bool,
+    /// The steps that are recorded for the turn.
+    pub journal: TurnJournal,
+    /// Checkpoints and artifacts are progress too, because the turn is resumed from them ([`OnCrash::Resume`]).
+    pub resumes: bool,
+    /// Attempts and crashes are counted anew when the turn makes progress, because there were some.
+    pub counted: bool,
+    /// The turn has made progress that is recorded: this is the first attempt since.
+    pub progressed: bool,
+    /// The run starts after a crash; its first change records that.
+    pub crashed: bool,
+    /// Progress messages were dropped, and this is logged.
+    pub drops_progress: bool,
 }
 
 /// What is remembered of a change while it is committed.
@@ -59,8 +73,18 @@ pub struct TurnState {
 pub struct TurnChange {
     /// The step of the change.
     pub step: Step,
+    /// Whether it ends the counting of attempts and crashes so far.
+    pub progress: bool,
     /// Of a pause: the content, to be recorded again if the pause is rejected.
-    pause: Option<(Vec<Event>, Option<Bytes>)>,
+    pause: Option<Content>,
+}
+
+/// What a change records.
+#[derive(Clone, Debug)]
+struct Content {
+    events: Vec<Event>,
+    saved: Option<Bytes>,
+    journal: JournalChange,
 }
 
 impl TurnChange {
@@ -77,11 +101,19 @@ impl TurnState {
             no,
             names,
             current,
+            turn: 1,
             size: 0,
+            progress_size: 0,
             skill: None,
             open_artifacts: HashSet::new(),
             earlier_artifacts: EarlierArtifacts::default(),
             tasks_only: false,
+            journal: TurnJournal::default(),
+            resumes: false,
+            counted: false,
+            progressed: false,
+            crashed: false,
+            drops_progress: false,
         }
     }
 
@@ -96,11 +128,12 @@ impl TurnState {
     ) -> (Advanced, Option<Outcome>) {
         let (updates, mut outcome) = self.prepare(updates, outcome, limits);
         let later = outcome.take_if(|outcome| is_retryable(outcome));
+        self.progress_size += updates.iter().map(Update::progress_size).sum::<u64>();
         (self.advance(updates, outcome, now), later)
     }
 
     /// What the next change records: the updates, and the outcome if there is one. `None` when there is
-    /// nothing to record. A retry is due at `retry_at`.
+    /// nothing to record. A retry is due at `retry_at` of the number of attempts made.
     pub fn record(
         &mut self,
         lease: Lease,
@@ -108,30 +141,71 @@ impl TurnState {
         outcome: Option<Outcome>,
         limits: &Limits,
         now: Timestamp,
-        retry_at: impl FnOnce() -> Timestamp,
+        retry_at: impl FnOnce(i64) -> Timestamp,
     ) -> Option<(Advance, TurnChange)> {
-        let Lease { fence, attempt } = lease;
+        let fence = lease.fence;
+        let attempt = if self.progressed { 1 } else { lease.attempt };
         let (mut updates, mut outcome) = self.prepare(updates, outcome, limits);
-        let retries = outcome.as_ref().is_some_and(is_retryable) && attempt < i64::from(limits.attempts);
-        if retries {
-            let text = format!("attempt {attempt} of {} failed, trying again", limits.attempts);
-            updates.push(Update::Working(Some(self.names.message(text))));
-            outcome = None;
+        let retries = self.decide_retry((attempt, limits.attempts), &mut updates, &mut outcome);
+        if std::mem::take(&mut self.crashed) {
+            let text = format!("attempt {attempt} of {}: the server stopped while this ran", limits.attempts);
+            let note = self.names.explain(text, Reason::Crashed, Some((attempt, limits.attempts)));
+            updates.insert(0, Update::Working(Some(note)));
         }
         let before = self.current.visibility;
-        let Advanced { events, saved, ended, .. } = self.advance(updates, outcome, now);
+        let Advanced { events, saved, journal, ended, .. } = self.advance(updates, outcome, now);
         let step = match ended {
             true if self.current.state.is_interrupted() => Step::Pause { fence },
             true => Step::Finish { fence },
-            false if retries => Step::Retry { fence, at: retry_at() },
+            // A run that was repeated before it made progress waits, so that it is not repeated all the time.
+            false if retries => {
+                Step::Retry { fence, at: retry_at(if self.progressed { 2 } else { attempt }) }
+            }
             false => Step::Report { fence },
         };
-        if events.is_empty() && saved.is_none() && matches!(step, Step::Report { .. }) {
+        let content = Content { events, saved, journal };
+        if content.is_empty() && matches!(step, Step::Report { .. }) {
             return None;
         }
-        let pause = matches!(step, Step::Pause { .. }).then(|| (events.clone(), saved.clone()));
+        let progress = self.counted && !ended && self.is_progress(&content);
+        if progress {
+            (self.counted, self.progressed) = (false, true);
+        }
+        let pause = matches!(step, Step::Pause { .. }).then(|| content.clone());
         let visibility = (before != self.current.visibility).then_some(self.current.visibility);
-        Some((self.change(step, events, saved, visibility, now), TurnChange { step, pause }))
+        let change = Advance { progress, ..self.change(step, content, visibility, now) };
+        Some((change, TurnChange { step, progress, pause }))
+    }
+
+    /// Decides whether a retryable failure is tried again: then it becomes a progress message. The last one is the
+    /// outcome.
+    fn decide_retry(
+        &self,
+        attempt: (i64, u32),
+        updates: &mut Vec<Update>,
+        outcome: &mut Option<Outcome>,
+    ) -> bool {
+        let Some(Outcome::Failed { message, retryable: true }) = outcome else { return false };
+        let (made, max) = attempt;
+        if made < i64::from(max) {
+            let text = format!("attempt {made} of {max} failed, trying again");
+            updates.push(Update::Working(Some(self.names.explain(text, Reason::Retry, Some(attempt)))));
+            *outcome = None;
+            return true;
+        }
+        let explain = |message| self.names.with_reason(message, Reason::Attempts, Some(attempt));
+        *message = message.take().map(explain);
+        false
+    }
+
+    /// Whether what is recorded is progress of the turn: a finished step, or what a resumed turn goes on from.
+    fn is_progress(&self, content: &Content) -> bool {
+        let finished = match &content.journal {
+            JournalChange::Write { steps, .. } => steps.iter().any(|step| step.output.is_some()),
+            JournalChange::Keep | JournalChange::Clear => false,
+        };
+        let is_artifact = |event: &Event| matches!(event, Event::Artifact(_));
+        finished || self.resumes && (content.saved.is_some() || content.events.iter().any(is_artifact))
     }
 
     /// What to record after a change was rejected. Only a pause is recorded in another form: when the client
@@ -144,28 +218,31 @@ impl TurnState {
         lease: Lease,
         now: Timestamp,
     ) -> Option<Advance> {
-        let (events, saved) = rejected.pause.filter(|_| met.fence == lease.fence && met.unanswered > 0)?;
+        let content = rejected.pause.filter(|_| met.fence == lease.fence && met.unanswered > 0)?;
         self.current = CurrentState { state: TaskState::Working, visibility: Visibility::Visible };
-        let events = events.into_iter().map(|event| self.as_progress(event, now)).collect();
+        let events = content.events.into_iter().map(|event| self.as_progress(event, now)).collect();
         let step = Step::Requeue { fence: lease.fence, at: now };
-        Some(self.change(step, events, saved, Some(Visibility::Visible), now))
+        Some(self.change(step, Content { events, ..content }, Some(Visibility::Visible), now))
     }
 
     /// What to record when the process ends before the turn: the next process on this store runs the turn
     /// again, unless it must not run twice.
     pub fn release(&self, fence: i64, on_crash: OnCrash, now: Timestamp) -> Advance {
-        match on_crash {
-            OnCrash::Fail => failure(self.no, &self.names, fence, INTERRUPTED, now),
-            OnCrash::Retry | OnCrash::Resume => {
-                self.change(Step::Release { fence, at: now }, Vec::new(), None, None, now)
-            }
+        let interruption = match on_crash {
+            OnCrash::Fail => self.journal.interruption(&self.names),
+            OnCrash::Retry | OnCrash::Resume => None,
+        };
+        match interruption {
+            Some(message) => failure(self.no, &self.names, fence, message, now),
+            None => Advance::new(self.no, Step::Release { fence, at: now }),
         }
     }
 
     fn advance(&mut self, updates: Vec<Update>, outcome: Option<Outcome>, now: Timestamp) -> Advanced {
-        let advanced = advance::advance(&self.names, self.current, updates, outcome, now);
+        let advanced = advance::advance(&self.names, self.turn, self.current, updates, outcome, now);
         self.current = advanced.current;
-        advanced
+        let journal = self.journal.change(advanced.journal, advanced.ended);
+        Advanced { journal, ..advanced }
     }
 
     /// Brings an agent's updates and outcome into the form in which they are recorded. If they are too large,
@@ -177,6 +254,7 @@ impl TurnState {
         limits: &Limits,
     ) -> (Vec<Update>, Option<Outcome>) {
         let outcome = outcome.map(|outcome| self.split_outcome(&mut updates, outcome));
+        self.drop_excess_progress(&mut updates, limits);
         self.add_answer_artifact(&mut updates);
         self.earlier_artifacts.rename_reused(&mut updates);
         self.begin_artifacts(&mut updates);
@@ -203,14 +281,36 @@ impl TurnState {
                 updates.push(Update::Message(message));
                 Outcome::done()
             }
+            Outcome::With { updates: more, outcome } => {
+                updates.extend(more);
+                self.split_outcome(updates, *outcome)
+            }
             outcome => outcome,
+        }
+    }
+
+    /// Drops progress messages beyond the size that a task may have without them: they do not count towards its limit,
+    /// and the log has to be bounded.
+    fn drop_excess_progress(&mut self, updates: &mut [Update], limits: &Limits) {
+        let mut size = self.progress_size;
+        for update in updates.iter_mut().filter(|update| update.progress_size() > 0) {
+            if size + update.progress_size() <= limits.max_task {
+                size += update.progress_size();
+                continue;
+            }
+            *update = Update::Working(None);
+            if !std::mem::replace(&mut self.drops_progress, true) {
+                let max = limits.max_task;
+                tracing::warn!(task = %self.names.task, "a task has more than {max} bytes of progress messages; further ones are dropped");
+            }
         }
     }
 
     /// For a dialect without bare messages, a bare message also becomes the task's only artifact.
     fn add_answer_artifact(&mut self, updates: &mut Vec<Update>) {
-        // Checkpoints are not visible to the client.
-        let first_visible = updates.iter().position(|update| !matches!(update, Update::Save(_)));
+        // Checkpoints and steps are not visible to the client.
+        let is_hidden = |update: &Update| matches!(update, Update::Save(_) | Update::Step { .. });
+        let first_visible = updates.iter().position(|update| !is_hidden(update));
         let Some(at) = first_visible.filter(|_| std::mem::take(&mut self.tasks_only)) else { return };
         if let Update::Message(message) = &updates[at] {
             let artifact = Artifact { name: None, ..Artifact::new("answer", message.parts.clone()) };
@@ -260,25 +360,30 @@ impl TurnState {
         if more == 0 || self.size + more <= max {
             return None;
         }
-        Some(Outcome::fail(format!("the task is larger than {max} bytes")))
+        let text = format!("the task is larger than {max} bytes");
+        let message = Some(self.names.explain(text, Reason::TooLarge, None));
+        Some(Outcome::Failed { message, retryable: false })
     }
 
     fn change(
-        &self,
+        &mut self,
         step: Step,
-        events: Vec<Event>,
-        saved: Option<Bytes>,
+        content: Content,
         visibility: Option<Visibility>,
         now: Timestamp,
     ) -> Advance {
+        let Content { events, saved, journal } = content;
         // A bare message has neither state nor timestamp.
         let bare = events.iter().any(|event| matches!(event, Event::Message(_)));
         let log = Log::pack(events.into_iter().map(|event| (event, None)));
+        self.progress_size += log.progress_size();
         Advance {
             status: log.status().or_else(|| bare.then_some((self.current.state, now))),
+            progress_size: log.progress_size(),
             log,
             visibility,
             saved,
+            journal,
             ..Advance::new(self.no, step)
         }
     }
@@ -293,14 +398,20 @@ impl TurnState {
     }
 }
 
+impl Content {
+    fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.saved.is_none() && self.journal == JournalChange::Keep
+    }
+}
+
 /// The artifacts of a log whose last chunk is not recorded.
 pub fn open_artifacts(log: &[Arc<Entry>]) -> Result<HashSet<ArtifactId>, Corrupt> {
     Ok(ArtifactLog::of(log)?.open)
 }
 
 /// The change that fails a task whose agent cannot run.
-pub fn failure(no: TaskNo, names: &PublicIds, fence: i64, reason: &str, now: Timestamp) -> Advance {
-    let event = names.status(TaskState::Failed, Some(names.message(reason)), now);
+pub fn failure(no: TaskNo, names: &PublicIds, fence: i64, message: Message, now: Timestamp) -> Advance {
+    let event = names.status(TaskState::Failed, Some(message), now);
     Advance {
         log: Log::pack([(event, None)]),
         status: Some((TaskState::Failed, now)),
@@ -316,7 +427,7 @@ fn is_retryable(outcome: &Outcome) -> bool {
 
 impl PublicIds {
     /// A message of the engine to the client, in the agent's role.
-    pub(crate) fn message(&self, text: impl Into<String>) -> Message {
+    pub fn message(&self, text: impl Into<String>) -> Message {
         self.assign(agent_message(text.into()))
     }
 

@@ -9,8 +9,8 @@ mod recording_store;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
-    Agent, AgentInfo, AgentSettings, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent, Engine, Error, ExecutionPolicy,
-    Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention, Scope, Store as _,
+    Agent, AgentInfo, AgentSettings, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent, Engine, Error,
+    ExecutionPolicy, Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention, Scope, Store as _,
     store::{Lookup, TaskRow},
 };
 use protocol::{
@@ -428,6 +428,11 @@ pub(crate) fn history(task: &Task) -> Vec<String> {
 /// The text of a task's status message.
 pub(crate) fn status_text(task: &Task) -> Option<String> {
     task.status.message.as_ref().map(protocol::Message::text)
+}
+
+/// The metadata of a task's status message, as JSON.
+pub(crate) fn status_metadata(task: &Task) -> Option<&str> {
+    task.status.message.as_ref()?.metadata.as_ref().map(protocol::Json::as_str)
 }
 
 /// Id and text of each artifact.

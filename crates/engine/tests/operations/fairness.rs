@@ -6,7 +6,8 @@ use a2ad_engine::{Call, Error, Resume, Scope, ScopeParts, agent_fn};
 use protocol::{ErrorKind, ListTasks, Operation, Task, TaskState};
 
 use crate::common::{
-    Setup, TestServer, done, join, msg, need_input, prevent_auto_advance, reply, retryable_failure, scope, task,
+    Setup, TestServer, done, join, msg, need_input, prevent_auto_advance, reply, retryable_failure, scope,
+    task,
 };
 
 /// The place that a task shows.
@@ -112,7 +113,8 @@ async fn full_queue_rejects_messages_and_records_nothing() {
     let asking = server.send_for_task(msg("asks")).await;
     server.agent.turn().await;
     let (_, running) = server.start_task("one").await;
-    let queued = server.send_for_task(msg("two").id("00000000-0000-4000-8000-000000000002").return_immediately());
+    let queued =
+        server.send_for_task(msg("two").id("00000000-0000-4000-8000-000000000002").return_immediately());
     let queued = queued.await;
     queue(&server, "three").await;
     let before = server.list(ListTasks::default()).await.unwrap().total_size;
@@ -181,7 +183,8 @@ async fn retry_waits_behind_work_that_is_due_before_it() {
 /// Starts two tasks and loses them in two crashes.
 fn make_suspects(folder: &Path) {
     for process in 0..2 {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let server = runtime.block_on(async {
             let mut server = Setup::plain().open_at(folder);
             for text in ["one", "two"] {
@@ -201,7 +204,8 @@ fn make_suspects(folder: &Path) {
 fn suspect_that_hangs_delays_the_next_by_its_probation_only() {
     let folder = tempfile::tempdir().unwrap();
     make_suspects(folder.path());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let _time = prevent_auto_advance();
         let mut server = Setup::plain().open_at(folder.path());

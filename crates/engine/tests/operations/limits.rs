@@ -5,7 +5,7 @@ use protocol::{ErrorKind, ListTasks, TaskState};
 
 use crate::common::{
     Setup, artifact, artifacts, bare_message, chunk, done, join, msg, need_input, progress, refusal,
-    retryable_failure, status_text, task,
+    retryable_failure, status_metadata, status_text, task,
 };
 
 #[tokio::test]
@@ -102,23 +102,56 @@ async fn message_to_a_working_task_over_the_size_limit_is_rejected() {
 async fn empty_updates_count_against_the_size_limit() {
     let empty_chunk =
         || Update::Artifact { artifact: protocol::Artifact::new("a", Vec::new()), append: true, last: false };
-    let empty_progress = || progress("");
-    for update in [&empty_chunk as &dyn Fn() -> Update, &empty_progress] {
-        let mut server = Setup::plain().max_task(4_096).open();
+    let mut server = Setup::plain().max_task(4_096).open();
+    let call = server.spawn_send(msg("hello"));
+    let turn = server.agent.turn().await;
+    // Each in a commit of its own, and then many at once.
+    for count in 1..=8 {
+        turn.send([empty_chunk()]);
+        server.store.until("report", count).await;
+    }
+    turn.send((0..100).map(|_| empty_chunk()));
+    turn.end(done());
+    let failed = task(join(call).await.unwrap());
+    assert_eq!(failed.status.state, TaskState::Failed);
+    assert_eq!(status_text(&failed).as_deref(), Some("the task is larger than 4096 bytes"));
+    assert_eq!(status_metadata(&failed), Some(r#"{"a2ad":{"reason":"too_large"}}"#));
+    assert!(server.row(&failed.id).await.size <= 2 * 4_096);
+}
+
+#[tokio::test]
+async fn progress_messages_never_fail_the_task_and_are_bounded() {
+    for (setup, text) in [(Setup::plain(), ""), (Setup::plain(), "more"), (Setup::overlapping(), "more")] {
+        let mut server = setup.max_task(4_096).open();
         let call = server.spawn_send(msg("hello"));
         let turn = server.agent.turn().await;
         // Each in a commit of its own, and then many at once.
         for count in 1..=8 {
-            turn.send([update()]);
+            turn.send([progress(text)]);
             server.store.until("report", count).await;
         }
-        turn.send((0..100).map(|_| update()));
+        turn.send((0..100).map(|_| progress(text)));
+        // They take no space from the result.
+        turn.send([artifact("a", &"x".repeat(3_000))]);
         turn.end(done());
-        let failed = task(join(call).await.unwrap());
-        assert_eq!(failed.status.state, TaskState::Failed);
-        assert_eq!(status_text(&failed).as_deref(), Some("the task is larger than 4096 bytes"));
-        assert!(server.row(&failed.id).await.size <= 2 * 4_096);
+        let ended = task(join(call).await.unwrap());
+        assert_eq!((ended.status.state, ended.artifacts.len()), (TaskState::Completed, 1));
+        let row = server.row(&ended.id).await;
+        assert!(row.progress_size > 2_048 && row.progress_size <= 2 * 4_096, "{row:?}");
+        assert!(row.size - row.progress_size <= 2 * 4_096, "{row:?}");
     }
+}
+
+#[tokio::test]
+async fn progress_messages_of_earlier_turns_do_not_limit_messages() {
+    let mut server = Setup::plain().max_task(4_096).open();
+    server.agent.prepare_turn((0..20).map(|_| progress("more")), need_input("which?"));
+    let asked = server.send_for_task(msg("hello")).await;
+    assert!(server.row(&asked.id).await.progress_size > 2_048);
+    server.agent.turn().await;
+    server.agent.prepare_turn([artifact("a", &"x".repeat(500))], done());
+    let ended = server.send_for_task(msg(&"y".repeat(1_000)).to(&asked.id)).await;
+    assert_eq!(ended.status.state, TaskState::Completed);
 }
 
 #[tokio::test]

@@ -265,7 +265,7 @@ impl Simulation {
         let lease = Lease { fence: run.fence, attempt: run.attempt };
         let ends = outcome.is_some();
         let mut turn = self.turn_state(run.current);
-        let Some((advance, change)) = turn.record(lease, prepared, outcome, &LIMITS, now, || now) else {
+        let Some((advance, change)) = turn.record(lease, prepared, outcome, &LIMITS, now, |_| now) else {
             assert!(!ends, "an outcome was dropped");
             return;
         };
@@ -418,7 +418,7 @@ impl Simulation {
     /// The runner fails its run, because it must not continue.
     fn fail(&mut self) {
         let Some(fence) = self.fence() else { return };
-        self.end_run_by(&turn::failure(NO, &NAMES, fence, "gave up", self.now()));
+        self.end_run_by(&turn::failure(NO, &NAMES, fence, NAMES.message("gave up"), self.now()));
     }
 
     /// The process ends before the run.

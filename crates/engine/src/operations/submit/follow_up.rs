@@ -46,7 +46,7 @@ pub(super) async fn follow_up(
     };
     let SendContext { skill, skill_field, .. } = ctx;
     let judged = admit::same_skill(skill_field, row.skill.as_deref(), skill)
-        .and_then(|()| admit::fits(row.size, message, engine.runner.limits().max_task));
+        .and_then(|()| admit::fits(counted_size(row), message, engine.runner.limits().max_task));
     if let Err(refusal) = judged {
         return replay_or_refuse(ctx, row, refusal).await.map(Some);
     }
@@ -85,6 +85,11 @@ async fn replay_or_refuse(ctx: SendContext<'_>, row: &TaskRow, refusal: Error) -
     }
 }
 
+/// The size of the task that counts towards its limit, in bytes.
+fn counted_size(row: &TaskRow) -> u64 {
+    row.size.saturating_sub(row.progress_size)
+}
+
 /// Starts the next turn: the message is the input the task waits for, or reopens the task.
 async fn start_turn(
     ctx: SendContext<'_>,
@@ -111,13 +116,16 @@ async fn start_turn(
         dialect: call.dialect,
         // An interrupted or terminal task gets no entries but those that start its next turn.
         seq: row.last_seq + 1,
-        size: row.size + message_size(&message),
+        size: counted_size(row) + message_size(&message),
+        progress_size: row.progress_size,
         message,
         history: task.history.clone(),
         conversation: Conversation::new(engine.store.clone(), call.scope.clone(), first, no),
         open_artifacts: artifacts.open,
         earlier_artifacts: EarlierArtifacts::new(artifacts.ended, number),
         saved: work.saved,
+        journal: Vec::new(),
+        deaths: 0,
     };
     let resume = |commit: TurnCommit| {
         let step = match commit.work {

@@ -49,12 +49,15 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
         dialect: call.dialect,
         seq: 1,
         size: message_size(&message),
+        progress_size: 0,
         message,
         history: Vec::new(),
         conversation,
         open_artifacts: HashSet::new(),
         earlier_artifacts: EarlierArtifacts::default(),
         saved: None,
+        journal: Vec::new(),
+        deaths: 0,
     };
     let accept = |commit: TurnCommit| {
         Change::Accept(Box::new(Accept {

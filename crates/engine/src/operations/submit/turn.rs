@@ -141,11 +141,13 @@ async fn begin_now(
         events.extend(advanced.events.into_iter().map(|event| (event, None)));
         commit.current = advanced.current;
         commit.saved = advanced.saved;
+        commit.journal = advanced.journal;
         if advanced.ended {
             commit.work = WorkState::Idle;
         }
     }
     commit.log = Log::pack(events);
+    commit.progress_size = commit.log.progress_size();
     commit.since = since(&commit.log, now);
     let (log, visibility) = (commit.log.clone(), commit.current.visibility);
 

@@ -154,8 +154,7 @@ impl Classes {
         }
         let limit = self.limits.fixed.get(&name).copied().unwrap_or_default();
         let (running, waiting, callers) = (0, 0, 0);
-        let agent =
-            Agent { name: name.clone(), limit, running, waiting, callers, ring: VecDeque::new() };
+        let agent = Agent { name: name.clone(), limit, running, waiting, callers, ring: VecDeque::new() };
         let id = self.agents.insert(agent);
         self.agent_ids.insert(name, id);
         id

@@ -320,13 +320,8 @@ impl Model {
         let name = TenantAgent::of(&agent("a"));
         let limits: HashMap<_, _> = (fixed > 0).then_some((name, fixed)).into_iter().collect();
         scheduler.set_limits(AgentLimits { fixed: limits, shared });
-        let scopes = vec![
-            agent("a"),
-            agent("b"),
-            caller("b", "alice"),
-            caller("b", "bob"),
-            caller("c", "alice"),
-        ];
+        let scopes =
+            vec![agent("a"), agent("b"), caller("b", "alice"), caller("b", "bob"), caller("c", "alice")];
         Self {
             random,
             seed,
@@ -436,7 +431,8 @@ impl Model {
 
     fn promote(&mut self) {
         let now = at(self.now);
-        let due: Vec<_> = self.later.iter().filter(|other| other.1.1.0 <= now).map(|other| *other.0).collect();
+        let due: Vec<_> =
+            self.later.iter().filter(|other| other.1.1.0 <= now).map(|other| *other.0).collect();
         for no in due {
             let (scope, key) = self.later.remove(&no).unwrap();
             self.waiting.insert(no, (scope, key, true));

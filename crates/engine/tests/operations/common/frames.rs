@@ -96,7 +96,8 @@ fn line(frame: &Frame) -> String {
     match frame {
         Frame::Snapshot { seq, task, .. } => {
             let metadata = task.metadata.as_ref().map_or("", |json| json.as_str());
-            let queued = metadata.split_once(r#""a2ad":{"queued":"#).and_then(|split| split.1.split_once('}'));
+            let queued =
+                metadata.split_once(r#""a2ad":{"queued":"#).and_then(|split| split.1.split_once('}'));
             let queued = queued.map_or(String::new(), |(place, _)| format!(" queued {place}"));
             let more = if metadata.contains(r#""gap":true"#) {
                 " with a gap"

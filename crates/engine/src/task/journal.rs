@@ -1,0 +1,91 @@
+//! What a run knows about the journal of its turn: whether it has to be deleted at the end of the turn, and whether an
+//! interrupted turn may run again.
+
+use super::{PublicIds, Reason};
+use crate::store::{JournalChange, JournalStep};
+use protocol::Message;
+
+/// The steps that are recorded for a turn.
+#[derive(Clone, Debug, Default)]
+pub struct TurnJournal {
+    /// The store has entries for the task.
+    stored: bool,
+    /// A step of this turn is recorded.
+    has_steps: bool,
+    /// Steps that have begun and not finished, in order.
+    unfinished: Vec<String>,
+}
+
+impl TurnJournal {
+    /// The journal of a turn with what earlier attempts have recorded.
+    pub fn new(steps: &[JournalStep]) -> Self {
+        let mut journal = Self::default();
+        steps.iter().for_each(|step| journal.add(step));
+        journal
+    }
+
+    /// Adds a step that is recorded.
+    fn add(&mut self, step: &JournalStep) {
+        (self.stored, self.has_steps) = (true, true);
+        self.unfinished.retain(|id| *id != step.id);
+        if step.output.is_none() {
+            self.unfinished.push(step.id.clone());
+        }
+    }
+
+    /// What a change of the run does to the journal: `written` is what the agent has recorded.
+    pub(super) fn change(&mut self, written: JournalChange, turn_ends: bool) -> JournalChange {
+        if turn_ends {
+            return if self.stored { JournalChange::Clear } else { JournalChange::Keep };
+        }
+        if let JournalChange::Write { steps, .. } = &written {
+            steps.iter().for_each(|step| self.add(step));
+        }
+        written
+    }
+
+    /// Of a turn with [`OnCrash::Fail`](crate::OnCrash::Fail) whose process has stopped: the message of the failed task;
+    /// `None` if every step that began has finished, so that the turn may run again. A turn without steps is one step.
+    pub fn interruption(&self, names: &PublicIds) -> Option<Message> {
+        let text = match self.unfinished.first() {
+            Some(id) => {
+                format!("interrupted: the server stopped while step {id:?} ran, and it must not run twice")
+            }
+            None if self.has_steps => return None,
+            None => "interrupted: the server stopped while this ran, and it must not run twice".into(),
+        };
+        Some(names.explain(text, Reason::Interrupted, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(id: &str, output: Option<&'static str>) -> JournalStep {
+        JournalStep { id: id.into(), output: output.map(Into::into) }
+    }
+
+    #[test]
+    fn interrupted_turn_may_run_again_only_when_all_its_steps_have_finished() {
+        let names = PublicIds { task: "t".into(), context: "c".into() };
+        let text = |journal: &TurnJournal| journal.interruption(&names).map(|message| message.text());
+        let whole_turn = "interrupted: the server stopped while this ran, and it must not run twice";
+        assert_eq!(text(&TurnJournal::new(&[])).as_deref(), Some(whole_turn));
+        let mut journal = TurnJournal::new(&[step("a", Some("1")), step("b", None)]);
+        let in_step = "interrupted: the server stopped while step \"b\" ran, and it must not run twice";
+        assert_eq!(text(&journal).as_deref(), Some(in_step));
+        let written = JournalChange::Write { turn: 1, steps: vec![step("b", Some("2"))] };
+        assert_eq!(journal.change(written.clone(), false), written);
+        assert_eq!(text(&journal), None);
+    }
+
+    #[test]
+    fn end_of_the_turn_clears_what_is_stored() {
+        let written = || JournalChange::Write { turn: 1, steps: vec![step("a", Some("1"))] };
+        let mut journal = TurnJournal::default();
+        assert_eq!(journal.clone().change(written(), true), JournalChange::Keep);
+        journal.change(written(), false);
+        assert_eq!(journal.change(JournalChange::Keep, true), JournalChange::Clear);
+    }
+}
