@@ -181,7 +181,8 @@ impl Engine {
     }
 
     /// Graceful shutdown: starts no new run, waits up to `grace` for running ones, then releases the rest
-    /// without spending their attempts. Streams are closed last, so that a run that ends meanwhile is
+    /// without spending their attempts. In the last [`STOP_GRACE`](crate::STOP_GRACE) of that time the agents are asked
+    /// to stop: they may record checkpoints and artifacts, and their outcome is ignored. Streams are closed last, so that a run that ends meanwhile is
     /// streamed to its end.
     pub async fn drain(&self, grace: Duration) {
         self.0.runner.drain();

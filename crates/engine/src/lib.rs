@@ -44,7 +44,7 @@ pub use feed::{Feed, Watcher};
 pub use idempotency::Dedupe;
 pub use memory::{MemoryBudget, Reservation};
 pub use retention::Retention;
-pub use runner::Limits;
+pub use runner::{Limits, STOP_GRACE};
 pub use scope::{Scope, ScopeParts};
 pub use store::Store;
 pub use stream::{Frame, StreamItem, TaskStream};

@@ -11,12 +11,13 @@ mod panic_guard;
 mod run;
 mod scheduler;
 mod slot;
+mod stop;
 
 use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -31,6 +32,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(crate) use run::{Run, TurnInput};
 use slot::Slots;
 pub(crate) use slot::{Admission, Arrival, Slot};
+pub use stop::STOP_GRACE;
 
 use crate::{
     catalog::CurrentCatalog,
@@ -95,6 +97,8 @@ pub(crate) struct Runner {
     wake: Notify,
     /// Cancelled at the start of graceful shutdown: no new work is started.
     draining: CancellationToken,
+    /// Set shortly before the end of the grace period: the agents are asked to stop.
+    stopping: AtomicBool,
     /// Cancelled at the end of the grace period: runs are released unfinished.
     halted: CancellationToken,
     tracker: TaskTracker,
@@ -144,6 +148,7 @@ impl Runner {
             registrations: AtomicU64::new(0),
             wake: Notify::new(),
             draining: CancellationToken::new(),
+            stopping: AtomicBool::new(false),
             halted: CancellationToken::new(),
             tracker: TaskTracker::new(),
         })
@@ -174,11 +179,18 @@ impl Runner {
             let committed = receipt.await;
             let held = committed.as_ref().ok().copied();
             let _ = result_sender.send(committed);
-            if let Some(held) = held {
-                run.drive(&runner, held).await;
+            match held {
+                Some(held) => run.drive(&runner, held).await,
+                None => run.reject(&runner).await,
             }
         });
         result
+    }
+
+    /// Gives the agent of a run that has ended the time to stop.
+    fn await_stop(self: &Arc<Self>, run: Run) {
+        let runner = Arc::clone(self);
+        self.tracker.spawn(async move { run.stop_agent(&runner).await });
     }
 
     /// Lets work be claimed once the change that recorded it as due is durable. Resolves to the result of that
@@ -249,10 +261,16 @@ impl Runner {
         self.draining.cancel();
     }
 
-    /// Waits up to `grace` for the runs to end, then releases the rest without spending their attempts.
+    /// Waits up to `grace` for the runs to end, then releases the rest without spending their attempts. In the last
+    /// [`STOP_GRACE`] of that time the agents are asked to stop.
     pub(crate) async fn finish(&self, grace: Duration) {
         self.tracker.close();
-        if tokio::time::timeout(grace, self.tracker.wait()).await.is_err() {
+        let (stop_at, end) = (deadline_in(grace.saturating_sub(STOP_GRACE)), deadline_in(grace));
+        if tokio::time::timeout_at(stop_at, self.tracker.wait()).await.is_ok() {
+            return;
+        }
+        self.stop_all();
+        if tokio::time::timeout_at(end, self.tracker.wait()).await.is_err() {
             self.halted.cancel();
             self.tracker.wait().await;
         }
@@ -261,7 +279,21 @@ impl Runner {
     /// Releases all runs without waiting for them.
     pub(crate) fn abandon(&self) {
         self.draining.cancel();
+        self.stop_all();
         self.halted.cancel();
+    }
+
+    /// Asks all agents to stop. Runs that start later see it in [`Self::is_stopping`].
+    fn stop_all(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        for (_, cancel) in self.live().values().flatten() {
+            cancel.cancel();
+        }
+    }
+
+    /// Whether the agents are asked to stop because the process ends.
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
     }
 
     fn live(&self) -> MutexGuard<'_, HashMap<TaskNo, Vec<(u64, CancellationToken)>>> {

@@ -41,8 +41,11 @@ pub struct Turn {
     pub attempt: u32,
     /// The same for all attempts of this turn, so that a backend can deduplicate.
     pub idempotency_key: String,
-    /// Cancelled when the client cancels the task. The agent then has a few seconds to stop before its future
-    /// is dropped.
+    /// Cancelled when the run is ended from outside: the client canceled the task, the run took longer than
+    /// `limits.run_time`, the task became too large, the server shuts down, or another writer changed the task. The
+    /// agent then has [`STOP_GRACE`](crate::STOP_GRACE) to stop before its future is dropped; its outcome is ignored.
+    /// At a shutdown it may still record checkpoints and artifacts, from which the next attempt continues; otherwise
+    /// what it records is answered by [`Lost`](super::Lost).
     pub cancel: CancellationToken,
     /// When the turn fails with a timeout. Each attempt has its own deadline.
     pub deadline: Instant,

@@ -2,8 +2,10 @@
 //!
 //! One change is in flight at a time; updates that the agent sends meanwhile join the next one. Every change
 //! carries the run's fencing token: when another writer has changed the task, usually by a cancel, the change
-//! is rejected and the run ends without recording anything. The agent keeps running during a commit, except
-//! during the one that ends the turn.
+//! is rejected and the run ends without recording anything. The agent keeps running during a commit.
+//!
+//! A run that ends before its agent is stopped ([`super::stop`]): whatever ends it is committed at once, and the
+//! agent is polled meanwhile and afterwards until it has ended or its grace period is over.
 
 use std::{
     collections::HashSet,
@@ -15,7 +17,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use protocol::{ArtifactId, Dialect, Message};
+use protocol::{ArtifactId, Dialect, Message, TaskState};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +26,7 @@ use super::{
     claimed::Probation,
     deadline_in,
     panic_guard::{PanicGuard, Panicked},
+    stop::{Stop, StopReason},
 };
 use crate::{
     agent::{
@@ -45,9 +48,6 @@ use crate::{
     },
 };
 
-/// How long a cancelled agent may take to stop before its future is dropped.
-const STOP_GRACE: Duration = Duration::from_secs(5);
-
 /// One turn that this process holds, or will hold after the pending commit.
 pub(crate) struct Run {
     no: TaskNo,
@@ -57,6 +57,8 @@ pub(crate) struct Run {
     agent: Option<PanicGuard>,
     updates: UpdateReceiver,
     outcome: Option<Outcome>,
+    /// Set when the run is ended from outside.
+    stop: Option<Stop>,
     cancel: CancellationToken,
     deadline: Instant,
     reveal_at: Option<Instant>,
@@ -159,6 +161,7 @@ impl Run {
             agent: Some(PanicGuard::new(input.agent.start(turn))),
             updates,
             outcome: None,
+            stop: None,
             cancel,
             deadline,
             reveal_at: None,
@@ -225,76 +228,68 @@ impl Run {
         self.state.size = held.size;
         // What the agent recorded in `poll_early`.
         self.updates.committed();
-        let ending = self.work(runner, lease).await;
-        self.registration = None;
-        self.updates.close();
-        match ending {
-            Ending::Finished => {}
-            Ending::Cancelled => self.await_stop(runner).await,
-            Ending::Halted => {
-                let release = self.state.release(lease.fence, self.policy.on_crash, runner.clock().now());
-                let _ = runner.store().commit(Change::Advance(Box::new(release))).await;
-            }
+        if runner.is_stopping() {
+            // The run was registered after all agents were asked to stop.
+            self.cancel.cancel();
+        }
+        self.work(runner, lease).await;
+        self.stop_agent(runner).await;
+    }
+
+    /// Ends a run whose turn this process did not get.
+    pub(crate) async fn reject(mut self, runner: &Runner) {
+        if self.agent.as_ref().is_some_and(PanicGuard::is_started) {
+            self.begin_stop(StopReason::Lost);
+            self.stop_agent(runner).await;
         }
     }
 
-    async fn work(&mut self, runner: &Runner, lease: Lease) -> Ending {
+    /// Ends a run whose turn has ended with the commit that starts it.
+    pub(crate) fn end_early(mut self, runner: &Arc<Runner>) {
+        if self.agent.is_some() {
+            self.begin_stop(self.ended_by());
+            runner.await_stop(self);
+        }
+    }
+
+    /// Records what the agent does until the turn ends or another process or writer gets it.
+    async fn work(&mut self, runner: &Runner, lease: Lease) {
         let mut in_flight: Option<InFlight> = None;
         loop {
             if in_flight.is_none() {
                 in_flight = self.commit_updates(runner, lease);
             }
             let idle = in_flight.is_none();
+            if idle && self.is_drained() {
+                return self.release(runner, lease).await;
+            }
+            // What ends the turn is decided.
             let over = self.outcome.is_some()
                 || in_flight.as_ref().is_some_and(|in_flight| in_flight.change.ends_run());
+            let agent_deadline = self.agent_deadline();
             tokio::select! {
                 biased;
                 result = receipt(&mut in_flight) => {
-                    let Some(InFlight { change, .. }) = in_flight.take() else { continue };
+                    let Some(InFlight { change, last_resort, .. }) = in_flight.take() else { continue };
                     match result {
                         Ok(committed) if !change.ends_run() => self.committed(&change, committed),
-                        Ok(_) => {
-                            self.requeue_after(change.step);
-                            return Ending::Finished;
+                        Err(NotCommitted::TooLarge(reason)) if !last_resort => {
+                            in_flight = Some(self.fail(runner, lease, &reason));
                         }
-                        Err(NotCommitted::Conflict(met)) => {
-                            let now = runner.clock().now();
-                            match self.state.after_conflict(change, met, lease, now) {
-                                Some(again) => {
-                                    let step = again.step;
-                                    let receipt = runner.store().commit(Change::Advance(Box::new(again)));
-                                    match receipt.await {
-                                        Ok(_) => self.requeue_after(step),
-                                        Err(NotCommitted::TooLarge(reason)) => {
-                                            self.fail(runner, lease, &reason).await;
-                                        }
-                                        Err(_) => {}
-                                    }
-                                }
-                                None => tracing::debug!(task = %self.state.names.task, "lost_race: the task was changed by another writer, the run's last update is dropped"),
-                            }
-                            return Ending::Finished;
-                        }
-                        Err(NotCommitted::TooLarge(reason)) => {
-                            self.fail(runner, lease, &reason).await;
-                            return Ending::Finished;
-                        }
-                        Err(
-                            NotCommitted::Unavailable(_)
-                            | NotCommitted::Overloaded
-                            | NotCommitted::KeyUsed(_),
-                        ) => return Ending::Finished,
+                        result => return self.end(runner, lease, change, result).await,
                     }
                 }
-                () = self.cancel.cancelled() => return Ending::Cancelled,
-                () = runner.halted.cancelled() => return Ending::Halted,
-                ended = poll_fn(|cx| poll_agent(&mut self.agent, cx)), if !over => {
-                    self.outcome = Some(self.outcome_of(ended));
+                () = self.cancel.cancelled(), if self.stop.is_none() && !over => {
+                    if !runner.is_stopping() {
+                        return self.begin_stop(StopReason::Canceled);
+                    }
+                    self.begin_stop(StopReason::Drain);
                 }
+                () = runner.halted.cancelled(), if !over => return self.halt(runner, lease).await,
+                ended = poll_fn(|cx| poll_agent(&mut self.agent, cx)) => self.agent_ended(ended),
                 () = self.updates.ready(), if idle && !over => {}
-                () = tokio::time::sleep_until(self.deadline), if !over => {
-                    let text = format!("the turn took longer than {:?}", runner.limits.run_time);
-                    self.outcome = Some(self.failed(text, Reason::RunTime));
+                () = tokio::time::sleep_until(agent_deadline), if self.agent.is_some() => {
+                    self.end_agent_time(runner);
                 }
                 () = reveal(self.reveal_at), if idle && self.is_undecided() => {}
             }
@@ -307,6 +302,131 @@ impl Run {
         self.updates.committed();
         if change.progress {
             self.probation = None;
+        }
+    }
+
+    /// Ends the run after its last change, or after one that was rejected.
+    async fn end(
+        &mut self,
+        runner: &Runner,
+        lease: Lease,
+        change: TurnChange,
+        result: Result<Committed, NotCommitted>,
+    ) {
+        match result {
+            Ok(_) => self.requeue_after(change.step),
+            Err(NotCommitted::Conflict(met)) => {
+                let now = runner.clock().now();
+                let Some(again) = self.state.after_conflict(change, met, lease, now) else {
+                    tracing::debug!(task = %self.state.names.task, "lost_race: the task was changed by another writer, the run's last update is dropped");
+                    let canceled = self.cancel.is_cancelled();
+                    return self.begin_stop(if canceled { StopReason::Canceled } else { StopReason::Lost });
+                };
+                let step = again.step;
+                match runner.store().commit(Change::Advance(Box::new(again))).await {
+                    Ok(_) => self.requeue_after(step),
+                    Err(NotCommitted::TooLarge(reason)) => {
+                        let _ = self.fail(runner, lease, &reason).receipt.await;
+                    }
+                    Err(_) => {}
+                }
+            }
+            Err(_) => self.begin_stop(StopReason::StoreUnavailable),
+        }
+    }
+
+    /// The process ends: records what the agent has recorded before, and releases the work.
+    async fn halt(&mut self, runner: &Runner, lease: Lease) {
+        self.begin_stop(StopReason::Drain);
+        self.updates.close();
+        match self.commit_updates(runner, lease) {
+            Some(InFlight { receipt, change, .. }) if change.ends_run() => drop(receipt.await),
+            _ => self.release(runner, lease).await,
+        }
+    }
+
+    async fn release(&mut self, runner: &Runner, lease: Lease) {
+        let release = self.state.release(lease.fence, self.policy.on_crash, runner.clock().now());
+        let _ = runner.store().commit(Change::Advance(Box::new(release))).await;
+    }
+
+    /// Asks the agent to stop. From now on its outcome is ignored, and what it records is rejected, except in a drain.
+    fn begin_stop(&mut self, reason: StopReason) {
+        if self.stop.is_some() {
+            return;
+        }
+        self.stop = Some(Stop::now(reason));
+        // Before the queue is closed: an agent whose update is rejected finds its token cancelled.
+        self.cancel.cancel();
+        if reason != StopReason::Drain {
+            self.updates.close();
+        }
+        // An agent that has not started has nothing to stop.
+        self.agent.take_if(|agent| !agent.is_started());
+    }
+
+    /// Waits until an agent that was asked to stop has ended or its time is over. An agent that has ended the turn by
+    /// itself is not waited for.
+    pub(super) async fn stop_agent(mut self, runner: &Runner) {
+        self.registration = None;
+        self.updates.close();
+        let Some(Stop { reason, until, .. }) = self.stop else { return };
+        if self.agent.is_some() {
+            tokio::select! {
+                biased;
+                ended = poll_fn(|cx| poll_agent(&mut self.agent, cx)) => self.agent_ended(ended),
+                () = tokio::time::sleep_until(until) => self.drop_agent(),
+                () = runner.halted.cancelled() => self.drop_agent(),
+            }
+        }
+        let (task, confirmed) = (&self.state.names.task, self.stop.is_some_and(|stop| !stop.timed_out));
+        tracing::info!(%task, reason = reason.code(), stopConfirmed = confirmed, "a run was stopped");
+    }
+
+    /// When the agent has to have ended: at the end of its run time, or of its grace period.
+    fn agent_deadline(&self) -> Instant {
+        self.stop.map_or(self.deadline, |stop| stop.until)
+    }
+
+    /// The agent has not ended in time: asks it to stop, or drops it.
+    fn end_agent_time(&mut self, runner: &Runner) {
+        if self.stop.is_some() {
+            return self.drop_agent();
+        }
+        self.begin_stop(StopReason::RunTime);
+        let text = format!("the turn took longer than {:?}", runner.limits.run_time);
+        self.outcome = Some(self.failed(text, Reason::RunTime));
+    }
+
+    /// Drops the future of an agent that has not stopped in time.
+    fn drop_agent(&mut self) {
+        if let Some(stop) = &mut self.stop {
+            stop.timed_out = true;
+        }
+        if let Some(Panicked(text)) = self.agent.take().and_then(PanicGuard::discard) {
+            tracing::error!(task = %self.state.names.task, panic = text, "an agent panicked when it was dropped");
+        }
+    }
+
+    /// Whether a drain has nothing to wait for: the agent has ended.
+    fn is_drained(&self) -> bool {
+        self.agent.is_none() && self.stop.is_some_and(|stop| stop.reason == StopReason::Drain)
+    }
+
+    /// Why the turn has ended although the agent has not returned.
+    fn ended_by(&self) -> StopReason {
+        match self.state.current.state {
+            TaskState::Failed => StopReason::TooLarge,
+            _ => StopReason::TurnEnded,
+        }
+    }
+
+    /// The agent has returned or panicked. Its outcome counts unless it was asked to stop.
+    fn agent_ended(&mut self, ended: Result<AgentResult<Outcome>, Panicked>) {
+        if self.stop.is_none() {
+            self.outcome = Some(self.outcome_of(ended));
+        } else if let Err(Panicked(text)) = ended {
+            tracing::error!(task = %self.state.names.task, panic = text, "an agent panicked while it was stopped");
         }
     }
 
@@ -357,29 +477,26 @@ impl Run {
         };
         let receipt = runner.store().commit(Change::Advance(Box::new(advance)));
         if change.ends_run() {
+            if self.agent.is_some() {
+                self.begin_stop(self.ended_by());
+            }
             self.updates.close();
-            // After the commit: should the agent panic when it is dropped, the outcome is recorded.
-            self.agent = None;
         }
-        Some(InFlight { receipt, change })
+        Some(InFlight { receipt, change, last_resort: false })
     }
 
     /// Fails the task because the store cannot hold what the run records.
-    async fn fail(&mut self, runner: &Runner, lease: Lease, reason: &str) {
+    fn fail(&mut self, runner: &Runner, lease: Lease, reason: &str) -> InFlight {
         let names = &self.state.names;
         let message = names.explain(reason, Reason::TooLarge, None);
         let failed = failure(self.no, names, lease.fence, message, runner.clock().now());
-        let _ = runner.store().commit(Change::Advance(Box::new(failed))).await;
-    }
-
-    /// The task was cancelled: waits a moment for the agent to stop by itself, unless the process is ending.
-    async fn await_stop(mut self, runner: &Runner) {
-        if let Some(agent) = self.agent.take() {
-            tokio::select! {
-                _ = tokio::time::timeout(STOP_GRACE, agent) => {}
-                () = runner.halted.cancelled() => {}
-            }
+        let change = TurnChange::of(failed.step);
+        let receipt = runner.store().commit(Change::Advance(Box::new(failed)));
+        if self.agent.is_some() {
+            self.begin_stop(StopReason::TooLarge);
         }
+        self.updates.close();
+        InFlight { receipt, change, last_resort: true }
     }
 
     fn must_reveal(&self) -> bool {
@@ -429,18 +546,11 @@ fn poll_agent(
     polled
 }
 
-enum Ending {
-    /// The last change is committed, or another writer owns the task.
-    Finished,
-    /// The client cancelled the task.
-    Cancelled,
-    /// The process is ending.
-    Halted,
-}
-
 struct InFlight {
     receipt: Receipt,
     change: TurnChange,
+    /// It fails the task because an earlier change was rejected as too large; there is no smaller one.
+    last_resort: bool,
 }
 
 async fn receipt(in_flight: &mut Option<InFlight>) -> Result<Committed, NotCommitted> {

@@ -88,6 +88,11 @@ struct Content {
 }
 
 impl TurnChange {
+    /// A change that the runner makes itself.
+    pub(crate) fn of(step: Step) -> Self {
+        Self { step, progress: false, pause: None }
+    }
+
     /// Whether the run ends with this change.
     pub fn ends_run(&self) -> bool {
         !matches!(self.step, Step::Report { .. })

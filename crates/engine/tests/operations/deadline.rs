@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use a2ad_engine::STOP_GRACE;
 use protocol::TaskState;
 
 use crate::common::{
@@ -10,7 +11,7 @@ use crate::common::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn turn_past_its_deadline_fails_and_its_agent_is_dropped() {
+async fn turn_past_its_deadline_fails_and_its_agent_is_dropped_after_its_grace() {
     for setup in [Setup::overlapping(), Setup::plain()] {
         let _time = prevent_auto_advance();
         let mut server = setup.slots(1).open();
@@ -26,6 +27,7 @@ async fn turn_past_its_deadline_fails_and_its_agent_is_dropped() {
         assert_eq!(failed.status.state, TaskState::Failed);
         assert_eq!(status_text(&failed).as_deref(), Some("the turn took longer than 600s"));
         assert_eq!(artifacts(&failed), [("a".into(), "kept".into())]);
+        tokio::time::advance(STOP_GRACE).await;
         turn.dropped().await;
         // The slot is free and the next turn has its own deadline.
         server.agent.prepare_turn([], done());

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use a2ad_engine::{Error, OnCrash};
+use a2ad_engine::{Error, OnCrash, STOP_GRACE};
+use futures_util::FutureExt as _;
 use protocol::{ErrorKind, TaskState};
 
 use crate::common::{
-    Ending, Setup, artifact, artifacts, chunk, done, join, msg, need_input, save, task, with_timeout,
+    Ending, Setup, artifact, artifacts, chunk, done, done_with, join, msg, need_input, prevent_auto_advance,
+    progress, save, task, with_timeout,
 };
 
 const LONG: Duration = Duration::from_secs(15);
@@ -134,4 +136,105 @@ async fn shutdown_ends_while_work_is_being_claimed() {
     let server = Setup::plain().open_at(folder.path());
     let drained = tokio::time::timeout(Duration::from_secs(5), server.engine.drain(Duration::ZERO)).await;
     assert!(drained.is_ok(), "shutdown does not end while there is a backlog");
+}
+
+#[tokio::test(start_paused = true)]
+async fn agent_may_record_in_the_last_seconds_of_a_shutdown_and_its_outcome_is_ignored() {
+    let _time = prevent_auto_advance();
+    let folder = tempfile::tempdir().unwrap();
+    let id = {
+        let mut server = Setup::plain().on_crash(OnCrash::Resume).open_at(folder.path());
+        let (id, turn) = server.start_task("hello").await;
+        let mut frames = server.subscribe(&id).await.unwrap();
+        assert_eq!(frames.next().await, "2 task working");
+        let drain = server.spawn_drain(LONG);
+        while server.send(msg("hello").to(&id).return_immediately()).await.is_ok() {}
+        tokio::time::advance(LONG - STOP_GRACE - Duration::from_secs(1)).await;
+        turn.send([progress("still working")]);
+        server.store.until("report", 1).await;
+        assert!(!turn.cancel.is_cancelled());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        with_timeout(turn.cancel.cancelled()).await;
+        turn.send([save("place"), artifact("a", "kept")]);
+        server.store.until("report", 2).await;
+        tokio::time::advance(STOP_GRACE - Duration::from_secs(1)).await;
+        assert!(!drain.is_finished());
+        // The last updates join the outcome, which does not count.
+        turn.send([artifact("b", "kept too")]);
+        turn.end(done_with("not recorded"));
+        turn.dropped().await;
+        join(drain).await;
+        let (lines, ending) = frames.rest().await;
+        let last = lines.last().map(String::as_str);
+        assert_eq!((last, ending), (Some("6 artifact b: kept too"), Ending::Draining), "{lines:?}");
+        assert_eq!(server.store.steps().last().unwrap(), "release");
+        id
+    };
+    let mut server = Setup::plain().on_crash(OnCrash::Resume).open_at(folder.path());
+    let turn = server.agent.turn().await;
+    assert_eq!((&turn.task_id, turn.attempt, turn.saved_text()), (&id, 1, Some("place")));
+    let kept = artifacts(&server.get(&id).await.unwrap());
+    assert_eq!(kept, [("a".into(), "kept".into()), ("b".into(), "kept too".into())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_ends_with_its_grace_period_when_an_agent_goes_on() {
+    let _time = prevent_auto_advance();
+    // A grace period that is shorter than the agents' own starts with it.
+    for grace in [LONG, Duration::from_secs(2)] {
+        let mut server = Setup::plain().open();
+        let (id, turn) = server.start_task("hello").await;
+        let drain = server.spawn_drain(grace);
+        while server.send(msg("hello").to(&id).return_immediately()).await.is_ok() {}
+        tokio::time::advance(grace.saturating_sub(STOP_GRACE)).await;
+        with_timeout(turn.cancel.cancelled()).await;
+        tokio::time::advance(grace.min(STOP_GRACE) - Duration::from_millis(500)).await;
+        turn.send([save("last")]);
+        server.store.until("report", 1).await;
+        assert!(turn.dropped().now_or_never().is_none() && !drain.is_finished(), "{grace:?}");
+        tokio::time::advance(Duration::from_millis(500)).await;
+        turn.dropped().await;
+        join(drain).await;
+        assert_eq!(server.store.steps().last().unwrap(), "release", "{grace:?}");
+        assert_eq!(server.get(&id).await.unwrap().status.state, TaskState::Working);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn second_shutdown_without_grace_ends_at_once() {
+    let _time = prevent_auto_advance();
+    for asked_to_stop in [false, true] {
+        let mut server = Setup::plain().open();
+        let (_, turn) = server.start_task("hello").await;
+        let drain = server.spawn_drain(LONG);
+        if asked_to_stop {
+            while server.send(msg("hello").return_immediately()).await.is_ok() {}
+            tokio::time::advance(LONG - STOP_GRACE).await;
+            with_timeout(turn.cancel.cancelled()).await;
+        }
+        let before = tokio::time::Instant::now();
+        with_timeout(server.engine.drain(Duration::ZERO)).await;
+        join(drain).await;
+        assert_eq!(before.elapsed(), Duration::ZERO);
+        assert!(turn.cancel.is_cancelled());
+        turn.dropped().await;
+        assert_eq!(server.store.steps().last().unwrap(), "release");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancel_while_agents_are_asked_to_stop_is_final() {
+    let _time = prevent_auto_advance();
+    let mut server = Setup::plain().open();
+    let (id, turn) = server.start_task("hello").await;
+    let drain = server.spawn_drain(STOP_GRACE);
+    with_timeout(turn.cancel.cancelled()).await;
+    let canceled = server.cancel(&id).await.unwrap();
+    turn.send([artifact("a", "too late")]);
+    turn.end(done());
+    turn.dropped().await;
+    join(drain).await;
+    assert_eq!(server.get(&id).await.unwrap(), canceled);
+    let states = server.store.log(&server.row(&id).await).await;
+    assert_eq!(states.iter().flatten().filter(|state| state.is_terminal()).count(), 1, "{states:?}");
 }

@@ -35,4 +35,5 @@ mod retention;
 mod retry;
 mod single_commit;
 mod skills;
+mod stopping;
 mod subscribe;

@@ -152,8 +152,8 @@ async fn begin_now(
     let (log, visibility) = (commit.log.clone(), commit.current.visibility);
 
     if commit.work == WorkState::Idle {
-        // The run has ended, so its slot is released before the commit.
-        drop(run);
+        // The run has ended, so its slot is released before the commit, unless its agent must be stopped.
+        run.end_early(&engine.runner);
         let result = engine.store.commit(change(commit)).await;
         return start_result(result, task, visibility, &log, None);
     }

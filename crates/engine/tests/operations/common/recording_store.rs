@@ -33,8 +33,8 @@ pub(crate) struct RecordingStore {
     log_reads: Mutex<Vec<&'static str>>,
     /// Faults of the next reads of claimed work.
     faults: Mutex<VecDeque<WorkFault>>,
-    /// The step of the next change that is rejected as too large.
-    too_large: Mutex<Option<String>>,
+    /// The step of the next change that is rejected, and how.
+    rejected: Mutex<Option<(String, NotCommitted)>>,
     blocked_count: watch::Sender<usize>,
     /// How often the retention time was recorded.
     retention_records: watch::Sender<usize>,
@@ -53,6 +53,8 @@ pub(crate) enum WorkFault {
 #[derive(Default)]
 struct BlockedCommits {
     blocking: bool,
+    /// Only changes of this step are blocked.
+    only: Option<String>,
     queue: Vec<(Change, ReceiptSender)>,
 }
 
@@ -65,7 +67,7 @@ impl RecordingStore {
             blocked: Mutex::default(),
             log_reads: Mutex::default(),
             faults: Mutex::default(),
-            too_large: Mutex::default(),
+            rejected: Mutex::default(),
             blocked_count: watch::Sender::default(),
             retention_records: watch::Sender::default(),
             receipts: TaskTracker::new(),
@@ -113,6 +115,12 @@ impl RecordingStore {
         self.blocked.lock().unwrap().blocking = true;
     }
 
+    /// Blocks changes of this step from now on.
+    pub(crate) fn block_step(&self, step: &str) {
+        let mut blocked = self.blocked.lock().unwrap();
+        (blocked.blocking, blocked.only) = (true, Some(step.into()));
+    }
+
     /// The next reads of claimed work fail like this, one after the other.
     pub(crate) fn inject_faults(&self, looks: impl IntoIterator<Item = WorkFault>) {
         self.faults.lock().unwrap().extend(looks);
@@ -120,7 +128,14 @@ impl RecordingStore {
 
     /// The next change of this step is rejected as too large.
     pub(crate) fn reject_as_too_large(&self, step: &str) {
-        *self.too_large.lock().unwrap() = Some(step.into());
+        let reason = NotCommitted::TooLarge("injected by the test".into());
+        *self.rejected.lock().unwrap() = Some((step.into(), reason));
+    }
+
+    /// The next change of this step is rejected because the store cannot write.
+    pub(crate) fn reject_as_unavailable(&self, step: &str) {
+        let reason = NotCommitted::Unavailable("injected by the test".into());
+        *self.rejected.lock().unwrap() = Some((step.into(), reason));
     }
 
     /// Waits until `count` changes are blocked.
@@ -139,6 +154,7 @@ impl RecordingStore {
     pub(crate) fn unblock_commits(&self) {
         let mut blocked = self.blocked.lock().unwrap();
         blocked.blocking = false;
+        blocked.only = None;
         for (change, receipts) in blocked.queue.drain(..) {
             self.forward(change, receipts);
         }
@@ -174,12 +190,12 @@ impl Store for RecordingStore {
     fn commit(&self, change: Change) -> Receipt {
         self.submitted.lock().unwrap().push(name(&change));
         let (receipts, receipt) = Receipt::new();
-        if self.too_large.lock().unwrap().take_if(|step| *step == name(&change)).is_some() {
-            receipts.fill(Err(NotCommitted::TooLarge("injected by the test".into())));
+        if let Some((_, reason)) = self.rejected.lock().unwrap().take_if(|(step, _)| *step == name(&change)) {
+            receipts.fill(Err(reason));
             return receipt;
         }
         let mut blocked = self.blocked.lock().unwrap();
-        if blocked.blocking {
+        if blocked.blocking && blocked.only.as_ref().is_none_or(|step| *step == name(&change)) {
             blocked.queue.push((change, receipts));
             self.blocked_count.send_replace(blocked.queue.len());
         } else {
