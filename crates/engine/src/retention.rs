@@ -18,7 +18,9 @@ use crate::{
     catalog::CurrentCatalog,
     clock::Clock,
     log::Log,
-    store::{Advance, Change, Expiry, JournalChange, NotCommitted, Step, Store, StoreError, TaskRow},
+    store::{
+        Advance, Change, Expiry, JournalChange, NotCommitted, Step, Store, StoreError, TaskRow, WaitingSince,
+    },
     task::PublicIds,
 };
 
@@ -35,6 +37,18 @@ pub struct Retention {
     /// How long the idempotency keys of a purged task are kept, so that duplicates of its messages do not
     /// start a new task.
     pub keys: Duration,
+}
+
+impl Retention {
+    /// Since when a task has waited for its client too long. `skills` have an input timeout of their own.
+    pub fn waiting_since(
+        &self,
+        now: Timestamp,
+        skills: impl IntoIterator<Item = (String, Duration)>,
+    ) -> WaitingSince {
+        let skills = skills.into_iter().map(|(skill, timeout)| (skill, before(now, timeout)));
+        WaitingSince { default: before(now, self.max_wait), skills: skills.collect() }
+    }
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -137,7 +151,7 @@ impl Purger {
                     now,
                     ended_before: before(now, retention.max_age),
                     max_tasks: retention.max_tasks,
-                    waiting_since: before(now, retention.max_wait),
+                    waiting_since: retention.waiting_since(now, []),
                     max: PURGE_BATCH,
                 })
                 .await?;

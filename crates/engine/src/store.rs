@@ -23,7 +23,8 @@ pub use log_reader::{LogReader, LogSlice};
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub use rows::{
     ContextLookup, ContextRow, Due, DueTask, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,
-    ListQuery, Lookup, MAX_DUE_AHEAD, RetentionMark, Snapshot, TaskRow, TenantAgent, View, WorkItem,
+    ListQuery, Lookup, MAX_DUE_AHEAD, RetentionMark, Snapshot, TaskRow, TenantAgent, View, WaitingSince,
+    WorkItem,
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
 

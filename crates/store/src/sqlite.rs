@@ -28,6 +28,7 @@ mod scopes;
 mod segments;
 mod snapshots;
 mod store_files;
+mod waiting;
 mod writer;
 
 use std::sync::Arc;

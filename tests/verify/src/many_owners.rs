@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use engine::{
     Clock, Scope, ScopeParts, Store,
-    store::{Expiry, ListQuery, TenantAgent, View},
+    store::{Expiry, ListQuery, TenantAgent, View, WaitingSince},
 };
 use protocol::Timestamp;
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ async fn fill_and_time(
                 now: clock.now(),
                 ended_before: nothing,
                 max_tasks: Some(u64::MAX),
-                waiting_since: nothing,
+                waiting_since: WaitingSince { default: nothing, skills: Vec::new() },
                 max: 64,
             })
             .await?;

@@ -118,7 +118,7 @@ pub enum NewContext {
 }
 
 /// Applies one transition to an existing task.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Advance {
     /// Row number of the task.
     pub no: TaskNo,

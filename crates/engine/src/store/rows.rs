@@ -249,9 +249,25 @@ pub struct Expiry {
     /// Keeps this many finished tasks; selects the oldest beyond that.
     pub max_tasks: Option<u64>,
     /// Selects tasks that have waited for their client since before this time.
-    pub waiting_since: Timestamp,
+    pub waiting_since: WaitingSince,
     /// Maximum number of results.
     pub max: usize,
+}
+
+/// The time before which a task must have begun to wait for its client to be expired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingSince {
+    /// Of every task whose skill is not in `skills`, also of one without a skill.
+    pub default: Timestamp,
+    /// Of the tasks with these skills.
+    pub skills: Vec<(String, Timestamp)>,
+}
+
+impl WaitingSince {
+    /// The time for tasks of this skill.
+    pub fn of_skill(&self, skill: &str) -> Timestamp {
+        self.skills.iter().find(|(id, _)| id == skill).map_or(self.default, |(_, since)| *since)
+    }
 }
 
 /// A finished task as of the query.

@@ -14,7 +14,7 @@ use engine::{
 use protocol::{TaskId, TaskState, Timestamp};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, named_params, params};
 
-use super::{counts::Counts, docs, keys::KeyIndex, row_limits, rows, scopes::Scopes};
+use super::{counts::Counts, docs, keys::KeyIndex, row_limits, rows, scopes::Scopes, waiting};
 
 /// The writer's in-memory state beside the rows.
 pub(super) struct WriterCache {
@@ -159,6 +159,9 @@ fn accept_task(
     transaction.append(accept.no.0, accept.log.len(), &accept.log)?;
     save(connection, accept.no.0, accept.saved.as_deref())?;
     write_journal(connection, accept.no.0, &accept.journal)?;
+    if accept.state.is_interrupted() {
+        waiting::add(connection, accept.no.0)?;
+    }
     cache.keys.add(accept.key.map(|key| key.key), accept.no.0);
     match accept.visibility {
         Visibility::Visible => cache.counts.add(scope, accept.state),
@@ -370,6 +373,11 @@ fn update_row(
         && let Some(was) = before
     {
         update_counts(cache, &was, advance);
+        match state.unwrap_or(was.state) {
+            state if state.is_interrupted() => waiting::add(connection, advance.no.0)?,
+            _ if was.state.is_interrupted() => waiting::remove(connection, advance.no.0)?,
+            _ => {}
+        }
     }
     Ok(updated)
 }

@@ -17,8 +17,8 @@ use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 use super::{
     open::{meta, set_meta},
     readers::Failure,
-    rows,
     scopes::ScopeRow,
+    waiting,
 };
 
 /// Owners visited at most to find tasks by their age.
@@ -40,7 +40,7 @@ pub(super) fn find(
     if let (false, true, Some(max_tasks)) = (search.more, search.finished.is_empty(), expiry.max_tasks) {
         search.above_limit(max_tasks)?;
     }
-    let waiting = rows::waiting(tx, ids, &expiry.owner, expiry.waiting_since.as_millis(), expiry.max)?;
+    let waiting = waiting::expired(tx, ids, expiry)?;
     let full = search.finished.len() == expiry.max || waiting.len() == expiry.max;
     let finished = search.finished.into_iter().map(|(_, task)| task).collect();
     Ok((Expired { finished, waiting, more: search.more || full }, search.raised))

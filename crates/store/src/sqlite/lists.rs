@@ -174,7 +174,7 @@ const COUNT_BY_STATE: &str =
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{changes, expiry, migrations, scopes},
+        super::{changes, expiry, migrations, purge, scopes, waiting},
         *,
     };
 
@@ -223,7 +223,17 @@ mod tests {
             (expiry::NEXT_TENANT, "scopes_ended"),
             (expiry::OLDEST_FINISHED, "tasks_listed"),
             (expiry::OLDEST_HIDDEN, "tasks_hidden"),
-            (rows::WAITING, "tasks_waiting"),
+            (waiting::WAITING, "waiting_agent"),
+            (waiting::NEXT_SKILL, "waiting_agent"),
+            (rows::DUE, "tasks_due"),
+            (rows::TOO_FAR_AHEAD, "tasks_due"),
+            (rows::NEXT_DUE, "tasks_due"),
+            (rows::OVERDUE, "tasks_deadline"),
+            (rows::NEXT_OVERDUE, "tasks_deadline"),
+            (rows::JOURNAL, "sqlite_autoindex_journal_1"),
+            (purge::JOURNAL_SIZES, "sqlite_autoindex_journal_1"),
+            (purge::JOURNAL_OUTPUTS, "sqlite_autoindex_journal_1"),
+            (purge::DELETE_STEPS, "sqlite_autoindex_journal_1 (n=? AND (turn,step)>(?,?))"),
             (scopes::HAS_TASKS, "tasks_purged_scope"),
             (changes::PURGED_BEFORE, "tasks_purged"),
         ];

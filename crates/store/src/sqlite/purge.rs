@@ -1,6 +1,6 @@
 //! Purges finished tasks in slices, each one commit of bounded size, so that live work is hardly delayed.
 //!
-//! A task is made invisible first; its log, doc and checkpoint are deleted after that, as many rows per commit as the
+//! A task is made invisible first; its log, doc, checkpoint and journal are deleted after that, as many rows per commit as the
 //! slice allows. While rows remain, a marker in `meta` names the task, so that the rest is deleted after a crash too.
 //! The last rows go first: what remains meanwhile is a prefix of the log.
 //!
@@ -14,7 +14,7 @@ use engine::{
     store::{FinishedTask, StoreError, Visibility},
 };
 use protocol::Timestamp;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 
 use super::{
     changes::{CountedTask, WriterCache, counted_task, number},
@@ -173,10 +173,6 @@ fn delete_rows(connection: &Connection, task: TaskNo, slice: &mut Slice) -> rusq
     for (length, delete) in [
         ("SELECT length(bytes) FROM docs WHERE n = ?1", "DELETE FROM docs WHERE n = ?1"),
         ("SELECT length(bytes) FROM saved WHERE n = ?1", "DELETE FROM saved WHERE n = ?1"),
-        (
-            "SELECT coalesce(sum(length(output)), 0) FROM journal WHERE n = ?1 HAVING count(*) > 0",
-            "DELETE FROM journal WHERE n = ?1",
-        ),
     ] {
         let length: Option<i64> =
             connection.prepare_cached(length)?.query_row(params![task.0], |row| row.get(0)).optional()?;
@@ -187,8 +183,38 @@ fn delete_rows(connection: &Connection, task: TaskNo, slice: &mut Slice) -> rusq
             connection.prepare_cached(delete)?.execute(params![task.0])?;
         }
     }
+    Ok(all && delete_journal(connection, task, slice)?)
+}
+
+/// Deletes the journal of a task as far as the slice allows; returns whether nothing is left of it.
+fn delete_journal(connection: &Connection, task: TaskNo, slice: &mut Slice) -> rusqlite::Result<bool> {
+    let mut from: Option<(i64, String)> = None;
+    let mut all = true;
+    {
+        let mut steps = connection.prepare_cached(JOURNAL_SIZES)?;
+        let mut steps = steps.query(params![task.0])?;
+        while let Some(step) = steps.next()? {
+            if !slice.add(step.get(2)?) {
+                all = false;
+                break;
+            }
+            from = Some((step.get(0)?, step.get(1)?));
+        }
+    }
+    if let Some((turn, step)) = from {
+        connection.prepare_cached(DELETE_STEPS)?.execute(params![task.0, turn, step])?;
+    }
     Ok(all)
 }
+
+/// The size of an output is known without its pages.
+pub(super) const JOURNAL_SIZES: &str = "SELECT turn, step, coalesce(length(output), 0) FROM journal
+     WHERE n = ?1 ORDER BY turn DESC, step DESC";
+
+pub(super) const DELETE_STEPS: &str = "DELETE FROM journal WHERE n = ?1 AND (turn, step) >= (?2, ?3)";
+
+pub(super) const JOURNAL_OUTPUTS: &str =
+    "SELECT output FROM journal WHERE n = ?1 ORDER BY turn DESC, step DESC";
 
 /// Records in `meta` whether rows of a purged task remain.
 fn mark(connection: &Connection, task: TaskNo, remain: bool) -> rusqlite::Result<()> {
@@ -215,24 +241,35 @@ fn prefetch(tx: &Connection, tasks: &[TaskNo]) -> Result<(), Failure> {
     let mut slice = Slice::default();
     for task in tasks {
         let (first, last) = segment_keys(*task);
-        let mut rows = tx
-            .prepare_cached("SELECT bytes FROM segments WHERE place BETWEEN ?1 AND ?2 ORDER BY place DESC")?;
-        let mut rows = rows.query(params![first, last])?;
-        while let Some(row) = rows.next()? {
-            let bytes = row.get_ref(0)?.as_blob().map_or(0, <[u8]>::len);
-            if !slice.add(i64::try_from(bytes).unwrap_or(i64::MAX)) {
-                return Ok(());
-            }
-        }
-        for select in ["SELECT bytes FROM docs WHERE n = ?1", "SELECT bytes FROM saved WHERE n = ?1"] {
-            let bytes = |row: &rusqlite::Row<'_>| Ok(row.get_ref(0)?.as_blob().map_or(0, <[u8]>::len));
-            let bytes = tx.prepare_cached(select)?.query_row(params![task.0], bytes).optional()?;
-            if bytes.is_some_and(|bytes| !slice.add(i64::try_from(bytes).unwrap_or(i64::MAX))) {
-                return Ok(());
-            }
+        let segments = "SELECT bytes FROM segments WHERE place BETWEEN ?1 AND ?2 ORDER BY place DESC";
+        let by_task = params![task.0];
+        let all = read_rows(tx, segments, params![first, last], &mut slice)?
+            && read_rows(tx, "SELECT bytes FROM docs WHERE n = ?1", by_task, &mut slice)?
+            && read_rows(tx, "SELECT bytes FROM saved WHERE n = ?1", by_task, &mut slice)?
+            && read_rows(tx, JOURNAL_OUTPUTS, by_task, &mut slice)?;
+        if !all {
+            break;
         }
     }
     Ok(())
+}
+
+/// Reads rows as far as the slice allows; returns whether these were all.
+fn read_rows(
+    tx: &Connection,
+    select: &str,
+    params: &[&dyn ToSql],
+    slice: &mut Slice,
+) -> rusqlite::Result<bool> {
+    let mut rows = tx.prepare_cached(select)?;
+    let mut rows = rows.query(params)?;
+    while let Some(row) = rows.next()? {
+        let bytes = row.get_ref(0)?.as_blob_or_null().ok().flatten().map_or(0, <[u8]>::len);
+        if !slice.add(i64::try_from(bytes).unwrap_or(i64::MAX)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The lowest and the highest segment key that a task can have.

@@ -7,7 +7,7 @@ use engine::{
     log::Seq,
     store::{
         ContextLookup, ContextRow, Due, DueTask, JournalStep, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey,
-        Snapshot, TaskRow, TenantAgent, Visibility, WorkItem,
+        Snapshot, TaskRow, Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, Dialect, TaskId, TaskState, Timestamp};
@@ -118,29 +118,6 @@ pub(super) fn turn_key_in_context(
     Ok(None)
 }
 
-/// Tasks of an agent that have waited for client input since before a time, longest first.
-pub(super) fn waiting(
-    tx: &Connection,
-    ids: &Ids,
-    agent: &TenantAgent,
-    since: i64,
-    max: usize,
-) -> ReadResult<Vec<TaskRow>> {
-    let mut statement = tx.prepare_cached(WAITING)?;
-    let max = i64::try_from(max).unwrap_or(i64::MAX);
-    let params = params![since, agent.tenant, agent.agent, max];
-    let rows = statement.query_map(params, |row| task_row(ids, row))?;
-    Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
-}
-
-/// The partial index's condition is repeated so that SQLite can use the index. Few tasks wait, so those of all agents
-/// are in one index.
-pub(super) const WAITING: &str = select_tasks!(
-    "INDEXED BY tasks_waiting CROSS JOIN scopes ON scopes.id = tasks.scope
-     WHERE visible = 1 AND state IN (6, 8) AND status_at < ?1 AND tenant = ?2 AND agent = ?3
-     ORDER BY status_at LIMIT ?4"
-);
-
 /// Finds a context by its public id: first as an id of this server, then as one chosen by the client.
 pub(super) fn context(
     tx: &Connection,
@@ -233,12 +210,8 @@ pub(super) fn due(tx: &Connection, ids: &Ids, now: Timestamp, max: usize) -> Rea
     for row in overdue.query_map(params![now, limit(max)], |row| task_row(ids, row))? {
         due.overdue.push(row?);
     }
-    let next_due: Option<i64> = tx
-        .prepare_cached(
-            "SELECT min(next_run_at) FROM tasks
-             WHERE next_run_at IS NOT NULL AND next_run_at > ?1 AND next_run_at <= ?2",
-        )?
-        .query_row(params![now, horizon], |row| row.get(0))?;
+    let next_due: Option<i64> =
+        tx.prepare_cached(NEXT_DUE)?.query_row(params![now, horizon], |row| row.get(0))?;
     let next_overdue: Option<i64> =
         tx.prepare_cached(NEXT_OVERDUE)?.query_row(params![now], |row| row.get(0)).optional()?;
     due.next = next_due.into_iter().chain(next_overdue).min().map(Timestamp::from_millis);
@@ -259,22 +232,25 @@ fn due_task(row: &Row<'_>) -> rusqlite::Result<DueTask> {
     })
 }
 
-const DUE: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user
+pub(super) const DUE: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user
      FROM tasks INDEXED BY tasks_due CROSS JOIN scopes ON scopes.id = tasks.scope
      WHERE next_run_at IS NOT NULL AND next_run_at <= ?1 ORDER BY next_run_at, n LIMIT ?2";
 
-const TOO_FAR_AHEAD: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user
+pub(super) const TOO_FAR_AHEAD: &str = "SELECT n, next_run_at, deaths, tenant, principal, agent, end_user
      FROM tasks INDEXED BY tasks_due CROSS JOIN scopes ON scopes.id = tasks.scope
      WHERE next_run_at IS NOT NULL AND next_run_at > ?1 ORDER BY next_run_at, n LIMIT ?2";
 
+pub(super) const NEXT_DUE: &str = "SELECT min(next_run_at) FROM tasks INDEXED BY tasks_due
+     WHERE next_run_at IS NOT NULL AND next_run_at > ?1 AND next_run_at <= ?2";
+
 /// A process that holds a task ends it itself at its deadline.
-const OVERDUE: &str = select_tasks!(
+pub(super) const OVERDUE: &str = select_tasks!(
     "INDEXED BY tasks_deadline
      WHERE deadline IS NOT NULL AND state IN (1, 2, 6, 8) AND deadline <= ?1 AND boot = 0 AND visible < 3
      ORDER BY deadline LIMIT ?2"
 );
 
-const NEXT_OVERDUE: &str = "SELECT deadline FROM tasks INDEXED BY tasks_deadline
+pub(super) const NEXT_OVERDUE: &str = "SELECT deadline FROM tasks INDEXED BY tasks_deadline
      WHERE deadline IS NOT NULL AND state IN (1, 2, 6, 8) AND deadline > ?1 ORDER BY deadline LIMIT 1";
 
 /// A task with what a runner needs to run it, and the first slice of its log.
@@ -298,7 +274,7 @@ pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<
         .prepare_cached("SELECT bytes FROM saved WHERE n = ?1")?
         .query_row(params![task.0], |row| row.get(0))
         .optional()?;
-    let mut journal = tx.prepare_cached("SELECT turn, step, output FROM journal WHERE n = ?1")?;
+    let mut journal = tx.prepare_cached(JOURNAL)?;
     let journal = journal.query_map(params![task.0], |row| {
         let output: Option<Vec<u8>> = row.get(2)?;
         let step = JournalStep { id: row.get(1)?, output: output.map(Bytes::from) };
@@ -308,6 +284,8 @@ pub(super) fn work_item(tx: &Connection, ids: &Ids, task: TaskNo) -> ReadResult<
     let log = segments::slice(tx, task, 0, usize::MAX)?;
     Ok(Some(WorkItem { row, scope, saved: saved.map(Bytes::from), journal, log }))
 }
+
+pub(super) const JOURNAL: &str = "SELECT turn, step, output FROM journal WHERE n = ?1";
 
 pub(super) fn task_row(ids: &Ids, row: &Row<'_>) -> rusqlite::Result<TaskRow> {
     let no = TaskNo(row.get(0)?);

@@ -3,12 +3,15 @@
 use a2ad_store::OpenError;
 use engine::{
     Clock, Feed,
-    store::{ContextLookup, ListQuery, MessageKey, NewContext, NotCommitted, TenantAgent, View, WorkState},
+    store::{
+        ContextLookup, Expiry, ListQuery, MessageKey, NewContext, NotCommitted, Step, TenantAgent, View,
+        WaitingSince, WorkState,
+    },
 };
 use protocol::TaskState;
 
 use super::{
-    samples::{accept, accepted, at, ended, found, log_texts, number, scope, task},
+    samples::{accept, accepted, advance, at, ended, found, log_texts, number, scope, step, task},
     test_database::{Sqlite, TestDatabase as _},
 };
 
@@ -62,13 +65,19 @@ fn file_that_is_not_a_store_is_rejected() {
     assert!(matches!(opened, Err(OpenError::Unusable { .. })));
 }
 
-/// Undoes all migrations but the first.
-const FIRST_SCHEMA: &str = "
-    DROP TABLE journal; DROP INDEX tasks_deadline; ALTER TABLE tasks DROP COLUMN crashes;
+/// Undoes the fifth migration.
+const FOURTH_SCHEMA: &str = "
+    DROP TABLE waiting; DROP TABLE journal; DROP INDEX tasks_deadline; ALTER TABLE tasks DROP COLUMN crashes;
     ALTER TABLE tasks DROP COLUMN probation; ALTER TABLE tasks DROP COLUMN progress_size;
+    CREATE INDEX tasks_waiting ON tasks (status_at) WHERE visible = 1 AND state IN (6, 8);
+    CREATE INDEX tasks_suspects ON tasks (next_run_at, n) WHERE next_run_at IS NOT NULL AND deaths >= 2;
+    PRAGMA user_version = 4;";
+
+/// Undoes the second to the fourth migration.
+const FIRST_SCHEMA: &str = "
     ALTER TABLE key_runs DROP COLUMN min_n; DROP INDEX scopes_ended; ALTER TABLE scopes DROP COLUMN ended_from;
-    DROP TABLE agent_counts; DROP INDEX tasks_purged_scope; DROP INDEX tasks_waiting; DROP INDEX tasks_context; DROP INDEX tasks_purged;
-    DROP INDEX turn_keys_by_key; DROP INDEX tasks_named_key;
+    DROP TABLE agent_counts; DROP INDEX tasks_purged_scope; DROP INDEX tasks_waiting; DROP INDEX tasks_context;
+    DROP INDEX tasks_purged; DROP INDEX tasks_suspects; DROP INDEX turn_keys_by_key; DROP INDEX tasks_named_key;
     CREATE INDEX tasks_context ON tasks (scope, context, n) WHERE context <> n;
     CREATE INDEX tasks_purged ON tasks (terminal_at) WHERE visible = 3;
     ALTER TABLE tasks DROP COLUMN purged_at; PRAGMA user_version = 1";
@@ -88,7 +97,7 @@ async fn migration_from_the_first_schema_keeps_all_data() {
         accepted(&*store, |task| task.context = NewContext::Named("chat".into())).await;
     }
     drop(store);
-    database.raw_connection().execute_batch(FIRST_SCHEMA).unwrap();
+    database.raw_connection().execute_batch(&format!("{FOURTH_SCHEMA}{FIRST_SCHEMA}")).unwrap();
 
     let store = database.open();
     let chat = Some(ContextLookup { ours: None, name: "chat".into() });
@@ -102,4 +111,52 @@ async fn migration_from_the_first_schema_keeps_all_data() {
     assert_eq!(store.drop_purged(at(11), 100).await.unwrap(), 0);
     assert_eq!(store.count_open(&TenantAgent::of(&scope())).await.unwrap(), 3, "counted by the migration");
     assert_eq!(store.drop_purged(at(4_000_000_000_000), 100).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn migration_from_the_fourth_schema_keeps_crashes_and_waiting_tasks() {
+    let database = Sqlite::new();
+    let mut store = database.open();
+    let running = accepted(&*store, |_| {}).await;
+    let idle = |state| {
+        move |task: &mut engine::store::Accept| {
+            (task.state, task.work, task.status_at) = (state, WorkState::Idle, at(10));
+        }
+    };
+    let asking = accepted(&*store, |task| {
+        idle(TaskState::InputRequired)(task);
+        task.skill = Some("draw".into());
+    })
+    .await;
+    let locked = accepted(&*store, idle(TaskState::AuthRequired)).await;
+    let done = accepted(&*store, idle(TaskState::Completed)).await;
+    for _ in 0..2 {
+        store = database.reopen(store, &Clock::manual(at(0)));
+        advance(&*store, step(running, Step::Claim { probation: false })).await.unwrap();
+    }
+    drop(store);
+    database.raw_connection().execute_batch(FOURTH_SCHEMA).unwrap();
+
+    let store = database.open();
+    let row = found(&*store, running).await.row;
+    assert_eq!((row.deaths, row.crashes, row.died_on_probation), (3, 3, false));
+    assert_eq!((row.deadline, row.progress_size), (None, 0));
+    for no in [asking, locked, done] {
+        let row = found(&*store, no).await.row;
+        assert_eq!((row.crashes, row.deadline, row.progress_size), (0, None, 0));
+    }
+    let expiry = |default, skills| Expiry {
+        owner: TenantAgent::of(&scope()),
+        now: at(1_000),
+        ended_before: at(0),
+        max_tasks: None,
+        waiting_since: WaitingSince { default, skills },
+        max: 10,
+    };
+    let waiting = store.expired(expiry(at(11), vec![])).await.unwrap().waiting;
+    assert_eq!(waiting.iter().map(|row| row.no).collect::<Vec<_>>(), [asking, locked]);
+    let waiting = store.expired(expiry(at(11), vec![("draw".into(), at(10))])).await.unwrap().waiting;
+    assert_eq!(waiting.iter().map(|row| row.no).collect::<Vec<_>>(), [locked]);
+    drop(store);
+    assert_eq!(a2ad_store::check(&database.path()).unwrap(), Vec::<String>::new());
 }

@@ -6,7 +6,7 @@ use engine::{
     ids::TaskNo,
     store::{
         Accept, Advance, Expiry, FinishedTask, ListQuery, Lookup, Step, TenantAgent, View, Visibility,
-        WorkState,
+        WaitingSince, WorkState,
     },
 };
 use protocol::TaskState;
@@ -37,7 +37,7 @@ fn expiry(scope: &Scope) -> Expiry {
         now: at(1_000_000),
         ended_before: at(0),
         max_tasks: None,
-        waiting_since: at(0),
+        waiting_since: WaitingSince { default: at(0), skills: vec![] },
         max: 64,
     }
 }
@@ -186,7 +186,8 @@ async fn full_batch_of_waiting_tasks_has_more(database: &dyn TestDatabase) {
         since(&*store, &foreign_scope(), TaskState::AuthRequired, 1).await;
     }
     for (max, more) in [(4, true), (5, true), (6, false)] {
-        let query = Expiry { waiting_since: at(11), max, ..expiry(&scope()) };
+        let waiting_since = WaitingSince { default: at(11), skills: vec![] };
+        let query = Expiry { waiting_since, max, ..expiry(&scope()) };
         let found = store.expired(query).await.unwrap();
         assert_eq!((found.waiting.len(), found.more), (max.min(5), more));
     }

@@ -1,6 +1,11 @@
 //! Purging large tasks: in slices, invisible from the first one on, and finished after a crash.
 
-use engine::{Clock, Store, ids::TaskNo, log::Log, store::Step};
+use engine::{
+    Clock, Store,
+    ids::TaskNo,
+    log::Log,
+    store::{Advance, JournalChange, JournalStep, Step},
+};
 use futures_util::FutureExt as _;
 use protocol::TaskState;
 
@@ -17,7 +22,26 @@ async fn large_task(store: &dyn Store) -> TaskNo {
     let text = "x".repeat((1 << 20) - 1_000);
     for _ in 0..5 {
         let log = Log::pack([artifact(&text)]);
-        advance(store, engine::store::Advance { log, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
+        advance(store, Advance { log, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
+    }
+    let end = with_status(no, Step::Finish { fence: 1 }, TaskState::Completed, "done");
+    advance(store, end).await.unwrap();
+    no
+}
+
+/// A finished task with a journal of 16 MiB: a few large steps and many small ones, of two turns.
+async fn task_with_large_journal(store: &dyn Store) -> TaskNo {
+    let no = accepted(store, |_| {}).await;
+    let sizes = [(1, 14, 1 << 20), (3, 4_000, 512)];
+    for (turn, count, bytes) in sizes {
+        for part in 0..14 {
+            let steps = (0..count).filter(|index| index % 14 == part).map(|index| JournalStep {
+                id: format!("step-{index}"),
+                output: Some(vec![7; bytes].into()),
+            });
+            let journal = JournalChange::Write { turn, steps: steps.collect() };
+            advance(store, Advance { journal, ..step(no, Step::Report { fence: 1 }) }).await.unwrap();
+        }
     }
     let end = with_status(no, Step::Finish { fence: 1 }, TaskState::Completed, "done");
     advance(store, end).await.unwrap();
@@ -28,11 +52,13 @@ fn count(database: &Sqlite, sql: &str) -> i64 {
     database.raw_connection().query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-const LOG_BYTES: &str = "SELECT coalesce(sum(length(bytes)), 0) FROM segments";
+/// Bytes of all logs and journals.
+const BYTES: &str = "SELECT (SELECT coalesce(sum(length(bytes)), 0) FROM segments)
+     + (SELECT coalesce(sum(length(output)), 0) FROM journal)";
 const MARKERS: &str = "SELECT count(*) FROM meta WHERE key LIKE 'purging/%'";
 
-/// Starts to purge these tasks and stops after `slices` commits, or at the end. Returns how many bytes of the log each
-/// commit deleted, and the result if the purge has ended.
+/// Starts to purge these tasks and stops after `slices` commits, or at the end. Returns how many bytes of logs and journals
+/// each commit deleted, and the result if the purge has ended.
 async fn purge(
     database: &Sqlite,
     store: &dyn Store,
@@ -45,13 +71,13 @@ async fn purge(
     }
     let mut purge = store.purge(seen, at(7));
     let connection = database.raw_connection();
-    let mut left = count(database, LOG_BYTES);
+    let mut left = count(database, BYTES);
     let mut deleted = Vec::new();
     let result = loop {
         // The purge queues its next commit when the result of the last one is polled, and no commit happens while it is
-        // polled. So between two looks at the log there is at most one.
+        // polled. So between two looks at them there is at most one.
         connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let now = connection.query_row(LOG_BYTES, [], |row| row.get(0)).unwrap();
+        let now = connection.query_row(BYTES, [], |row| row.get(0)).unwrap();
         if now < left {
             deleted.push(left - now);
             left = now;
@@ -72,7 +98,7 @@ async fn commits_of_a_purge_are_bounded_in_bytes() {
     let store = database.open();
     let tasks = [large_task(&*store).await, large_task(&*store).await, large_task(&*store).await];
     let small = accepted(&*store, |_| {}).await;
-    assert!(count(&database, LOG_BYTES) > 14 * MIB);
+    assert!(count(&database, BYTES) > 14 * MIB);
     let (deleted, purged) = purge(&database, &*store, &tasks, usize::MAX).await;
     assert_eq!(purged, Some(3));
     assert!(deleted.len() >= 7, "{deleted:?}");
@@ -105,4 +131,58 @@ async fn interrupted_purge_is_finished_after_a_restart() {
     assert_eq!((count(&database, &rows), count(&database, MARKERS)), (0, 0));
     assert_eq!(store.drop_purged(at(8), 100).await.unwrap(), 1);
     assert!(store.find(&scope(), lookup(&*store, next, tag(next))).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn journal_is_purged_in_slices_too() {
+    let database = Sqlite::new();
+    let store = database.open();
+    let no = task_with_large_journal(&*store).await;
+    let small = accepted(&*store, |task| {
+        let steps = vec![JournalStep { id: "step-0".into(), output: Some(vec![1].into()) }];
+        task.journal = JournalChange::Write { turn: 1, steps };
+    })
+    .await;
+    assert!(count(&database, BYTES) > 15 * MIB);
+    let (deleted, purged) = purge(&database, &*store, &[no], 2).await;
+    assert_eq!((deleted.len(), purged), (2, None));
+    assert!(store.find(&scope(), lookup(&*store, no, tag(no))).await.unwrap().is_none());
+    assert_eq!(count(&database, MARKERS), 1);
+
+    // The next process deletes the rest, in slices as well.
+    let steps = format!("SELECT count(*) FROM journal WHERE n = {}", no.0);
+    let store = database.reopen(store, &Clock::manual(at(0)));
+    assert!(count(&database, &steps) > 100);
+    let connection = database.raw_connection();
+    let mut rest = store.drop_purged(at(7), 100);
+    let (mut left, mut slices) = (count(&database, BYTES), 0);
+    let dropped = loop {
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let now = connection.query_row(BYTES, [], |row| row.get::<_, i64>(0)).unwrap();
+        assert!(left - now <= 2 * MIB, "{left}, {now}");
+        (slices, left) = (slices + usize::from(now < left), now);
+        let result = (&mut rest).now_or_never();
+        connection.execute_batch("ROLLBACK").unwrap();
+        if let Some(result) = result {
+            break result.unwrap();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    };
+    assert_eq!((count(&database, &steps), count(&database, MARKERS), dropped), (0, 0, 0));
+    assert!(slices >= 6, "{slices}");
+    assert_eq!(store.drop_purged(at(8), 100).await.unwrap(), 1);
+    assert_eq!(store.work(small).await.unwrap().unwrap().journal.len(), 1);
+}
+
+#[tokio::test]
+async fn commits_of_a_purge_of_journals_are_bounded_in_bytes() {
+    let database = Sqlite::new();
+    let store = database.open();
+    let tasks = [task_with_large_journal(&*store).await, large_task(&*store).await];
+    let (deleted, purged) = purge(&database, &*store, &tasks, usize::MAX).await;
+    assert_eq!(purged, Some(2));
+    assert!(deleted.len() >= 10, "{deleted:?}");
+    assert!(deleted.iter().all(|bytes| *bytes <= 2 * MIB), "{deleted:?}");
+    assert_eq!((count(&database, BYTES), count(&database, "SELECT count(*) FROM journal")), (0, 0));
+    assert_eq!(count(&database, MARKERS), 0);
 }

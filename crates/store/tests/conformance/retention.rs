@@ -5,15 +5,15 @@ use engine::{
     ids::TaskNo,
     store::{
         Accept, Advance, Expired, Expiry, FinishedTask, KeyUsed, ListQuery, Lookup, MessageKey, NotCommitted,
-        RetentionMark, Step, TenantAgent, View, Visibility, WorkState,
+        RetentionMark, Step, TenantAgent, View, Visibility, WaitingSince, WorkState,
     },
 };
 use protocol::TaskState;
 
 use super::{
     samples::{
-        accept, accepted, advance, at, ended, finished, foreign_scope, found, log, lookup, number, save,
-        scope, tag, task, with_status,
+        accept, accepted, advance, at, ended, finished, foreign_scope, found, interrupted, log, lookup,
+        number, save, scope, tag, task, with_status,
     },
     test_database::TestDatabase,
 };
@@ -23,6 +23,8 @@ on_every_database![
     finished_tasks_expire_from_the_oldest_on,
     finished_tasks_above_the_limit_expire,
     tasks_without_client_input_expire,
+    input_timeouts_differ_between_skills_and_agents,
+    task_that_has_ceased_to_wait_does_not_expire,
     purged_task_is_empty_but_keeps_its_keys,
     open_task_is_never_purged,
     purged_task_is_deleted_some_time_after_its_purge,
@@ -34,9 +36,14 @@ on_every_database![
 ];
 
 fn expiry() -> Expiry {
-    let (ended_before, waiting_since) = (at(0), at(0));
+    let (ended_before, waiting_since) = (at(0), waiting_since(0, &[]));
     let owner = TenantAgent::of(&scope());
     Expiry { owner, now: at(1_000), ended_before, max_tasks: None, waiting_since, max: 100 }
+}
+
+fn waiting_since(millis: i64, skills: &[(&str, i64)]) -> WaitingSince {
+    let skills = skills.iter().map(|(skill, millis)| ((*skill).to_owned(), at(*millis))).collect();
+    WaitingSince { default: at(millis), skills }
 }
 
 fn numbers(tasks: &[FinishedTask]) -> Vec<TaskNo> {
@@ -96,11 +103,95 @@ async fn tasks_without_client_input_expire(database: &dyn TestDatabase) {
     let locked = since(&*store, TaskState::AuthRequired, 20).await;
     since(&*store, TaskState::Working, 1).await;
     for (before, tasks) in [(10, vec![]), (11, vec![asking]), (21, vec![asking, locked])] {
-        let found = expired(&*store, Expiry { waiting_since: at(before), ..expiry() }).await;
+        let found = expired(&*store, Expiry { waiting_since: waiting_since(before, &[]), ..expiry() }).await;
         let mut waiting: Vec<_> = found.waiting.iter().map(|row| row.no).collect();
         waiting.sort_unstable();
         assert_eq!(waiting, tasks, "{before}");
     }
+}
+
+/// A task with this skill that has waited for its client since a time.
+async fn waiting(store: &dyn Store, skill: Option<&str>, millis: i64) -> TaskNo {
+    accepted(store, |task| {
+        (task.state, task.status_at, task.work) = (TaskState::InputRequired, at(millis), WorkState::Idle);
+        task.skill = skill.map(str::to_owned);
+    })
+    .await
+}
+
+async fn waited(store: &dyn Store, since: WaitingSince, max: usize) -> Vec<TaskNo> {
+    let found = expired(store, Expiry { waiting_since: since, max, ..expiry() }).await;
+    assert_eq!(found.more, found.waiting.len() == max);
+    found.waiting.iter().map(|row| row.no).collect()
+}
+
+async fn input_timeouts_differ_between_skills_and_agents(database: &dyn TestDatabase) {
+    let store = database.open();
+    let (mut slow, mut quick, mut other, mut none) = (vec![], vec![], vec![], vec![]);
+    for millis in [10, 20, 30] {
+        none.push(waiting(&*store, None, millis).await);
+        slow.push(waiting(&*store, Some("slow"), millis + 1).await);
+        quick.push(waiting(&*store, Some("quick"), millis + 2).await);
+        other.push(waiting(&*store, Some("other"), millis + 3).await);
+        for elsewhere in [foreign_scope(), Scope::anonymous("default", "other")] {
+            accepted(&*store, |task| {
+                (task.state, task.status_at) = (TaskState::InputRequired, at(0));
+                (task.scope, task.skill) = (elsewhere, Some("quick".into()));
+                task.work = WorkState::Idle;
+            })
+            .await;
+        }
+    }
+    let since =
+        |default, slow, quick| waiting_since(default, &[("slow", slow), ("quick", quick), ("new", 99)]);
+    let cases = [
+        (since(10, 0, 0), vec![]),
+        (since(25, 0, 0), vec![none[0], other[0], none[1], other[1]]),
+        (since(15, 0, 99), vec![none[0], quick[0], other[0], quick[1], quick[2]]),
+        (since(0, 22, 0), vec![slow[0], slow[1]]),
+        (since(99, 0, 99), [0, 1, 2].into_iter().flat_map(|at| [none[at], quick[at], other[at]]).collect()),
+    ];
+    for (since, tasks) in cases {
+        for max in [1, 2, 3, 100] {
+            let first: Vec<_> = tasks.iter().take(max).copied().collect();
+            assert_eq!(waited(&*store, since.clone(), max).await, first, "{since:?}, {max}");
+        }
+    }
+    // The tasks of a skill with a long timeout do not hide those that have expired, however many there are.
+    for _ in 0..300 {
+        waiting(&*store, Some("slow"), 1).await;
+    }
+    assert_eq!(waited(&*store, since(0, 0, 33), 10).await, quick);
+}
+
+async fn task_that_has_ceased_to_wait_does_not_expire(database: &dyn TestDatabase) {
+    let store = database.open();
+    let mut tasks = Vec::new();
+    for _ in 0..6 {
+        tasks.push(waiting(&*store, Some("slow"), 10).await);
+    }
+    let status = |state, millis| Some((state, at(millis)));
+    let steps = [
+        (Step::Resume(interrupted(1)), TaskState::Working),
+        (Step::Queue { waiting: interrupted(1), at: at(50) }, TaskState::Working),
+        (Step::Settle(interrupted(1)), TaskState::Completed),
+        (Step::Cancel, TaskState::Canceled),
+        (Step::Expire { fence: 1 }, TaskState::Failed),
+        // It asks again.
+        (Step::Settle(interrupted(1)), TaskState::AuthRequired),
+    ];
+    assert_eq!(waited(&*store, waiting_since(99, &[]), 100).await, tasks);
+    for (no, (step, state)) in tasks.iter().zip(steps) {
+        let change = with_status(*no, step, state, "on");
+        advance(&*store, Advance { status: status(state, 20), ..change }).await.unwrap();
+    }
+    assert_eq!(waited(&*store, waiting_since(20, &[]), 100).await, []);
+    assert_eq!(waited(&*store, waiting_since(21, &[]), 100).await, tasks[5..]);
+    // It waits again, in its second attempt.
+    let pause = with_status(tasks[0], Step::Pause { fence: 2 }, TaskState::InputRequired, "?");
+    advance(&*store, Advance { status: status(TaskState::InputRequired, 30), ..pause }).await.unwrap();
+    assert_eq!(waited(&*store, waiting_since(99, &[("slow", 30)]), 100).await, tasks[5..]);
+    assert_eq!(waited(&*store, waiting_since(0, &[("slow", 31)]), 100).await, [tasks[5], tasks[0]]);
 }
 
 async fn purged_task_is_empty_but_keeps_its_keys(database: &dyn TestDatabase) {

@@ -21,3 +21,17 @@ CREATE TABLE journal (
     output BLOB,
     PRIMARY KEY (n, turn, step)
 ) STRICT;
+
+-- Visible tasks that wait for their client, and since when. `skill` is empty where the task has none.
+CREATE TABLE waiting (
+    n      INTEGER PRIMARY KEY REFERENCES tasks (n),
+    tenant TEXT    NOT NULL,
+    agent  TEXT    NOT NULL,
+    skill  TEXT    NOT NULL,
+    since  INTEGER NOT NULL
+) STRICT;
+INSERT INTO waiting (n, tenant, agent, skill, since)
+SELECT n, tenant, agent, coalesce(skill, ''), status_at
+FROM tasks INDEXED BY tasks_waiting JOIN scopes ON scopes.id = tasks.scope WHERE visible = 1 AND state IN (6, 8);
+CREATE INDEX waiting_agent ON waiting (tenant, agent, skill, since, n);
+DROP INDEX tasks_waiting;
