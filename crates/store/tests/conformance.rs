@@ -24,11 +24,13 @@ mod conformance {
     mod reference;
     mod samples;
     pub(crate) mod test_database;
+    mod transitions;
 
     mod accept;
     mod conflicts;
     mod context_history;
     mod contexts;
+    mod deadlines;
     mod due;
     mod entries;
     mod fail_stop;
@@ -36,11 +38,13 @@ mod conformance {
     mod free_pages;
     mod idempotency_keys;
     mod integrity;
+    mod journal;
     mod lists;
     mod long_lists;
     mod opening;
     mod overload;
     mod owners;
+    mod probation;
     mod publication;
     mod purge_slices;
     mod reopen;

@@ -1,14 +1,14 @@
 //! Unclaimed work is found when it is due, longest due first.
 
 use engine::{
-    Clock, Store,
+    Clock, Scope, Store,
     ids::TaskNo,
     store::{Due, Step, WorkState},
 };
 use protocol::TaskState;
 
 use super::{
-    samples::{accepted, advance, at, numbers, step, suspects, with_status},
+    samples::{accepted, advance, at, foreign_scope, numbers, scope, step, suspects, task, with_status},
     test_database::TestDatabase,
 };
 
@@ -20,6 +20,8 @@ on_every_database![
     held_and_finished_work_is_not_due,
     work_scheduled_by_a_wrong_clock_is_due_first,
     suspect_scheduled_by_a_wrong_clock_is_due,
+    due_task_has_its_scope_and_its_time,
+    many_queued_tasks_are_read_at_once,
 ];
 
 async fn due_at(store: &dyn Store, millis: i64) -> TaskNo {
@@ -119,4 +121,46 @@ async fn suspect_scheduled_by_a_wrong_clock_is_due(database: &dyn TestDatabase) 
     }
     let found = due(&*store, 0, 100).await;
     assert_eq!((numbers(&found.tasks), suspects(&found.tasks)), (vec![no], vec![no]));
+}
+
+async fn due_task_has_its_scope_and_its_time(database: &dyn TestDatabase) {
+    let store = database.open();
+    let scopes = [scope(), foreign_scope(), Scope::anonymous("default", "other")];
+    let mut tasks = Vec::new();
+    for (index, owner) in scopes.iter().enumerate() {
+        let time = at(10 * index as i64);
+        let no = accepted(&*store, |task| (task.scope, task.work) = (owner.clone(), WorkState::Due(time)));
+        tasks.push((no.await, time));
+    }
+    let found = due(&*store, 100, 100).await;
+    for ((task, (no, time)), owner) in found.tasks.iter().zip(tasks).zip(scopes) {
+        assert_eq!((task.no, task.at, &task.scope, task.suspect), (no, time, &owner, false));
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the time is for the reader; a slow machine must not fail")]
+async fn many_queued_tasks_are_read_at_once(database: &dyn TestDatabase) {
+    const TASKS: usize = 10_000;
+    let store = database.open();
+    let first = store.reserve(TASKS as i64).await.unwrap();
+    let receipts: Vec<_> = (0..TASKS as i64)
+        .map(|index| {
+            let new = engine::store::Accept {
+                work: WorkState::Due(at(index / 7)),
+                scope: Scope::anonymous("default", &format!("agent {}", index % 100)),
+                ..task(TaskNo(first.0 + index))
+            };
+            store.commit(engine::store::Change::Accept(Box::new(new)))
+        })
+        .collect();
+    for receipt in receipts {
+        receipt.await.unwrap();
+    }
+    for max in [64, TASKS] {
+        let started = std::time::Instant::now();
+        let found = due(&*store, 100_000, max).await;
+        println!("{max} of {TASKS} queued tasks: {:?}", started.elapsed());
+        assert_eq!(found.tasks.len(), max);
+        assert!(found.tasks.iter().map(|task| task.no.0).eq(first.0..first.0 + max as i64));
+    }
 }

@@ -1,13 +1,30 @@
 //! A second implementation of the step table, on plain values instead of SQL: the expected row after each step.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use engine::{
     log::Seq,
-    store::{Accept, Advance, Committed, Conflict, Counter, Effects, Visibility, WorkState},
+    store::{
+        Accept, Advance, Committed, Conflict, Counter, Effects, JournalChange, JournalStep, Visibility,
+        WorkState,
+    },
 };
 use protocol::{TaskState, Timestamp};
 
-/// All columns of a task's row.
+/// The outputs of steps, by turn and step id.
+pub(crate) type Journal = BTreeMap<(Seq, String), Option<Bytes>>;
+
+/// Whether a run is on probation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Probation {
+    No,
+    On,
+    /// Its process crashed meanwhile.
+    Died,
+}
+
+/// All columns of a task's row, and what is stored beside it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) state: TaskState,
@@ -15,13 +32,18 @@ pub(crate) struct Row {
     pub(crate) turn: i64,
     pub(crate) last_seq: Seq,
     pub(crate) size: u64,
+    pub(crate) progress_size: u64,
+    pub(crate) deadline: Option<Timestamp>,
     pub(crate) fence: i64,
     pub(crate) attempt: i64,
     pub(crate) deaths: i64,
+    pub(crate) crashes: i64,
+    pub(crate) probation: Probation,
     pub(crate) unanswered: i64,
     pub(crate) visibility: Visibility,
     pub(crate) work: WorkState,
     pub(crate) saved: Option<Bytes>,
+    pub(crate) journal: Journal,
 }
 
 impl Row {
@@ -33,13 +55,18 @@ impl Row {
             turn: 1,
             last_seq: accept.log.len(),
             size: accept.log.segment().len() as u64,
+            progress_size: accept.progress_size,
+            deadline: accept.deadline,
             fence: ran,
             attempt: ran,
             deaths: 0,
+            crashes: 0,
+            probation: Probation::No,
             unanswered: 0,
             visibility: accept.visibility,
             work: accept.work,
             saved: accept.saved.clone(),
+            journal: after_journal_change(&Journal::new(), &accept.journal),
         }
     }
 
@@ -47,7 +74,8 @@ impl Row {
     pub(crate) fn after(&self, advance: &Advance) -> Result<Self, Conflict> {
         let effects = advance.step.effects();
         let Effects { from, fence, held, due, max_unanswered, .. } = effects;
-        let Effects { fence_step, turn_step, attempts, unanswered, work, .. } = effects;
+        let Effects { fence_step, turn_step, attempts, unanswered, work, begins_turn, probation, .. } =
+            effects;
         let allowed = from.contains(self.state)
             && fence.is_none_or(|fence| fence == self.fence)
             && (!held || self.work == WorkState::Held)
@@ -57,33 +85,66 @@ impl Row {
             return Err(Conflict { state: Some(self.state), fence: self.fence, unanswered: self.unanswered });
         }
         let (state, status_at) = advance.status.unwrap_or((self.state, self.status_at));
+        let work = work.unwrap_or(self.work);
+        let probation = match probation {
+            _ if advance.progress || work != WorkState::Held && effects.work.is_some() => Probation::No,
+            Some(true) if self.probation == Probation::No => Probation::On,
+            Some(false) => Probation::No,
+            Some(true) | None => self.probation,
+        };
+        // Resetting the attempts resets the number of crashes without progress too.
+        let (attempt, deaths) = match attempts {
+            _ if advance.progress => (1, 0),
+            Counter::Set(to) => (to, 0),
+            Counter::Add(by) => (self.attempt + by, self.deaths),
+        };
         Ok(Self {
             state,
             status_at,
             turn: self.turn + turn_step,
             last_seq: self.last_seq + advance.log.len(),
             size: self.size + advance.log.segment().len() as u64,
+            progress_size: self.progress_size + advance.progress_size,
+            // Only a reopened task gets a new deadline.
+            deadline: if turn_step > 0 { advance.deadline } else { self.deadline },
             fence: self.fence + fence_step,
-            attempt: count(attempts, self.attempt),
-            // Resetting the attempts resets the crash count too.
-            deaths: if matches!(attempts, Counter::Set(_)) { 0 } else { self.deaths },
+            attempt,
+            deaths,
+            crashes: if begins_turn { 0 } else { self.crashes },
+            probation,
             unanswered: count(unanswered, self.unanswered),
             visibility: advance.visibility.unwrap_or(self.visibility),
-            work: work.unwrap_or(self.work),
+            work,
             saved: advance.saved.clone().or_else(|| self.saved.clone()),
+            journal: after_journal_change(&self.journal, &advance.journal),
         })
     }
 
     /// The row that the next process finds: work held by a dead process is due at once.
     pub(crate) fn after_crash(&self, now: Timestamp) -> Self {
         match self.work {
-            WorkState::Held => Self { work: WorkState::Due(now), deaths: self.deaths + 1, ..self.clone() },
+            WorkState::Held => Self {
+                work: WorkState::Due(now),
+                deaths: self.deaths + 1,
+                crashes: self.crashes + 1,
+                probation: match self.probation {
+                    Probation::No => Probation::No,
+                    Probation::On | Probation::Died => Probation::Died,
+                },
+                ..self.clone()
+            },
             WorkState::Idle | WorkState::Due(_) => self.clone(),
         }
     }
 
     pub(crate) fn committed(&self) -> Committed {
-        Committed { last_seq: self.last_seq, fence: self.fence, attempt: self.attempt, size: self.size }
+        let size = self.size - self.progress_size;
+        Committed { last_seq: self.last_seq, fence: self.fence, attempt: self.attempt, size }
+    }
+
+    /// When the task fails, if it is open then.
+    pub(crate) fn deadline_if_open(&self) -> Option<Timestamp> {
+        self.deadline.filter(|_| !self.state.is_terminal())
     }
 
     /// When the work is due, if no process holds it.
@@ -93,6 +154,20 @@ impl Row {
             WorkState::Idle | WorkState::Held => None,
         }
     }
+}
+
+fn after_journal_change(journal: &Journal, change: &JournalChange) -> Journal {
+    let mut journal = journal.clone();
+    match change {
+        JournalChange::Keep => {}
+        JournalChange::Clear => journal.clear(),
+        JournalChange::Write { turn, steps } => {
+            for JournalStep { id, output } in steps {
+                journal.insert((*turn, id.clone()), output.clone());
+            }
+        }
+    }
+    journal
 }
 
 fn count(counter: Counter, number: i64) -> i64 {

@@ -1,244 +1,194 @@
 //! Every step, tried in every situation a task can be in: it is allowed where the step table allows it, and has the
-//! effects that the table lists.
+//! effects that the table lists. Then the same at random.
 
-use bytes::Bytes;
+use std::sync::Arc;
+
 use engine::{
     Clock, Store,
     ids::TaskNo,
-    log::Log,
-    store::{Accept, Advance, Conflict, NotCommitted, Step, Visibility, WorkState},
+    store::{Conflict, NotCommitted, Step, WorkState},
     task::{PublicIds, fold},
 };
 use protocol::{TaskState, Timestamp};
 
 use super::{
-    reference::Row,
-    samples::{
-        accept, advance, artifact, at, finished, interrupted, log, number, numbers, status, step, task,
-        with_status,
-    },
+    reference::{Probation, Row},
+    samples::{accept, advance, at, log, number, scope, step},
     test_database::TestDatabase,
+    transitions::{MAX_LIVES, SITUATIONS, Situation, TRANSITIONS, Transition},
 };
 
 on_every_database![
     steps_are_allowed_and_act_as_the_step_table_lists,
     holder_steps_without_the_lease_are_rejected,
+    random_steps_and_crashes_act_as_the_step_table_lists,
 ];
 
+/// When processes crash.
+const CRASHED_AT: i64 = 50;
+/// The longest delay of a retry after a crash.
+const MAX_DELAY: i64 = 100_000;
+
 async fn steps_are_allowed_and_act_as_the_step_table_lists(database: &dyn TestDatabase) {
-    let store = database.open();
-    let mut tried = Vec::new();
+    let mut cases = Vec::new();
     for situation in SITUATIONS {
         for transition in TRANSITIONS {
-            let fenced = (transition.step)(0).effects().fence.is_some();
-            for off in if fenced { &[0, -1, 1][..] } else { &[0] } {
-                let (no, before) = set_up(&*store, situation).await;
-                let change = transition.change(no, before.fence + off);
-                let label = format!("{:?} of {}", change.step, situation.name);
-                let expected = before.after(&change);
-                let result = advance(&*store, change).await;
-                let committed = expected.as_ref().map(Row::committed);
-                assert_eq!(result, committed.map_err(|met| NotCommitted::Conflict(*met)), "{label}");
-                let after = expected.unwrap_or(before);
-                compare(&*store, no, &after, &label).await;
-                tried.push((no, after));
-            }
+            cases.extend(transition.fence_offsets().iter().map(|off| (situation, transition, *off)));
         }
     }
-    check_due(&*store, &tried).await;
+    let (store, mut tasks) = set_up(database, cases.iter().map(|(situation, ..)| *situation)).await;
+    for ((situation, transition, off), (no, row)) in cases.into_iter().zip(&mut tasks) {
+        try_step(&*store, *no, row, transition, off, situation.name).await;
+    }
+    check_due(&*store, &tasks).await;
 
     // Only a crash distinguishes held work from idle work.
-    let crashed_at = at(50);
-    let store = database.reopen(store, &Clock::manual(crashed_at));
-    for (no, row) in &mut tried {
-        *row = row.after_crash(crashed_at);
+    let store = crash(database, store, &mut tasks).await;
+    for (no, row) in &tasks {
         compare(&*store, *no, row, "after a crash").await;
     }
-    check_due(&*store, &tried).await;
+    check_due(&*store, &tasks).await;
+}
+
+/// Tries a step and compares what is stored with the reference. Returns whether the step was allowed.
+async fn try_step(
+    store: &dyn Store,
+    no: TaskNo,
+    row: &mut Row,
+    transition: Transition,
+    off: i64,
+    of: &str,
+) -> bool {
+    let change = transition.change(no, row.fence + off);
+    let label = format!("{:?} of {of}", change.step);
+    let expected = row.after(&change);
+    let result = advance(store, change).await;
+    let committed = expected.as_ref().map(Row::committed);
+    assert_eq!(result, committed.map_err(|met| NotCommitted::Conflict(*met)), "{label}");
+    if let Ok(after) = expected {
+        *row = after;
+    }
+    compare(store, no, row, &label).await;
+    result.is_ok()
 }
 
 async fn holder_steps_without_the_lease_are_rejected(database: &dyn TestDatabase) {
-    let store = database.open();
-    for situation in SITUATIONS {
-        for transition in TRANSITIONS {
-            let (no, before) = set_up(&*store, situation).await;
-            let change = transition.change(no, before.fence);
-            if !transition.requires_lease() || before.work == WorkState::Held {
-                continue;
+    let transitions = || TRANSITIONS.into_iter().filter(|transition| transition.requires_lease());
+    let cases = SITUATIONS.iter().flat_map(|situation| transitions().map(move |step| (situation, step)));
+    let cases: Vec<_> = cases.collect();
+    let (store, tasks) = set_up(database, cases.iter().map(|(situation, _)| *situation)).await;
+    for ((situation, transition), (no, before)) in cases.into_iter().zip(tasks) {
+        if before.work == WorkState::Held {
+            continue;
+        }
+        let change = transition.change(no, before.fence);
+        let label = format!("{:?} of {}", change.step, situation.name);
+        let result = advance(&*store, change).await;
+        assert!(matches!(result, Err(NotCommitted::Conflict(_))), "{label}: {result:?}");
+        compare(&*store, no, &before, &label).await;
+    }
+}
+
+/// Tasks in these situations, each with its expected row. All lives end at the same time.
+async fn set_up<'a>(
+    database: &dyn TestDatabase,
+    situations: impl Iterator<Item = &'a Situation>,
+) -> (Arc<dyn Store>, Vec<(TaskNo, Row)>) {
+    let mut store = database.open();
+    let (mut situations, mut rows): (Vec<_>, Vec<_>) = situations.map(|one| (one, None)).unzip();
+    for life in (0..MAX_LIVES).rev() {
+        for (situation, task) in situations.iter_mut().zip(&mut rows) {
+            let Some(done) = situation.lives.len().checked_sub(life + 1) else { continue };
+            if task.is_none() {
+                let no = number(&*store).await;
+                let new = situation.accept(no);
+                let row = Row::accepted(&new);
+                assert_eq!(accept(&*store, new).await, Ok(row.committed()), "{}", situation.name);
+                *task = Some((no, row));
             }
-            let label = format!("{:?} of {}", change.step, situation.name);
-            let result = advance(&*store, change).await;
-            assert!(matches!(result, Err(NotCommitted::Conflict(_))), "{label}: {result:?}");
-            compare(&*store, no, &before, &label).await;
+            let (no, row) = task.as_mut().unwrap();
+            for transition in situation.lives[done] {
+                let change = transition.change(*no, row.fence);
+                *row = row.after(&change).unwrap();
+                assert_eq!(advance(&*store, change).await, Ok(row.committed()), "{}", situation.name);
+            }
+        }
+        if life > 0 {
+            store = crash(database, store, rows.iter_mut().flatten()).await;
         }
     }
+    (store, rows.into_iter().flatten().collect())
 }
 
-/// A step and the state it records.
-#[derive(Clone, Copy)]
-struct Transition {
-    step: fn(fence: i64) -> Step,
-    state: Option<TaskState>,
-}
-
-const fn without_status(step: fn(i64) -> Step) -> Transition {
-    Transition { step, state: None }
-}
-
-const fn to(state: TaskState, step: fn(i64) -> Step) -> Transition {
-    Transition { step, state: Some(state) }
-}
-
-const CLAIM: Transition = without_status(|_| Step::Claim { probation: false });
-const REPORT: Transition = to(TaskState::Working, |fence| Step::Report { fence });
-const REPORT_ARTIFACT: Transition = without_status(|fence| Step::Report { fence });
-const COMPLETE: Transition = to(TaskState::Completed, |fence| Step::Finish { fence });
-const FAIL: Transition = to(TaskState::Failed, |fence| Step::Finish { fence });
-const REJECT: Transition = to(TaskState::Rejected, |fence| Step::Finish { fence });
-const ASK_INPUT: Transition = to(TaskState::InputRequired, |fence| Step::Pause { fence });
-const ASK_AUTH: Transition = to(TaskState::AuthRequired, |fence| Step::Pause { fence });
-const RETRY: Transition = to(TaskState::Working, |fence| Step::Retry { fence, at: at(100) });
-const AGAIN: Transition = without_status(|fence| Step::Requeue { fence, at: at(90) });
-const RELEASE: Transition = without_status(|fence| Step::Release { fence, at: at(110) });
-const RESUME: Transition = to(TaskState::Working, |fence| Step::Resume(interrupted(fence)));
-const QUEUE: Transition =
-    to(TaskState::Working, |fence| Step::Queue { waiting: interrupted(fence), at: at(95) });
-const SETTLE: Transition = to(TaskState::Completed, |fence| Step::Settle(interrupted(fence)));
-const SETTLE_ASKING: Transition = to(TaskState::InputRequired, |fence| Step::Settle(interrupted(fence)));
-const REOPEN: Transition = to(TaskState::Working, |fence| Step::Resume(finished(fence)));
-const REOPEN_LATER: Transition =
-    to(TaskState::Working, |fence| Step::Queue { waiting: finished(fence), at: at(97) });
-const REOPEN_AND_SETTLE: Transition = to(TaskState::Completed, |fence| Step::Settle(finished(fence)));
-const LISTEN: Transition = to(TaskState::Working, |_| Step::QueueMessage);
-const CANCEL: Transition = to(TaskState::Canceled, |_| Step::Cancel);
-
-const EXPIRE: Transition = to(TaskState::Failed, |fence| Step::Expire { fence });
-
-const TRANSITIONS: [Transition; 21] = [
-    CLAIM,
-    REPORT,
-    REPORT_ARTIFACT,
-    COMPLETE,
-    FAIL,
-    REJECT,
-    ASK_INPUT,
-    ASK_AUTH,
-    RETRY,
-    AGAIN,
-    RELEASE,
-    RESUME,
-    QUEUE,
-    SETTLE,
-    SETTLE_ASKING,
-    REOPEN,
-    REOPEN_LATER,
-    REOPEN_AND_SETTLE,
-    LISTEN,
-    CANCEL,
-    EXPIRE,
-];
-
-impl Transition {
-    fn requires_lease(self) -> bool {
-        (self.step)(0).effects().held
-    }
-
-    /// The step as the engine would commit it. It always saves a checkpoint, to see what a rejected step leaves.
-    fn change(self, no: TaskNo, fence: i64) -> Advance {
-        let transition = (self.step)(fence);
-        let saved = Some(Bytes::from(format!("{transition:?}")));
-        match (self.state, transition) {
-            (Some(state), _) => {
-                let status = Some((state, at(7)));
-                Advance { status, saved, ..with_status(no, transition, state, "recorded") }
-            }
-            (None, Step::Claim { .. } | Step::Requeue { .. }) => {
-                Advance { visibility: Some(Visibility::Visible), saved, ..step(no, transition) }
-            }
-            (None, Step::Report { .. }) => {
-                Advance { log: Log::pack([artifact("one"), artifact("two")]), saved, ..step(no, transition) }
-            }
-            (None, _) => Advance { saved, ..step(no, transition) },
+/// The process crashes and the next one opens the store.
+async fn crash<'a>(
+    database: &dyn TestDatabase,
+    store: Arc<dyn Store>,
+    tasks: impl IntoIterator<Item = &'a mut (TaskNo, Row)>,
+) -> Arc<dyn Store> {
+    let now = at(CRASHED_AT);
+    let store = database.reopen(store, &Clock::manual(now));
+    let due = store.due(at(CRASHED_AT + MAX_DELAY), usize::MAX).await.unwrap();
+    for (no, row) in tasks {
+        let was = row.work;
+        *row = row.after_crash(now);
+        if was == WorkState::Held && row.deaths > 1 {
+            // The delay after the second crash is random.
+            let found = due.tasks.iter().find(|task| task.no == *no).unwrap();
+            assert!((CRASHED_AT..=CRASHED_AT + MAX_DELAY).contains(&found.at.as_millis()), "{found:?}");
+            row.work = WorkState::Due(found.at);
         }
     }
+    store
 }
 
-/// How a task came into its state.
-struct Situation {
-    name: &'static str,
-    accepted: (TaskState, fn() -> WorkState),
-    then: &'static [Transition],
-}
-
-const fn situation(
-    name: &'static str,
-    accepted: (TaskState, fn() -> WorkState),
-    then: &'static [Transition],
-) -> Situation {
-    Situation { name, accepted, then }
-}
-
-const QUEUED: (TaskState, fn() -> WorkState) = (TaskState::Submitted, || WorkState::Due(at(80)));
-const SUBMITTED: (TaskState, fn() -> WorkState) = (TaskState::Submitted, || WorkState::Held);
-const WORKING: (TaskState, fn() -> WorkState) = (TaskState::Working, || WorkState::Held);
-const ANSWERED: (TaskState, fn() -> WorkState) = (TaskState::Completed, || WorkState::Idle);
-
-const SITUATIONS: &[Situation] = &[
-    situation("queued work", QUEUED, &[]),
-    situation("queued work that received a message", QUEUED, &[LISTEN]),
-    situation("queued work that was claimed", QUEUED, &[CLAIM]),
-    situation("submitted work", SUBMITTED, &[]),
-    situation("work", WORKING, &[REPORT]),
-    situation("work that received a message", WORKING, &[LISTEN]),
-    situation("work with one message less than the limit", WORKING, &[LISTEN; 15]),
-    situation("work with as many messages as the limit", WORKING, &[LISTEN; 16]),
-    situation("work that waits for its second attempt", WORKING, &[RETRY]),
-    situation("work in its second attempt", WORKING, &[RETRY, CLAIM]),
-    situation("work that was released", WORKING, &[RELEASE]),
-    situation("work that was released and claimed", WORKING, &[RELEASE, CLAIM]),
-    situation("work that is due for a message", WORKING, &[LISTEN, AGAIN]),
-    situation("a task that waits for input", WORKING, &[ASK_INPUT]),
-    situation("a task that waits for authentication", WORKING, &[ASK_AUTH]),
-    situation("a task that asked in its second attempt", WORKING, &[RETRY, CLAIM, ASK_INPUT]),
-    situation("an answered task", WORKING, &[ASK_INPUT, RESUME]),
-    situation("an answered task that received a message", WORKING, &[ASK_AUTH, RESUME, LISTEN]),
-    situation("an answered task in the queue", WORKING, &[ASK_INPUT, QUEUE]),
-    situation("an answered task that asked again", WORKING, &[ASK_INPUT, SETTLE_ASKING]),
-    situation("an answered task that was done at once", WORKING, &[ASK_INPUT, SETTLE]),
-    situation("a task that was done at once", ANSWERED, &[]),
-    situation("a completed task", WORKING, &[COMPLETE]),
-    situation("a completed task with a message left over", WORKING, &[LISTEN, COMPLETE]),
-    situation("a failed task", WORKING, &[FAIL]),
-    situation("a completed task that is open again", WORKING, &[COMPLETE, REOPEN]),
-    situation("a failed task that is open again in the queue", WORKING, &[LISTEN, FAIL, REOPEN_LATER]),
-    situation("a completed task that was done again", ANSWERED, &[REOPEN_AND_SETTLE]),
-    situation("a task canceled in its second turn", ANSWERED, &[REOPEN, CANCEL]),
-    situation("a rejected task", WORKING, &[REJECT]),
-    situation("a task whose client never answered", WORKING, &[ASK_INPUT, EXPIRE]),
-    situation("a canceled task", WORKING, &[CANCEL]),
-    situation("a task canceled in the queue", QUEUED, &[CANCEL]),
-    situation("a task canceled while it waited", WORKING, &[ASK_INPUT, CANCEL]),
-];
-
-/// A new task in a situation, and its expected row.
-async fn set_up(store: &dyn Store, situation: &Situation) -> (TaskNo, Row) {
-    let no = number(store).await;
-    let (state, work) = situation.accepted;
-    let new = Accept {
-        log: Log::pack([status(state, "first")]),
-        state,
-        work: work(),
-        visibility: Visibility::Undecided,
-        ..task(no)
-    };
-    let mut row = Row::accepted(&new);
-    assert_eq!(accept(store, new).await, Ok(row.committed()), "{}", situation.name);
-    for transition in situation.then {
-        let change = transition.change(no, row.fence);
-        row = row.after(&change).unwrap();
-        assert_eq!(advance(store, change).await, Ok(row.committed()), "{}", situation.name);
+/// Each transition of a task is chosen at random, mostly among those that are allowed.
+async fn random_steps_and_crashes_act_as_the_step_table_lists(database: &dyn TestDatabase) {
+    const TASKS: usize = 24;
+    const ROUNDS: usize = 60;
+    let mut random = Random(0x9e37_79b9);
+    let (mut store, mut tasks) = set_up(database, SITUATIONS.iter().take(TASKS)).await;
+    let (mut poisoned, mut reset, mut reopened) = (0, 0, 0);
+    for _ in 0..ROUNDS {
+        for (no, row) in &mut tasks {
+            let before = row.clone();
+            let off = i64::from(random.below(8) == 0);
+            let tried = (0..TRANSITIONS.len()).map(|_| TRANSITIONS[random.below(TRANSITIONS.len())]);
+            let tried: Vec<_> = tried.collect();
+            let allowed = |one: &&Transition| row.after(&one.change(*no, row.fence + off)).is_ok();
+            let transition = *tried.iter().find(allowed).unwrap_or(&tried[0]);
+            try_step(&*store, *no, row, transition, off, "a random task").await;
+            reset += usize::from(before.deaths > 0 && row.deaths == 0 && row.crashes > 0);
+            reopened += usize::from(before.turn < row.turn);
+        }
+        // A task that cannot continue is replaced.
+        for task in &mut tasks {
+            if matches!(task.1.state, TaskState::Canceled | TaskState::Rejected) {
+                let no = number(&*store).await;
+                let new = SITUATIONS[random.below(SITUATIONS.len())].accept(no);
+                *task = (no, Row::accepted(&new));
+                accept(&*store, new).await.unwrap();
+            }
+        }
+        if random.below(3) == 0 {
+            store = crash(database, store, &mut tasks).await;
+            for (no, row) in &tasks {
+                compare(&*store, *no, row, "a random task after a crash").await;
+                poisoned += usize::from(row.probation == Probation::Died);
+            }
+        }
     }
-    (no, row)
+    assert!(poisoned > 0 && reset > 0 && reopened > 0, "{poisoned}, {reset}, {reopened}");
+}
+
+/// Pseudo-random numbers, the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
 }
 
 /// Compares a stored task with the reference; [`check_due`] covers who holds the work.
@@ -254,13 +204,23 @@ async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, label: &str) {
         turn: row.turn,
         last_seq: row.last_seq,
         size: row.size,
+        progress_size: row.progress_size,
+        deadline: row.deadline,
         fence: row.fence,
         attempt: row.attempt,
         deaths: row.deaths,
+        crashes: row.crashes,
+        probation: match (row.died_on_probation, expected.probation) {
+            (true, _) => Probation::Died,
+            // Whether a run is on probation is visible only after a crash.
+            (false, Probation::On) => Probation::On,
+            (false, Probation::No | Probation::Died) => Probation::No,
+        },
         unanswered: row.unanswered,
         visibility: row.visibility,
         work: expected.work,
         saved: work.saved,
+        journal: work.journal.into_iter().map(|(turn, step)| ((turn, step.id), step.output)).collect(),
     };
     assert_eq!(&found, expected, "{label}");
     let meets = Conflict { state: Some(row.state), fence: row.fence, unanswered: row.unanswered };
@@ -274,17 +234,32 @@ async fn compare(store: &dyn Store, no: TaskNo, expected: &Row, label: &str) {
     assert_eq!(folded.status.state, row.state, "{label}");
 }
 
-/// At every relevant time, exactly the tasks of the reference are due, longest due first.
+/// At every relevant time, exactly the tasks of the reference are due and overdue, longest due first.
 async fn check_due(store: &dyn Store, rows: &[(TaskNo, Row)]) {
-    let mut all: Vec<(Timestamp, TaskNo)> =
-        rows.iter().filter_map(|(no, row)| row.due_at().map(|at| (at, *no))).collect();
-    all.sort_unstable();
-    let mut times: Vec<_> = all.iter().map(|(at, _)| *at).collect();
+    let mut due_tasks: Vec<(Timestamp, TaskNo, bool)> =
+        rows.iter().filter_map(|(no, row)| row.due_at().map(|at| (at, *no, row.deaths >= 2))).collect();
+    due_tasks.sort_unstable();
+    let mut deadlines: Vec<(Timestamp, TaskNo, bool)> = rows
+        .iter()
+        .filter_map(|(no, row)| row.deadline_if_open().map(|at| (at, *no, row.work == WorkState::Held)))
+        .collect();
+    deadlines.sort_unstable();
+    assert!(deadlines.iter().any(|(.., held)| !held), "{deadlines:?}");
+    let mut times: Vec<_> = due_tasks.iter().chain(&deadlines).map(|(at, ..)| *at).collect();
+    times.sort_unstable();
     times.dedup();
     assert!(times.len() > 3, "{times:?}");
     for (index, now) in times.iter().enumerate() {
         let due = store.due(*now, usize::MAX).await.unwrap();
-        let expected: Vec<_> = all.iter().filter(|(at, _)| at <= now).map(|(_, no)| *no).collect();
-        assert_eq!((numbers(&due.tasks), due.next), (expected, times.get(index + 1).copied()));
+        let expected: Vec<_> = due_tasks.iter().filter(|(at, ..)| at <= now).copied().collect();
+        let found: Vec<_> = due.tasks.iter().map(|task| (task.at, task.no, task.suspect)).collect();
+        assert_eq!((found, due.next), (expected, times.get(index + 1).copied()));
+        assert!(due.tasks.iter().all(|task| task.scope == scope()));
+        let unheld = deadlines.iter().filter(|(at, _, held)| at <= now && !held);
+        let expected: Vec<_> = unheld.map(|(at, no, _)| (*at, *no)).collect();
+        let mut found: Vec<_> = due.overdue.iter().map(|row| (row.deadline.unwrap(), row.no)).collect();
+        assert!(found.is_sorted_by_key(|(at, _)| *at), "{found:?}");
+        found.sort_unstable();
+        assert_eq!(found, expected);
     }
 }
