@@ -9,6 +9,8 @@
 
 mod simulated_task;
 mod simulation;
+#[cfg(test)]
+mod stored;
 
 use bytes::Bytes;
 use engine::log::Log;
@@ -114,6 +116,14 @@ const SCRIPTS: &[(&str, EndState)] = &[
     ("send working report elsewhere done elsewhere", "completed"),
     ("send done send need-input cancel queued claim done", "completed"),
     ("at-once report message chunk save", "working"),
+    ("at-once step crash claim step crash claim-on-probation step stale-step done", "completed"),
+    ("at-once crash claim crash claim-on-probation end-probation crash claim-on-probation done", "completed"),
+    ("at-once step-begins crash claim crash claim-on-probation stale-end-probation crash give-up", "failed"),
+    ("at-once step crash claim-on-probation need-input answer retry claim step done", "completed"),
+    ("queued deadline answer claim", "failed"),
+    ("at-once step halt look claim late deadline halt deadline", "failed"),
+    ("send need-input step deadline", "failed"),
+    ("at-once step answer need-input claim step cancel", "canceled"),
 ];
 
 /// The name of a task state, or `hidden`.
@@ -139,8 +149,8 @@ mod tests {
             let simulation = execute(&mutator.input(number));
             tried.extend(simulation.tried.iter().map(|(step, allowed)| (name(step), *allowed)));
         }
-        let steps =
-            "Claim Report Finish Pause Retry Requeue Release Resume Queue Settle QueueMessage Cancel Expire";
+        let steps = "Claim EndProbation Report Finish Pause Retry Requeue Release Resume Queue Settle QueueMessage Cancel \
+             Expire";
         for step in steps.split(' ') {
             assert!(tried.contains(&(step.to_owned(), true)), "{step} is never allowed");
             // Requeue follows a rejection after which it is always allowed.

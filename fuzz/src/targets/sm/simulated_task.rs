@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use bytes::Bytes;
 use engine::{
     log::{Entry, Kind, Log, Seq},
-    store::{Advance, Conflict, Counter, Effects, MAX_UNANSWERED, Visibility, WorkState},
+    store::{Advance, Conflict, Counter, Effects, JournalChange, MAX_UNANSWERED, Visibility, WorkState},
     task::{CurrentState, PublicIds, fold, turn},
 };
 use protocol::{ArtifactId, Role, Task, TaskState, Timestamp};
@@ -37,9 +37,24 @@ pub(super) struct Row {
     pub(super) last_seq: Seq,
     pub(super) fence: i64,
     pub(super) attempt: i64,
+    /// Crashes since the turn's last progress.
     pub(super) deaths: i64,
+    /// Crashes in this turn.
+    pub(super) crashes: i64,
+    pub(super) probation: Probation,
     pub(super) unanswered: i64,
     pub(super) work: WorkState,
+    /// Number of steps in the journal.
+    pub(super) journal: usize,
+}
+
+/// Whether a run is on probation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Probation {
+    No,
+    On,
+    /// Its process crashed meanwhile.
+    Died,
 }
 
 /// A run and what it believes about the task.
@@ -61,8 +76,11 @@ impl SimulatedTask {
             fence: ran,
             attempt: ran,
             deaths: 0,
+            crashes: 0,
+            probation: Probation::No,
             unanswered: 0,
             work,
+            journal: 0,
         };
         let mut task = Self {
             row,
@@ -84,8 +102,9 @@ impl SimulatedTask {
 
     /// Applies a change as a store does. Uses every column of the step table.
     pub(super) fn commit(&mut self, advance: &Advance) -> Result<(), Conflict> {
-        let Effects { from, fence, held, due, max_unanswered, .. } = advance.step.effects();
-        let Effects { fence_step, turn_step, attempts, unanswered, work, .. } = advance.step.effects();
+        let Effects { from, fence, held, due, max_unanswered, .. } = advance.effects();
+        let Effects { fence_step, turn_step, attempts, unanswered, work, .. } = advance.effects();
+        let Effects { begins_turn, probation, .. } = advance.effects();
         let row = &mut self.row;
         let allowed = from.contains(row.current.state)
             && fence.is_none_or(|fence| fence == row.fence)
@@ -102,8 +121,29 @@ impl SimulatedTask {
         row.fence += fence_step;
         row.turn += turn_step;
         row.attempt = count(attempts, row.attempt);
+        if matches!(attempts, Counter::Set(_)) {
+            row.deaths = 0;
+        }
+        if begins_turn {
+            row.crashes = 0;
+        }
+        row.probation = match (row.probation, probation) {
+            (Probation::No, Some(true)) => Probation::On,
+            (_, Some(false)) => Probation::No,
+            (probation, Some(true) | None) => probation,
+        };
         row.unanswered = count(unanswered, row.unanswered);
-        row.work = work.unwrap_or(row.work);
+        if let Some(work) = work {
+            row.work = work;
+            if work != WorkState::Held {
+                row.probation = Probation::No;
+            }
+        }
+        match &advance.journal {
+            JournalChange::Keep => {}
+            JournalChange::Clear => row.journal = 0,
+            JournalChange::Write { steps, .. } => row.journal += steps.len(),
+        }
         self.append(&advance.log, turn_step == 1);
         Ok(())
     }
@@ -126,6 +166,10 @@ impl SimulatedTask {
         if self.row.work == WorkState::Held {
             self.row.work = WorkState::Due(now);
             self.row.deaths += 1;
+            self.row.crashes += 1;
+            if self.row.probation == Probation::On {
+                self.row.probation = Probation::Died;
+            }
         }
     }
 
@@ -177,6 +221,16 @@ impl SimulatedTask {
             "a task waits for input it already has: {row:?}"
         );
         assert!(row.attempt >= 0, "{row:?}");
+        assert!(
+            (0..=row.crashes).contains(&row.deaths),
+            "more crashes since progress than in the turn: {row:?}"
+        );
+        match row.probation {
+            Probation::No => {}
+            Probation::On => assert!(row.work == WorkState::Held, "nobody is on probation: {row:?}"),
+            Probation::Died => assert!(row.work != WorkState::Idle && row.deaths > 0, "{row:?}"),
+        }
+        assert!(row.journal == 0 || !state.is_settled(), "the journal of a turn that has ended: {row:?}");
         match row.work {
             WorkState::Idle => assert!(state.is_settled(), "work is lost: {row:?}"),
             WorkState::Due(_) => assert!(!state.is_settled() && self.run.is_none(), "{row:?}"),

@@ -9,7 +9,10 @@ use bytes::Bytes;
 use engine::{
     Limits, OnCrash, Outcome, Update,
     log::{Log, NewEntry},
-    store::{Advance, Conflict, MAX_UNANSWERED, StartState, Step, TurnPrecondition, Visibility, WorkState},
+    store::{
+        Advance, Conflict, JournalChange, JournalStep, MAX_UNANSWERED, StartState, Step, TurnPrecondition,
+        Visibility, WorkState,
+    },
     task::{
         CurrentState, PublicIds,
         admit::{self, FollowUp},
@@ -20,7 +23,9 @@ use engine::{
 };
 use protocol::{Artifact, Dialect, Event, Message, Part, Role, TaskState, Timestamp};
 
-use super::simulated_task::{Row, SimulatedTask};
+use super::simulated_task::{Probation, Row, Run, SimulatedTask};
+#[cfg(test)]
+use super::stored::Recorded;
 
 /// One action of a script.
 pub(super) type Action = fn(&mut Simulation);
@@ -85,7 +90,7 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     // The input timeout expires.
     ("expire", Simulation::expire),
     // The runner claims due work, to run it or to fail it.
-    ("claim", |simulation| _ = simulation.claim()),
+    ("claim", |simulation| _ = simulation.claim(false)),
     ("give-up", Simulation::give_up),
     // The process drains, or crashes.
     ("halt", |simulation| simulation.release(OnCrash::Retry)),
@@ -104,6 +109,18 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     ("stale-release", |simulation| {
         simulation.write_stale(|fence, at| Step::Release { fence, at }, TaskState::Working)
     }),
+    // A suspect is claimed on probation, which it survives.
+    ("claim-on-probation", |simulation| _ = simulation.claim(true)),
+    ("end-probation", Simulation::end_probation),
+    ("stale-end-probation", |simulation| {
+        simulation.write_stale(|fence, _| Step::EndProbation { fence }, TaskState::Working)
+    }),
+    // A step of the turn finishes, which is progress; or begins.
+    ("step", |simulation| simulation.write_step(true)),
+    ("step-begins", |simulation| simulation.write_step(false)),
+    ("stale-step", Simulation::write_stale_step),
+    // The task's deadline passes.
+    ("deadline", Simulation::pass_deadline),
 ];
 
 const V1: Dialect = Dialect::V1;
@@ -136,6 +153,9 @@ pub(super) struct Simulation {
     /// The steps that were tried, and whether they were allowed.
     #[cfg(test)]
     pub(super) tried: Vec<(Step, bool)>,
+    /// What happened, each with the row after it.
+    #[cfg(test)]
+    pub(super) history: Vec<(Recorded, Row)>,
 }
 
 /// How the turn that a follow-up begins is started.
@@ -205,7 +225,11 @@ impl Simulation {
             advance.step
         );
         #[cfg(test)]
-        self.tried.push((advance.step, result.is_ok()));
+        {
+            self.tried.push((advance.step, result.is_ok()));
+            let recorded = Recorded::Advanced(Box::new(advance.clone()), result.is_ok());
+            self.history.push((recorded, task.row));
+        }
         result
     }
 
@@ -230,7 +254,10 @@ impl Simulation {
         self.check_stored_log();
         let opening = admit::start_entry(&NAMES, user_message(), self.now());
         let log = Log::pack([opening].into_iter().chain(events.into_iter().map(|event| (event, None))));
-        self.task = Some(SimulatedTask::begin(&NAMES, &log, current, work));
+        let task = SimulatedTask::begin(&NAMES, &log, current, work);
+        #[cfg(test)]
+        self.history.push((Recorded::Accepted(log, current, work), task.row));
+        self.task = Some(task);
         self.tasks += 1;
         (self.snapshot, self.first_end, self.seen) = (None, None, None);
     }
@@ -273,12 +300,18 @@ impl Simulation {
             advance.log.entries().iter().map(|entry| entry.event().expect("packed")).collect();
         check_end(&events, matches!(change.step, Step::Finish { .. } | Step::Pause { .. }));
         assert!(change.ends_run() || !ends, "an outcome was dropped: {change:?}");
+        // A turn that ends leaves no journal.
+        let ends_turn = matches!(change.step, Step::Finish { .. } | Step::Pause { .. });
+        let advance = Advance { journal: cleared_if(ends_turn, advance.journal.clone()), ..advance };
         match self.commit(&advance) {
             Ok(()) if change.ends_run() => self.end_run(),
             Ok(()) => self.update_run(turn.current),
             Err(met) => {
                 match turn.after_conflict(change, met, lease, now) {
-                    Some(again) => self.commit(&again).expect("the run still holds the lease"),
+                    Some(again) => {
+                        let again = Advance { journal: JournalChange::Clear, ..again };
+                        self.commit(&again).expect("the run still holds the lease");
+                    }
                     None => assert!(
                         met.state.is_some_and(TaskState::is_terminal),
                         "{:?} was rejected: {met:?}",
@@ -373,7 +406,10 @@ impl Simulation {
         let event = cancel::cancel(&NAMES, seen, self.now());
         assert_eq!(event.is_err(), seen.is_terminal(), "{event:?}");
         let Ok(event) = event else { return };
-        let change = self.step_with_events(Step::Cancel, TaskState::Canceled, vec![event]);
+        let change = Advance {
+            journal: JournalChange::Clear,
+            ..self.step_with_events(Step::Cancel, TaskState::Canceled, vec![event])
+        };
         // Whatever happened since the snapshot: an open task can be canceled, a finished one does not change.
         assert_eq!(self.commit(&change).is_err(), now.is_terminal());
     }
@@ -383,21 +419,76 @@ impl Simulation {
     fn expire(&mut self) {
         let Some((now, seen)) = self.decision_rows() else { return };
         if seen.current.state.is_interrupted() {
-            let failed = NAMES.status(TaskState::Failed, Some(agent_message("too late")), self.now());
-            let change =
-                self.step_with_events(Step::Expire { fence: seen.fence }, TaskState::Failed, vec![failed]);
             let waits = now.current.state.is_interrupted() && now.fence == seen.fence;
-            assert_eq!(self.commit(&change).is_ok(), waits, "{seen:?} became {now:?}");
+            let result = self.fail_unheld(seen.fence);
+            assert_eq!(result.is_ok(), waits, "{seen:?} became {now:?}");
+        }
+    }
+
+    /// Fails an open task that nobody ran when its deadline passed; a task that was claimed or answered since the
+    /// snapshot is not affected.
+    fn pass_deadline(&mut self) {
+        let Some((now, seen)) = self.decision_rows() else { return };
+        if seen.work != WorkState::Held && !seen.current.state.is_terminal() {
+            let unchanged = !now.current.state.is_terminal() && now.fence == seen.fence;
+            let result = self.fail_unheld(seen.fence);
+            assert_eq!(result.is_ok(), unchanged, "{seen:?} became {now:?}");
+            assert!(result.is_err() || now.work != WorkState::Held, "a running task expired: {now:?}");
+        }
+    }
+
+    fn fail_unheld(&mut self, fence: i64) -> Result<(), Conflict> {
+        let failed = NAMES.status(TaskState::Failed, Some(agent_message("too late")), self.now());
+        let change = self.step_with_events(Step::Expire { fence }, TaskState::Failed, vec![failed]);
+        self.commit(&Advance { journal: JournalChange::Clear, ..change })
+    }
+
+    fn end_probation(&mut self) {
+        let Some(fence) = self.fence() else { return };
+        let result = self.commit(&Advance::new(NO, Step::EndProbation { fence }));
+        let row = self.task.as_ref().map(|task| task.row);
+        let holds = row.is_some_and(|row| row.work == WorkState::Held);
+        assert_eq!(result.is_ok(), holds, "{row:?}");
+        assert!(result.is_err() || row.is_some_and(|row| row.probation == Probation::No), "{row:?}");
+    }
+
+    /// The run records a step. A finished step is progress.
+    fn write_step(&mut self, finished: bool) {
+        let Some((row, run)) = self.task.as_ref().and_then(|task| Some((task.row, task.run?))) else {
+            return;
+        };
+        let change = Advance { progress: finished, ..self.journal_step(run.fence, row.journal, finished) };
+        let result = self.commit(&change);
+        let Some(task) = &mut self.task else { return };
+        assert_eq!(result.is_ok(), row.work == WorkState::Held, "{row:?}");
+        if result.is_ok() && finished {
+            let reset = Row { attempt: 1, deaths: 0, probation: Probation::No, ..row };
+            assert_eq!(task.row, Row { journal: row.journal + 1, ..reset });
+            task.run = Some(Run { attempt: 1, ..run });
+        }
+    }
+
+    fn write_stale_step(&mut self) {
+        let Some(task) = &self.task else { return };
+        let Some(run) = task.former_runs.last() else { return };
+        let late = Advance { progress: true, ..self.journal_step(run.fence, task.row.journal, true) };
+        self.commit(&late).expect_err("a stale run wrote a step");
+    }
+
+    fn journal_step(&self, fence: i64, number: usize, finished: bool) -> Advance {
+        let output = finished.then(|| Bytes::from_static(b"output"));
+        let steps = vec![JournalStep { id: format!("step-{number}"), output }];
+        Advance {
+            journal: JournalChange::Write { turn: 1, steps },
+            ..Advance::new(NO, Step::Report { fence })
         }
     }
 
     /// Claims due work; returns whether there was any.
-    fn claim(&mut self) -> bool {
+    fn claim(&mut self, probation: bool) -> bool {
         let due = self.task.as_ref().is_some_and(|task| matches!(task.row.work, WorkState::Due(_)));
-        let claim = Advance {
-            visibility: Some(Visibility::Visible),
-            ..self.step(Step::Claim { probation: false }, [])
-        };
+        let claim =
+            Advance { visibility: Some(Visibility::Visible), ..self.step(Step::Claim { probation }, []) };
         let claimed = self.commit(&claim).is_ok();
         assert_eq!(claimed, due);
         if let (true, Some(task)) = (claimed, &mut self.task) {
@@ -410,7 +501,7 @@ impl Simulation {
     }
 
     fn give_up(&mut self) {
-        if self.claim() {
+        if self.claim(false) {
             self.fail();
         }
     }
@@ -440,6 +531,8 @@ impl Simulation {
         self.prepared.clear();
         if let Some(task) = &mut self.task {
             task.crash(now);
+            #[cfg(test)]
+            self.history.push((Recorded::Crashed, task.row));
         }
     }
 
@@ -511,6 +604,10 @@ fn check_end(events: &[&Event], ended: bool) {
     let first = events.iter().position(settles);
     assert_eq!(first.is_some(), ended, "{events:?}");
     assert!(first.is_none_or(|at| at + 1 == events.len()), "an event follows the final one: {events:?}");
+}
+
+fn cleared_if(cleared: bool, journal: JournalChange) -> JournalChange {
+    if cleared { JournalChange::Clear } else { journal }
 }
 
 /// A canceled or rejected task cannot be reopened.
