@@ -358,12 +358,19 @@ impl Future for Recording<'_> {
             if let Some(error) = error {
                 return Poll::Ready(Err(error));
             }
-            match turn.updates.try_send(updates)? {
-                Offered::Queued(_) => return Poll::Ready(Ok(())),
-                Offered::Full(updates) => self.waiting = Some(Box::pin(turn.updates.send(updates))),
-            }
+            self.waiting = match turn.updates.try_send(updates) {
+                Ok(Offered::Queued(_)) => return Poll::Ready(Ok(())),
+                Ok(Offered::Full(updates)) => Some(Box::pin(turn.updates.send(updates))),
+                Err(lost) => Some(Box::pin(rejected(lost))),
+            };
         }
         let waiting = self.waiting.as_mut().expect("a future is not polled after it has resolved");
         waiting.as_mut().poll(cx).map_ok(drop).map_err(AgentError::from)
     }
+}
+
+/// Returns to the runtime once: an agent that ignores the error and records in a loop can then be dropped.
+async fn rejected(lost: Lost) -> Result<u64, Lost> {
+    tokio::task::yield_now().await;
+    Err(lost)
 }

@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use a2ad_engine::{
-    Lost, STOP_GRACE, Store as _,
+    Agent, AgentResult, Lost, Outcome, STOP_GRACE, Scope, Store as _, Turn,
     log::Log,
     store::{Advance, Change, JournalChange, Step},
     task::PublicIds,
 };
 use futures_util::FutureExt as _;
-use protocol::{TaskId, TaskState};
+use protocol::{CancelTask, Operation, TaskId, TaskState};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::common::{
     RunningTurn, Setup, TestServer, artifact, bare_message, done, done_with, join, msg, prevent_auto_advance,
-    progress, working,
+    progress, reply, task, working,
 };
 
 /// What ends the run.
@@ -238,4 +239,32 @@ async fn agent_that_ended_by_itself_is_not_asked_to_stop() {
     turn.dropped().await;
     assert!(!turn.cancel.is_cancelled());
     assert_eq!(server.get(&id).await.unwrap().status.state, TaskState::Completed);
+}
+
+/// Records progress for ever and ignores that it is rejected.
+struct NeverStops(CancellationToken);
+
+impl Agent for NeverStops {
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        let _dropped: DropGuard = self.0.clone().drop_guard();
+        loop {
+            turn.progress("again").await.ok();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn agent_that_ignores_rejected_updates_does_not_block_its_thread() {
+    let _time = prevent_auto_advance();
+    let dropped = CancellationToken::new();
+    let server = Setup::plain().with("never-stops", NeverStops(dropped.clone())).open();
+    let scope = || Scope::anonymous("default", "never-stops");
+    let send = Operation::SendMessage(msg("hello").return_immediately().into());
+    let id = task(reply(server.call(scope(), send).await.unwrap())).id;
+    server.store.until("report", 2).await;
+    let cancel = Operation::CancelTask(CancelTask { id, metadata: None, tenant: None });
+    server.call(scope(), cancel).await.unwrap();
+    assert!(!dropped.is_cancelled());
+    tokio::time::advance(STOP_GRACE).await;
+    crate::common::with_timeout(dropped.cancelled()).await;
 }
