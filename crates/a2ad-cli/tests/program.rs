@@ -265,7 +265,7 @@ async fn a_second_signal_forces_the_exit_and_loses_no_task() {
         let mut program = Program::start(serve()).await;
         let id = sent(&program.client("echo"), send("hold on", true)).await.id;
         program.server.signal(signal).unwrap();
-        let draining = "shutting down: no new work is accepted; running tasks have up to 25 s to finish; a second signal";
+        let draining = "shutting down: no new work is accepted; running tasks have up to 20 s to finish and 5 s more to stop; a second signal";
         program.server.wait_for_log(draining).await.unwrap();
         // A signal within the debounce time is ignored, so it is repeated until the server stops.
         let at_once = "stopping at once: interrupted tasks continue at the next start";
@@ -543,6 +543,72 @@ async fn reads_and_readiness_checks_are_answered_while_draining() {
     };
     let (stopped, ()) = tokio::join!(program.signal(Signal::TERM), draining);
     assert_eq!(stopped.0, Some(0));
+}
+
+/// Calls a method of an agent on a new connection.
+async fn call_anew(address: SocketAddr, agent: &str, method: &str, params: &str) -> Response {
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+    exchange(address, "POST", &format!("/a2a/{agent}"), &body).await
+}
+
+#[tokio::test]
+async fn new_connections_are_served_until_the_last_run_has_ended() {
+    const SECTIONS: usize = 60;
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(a2ad(folder.path(), &["--listen", ANY])).await;
+    let (address, client) = (program.server.address, program.client("slow-writer"));
+    let id = sent(&client, send(&format!("the sea sections={SECTIONS} delay=50ms"), true)).await.id;
+    let params = format!(r#"{{"id":"{id}"}}"#);
+    // A connection that is kept alive from before.
+    let mut kept = program.connect().await;
+    kept.get("/readyz").await.unwrap();
+    let draining = async {
+        until_not_ready(address).await;
+        within(async { while exchange(address, "POST", "/a2a/echo", HI).await.status == 200 {} }).await;
+        let read = call_anew(address, "slow-writer", "GetTask", &params).await.text();
+        assert!(read.contains("TASK_STATE_WORKING"), "{read}");
+        let listed = call_anew(address, "slow-writer", "ListTasks", "{}").await.text();
+        assert!(listed.contains(id.as_str()) && listed.contains(r#""totalSize":1"#), "{listed}");
+        let refused = exchange(address, "POST", "/a2a/echo", HI).await;
+        assert_eq!((refused.status, refused.headers.get("retry-after")), (503, Some("1")), "{refused:?}");
+        assert_eq!(exchange(address, "GET", "/readyz", "").await.status, 503);
+        assert_eq!(exchange(address, "GET", "/healthz", "").await.status, 200);
+        assert_eq!(kept.get("/readyz").await.unwrap().status, 503);
+        // A new stream shows the run to its end.
+        let late = Client::connect(&format!("http://{address}/a2a/slow-writer")).unwrap();
+        let mut stream = subscribe(&late, &id).await.unwrap();
+        let (mut sections, mut last) = (0, None);
+        while let Some(event) = within(stream.next()).await.transpose().unwrap() {
+            sections += usize::from(matches!(event, Event::Artifact(_)));
+            last = Some(event);
+        }
+        assert!(sections > 0, "the run had ended before");
+        let Some(Event::Status(update)) = last else { panic!("{last:?}") };
+        assert_eq!(update.status.state, TaskState::Completed);
+        // Then connections are closed, also the one without a request.
+        assert_eq!(within(kept.closed()).await.unwrap(), b"");
+        tokio::time::Instant::now()
+    };
+    let (stopped, ended) = tokio::join!(program.signal(Signal::TERM), draining);
+    assert_eq!(stopped.0, Some(0));
+    assert!(ended.elapsed() < Duration::from_secs(3), "it stopped {:?} after its last run", ended.elapsed());
+}
+
+#[tokio::test]
+async fn the_log_shows_whether_the_agent_of_a_canceled_task_has_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = Program::start(a2ad(folder.path(), &["--listen", ANY])).await;
+    // The first agent waits for its cancellation, the second one sleeps longer than its grace period.
+    for (agent, text, confirmed) in
+        [("echo", "hold on", true), ("slow-writer", "the sea delay=30000ms", false)]
+    {
+        let client = program.client(agent);
+        let id = sent(&client, send(text, true)).await.id;
+        within(client.cancel(&id)).await.unwrap();
+        let fields = format!(r#""task":"{id}","reason":"canceled","stopConfirmed":{confirmed}"#);
+        program.server.wait_for_log(&fields).await.unwrap();
+    }
+    program.kill().await;
 }
 
 #[tokio::test]

@@ -70,8 +70,8 @@ pub mod agent {
     pub use bytes::Bytes;
     pub use engine::{
         Agent, AgentError, AgentFn, AgentResult, Conversation, DynAgent, Error as ConversationError,
-        ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome, Parts, Record, Recording, Scope, ScopeParts,
-        Turn, Update, agent_fn,
+        ExecutionPolicy, IntoOutcome, Lost, OnCrash, Outcome, Parts, Record, Recording, STOP_GRACE, Scope,
+        ScopeParts, Turn, Update, agent_fn,
     };
     pub use tokio::time::Instant;
     pub use tokio_util::sync::CancellationToken;

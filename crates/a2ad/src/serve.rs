@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use engine::{Catalog, Limits};
+use engine::{Catalog, Limits, STOP_GRACE};
 use futures_util::future::{FusedFuture, FutureExt as _};
 use inbound::{ServerOptions, listen};
 use store::InstanceState;
@@ -14,8 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{banner::Banner, port_holder, server::Server};
 
-/// The time limit of a graceful shutdown: the drain delay, then the rest for runs to finish.
+/// The time limit of a graceful shutdown: the drain delay, then the rest for runs to finish and to stop.
 pub const SHUTDOWN_LIMIT: Duration = Duration::from_secs(25);
+
+/// How long the last responses may take to be sent after that.
+const CONNECTIONS_LIMIT: Duration = Duration::from_secs(3);
 
 /// How long responses may take to be sent after the store has failed or a second signal arrived.
 const LAST_RESPONSES: Duration = Duration::from_secs(1);
@@ -171,7 +174,7 @@ pub(crate) async fn serve_until_stopped(
         () = signals.next() => None,
         failure = server.failed() => Some(failure),
     };
-    server.set_not_ready();
+    server.set_not_ready(SHUTDOWN_LIMIT + CONNECTIONS_LIMIT);
     if failed.is_none() {
         failed = shut_down(&server, &mut serving, &shutdown, drain_delay).await;
     }
@@ -194,7 +197,11 @@ async fn shut_down(
 ) -> Option<ServeError> {
     let gracefully = async { tokio::join!(drain(server, shutdown, drain_delay), ended(serving)) };
     tokio::select! {
-        _ = gracefully => {}
+        ended = tokio::time::timeout(SHUTDOWN_LIMIT + CONNECTIONS_LIMIT, gracefully) => {
+            if ended.is_err() {
+                tracing::warn!("stopping although runs or connections have not ended in time");
+            }
+        }
         failure = server.failed() => return Some(failure),
         () = second_signal() => {
             tracing::warn!("stopping at once: interrupted tasks continue at the next start");
@@ -224,9 +231,10 @@ async fn drain(server: &Server, shutdown: &CancellationToken, drain_delay: Durat
         tokio::time::sleep(drain_delay).await;
     }
     tracing::info!(
-        "shutting down: no new work is accepted; running tasks have up to {} s to finish; a second signal or Ctrl-C \
-         stops at once",
-        grace.as_secs_f64()
+        "shutting down: no new work is accepted; running tasks have up to {} s to finish and {} s more to stop; a second \
+         signal or Ctrl-C stops at once",
+        grace.saturating_sub(STOP_GRACE).as_secs_f64(),
+        grace.min(STOP_GRACE).as_secs_f64()
     );
     server.drain(grace).await;
     shutdown.cancel();

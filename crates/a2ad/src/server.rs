@@ -88,10 +88,11 @@ impl Server {
     }
 
     /// Shuts down gracefully: new messages are rejected as unavailable, runs may finish within `grace`, then
-    /// streams end. Reads and readiness checks are answered meanwhile. Unfinished tasks are resumed when the store
+    /// streams end. In the last 5 seconds of `grace` ([`STOP_GRACE`](crate::agent::STOP_GRACE)) the agents that still run
+    /// are asked to stop. Reads and readiness checks are answered meanwhile. Unfinished tasks are resumed when the store
     /// is opened again.
     pub async fn drain(&self, grace: Duration) {
-        self.set_not_ready();
+        self.set_not_ready(grace);
         self.engine.drain(grace).await;
         self.ready.close();
     }
@@ -163,9 +164,9 @@ impl Server {
         Some(reason.unwrap_or_else(|_| ServeError::StoreFailed(error.to_string())))
     }
 
-    /// Makes `/readyz` fail and records that this process is draining.
-    pub(crate) fn set_not_ready(&self) {
-        self.record(InstanceState::Draining, None);
+    /// Makes `/readyz` fail and records that this process is draining and ends within this time.
+    pub(crate) fn set_not_ready(&self, limit: Duration) {
+        self.instance.record_draining(limit);
         self.ready.set_not_ready();
     }
 }

@@ -48,7 +48,7 @@ use protocol::Timestamp;
 use tokio::sync::watch;
 
 pub use backup::{CopyError, StoreCopy, backup, restore};
-pub use instance::{Instance, InstanceState, LockHolder, lock_holder};
+pub use instance::{Draining, Instance, InstanceState, LockHolder, lock_holder};
 pub use integrity::check;
 pub use open::{OpenError, SqliteOptions};
 

@@ -231,7 +231,7 @@ async fn each_step_of_a_shutdown_is_logged() {
     let log = server.log().await;
     let steps = [
         "shutting down: not ready, new work is accepted for 2 s more",
-        "no new work is accepted; running tasks have up to 23 s to finish",
+        "no new work is accepted; running tasks have up to 18 s to finish and 5 s more to stop",
         "a second signal",
         "stopped; 1 task is left and continues at the next start",
     ];

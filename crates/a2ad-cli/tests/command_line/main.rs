@@ -420,8 +420,9 @@ async fn a_draining_server_is_reported_as_the_cause() {
     missed.fails(1, &["the server is shutting down; ", "it accepts new work again when it has restarted"]);
     // A second server for the same store reports it too.
     let second = finish(a2ad(server.folder.path(), &["serve", "--listen", "127.0.0.1:0"])).await;
-    let holder = format!("in use by another a2ad (PID {}, draining at {}, up ", server.pid(), server.address);
-    second.fails(1, &["a2ad.db", &holder, "--store"]);
+    let (pid, address) = (server.pid(), &server.address);
+    let holder = format!("in use by another a2ad (PID {pid}, draining at {address} for ");
+    second.fails(1, &["a2ad.db", &holder, " s and at most 2", " s more, up ", "--store"]);
 }
 
 #[tokio::test]

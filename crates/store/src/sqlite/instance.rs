@@ -15,7 +15,7 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
@@ -86,6 +86,17 @@ pub struct LockHolder {
     pub started_at: Timestamp,
     /// How long it had the store open when this was read.
     pub up: Duration,
+    /// Of a process that is shutting down: since when, and until when at most.
+    pub draining: Option<Draining>,
+}
+
+/// How long a process has been shutting down, and the longest time that it still needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draining {
+    /// Since the shutdown began.
+    pub elapsed: Duration,
+    /// Until the process ends at the latest.
+    pub left: Duration,
 }
 
 impl fmt::Display for LockHolder {
@@ -93,6 +104,9 @@ impl fmt::Display for LockHolder {
         write!(out, "PID {}, {}", self.pid, self.state)?;
         if let Some(address) = &self.address {
             write!(out, " at {address}")?;
+        }
+        if let Some(Draining { elapsed, left }) = self.draining {
+            write!(out, " for {} and at most {} more", up(elapsed), up(left))?;
         }
         write!(out, ", up {}", up(self.up))
     }
@@ -143,6 +157,13 @@ impl Instance {
             lock.lock_file.record(state, address);
         }
     }
+
+    /// Records that this process shuts down and ends within this time. The first call counts.
+    pub fn record_draining(&self, limit: Duration) {
+        if let Some(lock) = self.0.upgrade() {
+            lock.lock_file.record_draining(limit);
+        }
+    }
 }
 
 /// `<store>.lock`, locked. Dropping it removes the file.
@@ -156,6 +177,8 @@ struct Described {
     /// `None` where the store is only read and the file cannot be created, such as on a read-only file system.
     file: Option<File>,
     address: Option<String>,
+    /// When the shutdown began, and when it ends at the latest.
+    draining: Option<(Timestamp, Timestamp)>,
 }
 
 impl LockFile {
@@ -174,16 +197,28 @@ impl LockFile {
         };
         let lock = Self {
             path: lock_path,
-            described: Mutex::new(Described { file, address: None }),
+            described: Mutex::new(Described { file, address: None, draining: None }),
             started_at: Clock::system().now(),
         };
         lock.record(state, None);
         Ok(lock)
     }
 
+    fn record_draining(&self, limit: Duration) {
+        let now = Clock::system().now();
+        let millis = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        let end = Timestamp::from_millis(now.as_millis().saturating_add_unsigned(millis));
+        self.described().draining.get_or_insert((now, end));
+        self.record(InstanceState::Draining, None);
+    }
+
+    fn described(&self) -> MutexGuard<'_, Described> {
+        self.described.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn record(&self, state: InstanceState, address: Option<&str>) {
-        let mut described = self.described.lock().unwrap_or_else(PoisonError::into_inner);
-        let Described { file, address: known } = &mut *described;
+        let mut described = self.described();
+        let Described { file, address: known, draining } = &mut *described;
         let Some(file) = file else { return };
         if let Some(address) = address {
             *known = Some(address.to_owned());
@@ -194,6 +229,10 @@ impl LockFile {
             out.text("state", &state.to_string());
             out.maybe_text("address", known.as_deref());
             out.text("startedAt", &self.started_at.to_string());
+            if let Some((since, end)) = draining {
+                out.text("drainingSince", &since.to_string());
+                out.text("drainingUntil", &end.to_string());
+            }
         });
         let mut line = writer.finish();
         line.push(b'\n');
@@ -313,14 +352,23 @@ fn read(file: &File) -> Option<LockHolder> {
     let object = Node::new(document.as_raw(), &Field::Root).object().ok()?;
     let state = object.need_text("state").ok()?;
     let started_at = Timestamp::parse(&object.need_text("startedAt").ok()?)?;
-    let up = Clock::system().now().as_millis().saturating_sub(started_at.as_millis());
+    let now = Clock::system().now();
+    let at = |field: &str| Timestamp::parse(&object.text(field).ok()??);
+    let draining = at("drainingSince").zip(at("drainingUntil"));
     Some(LockHolder {
         pid: object.count("pid").ok()??,
         address: object.text("address").ok()?,
         state: STATES.iter().find(|known| known.0 == state)?.1,
         started_at,
-        up: Duration::from_millis(u64::try_from(up).unwrap_or_default()),
+        up: span(started_at, now),
+        draining: draining.map(|(since, end)| Draining { elapsed: span(since, now), left: span(now, end) }),
     })
+}
+
+/// The time between two timestamps; zero if they are in the other order.
+fn span(from: Timestamp, to: Timestamp) -> Duration {
+    let millis = to.as_millis().saturating_sub(from.as_millis());
+    Duration::from_millis(u64::try_from(millis).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -341,8 +389,23 @@ mod tests {
             found.to_string(),
             format!("PID {}, serving at 127.0.0.1:4242, up 0 s", std::process::id())
         );
-        instance.record(InstanceState::Draining, None);
-        assert_eq!(lock_holder(&path).unwrap().state, InstanceState::Draining);
+        instance.record_draining(Duration::from_secs(60));
+        let draining = lock_holder(&path).unwrap();
+        assert_eq!(draining.state, InstanceState::Draining);
+        let Draining { elapsed, left } = draining.draining.unwrap();
+        assert!(
+            elapsed + left == Duration::from_secs(60) && elapsed < Duration::from_secs(30),
+            "{elapsed:?}"
+        );
+        let shown = LockHolder {
+            draining: Some(Draining { elapsed: Duration::from_secs(3), left: Duration::from_secs(25) }),
+            ..draining
+        };
+        let expected = "draining at 127.0.0.1:4242 for 3 s and at most 25 s more, up 0 s";
+        assert_eq!(shown.to_string(), format!("PID {}, {expected}", std::process::id()));
+        // The first call counts.
+        instance.record_draining(Duration::ZERO);
+        assert!(lock_holder(&path).unwrap().draining.unwrap().left > Duration::from_secs(30));
         drop(lock);
         instance.record(InstanceState::Serving, None);
         assert_eq!(lock_holder(&path), None);
