@@ -15,6 +15,7 @@ const PROOFS: &[&str] = &[
     "recovery_time --relaxed",
     "duplicate_sends",
     "cancel_races",
+    "cancel_grace --cancels 500",
     "stream_resume --relaxed",
     "poison_tasks --relaxed",
     "clock_steps",

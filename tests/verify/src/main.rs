@@ -11,6 +11,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "data to stdout, messages to stderr")]
 
 mod backup_under_load;
+mod cancel_grace;
 mod cancel_races;
 mod clock_steps;
 mod disk_faults;
@@ -67,6 +68,7 @@ proofs! {
     recovery_time: "after SIGKILL a server with a full store is ready within 2 s, and interrupted tasks end within 5 s",
     duplicate_sends: "an idempotency key sent many times concurrently creates one task, also when connections are reset",
     cancel_races: "when cancel and completion race, a task has one terminal state and all clients see the same one",
+    cancel_grace: "an agent whose run is ended by a cancel, its run time or a drain is asked to stop and has time for it",
     stream_resume: "a stream that is cut and resumed misses and repeats no event, also across SIGKILL",
     poison_tasks: "a task that crashes the process fails after 3 crashes, and every other task completes",
     retention_under_load: "expired tasks are purged under load: open tasks stay, files do not grow, latency stays within 2x",
