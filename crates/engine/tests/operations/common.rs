@@ -118,6 +118,12 @@ impl Setup {
         self
     }
 
+    /// Bytes of the outputs of a turn's steps.
+    pub(crate) fn max_journal(mut self, max_journal: u64) -> Self {
+        self.limits.max_journal = max_journal;
+        self
+    }
+
     pub(crate) fn retention(self, retention: Retention) -> Self {
         Self { retention, ..self }
     }
@@ -309,6 +315,14 @@ impl TestServer {
     pub(crate) async fn row(&self, id: &TaskId) -> TaskRow {
         let lookup = Lookup { ours: self.store.ids().parse_task(id), name: id.clone() };
         self.store.row(&scope(), lookup).await.unwrap().unwrap()
+    }
+
+    /// Ids of the steps in the journal of a task.
+    pub(crate) async fn journal(&self, id: &TaskId) -> Vec<String> {
+        let work = self.store.work(self.row(id).await.no).await.unwrap().unwrap();
+        let mut ids: Vec<_> = work.journal.into_iter().map(|(_, step)| step.id).collect();
+        ids.sort_unstable();
+        ids
     }
 
     pub(crate) async fn get(&self, id: &TaskId) -> Result<Task> {

@@ -10,11 +10,11 @@ use protocol::{Artifact, Dialect, ListTasks, Part, Role, TaskId, TaskState};
 
 use crate::common::{
     Setup, TestServer, artifact, artifacts, call_in, chunk, done, history, join, msg, need_input, reply,
-    save, status_text, task,
+    save, status_metadata, status_text, task,
 };
 
 /// Runs one simulated process until it is killed.
-fn process<T>(folder: &Path, setup: Setup, body: impl AsyncFnOnce(&mut TestServer) -> T) -> T {
+pub(crate) fn process<T>(folder: &Path, setup: Setup, body: impl AsyncFnOnce(&mut TestServer) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (result, server) = runtime.block_on(async {
         let mut server = setup.open_at(folder);
@@ -26,7 +26,8 @@ fn process<T>(folder: &Path, setup: Setup, body: impl AsyncFnOnce(&mut TestServe
     result
 }
 
-async fn finished(server: &mut TestServer, id: &TaskId) -> protocol::Task {
+/// The task when it has ended.
+pub(crate) async fn finished(server: &mut TestServer, id: &TaskId) -> protocol::Task {
     // Rejected when the task is already terminal.
     if let Ok(mut frames) = server.subscribe(id).await {
         frames.lines().await;
@@ -98,6 +99,7 @@ fn crashed_turn_with_on_crash_fail_fails() {
         let failed = finished(server, &id).await;
         assert_eq!(failed.status.state, TaskState::Failed);
         assert!(status_text(&failed).unwrap().starts_with("interrupted"), "{:?}", failed.status);
+        assert_eq!(status_metadata(&failed), Some(r#"{"a2ad":{"reason":"interrupted"}}"#));
         assert!(server.agent.is_idle());
         server.agent.prepare_turn([], done());
         assert_eq!(server.send_for_task(msg("hello")).await.status.state, TaskState::Completed);
@@ -191,7 +193,10 @@ fn turn_that_crashes_three_processes_fails() {
     process(folder.path(), Setup::plain(), async |server| {
         let failed = finished(server, &id).await;
         assert_eq!(failed.status.state, TaskState::Failed);
-        assert!(status_text(&failed).unwrap().starts_with("poisoned"), "{:?}", failed.status);
+        let text = status_text(&failed);
+        assert_eq!(text.as_deref(), Some("poisoned: the server crashed 3 times while this task ran"));
+        let metadata = r#"{"a2ad":{"reason":"poisoned","attempt":4,"attempts":6}}"#;
+        assert_eq!(status_metadata(&failed), Some(metadata));
         assert!(server.agent.is_idle());
     });
 }

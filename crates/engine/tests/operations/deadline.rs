@@ -6,8 +6,8 @@ use a2ad_engine::STOP_GRACE;
 use protocol::TaskState;
 
 use crate::common::{
-    Setup, artifact, artifacts, bare_message, done, join, msg, need_input, prevent_auto_advance, status_text,
-    task, working,
+    Setup, artifact, artifacts, bare_message, done, join, msg, need_input, prevent_auto_advance,
+    status_metadata, status_text, task, working,
 };
 
 #[tokio::test(start_paused = true)]
@@ -26,6 +26,7 @@ async fn turn_past_its_deadline_fails_and_its_agent_is_dropped_after_its_grace()
         let failed = task(join(call).await.unwrap());
         assert_eq!(failed.status.state, TaskState::Failed);
         assert_eq!(status_text(&failed).as_deref(), Some("the turn took longer than 600s"));
+        assert_eq!(status_metadata(&failed), Some(r#"{"a2ad":{"reason":"run_time"}}"#));
         assert_eq!(artifacts(&failed), [("a".into(), "kept".into())]);
         tokio::time::advance(STOP_GRACE).await;
         turn.dropped().await;
