@@ -283,8 +283,10 @@ impl Record<'_> {
             turn.updates.fail(error);
             return Err(Lost);
         }
-        let batch = turn.updates.send(updates).await?;
-        turn.updates.committed(batch).await
+        match turn.updates.send(updates).await {
+            Ok(batch) => turn.updates.committed(batch).await,
+            Err(lost) => rejected(lost).await.map(drop),
+        }
     }
 
     /// Ends the turn with everything in it and the outcome as one commit. Return the result from the agent; nothing is
