@@ -36,8 +36,9 @@ pub(crate) use update::message_size;
 /// Implements one or more skills. An implementation writes `async fn run(&self, turn: Turn)`; a plain async
 /// function becomes an agent with [`agent_fn`].
 pub trait Agent: Send + Sync + 'static {
-    /// Runs one turn. Dropping the future stops the work; the engine does that when the task is cancelled,
-    /// when its deadline expires, or when this process no longer holds its lease.
+    /// Runs one turn. When the turn is ended from outside (cancel, deadline, size limit, shutdown, loss of the
+    /// lease), [`Turn::cancel`] fires; the agent has a few seconds to stop, then its future is dropped. What it returns
+    /// after that signal is ignored.
     ///
     /// An error fails the task; the client sees the error's text, the log has its causes too.
     fn run(&self, turn: Turn) -> impl Future<Output = AgentResult<Outcome>> + Send;

@@ -24,7 +24,7 @@ use std::{
 
 use protocol::Timestamp;
 use tokio::{
-    sync::{Notify, oneshot},
+    sync::{Notify, SetOnce, oneshot},
     time::Instant,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -95,6 +95,8 @@ pub(crate) struct Runner {
     registrations: AtomicU64,
     /// Wakes the claimer: work may be due.
     wake: Notify,
+    /// Set when the work that earlier processes left is known: no new message may overtake it.
+    loaded: SetOnce<()>,
     /// Cancelled at the start of graceful shutdown: no new work is started.
     draining: CancellationToken,
     /// Set shortly before the end of the grace period: the agents are asked to stop.
@@ -147,6 +149,7 @@ impl Runner {
             live: Mutex::default(),
             registrations: AtomicU64::new(0),
             wake: Notify::new(),
+            loaded: SetOnce::new(),
             draining: CancellationToken::new(),
             stopping: AtomicBool::new(false),
             halted: CancellationToken::new(),
@@ -157,6 +160,18 @@ impl Runner {
     /// Starts the claimer.
     pub(crate) fn start(self: &Arc<Self>) {
         self.tracker.spawn(claim::Claimer::new(Arc::clone(self)).run());
+    }
+
+    /// Resolves when the work that earlier processes left is known.
+    pub(crate) async fn loaded(&self) {
+        if !self.loaded.initialized() {
+            self.loaded.wait().await;
+        }
+    }
+
+    fn set_loaded(&self) {
+        // An error means that it is set already.
+        let _ = self.loaded.set(());
     }
 
     /// Starts the purger; it ends when graceful shutdown starts.

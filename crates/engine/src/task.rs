@@ -105,7 +105,7 @@ impl PublicIds {
         self.with_reason(self.message(text), reason, attempt)
     }
 
-    /// A status message with the reason in its metadata, unless it has metadata. The reason is logged.
+    /// A status message with the reason in its metadata, beside what the agent has put there. The reason is logged.
     pub(crate) fn with_reason(
         &self,
         message: Message,
@@ -117,8 +117,9 @@ impl PublicIds {
             Reason::Retry => tracing::info!(%task, reason = code, attempt = made, "{}", message.text()),
             _ => tracing::warn!(%task, reason = code, attempt = made, "{}", message.text()),
         }
-        let metadata = message.metadata.or_else(|| Some(reason_metadata(reason, attempt)));
-        Message { metadata, ..message }
+        let reason = reason_metadata(reason, attempt);
+        let merged = message.metadata.as_ref().and_then(|metadata| Json::merge_objects(metadata, &reason));
+        Message { metadata: Some(merged.unwrap_or(reason)), ..message }
     }
 }
 

@@ -70,8 +70,8 @@ impl From<AgentError> for Box<dyn Error> {
     }
 }
 
-/// The turn no longer belongs to this run: its task was cancelled, its deadline expired, or another process
-/// holds it. Nothing that the run still records is kept, so an agent returns this error with `?`.
+/// The turn no longer belongs to this run: its task was cancelled, its deadline expired, it exceeded a limit, or another
+/// process holds it. Nothing that the run still records is kept, so an agent returns this error with `?`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the turn has ended, nothing more is recorded for it")]
 pub struct Lost;

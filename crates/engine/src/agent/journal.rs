@@ -8,16 +8,21 @@ use std::{
 use bytes::Bytes;
 use serde_core::{Serialize, de::DeserializeOwned};
 
-use super::{AgentError, AgentResult, Lost, Turn, Update};
+use super::{AgentError, AgentResult, Lost, Turn, Update, turn::rejected};
 use crate::store::JournalStep;
 
 /// Maximum length of a step id, in bytes.
 const MAX_ID: usize = 200;
+/// What a step counts in addition to its id and output, in bytes: its row and its entry in memory.
+const STEP_SIZE: usize = 128;
 
 impl Turn {
     /// Runs a part of the turn at most once to its end. If an earlier attempt has finished the step with this id, its
     /// output is returned and the future is never polled. Otherwise the future runs, and its output is on disk when this
     /// returns. An error is returned and not recorded: the next attempt runs the step again.
+    ///
+    /// Artifacts are not part of a step: with [`OnCrash::Retry`](super::OnCrash::Retry) the next attempt begins them
+    /// anew, so an agent that writes an artifact between its steps needs [`OnCrash::Resume`](super::OnCrash::Resume).
     ///
     /// ```
     /// # async fn pay(key: String) -> a2ad_engine::AgentResult<String> { Ok(key) }
@@ -52,10 +57,19 @@ impl Turn {
         if self.journal.records_starts {
             self.write_step(&step, None).await?;
         }
-        let output = work.await?;
-        let bytes = serde_json::to_vec(&output).map_err(UnsavableOutput)?;
-        self.write_step(&step, Some(bytes.into())).await?;
-        Ok(output)
+        let output = match work.await {
+            Ok(output) => Bytes::from(serde_json::to_vec(&output).map_err(UnsavableOutput)?),
+            Err(error) => {
+                if self.journal.records_starts {
+                    // It has ended: only a step that was interrupted must not run again.
+                    self.write_step(&step, Some(Bytes::new())).await?;
+                }
+                return Err(error);
+            }
+        };
+        self.write_step(&step, Some(output.clone())).await?;
+        // What was recorded, so that this attempt and later ones have the same.
+        Ok(serde_json::from_slice(&output).map_err(UnreadableOutput)?)
     }
 
     /// The idempotency key of a step, the same for all attempts of this turn.
@@ -70,8 +84,11 @@ impl Turn {
             return Err(Lost);
         }
         let update = Update::Step { id: step.id.clone(), output: output.clone() };
-        let batch = self.updates.send(vec![update]).await?;
-        if let Some(output) = output {
+        let batch = match self.updates.send(vec![update]).await {
+            Ok(batch) => batch,
+            Err(lost) => return rejected(lost).await.map(drop),
+        };
+        if let Some(output) = output.filter(|output| !output.is_empty()) {
             step.finish(output, batch);
         }
         self.updates.committed(batch).await
@@ -137,8 +154,8 @@ impl Journal {
         let mut steps = None;
         for JournalStep { id, output } in recorded {
             let steps: &mut Box<Steps> = steps.get_or_insert_default();
-            steps.size += (id.len() + output.as_ref().map_or(0, Bytes::len)) as u64;
-            let output = output.map(|output| (output, 0));
+            steps.size += (STEP_SIZE + id.len() + output.as_ref().map_or(0, Bytes::len)) as u64;
+            let output = output.filter(|output| !output.is_empty()).map(|output| (output, 0));
             steps.by_id.insert(id, Step { running: false, recorded: true, output });
         }
         Self { steps: Mutex::new(steps), records_starts, max }
@@ -171,7 +188,7 @@ impl RunningStep<'_> {
     /// Counts what is about to be recorded.
     fn reserve(&self, output: Option<&Bytes>) -> Result<(), JournalTooLarge> {
         self.update(|step, size| {
-            let id = if std::mem::replace(&mut step.recorded, true) { 0 } else { self.id.len() };
+            let id = if std::mem::replace(&mut step.recorded, true) { 0 } else { STEP_SIZE + self.id.len() };
             *size += (id + output.map_or(0, Bytes::len)) as u64;
             let (size, max) = (*size, self.journal.max);
             if size > max { Err(JournalTooLarge { size, max }) } else { Ok(()) }
@@ -219,14 +236,14 @@ mod tests {
             id: id.into(),
             output: output.map(Bytes::from),
         };
-        let journal = Journal::new(vec![step("a", Some("12")), step("b", None)], true, 10);
+        let journal = Journal::new(vec![step("a", Some("12")), step("b", None)], true, 266);
         assert!(
             matches!(journal.begin("a".into()), Ok(Begun::Finished { output, batch: 0 }) if output == "12")
         );
         let Ok(Begun::Running(begun)) = journal.begin("b".into()) else { panic!("no output is recorded") };
-        // 4 bytes are recorded: both ids and the output.
+        // 260 bytes are recorded: both steps, their ids and the output.
         assert!(begun.reserve(None).is_ok() && begun.reserve(Some(&"123456".into())).is_ok());
         let too_large = begun.reserve(Some(&"7".into())).unwrap_err();
-        assert_eq!((too_large.size, too_large.max), (11, 10));
+        assert_eq!((too_large.size, too_large.max), (267, 266));
     }
 }

@@ -372,7 +372,7 @@ impl Future for Recording<'_> {
 }
 
 /// Returns to the runtime once: an agent that ignores the error and records in a loop can then be dropped.
-async fn rejected(lost: Lost) -> Result<u64, Lost> {
+pub(super) async fn rejected(lost: Lost) -> Result<u64, Lost> {
     tokio::task::yield_now().await;
     Err(lost)
 }

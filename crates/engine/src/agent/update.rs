@@ -5,6 +5,7 @@ use protocol::{Artifact, Content, Json, Message, Part};
 
 /// One unit of progress that an agent records during a turn.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Update {
     /// Status `working`. The message, if any, is a progress event and does not enter the history.
     Working(Option<Message>),

@@ -9,25 +9,28 @@ use protocol::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Runner, Slot,
-    claimed::{Probation, run_claimed},
-    scheduler::Grant,
-    slot::ProbationPermit,
+use super::{Runner, Slot, claimed::run_claimed, scheduler::Grant, slot::ProbationPermit};
+use crate::store::{
+    Advance, Change, Due, NotCommitted, ReadFuture, Receipt, Step, StoreError, TaskRow, Visibility,
 };
-use crate::store::{Advance, Change, Due, NotCommitted, Receipt, Step, TaskRow, Visibility};
 
 /// Due tasks read at a time, at least.
 const MIN_BATCH: usize = 1_024;
 /// How often the store is read.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// The shortest time between two reads: for any read, and for each row of the first one.
+/// The shortest time between two reads, and how much longer it is for each row that was read.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 const MIN_INTERVAL_PER_ROW: Duration = Duration::from_micros(100);
+/// How soon a read that failed is repeated.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The background task that claims work.
 pub(super) struct Claimer {
     runner: Arc<Runner>,
+    /// A read of the store, with the time it reads for. Work is claimed meanwhile.
+    reading: Option<(Timestamp, ReadFuture<Due>)>,
+    /// When the last read ended.
+    last_read: Instant,
     /// When the store is read next.
     read_at: Instant,
     /// The store may have more due work than was read.
@@ -36,33 +39,48 @@ pub(super) struct Claimer {
 
 impl Claimer {
     pub(super) fn new(runner: Arc<Runner>) -> Self {
-        Self { runner, read_at: Instant::now(), incomplete: false }
+        let now = Instant::now();
+        Self { runner, reading: None, last_read: now, read_at: now, incomplete: false }
     }
 
     /// Runs until graceful shutdown starts.
     pub(super) async fn run(mut self) {
         let draining = self.runner.draining.clone();
         while !draining.is_cancelled() {
-            if self.must_read() {
-                self.read().await;
+            if self.reading.is_none() && self.must_read() {
+                self.begin_read();
             }
             self.runner.update_limits();
             let now = self.runner.clock().now();
             let next = self.runner.slots(|scheduler| scheduler.promote(now));
             self.claim_granted();
-            let wake_at = next.map_or(self.read_at, |at| self.read_at.min(Instant::now() + until(at, now)));
+            let wake_at =
+                next.map_or(self.next_read(), |at| self.next_read().min(Instant::now() + until(at, now)));
             tokio::select! {
                 biased;
                 () = draining.cancelled() => {}
+                (now, read) = read_result(&mut self.reading) => self.finish_read(now, read),
                 () = self.runner.wake.notified() => {}
                 () = tokio::time::sleep_until(wake_at) => {}
             }
         }
+        self.runner.set_loaded();
     }
 
     fn must_read(&self) -> bool {
+        Instant::now() >= self.next_read()
+    }
+
+    /// When the store is read next; soon if it has more due work than was read, and little of it is left.
+    fn next_read(&self) -> Instant {
         let is_low = || self.runner.slots(|scheduler| scheduler.waiting()) < self.batch() / 2;
-        Instant::now() >= self.read_at || self.incomplete && is_low()
+        if self.reading.is_some() {
+            Instant::now() + POLL_INTERVAL
+        } else if self.incomplete && is_low() {
+            self.read_at.min(self.last_read + MIN_INTERVAL)
+        } else {
+            self.read_at
+        }
     }
 
     /// How many due tasks are read at a time: more than wait, unless an earlier process allowed more.
@@ -70,18 +88,27 @@ impl Claimer {
         self.runner.limits().queued.saturating_add(MIN_BATCH)
     }
 
-    /// Reads due work from the store.
-    async fn read(&mut self) {
-        self.read_at = Instant::now() + POLL_INTERVAL;
+    /// Begins to read due work from the store.
+    fn begin_read(&mut self) {
         self.runner.slots(|scheduler| scheduler.begin_read());
         let now = self.runner.clock().now();
-        let read = self.runner.store().due(now, self.batch()).await;
-        let due = read.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot read due work");
-            Due::default()
-        });
+        self.reading = Some((now, self.runner.store().due(now, self.batch())));
+    }
+
+    fn finish_read(&mut self, now: Timestamp, read: Result<Due, StoreError>) {
+        let due = match read {
+            Ok(due) => due,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read due work");
+                self.read_at = Instant::now() + RETRY_INTERVAL;
+                return self.runner.slots(|scheduler| scheduler.abandon_read());
+            }
+        };
+        self.last_read = Instant::now();
+        self.read_at = self.last_read + POLL_INTERVAL;
         self.incomplete = due.tasks.len() >= self.batch();
         self.runner.slots(|scheduler| scheduler.finish_read(&due.tasks, now));
+        self.runner.set_loaded();
         if let Some(next) = due.next {
             let rows = u32::try_from(due.tasks.len()).unwrap_or(u32::MAX);
             let wait = until(next, now).max(MIN_INTERVAL + MIN_INTERVAL_PER_ROW * rows);
@@ -106,9 +133,7 @@ impl Claimer {
                 runner.slots(|scheduler| scheduler.finish_claim(grant.no));
                 match result {
                     Ok(claimed) => {
-                        let start = |permit| Probation::start(&runner, grant.no, claimed.fence, permit);
-                        let probation = permit.map(start);
-                        run_claimed(&runner, slot, registration, grant.no, claimed, probation).await;
+                        run_claimed(&runner, slot, registration, grant.no, claimed, permit).await;
                     }
                     // The task was canceled or has expired while it waited.
                     Err(NotCommitted::Conflict(_)) => {}
@@ -127,6 +152,16 @@ impl Claimer {
         };
         self.runner.store().commit(Change::Advance(Box::new(claim)))
     }
+}
+
+/// The result of the read in progress; never, if there is none.
+async fn read_result(
+    reading: &mut Option<(Timestamp, ReadFuture<Due>)>,
+) -> (Timestamp, Result<Due, StoreError>) {
+    let Some((now, read)) = reading else { return std::future::pending().await };
+    let result = (*now, read.await);
+    *reading = None;
+    result
 }
 
 /// The time from `now` to `at`, at least a millisecond.

@@ -29,7 +29,7 @@ const PROBATION: Duration = Duration::from_secs(5);
 const OVERLOAD_DELAY: Duration = Duration::from_millis(100);
 
 /// The probation of a suspect. It ends after [`PROBATION`], or when this is dropped: at the end of the run, or when
-/// the run has made progress. Then the next suspect starts.
+/// the run has made progress. Then the next suspect may start.
 pub(super) struct Probation(#[expect(dead_code, reason = "has an effect on drop")] DropGuard);
 
 impl Probation {
@@ -60,14 +60,13 @@ pub(super) async fn run_claimed(
     registration: Registration,
     no: TaskNo,
     claimed: Committed,
-    probation: Option<Probation>,
+    permit: Option<ProbationPermit>,
 ) {
     let work = match work_of(runner, no).await {
         Ok(Some(work)) => work,
         Ok(None) => return,
         Err(error) => {
-            return release_or_fail(runner, &slot, None, no, claimed, probation.is_some(), error.into())
-                .await;
+            return release_or_fail(runner, &slot, None, no, claimed, permit.is_some(), error.into()).await;
         }
     };
     let names = PublicIds::of(&runner.store().ids(), &work.row);
@@ -75,12 +74,13 @@ pub(super) async fn run_claimed(
         Ok(Prepared::Ready(input, current)) => {
             let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
             let mut run = Run::new(runner, slot, *input, current, attempt, Some(registration));
-            run.set_probation(probation);
+            let start = |permit| Probation::start(runner, no, claimed.fence, permit);
+            run.set_probation(permit.map(start));
             run.drive(runner, claimed).await;
         }
         Ok(Prepared::MustFail(why)) => fail_task(runner, &names, no, claimed, why).await,
         Err(error) => {
-            release_or_fail(runner, &slot, Some(&names), no, claimed, probation.is_some(), error).await;
+            release_or_fail(runner, &slot, Some(&names), no, claimed, permit.is_some(), error).await;
         }
     }
 }
@@ -129,8 +129,10 @@ async fn prepare(
         return Ok(Prepared::MustFail(why));
     }
     if claimed.attempt > i64::from(runner.limits.attempts) {
-        let text = format!("gave up after {} attempts", runner.limits.attempts);
-        return Ok(Prepared::MustFail(names.explain(text, Reason::Attempts, Some(attempt))));
+        let max = runner.limits.attempts;
+        let text = format!("gave up after {max} attempts");
+        // This claim is not an attempt.
+        return Ok(Prepared::MustFail(names.explain(text, Reason::Attempts, Some((i64::from(max), max)))));
     }
     let open_artifacts = appendable_artifacts(&start, policy.on_crash);
     let input = TurnInput {

@@ -63,9 +63,12 @@ pub(crate) struct Run {
     deadline: Instant,
     reveal_at: Option<Instant>,
     registration: Option<Registration>,
+    /// The run was stopped before the agent was called.
+    never_started: bool,
     /// Of a suspect that has not made progress yet.
     probation: Option<Probation>,
-    slot: Slot,
+    /// `None` if the turn was given to nobody: then the run does not count.
+    slot: Option<Slot>,
 }
 
 /// The input of a turn, whether it starts with its message or is claimed later.
@@ -128,9 +131,10 @@ impl Run {
             conversation: input.conversation,
             scope: input.scope,
             attempt,
-            cancel: cancel.clone(),
+            // The agent may cancel its own token; that must not look like a cancel by the client.
+            cancel: cancel.child_token(),
             deadline,
-            saved: input.saved,
+            saved: input.saved.clone(),
             updates: sender,
             save_prefix: Bytes::new(),
             max_saved: runner.limits().max_saved,
@@ -149,6 +153,7 @@ impl Run {
             earlier_artifacts: input.earlier_artifacts,
             tasks_only: !input.dialect.supports_message_replies(),
             journal,
+            saved: input.saved,
             resumes: policy.on_crash == OnCrash::Resume,
             counted: attempt > 1 || input.deaths > 0,
             crashed: input.deaths > 0,
@@ -166,8 +171,9 @@ impl Run {
             deadline,
             reveal_at: None,
             registration,
+            never_started: false,
             probation: None,
-            slot,
+            slot: Some(slot),
         }
     }
 
@@ -183,11 +189,14 @@ impl Run {
 
     /// The task is due again after this step of the run.
     fn requeue_after(&self, step: Step) {
-        match step {
-            Step::Retry { at, .. } => self.slot.requeue(self.no, at, self.probation.is_some()),
+        let (at, suspect) = match step {
+            Step::Retry { at, .. } => (at, self.probation.is_some()),
             // The next turn: crashes are counted anew.
-            Step::Requeue { at, .. } => self.slot.requeue(self.no, at, false),
-            _ => {}
+            Step::Requeue { at, .. } => (at, false),
+            _ => return,
+        };
+        if let Some(slot) = &self.slot {
+            slot.requeue(self.no, at, suspect);
         }
     }
 
@@ -240,6 +249,7 @@ impl Run {
     pub(crate) async fn reject(mut self, runner: &Runner) {
         if self.agent.as_ref().is_some_and(PanicGuard::is_started) {
             self.begin_stop(StopReason::Lost);
+            self.slot = None;
             self.stop_agent(runner).await;
         }
     }
@@ -285,7 +295,7 @@ impl Run {
                     }
                     self.begin_stop(StopReason::Drain);
                 }
-                () = runner.halted.cancelled(), if !over => return self.halt(runner, lease).await,
+                () = runner.halted.cancelled(), if !over => return self.halt(runner, lease, in_flight).await,
                 ended = poll_fn(|cx| poll_agent(&mut self.agent, cx)) => self.agent_ended(ended),
                 () = self.updates.ready(), if idle && !over => {}
                 () = tokio::time::sleep_until(agent_deadline), if self.agent.is_some() => {
@@ -313,6 +323,9 @@ impl Run {
         change: TurnChange,
         result: Result<Committed, NotCommitted>,
     ) {
+        if change.progress {
+            self.probation = None;
+        }
         match result {
             Ok(_) => self.requeue_after(change.step),
             Err(NotCommitted::Conflict(met)) => {
@@ -336,9 +349,14 @@ impl Run {
     }
 
     /// The process ends: records what the agent has recorded before, and releases the work.
-    async fn halt(&mut self, runner: &Runner, lease: Lease) {
+    async fn halt(&mut self, runner: &Runner, lease: Lease, in_flight: Option<InFlight>) {
         self.begin_stop(StopReason::Drain);
         self.updates.close();
+        if let Some(InFlight { receipt, .. }) = in_flight
+            && receipt.await.is_err()
+        {
+            return;
+        }
         match self.commit_updates(runner, lease) {
             Some(InFlight { receipt, change, .. }) if change.ends_run() => drop(receipt.await),
             _ => self.release(runner, lease).await,
@@ -346,7 +364,9 @@ impl Run {
     }
 
     async fn release(&mut self, runner: &Runner, lease: Lease) {
-        let release = self.state.release(lease.fence, self.policy.on_crash, runner.clock().now());
+        // An agent that was never called has nothing that must not happen twice.
+        let on_crash = if self.never_started { OnCrash::Retry } else { self.policy.on_crash };
+        let release = self.state.release(lease.fence, on_crash, runner.clock().now());
         let _ = runner.store().commit(Change::Advance(Box::new(release))).await;
     }
 
@@ -362,7 +382,7 @@ impl Run {
             self.updates.close();
         }
         // An agent that has not started has nothing to stop.
-        self.agent.take_if(|agent| !agent.is_started());
+        self.never_started |= self.agent.take_if(|agent| !agent.is_started()).is_some();
     }
 
     /// Waits until an agent that was asked to stop has ended or its time is over. An agent that has ended the turn by
@@ -400,6 +420,7 @@ impl Run {
 
     /// Drops the future of an agent that has not stopped in time.
     fn drop_agent(&mut self) {
+        self.updates.close();
         if let Some(stop) = &mut self.stop {
             stop.timed_out = true;
         }
@@ -461,8 +482,10 @@ impl Run {
         let (mut updates, failure) = self.updates.take();
         let outcome = self.outcome.take();
         let outcome = failure.map(|error| self.outcome_of(Ok(Err(error)))).or(outcome);
-        if updates.is_empty() && outcome.is_none() {
+        if updates.is_empty() && outcome.is_none() && !self.state.crashed {
             if !self.must_reveal() {
+                // An empty record needs no commit.
+                self.updates.committed();
                 return None;
             }
             updates.push(Update::Working(None));

@@ -4,7 +4,8 @@
 //! and what the mirror misses is found by the claimer's next read. Pure: it reads no clock and does no I/O.
 //!
 //! A free slot never waits for work that could take it: whoever frees a slot grants it in the same step, and a new
-//! message starts at once only if nothing of its caller waits. So no message overtakes work that waits.
+//! message starts at once only if nothing of its caller waits. So no message overtakes work of its caller, except
+//! suspects, which wait for each other.
 
 mod classes;
 mod slab;
@@ -163,6 +164,8 @@ impl Scheduler {
         self.classes.retain(caller);
         self.arrivals += 1;
         let number = self.arrivals;
+        // A clock that was set back must not put it before what waits already.
+        let at = self.classes.last_at(caller).map_or(at, |last| last.max(at));
         // Messages that race for the same task have one place; at most one of them is recorded.
         if self.known.get(&no).is_none_or(|known| known.stage == Stage::Claimed) {
             self.insert(no, Known { caller, at, suspect: false, stage: Stage::Arriving(number) });
@@ -215,6 +218,10 @@ impl Scheduler {
         now: Timestamp,
     ) {
         let stage = if at <= now { Stage::Waiting } else { Stage::Later };
+        if self.known.get(&no).is_some_and(|known| known.stage == Stage::Granted) {
+            // The store was read meanwhile, and the task is being claimed already.
+            return;
+        }
         self.remove(no);
         if stage == Stage::Waiting || self.later.len() < self.max_later {
             self.insert(no, Known { caller, at, suspect, stage });
@@ -248,6 +255,11 @@ impl Scheduler {
         self.claimed_during_read = Some(Vec::new());
     }
 
+    /// The store could not be read.
+    pub(super) fn abandon_read(&mut self) {
+        self.end_read();
+    }
+
     /// Adds the due work that was read from the store at this time.
     pub(super) fn finish_read(&mut self, tasks: &[DueTask], now: Timestamp) {
         for task in tasks {
@@ -261,12 +273,16 @@ impl Scheduler {
             let caller = self.classes.caller(&task.scope);
             self.insert(task.no, Known { caller, at, suspect: task.suspect, stage: Stage::Waiting });
         }
+        self.end_read();
+        self.grant();
+    }
+
+    fn end_read(&mut self) {
         for no in self.claimed_during_read.take().unwrap_or_default() {
             if self.known.get(&no).is_some_and(|known| known.stage == Stage::Claimed) {
                 self.known.remove(&no);
             }
         }
-        self.grant();
     }
 
     /// The work that has got slots since the last call.

@@ -19,7 +19,7 @@ const WARNING_INTERVAL: u64 = 10;
 /// The scheduler of a runner.
 pub(super) struct Slots {
     scheduler: Mutex<Scheduler>,
-    /// The state of the catalog whose limits the scheduler has; see [`crate::CurrentCatalog`].
+    /// How often the catalog had been swapped when the scheduler got its limits; `u64::MAX`: it has none yet.
     catalog_swaps: AtomicU64,
     /// When a full queue was logged, in seconds of the clock's age, plus one; 0: never.
     warned: AtomicU64,
@@ -99,12 +99,15 @@ impl Runner {
 
     /// Takes over the limits of a new catalog.
     pub(super) fn update_limits(&self) {
-        let swaps = self.catalog.swaps();
-        if self.slots.catalog_swaps.load(Ordering::Relaxed) != swaps {
-            let limits = limits_of(&self.catalog.load());
-            self.slots(|scheduler| scheduler.set_limits(limits));
-            self.slots.catalog_swaps.store(swaps, Ordering::Relaxed);
+        if self.slots.catalog_swaps.load(Ordering::Relaxed) == self.catalog.swaps() {
+            return;
         }
+        self.slots(|scheduler| {
+            // Read under the lock, and before the catalog: the limits are never older than this number.
+            let swaps = self.catalog.swaps();
+            scheduler.set_limits(limits_of(&self.catalog.load()));
+            self.slots.catalog_swaps.store(swaps, Ordering::Relaxed);
+        });
     }
 
     fn warn_full(&self, scope: &Scope) {

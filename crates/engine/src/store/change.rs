@@ -208,7 +208,7 @@ impl JournalChange {
 pub struct JournalStep {
     /// Id of the step, unique in its turn.
     pub id: String,
-    /// What the step returned; `None` while it is not finished.
+    /// What the step returned; `None` while it is not finished; empty if it ended with an error and may run again.
     pub output: Option<Bytes>,
 }
 

@@ -54,7 +54,7 @@ pub struct Committed {
     pub fence: i64,
     /// Attempts made so far.
     pub attempt: i64,
-    /// Size of the task's log, in bytes.
+    /// Size of the task's log without progress messages, in bytes.
     pub size: u64,
 }
 

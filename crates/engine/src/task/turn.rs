@@ -56,6 +56,8 @@ pub struct TurnState {
     pub tasks_only: bool,
     /// The steps that are recorded for the turn.
     pub journal: TurnJournal,
+    /// The checkpoint with which the attempt begins.
+    pub saved: Option<Bytes>,
     /// Checkpoints and artifacts are progress too, because the turn is resumed from them ([`OnCrash::Resume`]).
     pub resumes: bool,
     /// Attempts and crashes are counted anew when the turn makes progress, because there were some.
@@ -114,6 +116,7 @@ impl TurnState {
             earlier_artifacts: EarlierArtifacts::default(),
             tasks_only: false,
             journal: TurnJournal::default(),
+            saved: None,
             resumes: false,
             counted: false,
             progressed: false,
@@ -149,8 +152,12 @@ impl TurnState {
         retry_at: impl FnOnce(i64) -> Timestamp,
     ) -> Option<(Advance, TurnChange)> {
         let fence = lease.fence;
-        let attempt = if self.progressed { 1 } else { lease.attempt };
         let (mut updates, mut outcome) = self.prepare(updates, outcome, limits);
+        let progress = self.counted && updates.iter().any(|update| self.is_progress(update));
+        if progress {
+            (self.counted, self.progressed) = (false, true);
+        }
+        let attempt = if self.progressed { 1 } else { lease.attempt };
         let retries = self.decide_retry((attempt, limits.attempts), &mut updates, &mut outcome);
         if std::mem::take(&mut self.crashed) {
             let text = format!("attempt {attempt} of {}: the server stopped while this ran", limits.attempts);
@@ -171,10 +178,6 @@ impl TurnState {
         let content = Content { events, saved, journal };
         if content.is_empty() && matches!(step, Step::Report { .. }) {
             return None;
-        }
-        let progress = self.counted && !ended && self.is_progress(&content);
-        if progress {
-            (self.counted, self.progressed) = (false, true);
         }
         let pause = matches!(step, Step::Pause { .. }).then(|| content.clone());
         let visibility = (before != self.current.visibility).then_some(self.current.visibility);
@@ -198,19 +201,21 @@ impl TurnState {
             *outcome = None;
             return true;
         }
-        let explain = |message| self.names.with_reason(message, Reason::Attempts, Some(attempt));
-        *message = message.take().map(explain);
+        let given =
+            message.take().unwrap_or_else(|| self.names.message(format!("gave up after {max} attempts")));
+        *message = Some(self.names.with_reason(given, Reason::Attempts, Some(attempt)));
         false
     }
 
-    /// Whether what is recorded is progress of the turn: a finished step, or what a resumed turn goes on from.
-    fn is_progress(&self, content: &Content) -> bool {
-        let finished = match &content.journal {
-            JournalChange::Write { steps, .. } => steps.iter().any(|step| step.output.is_some()),
-            JournalChange::Keep | JournalChange::Clear => false,
-        };
-        let is_artifact = |event: &Event| matches!(event, Event::Artifact(_));
-        finished || self.resumes && (content.saved.is_some() || content.events.iter().any(is_artifact))
+    /// Whether an update is progress of the turn: a finished step, or what a resumed turn goes on from. A checkpoint that
+    /// equals the one with which this attempt began is none: an agent may save the same at the start of each attempt.
+    fn is_progress(&self, update: &Update) -> bool {
+        match update {
+            Update::Step { output: Some(output), .. } => !output.is_empty(),
+            Update::Save(state) => self.resumes && *state != self.saved.as_deref().unwrap_or_default(),
+            Update::Artifact { .. } => self.resumes,
+            Update::Step { output: None, .. } | Update::Working(_) | Update::Message(_) => false,
+        }
     }
 
     /// What to record after a change was rejected. Only a pause is recorded in another form: when the client

@@ -305,6 +305,8 @@ fn update_row(
     let (attempt_keep, attempt_add) = counter_factors(effects.attempts);
     let (unanswered_keep, unanswered_add) = counter_factors(effects.unanswered);
     let stops_holding = effects.work.is_some_and(|work| work != WorkState::Held);
+    // A crash on probation counts until the next attempt has begun.
+    let repeats = matches!(advance.step, Step::Retry { .. } | Step::Release { .. }) && !advance.progress;
     let ends_probation = stops_holding || effects.probation == Some(false);
     let state = advance.status.map(|(state, _)| state);
     let status_at = advance.status.map(|(_, at)| at.as_millis());
@@ -325,7 +327,7 @@ fn update_row(
                  attempt = attempt * :attempt_keep + :attempt_add,
                  deaths = deaths * :attempt_keep,
                  crashes = crashes * NOT :begins_turn,
-                 probation = CASE WHEN :ends_probation THEN 0 WHEN :probation THEN max(probation, 1) ELSE probation END,
+                 probation = CASE WHEN :ends_probation THEN iif(:repeats AND probation = 2, 2, 0) WHEN :probation THEN max(probation, 1) ELSE probation END,
                  unanswered = unanswered * :unanswered_keep + :unanswered_add,
                  boot = CASE WHEN :works THEN :boot ELSE boot END,
                  next_run_at = CASE WHEN :works THEN :next_run_at ELSE next_run_at END
@@ -350,6 +352,7 @@ fn update_row(
                 ":begins_turn": effects.begins_turn,
                 ":probation": effects.probation == Some(true),
                 ":ends_probation": ends_probation,
+                ":repeats": repeats,
                 ":fence_step": effects.fence_step,
                 ":attempt_keep": attempt_keep,
                 ":attempt_add": attempt_add,

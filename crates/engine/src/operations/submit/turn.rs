@@ -80,6 +80,7 @@ pub(super) async fn begin(
     // Boxed because the callers' futures contain this one and are moved as a whole, some of them several
     // times.
     let now = ctx.engine.clock.now();
+    ctx.engine.runner.loaded().await;
     match ctx.engine.runner.admit(&ctx.call.scope, turn.no, now) {
         Admission::Start(slot) => Box::pin(begin_now(ctx, slot, turn, task, opening, now, change)).await,
         Admission::Wait(arrival) => {

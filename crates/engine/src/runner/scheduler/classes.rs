@@ -82,7 +82,8 @@ struct Waiting {
 }
 
 /// How many more of `free` places may be taken by someone who has `used`, one after the other. Where places are
-/// shared, one is taken only while fewer than three times as many are used as are free.
+/// shared, one is taken only while `used < 3 * free`; each one taken adds 1 to `used` and removes 1 from `free`, so
+/// that is possible `(3 * free - used) / 4` times, rounded up.
 fn available(used: usize, free: usize, shared: bool) -> usize {
     if shared { free.saturating_mul(3).saturating_sub(used).div_ceil(4) } else { free }
 }
@@ -214,6 +215,11 @@ impl Classes {
         available(caller.queue.len(), free, caller.shared) > 0
     }
 
+    /// Since when the last waiting work of the caller is due.
+    pub(super) fn last_at(&self, id: CallerId) -> Option<Timestamp> {
+        self.callers[id].queue.back().map(|last| last.key.0)
+    }
+
     pub(super) fn has_waiting(&self, id: CallerId) -> bool {
         !self.callers[id].queue.is_empty()
     }
@@ -299,6 +305,9 @@ impl Classes {
         self.ring.iter().enumerate().find_map(|(turn, agent)| {
             let agent = &self.agents[*agent];
             let free = self.free_for(agent);
+            if free == 0 {
+                return None;
+            }
             let may_start = |id: &CallerId| {
                 let caller = &self.callers[*id];
                 available(caller.running, free, caller.shared) > 0
