@@ -23,6 +23,7 @@ const PROOFS: &[&str] = &[
     "many_keys --relaxed --keys 300000 --seconds 2",
     "many_owners --relaxed --owners 20000",
     "reference_model",
+    "overload --relaxed --seconds 5",
     "slow_readers --relaxed --readers 100 --connections 10 --idle-seconds 15",
     "slow_resumes --seconds 5",
     "malformed_requests --relaxed",

@@ -23,6 +23,7 @@ mod kill_under_load;
 mod malformed_requests;
 mod many_keys;
 mod many_owners;
+mod overload;
 mod package;
 mod poison_tasks;
 mod purge_large_tasks;
@@ -75,6 +76,7 @@ proofs! {
     purge_large_tasks: "purging 64 tasks of 30 MiB at once leaves the p99 latency of live calls within 3x",
     many_keys: "with ten million stored idempotency keys a send costs at most 20% more than with none, and memory stays bounded",
     many_owners: "with a million owners of tasks, lists are as fast as with one, and the tasks of all owners are purged",
+    overload: "beside more work than slots, queued tasks start in order, other agents are served, and hanging tasks stop nothing",
     reference_model: "random calls are answered as a reference model predicts",
     request_bombs: "requests that are cheap to send and expensive to parse are refused quickly and in little memory",
     slow_readers: "clients that read too slowly are disconnected, memory stays bounded, other clients are served as before",

@@ -47,10 +47,10 @@ impl Claimer {
     pub(super) async fn run(mut self) {
         let draining = self.runner.draining.clone();
         while !draining.is_cancelled() {
+            self.runner.update_limits();
             if self.reading.is_none() && self.must_read() {
                 self.begin_read();
             }
-            self.runner.update_limits();
             let now = self.runner.clock().now();
             let next = self.runner.slots(|scheduler| scheduler.promote(now));
             self.claim_granted();

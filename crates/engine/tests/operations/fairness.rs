@@ -2,8 +2,8 @@
 
 use std::{path::Path, time::Duration};
 
-use a2ad_engine::{Call, Error, Resume, Scope, ScopeParts, agent_fn};
-use protocol::{ErrorKind, ListTasks, Operation, Task, TaskState};
+use a2ad_engine::{Call, Clock, Error, Resume, Scope, ScopeParts, agent_fn};
+use protocol::{ErrorKind, ListTasks, Operation, Task, TaskState, Timestamp};
 
 use crate::common::{
     Setup, TestServer, done, join, msg, need_input, prevent_auto_advance, reply, retryable_failure, scope,
@@ -168,9 +168,11 @@ async fn waiting_task_shows_its_place_until_it_runs() {
 
 #[tokio::test]
 async fn retry_waits_behind_work_that_is_due_before_it() {
-    let mut server = Setup::plain().slots(1).open();
+    let clock = Clock::manual(Timestamp::from_millis(1_800_000_000_000));
+    let mut server = Setup::plain().slots(1).clock(&clock).open();
     let (_, running) = server.start_task("one").await;
     queue(&server, "two").await;
+    clock.advance(Duration::from_millis(1));
     // The first retry is due at once.
     running.end(retryable_failure("busy"));
     for (text, attempt) in [("two", 1), ("one", 2)] {
@@ -208,7 +210,13 @@ fn suspect_that_hangs_delays_the_next_by_its_probation_only() {
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let _time = prevent_auto_advance();
-        let mut server = Setup::plain().open_at(folder.path());
+        // Later than the clocks of the crashed processes.
+        let now = Clock::system().now().as_millis();
+        let clock = Clock::manual(Timestamp::from_millis(now + 60_000));
+        let mut server = Setup::plain().clock(&clock).open_at(folder.path());
+        // After two crashes a task is due within two seconds.
+        clock.advance(Duration::from_secs(2));
+        tokio::time::advance(Duration::from_secs(5)).await;
         let hanging = server.agent.turn().await;
         let waiting = server.list(ListTasks::default()).await.unwrap();
         let waiting = waiting.tasks.iter().find(|task| task.id != hanging.task_id).unwrap();
