@@ -7,11 +7,12 @@ use std::{
 };
 
 use a2ad::ServeError;
+use engine::{Limits, RunPolicy, RunSettings};
 use protocol::json::write::Writer;
 
 use crate::config::{
     AgentConfig, AuthMethod, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation,
-    ProfileName, REPLY_NAMES,
+    ON_CRASH_NAMES, ProfileName, REPLY_NAMES,
 };
 
 /// The reason why a server would refuse to listen on this address.
@@ -43,8 +44,23 @@ pub(crate) fn describe(config: &Config) -> String {
         for skill in registered.info().skills.iter() {
             out += &format!("  skill   {}: {}\n", skill.id, skill.description);
         }
+        for skill in agent.skills.iter().filter(|skill| skill.runs != RunSettings::default()) {
+            let policy = registered.policy(Some(&skill.id), &config.limits);
+            out += &format!("  runs    {}: {}\n", skill.id, runs(policy));
+        }
     }
     out
+}
+
+/// The execution settings of a skill, as the file names them.
+fn runs(policy: RunPolicy) -> String {
+    let RunPolicy { on_crash, run_time, attempts, deadline, interrupted_ttl, .. } = policy;
+    let deadline = deadline.map_or_else(|| "none".into(), |deadline| format!("{deadline:?}"));
+    format!(
+        "on_crash {}, run_time {run_time:?}, attempts {attempts}, deadline {deadline}, \
+         interrupted_ttl {interrupted_ttl:?}",
+        name(&ON_CRASH_NAMES, on_crash)
+    )
 }
 
 /// The accepted authentication methods.
@@ -94,14 +110,15 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("concurrent").int(to_i64(limits.concurrent as u64));
             out.key("queued").int(to_i64(limits.queued as u64));
             out.key("run_time_ms").int(millis(limits.run_time));
+            out.key("interrupted_ttl_ms").int(millis(limits.interrupted_ttl));
             out.key("wait_ms").int(millis(limits.wait.unwrap_or_default()));
         });
-        out.key("agents").array(agents, |out, agent| out.object(|out| describe_agent(out, agent)));
+        out.key("agents").array(agents, |out, agent| out.object(|out| describe_agent(out, agent, limits)));
     });
     String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only")
 }
 
-fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
+fn describe_agent(out: &mut Writer, agent: &AgentConfig, limits: &Limits) {
     let registered = agent.registered();
     let info = registered.info();
     out.text("id", &agent.id);
@@ -117,6 +134,13 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig) {
         out.object(|out| {
             out.text("skill", &skill.id);
             out.text("builtin", skill.builtin);
+            let policy = registered.policy(Some(&skill.id), limits);
+            out.text("on_crash", name(&ON_CRASH_NAMES, policy.on_crash));
+            out.key("run_time_ms").int(millis(policy.run_time));
+            out.key("attempts").int(policy.attempts.into());
+            // 0 is no deadline.
+            out.key("deadline_ms").int(millis(policy.deadline.unwrap_or_default()));
+            out.key("interrupted_ttl_ms").int(millis(policy.interrupted_ttl));
         });
     });
     out.key("enabled").boolean(agent.enabled);

@@ -11,6 +11,7 @@ mod read;
 #[cfg(test)]
 mod reference;
 mod registration;
+mod run_settings;
 mod sections;
 mod server_options;
 mod tree;
@@ -23,11 +24,12 @@ use std::{
     time::Duration,
 };
 
-use engine::{Dedupe, Limits, Retention};
+use engine::{Dedupe, Limits, Retention, RunSettings};
 use inbound::{AllowedHost, CardShape, CorsOrigin, ExtendedCard, IpNet, ReplyForm};
 use protocol::{ErrorTable, model::AgentExtension};
 
 pub(crate) use agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
+pub(crate) use run_settings::ON_CRASH_NAMES;
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 
 use read::{Problems, Section};
@@ -143,6 +145,8 @@ pub(crate) struct SkillConfig {
     pub(crate) description: Option<String>,
     pub(crate) tags: Option<Vec<String>>,
     pub(crate) examples: Option<Vec<String>>,
+    /// The same for every agent that has the skill.
+    pub(crate) runs: RunSettings,
 }
 
 /// The name of an agent's compatibility profile.

@@ -62,6 +62,7 @@ fn a_valid_file_is_shown_as_json() {
         concurrent = 3
         queued = 0
         run_time = "10m"
+        interrupted_ttl = "1h"
         wait = "30s"
         [skills.hello]
         builtin = "echo"
@@ -70,6 +71,11 @@ fn a_valid_file_is_shown_as_json() {
         examples = ["e"]
         [skills.fx]
         builtin = "currency"
+        on_crash = "fail"
+        run_time = "5s"
+        attempts = 1000
+        deadline = "1h"
+        interrupted_ttl = "2h"
         [agents.research]
         name = "Research"
         description = "Finds things"
@@ -103,17 +109,21 @@ fn a_valid_file_is_shown_as_json() {
         r#""store":{"url":"x.db","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}},"#,
         r#""card":{"style":"v1","max_age_ms":300000,"grpc_scheme":false},"#,
         r#""protocol":{"dialects":["draft","1.0"],"errors":"1.0.0","lenient_version":false},"#,
-        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"max_saved_bytes":2048,"concurrent":3,"queued":0,"run_time_ms":600000,"wait_ms":30000},"#,
+        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"max_saved_bytes":2048,"concurrent":3,"queued":0,"run_time_ms":600000,"interrupted_ttl_ms":3600000,"wait_ms":30000},"#,
         r#""agents":[{"id":"research","name":"Research","description":"Finds things","#,
         r#""skills":[{"id":"fx","description":"Converts amounts between currencies, at bundled rates of April 2025"},"#,
         r#"{"id":"hello","description":"Repeats it"}],"#,
-        r#""backends":[{"skill":"fx","builtin":"currency"},{"skill":"hello","builtin":"echo"}],"#,
+        r#""backends":[{"skill":"fx","builtin":"currency","on_crash":"fail","run_time_ms":5000,"attempts":1000,"#,
+        r#""deadline_ms":3600000,"interrupted_ttl_ms":7200000},"#,
+        r#"{"skill":"hello","builtin":"echo","on_crash":"retry","run_time_ms":600000,"attempts":6,"#,
+        r#""deadline_ms":0,"interrupted_ttl_ms":3600000}],"#,
         r#""enabled":true,"streaming":false,"push":false,"extended_card":"protected","extended_skills":["hello"],"#,
         r#""extensions":[{"uri":"urn:example:must","required":true}],"check_media_types":false,"#,
         r#""profile":"agent-native","reply":"message","#,
         r#""auth":["anonymous","jwt"],"dedupe":"always","concurrent":2,"retention":{"max_age_ms":2000,"max_tasks":0,"keys_ms":3600000}},"#,
         r#"{"id":"spare","name":"Echo","description":"Gives back what it is given","#,
-        r#""skills":[{"id":"hello","description":"Repeats it"}],"backends":[{"skill":"hello","builtin":"echo"}],"#,
+        r#""skills":[{"id":"hello","description":"Repeats it"}],"backends":[{"skill":"hello","builtin":"echo","#,
+        r#""on_crash":"retry","run_time_ms":600000,"attempts":6,"deadline_ms":0,"interrupted_ttl_ms":3600000}],"#,
         r#""enabled":false,"streaming":true,"push":false,"extended_card":"off","extended_skills":[],"#,
         r#""extensions":[{"uri":"https://example.com/may","description":"Adds a location","required":false,"#,
         r#""params":{"unit":"km","list":[1,2.5,true,{"deep":"x"}]}}],"check_media_types":true,"#,
@@ -148,6 +158,17 @@ fn a_valid_file_is_shown_as_text() {
     let (_, stdout, _) =
         check("[skills.all]\nbuiltin = \"demo\"\n[skills.b]\nbuiltin = \"echo\"\n", &[], &[]);
     assert!(stdout.contains("  skill   all: Shows what a2ad does"), "{stdout}");
+    // Execution settings are shown for skills that have some.
+    let (_, stdout, _) = check(&format!("{SKILL}attempts = 2\ndeadline = \"90s\"\n"), &[], &[]);
+    let expected =
+        "  runs    hello: on_crash retry, run_time 600s, attempts 2, deadline 90s, interrupted_ttl 86400s\n";
+    assert!(stdout.contains(expected), "{stdout}");
+    // A skill has the same settings in every agent; one without a setting has its own built-in agent's.
+    let text = "[skills.a]\nbuiltin = \"echo\"\non_crash = \"fail\"\n[skills.b]\nbuiltin = \"slow-writer\"\nattempts = 2\n\
+                [agents.main]\n[agents.one]\nskills = [\"a\"]\n";
+    let (_, stdout, _) = check(text, &[], &[]);
+    assert_eq!(stdout.matches("  runs    a: on_crash fail, ").count(), 2, "{stdout}");
+    assert_eq!(stdout.matches("  runs    b: on_crash resume, ").count(), 1, "{stdout}");
     // A file with neither skills nor agents runs the demo.
     let (code, stdout, _) = check("[limits]\nconcurrent = 3\n", &[], &[]);
     assert_eq!(code, 0);
@@ -281,6 +302,37 @@ fn every_problem_is_reported_with_line_and_key() {
             "[skills.a]\nbuiltin = \"echo\"\ntags = [1]\n",
             "3: skills.a.tags: expected a quoted string, not a number",
         ),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\non_crash = \"again\"\n",
+            "3: skills.a.on_crash: \"again\" is not one of retry, resume, fail",
+        ),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\nattempts = 0\n",
+            "3: skills.a.attempts: expected 1 to 1000 attempts, not 0",
+        ),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\nattempts = 1001\n",
+            "3: skills.a.attempts: expected 1 to 1000 attempts, not 1001",
+        ),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\nattempts = \"6\"\n",
+            "3: skills.a.attempts: expected a whole number, not a string",
+        ),
+        ("[skills.a]\nbuiltin = \"echo\"\nrun_time = \"0s\"\n", "3: skills.a.run_time: expected more than 0"),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\nrun_time = \"\"\n",
+            "3: skills.a.run_time: \"\" is not a duration; write 250ms, 10s, 10m",
+        ),
+        ("[skills.a]\nbuiltin = \"echo\"\ndeadline = \"0s\"\n", "3: skills.a.deadline: expected more than 0"),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\ndeadline = \"soon\"\n",
+            "3: skills.a.deadline: \"soon\" is not a duration; write 250ms, 10s, 10m",
+        ),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\ninterrupted_ttl = 5\n",
+            "3: skills.a.interrupted_ttl: expected a quoted string, not a number",
+        ),
+        ("[limits]\ninterrupted_ttl = \"0s\"\n", "2: limits.interrupted_ttl: expected more than 0"),
         ("[skills.\"a b\"]\nbuiltin = \"echo\"\n", "1: skills.a b: expected a name of 1 to 64 letters"),
         ("[skills]\n", "1: skills: expected at least one skill"),
         ("[agents]\n", "1: agents: expected at least one agent"),

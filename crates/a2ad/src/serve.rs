@@ -108,6 +108,18 @@ pub enum ServeError {
         /// What is wrong with it, as the end of a sentence.
         problem: &'static str,
     },
+    /// An execution setting on a card is invalid.
+    #[error("Card::{method} of the agent {agent:?}: {setting} {problem}")]
+    RunSettings {
+        /// Id of the agent.
+        agent: String,
+        /// The method of the card.
+        method: &'static str,
+        /// The skill or the setting.
+        setting: String,
+        /// What is wrong with it, as the end of a sentence.
+        problem: &'static str,
+    },
     /// The server was built outside a tokio runtime.
     #[error("no tokio runtime is running: build the server inside one")]
     NoRuntime,

@@ -25,7 +25,7 @@ use crate::{banner::Banner, serve};
 
 pub use axum::Router;
 pub use card::Card;
-pub use engine::{AgentInfo, Dedupe, Limits, RegisteredAgent, Retention};
+pub use engine::{AgentInfo, Dedupe, Limits, RegisteredAgent, Retention, RunSettings};
 pub use inbound::{AcceptedVersions, Caller, CardShape, ExtendedCard, Peer};
 pub use protocol::ErrorTable;
 pub use store::OpenError;
@@ -60,6 +60,7 @@ impl Server {
             public_url: None,
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
+            invalid_setting: None,
         }
     }
 
@@ -187,6 +188,8 @@ pub struct Builder {
     public_url: Option<String>,
     allowed_hosts: Vec<String>,
     cors_origins: Vec<String>,
+    /// The first execution setting of an agent that is invalid.
+    invalid_setting: Option<ServeError>,
 }
 
 impl Builder {
@@ -199,10 +202,16 @@ impl Builder {
     ///     .agent(Card::new("parrot").name("Parrot").description("Repeats it").skill("repeat", "Repeats a text"), Echo);
     /// ```
     pub fn agent(mut self, card: impl Into<Card>, agent: impl Agent) -> Self {
-        let Card { info, settings, dedupe, retention } = card.into().completed();
-        let registered = RegisteredAgent::new(info, DynAgent::new(agent));
-        let registered = registered.with_dedupe(dedupe).with_retention(retention).with_settings(settings);
-        self.registered.push(registered);
+        let card = card.into().completed();
+        self.invalid_setting = self.invalid_setting.or_else(|| card.invalid_setting());
+        let registered = RegisteredAgent::new(card.info, DynAgent::new(agent))
+            .with_dedupe(card.dedupe)
+            .with_retention(card.retention)
+            .with_settings(card.settings)
+            .with_run_settings(card.run_settings);
+        let with_skill =
+            |registered: RegisteredAgent, (skill, settings)| registered.with_skill_settings(skill, settings);
+        self.registered.push(card.skill_settings.into_iter().fold(registered, with_skill));
         self
     }
 
@@ -304,7 +313,10 @@ impl Builder {
         Ok(())
     }
 
-    fn start(self) -> Result<(Server, Started), ServeError> {
+    fn start(mut self) -> Result<(Server, Started), ServeError> {
+        if let Some(error) = self.invalid_setting.take() {
+            return Err(error);
+        }
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(ServeError::NoRuntime);
         }

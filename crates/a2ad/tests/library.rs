@@ -14,7 +14,7 @@ use a2ad::{
     client::{ClientOptions, Error as ClientError, GetTask, ListTasks, SendMessage, SendReply},
     model::{ArtifactUpdate, ErrorKind, Event, Role, StatusUpdate},
     profile::Profile,
-    server::{AcceptedVersions, Caller, CardShape, ExtendedCard, Router},
+    server::{AcceptedVersions, Caller, CardShape, ExtendedCard, Router, RunSettings},
     testing::TestServer,
 };
 use testkit::http1;
@@ -271,6 +271,27 @@ async fn a_drained_server_is_not_ready() {
 }
 
 #[tokio::test]
+async fn execution_settings_of_an_agent_and_of_a_skill_apply() {
+    async fn busy(turn: Turn) -> Result<Outcome> {
+        Ok(Outcome::retry(format!("attempt {} failed", turn.attempt)))
+    }
+    let attempts = |count| RunSettings { attempts: Some(count), ..RunSettings::default() };
+    let card = Card::new("busy")
+        .skill("once", "Fails at once")
+        .skill("twice", "Fails after two attempts")
+        .run_settings(attempts(2))
+        .skill_settings("once", attempts(1));
+    let server = TestServer::start(Server::builder().agent(card, agent_fn(busy))).await.unwrap();
+    let client = server.client().await.unwrap();
+    for (skill, expected) in [("once", "attempt 1 failed"), ("twice", "attempt 2 failed")] {
+        let message = Message::new("m", Role::User, vec![Part::text("hello")]);
+        let send = SendMessage { skill: Some(skill.into()), ..SendMessage::new(message) };
+        let SendReply::Task(task) = with_timeout(client.send(send)).await.unwrap() else { panic!("{skill}") };
+        assert_eq!(task.status.message.unwrap().text(), expected);
+    }
+}
+
+#[tokio::test]
 async fn an_invalid_configuration_is_rejected_with_its_reason() {
     let refused = |builder: a2ad::Builder| builder.build().err().unwrap().to_string();
     assert!(matches!(Server::builder().build(), Err(ServeError::NoAgent)));
@@ -282,6 +303,25 @@ async fn an_invalid_configuration_is_rejected_with_its_reason() {
     ] {
         let error = refused(builder);
         assert!(error.starts_with(text), "{error}");
+    }
+    let settings = |attempts| RunSettings { attempts: Some(attempts), ..RunSettings::default() };
+    let card = || Card::new("echo").skill("repeat", "Repeats a text");
+    let zero = RunSettings { deadline: Some(Duration::ZERO), ..RunSettings::default() };
+    for (card, text) in [
+        (
+            card().run_settings(zero),
+            "Card::run_settings of the agent \"echo\": deadline must be more than zero",
+        ),
+        (
+            card().skill_settings("repeat", settings(0)),
+            "Card::skill_settings of the agent \"echo\": attempts of the skill \"repeat\" must be at least 1",
+        ),
+        (
+            card().skill_settings("repat", settings(1)),
+            "Card::skill_settings of the agent \"echo\": skill \"repat\" is not on the card",
+        ),
+    ] {
+        assert_eq!(refused(Server::builder().agent(card, Echo)), text);
     }
     for (id, reason) in [("", "1 to 64"), ("a/b", "1 to 64"), ("<b>", "1 to 64"), ("rpc", "is reserved")] {
         let text = refused(Server::builder().agent(id, Echo));

@@ -103,7 +103,8 @@ impl<A: Agent> ErasedAgent for A {
     }
 }
 
-/// How the engine may schedule an agent's runs and recover them.
+/// What an agent declares about its runs: how the engine may schedule and recover them. What can be set for a skill is in
+/// [`RunSettings`](crate::RunSettings).
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct ExecutionPolicy {

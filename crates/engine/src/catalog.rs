@@ -6,6 +6,7 @@
 
 mod card_cache;
 mod profile;
+mod run_policy;
 mod settings;
 
 use std::{
@@ -15,6 +16,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -22,9 +24,17 @@ use protocol::{Timestamp, model::AgentSkill};
 
 pub use card_cache::{CardCache, CardDocument, CardKey};
 pub use profile::{AuthForm, CardForm, FailedReply, Profile, ReplyForm};
+pub use run_policy::{RunPolicy, RunSettings};
 pub use settings::{AgentSettings, ExtendedCard};
 
-use crate::{agent::DynAgent, clock::Clock, idempotency::Dedupe, retention::Retention, scope::Scope};
+use crate::{
+    agent::{Agent as _, DynAgent},
+    clock::Clock,
+    idempotency::Dedupe,
+    retention::Retention,
+    runner::Limits,
+    scope::Scope,
+};
 
 /// The tenant of requests that name none.
 pub const DEFAULT_TENANT: &str = "default";
@@ -37,6 +47,9 @@ pub struct RegisteredAgent {
     dedupe: Dedupe,
     retention: Retention,
     settings: AgentSettings,
+    run_settings: RunSettings,
+    /// By skill id.
+    skill_settings: BTreeMap<String, RunSettings>,
     cards: CardCache,
     /// Every call without a credential has it; set when the agent joins a catalog.
     anonymous_scope: Scope,
@@ -71,6 +84,8 @@ impl RegisteredAgent {
             dedupe: Dedupe::default(),
             retention: Retention::default(),
             settings: AgentSettings::default(),
+            run_settings: RunSettings::default(),
+            skill_settings: BTreeMap::new(),
             cards: CardCache::default(),
         }
     }
@@ -91,6 +106,43 @@ impl RegisteredAgent {
     #[must_use]
     pub fn with_settings(self, settings: AgentSettings) -> Self {
         Self { settings, cards: CardCache::default(), ..self }
+    }
+
+    /// Execution settings of all its skills.
+    #[must_use]
+    pub fn with_run_settings(self, run_settings: RunSettings) -> Self {
+        Self { run_settings, ..self }
+    }
+
+    /// Execution settings of one skill; where they are not set, those of the agent apply.
+    #[must_use]
+    pub fn with_skill_settings(mut self, skill: impl Into<String>, settings: RunSettings) -> Self {
+        self.skill_settings.insert(skill.into(), settings);
+        self
+    }
+
+    /// What applies to the runs of a task with this skill. A task without a skill has the settings of the agent's skill
+    /// if there is only one, else those of the agent.
+    pub fn policy(&self, skill: Option<&str>, limits: &Limits) -> RunPolicy {
+        RunPolicy::new(self.run_settings(skill), self.agent.policy(), limits)
+    }
+
+    fn run_settings(&self, skill: Option<&str>) -> RunSettings {
+        let only = || match self.info.skills.as_slice() {
+            [only] => Some(only.id.as_str()),
+            _ => None,
+        };
+        let of_skill = match skill.or_else(only) {
+            Some(skill) if !self.skill_settings.is_empty() => self.skill_settings.get(skill),
+            _ => None,
+        };
+        of_skill.map_or(self.run_settings, |settings| settings.or(self.run_settings))
+    }
+
+    /// The skills that have their own time to wait for the client.
+    pub fn skill_interrupted_ttls(&self) -> impl Iterator<Item = (&str, Duration)> {
+        let skills = self.skill_settings.iter();
+        skills.filter_map(|(skill, settings)| Some((skill.as_str(), settings.interrupted_ttl?)))
     }
 
     /// Which messages get an idempotency key.
@@ -224,6 +276,22 @@ impl Catalog {
         self.get(tenant, agent).map_or(self.unregistered, |registered| registered.retention())
     }
 
+    /// How long an interrupted task without a skill waits for its client; the agent may be unregistered.
+    pub(crate) fn interrupted_ttl(&self, tenant: &str, agent: &str, limits: &Limits) -> Duration {
+        let settings =
+            self.get(tenant, agent).and_then(|registered| registered.run_settings(None).interrupted_ttl);
+        settings.unwrap_or(limits.interrupted_ttl)
+    }
+
+    /// Every time that is set for interrupted tasks of some agent or skill.
+    pub(crate) fn interrupted_ttls(&self) -> impl Iterator<Item = Duration> {
+        let registered = self.tenants.values().flat_map(|tenant| tenant.agents.values());
+        registered.flat_map(|registered| {
+            let skills = registered.skill_interrupted_ttls().map(|(_, ttl)| ttl);
+            skills.chain(registered.run_settings.interrupted_ttl)
+        })
+    }
+
     /// Every retention that applies to some task.
     pub(crate) fn retentions(&self) -> impl Iterator<Item = Retention> {
         let registered = self.tenants.values().flat_map(|tenant| tenant.agents.values());
@@ -288,8 +356,8 @@ mod tests {
     #[test]
     fn retention_of_the_tenants_agent_applies() {
         let [second, minute, hour] = [1, 60, 3_600].map(Duration::from_secs);
-        let one = Retention { max_age: minute, max_tasks: Some(2), max_wait: hour, keys: second };
-        let two = Retention { max_age: hour, max_tasks: Some(3), max_wait: minute, keys: second };
+        let one = Retention { max_age: minute, max_tasks: Some(2), keys: second };
+        let two = Retention { max_age: hour, max_tasks: Some(3), keys: second };
         let unregistered = Retention { max_age: second, ..one };
         let catalog = Catalog::new("a", [registered("a", one), registered("b", one)])
             .with_tenant("other", "a", [registered("a", two)])

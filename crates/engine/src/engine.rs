@@ -116,7 +116,7 @@ impl Engine {
         let catalog = CurrentCatalog::new(catalog, clock.clone());
         let runner = Runner::new(Arc::clone(&store), catalog.clone(), clock.clone(), limits);
         runner.start();
-        runner.spawn_purger(Purger::new(Arc::clone(&store), catalog, clock.clone()));
+        runner.spawn_purger(Purger::new(Arc::clone(&store), catalog, clock.clone(), limits));
         let (ids, seal_key) = (store.ids(), store.seal_key());
         let memory = MemoryBudget::new(limits.memory);
         let task_numbers = TaskNumbers::default();

@@ -14,6 +14,7 @@ mod context;
 pub mod cursor;
 mod engine;
 mod error;
+mod expire;
 mod feed;
 mod idempotency;
 pub mod ids;
@@ -34,7 +35,7 @@ pub use agent::{
 };
 pub use catalog::{
     AgentInfo, AgentSettings, AuthForm, CardCache, CardDocument, CardForm, CardKey, Catalog, CurrentCatalog,
-    DEFAULT_TENANT, ExtendedCard, FailedReply, Profile, RegisteredAgent, ReplyForm,
+    DEFAULT_TENANT, ExtendedCard, FailedReply, Profile, RegisteredAgent, ReplyForm, RunPolicy, RunSettings,
 };
 pub use clock::Clock;
 pub use context::Conversation;

@@ -2,7 +2,7 @@
 //!
 //! A finished task is purged when it is older than `max_age` or when there are more than `max_tasks`. Its row
 //! stays longer, so that duplicates of its messages are still detected. A task that waits for its client
-//! longer than `max_wait` fails. Other open tasks are never touched. A purge is a small batch, one at a time,
+//! longer than its `interrupted_ttl` fails. Other open tasks are never touched. A purge is a small batch, one at a time,
 //! queued behind live work. Tasks expire by a time of their own ([`time`]), so that a wrong clock purges
 //! nothing.
 
@@ -10,18 +10,17 @@ mod time;
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{TaskState, Timestamp};
+use protocol::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use self::time::{ClockJump, RetentionTime};
 use crate::{
-    catalog::CurrentCatalog,
+    catalog::{Catalog, CurrentCatalog},
     clock::Clock,
-    log::Log,
-    store::{
-        Advance, Change, Expiry, JournalChange, NotCommitted, Step, Store, StoreError, TaskRow, WaitingSince,
-    },
-    task::PublicIds,
+    expire::expire,
+    runner::Limits,
+    store::{Expiry, Store, StoreError, TaskRow, TenantAgent, WaitingSince},
+    task::Reason,
 };
 
 /// Retention settings of an agent.
@@ -32,30 +31,16 @@ pub struct Retention {
     /// How many finished tasks are kept; the oldest are purged first. Also the maximum number of open tasks:
     /// beyond it new ones are rejected.
     pub max_tasks: Option<u64>,
-    /// How long an interrupted task waits for its client before it fails.
-    pub max_wait: Duration,
     /// How long the idempotency keys of a purged task are kept, so that duplicates of its messages do not
     /// start a new task.
     pub keys: Duration,
-}
-
-impl Retention {
-    /// Since when a task has waited for its client too long. `skills` have an input timeout of their own.
-    pub fn waiting_since(
-        &self,
-        now: Timestamp,
-        skills: impl IntoIterator<Item = (String, Duration)>,
-    ) -> WaitingSince {
-        let skills = skills.into_iter().map(|(skill, timeout)| (skill, before(now, timeout)));
-        WaitingSince { default: before(now, self.max_wait), skills: skills.collect() }
-    }
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { max_age: DAY, max_tasks: None, max_wait: DAY, keys: DAY }
+        Self { max_age: DAY, max_tasks: None, keys: DAY }
     }
 }
 
@@ -70,13 +55,14 @@ pub(crate) struct Purger {
     store: Arc<dyn Store>,
     catalog: CurrentCatalog,
     clock: Clock,
+    limits: Limits,
     /// `None` until it has been read from the store.
     time: Option<RetentionTime>,
 }
 
 impl Purger {
-    pub(crate) fn new(store: Arc<dyn Store>, catalog: CurrentCatalog, clock: Clock) -> Self {
-        Self { store, catalog, clock, time: None }
+    pub(crate) fn new(store: Arc<dyn Store>, catalog: CurrentCatalog, clock: Clock, limits: Limits) -> Self {
+        Self { store, catalog, clock, limits, time: None }
     }
 
     /// Runs until graceful shutdown starts.
@@ -129,9 +115,8 @@ impl Purger {
     /// A twentieth of the shortest retention time.
     fn interval(&self) -> Duration {
         let catalog = self.catalog.load();
-        let shortest = catalog
-            .retentions()
-            .map(|Retention { max_age, max_wait, keys, .. }| max_age.min(max_wait).min(keys));
+        let retentions = catalog.retentions().map(|Retention { max_age, keys, .. }| max_age.min(keys));
+        let shortest = retentions.chain(catalog.interrupted_ttls()).chain([self.limits.interrupted_ttl]);
         (shortest.min().unwrap_or(DAY) / 20).clamp(*INTERVAL_RANGE.start(), *INTERVAL_RANGE.end())
     }
 
@@ -144,6 +129,7 @@ impl Purger {
         for owner in self.store.agents().await? {
             let retention = catalog.retention(&owner.tenant, &owner.agent);
             longest = longest.max(retention.keys);
+            let waiting_since = self.waiting_since(&catalog, &owner, now);
             let expired = self
                 .store
                 .expired(Expiry {
@@ -151,7 +137,7 @@ impl Purger {
                     now,
                     ended_before: before(now, retention.max_age),
                     max_tasks: retention.max_tasks,
-                    waiting_since: retention.waiting_since(now, []),
+                    waiting_since,
                     max: PURGE_BATCH,
                 })
                 .await?;
@@ -159,7 +145,8 @@ impl Purger {
             if !expired.finished.is_empty() {
                 self.store.purge(expired.finished, now).await?;
             }
-            self.fail_waiting(&expired.waiting, self.clock.now()).await?;
+            let text = |_: &TaskRow| "timed out waiting for the client's reply".to_owned();
+            expire(&*self.store, &expired.waiting, Reason::InputTimeout, text, self.clock.now()).await?;
         }
         // Rows are deleted in purge order, whichever agent they belong to. The key retention counts from the
         // purge, not from the task's end, so that a process that was down for long still detects duplicates.
@@ -167,27 +154,13 @@ impl Purger {
         Ok(busy)
     }
 
-    /// Fails these tasks, unless they continued meanwhile. All are queued before the first is awaited, so that they
-    /// share commits.
-    async fn fail_waiting(&self, rows: &[TaskRow], now: Timestamp) -> Result<(), StoreError> {
-        let receipts: Vec<_> = rows.iter().map(|row| self.store.commit(self.expire(row, now))).collect();
-        for receipt in receipts {
-            if let Err(NotCommitted::Unavailable(reason)) = receipt.await {
-                return Err(StoreError::Unavailable(reason));
-            }
-        }
-        Ok(())
-    }
-
-    fn expire(&self, row: &TaskRow, now: Timestamp) -> Change {
-        let names = PublicIds::of(&self.store.ids(), row);
-        let message = names.message("timed out waiting for the client's reply");
-        Change::Advance(Box::new(Advance {
-            journal: JournalChange::Clear,
-            log: Log::pack([(names.status(TaskState::Failed, Some(message), now), None)]),
-            status: Some((TaskState::Failed, now)),
-            ..Advance::new(row.no, Step::Expire { fence: row.fence })
-        }))
+    /// Since when a task of this agent has waited for its client too long.
+    fn waiting_since(&self, catalog: &Catalog, owner: &TenantAgent, now: Timestamp) -> WaitingSince {
+        let default = catalog.interrupted_ttl(&owner.tenant, &owner.agent, &self.limits);
+        let registered = catalog.get(&owner.tenant, &owner.agent);
+        let skills = registered.into_iter().flat_map(|registered| registered.skill_interrupted_ttls());
+        let skills = skills.map(|(skill, ttl)| (skill.to_owned(), before(now, ttl))).collect();
+        WaitingSince { default: before(now, default), skills }
     }
 }
 

@@ -3,15 +3,18 @@
 //! A run belongs to the store: accepting a message records which process holds its work, and the fencing
 //! token of that record is the right to write. [`run`] drives one turn of one agent; [`claim`] claims work
 //! that no process holds: work queued because every slot was taken, turns waiting for a retry, and turns of a
-//! crashed process; [`claimed`] starts it. [`scheduler`] decides which work gets a slot ([`slot`]).
+//! crashed process; [`claimed`] starts it. [`scheduler`] decides which work gets a slot ([`slot`]). [`deadline_sweep`]
+//! fails tasks whose deadline passes while nobody runs them.
 
 mod claim;
 mod claimed;
+mod deadline_sweep;
 mod panic_guard;
 mod run;
 mod scheduler;
 mod slot;
 mod stop;
+mod time_limit;
 
 use std::{
     collections::HashMap,
@@ -29,6 +32,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use deadline_sweep::{DeadlineSweep, NextSweep};
 pub(crate) use run::{Run, TurnInput};
 use slot::Slots;
 pub(crate) use slot::{Admission, Arrival, Slot};
@@ -56,6 +60,8 @@ pub struct Limits {
     pub wait: Option<Duration>,
     /// Maximum attempts per turn, the first included.
     pub attempts: u32,
+    /// How long an interrupted task waits for its client before it fails.
+    pub interrupted_ttl: Duration,
     /// Maximum size of a task's log, in bytes.
     pub max_task: u64,
     /// Maximum size of an agent's checkpoint, in bytes.
@@ -74,6 +80,7 @@ impl Default for Limits {
             run_time: Duration::from_secs(600),
             wait: None,
             attempts: 6,
+            interrupted_ttl: Duration::from_secs(24 * 60 * 60),
             max_task: 64 << 20,
             max_saved: 1 << 20,
             max_journal: 16 << 20,
@@ -97,6 +104,7 @@ pub(crate) struct Runner {
     wake: Notify,
     /// Set when the work that earlier processes left is known: no new message may overtake it.
     loaded: SetOnce<()>,
+    next_sweep: NextSweep,
     /// Cancelled at the start of graceful shutdown: no new work is started.
     draining: CancellationToken,
     /// Set shortly before the end of the grace period: the agents are asked to stop.
@@ -150,6 +158,7 @@ impl Runner {
             registrations: AtomicU64::new(0),
             wake: Notify::new(),
             loaded: SetOnce::new(),
+            next_sweep: NextSweep::default(),
             draining: CancellationToken::new(),
             stopping: AtomicBool::new(false),
             halted: CancellationToken::new(),
@@ -157,9 +166,10 @@ impl Runner {
         })
     }
 
-    /// Starts the claimer.
+    /// Starts the claimer and the deadline sweep.
     pub(crate) fn start(self: &Arc<Self>) {
         self.tracker.spawn(claim::Claimer::new(Arc::clone(self)).run());
+        self.tracker.spawn(DeadlineSweep::new(Arc::clone(self)).run());
     }
 
     /// Resolves when the work that earlier processes left is known.
@@ -235,6 +245,11 @@ impl Runner {
         let number = self.registrations.fetch_add(1, Ordering::Relaxed);
         self.live().entry(task).or_default().push((number, cancel.clone()));
         Registration { runner: Arc::clone(self), task, number, cancel }
+    }
+
+    /// Plans a sweep at the deadline of a task that is going to be recorded.
+    pub(crate) fn plan_sweep(&self, deadline: Timestamp) {
+        self.next_sweep.plan(deadline);
     }
 
     /// Stops the run of a task once the cancel that ended the task is durable. Resolves to the result of that
@@ -313,10 +328,6 @@ impl Runner {
 
     fn live(&self) -> MutexGuard<'_, HashMap<TaskNo, Vec<(u64, CancellationToken)>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn deadline(&self) -> Instant {
-        deadline_in(self.limits.run_time)
     }
 
     /// When the next attempt is due: at once after the first, then exponential backoff with full jitter.

@@ -23,8 +23,8 @@ pub use log_reader::{LogReader, LogSlice};
 pub use receipt::{Committed, Conflict, KeyUsed, NotCommitted, Receipt, ReceiptSender};
 pub use rows::{
     ContextLookup, ContextRow, Due, DueTask, Expired, Expiry, FinishedTask, KeyOwner, ListPage, ListPosition,
-    ListQuery, Lookup, MAX_DUE_AHEAD, RetentionMark, Snapshot, TaskRow, TenantAgent, View, WaitingSince,
-    WorkItem,
+    ListQuery, Lookup, MAX_DUE_AHEAD, Overdue, RetentionMark, Snapshot, TaskRow, TenantAgent, View,
+    WaitingSince, WorkItem,
 };
 pub use step::{Counter, Effects, MAX_UNANSWERED, StartState, States, Step, TurnPrecondition};
 
@@ -99,10 +99,13 @@ pub trait Store: Send + Sync + 'static {
         max_bytes: usize,
     ) -> ReadFuture<Vec<Snapshot>>;
 
-    /// Tasks whose work is due and not held by a process, longest due first, and tasks that are overdue, at most `max`
-    /// of each; and when the next one becomes due or overdue. Work that is due later than [`MAX_DUE_AHEAD`] from now was scheduled by a wrong clock: it is due
+    /// Tasks whose work is due and not held by a process, longest due first; and when the next one becomes
+    /// due. Work that is due later than [`MAX_DUE_AHEAD`] from now was scheduled by a wrong clock: it is due
     /// now, before all other work.
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due>;
+
+    /// Tasks that no process holds and whose deadline has passed, earliest first; and the next deadline.
+    fn overdue(&self, now: Timestamp, max: usize) -> ReadFuture<Overdue>;
 
     /// A task with what a runner needs to run it, and the first slice of its log.
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>>;

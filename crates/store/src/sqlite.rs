@@ -39,8 +39,8 @@ use engine::{
     log::{Entry, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, ReadFuture, Receipt, RetentionMark, Snapshot, TaskRow, TenantAgent,
-        View, WorkItem,
+        ListQuery, Lookup, MessageKey, Overdue, ReadFuture, Receipt, RetentionMark, Snapshot, TaskRow,
+        TenantAgent, View, WorkItem,
     },
 };
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -183,8 +183,12 @@ impl Store for Sqlite {
     }
 
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due> {
+        self.readers.read_always(move |tx| rows::due(tx, now, max))
+    }
+
+    fn overdue(&self, now: Timestamp, max: usize) -> ReadFuture<Overdue> {
         let ids = self.ids.clone();
-        self.readers.read_always(move |tx| rows::due(tx, &ids, now, max))
+        self.readers.read_always(move |tx| rows::overdue(tx, &ids, now, max))
     }
 
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {

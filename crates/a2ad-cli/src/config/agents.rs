@@ -2,12 +2,13 @@
 //!
 //! A file with neither gets the demo agents; skills without agents become one agent, `main`.
 
-use engine::{Dedupe, Retention};
+use engine::{Dedupe, Retention, RunSettings};
 use inbound::{ExtendedCard, ReplyForm};
 
 use super::{
     AgentConfig, AuthMethod, ProfileName, SkillConfig, extensions,
     read::{Parsed, Section},
+    run_settings::run_settings,
     sections,
     tree::Item,
     values,
@@ -122,7 +123,14 @@ impl AgentConfig {
 
 /// A built-in agent under its own name.
 fn builtin(name: &'static str, default_retention: Retention) -> AgentConfig {
-    let skill = SkillConfig { id: name.into(), builtin: name, description: None, tags: None, examples: None };
+    let skill = SkillConfig {
+        id: name.into(),
+        builtin: name,
+        description: None,
+        tags: None,
+        examples: None,
+        runs: RunSettings::default(),
+    };
     AgentConfig::new(name, vec![skill], default_retention)
 }
 
@@ -144,7 +152,7 @@ fn skill(skills: &Section<'_>, id: &str) -> SkillConfig {
         (section.get("description", text), section.each("tags", text), section.each("examples", text));
     // The problem is already reported. The skill is kept, so that references to it cause no further errors.
     let builtin = builtin.unwrap_or(names[0]);
-    SkillConfig { id: id.into(), builtin, description, tags, examples }
+    SkillConfig { id: id.into(), builtin, description, tags, examples, runs: run_settings(&section) }
 }
 
 fn agent(

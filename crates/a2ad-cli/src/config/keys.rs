@@ -7,6 +7,7 @@
 use super::{
     AuthMethod, Generation, ProfileName,
     agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES},
+    run_settings::ON_CRASH_NAMES,
     sections::{CARD_NAMES, ERROR_NAMES},
 };
 
@@ -96,7 +97,9 @@ pub(super) static TABLES: &[KeyTable] = &[
             table(
                 "skills",
                 "The skills of the agents; `ID` is 1 to 64 letters, digits, `-`, `_`, `.` or `~`. A file with \
-                 skills and without agents has one agent, `main`, with all of them.",
+                 skills and without agents has one agent, `main`, with all of them. The settings from `on_crash` on apply \
+                 to tasks that request the skill, and to all tasks of an agent that has no other skill; other tasks have \
+                 the defaults.",
             ),
             table(
                 "agents",
@@ -262,7 +265,18 @@ pub(super) static TABLES: &[KeyTable] = &[
                 r#""1GiB""#,
                 "Requests and responses in flight, at least four times `max_body`; beyond it, calls get 503.",
             ),
-            key("run_time", "duration", r#""10m""#, "The timeout of one attempt at a turn."),
+            key(
+                "run_time",
+                "duration",
+                r#""10m""#,
+                "The timeout of one attempt at a turn, for skills without their own.",
+            ),
+            key(
+                "interrupted_ttl",
+                "duration",
+                r#""24h""#,
+                "How long a task waits for its client before it fails, for skills without their own.",
+            ),
             key(
                 "wait",
                 "duration",
@@ -289,18 +303,36 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "The tags on the card, which are also routing keywords.",
             ),
             derived("examples", "list of strings", OF_BUILTIN, "The examples on the card."),
+            one_of(
+                "on_crash",
+                || names(&ON_CRASH_NAMES),
+                DefaultValue::Derived(OF_BUILTIN),
+                "What happens to a turn whose process crashed: it starts again, it goes on from its last checkpoint, or \
+                 the task fails. A task without a skill, of an agent with several, has the strictest of them.",
+            ),
+            derived("run_time", "duration", OF_LIMITS, "The timeout of one attempt at a turn."),
+            derived(
+                "attempts",
+                "number from 1 to 1000",
+                "`6`",
+                "How often a turn is tried, the first attempt included, when it fails in a way that may pass or its \
+                 process crashes.",
+            ),
+            key(
+                "deadline",
+                "duration",
+                r#""""#,
+                "How long the whole task may take, from the message that starts or reopens it, the time that it waits \
+                 for its client included; empty: no limit. A task keeps the deadline that it started with.",
+            ),
+            derived(
+                "interrupted_ttl",
+                "duration",
+                OF_LIMITS,
+                "How long a task waits for its client before it fails.",
+            ),
         ],
-        reserved: &[
-            "mcp",
-            "http",
-            "command",
-            "llm",
-            "a2a",
-            "input_schema",
-            "output_schema",
-            "on_crash",
-            "guardrails",
-        ],
+        reserved: &["mcp", "http", "command", "llm", "a2a", "input_schema", "output_schema", "guardrails"],
     },
     KeyTable {
         path: "agents.ID",
@@ -399,6 +431,7 @@ pub(super) static TABLES: &[KeyTable] = &[
 ];
 
 const OF_BUILTIN: &str = "the built-in agent's";
+const OF_LIMITS: &str = "that of `[limits]`";
 const OF_STORE: &str = "that of `[store.retention]`";
 
 const fn key(name: &'static str, kind: &'static str, default: &'static str, about: &'static str) -> Key {

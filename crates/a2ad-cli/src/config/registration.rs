@@ -1,6 +1,6 @@
 //! Turns configured agents into the catalog that the engine runs.
 
-use engine::{AgentInfo, Catalog, DynAgent, RegisteredAgent};
+use engine::{Agent as _, AgentInfo, Catalog, DynAgent, OnCrash, RegisteredAgent, RunSettings};
 use outbound::agents::{self, Route, Router};
 use protocol::model::AgentSkill;
 
@@ -27,11 +27,31 @@ impl AgentConfig {
             description: self.description.clone().unwrap_or(info.description),
             ..info
         };
-        RegisteredAgent::new(info, agent)
+        let registered = RegisteredAgent::new(info, agent)
             .with_dedupe(self.dedupe)
             .with_retention(self.retention)
-            .with_settings(self.settings())
+            .with_settings(self.settings());
+        with_run_settings(registered, &self.skills)
     }
+}
+
+/// The settings of the only skill apply to all tasks of the agent, whichever of its built-in agent's skills they request.
+/// With several skills each has its own. A router may choose any of them for a task without a skill, so after a crash
+/// such a task is treated as the strictest of them requires.
+fn with_run_settings(registered: RegisteredAgent, skills: &[SkillConfig]) -> RegisteredAgent {
+    if let [skill] = skills {
+        return registered.with_run_settings(skill.runs);
+    }
+    let on_crash =
+        |skill: &SkillConfig| skill.runs.on_crash.unwrap_or_else(|| built_in(skill).1.policy().on_crash);
+    let strictest = [OnCrash::Fail, OnCrash::Resume]
+        .into_iter()
+        .find(|one| skills.iter().any(|skill| on_crash(skill) == *one));
+    let unnamed = RunSettings { on_crash: strictest, ..RunSettings::default() };
+    skills.iter().fold(registered.with_run_settings(unnamed), |registered, skill| {
+        registered
+            .with_skill_settings(&skill.id, RunSettings { on_crash: Some(on_crash(skill)), ..skill.runs })
+    })
 }
 
 /// An agent with one skill is the built-in agent itself; its main skill gets the configured id. Its other skills

@@ -23,9 +23,7 @@ pub(super) fn server(section: &Section<'_>) -> ServerConfig {
         allowed_hosts: section.each("allowed_hosts", values::parsed).unwrap_or_default(),
         cors_origins: section.each("cors_origins", values::parsed).unwrap_or_default(),
         default_agent: String::new(),
-        keep_alive: section
-            .get("keep_alive", |item| values::non_zero(values::duration(item)?))
-            .unwrap_or(Duration::from_secs(15)),
+        keep_alive: section.get("keep_alive", values::positive_duration).unwrap_or(Duration::from_secs(15)),
         drain_delay: section.get("drain_delay", drain_delay).flatten(),
     }
 }
@@ -74,7 +72,6 @@ pub(super) fn retention(section: &Section<'_>, defaults: Retention) -> Retention
         // 0 is no limit.
         max_tasks: max_tasks.map_or(defaults.max_tasks, |max| Some(max).filter(|max| *max > 0)),
         keys: section.get("keys", values::duration).unwrap_or(defaults.keys),
-        ..defaults
     }
 }
 
@@ -119,9 +116,10 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
     let limits = Limits {
         concurrent: section.get("concurrent", count).unwrap_or(defaults.concurrent),
         queued: section.get("queued", values::count).unwrap_or(defaults.queued),
-        run_time: section
-            .get("run_time", |item| values::non_zero(values::duration(item)?))
-            .unwrap_or(defaults.run_time),
+        run_time: section.get("run_time", values::positive_duration).unwrap_or(defaults.run_time),
+        interrupted_ttl: section
+            .get("interrupted_ttl", values::positive_duration)
+            .unwrap_or(defaults.interrupted_ttl),
         // 0 is no limit.
         wait: section.get("wait", values::duration).filter(|wait| !wait.is_zero()),
         max_task: section.get("max_task", size).unwrap_or(defaults.max_task),

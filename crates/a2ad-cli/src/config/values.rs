@@ -21,6 +21,11 @@ pub(super) fn duration(item: &Item) -> Parsed<Duration> {
     Ok(Duration::from_millis(millis))
 }
 
+/// A duration of more than zero.
+pub(super) fn positive_duration(item: &Item) -> Parsed<Duration> {
+    non_zero(duration(item)?)
+}
+
 const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 /// A size such as `"64KiB"` or `"16MiB"`, in bytes.

@@ -1,16 +1,21 @@
-//! How a library user describes an agent: card, capabilities, deduplication and retention.
+//! How a library user describes an agent: card, capabilities, deduplication, retention and execution settings.
 
-use engine::{Dedupe, Retention};
+use engine::{Dedupe, Retention, RunSettings};
 use inbound::{AgentSettings, ExtendedCard};
 use protocol::model::{AgentExtension, AgentSkill};
 
-/// An agent's card, its capabilities, and how its tasks are stored.
+use crate::serve::ServeError;
+
+/// An agent's card, its capabilities, and how its tasks are run and stored.
 #[derive(Clone, Debug)]
 pub struct Card {
     pub(super) info: engine::AgentInfo,
     pub(super) settings: AgentSettings,
     pub(super) dedupe: Dedupe,
     pub(super) retention: Retention,
+    pub(super) run_settings: RunSettings,
+    /// By skill id.
+    pub(super) skill_settings: Vec<(String, RunSettings)>,
 }
 
 impl Card {
@@ -27,8 +32,14 @@ impl Card {
             output_modes: modes,
             id,
         };
-        let (dedupe, retention) = (Dedupe::default(), Retention::default());
-        Self { info, settings: AgentSettings::default(), dedupe, retention }
+        Self {
+            info,
+            settings: AgentSettings::default(),
+            dedupe: Dedupe::default(),
+            retention: Retention::default(),
+            run_settings: RunSettings::default(),
+            skill_settings: Vec::new(),
+        }
     }
 
     /// The display name; default: the id.
@@ -145,6 +156,27 @@ impl Card {
         self.retention = retention;
         self
     }
+
+    /// How runs are limited and recovered: timeout, attempts, deadline of the task, what happens after a crash.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use a2ad::{Card, server::RunSettings};
+    /// let an_hour = RunSettings { deadline: Some(Duration::from_secs(3_600)), ..RunSettings::default() };
+    /// Card::new("writer").run_settings(an_hour);
+    /// ```
+    #[must_use]
+    pub fn run_settings(mut self, settings: RunSettings) -> Self {
+        self.run_settings = settings;
+        self
+    }
+
+    /// The same for the tasks of one skill; what is not set there is that of [`run_settings`](Self::run_settings).
+    #[must_use]
+    pub fn skill_settings(mut self, skill: impl Into<String>, settings: RunSettings) -> Self {
+        self.skill_settings.push((skill.into(), settings));
+        self
+    }
 }
 
 impl Card {
@@ -158,6 +190,26 @@ impl Card {
             return self.skill(id, description);
         }
         self
+    }
+
+    /// What is wrong with the execution settings, if anything.
+    pub(super) fn invalid_setting(&self) -> Option<ServeError> {
+        let error = |method, setting: &str, problem| ServeError::RunSettings {
+            agent: self.info.id.clone(),
+            method,
+            setting: setting.into(),
+            problem,
+        };
+        if let Some((setting, problem)) = self.run_settings.invalid() {
+            return Some(error("run_settings", setting, problem));
+        }
+        self.skill_settings.iter().find_map(|(skill, settings)| {
+            if self.info.skills.iter().all(|known| known.id != *skill) {
+                return Some(error("skill_settings", &format!("skill {skill:?}"), "is not on the card"));
+            }
+            let (setting, problem) = settings.invalid()?;
+            Some(error("skill_settings", &format!("{setting} of the skill {skill:?}"), problem))
+        })
     }
 }
 

@@ -47,7 +47,8 @@ pub struct Turn {
     /// At a shutdown it may still record checkpoints and artifacts, from which the next attempt continues; otherwise
     /// what it records is answered by [`Lost`](super::Lost).
     pub cancel: CancellationToken,
-    /// When the turn fails with a timeout. Each attempt has its own deadline.
+    /// When the turn fails: after the run time that each attempt has anew, or at the deadline of the whole task if that
+    /// is earlier.
     pub deadline: Instant,
     pub(crate) saved: Option<Bytes>,
     pub(crate) updates: UpdateSender,

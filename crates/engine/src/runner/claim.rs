@@ -10,9 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Runner, Slot, claimed::run_claimed, scheduler::Grant, slot::ProbationPermit};
-use crate::store::{
-    Advance, Change, Due, NotCommitted, ReadFuture, Receipt, Step, StoreError, TaskRow, Visibility,
-};
+use crate::store::{Advance, Change, Due, NotCommitted, ReadFuture, Receipt, Step, StoreError, Visibility};
 
 /// Due tasks read at a time, at least.
 const MIN_BATCH: usize = 1_024;
@@ -114,11 +112,7 @@ impl Claimer {
             let wait = until(next, now).max(MIN_INTERVAL + MIN_INTERVAL_PER_ROW * rows);
             self.read_at = self.read_at.min(Instant::now() + wait);
         }
-        self.end_overdue(due.overdue);
     }
-
-    /// Ends tasks whose deadline has passed while no process ran them.
-    fn end_overdue(&self, _overdue: Vec<TaskRow>) {}
 
     /// Claims the work that got slots. All claims are queued before the first is durable, so that they share a sync.
     fn claim_granted(&self) {

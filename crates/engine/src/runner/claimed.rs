@@ -8,7 +8,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Registration, Run, Runner, Slot, TurnInput, slot::ProbationPermit};
 use crate::{
-    agent::{Agent as _, OnCrash},
+    agent::OnCrash,
+    catalog::{RegisteredAgent, RunPolicy},
     context::Conversation,
     ids::TaskNo,
     store::{Advance, Change, Committed, LogReader, NotCommitted, Step, StoreError, Visibility, WorkItem},
@@ -70,7 +71,13 @@ pub(super) async fn run_claimed(
         }
     };
     let names = PublicIds::of(&runner.store().ids(), &work.row);
-    match prepare(runner, work, names.clone(), claimed).await {
+    let registered = runner.catalog().load().get(work.scope.tenant(), work.scope.agent()).cloned();
+    let Some(registered) = registered else {
+        let why = names.message("the agent of this task is no longer registered");
+        return fail_task(runner, &names, no, claimed, why).await;
+    };
+    let policy = registered.policy(work.row.skill.as_deref(), runner.limits());
+    match prepare(runner, &registered, policy, work, names.clone(), claimed).await {
         Ok(Prepared::Ready(input, current)) => {
             let attempt = u32::try_from(claimed.attempt).unwrap_or(u32::MAX);
             let mut run = Run::new(runner, slot, *input, current, attempt, Some(registration));
@@ -80,7 +87,8 @@ pub(super) async fn run_claimed(
         }
         Ok(Prepared::MustFail(why)) => fail_task(runner, &names, no, claimed, why).await,
         Err(error) => {
-            release_or_fail(runner, &slot, Some(&names), no, claimed, permit.is_some(), error).await;
+            let known = Some((&names, policy));
+            release_or_fail(runner, &slot, known, no, claimed, permit.is_some(), error).await;
         }
     }
 }
@@ -95,17 +103,13 @@ enum Prepared {
 
 async fn prepare(
     runner: &Runner,
+    registered: &RegisteredAgent,
+    policy: RunPolicy,
     work: WorkItem,
     names: PublicIds,
     claimed: Committed,
 ) -> crate::Result<Prepared> {
-    let registered = runner.catalog().load().get(work.scope.tenant(), work.scope.agent()).cloned();
-    let Some(registered) = registered else {
-        let text = "the agent of this task is no longer registered";
-        return Ok(Prepared::MustFail(names.message(text)));
-    };
-    let policy = registered.agent().policy();
-    let attempt = (claimed.attempt, runner.limits.attempts);
+    let attempt = (claimed.attempt, policy.attempts);
     let WorkItem { row, scope, saved, journal, log } = work;
     if row.died_on_probation || row.crashes >= MAX_CRASHES {
         let text = format!("poisoned: the server crashed {} times while this task ran", row.crashes);
@@ -128,8 +132,8 @@ async fn prepare(
     {
         return Ok(Prepared::MustFail(why));
     }
-    if claimed.attempt > i64::from(runner.limits.attempts) {
-        let max = runner.limits.attempts;
+    if claimed.attempt > i64::from(policy.attempts) {
+        let max = policy.attempts;
         let text = format!("gave up after {max} attempts");
         // This claim is not an attempt.
         return Ok(Prepared::MustFail(names.explain(text, Reason::Attempts, Some((i64::from(max), max)))));
@@ -142,6 +146,8 @@ async fn prepare(
         names,
         scope,
         agent: registered.agent().clone(),
+        policy,
+        deadline: row.deadline,
         skill: row.skill,
         dialect: row.origin,
         message: Arc::new(start.message),
@@ -189,21 +195,21 @@ async fn fail_task(runner: &Runner, names: &PublicIds, no: TaskNo, claimed: Comm
 async fn release_or_fail(
     runner: &Runner,
     slot: &Slot,
-    names: Option<&PublicIds>,
+    known: Option<(&PublicIds, RunPolicy)>,
     no: TaskNo,
     claimed: Committed,
     suspect: bool,
     error: crate::Error,
 ) {
     let temporary = matches!(error, crate::Error::Unavailable(_));
-    match names {
-        Some(names) if !temporary || claimed.attempt >= i64::from(runner.limits.attempts) => {
+    match known {
+        Some((names, policy)) if !temporary || claimed.attempt >= i64::from(policy.attempts) => {
             tracing::error!(task = %names.task, attempt = claimed.attempt, %error, "cannot start a claimed task; it fails");
             let why = names.message("the server could not start this task; see the server's log");
             fail_task(runner, names, no, claimed, why).await;
         }
-        names => {
-            let task = names.map(|names| names.task.as_str());
+        known => {
+            let task = known.map(|(names, _)| names.task.as_str());
             tracing::error!(task, no = no.0, attempt = claimed.attempt, %error, "cannot start a claimed task; it will be retried");
             let at = runner.next_attempt(claimed.attempt.max(2));
             let retry = Advance::new(no, Step::Retry { fence: claimed.fence, at });

@@ -17,7 +17,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use protocol::{ArtifactId, Dialect, Message, TaskState};
+use protocol::{ArtifactId, Dialect, Message, TaskState, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -27,12 +27,14 @@ use super::{
     deadline_in,
     panic_guard::{PanicGuard, Panicked},
     stop::{Stop, StopReason},
+    time_limit::TimeLimit,
 };
 use crate::{
     agent::{
-        Agent as _, AgentError, AgentResult, CheckpointTooLarge, DynAgent, ExecutionPolicy, Journal,
-        JournalTooLarge, OnCrash, Outcome, Turn, Update, UpdateReceiver, queue,
+        AgentError, AgentResult, CheckpointTooLarge, DynAgent, Journal, JournalTooLarge, OnCrash, Outcome,
+        Turn, Update, UpdateReceiver, queue,
     },
+    catalog::RunPolicy,
     context::Conversation,
     ids::TaskNo,
     log::Seq,
@@ -52,7 +54,7 @@ use crate::{
 pub(crate) struct Run {
     no: TaskNo,
     state: TurnState,
-    policy: ExecutionPolicy,
+    policy: RunPolicy,
     /// `None` when the agent has ended.
     agent: Option<PanicGuard>,
     updates: UpdateReceiver,
@@ -60,7 +62,7 @@ pub(crate) struct Run {
     /// Set when the run is ended from outside.
     stop: Option<Stop>,
     cancel: CancellationToken,
-    deadline: Instant,
+    limit: TimeLimit,
     reveal_at: Option<Instant>,
     registration: Option<Registration>,
     /// The run was stopped before the agent was called.
@@ -77,6 +79,9 @@ pub(crate) struct TurnInput {
     pub(crate) names: PublicIds,
     pub(crate) scope: Scope,
     pub(crate) agent: DynAgent,
+    pub(crate) policy: RunPolicy,
+    /// When the task fails unless it is terminal by then.
+    pub(crate) deadline: Option<Timestamp>,
     /// The task's skill.
     pub(crate) skill: Option<String>,
     /// The client's dialect; after a claim, the dialect that created the task.
@@ -116,8 +121,8 @@ impl Run {
     ) -> Self {
         let (sender, updates) = queue();
         let cancel = registration.as_ref().map_or_else(CancellationToken::new, |made| made.cancel.clone());
-        let deadline = runner.deadline();
-        let policy = input.agent.policy();
+        let limit = TimeLimit::new(input.policy.run_time, input.deadline, runner.clock());
+        let policy = input.policy;
         let journal = TurnJournal::new(&input.journal);
         let turn = Turn {
             // A client-chosen task id is unique only in its scope, and message ids may be reused; so the key
@@ -133,7 +138,7 @@ impl Run {
             attempt,
             // The agent may cancel its own token; that must not look like a cancel by the client.
             cancel: cancel.child_token(),
-            deadline,
+            deadline: limit.at,
             saved: input.saved.clone(),
             updates: sender,
             save_prefix: Bytes::new(),
@@ -157,18 +162,21 @@ impl Run {
             resumes: policy.on_crash == OnCrash::Resume,
             counted: attempt > 1 || input.deaths > 0,
             crashed: input.deaths > 0,
+            attempts: input.policy.attempts,
             ..TurnState::new(input.no, input.names, current)
         };
+        // A run whose deadline has passed ends without calling its agent.
+        let outcome = limit.has_passed().then(|| limit.outcome(&state.names));
         Self {
             no: input.no,
             state,
             policy,
-            agent: Some(PanicGuard::new(input.agent.start(turn))),
+            agent: outcome.is_none().then(|| PanicGuard::new(input.agent.start(turn))),
             updates,
-            outcome: None,
+            outcome,
             stop: None,
             cancel,
-            deadline,
+            limit,
             reveal_at: None,
             registration,
             never_started: false,
@@ -177,8 +185,8 @@ impl Run {
         }
     }
 
-    /// The agent's policy at the start of this run.
-    pub(crate) fn policy(&self) -> ExecutionPolicy {
+    /// What applies to this run.
+    pub(crate) fn policy(&self) -> RunPolicy {
         self.policy
     }
 
@@ -218,12 +226,13 @@ impl Run {
     /// Polls the agent once, inside the caller's own task. Returns its updates as events, and whether the
     /// turn has ended.
     pub(crate) async fn poll_early(&mut self, runner: &Runner) -> Advanced {
-        let polled = poll_fn(|cx| Poll::Ready(poll_agent(&mut self.agent, cx))).await;
-        let outcome = match polled {
-            Poll::Ready(ended) => Some(self.outcome_of(ended)),
-            Poll::Pending => None,
-        };
+        if self.outcome.is_none()
+            && let Poll::Ready(ended) = poll_fn(|cx| Poll::Ready(poll_agent(&mut self.agent, cx))).await
+        {
+            self.outcome = Some(self.outcome_of(ended));
+        }
         let (updates, failure) = self.updates.take();
+        let outcome = self.outcome.take();
         let outcome = failure.map(|error| self.outcome_of(Ok(Err(error)))).or(outcome);
         let (advanced, later) =
             self.state.record_first(updates, outcome, runner.limits(), runner.clock().now());
@@ -299,7 +308,7 @@ impl Run {
                 ended = poll_fn(|cx| poll_agent(&mut self.agent, cx)) => self.agent_ended(ended),
                 () = self.updates.ready(), if idle && !over => {}
                 () = tokio::time::sleep_until(agent_deadline), if self.agent.is_some() => {
-                    self.end_agent_time(runner);
+                    self.end_agent_time();
                 }
                 () = reveal(self.reveal_at), if idle && self.is_undecided() => {}
             }
@@ -405,17 +414,16 @@ impl Run {
 
     /// When the agent has to have ended: at the end of its run time, or of its grace period.
     fn agent_deadline(&self) -> Instant {
-        self.stop.map_or(self.deadline, |stop| stop.until)
+        self.stop.map_or(self.limit.at, |stop| stop.until)
     }
 
     /// The agent has not ended in time: asks it to stop, or drops it.
-    fn end_agent_time(&mut self, runner: &Runner) {
+    fn end_agent_time(&mut self) {
         if self.stop.is_some() {
             return self.drop_agent();
         }
-        self.begin_stop(StopReason::RunTime);
-        let text = format!("the turn took longer than {:?}", runner.limits.run_time);
-        self.outcome = Some(self.failed(text, Reason::RunTime));
+        self.begin_stop(self.limit.stop_reason());
+        self.outcome = Some(self.limit.outcome(&self.state.names));
     }
 
     /// Drops the future of an agent that has not stopped in time.

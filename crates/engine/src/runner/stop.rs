@@ -30,8 +30,10 @@ impl Stop {
 pub(super) enum StopReason {
     /// The client canceled the task.
     Canceled,
-    /// The attempt took longer than `limits.run_time`.
+    /// The attempt took longer than its run time.
     RunTime,
+    /// The deadline of the task has passed.
+    Deadline,
     /// The task is larger than `limits.max_task` or than the store allows.
     TooLarge,
     /// The process shuts down and releases the work. Until then the agent may record updates.
@@ -50,6 +52,7 @@ impl StopReason {
         match self {
             Self::Canceled => "canceled",
             Self::RunTime => "run_time",
+            Self::Deadline => "deadline",
             Self::TooLarge => "too_large",
             Self::Drain => "drain",
             Self::Lost => "lost",

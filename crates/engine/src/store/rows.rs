@@ -164,9 +164,16 @@ pub const MAX_DUE_AHEAD: Duration = Duration::from_secs(120);
 pub struct Due {
     /// Tasks to claim, longest due first.
     pub tasks: Vec<DueTask>,
-    /// Tasks that no process runs and whose deadline has passed.
-    pub overdue: Vec<TaskRow>,
-    /// When the next task becomes due, or overdue.
+    /// When the next task becomes due.
+    pub next: Option<Timestamp>,
+}
+
+/// Tasks whose deadline has passed.
+#[derive(Clone, Debug, Default)]
+pub struct Overdue {
+    /// Those that no process holds, earliest deadline first.
+    pub tasks: Vec<TaskRow>,
+    /// The next deadline of any open task.
     pub next: Option<Timestamp>,
 }
 

@@ -18,7 +18,7 @@ use crate::{
     ids::TaskNo,
     log::{Corrupt, Entry, Log, Seq},
     runner::Limits,
-    store::{Advance, Conflict, JournalChange, Step, Visibility},
+    store::{Advance, Conflict, JournalChange, Step, TaskRow, Visibility},
 };
 
 /// The right to write for one attempt at a turn.
@@ -68,6 +68,8 @@ pub struct TurnState {
     pub crashed: bool,
     /// Progress messages were dropped, and this is logged.
     pub drops_progress: bool,
+    /// Maximum attempts, the first included.
+    pub attempts: u32,
 }
 
 /// What is remembered of a change while it is committed.
@@ -122,6 +124,7 @@ impl TurnState {
             progressed: false,
             crashed: false,
             drops_progress: false,
+            attempts: Limits::default().attempts,
         }
     }
 
@@ -158,10 +161,10 @@ impl TurnState {
             (self.counted, self.progressed) = (false, true);
         }
         let attempt = if self.progressed { 1 } else { lease.attempt };
-        let retries = self.decide_retry((attempt, limits.attempts), &mut updates, &mut outcome);
+        let retries = self.decide_retry((attempt, self.attempts), &mut updates, &mut outcome);
         if std::mem::take(&mut self.crashed) {
-            let text = format!("attempt {attempt} of {}: the server stopped while this ran", limits.attempts);
-            let note = self.names.explain(text, Reason::Crashed, Some((attempt, limits.attempts)));
+            let text = format!("attempt {attempt} of {}: the server stopped while this ran", self.attempts);
+            let note = self.names.explain(text, Reason::Crashed, Some((attempt, self.attempts)));
             updates.insert(0, Update::Working(Some(note)));
         }
         let before = self.current.visibility;
@@ -428,6 +431,18 @@ pub fn failure(no: TaskNo, names: &PublicIds, fence: i64, message: Message, now:
         visibility: Some(Visibility::Visible),
         journal: JournalChange::Clear,
         ..Advance::new(no, Step::Finish { fence })
+    }
+}
+
+/// The change that fails a task that no process runs, unless it continues before.
+pub fn expiry(row: &TaskRow, names: &PublicIds, why: Message, now: Timestamp) -> Advance {
+    let event = names.status(TaskState::Failed, Some(why), now);
+    Advance {
+        log: Log::pack([(event, None)]),
+        status: Some((TaskState::Failed, now)),
+        visibility: Some(Visibility::Visible),
+        journal: JournalChange::Clear,
+        ..Advance::new(row.no, Step::Expire { fence: row.fence })
     }
 }
 

@@ -5,12 +5,9 @@ use std::collections::HashMap;
 use a2ad_engine::{Agent, AgentResult, ExecutionPolicy, Lost, OnCrash, Outcome, Scope, Turn, agent_fn};
 use protocol::{Operation, TaskState};
 
-use crate::{
-    common::{
-        Setup, artifact, artifacts, done, history, join, msg, reply, status_metadata, status_text, task,
-        with_timeout,
-    },
-    crash::process,
+use crate::common::{
+    Setup, artifact, artifacts, done, history, join, msg, process, reply, status_metadata, status_text, task,
+    with_timeout,
 };
 
 #[tokio::test]

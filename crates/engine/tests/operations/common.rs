@@ -10,7 +10,8 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use a2ad_engine::{
     Agent, AgentInfo, AgentSettings, Call, CallResponse, Catalog, Clock, Dedupe, DynAgent, Engine, Error,
-    ExecutionPolicy, Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention, Scope, Store as _,
+    ExecutionPolicy, Feed, Limits, OnCrash, RegisteredAgent, Result, Resume, Retention, RunSettings, Scope,
+    Store as _,
     store::{Lookup, TaskRow},
 };
 use protocol::{
@@ -44,6 +45,8 @@ pub(crate) struct Setup {
     retention: Retention,
     dedupe: Dedupe,
     skills: Vec<AgentSkill>,
+    run_settings: RunSettings,
+    skill_settings: Vec<(String, RunSettings)>,
     others: Vec<RegisteredAgent>,
     unregistered: Retention,
     settings: AgentSettings,
@@ -59,6 +62,8 @@ impl Setup {
             retention: Retention::default(),
             dedupe: Dedupe::default(),
             skills: Vec::new(),
+            run_settings: RunSettings::default(),
+            skill_settings: Vec::new(),
             others: Vec::new(),
             unregistered: Retention::default(),
             settings: AgentSettings::default(),
@@ -138,6 +143,23 @@ impl Setup {
         self
     }
 
+    /// Execution settings of the agent.
+    pub(crate) fn run_settings(self, run_settings: RunSettings) -> Self {
+        Self { run_settings, ..self }
+    }
+
+    /// Execution settings of one skill of the agent.
+    pub(crate) fn skill_settings(mut self, skill: &str, settings: RunSettings) -> Self {
+        self.skill_settings.push((skill.into(), settings));
+        self
+    }
+
+    /// How long an interrupted task waits for its client.
+    pub(crate) fn interrupted_ttl(mut self, interrupted_ttl: Duration) -> Self {
+        self.limits.interrupted_ttl = interrupted_ttl;
+        self
+    }
+
     pub(crate) fn clock(self, clock: &Clock) -> Self {
         Self { clock: clock.clone(), ..self }
     }
@@ -167,7 +189,8 @@ impl Setup {
 
     /// Like [`Self::open_at`]; `None` if the database is locked.
     pub(crate) fn try_open_at(self, folder: &Path) -> Option<TestServer> {
-        let Self { policy, limits, clock, retention, dedupe, skills, others, unregistered, settings } = self;
+        let Self { policy, limits, clock, retention, dedupe, skills, others, unregistered, settings, .. } =
+            self;
         let feed = Feed::default();
         let options = SqliteOptions { sync: false, ..SqliteOptions::at(folder.join("a2ad.db")) };
         let store = Arc::new(RecordingStore::new(Sqlite::open(&options, feed.clone(), &clock).ok()?));
@@ -175,7 +198,12 @@ impl Setup {
         let scripted = registered(AGENT_ID, skills, DynAgent::new(script))
             .with_retention(retention)
             .with_dedupe(dedupe)
-            .with_settings(settings);
+            .with_settings(settings)
+            .with_run_settings(self.run_settings);
+        let scripted = self
+            .skill_settings
+            .into_iter()
+            .fold(scripted, |scripted, (skill, settings)| scripted.with_skill_settings(skill, settings));
         let agents: Vec<_> = others.into_iter().chain([scripted]).collect();
         let catalog = Catalog::new(AGENT_ID, agents.clone())
             .with_tenant("elsewhere", AGENT_ID, agents)
@@ -449,10 +477,30 @@ pub(crate) fn status_metadata(task: &Task) -> Option<&str> {
     task.status.message.as_ref()?.metadata.as_ref().map(protocol::Json::as_str)
 }
 
+/// The reason code of a task's status message.
+pub(crate) fn reason(task: &Task) -> Option<String> {
+    let metadata = task.status.message.as_ref()?.metadata.as_ref()?;
+    let reason = metadata.as_str().strip_prefix(r#"{"a2ad":{"reason":""#)?;
+    reason.split('"').next().map(str::to_owned)
+}
+
 /// Id and text of each artifact.
 pub(crate) fn artifacts(task: &Task) -> Vec<(String, String)> {
     let each = |artifact: &protocol::Artifact| (artifact.id.to_string(), frames::text(&artifact.parts));
     task.artifacts.iter().map(each).collect()
+}
+
+/// Runs one simulated process until it is killed.
+pub(crate) fn process<T>(folder: &Path, setup: Setup, body: impl AsyncFnOnce(&mut TestServer) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (result, server) = runtime.block_on(async {
+        let mut server = setup.open_at(folder);
+        (body(&mut server).await, server)
+    });
+    // The runtime is stopped first: dropping the server before would release its work gracefully.
+    runtime.shutdown_timeout(Duration::from_secs(10));
+    drop(server);
+    result
 }
 
 /// Keeps paused tokio time from auto-advancing while threads outside the runtime work, until this is dropped.

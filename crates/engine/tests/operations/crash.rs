@@ -3,28 +3,13 @@
 //! Each simulated process has its own runtime. Dropping the runtime stops all its tasks wherever they are, as
 //! a kill does; only what the store has committed remains.
 
-use std::{path::Path, time::Duration};
-
 use a2ad_engine::{OnCrash, Update};
 use protocol::{Artifact, Dialect, ListTasks, Part, Role, TaskId, TaskState};
 
 use crate::common::{
-    Setup, TestServer, artifact, artifacts, call_in, chunk, done, history, join, msg, need_input, reply,
-    save, status_metadata, status_text, task,
+    Setup, TestServer, artifact, artifacts, call_in, chunk, done, history, join, msg, need_input, process,
+    reply, save, status_metadata, status_text, task,
 };
-
-/// Runs one simulated process until it is killed.
-pub(crate) fn process<T>(folder: &Path, setup: Setup, body: impl AsyncFnOnce(&mut TestServer) -> T) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let (result, server) = runtime.block_on(async {
-        let mut server = setup.open_at(folder);
-        (body(&mut server).await, server)
-    });
-    // The runtime is stopped first: dropping the server before would release its work gracefully.
-    runtime.shutdown_timeout(Duration::from_secs(10));
-    drop(server);
-    result
-}
 
 /// The task when it has ended.
 pub(crate) async fn finished(server: &mut TestServer, id: &TaskId) -> protocol::Task {

@@ -6,8 +6,8 @@ use a2ad_engine::OnCrash;
 use protocol::TaskState;
 
 use crate::{
-    common::{Setup, chunk, done, progress, retryable_failure, save, status_metadata, status_text},
-    crash::{finished, process},
+    common::{Setup, chunk, done, process, progress, retryable_failure, save, status_metadata, status_text},
+    crash::finished,
 };
 
 const WRITERS: usize = 20;

@@ -11,7 +11,8 @@ use protocol::{
 };
 
 use crate::common::{
-    Setup, TestServer, call_in, done, msg, need_input, refused, reply, status_text, task, with_timeout,
+    Setup, TestServer, call_in, done, msg, need_input, reason, refused, reply, status_text, task,
+    with_timeout,
 };
 
 const SPAN: Duration = Duration::from_secs(4);
@@ -54,14 +55,13 @@ async fn finished_task_is_purged_after_max_age_and_open_task_is_kept() {
 async fn retention_of_a_new_catalog_applies_to_stored_tasks() {
     let clock = clock();
     // The interval of the purger is derived from the shortest time.
-    let long = Retention { max_wait: SPAN, ..Retention::default() };
-    let server = Setup::plain().clock(&clock).retention(long).open();
+    let server = Setup::plain().clock(&clock).interrupted_ttl(SPAN).open();
     server.agent.prepare_turn([], done());
     let finished = server.send_for_task(msg("done at once")).await;
     clock.advance(SPAN * 2);
     assert_eq!(server.get(&finished.id).await.unwrap().status.state, TaskState::Completed);
     let catalog = server.engine.catalog().load();
-    let short = Retention { max_age: SPAN, ..long };
+    let short = Retention { max_age: SPAN, ..Retention::default() };
     let agents = catalog.agents(DEFAULT_TENANT);
     let agents = agents.map(|registered| RegisteredAgent::clone(registered).with_retention(short));
     server.engine.catalog().swap(Catalog::new("scripted", agents));
@@ -90,10 +90,9 @@ async fn max_tasks_purges_the_oldest_finished_tasks() {
 }
 
 #[tokio::test]
-async fn task_waiting_longer_than_max_wait_fails() {
+async fn task_waiting_longer_than_its_interrupted_ttl_fails() {
     let clock = clock();
-    let retention = Retention { max_wait: SPAN, ..Retention::default() };
-    let server = Setup::plain().clock(&clock).retention(retention).open();
+    let server = Setup::plain().clock(&clock).interrupted_ttl(SPAN).open();
     server.agent.prepare_turn([], need_input("which?"));
     let asked = server.send_for_task(msg("waits")).await;
     let mut watching = server.subscribe(&asked.id).await.unwrap();
@@ -102,6 +101,7 @@ async fn task_waiting_longer_than_max_wait_fails() {
     let failed = server.get(&asked.id).await.unwrap();
     assert_eq!(failed.status.state, TaskState::Failed);
     assert_eq!(status_text(&failed).as_deref(), Some("timed out waiting for the client's reply"));
+    assert_eq!(reason(&failed).as_deref(), Some("input_timeout"));
 }
 
 #[tokio::test]
@@ -109,10 +109,11 @@ async fn many_waiting_tasks_fail_without_a_pause_between_batches() {
     const TASKS: usize = 400;
     let clock = clock();
     // The purger pauses for five seconds when it has nothing more to do. A longer jump of the clock would be doubted.
-    let retention = Retention { max_wait: Duration::from_secs(100), ..Retention::default() };
+    let open =
+        |folder| Setup::plain().clock(&clock).interrupted_ttl(Duration::from_secs(100)).open_at(folder);
     let folder = tempfile::tempdir().unwrap();
     {
-        let server = Setup::plain().clock(&clock).retention(retention).open_at(folder.path());
+        let server = open(folder.path());
         for _ in 0..TASKS {
             server.agent.prepare_turn([], need_input("which?"));
             server.send_for_task(msg("waits")).await;
@@ -120,7 +121,7 @@ async fn many_waiting_tasks_fail_without_a_pause_between_batches() {
         with_timeout(server.engine.drain(Duration::ZERO)).await;
     }
     clock.advance(Duration::from_secs(101));
-    let server = Setup::plain().clock(&clock).retention(retention).open_at(folder.path());
+    let server = open(folder.path());
     let failed = ListTasks { status: Some(TaskState::Failed), ..ListTasks::default() };
     with_timeout(async {
         while server.list(failed.clone()).await.unwrap().total_size < TASKS as u64 {
@@ -266,8 +267,8 @@ async fn tasks_of_an_unregistered_agent_are_purged() {
         }
         with_timeout(server.engine.drain(Duration::ZERO)).await;
     }
-    let kept = Retention { max_age: SPAN, max_wait: SPAN, ..Retention::default() };
-    let server = Setup::plain().clock(&clock).unregistered(kept).open_at(folder.path());
+    let kept = Retention { max_age: SPAN, ..Retention::default() };
+    let server = Setup::plain().clock(&clock).unregistered(kept).interrupted_ttl(SPAN).open_at(folder.path());
     let row = async |id: &TaskId| {
         let lookup = Lookup { ours: server.store.ids().parse_task(id), name: id.clone() };
         server.store.find(&other(), lookup).await.unwrap().map(|found| found.row.state)

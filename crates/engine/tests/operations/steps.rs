@@ -10,10 +10,10 @@ use protocol::TaskState;
 
 use crate::{
     common::{
-        Setup, chunk, done, join, msg, need_input, retryable_failure, status_metadata, status_text, task,
-        with_timeout,
+        Setup, chunk, done, join, msg, need_input, process, retryable_failure, status_metadata, status_text,
+        task, with_timeout,
     },
-    crash::{finished, process},
+    crash::finished,
 };
 
 /// Runs a step that counts how often it is run.

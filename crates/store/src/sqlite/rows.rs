@@ -7,7 +7,7 @@ use engine::{
     log::Seq,
     store::{
         ContextLookup, ContextRow, Due, DueTask, JournalStep, KeyUsed, Lookup, MAX_DUE_AHEAD, MessageKey,
-        Snapshot, TaskRow, Visibility, WorkItem,
+        Overdue, Snapshot, TaskRow, Visibility, WorkItem,
     },
 };
 use protocol::{ContextId, Dialect, TaskId, TaskState, Timestamp};
@@ -193,9 +193,9 @@ pub(super) fn context_history(
     Ok(tasks)
 }
 
-/// Unclaimed work that is due, tasks that are overdue, and when the next will be. Work scheduled too far ahead comes
+/// Unclaimed work that is due, and when the next will be. Work scheduled too far ahead comes
 /// first: it has waited since before the clock was corrected.
-pub(super) fn due(tx: &Connection, ids: &Ids, now: Timestamp, max: usize) -> ReadResult<Due> {
+pub(super) fn due(tx: &Connection, now: Timestamp, max: usize) -> ReadResult<Due> {
     let now = now.as_millis();
     let horizon = now.saturating_add(i64::try_from(MAX_DUE_AHEAD.as_millis()).unwrap_or(i64::MAX));
     let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
@@ -206,16 +206,21 @@ pub(super) fn due(tx: &Connection, ids: &Ids, now: Timestamp, max: usize) -> Rea
             due.tasks.push(task?);
         }
     }
-    let mut overdue = tx.prepare_cached(OVERDUE)?;
-    for row in overdue.query_map(params![now, limit(max)], |row| task_row(ids, row))? {
-        due.overdue.push(row?);
-    }
-    let next_due: Option<i64> =
+    let next: Option<i64> =
         tx.prepare_cached(NEXT_DUE)?.query_row(params![now, horizon], |row| row.get(0))?;
-    let next_overdue: Option<i64> =
-        tx.prepare_cached(NEXT_OVERDUE)?.query_row(params![now], |row| row.get(0)).optional()?;
-    due.next = next_due.into_iter().chain(next_overdue).min().map(Timestamp::from_millis);
+    due.next = next.map(Timestamp::from_millis);
     Ok(due)
+}
+
+/// Unclaimed tasks whose deadline has passed, and the next deadline.
+pub(super) fn overdue(tx: &Connection, ids: &Ids, now: Timestamp, max: usize) -> ReadResult<Overdue> {
+    let (now, max) = (now.as_millis(), i64::try_from(max).unwrap_or(i64::MAX));
+    let mut tasks = tx.prepare_cached(OVERDUE)?;
+    let tasks = tasks.query_map(params![now, max], |row| task_row(ids, row))?;
+    let tasks = tasks.collect::<rusqlite::Result<_>>()?;
+    let next: Option<i64> =
+        tx.prepare_cached(NEXT_OVERDUE)?.query_row(params![now], |row| row.get(0)).optional()?;
+    Ok(Overdue { tasks, next: next.map(Timestamp::from_millis) })
 }
 
 fn due_task(row: &Row<'_>) -> rusqlite::Result<DueTask> {

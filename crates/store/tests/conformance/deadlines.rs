@@ -19,7 +19,7 @@ on_every_database![
     only_a_reopened_task_gets_a_new_deadline,
     overdue_tasks_are_found_while_nobody_holds_them,
     overdue_task_expires_once,
-    deadlines_are_times_of_the_next_visit,
+    next_deadline_of_an_open_task_is_found,
     progress_messages_are_not_counted,
 ];
 
@@ -28,7 +28,7 @@ async fn deadline(store: &dyn Store, no: TaskNo) -> Option<Timestamp> {
 }
 
 async fn overdue(store: &dyn Store, millis: i64, max: usize) -> Vec<TaskNo> {
-    store.due(at(millis), max).await.unwrap().overdue.iter().map(|row| row.no).collect()
+    store.overdue(at(millis), max).await.unwrap().tasks.iter().map(|row| row.no).collect()
 }
 
 /// A task in a state with a deadline.
@@ -132,7 +132,7 @@ async fn overdue_task_expires_once(database: &dyn TestDatabase) {
     let expired = until(&*store, TaskState::Submitted, WorkState::Due(at(0)), 10).await;
     let claimed = until(&*store, TaskState::Submitted, WorkState::Due(at(0)), 10).await;
     let answered = until(&*store, TaskState::InputRequired, WorkState::Idle, 10).await;
-    let rows = store.due(at(10), 10).await.unwrap().overdue;
+    let rows = store.overdue(at(10), 10).await.unwrap().tasks;
     assert_eq!(rows.len(), 3);
     advance(&*store, step(claimed, Step::Claim { probation: false })).await.unwrap();
     let resume = with_status(answered, Step::Resume(interrupted(1)), TaskState::Working, "answer");
@@ -150,13 +150,13 @@ async fn overdue_task_expires_once(database: &dyn TestDatabase) {
     assert_eq!(log_texts(&*store, expired).await, ["first", "second", "too late"]);
 }
 
-async fn deadlines_are_times_of_the_next_visit(database: &dyn TestDatabase) {
+async fn next_deadline_of_an_open_task_is_found(database: &dyn TestDatabase) {
     let store = database.open();
-    let next = async |now| store.due(at(now), 10).await.unwrap().next;
+    let next = async |now| store.overdue(at(now), 10).await.unwrap().next;
     until(&*store, TaskState::InputRequired, WorkState::Idle, 30).await;
     let queued = until(&*store, TaskState::Submitted, WorkState::Due(at(20)), 1_000_000).await;
     until(&*store, TaskState::Completed, WorkState::Idle, 10).await;
-    for (now, expected) in [(0, Some(20)), (20, Some(30)), (29, Some(30)), (30, Some(1_000_000))] {
+    for (now, expected) in [(0, Some(30)), (20, Some(30)), (29, Some(30)), (30, Some(1_000_000))] {
         assert_eq!(next(now).await, expected.map(at), "{now}");
     }
     // The process that holds a task may lose it before its deadline.

@@ -249,15 +249,19 @@ async fn check_due(store: &dyn Store, rows: &[(TaskNo, Row)]) {
     times.sort_unstable();
     times.dedup();
     assert!(times.len() > 3, "{times:?}");
-    for (index, now) in times.iter().enumerate() {
+    let after =
+        |times: &[(Timestamp, TaskNo, bool)], now| times.iter().map(|(at, ..)| *at).find(|at| *at > now);
+    for now in &times {
         let due = store.due(*now, usize::MAX).await.unwrap();
         let expected: Vec<_> = due_tasks.iter().filter(|(at, ..)| at <= now).copied().collect();
         let found: Vec<_> = due.tasks.iter().map(|task| (task.at, task.no, task.suspect)).collect();
-        assert_eq!((found, due.next), (expected, times.get(index + 1).copied()));
+        assert_eq!((found, due.next), (expected, after(&due_tasks, *now)));
         assert!(due.tasks.iter().all(|task| task.scope == scope()));
         let unheld = deadlines.iter().filter(|(at, _, held)| at <= now && !held);
         let expected: Vec<_> = unheld.map(|(at, no, _)| (*at, *no)).collect();
-        let mut found: Vec<_> = due.overdue.iter().map(|row| (row.deadline.unwrap(), row.no)).collect();
+        let overdue = store.overdue(*now, usize::MAX).await.unwrap();
+        assert_eq!(overdue.next, after(&deadlines, *now));
+        let mut found: Vec<_> = overdue.tasks.iter().map(|row| (row.deadline.unwrap(), row.no)).collect();
         assert!(found.is_sorted_by_key(|(at, _)| *at), "{found:?}");
         found.sort_unstable();
         assert_eq!(found, expected);

@@ -107,12 +107,20 @@ async fn start_turn(
     let (task, artifacts) = ctx.fold(row, &mut log).await?;
     let number = row.turn + i64::from(when == StartState::Terminal);
     let message = message_of(&opening)?;
+    let skill_of_task = row.skill.clone().or_else(|| skill.clone());
+    let policy = ctx.registered.policy(skill_of_task.as_deref(), engine.runner.limits());
+    let deadline = match when {
+        StartState::Interrupted => row.deadline,
+        StartState::Terminal => policy.deadline_from(engine.clock.now()),
+    };
     let turn = TurnInput {
         no,
         names,
         scope: call.scope.clone(),
         agent: ctx.registered.agent().clone(),
-        skill: row.skill.clone().or_else(|| skill.clone()),
+        policy,
+        deadline,
+        skill: skill_of_task,
         dialect: call.dialect,
         // An interrupted or terminal task gets no entries but those that start its next turn.
         seq: row.last_seq + 1,
@@ -138,7 +146,7 @@ async fn start_turn(
             status: Some((commit.current.state, commit.since)),
             saved: commit.saved,
             journal: commit.journal,
-            deadline: commit.deadline,
+            deadline,
             progress_size: commit.progress_size,
             skill,
             key,

@@ -35,16 +35,20 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
     if let Some(id) = &client_id {
         names.task = id.clone();
     }
-    let opening =
-        admit::with_task_metadata(ctx.task_metadata, admit::start_entry(&names, message, engine.clock.now()));
+    let now = engine.clock.now();
+    let opening = admit::with_task_metadata(ctx.task_metadata, admit::start_entry(&names, message, now));
     let task = fold::begin(&names);
     let skill = ctx.skill.map(str::to_owned);
     let message = message_of(&opening)?;
+    let policy = ctx.registered.policy(ctx.skill, engine.runner.limits());
+    let deadline = policy.deadline_from(now);
     let turn = TurnInput {
         no,
         names,
         scope: call.scope.clone(),
         agent: ctx.registered.agent().clone(),
+        policy,
+        deadline,
         skill: skill.clone(),
         dialect: call.dialect,
         seq: 1,
@@ -75,7 +79,7 @@ pub(super) async fn start(ctx: SendContext<'_>, message: Message) -> Result<Star
             work: commit.work,
             saved: commit.saved,
             journal: commit.journal,
-            deadline: commit.deadline,
+            deadline,
             progress_size: commit.progress_size,
             key,
         }))

@@ -33,8 +33,6 @@ pub(super) struct TurnCommit {
     pub(super) work: WorkState,
     pub(super) saved: Option<Bytes>,
     pub(super) journal: JournalChange,
-    /// Of a new or reopened task.
-    pub(super) deadline: Option<Timestamp>,
     /// Bytes of `log` that are progress messages.
     pub(super) progress_size: u64,
     /// Timestamp of the task's status after the change.
@@ -49,7 +47,6 @@ impl TurnCommit {
             work,
             saved: None,
             journal: JournalChange::Keep,
-            deadline: None,
             progress_size: 0,
             since: now,
         }
@@ -77,6 +74,9 @@ pub(super) async fn begin(
     opening: NewEntry,
     change: impl FnOnce(TurnCommit) -> Change,
 ) -> Result<StartResult> {
+    if let Some(deadline) = turn.deadline {
+        ctx.engine.runner.plan_sweep(deadline);
+    }
     // Boxed because the callers' futures contain this one and are moved as a whole, some of them several
     // times.
     let now = ctx.engine.clock.now();

@@ -11,8 +11,8 @@ use a2ad_engine::{
     log::{Entry, Kind, Seq},
     store::{
         Change, ContextLookup, ContextRow, Due, Expired, Expiry, FinishedTask, KeyOwner, KeyUsed, ListPage,
-        ListQuery, Lookup, MessageKey, NotCommitted, ReadFuture, Receipt, ReceiptSender, RetentionMark,
-        Snapshot, StoreError, TaskRow, TenantAgent, View, WorkItem,
+        ListQuery, Lookup, MessageKey, NotCommitted, Overdue, ReadFuture, Receipt, ReceiptSender,
+        RetentionMark, Snapshot, StoreError, TaskRow, TenantAgent, View, WorkItem,
     },
 };
 use futures_util::future::BoxFuture;
@@ -265,6 +265,10 @@ impl Store for RecordingStore {
 
     fn due(&self, now: Timestamp, max: usize) -> ReadFuture<Due> {
         self.store.due(now, max)
+    }
+
+    fn overdue(&self, now: Timestamp, max: usize) -> ReadFuture<Overdue> {
+        self.store.overdue(now, max)
     }
 
     fn work(&self, task: TaskNo) -> ReadFuture<Option<WorkItem>> {
