@@ -3,11 +3,12 @@
 use protocol::Timestamp;
 
 use crate::{
+    ids::TaskNo,
     store::{Change, NotCommitted, Store, StoreError, TaskRow},
     task::{PublicIds, Reason, turn::expiry},
 };
 
-/// Fails these tasks, unless they continued meanwhile, with a reason code and a text for the client; returns how many
+/// Fails these tasks, unless they continued meanwhile, with a reason code and a text for the client; returns those that
 /// have failed. All are queued before the first is awaited, so that they share commits.
 pub(crate) async fn expire(
     store: &dyn Store,
@@ -15,7 +16,7 @@ pub(crate) async fn expire(
     reason: Reason,
     text: impl Fn(&TaskRow) -> String,
     now: Timestamp,
-) -> Result<usize, StoreError> {
+) -> Result<Vec<TaskNo>, StoreError> {
     let ids = store.ids();
     let commit = |row: &TaskRow| {
         let names = PublicIds::of(&ids, row);
@@ -23,10 +24,10 @@ pub(crate) async fn expire(
         store.commit(Change::Advance(Box::new(expiry(row, &names, why, now))))
     };
     let receipts: Vec<_> = rows.iter().map(commit).collect();
-    let mut failed = 0;
-    for receipt in receipts {
+    let mut failed = Vec::new();
+    for (row, receipt) in rows.iter().zip(receipts) {
         match receipt.await {
-            Ok(_) => failed += 1,
+            Ok(_) => failed.push(row.no),
             Err(NotCommitted::Unavailable(reason)) => return Err(StoreError::Unavailable(reason)),
             Err(_) => {}
         }

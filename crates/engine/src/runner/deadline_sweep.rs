@@ -96,8 +96,11 @@ impl DeadlineSweep {
             let overdue = store.overdue(now, BATCH).await?;
             let text = |row: &TaskRow| deadline_text(row.deadline.unwrap_or(now));
             let failed = expire(&**store, &overdue.tasks, Reason::Deadline, text, now).await?;
+            for no in &failed {
+                self.runner.slots(|scheduler| scheduler.cancel(*no));
+            }
             // Without progress the next read would find the same tasks.
-            if overdue.tasks.len() < BATCH || failed == 0 {
+            if overdue.tasks.len() < BATCH || failed.is_empty() {
                 return Ok(overdue.next.unwrap_or_else(|| after(now, POLL_INTERVAL)));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use a2ad_engine::{Catalog, Clock, DEFAULT_TENANT, Outcome, RegisteredAgent, RunSettings};
+use a2ad_engine::{Catalog, Clock, DEFAULT_TENANT, Outcome, RegisteredAgent, RunSettings, STOP_GRACE};
 use protocol::{Dialect, ListTasks, Task, TaskId, TaskState, Timestamp};
 
 use crate::common::{
@@ -194,9 +194,11 @@ async fn clock_that_is_set_ahead_fails_waiting_tasks_and_not_running_ones() {
     assert_eq!(server.store.count("expire"), 0);
     tokio::time::advance(Duration::from_millis(1)).await;
     assert_failed_at_deadline(&expired(&server, &asked.id).await);
-    turn.dropped().await;
     server.store.until("finish", 1).await;
     assert_failed_at_deadline(&server.get(&running).await.unwrap());
+    // The agent has time to stop.
+    tokio::time::advance(STOP_GRACE).await;
+    turn.dropped().await;
 }
 
 #[tokio::test(start_paused = true)]

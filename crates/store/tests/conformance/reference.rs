@@ -6,7 +6,7 @@ use bytes::Bytes;
 use engine::{
     log::Seq,
     store::{
-        Accept, Advance, Committed, Conflict, Counter, Effects, JournalChange, JournalStep, Visibility,
+        Accept, Advance, Committed, Conflict, Counter, Effects, JournalChange, JournalStep, Step, Visibility,
         WorkState,
     },
 };
@@ -86,7 +86,10 @@ impl Row {
         }
         let (state, status_at) = advance.status.unwrap_or((self.state, self.status_at));
         let work = work.unwrap_or(self.work);
+        let repeats = matches!(advance.step, Step::Retry { .. } | Step::Release { .. }) && !advance.progress;
         let probation = match probation {
+            // A crash on probation counts until the next attempt.
+            _ if repeats && self.probation == Probation::Died => Probation::Died,
             _ if advance.progress || work != WorkState::Held && effects.work.is_some() => Probation::No,
             Some(true) if self.probation == Probation::No => Probation::On,
             Some(false) => Probation::No,

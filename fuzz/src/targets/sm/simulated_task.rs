@@ -5,7 +5,9 @@ use std::{collections::HashSet, sync::Arc};
 use bytes::Bytes;
 use engine::{
     log::{Entry, Kind, Log, Seq},
-    store::{Advance, Conflict, Counter, Effects, JournalChange, MAX_UNANSWERED, Visibility, WorkState},
+    store::{
+        Advance, Conflict, Counter, Effects, JournalChange, MAX_UNANSWERED, Step, Visibility, WorkState,
+    },
     task::{CurrentState, PublicIds, fold, turn},
 };
 use protocol::{ArtifactId, Role, Task, TaskState, Timestamp};
@@ -135,7 +137,10 @@ impl SimulatedTask {
         row.unanswered = count(unanswered, row.unanswered);
         if let Some(work) = work {
             row.work = work;
-            if work != WorkState::Held {
+            // A crash on probation counts until the next attempt.
+            let repeats =
+                matches!(advance.step, Step::Retry { .. } | Step::Release { .. }) && !advance.progress;
+            if work != WorkState::Held && !(repeats && row.probation == Probation::Died) {
                 row.probation = Probation::No;
             }
         }
