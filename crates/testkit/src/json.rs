@@ -25,6 +25,11 @@ pub fn status_text(task: &Value) -> String {
     texts(&task["status"]["message"])
 }
 
+/// The code with which the server explains a status: `metadata.a2ad.reason` of its message.
+pub fn reason(status: &Value) -> Option<&str> {
+    status["message"]["metadata"]["a2ad"]["reason"].as_str()
+}
+
 /// The text of all artifacts of a task.
 pub fn artifact_text(task: &Value) -> String {
     task["artifacts"].as_array().into_iter().flatten().map(texts).collect()

@@ -1,18 +1,18 @@
 //! poison_tasks: a task whose run crashes the whole process. A supervisor restarts the server each time; the task
 //! must fail as poisoned at its third crash, and every other task must complete.
 //!
-//! The other tasks are documents of `slow-writer`: some in progress at the first crash, so that they share the
-//! first crashes and could be suspected too, and some started after each crash. Deliberately not here: agents that
-//! panic or hang, which crash no process and are tests of the engine.
+//! Two crashes without progress make a task a suspect; suspects start one at a time on probation, and the one that
+//! crashes the process on probation is the poisoned one. The other tasks are documents of `slow-writer`: some in
+//! progress at the first crash, so that they share the first crashes and are suspects too, and some started after each
+//! crash. Deliberately not here: agents that panic or hang, which crash no process and are tests of the engine.
 
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use testkit::json::{is_terminal, state, status_text};
+use testkit::json::{is_terminal, reason, state, status_text};
 use tokio::time::sleep;
 
 use super::extra_options::{ExtraOptions, TimeLimits};
@@ -25,10 +25,10 @@ use crate::server::{Launch, Server};
 
 pub(crate) const OPTIONS: &str = "[--poisons N] [--writers N] [--seed S] [--binary PATH] [--relaxed]";
 
-const AGENT: &str = "abort";
+pub(crate) const AGENT: &str = "abort";
 const ABORTED: i32 = 6;
-/// Number of crashes after which a task fails.
-const CRASHES_TO_FAIL: u64 = 3;
+/// Number of crashes after which a task fails: two that make it a suspect, and one on probation.
+pub(crate) const CRASHES_TO_FAIL: u64 = 3;
 const DOCUMENT: Document = Document { sections: 10, delay_millis: 50 };
 /// Time goal for the whole run, from the first start to the last terminal state.
 const GOAL: Duration = Duration::from_secs(60);
@@ -97,25 +97,18 @@ impl<'a> Supervisor<'a> {
 
     /// Restarts the server, also when it crashes before it is ready; starts new documents after each restart.
     async fn restart_if_crashed(&mut self) -> Result<()> {
-        let mut ended = self.server.ended()?;
-        while let Some(status) = ended {
-            self.count_crash(status)?;
+        let mut crashed = has_crashed(&mut self.server)?;
+        while crashed {
+            self.crashes += 1;
+            if self.crashes > CRASHES_TO_FAIL * self.poisons {
+                bail!("{} crashes by {} poisoned tasks: they are not failed", self.crashes, self.poisons);
+            }
             self.server = Server::spawn(&Launch::default(), &self.setup.program, &self.setup.store)?;
-            ended = self.server.ended_before_ready().await?;
-            if ended.is_none() {
+            self.server.ended_before_ready().await?;
+            crashed = has_crashed(&mut self.server)?;
+            if !crashed {
                 self.begin_documents(self.writers.div_ceil(4)).await;
             }
-        }
-        Ok(())
-    }
-
-    fn count_crash(&mut self, status: ExitStatus) -> Result<()> {
-        if status.signal() != Some(ABORTED) {
-            bail!("the server ended unexpectedly with {status}\n{}", self.server.log_tail());
-        }
-        self.crashes += 1;
-        if self.crashes > CRASHES_TO_FAIL * self.poisons {
-            bail!("{} crashes by {} poisoned tasks: they are not failed", self.crashes, self.poisons);
         }
         Ok(())
     }
@@ -172,9 +165,13 @@ impl<'a> Supervisor<'a> {
             bail!("the list of {AGENT}: {failure}");
         }
         for task in &poisoned {
-            let (state, text) = (&task["status"]["state"], status_text(task));
-            if state != "TASK_STATE_FAILED" || !text.contains("poisoned") {
-                self.findings.push(format!("wrong: task {} is {state} with the text {text:?}", task["id"]));
+            let (state, text, reason) =
+                (&task["status"]["state"], status_text(task), reason(&task["status"]));
+            if state != "TASK_STATE_FAILED" || !text.contains("poisoned") || reason != Some("poisoned") {
+                self.findings.push(format!(
+                    "wrong: task {} is {state} with the text {text:?} and the reason {reason:?}",
+                    task["id"]
+                ));
             }
         }
         if self.crashes < CRASHES_TO_FAIL {
@@ -202,9 +199,18 @@ impl<'a> Supervisor<'a> {
     }
 }
 
+/// Whether the server has ended by the crash of its agent; an error if it has ended otherwise.
+pub(crate) fn has_crashed(server: &mut Server) -> Result<bool> {
+    match server.ended()? {
+        None => Ok(false),
+        Some(status) if status.signal() == Some(ABORTED) => Ok(true),
+        Some(status) => bail!("the server ended unexpectedly with {status}\n{}", server.log_tail()),
+    }
+}
+
 /// Sends the messages whose runs abort the process. Responses are not required: the process that would send them
 /// crashes.
-async fn poison(address: SocketAddr, poisons: u64, random: &mut Random) {
+pub(crate) async fn poison(address: SocketAddr, poisons: u64, random: &mut Random) {
     let mut sent = tokio::task::JoinSet::new();
     for _ in 0..poisons {
         let params = message(random.uuid(), "abort now", true);
