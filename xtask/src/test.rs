@@ -18,6 +18,7 @@ const PROOFS: &[&str] = &[
     "cancel_grace --cancels 500",
     "stream_resume --relaxed",
     "poison_tasks --relaxed",
+    "long_turns --relaxed --tasks 20 --sections 10 --kills 4",
     "clock_steps",
     "retention_under_load --relaxed --tasks 20000 --cycles 3",
     "many_keys --relaxed --keys 300000 --seconds 2",

@@ -18,8 +18,10 @@ pub(crate) fn run(args: Vec<String>) -> Result<()> {
     let has = |option: &str| options.iter().any(|given| given == option);
     let program = match name.as_str() {
         _ if has("--binary") => return proofs(&args),
-        "poison_tasks" => program::build_with("fault-agents")?,
         "kill_under_load" if has("--control") => program::build_with("fault-early-reply")?,
+        "poison_tasks" | "long_turns" | "kill_under_load" | "reference_model" => {
+            program::build_with("fault-agents")?
+        }
         _ => program::build()?,
     };
     proofs(&[args, vec!["--binary".to_owned(), program.to_string_lossy().into_owned()]].concat())

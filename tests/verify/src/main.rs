@@ -20,6 +20,7 @@ mod extra_options;
 mod fill;
 mod filled_store;
 mod kill_under_load;
+mod long_turns;
 mod malformed_requests;
 mod many_keys;
 mod many_owners;
@@ -34,6 +35,7 @@ mod request_bombs;
 mod retention_under_load;
 mod slow_readers;
 mod slow_resumes;
+mod step_reports;
 mod stream_resume;
 mod trial;
 mod view;
@@ -72,6 +74,7 @@ proofs! {
     cancel_grace: "an agent whose run is ended by a cancel, its run time or a drain is asked to stop and has time for it",
     stream_resume: "a stream that is cut and resumed misses and repeats no event, also across SIGKILL",
     poison_tasks: "a task that crashes the process fails after 3 crashes, and every other task completes",
+    long_turns: "documents with a checkpoint and a journaled step in each section complete through SIGKILL, and no finished step runs again",
     retention_under_load: "expired tasks are purged under load: open tasks stay, files do not grow, latency stays within 2x",
     purge_large_tasks: "purging 64 tasks of 30 MiB at once leaves the p99 latency of live calls within 3x",
     many_keys: "with ten million stored idempotency keys a send costs at most 20% more than with none, and memory stays bounded",
