@@ -2,7 +2,10 @@
 //! started again on the same store. Nothing that was acknowledged may be lost, duplicated or incomplete.
 //!
 //! The oracle (`oracle.rs`) is outside the server: `load.rs` records in `history.rs` what clients received,
-//! `read_back.rs` reads the restarted server, `checker.rs` compares. The control run (`--control`) uses a server that
+//! `read_back.rs` reads the restarted server, `checker.rs` compares. Some of the load are documents of `journal-writer`,
+//! with a checkpoint and a journaled step for each section; its steps are counted in a file outside the server
+//! (`step_reports.rs`). A program without that agent (feature fault-agents) gets more of `slow-writer` instead. The
+//! control run (`--control`) uses a server that
 //! replies before it commits, and succeeds only if the loss is found: it proves that the check can fail.
 //!
 //! Deliberately not here: power loss (SIGKILL leaves the page cache intact), kills at specific points of the code,
@@ -20,6 +23,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use serde_json::json;
 use tokio::time::{Instant, timeout};
 
 use self::checker::Kind;
@@ -28,6 +32,8 @@ use self::oracle::{BootsEnd, Oracle};
 use self::report::Report;
 use super::extra_options::ExtraOptions;
 use super::random::Random;
+use super::rpc::Caller;
+use super::step_reports::{self, ReportFile};
 use super::trial::{ProofResult, Setup, Trial, stop};
 use crate::server::Server;
 
@@ -60,7 +66,11 @@ fn parse(args: &[String]) -> Result<(Trial, bool)> {
 /// Kills and restarts the server as often as requested, waits until all tasks have ended, and compares everything.
 async fn campaign(trial: &Trial, control: bool, setup: &Setup) -> Result<ProofResult> {
     let (program, store) = (setup.program.as_path(), setup.store.as_path());
-    let mut campaign = Campaign::begin(trial.seed, control);
+    let reports = match has_journal_writer(program, store).await? {
+        true => Some(ReportFile::new(store.with_file_name("steps.txt"))),
+        false => None,
+    };
+    let mut campaign = Campaign::begin(trial.seed, control, reports);
     for boot in 1..=trial.size {
         campaign.boot_and_kill(boot, program, store).await?;
         if control && campaign.oracle.checker.count(Kind::Lost) > 0 {
@@ -68,8 +78,18 @@ async fn campaign(trial: &Trial, control: bool, setup: &Setup) -> Result<ProofRe
         }
     }
     let settled = campaign.finish(program, store).await?;
-    let Campaign { oracle, kills, slowest_ready, .. } = campaign;
-    Ok(Report { checker: oracle.checker, kills, slowest_ready, settled, control }.result())
+    let Campaign { mut oracle, kills, slowest_ready, .. } = campaign;
+    let (steps, operations) = (oracle.check_steps()?, oracle.operations());
+    let checker = oracle.checker;
+    Ok(Report { checker, kills, slowest_ready, settled, control, operations, steps }.result())
+}
+
+/// Whether the program has the agent whose steps are counted.
+async fn has_journal_writer(program: &Path, store: &Path) -> Result<bool> {
+    let server = Server::start(program, store).await?;
+    let listed = Caller::new(server.address).call(step_reports::AGENT, "ListTasks", json!({})).await;
+    server.kill().await?;
+    Ok(listed.is_ok())
 }
 
 struct Campaign {
@@ -81,9 +101,9 @@ struct Campaign {
 }
 
 impl Campaign {
-    fn begin(seed: u64, always_aim: bool) -> Self {
+    fn begin(seed: u64, always_aim: bool, reports: Option<ReportFile>) -> Self {
         let mut random = Random::new(seed);
-        let oracle = Oracle::begin(CLIENTS, &mut random, BootsEnd::Killed);
+        let oracle = Oracle::begin(CLIENTS, &mut random, BootsEnd::Killed, reports);
         Self { random, always_aim, oracle, kills: 0, slowest_ready: Duration::ZERO }
     }
 
@@ -125,6 +145,7 @@ impl Campaign {
     }
 
     async fn start(&mut self, boot: u64, program: &Path, store: &Path) -> Result<Server> {
+        self.oracle.starting()?;
         let server = Server::start(program, store).await.with_context(|| format!("boot {boot}"))?;
         self.slowest_ready = self.slowest_ready.max(server.ready_after);
         self.oracle.booted(boot);

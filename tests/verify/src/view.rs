@@ -7,7 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
-use testkit::json::{is_terminal, task_id, texts};
+use testkit::json::{is_terminal, reason, task_id, texts};
 
 /// A task as one client sees it.
 pub(crate) struct View {
@@ -20,6 +20,8 @@ pub(crate) struct View {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) state: String,
+    /// The code with which the server explains a failure of its own; empty if there is none.
+    pub(crate) reason: String,
     /// Digest of the whole status including its timestamp, so that a terminal state that was lost and reached again
     /// is detected.
     pub(crate) status: u64,
@@ -71,6 +73,7 @@ impl View {
         let text: String = self.artifacts.iter().map(texts).collect();
         Some(Outcome {
             state: self.state().to_owned(),
+            reason: reason(&self.status).unwrap_or_default().to_owned(),
             status: digest(&self.status),
             artifacts: digest(&Value::Array(contents)),
             text: text_digest(&text),

@@ -22,6 +22,11 @@ impl Document {
         format!("sections={} delay={}ms", self.sections, self.delay_millis)
     }
 
+    /// The number of sections that a message requests.
+    pub(crate) fn sections_of(text: &str) -> Option<u64> {
+        text.split(' ').find_map(|setting| setting.strip_prefix("sections="))?.parse().ok()
+    }
+
     /// The fault in the document of a task as read, if any.
     pub(crate) fn fault_in(self, task: &Value) -> Option<String> {
         if state(task) != "TASK_STATE_COMPLETED" {

@@ -67,7 +67,7 @@ impl<'a> Campaign<'a> {
         mut random: Random,
         time_limits: TimeLimits,
     ) -> Self {
-        let oracle = Oracle::begin(CLIENTS, &mut random, BootsEnd::Failing);
+        let oracle = Oracle::begin(CLIENTS, &mut random, BootsEnd::Failing, None);
         Self { program, disk, random, time_limits, oracle, tally: Tally::default() }
     }
 

@@ -5,9 +5,10 @@
 //! - *lost*: an acknowledged task is missing, a terminal state that was seen differs later, or an event number that
 //!   was seen is beyond the newest the server knows;
 //! - *duplicate*: one number with two contents or twice in one stream, two terminal events of one task, two tasks
-//!   for one call, or one task for two calls;
+//!   for one call, one task for two calls, or a step that began again after it was journaled;
 //! - *gap*: a number missing in a stream, or a stream closed before its task had ended;
-//! - *wrong*: an outcome the agent cannot have produced, such as a section written twice by a resumed run;
+//! - *wrong*: an outcome the agent cannot have produced, such as a section written twice by a resumed run, or a failure
+//!   of a task that made progress;
 //! - *stuck*: a task that has not ended within the limit after the last restart;
 //! - *refused*: an error, a lost connection or an invalid response from a server that was not being killed.
 //!
@@ -19,10 +20,14 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::history::{Fact, Operation};
+use crate::step_reports::StepReports;
 use crate::view::{Outcome, View, text_digest};
+use crate::writer::Document;
 
-/// A task fails as poisoned at its third process crash and not before.
+/// A task fails as poisoned at its third process crash without progress and not before.
 const CRASHES_TO_FAIL: u64 = 3;
+/// Why a task may fail here: it was on probation at a crash, or it has crashed too often.
+const FAILURE_REASONS: [&str; 2] = ["poisoned", "attempts"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -198,6 +203,29 @@ impl Checker {
         }
     }
 
+    /// Compares the tasks of `journal-writer` with what its steps have reported: none began after it was journaled, a
+    /// completed task has finished all its steps, and no task has failed soon after its progress.
+    pub(crate) fn check_steps(&mut self, reports: &StepReports) {
+        for what in &reports.repeated {
+            self.add_finding(Kind::Duplicate, what.clone());
+        }
+        let mut faults = Vec::new();
+        for (id, task_record) in &self.tasks {
+            let call = self.calls.get(&task_record.call);
+            let Some(call) = call.filter(|call| call.operation == Operation::Journal) else { continue };
+            let state = task_record.outcome.as_ref().map_or("", |outcome| outcome.state.as_str());
+            let (journaled, crashes) = (reports.journaled(id), reports.boots_since_progress(id));
+            let sections = Document::sections_of(&call.text);
+            if state == "TASK_STATE_COMPLETED" && Some(journaled) != sections {
+                faults.push(format!("task {id}: {journaled} journaled steps, {sections:?} expected"));
+            }
+            if state == "TASK_STATE_FAILED" && crashes < CRASHES_TO_FAIL {
+                faults.push(format!("task {id}: failed {crashes} crashes after its last progress"));
+            }
+        }
+        faults.into_iter().for_each(|fault| self.add_finding(Kind::Wrong, fault));
+    }
+
     /// Records a task that was still open at the time limit.
     pub(crate) fn stuck(&mut self, id: &str) {
         self.add_finding(Kind::Stuck, format!("task {id}: not ended after the last restart"));
@@ -338,9 +366,12 @@ impl Checker {
             (_, "TASK_STATE_FAILED") if crashes < CRASHES_TO_FAIL => {
                 format!("failed after {crashes} crashes")
             }
+            (_, "TASK_STATE_FAILED") if !FAILURE_REASONS.contains(&outcome.reason.as_str()) => {
+                format!("failed with the reason {:?}", outcome.reason)
+            }
             (_, "TASK_STATE_FAILED") | (Operation::Cancel, "TASK_STATE_CANCELED") => return,
             (Operation::Cancel, state) => format!("was held and ended {state}"),
-            (Operation::Write, "TASK_STATE_COMPLETED") => {
+            (Operation::Write | Operation::Journal, "TASK_STATE_COMPLETED") => {
                 let first = *self.written.entry(call.text.clone()).or_insert(outcome.text);
                 if first == outcome.text {
                     return;

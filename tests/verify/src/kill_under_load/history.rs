@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use crate::step_reports;
 use crate::view::Outcome;
 
 /// The operations of the clients. Each creates one task.
@@ -22,17 +23,20 @@ pub(crate) enum Operation {
     Stream,
     /// A stream of chunks from `slow-writer`, sometimes with a second reader.
     Write,
+    /// A stream of chunks from `journal-writer`, whose steps are counted outside the server.
+    Journal,
     /// A task held by `echo` that is cancelled afterwards.
     Cancel,
 }
 
 impl Operation {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Send, Self::SendImmediate, Self::Stream, Self::Write, Self::Cancel];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Send, Self::SendImmediate, Self::Stream, Self::Write, Self::Journal, Self::Cancel];
 
     pub(crate) fn agent(self) -> &'static str {
         match self {
             Self::Write => "slow-writer",
+            Self::Journal => step_reports::AGENT,
             Self::Send | Self::SendImmediate | Self::Stream | Self::Cancel => "echo",
         }
     }
@@ -43,6 +47,7 @@ impl Operation {
             Self::SendImmediate => "send_at_once",
             Self::Stream => "stream",
             Self::Write => "write",
+            Self::Journal => "journal",
             Self::Cancel => "cancel",
         }
     }

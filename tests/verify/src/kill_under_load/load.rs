@@ -18,7 +18,9 @@ use crate::random::Random;
 use crate::rpc::{
     Caller, Failure, Frames, TASK_NOT_CANCELABLE, TASK_NOT_FOUND, UNSUPPORTED_OPERATION, message,
 };
+use crate::step_reports::ReportFile;
 use crate::view::{View, digest};
+use crate::writer::Document;
 
 const POSTPONED_PAUSE: Duration = Duration::from_millis(10);
 
@@ -39,6 +41,8 @@ pub(crate) struct Client {
     random: Random,
     stages: watch::Receiver<Stage>,
     history: Arc<History>,
+    /// Where the steps of `journal-writer` are reported; without it the agent is not called.
+    reports: Option<Arc<ReportFile>>,
     unfinished: Option<Unfinished>,
 }
 
@@ -50,8 +54,13 @@ enum Unfinished {
 }
 
 impl Client {
-    pub(crate) fn new(random: Random, stages: watch::Receiver<Stage>, history: Arc<History>) -> Self {
-        Self { random, stages, history, unfinished: None }
+    pub(crate) fn new(
+        random: Random,
+        stages: watch::Receiver<Stage>,
+        history: Arc<History>,
+        reports: Option<Arc<ReportFile>>,
+    ) -> Self {
+        Self { random, stages, history, reports, unfinished: None }
     }
 
     /// Runs operations in every boot until the campaign ends.
@@ -110,12 +119,18 @@ impl Client {
             0..=34 => Operation::Send,
             35..=59 => Operation::SendImmediate,
             60..=69 => Operation::Stream,
-            70..=84 => Operation::Write,
+            70..=77 => Operation::Write,
+            78..=84 if self.reports.is_some() => Operation::Journal,
+            78..=84 => Operation::Write,
             _ => Operation::Cancel,
         };
         let call = self.random.uuid();
+        let document = Document { sections: self.random.within(3..=8), delay_millis: 20 };
         let text = match operation {
-            Operation::Write => format!("sections={} delay=20ms", self.random.within(3..=8)),
+            Operation::Write => document.text(),
+            Operation::Journal => {
+                self.reports.as_ref().map(|reports| reports.request(document)).unwrap_or_default()
+            }
             Operation::Cancel => format!("hold {call}"),
             Operation::Send | Operation::SendImmediate | Operation::Stream => format!("echo {call}"),
         };
@@ -124,10 +139,12 @@ impl Client {
             Operation::Send => self.send(caller, call, &text).await,
             Operation::SendImmediate => self.send_immediate(caller, call, &text).await.map(drop),
             Operation::Stream => self.stream(caller, operation.agent(), call, &text).await,
-            Operation::Write if self.random.within(0..=1) == 0 => {
+            Operation::Write | Operation::Journal if self.random.within(0..=1) == 0 => {
                 self.stream(caller, operation.agent(), call, &text).await
             }
-            Operation::Write => self.stream_watched(caller, operation.agent(), call, &text).await,
+            Operation::Write | Operation::Journal => {
+                self.stream_watched(caller, operation.agent(), call, &text).await
+            }
             Operation::Cancel => {
                 let task = self.send_immediate(caller, call, &text).await?;
                 self.unfinished = Some(Unfinished::Held { task: task.clone() });

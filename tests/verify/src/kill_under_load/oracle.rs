@@ -14,11 +14,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::checker::Checker;
-use super::history::{Fact, History};
+use super::history::{Fact, History, Operation};
 use super::load::{Client, Stage};
 use super::read_back::{self, TaskRef};
 use crate::random::Random;
 use crate::rpc::Failure;
+use crate::step_reports::{ReportFile, StepReports};
 
 /// Time limit for accepted tasks to end after the last restart.
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
@@ -33,6 +34,8 @@ pub(crate) struct Oracle {
     due: VecDeque<TaskRef>,
     clients: JoinSet<()>,
     boots_end: BootsEnd,
+    /// Where the steps of `journal-writer` are reported, if it is part of the load.
+    reports: Option<Arc<ReportFile>>,
 }
 
 /// How each boot ends, which decides what a server may do to its clients.
@@ -45,13 +48,30 @@ pub(crate) enum BootsEnd {
 }
 
 impl Oracle {
-    pub(crate) fn begin(clients: usize, random: &mut Random, boots_end: BootsEnd) -> Self {
+    pub(crate) fn begin(
+        clients: usize,
+        random: &mut Random,
+        boots_end: BootsEnd,
+        reports: Option<ReportFile>,
+    ) -> Self {
         let history = Arc::new(History::default());
+        let reports = reports.map(Arc::new);
         let (stage, stages) = watch::channel(Stage::Down);
-        let client = |_| Client::new(random.branch(), stages.clone(), history.clone()).run();
+        let client = |_| Client::new(random.branch(), stages.clone(), history.clone(), reports.clone()).run();
         let clients = (0..clients).map(client).collect();
         let (checker, due) = (Checker::default(), VecDeque::new());
-        Self { history, checker, stage, checked: 0, due, clients, boots_end }
+        Self { history, checker, stage, checked: 0, due, clients, boots_end, reports }
+    }
+
+    /// Records that the server is about to be started.
+    pub(crate) fn starting(&self) -> Result<()> {
+        self.reports.as_ref().map_or(Ok(()), |reports| reports.add_boot())
+    }
+
+    /// The operations of the clients.
+    pub(crate) fn operations(&self) -> Vec<Operation> {
+        let is_used = |operation: &Operation| *operation != Operation::Journal || self.reports.is_some();
+        Operation::ALL.into_iter().filter(is_used).collect()
     }
 
     /// Records a boot. Before the clients see the server, so that everything due was acknowledged in an earlier boot.
@@ -82,16 +102,28 @@ impl Oracle {
     /// After the last boot: everything accepted must end, and then everything is compared. Returns how long the tasks
     /// took to end.
     pub(crate) async fn compare(&mut self, address: SocketAddr) -> Duration {
-        let settled = read_back::settle(&mut self.checker, &self.history, address, SETTLE_LIMIT).await;
+        let mut agents: Vec<&'static str> = self.operations().into_iter().map(Operation::agent).collect();
+        agents.sort_unstable();
+        agents.dedup();
+        let settled =
+            read_back::settle(&mut self.checker, &self.history, &agents, address, SETTLE_LIMIT).await;
         let settled = settled.unwrap_or_else(|failure| {
             self.note(&failure);
             SETTLE_LIMIT
         });
         self.catch_up();
-        if let Err(failure) = read_back::compare_everything(&mut self.checker, address).await {
+        if let Err(failure) = read_back::compare_everything(&mut self.checker, &agents, address).await {
             self.note(&failure);
         }
         settled
+    }
+
+    /// Compares the tasks of `journal-writer` with what its steps have reported.
+    pub(crate) fn check_steps(&mut self) -> Result<StepReports> {
+        let Some(reports) = &self.reports else { return Ok(StepReports::default()) };
+        let reports = reports.read()?;
+        self.checker.check_steps(&reports);
+        Ok(reports)
     }
 
     /// Passes the history entries since the last call to the checker.

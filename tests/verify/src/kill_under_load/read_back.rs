@@ -17,7 +17,6 @@ use super::load::cancel;
 use crate::rpc::{Caller, Failure};
 use crate::trial::in_parallel;
 
-pub(crate) const AGENTS: [&str; 2] = ["echo", "slow-writer"];
 const READERS: usize = 4;
 const BATCH: usize = 128;
 const SETTLE_PAUSE: Duration = Duration::from_millis(100);
@@ -48,12 +47,13 @@ pub(crate) async fn after_restart(
 pub(crate) async fn settle(
     checker: &mut Checker,
     history: &History,
+    agents: &[&'static str],
     address: SocketAddr,
     limit: Duration,
 ) -> Result<Duration, Failure> {
     let started = Instant::now();
     loop {
-        let open = list_all(checker, address).await?;
+        let open = list_all(checker, agents, address).await?;
         if open.is_empty() {
             return Ok(started.elapsed());
         }
@@ -67,8 +67,12 @@ pub(crate) async fn settle(
 }
 
 /// Compares everything: each acknowledged task by id, and each list as a whole.
-pub(crate) async fn compare_everything(checker: &mut Checker, address: SocketAddr) -> Result<(), Failure> {
-    for agent in AGENTS {
+pub(crate) async fn compare_everything(
+    checker: &mut Checker,
+    agents: &[&'static str],
+    address: SocketAddr,
+) -> Result<(), Failure> {
+    for &agent in agents {
         let task_refs: Vec<TaskRef> = checker.acknowledged(agent).into_iter().map(|id| (agent, id)).collect();
         read(checker, &task_refs, address).await?;
         let mut listed = HashSet::new();
@@ -84,9 +88,13 @@ pub(crate) async fn compare_everything(checker: &mut Checker, address: SocketAdd
 }
 
 /// Registers every task of every list and returns the open ones.
-async fn list_all(checker: &mut Checker, address: SocketAddr) -> Result<Vec<TaskRef>, Failure> {
+async fn list_all(
+    checker: &mut Checker,
+    agents: &[&'static str],
+    address: SocketAddr,
+) -> Result<Vec<TaskRef>, Failure> {
     let mut open = Vec::new();
-    for agent in AGENTS {
+    for &agent in agents {
         Caller::new(address)
             .list(agent, json!({}), |task| {
                 checker.see_listed(&task);

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::checker::{Checker, Finding, Kind};
 use super::history::Operation;
+use crate::step_reports::StepReports;
 use crate::trial::{FINDINGS_SHOWN, ProofResult};
 
 const KINDS: [(Kind, &str); 6] = [
@@ -24,6 +25,9 @@ pub(crate) struct Report {
     /// How long accepted tasks took to end after the last restart.
     pub(crate) settled: Duration,
     pub(crate) control: bool,
+    /// The operations of the clients.
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) steps: StepReports,
 }
 
 impl Report {
@@ -51,7 +55,7 @@ impl Report {
     /// What must have happened for a run without findings to prove something, and did not.
     fn nothing_proved(&self) -> Vec<String> {
         let tally = &self.checker.tally;
-        let missing = Operation::ALL.iter().filter(|operation| !tally.acknowledged.contains_key(operation));
+        let missing = self.operations.iter().filter(|operation| !tally.acknowledged.contains_key(operation));
         let mut missing: Vec<String> =
             missing.map(|operation| format!("no {} was ever acknowledged", operation.name())).collect();
         if tally.cuts == 0 {
@@ -68,7 +72,8 @@ impl Report {
 
     fn figures(&self) -> Value {
         let tally = &self.checker.tally;
-        let acknowledged: Map<String, Value> = Operation::ALL
+        let acknowledged: Map<String, Value> = self
+            .operations
             .iter()
             .map(|operation| {
                 let count = tally.acknowledged.get(operation).copied().unwrap_or_default();
@@ -81,6 +86,9 @@ impl Report {
             "tasks": self.checker.tasks(),
             "acknowledged": acknowledged,
             "failed_tasks": self.checker.failed(),
+            "steps_begun": self.steps.begun,
+            "steps_begun_again": self.steps.begun_again,
+            "steps_replayed": self.steps.replayed,
             "streams": tally.streams,
             "frames": tally.frames,
             "cuts": tally.cuts,

@@ -39,6 +39,12 @@ fn completed(call: u128, id: &str) -> Value {
     task(call, id, "TASK_STATE_COMPLETED", TEXT)
 }
 
+fn failed(call: u128, id: &str, reason: &str) -> Value {
+    let mut failed = task(call, id, "TASK_STATE_FAILED", "");
+    failed["status"]["message"] = json!({"metadata": {"a2ad": {"reason": reason}}});
+    failed
+}
+
 fn ended(value: &Value) -> Fact {
     let view = View::of(value).unwrap();
     Fact::Ended { task: view.task.clone(), outcome: view.outcome().unwrap() }
@@ -223,10 +229,40 @@ fn task_may_fail_at_the_third_crash_only() {
     for (boot, expected) in [(3, vec![Kind::Wrong]), (4, vec![])] {
         let mut checker = one_send();
         checker.observe(&Fact::Booted { boot });
-        checker.read("t", Some(&task(1, "t", "TASK_STATE_FAILED", "")));
+        checker.read("t", Some(&failed(1, "t", "poisoned")));
         assert_eq!(kinds(&checker), expected, "boot {boot}");
         assert_eq!(checker.failed(), 1);
     }
+}
+
+#[test]
+fn failure_needs_a_known_reason() {
+    for (reason, expected) in
+        [("attempts", vec![]), ("interrupted", vec![Kind::Wrong]), ("", vec![Kind::Wrong])]
+    {
+        let mut checker = one_send();
+        checker.observe(&Fact::Booted { boot: 4 });
+        checker.read("t", Some(&failed(1, "t", reason)));
+        assert_eq!(kinds(&checker), expected, "{reason}");
+    }
+}
+
+#[test]
+fn steps_that_are_repeated_or_missing_are_found() {
+    let text = "sections=1 delay=1ms report=x";
+    let steps = |reports: &str, ended: &Value| {
+        let call = Fact::Called { call: id(1), operation: Operation::Journal, text: text.to_owned() };
+        let mut checker = checker(&[call, accepted(1, "t"), Fact::Booted { boot: 9 }]);
+        checker.read("t", Some(ended));
+        checker.check_steps(&StepReports::of(reports));
+        kinds(&checker)
+    };
+    let (done, poisoned) = (completed(1, "t"), failed(1, "t", "poisoned"));
+    assert_eq!(steps("t begins 1;\nboot;\nt begins 1;\nt journaled 1;", &done), []);
+    assert_eq!(steps("t begins 1;\nt journaled 1;\nboot;\nt begins 1;", &done), [Kind::Duplicate]);
+    assert_eq!(steps("t begins 1;", &done), [Kind::Wrong]);
+    assert_eq!(steps("t begins 1;\nt journaled 1;\nboot;\nboot;", &poisoned), [Kind::Wrong]);
+    assert_eq!(steps("t begins 1;\nt journaled 1;\nboot;\nboot;\nboot;", &poisoned), []);
 }
 
 #[test]
