@@ -3,7 +3,8 @@
 //!
 //! `reference.rs` is the model, `choices.rs` chooses the next call, `driver.rs` makes it and compares, `wire.rs`
 //! reduces responses to what the model knows. Tasks are visible only through their agent, so the agents are driven
-//! in parallel, each by one client; half-way the server is stopped and started again. At the end all finished tasks
+//! in parallel, each by one client. One of them (`stepper`) takes journaled steps and saves checkpoints, also across
+//! attempts and turns; so the program needs the feature fault-agents. Half-way the server is stopped and started again. At the end all finished tasks
 //! expire (`purged.rs`). Deliberately not here: races, which have proofs of their own.
 
 mod choices;
@@ -14,11 +15,12 @@ mod wire;
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use self::driver::{Divergence, Driver, Outcome};
+use self::reference::MAX_TASK;
 use super::random::Random;
 use super::rpc::Caller;
 use super::trial::{ProofResult, Setup, Trial, stop};
@@ -28,7 +30,7 @@ pub(crate) const OPTIONS: &str = "[--operations N] [--seed S] [--binary PATH]";
 
 const DEFAULT_OPERATIONS: u64 = 100_000;
 /// The agents, and the share of the operations each gets, in percent.
-const AGENTS: [(&str, u64); 3] = [("echo", 55), ("approver", 40), ("slow-writer", 5)];
+const AGENTS: [(&str, u64); 4] = [("echo", 50), ("approver", 30), ("stepper", 15), ("slow-writer", 5)];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let trial = Trial::parse("reference_model", "--operations", DEFAULT_OPERATIONS, args)?;
@@ -38,14 +40,19 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 async fn campaign(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
     let started = Instant::now();
     let mut random = Random::new(trial.seed);
-    let mut server = Server::start(&setup.program, &setup.store).await?;
+    let launch = Launch::with_config(&setup.store, &format!("[limits]\nmax_task = \"{MAX_TASK}B\"\n"))?;
+    let mut server = Server::start_with(&launch, &setup.program, &setup.store).await?;
     let address = server.address;
+    for (agent, _) in AGENTS {
+        let listed = Caller::new(address).call(agent, "ListTasks", json!({})).await;
+        listed.with_context(|| format!("{agent} (in the program with the feature fault-agents)"))?;
+    }
     let mut drivers: Vec<Driver> =
         AGENTS.iter().map(|(agent, _)| Driver::new(agent, random.branch(), address)).collect();
     let mut findings = drive(&mut drivers, trial.size / 2).await;
     if findings.is_empty() {
         stop(server, &mut findings).await?;
-        server = Server::start(&setup.program, &setup.store).await?;
+        server = Server::start_with(&launch, &setup.program, &setup.store).await?;
         drivers.iter_mut().for_each(|driver| driver.caller = Caller::new(server.address));
         findings.extend(drive(&mut drivers, trial.size).await);
     }
@@ -69,6 +76,7 @@ async fn campaign(trial: &Trial, setup: &Setup) -> Result<ProofResult> {
     let seconds = started.elapsed().as_secs_f64();
     let figures = json!({
         "operations": done,
+        "steps": drivers.iter().map(|driver| driver.reference.steps).sum::<u64>(),
         "tasks": drivers.iter().map(|driver| driver.reference.tasks.len()).sum::<usize>(),
         "events": drivers.iter().flat_map(|driver| &driver.reference.tasks).map(|task| task.log.len()).sum::<usize>(),
         "operations_per_second": (done as f64 / seconds).round(),

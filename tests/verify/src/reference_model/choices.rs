@@ -19,7 +19,7 @@ impl Driver {
         if self.reference.tasks.len() < 5 {
             return self.send_new().await;
         }
-        let follow_ups = if self.agent == "approver" { 20 } else { 5 };
+        let follow_ups = if matches!(self.agent, "approver" | "stepper") { 20 } else { 5 };
         match self.random.within(0..=99) {
             0..=29 => self.send_new().await,
             choice if choice < 30 + follow_ups => self.send_follow_up().await,
@@ -79,6 +79,7 @@ impl Driver {
             open => self.open[index(self.random.within(0..=open - 1))],
         };
         let text = match self.random.within(0..=9) {
+            _ if self.agent == "stepper" => self.text(),
             0..=3 => "approve".to_owned(),
             4..=6 => "deny".to_owned(),
             _ => self.unique_word(),
@@ -241,7 +242,7 @@ impl Driver {
             _ => {}
         }
         if self.random.within(0..=2) == 0 {
-            filter.state = Some(STATES[index(self.random.within(0..=5))]);
+            filter.state = Some(STATES[index(self.random.within(0..=STATES.len() as u64 - 1))]);
         }
         if self.random.within(0..=2) == 0 {
             filter.since = known.status_at().map(str::to_owned);
@@ -289,6 +290,12 @@ impl Driver {
                 let sections = if self.random.within(0..=15) == 0 { 40 } else { self.random.within(1..=3) };
                 format!("{unique_word} sections={sections} delay=0ms")
             }
+            "stepper" => match self.random.within(0..=11) {
+                0..=2 => format!("end {unique_word}"),
+                3..=5 => format!("retry {unique_word}"),
+                6 => format!("large {unique_word}"),
+                _ => unique_word,
+            },
             _ => unique_word,
         }
     }

@@ -186,7 +186,8 @@ impl Driver {
                 let same = bare["id"] == known.id.as_str() && bare["context"] == known.context.as_str();
                 expect(empty && same, || format!("expected a task with its status only: {shown}"))?;
                 let then = &known.shown(from.max(1), Some(0), false)["status"];
-                let as_of = ["state", "text"].iter().all(|member| bare["status"][member] == then[member]);
+                let as_of =
+                    ["state", "text", "reason"].iter().all(|member| bare["status"][member] == then[member]);
                 expect(as_of, || format!("expected the status as of {from}, {then}: {shown}"))?;
                 self.follow(task, from, newest, &mut frames).await?;
             }

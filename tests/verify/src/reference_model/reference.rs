@@ -1,6 +1,6 @@
 //! The reference model: what the tasks of one agent must be, as simple as possible.
 //!
-//! A task is the list of its events, and everything a client can read is derived from that list. The three agents
+//! A task is the list of its events, and everything a client can read is derived from that list. The four agents
 //! are modelled in a few lines each. Only ids and timestamps are chosen by the server: they are learned when first
 //! shown and must not change. Pure; deliberately not here: calls, randomness, and wire formats.
 
@@ -17,6 +17,8 @@ pub(crate) struct Reference {
     keys: HashMap<(String, Option<usize>), (Value, usize, usize)>,
     /// Newest status first; for equal times, newest task first.
     order: BTreeSet<ListPosition>,
+    /// Number of journaled steps.
+    pub(crate) steps: u64,
 }
 
 /// Position of a task in the list: the time of its status, and its index.
@@ -35,6 +37,8 @@ pub(crate) enum Event {
         state: State,
         /// Text of the agent's message in the status.
         agent_text: Option<String>,
+        /// The code with which the server explains it.
+        reason: Option<&'static str>,
         /// The user's message that caused it: its id and text.
         user_message: Option<(String, String)>,
         /// Timestamp; `None` until the server has shown it.
@@ -55,15 +59,17 @@ pub(crate) enum State {
     Completed,
     Rejected,
     Canceled,
+    Failed,
 }
 
-pub(crate) const STATES: [State; 6] = [
+pub(crate) const STATES: [State; 7] = [
     State::Submitted,
     State::Working,
     State::InputRequired,
     State::Completed,
     State::Rejected,
     State::Canceled,
+    State::Failed,
 ];
 
 /// A message to be sent.
@@ -99,12 +105,14 @@ pub(crate) struct Filter {
     pub(crate) since: Option<String>,
 }
 
+/// The size limit of a task, in bytes; `stepper` can exceed it.
+pub(crate) const MAX_TASK: u64 = 512 << 10;
 /// The total of a longer list with a start time or a context.
 const MAX_COUNTED: usize = 5_000;
 
 impl Reference {
     pub(crate) fn new(agent: &'static str) -> Self {
-        Self { agent, tasks: Vec::new(), keys: HashMap::new(), order: BTreeSet::new() }
+        Self { agent, tasks: Vec::new(), keys: HashMap::new(), order: BTreeSet::new(), steps: 0 }
     }
 
     pub(crate) fn verdict_for(&self, outgoing: &OutgoingMessage) -> Verdict {
@@ -137,12 +145,16 @@ impl Reference {
         let holds = !task.log.is_empty() && task.state() == State::Working;
         let state = if task.log.is_empty() { State::Submitted } else { State::Working };
         let user_message = Some((outgoing.id.clone(), outgoing.text.clone()));
-        task.log.push(Event::Status { state, agent_text: None, user_message, at: None });
+        task.log.push(Event::Status { state, agent_text: None, reason: None, user_message, at: None });
         let event = task.log.len();
         if !holds {
             let response = match self.agent {
                 "echo" => echo(&outgoing.text),
                 "approver" => approve(task, &outgoing.text),
+                "stepper" => {
+                    self.steps += 1;
+                    step(task, &outgoing.text, immediate)
+                }
                 _ => write(&outgoing.text, immediate),
             };
             task.log.extend(response);
@@ -237,8 +249,8 @@ impl Task {
             (Value::Null, Vec::new(), Vec::<(&str, Vec<&str>)>::new());
         for event in &self.log[..events] {
             match event {
-                Event::Status { state, agent_text, user_message, at } => {
-                    status = json!({"state": state.name(), "text": agent_text, "at": at});
+                Event::Status { state, agent_text, reason, user_message, at } => {
+                    status = json!({"state": state.name(), "text": agent_text, "reason": reason, "at": at});
                     history_so_far
                         .extend(user_message.as_ref().map(|(id, text)| json!(["ROLE_USER", text, id])));
                     let settles = agent_text.as_ref().filter(|_| state.is_settled());
@@ -266,8 +278,8 @@ impl Event {
     /// The event as a subscriber is shown it.
     pub(crate) fn shown(&self) -> Value {
         match self {
-            Self::Status { state, agent_text, at, .. } => {
-                json!({"state": state.name(), "text": agent_text, "at": at})
+            Self::Status { state, agent_text, reason, at, .. } => {
+                json!({"state": state.name(), "text": agent_text, "reason": reason, "at": at})
             }
             Self::Artifact { id, text, append } => json!({"artifact": id, "texts": [text], "append": append}),
         }
@@ -298,11 +310,12 @@ impl State {
             Self::Completed => "TASK_STATE_COMPLETED",
             Self::Rejected => "TASK_STATE_REJECTED",
             Self::Canceled => "TASK_STATE_CANCELED",
+            Self::Failed => "TASK_STATE_FAILED",
         }
     }
 
     pub(crate) fn is_terminal(self) -> bool {
-        matches!(self, Self::Completed | Self::Rejected | Self::Canceled)
+        matches!(self, Self::Completed | Self::Rejected | Self::Canceled | Self::Failed)
     }
 
     pub(crate) fn is_settled(self) -> bool {
@@ -311,7 +324,13 @@ impl State {
 }
 
 fn status(state: State, agent_text: Option<String>) -> Event {
-    Event::Status { state, agent_text, user_message: None, at: None }
+    Event::Status { state, agent_text, reason: None, user_message: None, at: None }
+}
+
+/// A status that the server explains with a code.
+fn explained(state: State, text: &str, reason: &'static str) -> Event {
+    let agent_text = Some(text.to_owned());
+    Event::Status { state, agent_text, reason: Some(reason), user_message: None, at: None }
 }
 
 /// The agent `echo`: returns the text; holds a task whose text begins with `hold`.
@@ -354,6 +373,38 @@ fn write(text: &str, immediate: bool) -> Vec<Event> {
         events.push(Event::Artifact { id: "text", text, append: section > 1 });
     }
     events.push(status(State::Completed, Some(format!("{sections} sections written"))));
+    events
+}
+
+/// The agent `stepper`: one step in each turn, whose output is that of the first attempt, and a checkpoint with the
+/// steps of all turns. A later turn has its own journal, so it does not get the output of an earlier one.
+fn step(task: &Task, text: &str, immediate: bool) -> Vec<Event> {
+    let texts = task.log.iter().filter_map(|event| match event {
+        Event::Status { user_message: Some((_, text)), .. } => Some(format!("{text} in attempt 1")),
+        _ => None,
+    });
+    let steps: Vec<String> = texts.collect();
+    let begins = status(State::Working, Some(format!("turn {}", steps.len())));
+    let is_new = task.log.len() == 1;
+    let mut events: Vec<Event> =
+        (immediate && is_new).then(|| status(State::Working, None)).into_iter().collect();
+    events.push(begins.clone());
+    if text.starts_with("retry") {
+        events.push(explained(State::Working, "attempt 1 of 6 failed, trying again", "retry"));
+        events.push(begins);
+    }
+    if text.starts_with("large") {
+        events.push(explained(
+            State::Failed,
+            &format!("the task is larger than {MAX_TASK} bytes"),
+            "too_large",
+        ));
+    } else if text.starts_with("end") {
+        events.push(Event::Artifact { id: "steps", text: steps.join(", "), append: false });
+        events.push(status(State::Completed, None));
+    } else {
+        events.push(status(State::InputRequired, Some(steps.join(", "))));
+    }
     events
 }
 

@@ -34,7 +34,8 @@ pub(crate) fn event(result: &Value) -> Value {
 
 fn status(status: &Value) -> Value {
     let agent_text = status["message"].is_object().then(|| text(&status["message"]["parts"]));
-    json!({"state": status["state"], "text": agent_text, "at": status["timestamp"]})
+    let reason = testkit::json::reason(status);
+    json!({"state": status["state"], "text": agent_text, "reason": reason, "at": status["timestamp"]})
 }
 
 fn text(parts: &Value) -> String {

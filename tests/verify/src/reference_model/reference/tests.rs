@@ -73,6 +73,21 @@ fn timestamps_are_learned_once_and_order_the_list() {
 }
 
 #[test]
+fn step_is_of_its_turn_and_checkpoint_of_the_task() {
+    let mut stepper = Reference::new("stepper");
+    let task = apply(&mut stepper, &message("one", None, "1"));
+    apply(&mut stepper, &message("retry two", Some(task), "2"));
+    assert_eq!(stepper.tasks[task].state(), State::InputRequired);
+    let status = |stepper: &Reference| stepper.tasks[task].shown(stepper.tasks[task].log.len(), None, true);
+    assert_eq!(status(&stepper)["status"]["text"], "one in attempt 1, retry two in attempt 1");
+    let retried = stepper.tasks[task].log.iter().filter(|event| event.shown()["reason"] == "retry").count();
+    assert_eq!((retried, stepper.steps), (1, 2));
+    apply(&mut stepper, &message("large", Some(task), "3"));
+    assert_eq!(status(&stepper)["status"]["reason"], "too_large");
+    assert_eq!(stepper.verdict_for(&message("end", Some(task), "4")), Verdict::TooLate);
+}
+
+#[test]
 fn document_is_written_section_by_section() {
     let mut writer = Reference::new("slow-writer");
     let task = apply(&mut writer, &message("sea sections=2 delay=0ms", None, "1"));
