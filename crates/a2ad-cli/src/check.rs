@@ -107,6 +107,7 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("max_body_bytes").int(to_i64(*max_body_bytes as u64));
             out.key("max_task_bytes").int(to_i64(limits.max_task));
             out.key("max_saved_bytes").int(to_i64(limits.max_saved));
+            out.key("max_journal_bytes").int(to_i64(limits.max_journal));
             out.key("concurrent").int(to_i64(limits.concurrent as u64));
             out.key("queued").int(to_i64(limits.queued as u64));
             out.key("run_time_ms").int(millis(limits.run_time));

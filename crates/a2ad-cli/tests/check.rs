@@ -59,6 +59,7 @@ fn a_valid_file_is_shown_as_json() {
         max_body = "1MiB"
         max_task = "64KiB"
         max_saved = "2KiB"
+        max_journal = "3KiB"
         concurrent = 3
         queued = 0
         run_time = "10m"
@@ -109,7 +110,7 @@ fn a_valid_file_is_shown_as_json() {
         r#""store":{"url":"x.db","retention":{"max_age_ms":2000,"max_tasks":7,"keys_ms":3600000}},"#,
         r#""card":{"style":"v1","max_age_ms":300000,"grpc_scheme":false},"#,
         r#""protocol":{"dialects":["draft","1.0"],"errors":"1.0.0","lenient_version":false},"#,
-        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"max_saved_bytes":2048,"concurrent":3,"queued":0,"run_time_ms":600000,"interrupted_ttl_ms":3600000,"wait_ms":30000},"#,
+        r#""limits":{"max_body_bytes":1048576,"max_task_bytes":65536,"max_saved_bytes":2048,"max_journal_bytes":3072,"concurrent":3,"queued":0,"run_time_ms":600000,"interrupted_ttl_ms":3600000,"wait_ms":30000},"#,
         r#""agents":[{"id":"research","name":"Research","description":"Finds things","#,
         r#""skills":[{"id":"fx","description":"Converts amounts between currencies, at bundled rates of April 2025"},"#,
         r#"{"id":"hello","description":"Repeats it"}],"#,

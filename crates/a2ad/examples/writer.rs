@@ -35,8 +35,8 @@ struct Story {
 impl Agent for Writer {
     async fn run(&self, turn: Turn) -> Result<Outcome> {
         let Some(mut story) = turn.saved::<Story>()? else {
-            turn.save(&Story { topic: turn.text(), chapters: None, written: 0 }).await?;
-            return Ok(Outcome::ask("How many chapters?"));
+            let story = Story { topic: turn.text(), chapters: None, written: 0 };
+            return turn.record().save(&story).then(Outcome::ask("How many chapters?"));
         };
         let answer =
             || turn.text().trim().parse().ok().filter(|chapters| (1..=MAX_CHAPTERS).contains(chapters));
@@ -52,7 +52,7 @@ impl Agent for Writer {
             let chapter = format!("Chapter {} of {}.\n", story.written, story.topic);
             // The chapter and the checkpoint are one commit: after a crash none is missing or written twice.
             if story.written < chapters {
-                turn.record().chunk("story", chapter).save(&story).await?;
+                turn.record().chunk("story", chapter).save(&story).commit().await?;
             } else {
                 // The task's next turn, if any, is about another story.
                 turn.record().last_chunk("story", chapter).clear_saved().await?;

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! - [`Agent`] does the work: it takes a [`Turn`], records progress, artifacts and checkpoints through it, and returns
-//!   an [`Outcome`]. [`agent_fn`] makes an agent of an async function.
+//!   an [`Outcome`]. [`agent_fn`] makes an agent of an async function. The module [`agent`] shows one that survives crashes.
 //! - [`Server::builder`] registers agents and returns an axum [`Router`](server::Router) to mount into any app, or serves
 //!   by itself.
 //! - [`call_agent`] sends one message to a remote agent; [`Client`] and [`Follow`](client::Follow) cover the other
@@ -66,6 +66,33 @@ pub use server::{Builder, Card, ServeError, Server};
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What an agent implements and uses.
+///
+/// An agent that goes on where it was after a crash: [`Turn::step`] returns the recorded output of a step that an earlier
+/// attempt has finished, and [`Turn::saved`] the last checkpoint.
+///
+/// ```
+/// use a2ad::{
+///     Outcome, Result, Turn, agent_fn,
+///     agent::{ExecutionPolicy, OnCrash},
+/// };
+///
+/// async fn order(key: String) -> Result<u32> {
+///     // Calls a shop, which knows by the key if it has this order already.
+///     Ok(key.len() as u32)
+/// }
+///
+/// async fn buy(turn: Turn) -> Result<Outcome> {
+///     let number = turn.step("order", order(turn.step_key("order"))).await?;
+///     let written: u32 = turn.saved()?.unwrap_or(0);
+///     for page in written + 1..=3 {
+///         // The page and the checkpoint are one commit, and on disk when this returns.
+///         turn.record().chunk("report", format!("page {page}\n")).save(&page).commit().await?;
+///     }
+///     Ok(Outcome::done_with(format!("order {number}")))
+/// }
+///
+/// let agent = agent_fn(buy).with_policy(ExecutionPolicy::default().with_on_crash(OnCrash::Resume));
+/// ```
 pub mod agent {
     pub use bytes::Bytes;
     pub use engine::{

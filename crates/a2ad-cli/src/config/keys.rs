@@ -244,13 +244,19 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "max_task",
                 "size",
                 r#""64MiB""#,
-                "The messages and artifacts of one task: a larger message is rejected, a larger result fails the task.",
+                "The messages and artifacts of one task, without progress messages: a larger message is rejected, a larger result fails the task. More progress messages than this are dropped.",
             ),
             key(
                 "max_saved",
                 "size",
                 r#""1MiB""#,
                 "The checkpoint that an agent saves between attempts and turns: saving a larger one is an error.",
+            ),
+            key(
+                "max_journal",
+                "size",
+                r#""16MiB""#,
+                "The outputs of the steps of one turn: more of them fail the task.",
             ),
             key("concurrent", "number", "256", "Concurrent runs; further tasks wait as submitted."),
             key(

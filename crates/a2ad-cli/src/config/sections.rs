@@ -124,6 +124,7 @@ pub(super) fn limits(section: &Section<'_>) -> (Limits, usize) {
         wait: section.get("wait", values::duration).filter(|wait| !wait.is_zero()),
         max_task: section.get("max_task", size).unwrap_or(defaults.max_task),
         max_saved: section.get("max_saved", size).unwrap_or(defaults.max_saved),
+        max_journal: section.get("max_journal", size).unwrap_or(defaults.max_journal),
         memory: section.get("memory", size).unwrap_or(defaults.memory),
         ..defaults
     };
