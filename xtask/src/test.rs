@@ -23,14 +23,14 @@ const PROOFS: &[&str] = &[
     "retention_under_load --relaxed --tasks 20000 --cycles 3",
     "many_keys --relaxed --keys 300000 --seconds 2",
     "many_owners --relaxed --owners 20000",
-    "reference_model",
+    "reference_model --operations 50000",
     "overload --relaxed --seconds 5",
     "slow_readers --relaxed --readers 100 --connections 10 --idle-seconds 15",
     "slow_resumes --seconds 5",
     "malformed_requests --relaxed",
     "request_bombs --relaxed",
     "backup_under_load --rounds 5",
-    "disk_faults --relaxed --unprivileged",
+    "disk_faults --faults 6 --relaxed --unprivileged",
     "kill_under_load",
 ];
 
