@@ -117,6 +117,24 @@ async fn interrupted_ttl_of_an_agent_takes_precedence_over_that_of_the_server() 
     assert_eq!(reason(&failed).as_deref(), Some("input_timeout"));
 }
 
+#[tokio::test]
+async fn interrupted_ttl_of_a_skill_applies_to_its_tasks_only() {
+    let clock = Clock::manual(Timestamp::from_millis(1_000_000));
+    let settings = RunSettings { interrupted_ttl: Some(Duration::from_secs(4)), ..RunSettings::default() };
+    let setup = Setup::plain().clock(&clock).skills(&["quick", "patient"]).skill_settings("quick", settings);
+    let server = setup.open();
+    let mut asked = Vec::new();
+    for skill in ["patient", "quick"] {
+        server.agent.prepare_turn([], need_input("which?"));
+        asked.push(server.send_for_task(msg("waits").skill(skill)).await.id);
+    }
+    let mut watching = server.subscribe(&asked[1]).await.unwrap();
+    clock.advance(Duration::from_secs(5));
+    with_timeout(watching.rest()).await;
+    assert_eq!(reason(&server.get(&asked[1]).await.unwrap()).as_deref(), Some("input_timeout"));
+    assert_eq!(server.get(&asked[0]).await.unwrap().status.state, TaskState::InputRequired);
+}
+
 async fn start(server: &mut TestServer, msg: MessageBuilder) -> (TaskId, RunningTurn) {
     let task = server.send_for_task(msg.return_immediately()).await;
     (task.id, server.agent.turn().await)
