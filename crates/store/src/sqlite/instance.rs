@@ -389,7 +389,7 @@ mod tests {
             found.to_string(),
             format!("PID {}, serving at 127.0.0.1:4242, up 0 s", std::process::id())
         );
-        instance.record_draining(Duration::from_millis(59_500));
+        instance.record_draining(Duration::from_secs(60));
         let draining = lock_holder(&path).unwrap();
         assert_eq!(draining.state, InstanceState::Draining);
         let Draining { elapsed, left } = draining.draining.unwrap();
