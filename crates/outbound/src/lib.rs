@@ -1,8 +1,21 @@
-//! Everything that leaves the process: agent backends, and later webhooks, through one guarded dialler.
+//! Everything that leaves the process: skills with a backend, the guarded dialler, child processes, and the built-in
+//! agents.
 //!
-//! So far it holds the built-in agents. They reach nothing outside the process, except one of the agents for
-//! tests, which writes to a file.
+//! A skill ([`skill::Skill`]) has exactly one [`backend::Backend`]; [`skill::SkillAgent`] runs it as an agent of the
+//! engine. Backends open connections only with [`dial::Dialer`] and start processes only with [`process::Launcher`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod agents;
+#[cfg(feature = "backends")]
+pub mod backend;
+#[cfg(feature = "backends")]
+pub mod backends;
+#[cfg(feature = "backends")]
+pub mod dial;
+#[cfg(feature = "backends")]
+pub mod process;
+#[cfg(feature = "backends")]
+pub mod schema;
+#[cfg(feature = "backends")]
+pub mod skill;

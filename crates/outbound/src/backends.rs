@@ -1,0 +1,1 @@
+//! The backends, one module each.

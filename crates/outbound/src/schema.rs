@@ -1,0 +1,132 @@
+//! JSON Schemas of arguments and results, compiled once.
+//!
+//! The only module that uses the validator. A reference to another document is not followed: such a schema is rejected.
+
+use std::{fmt, sync::Arc};
+
+use jsonschema::Validator;
+use protocol::Json;
+
+/// The tree that the validator reads. Arguments are passed on as the client sent them, never from this tree.
+#[expect(clippy::disallowed_types, reason = "the validator reads this type")]
+type Tree = serde_json::Value;
+
+/// A compiled schema. Cheap to clone.
+#[derive(Clone)]
+pub struct Schema(Arc<Compiled>);
+
+struct Compiled {
+    text: Json,
+    validator: Validator,
+    required: Vec<String>,
+    /// The only required property, if there is exactly one and it is a string.
+    single_text: Option<String>,
+}
+
+/// Why a document is not a schema.
+#[derive(Debug, thiserror::Error)]
+#[error("not a valid JSON Schema: {0}")]
+pub struct InvalidSchema(String);
+
+impl Schema {
+    /// Compiles a schema.
+    pub fn new(text: Json) -> Result<Self, InvalidSchema> {
+        let tree = parse(&text);
+        let validator =
+            jsonschema::options().build(&tree).map_err(|error| InvalidSchema(error.to_string()))?;
+        let required: Vec<String> = tree["required"]
+            .as_array()
+            .map(|names| names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())
+            .unwrap_or_default();
+        let single_text = match required.as_slice() {
+            [only] if tree["properties"][only]["type"] == "string" => Some(only.clone()),
+            _ => None,
+        };
+        Ok(Self(Arc::new(Compiled { text, validator, required, single_text })))
+    }
+
+    /// The schema as it is shown on the card.
+    pub fn text(&self) -> &Json {
+        &self.0.text
+    }
+
+    /// The names of the required properties.
+    pub fn required(&self) -> &[String] {
+        &self.0.required
+    }
+
+    /// The property that a plain text stands for: the only required one, if it is a string.
+    pub fn single_text(&self) -> Option<&str> {
+        self.0.single_text.as_deref()
+    }
+
+    /// Checks a value. The error names the first field that is wrong and what was expected, such as
+    /// `arguments.amount: "ten" is not of type "number"`; `root` is how the value itself is called.
+    pub fn check(&self, root: &str, value: &Json) -> Result<(), String> {
+        let tree = parse(value);
+        self.0.validator.validate(&tree).map_err(|error| {
+            let path = error.instance_path().to_string().replace('/', ".");
+            shorten(format!("{root}{path}: {error}"))
+        })
+    }
+
+    /// Whether a value is allowed.
+    pub fn allows(&self, value: &Json) -> bool {
+        self.0.validator.is_valid(&parse(value))
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.text.fmt(out)
+    }
+}
+
+fn parse(json: &Json) -> Tree {
+    serde_json::from_str(json.as_str()).expect("Json is valid and at most 64 levels deep")
+}
+
+/// An error of the validator contains the value, which may be large.
+fn shorten(mut text: String) -> String {
+    const MAX: usize = 500;
+    if text.len() > MAX {
+        let end = (0..=MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(text: &str) -> Schema {
+        Schema::new(Json::parse(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn error_names_the_field() {
+        let schema =
+            schema(r#"{"type":"object","properties":{"a":{"type":"array","items":{"type":"number"}}}}"#);
+        let error = schema.check("arguments", &Json::parse(r#"{"a":[1,"x"]}"#).unwrap()).unwrap_err();
+        assert_eq!(error, r#"arguments.a.1: "x" is not of type "number""#);
+    }
+
+    #[test]
+    fn reference_to_another_document_is_rejected() {
+        let text = Json::parse(r#"{"$ref":"http://127.0.0.1:9/schema.json"}"#).unwrap();
+        assert!(Schema::new(text).is_err());
+        let file = Json::parse(r#"{"$ref":"file:///etc/passwd"}"#).unwrap();
+        assert!(Schema::new(file).is_err());
+    }
+
+    #[test]
+    fn single_required_string_takes_a_plain_text() {
+        let one = schema(r#"{"required":["q"],"properties":{"q":{"type":"string"},"n":{"type":"integer"}}}"#);
+        assert_eq!(one.single_text(), Some("q"));
+        let two =
+            schema(r#"{"required":["q","r"],"properties":{"q":{"type":"string"},"r":{"type":"string"}}}"#);
+        assert_eq!(two.single_text(), None);
+    }
+}

@@ -1,0 +1,202 @@
+//! A skill with a backend, and the agent that runs it.
+//!
+//! [`SkillAgent`] finds the arguments in the client's message, checks them, calls the backend, checks the result and
+//! turns the backend's reply into the outcome of the turn. What is specific to a kind of backend is not here.
+
+use std::sync::Arc;
+
+use engine::{Agent, AgentError, AgentResult, ExecutionPolicy, OnCrash, Outcome, Turn};
+use protocol::{Artifact, Content, Json, Message, Part, json::write::Writer, model::AgentSkill};
+use serde_json::value::RawValue;
+
+use crate::{
+    backend::{Backend, Call, Failure, Question, Reply, Waiting, result_name},
+    schema::Schema,
+};
+
+/// The media type of tools' arguments and results.
+const JSON: &str = "application/json";
+
+/// A skill with a backend. Cheap to clone.
+#[derive(Clone)]
+pub struct Skill {
+    /// Id, unique within its agent.
+    pub id: String,
+    /// For the card.
+    pub description: String,
+    /// For the card.
+    pub tags: Vec<String>,
+    /// For the card.
+    pub examples: Vec<String>,
+    /// What the arguments must be; `None`: the backend gets the message.
+    pub input_schema: Option<Schema>,
+    /// What a data part of the result must be.
+    pub output_schema: Option<Schema>,
+    /// What to do with a call whose process crashed.
+    pub on_crash: OnCrash,
+    /// The system behind it.
+    pub backend: Arc<dyn Backend>,
+}
+
+impl Skill {
+    /// The skill on the card.
+    pub fn on_card(&self) -> AgentSkill {
+        AgentSkill {
+            id: self.id.clone(),
+            name: self.id.clone(),
+            description: self.description.clone(),
+            tags: self.tags.clone(),
+            examples: self.examples.clone(),
+            input_modes: vec![JSON.into()],
+            output_modes: vec![JSON.into()],
+            security_requirements: Vec::new(),
+        }
+    }
+}
+
+/// The agent of one skill with a backend.
+pub struct SkillAgent(Skill);
+
+impl SkillAgent {
+    /// Runs calls of this skill.
+    pub fn new(skill: Skill) -> Self {
+        Self(skill)
+    }
+
+    async fn call(&self, turn: &Turn, arguments: &Json, state: Option<&Json>) -> AgentResult<Outcome> {
+        let Self(skill) = self;
+        let call = Call { skill: &skill.id, arguments, turn, state };
+        let reply = skill.backend.call(call).await?;
+        match reply {
+            Reply::Done(parts) => Ok(self.done(parts)),
+            Reply::Streamed => Ok(Outcome::done()),
+            Reply::Failed(failure) => Ok(failed(turn, failure)),
+            Reply::Rejected(parts) => Ok(Outcome::reject(parts)),
+            Reply::Ask(Question { parts, state }) => {
+                turn.record().save(&waiting(arguments, &state)?).then(Outcome::ask(parts))
+            }
+            Reply::AskForCredentials(Question { parts, state }) => {
+                turn.record().save(&waiting(arguments, &state)?).then(Outcome::ask_for_credentials(parts))
+            }
+        }
+    }
+
+    /// Completed with this result, unless the output schema does not allow it.
+    fn done(&self, parts: Vec<Part>) -> Outcome {
+        let Self(skill) = self;
+        if let Some(schema) = &skill.output_schema {
+            let data = parts.iter().find_map(|part| match &part.content {
+                Content::Data(data) => Some(data),
+                _ => None,
+            });
+            let problem = match data {
+                Some(data) => schema.check("result", data).err(),
+                None => Some("result: there is no JSON in it".to_owned()),
+            };
+            if let Some(problem) = problem {
+                return Outcome::fail(format!(
+                    "the result of {} does not match its output schema: {problem}",
+                    skill.id
+                ));
+            }
+        }
+        let name = result_name(&skill.id);
+        let named = Artifact { name: Some(name.clone()), ..Artifact::new(name, parts) };
+        named.into()
+    }
+}
+
+impl Agent for SkillAgent {
+    async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
+        if let Some(Waiting { arguments, state }) = turn.saved::<Waiting>()? {
+            let (arguments, state) = (kept(&arguments)?, kept(&state)?);
+            return self.call(&turn, &arguments, Some(&state)).await;
+        }
+        match arguments(&turn.message, self.0.input_schema.as_ref()) {
+            Arguments::Valid(arguments) => self.call(&turn, &arguments, None).await,
+            Arguments::Invalid(problem) => Ok(Outcome::reject(problem)),
+            Arguments::Missing(schema) => Ok(Outcome::ask(question(&self.0.id, &schema))),
+        }
+    }
+
+    fn policy(&self) -> ExecutionPolicy {
+        ExecutionPolicy::default().with_on_crash(self.0.on_crash)
+    }
+}
+
+/// The arguments of a call, as far as a message has them.
+pub(crate) enum Arguments {
+    Valid(Json),
+    /// The schema does not allow them; the text names the field.
+    Invalid(String),
+    /// The message has none.
+    Missing(Schema),
+}
+
+/// The arguments in a message: its data part, else a text that is a JSON object, else a text for the only required
+/// property if that is a string. Without a schema, the data part as it is, else `{"text": …}`.
+pub(crate) fn arguments(message: &Message, schema: Option<&Schema>) -> Arguments {
+    let data = message.parts.iter().find_map(|part| match &part.content {
+        Content::Data(data) => Some(data.clone()),
+        _ => None,
+    });
+    let text = message.text();
+    let object = || Json::parse(&text).ok().filter(Json::is_object);
+    let Some(schema) = schema else {
+        return Arguments::Valid(data.or_else(object).unwrap_or_else(|| text_argument("text", &text)));
+    };
+    let check = |arguments: Json| match schema.check("arguments", &arguments) {
+        Ok(()) => Arguments::Valid(arguments),
+        Err(problem) => Arguments::Invalid(problem),
+    };
+    if let Some(found) = data.or_else(object) {
+        return check(found);
+    }
+    if let Some(property) = schema.single_text().filter(|_| !text.trim().is_empty()) {
+        return check(text_argument(property, &text));
+    }
+    let empty = Json::parse("{}").expect("an empty object is JSON");
+    if schema.required().is_empty() && schema.allows(&empty) {
+        // Nothing is required, so a text can only be the request itself.
+        return Arguments::Valid(empty);
+    }
+    Arguments::Missing(schema.clone())
+}
+
+fn text_argument(name: &str, text: &str) -> Json {
+    let mut writer = Writer::new();
+    writer.object(|out| out.text(name, text));
+    written(writer)
+}
+
+fn written(writer: Writer) -> Json {
+    let text = String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only");
+    Json::parse(&text).expect("the writer writes one JSON value")
+}
+
+/// Asks for the required properties: their names as text, the schema as data.
+fn question(skill: &str, schema: &Schema) -> Vec<Part> {
+    let names = schema.required().join(", ");
+    let text =
+        format!("{skill} needs {names}: send them as a data part, or as a text that is one JSON object");
+    vec![Part::text(text), Part::data(schema.text().clone())]
+}
+
+fn failed(turn: &Turn, failure: Failure) -> Outcome {
+    let Failure { parts, reason, retryable } = failure;
+    let metadata = reason.map(|reason| {
+        let mut writer = Writer::new();
+        writer.object(|out| out.key("a2ad").object(|out| out.text("reason", reason)));
+        written(writer)
+    });
+    Outcome::Failed { message: Some(Message { metadata, ..turn.reply(parts) }), retryable }
+}
+
+fn waiting(arguments: &Json, state: &Json) -> AgentResult<Waiting> {
+    let raw = |json: &Json| RawValue::from_string(json.as_str().to_owned());
+    Ok(Waiting { arguments: raw(arguments)?, state: raw(state)? })
+}
+
+fn kept(raw: &RawValue) -> AgentResult<Json> {
+    Json::parse(raw.get()).map_err(|problem| AgentError::new(format!("the saved call is not {problem}")))
+}
