@@ -2,7 +2,7 @@
 //! web pages in a browser.
 //!
 //! The tests are in `tests/interop`: those of our server are written in the client's language, one folder for each
-//! suite; those of our client are in `servers`, with one sample agent for each SDK. This module provides what they
+//! suite; those of our client are in `servers`, with one sample agent for each SDK; those of backends in `backends`. This module provides what they
 //! need: an environment that is installed once and kept, a server, and a time limit. Deliberately not here: any
 //! knowledge of the protocol.
 #![allow(
@@ -10,6 +10,7 @@
     reason = "messages to stderr; the client's own report goes to stdout unchanged"
 )]
 
+mod backends;
 mod chromium;
 mod javascript;
 pub(crate) mod python;
@@ -52,6 +53,8 @@ enum Side {
     Streams(Release),
     /// A server that our client calls.
     Server(Sample),
+    /// MCP servers and an OpenAPI document behind our server; the tests are in the folder `backends`.
+    Backends,
 }
 
 #[derive(Clone, Copy)]
@@ -80,6 +83,11 @@ const SUITES: &[Suite] = &[
         "an agent on the official JavaScript SDK 1.3.0",
         Sample::JavaScript("javascript"),
     ),
+    Suite {
+        name: "backends",
+        peer: "MCP servers of npm and PyPI, and the OpenAPI document of GitHub",
+        side: Side::Backends,
+    },
 ];
 
 const fn client(name: &'static str, peer: &'static str, language: Language) -> Suite {
@@ -127,6 +135,7 @@ async fn test(suite: &Suite, program: &Path, dir: &Path, options: &[String]) -> 
         Side::Client(language) => client_tests(suite, language, dir).await?,
         Side::Streams(release) => python::tests_of_release(&file("streams"), release, dir).await?,
         Side::Server(sample) => return servers::test(sample, program, dir, options).await,
+        Side::Backends => return backends::test(program, dir, options).await,
     };
     test_server(suite, command, program, dir, options).await
 }

@@ -11,9 +11,10 @@ use engine::{Limits, RunPolicy, RunSettings};
 use protocol::json::write::Writer;
 
 use crate::config::{
-    AgentConfig, AuthMethod, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation,
-    ON_CRASH_NAMES, ProfileName, REPLY_NAMES,
+    AgentConfig, AuthMethod, BackendConfig, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation,
+    ON_CRASH_NAMES, ProfileName, REPLY_NAMES, SkillConfig, SkillSource,
 };
+use crate::backends::Backends;
 
 /// The reason why a server would refuse to listen on this address.
 pub(crate) fn check_listen(address: SocketAddr) -> Option<String> {
@@ -31,7 +32,7 @@ pub(crate) fn describe(config: &Config) -> String {
         dialects.join(", ")
     );
     for agent in &config.agents {
-        let registered = agent.registered();
+        let registered = agent.registered(&Backends::none());
         let name_and_path = format!("{} at /a2a/{}", registered.info().name, agent.id);
         if !agent.enabled {
             out += &format!("agent     {name_and_path}, disabled: not served\n");
@@ -44,12 +45,23 @@ pub(crate) fn describe(config: &Config) -> String {
         for skill in registered.info().skills.iter() {
             out += &format!("  skill   {}: {}\n", skill.id, skill.description);
         }
-        for skill in agent.skills.iter().filter(|skill| skill.runs != RunSettings::default()) {
+        for source in agent.skills.iter().filter(|source| !matches!(source, SkillSource::Own(_))) {
+            out += &format!("  skills  {source}: listed when the server starts\n");
+        }
+        for skill in own_skills(agent).filter(|skill| skill.runs != RunSettings::default()) {
             let policy = registered.policy(Some(&skill.id), &config.limits);
             out += &format!("  runs    {}: {}\n", skill.id, runs(policy));
         }
     }
     out
+}
+
+/// The agent's skills that the file defines.
+fn own_skills(agent: &AgentConfig) -> impl Iterator<Item = &SkillConfig> {
+    agent.skills.iter().filter_map(|source| match source {
+        SkillSource::Own(skill) => Some(skill),
+        SkillSource::Mcp { .. } | SkillSource::OpenApi { .. } => None,
+    })
 }
 
 /// The execution settings of a skill, as the file names them.
@@ -75,7 +87,7 @@ const CLOSED: &str = ": refuses every call, this version cannot check credential
 
 /// What a configuration would run, as one JSON object.
 pub(crate) fn describe_as_json(config: &Config) -> String {
-    let Config { server, store, card, protocol, limits, max_body_bytes, agents } = config;
+    let Config { server, store, card, protocol, limits, max_body_bytes, agents, .. } = config;
     let mut writer = Writer::new();
     writer.object(|out| {
         out.key("server").object(|out| {
@@ -120,7 +132,7 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
 }
 
 fn describe_agent(out: &mut Writer, agent: &AgentConfig, limits: &Limits) {
-    let registered = agent.registered();
+    let registered = agent.registered(&Backends::none());
     let info = registered.info();
     out.text("id", &agent.id);
     out.text("name", &info.name);
@@ -131,10 +143,15 @@ fn describe_agent(out: &mut Writer, agent: &AgentConfig, limits: &Limits) {
             out.text("description", &skill.description);
         });
     });
-    out.key("backends").array(&agent.skills, |out, skill| {
+    let selectors = agent.skills.iter().filter(|source| !matches!(source, SkillSource::Own(_)));
+    out.key("selectors").array(selectors, |out, source| out.string(&source.to_string()));
+    out.key("backends").array(own_skills(agent), |out, skill| {
         out.object(|out| {
             out.text("skill", &skill.id);
-            out.text("builtin", skill.builtin);
+            out.text("kind", skill.backend.kind());
+            if let BackendConfig::Builtin(name) = &skill.backend {
+                out.text("builtin", name);
+            }
             let policy = registered.policy(Some(&skill.id), limits);
             out.text("on_crash", name(&ON_CRASH_NAMES, policy.on_crash));
             out.key("run_time_ms").int(millis(policy.run_time));

@@ -3,6 +3,7 @@
 //! The short commands of the server are here; every other command has its own file. With `--json`, data is JSON on stdout
 //! and an error is one JSON document on stderr, for every command.
 
+mod add;
 mod agents;
 mod backup;
 mod card;
@@ -24,24 +25,29 @@ mod stream;
 mod suggest;
 mod target;
 mod tasks;
+mod try_skill;
 
 use std::{
+    convert::Infallible,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use a2ad::{
     ServeError,
-    internal::{Settings, serve},
+    internal::{Settings, bind, serve},
 };
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
+use engine::Catalog;
+use tokio::sync::mpsc;
 
 use self::{
     failure::{EXIT_CODES, Failure, code},
     output::Output,
 };
 use crate::{
+    backends::Backends,
     check,
     config::{self, Config, ConfigFile},
     logging, selftest,
@@ -81,6 +87,11 @@ enum Command {
     Serve(ServeFlags),
     /// Show what a configuration file would run, or check the integrity of a store.
     Check(CheckFlags),
+    /// Add an MCP server, an HTTP function, an OpenAPI document or a command to the configuration file.
+    Add(add::AddFlags),
+    /// Run one skill without a server and print the result.
+    #[command(after_help = EXIT_CODES)]
+    Try(try_skill::TryFlags),
     /// Copy a store to a new file, beside the server that uses it.
     Backup(backup::BackupFlags),
     /// Create a store from a backup.
@@ -179,6 +190,8 @@ pub fn run() -> ExitCode {
     let result = match parsed.command {
         Some(Command::Serve(flags)) => done(start(&flags)),
         Some(Command::Check(flags)) => check(&flags).map_err(Failure::from),
+        Some(Command::Add(flags)) => add::run(flags),
+        Some(Command::Try(flags)) => try_skill::run(flags),
         Some(Command::Backup(flags)) => backup::run_backup(&flags).map_err(Failure::from),
         Some(Command::Restore(flags)) => backup::run_restore(&flags).map_err(Failure::from),
         Some(Command::Selftest(flags)) => selftest::run(flags).map_err(Failure::from),
@@ -237,16 +250,41 @@ fn start(flags: &ServeFlags) -> anyhow::Result<()> {
         store: flags.store.as_deref(),
     });
     let config = config.inspect_err(|_| warn(&warnings))?;
-    let settings = settings(&config, file.map(|file| file.path));
     // Dropped last on every path: dropping it writes the queued lines.
     let _log = logging::start(&warnings);
     let runtime = runtime()?;
-    let served = runtime.block_on(serve(settings));
-    if matches!(served, Err(ServeError::StoreFailed(_))) {
+    let served = runtime.block_on(serve_with_backends(&config, file.map(|file| file.path)));
+    let store_failed =
+        |error: &anyhow::Error| matches!(error.downcast_ref(), Some(ServeError::StoreFailed(_)));
+    if served.as_ref().is_err_and(store_failed) {
         // Running work can no longer be stored; waiting for it would only delay the restart.
         runtime.shutdown_background();
     }
+    served
+}
+
+/// Starts the backends, serves until the server is stopped, then ends the backends' processes.
+async fn serve_with_backends(config: &Config, file: Option<PathBuf>) -> anyhow::Result<()> {
+    let listener = bind(config.server.listen).await?;
+    let mut backends = Backends::start(config).await?;
+    let (sender, catalogs) = mpsc::channel(1);
+    let settings = Settings { catalogs: Some(catalogs), ..settings(config, &backends, file) };
+    let served = tokio::select! {
+        served = serve(listener, settings) => served,
+        never = follow(config, &mut backends, sender) => match never {},
+    };
+    backends.stop().await;
     Ok(served?)
+}
+
+/// Sends a new catalog whenever the tools of a server have changed.
+async fn follow(config: &Config, backends: &mut Backends, catalogs: mpsc::Sender<Catalog>) -> Infallible {
+    loop {
+        backends.changed().await;
+        if catalogs.send(config.catalog(backends)).await.is_err() {
+            return std::future::pending().await;
+        }
+    }
 }
 
 fn check(flags: &CheckFlags) -> anyhow::Result<u8> {
@@ -312,12 +350,13 @@ fn variables() -> Vec<(String, String)> {
 }
 
 /// The settings of the server that this configuration describes.
-fn settings(config: &Config, file: Option<PathBuf>) -> Settings {
+fn settings(config: &Config, backends: &Backends, file: Option<PathBuf>) -> Settings {
     Settings {
         config: file,
         listen: config.server.listen,
         store: config.store.url.clone(),
-        catalog: config.catalog(),
+        catalog: config.catalog(backends),
+        catalogs: None,
         limits: config.limits,
         server_options: config.server_options(),
         drain_delay: config.server.drain_delay,

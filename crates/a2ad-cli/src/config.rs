@@ -5,7 +5,9 @@
 //! effect.
 
 mod agents;
+mod backends;
 mod extensions;
+mod json_value;
 mod keys;
 mod read;
 #[cfg(test)]
@@ -13,21 +15,37 @@ mod reference;
 mod registration;
 mod run_settings;
 mod sections;
+mod schemas;
 mod server_options;
+mod skills;
 mod tree;
 mod values;
 mod variables;
 
 use std::{
+    collections::BTreeMap,
+    fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use engine::{Dedupe, Limits, Retention, RunSettings};
 use inbound::{AllowedHost, CardShape, CorsOrigin, ExtendedCard, IpNet, ReplyForm};
+use outbound::{
+    backend::Backend,
+    backends::{
+        mcp::McpConfig,
+        openapi::{self, OpenApiConfig, OpenApiError},
+    },
+    dial::Dialer,
+    schema::Schema,
+    skill::Skill,
+};
 use protocol::{ErrorTable, model::AgentExtension};
 
+pub(crate) use backends::launcher;
 pub(crate) use agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
 pub(crate) use run_settings::ON_CRASH_NAMES;
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
@@ -48,6 +66,12 @@ pub(crate) struct Config {
     pub(crate) max_body_bytes: usize,
     /// At least one; ids are unique.
     pub(crate) agents: Vec<AgentConfig>,
+    /// MCP servers by name.
+    pub(crate) mcp: BTreeMap<String, McpConfig>,
+    /// OpenAPI documents by name.
+    pub(crate) openapi: BTreeMap<String, DocumentConfig>,
+    /// What every request of a backend is sent with.
+    pub(crate) dialer: Dialer,
 }
 
 /// `[server]`
@@ -113,14 +137,16 @@ pub(crate) struct AgentConfig {
     pub(crate) id: String,
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
-    /// At least one; ids are unique.
-    pub(crate) skills: Vec<SkillConfig>,
+    /// At least one.
+    pub(crate) skills: Vec<SkillSource>,
     pub(crate) enabled: bool,
     pub(crate) streaming: bool,
     pub(crate) push: bool,
     pub(crate) extended_card: ExtendedCard,
     /// Skills that only the extended card shows.
     pub(crate) extended_skills: Vec<String>,
+    /// Skills that every caller may use; empty: all.
+    pub(crate) skills_allow: Vec<String>,
     pub(crate) extensions: Vec<AgentExtension>,
     /// Whether a part whose media type is not on the card is rejected.
     pub(crate) check_media_types: bool,
@@ -135,18 +161,136 @@ pub(crate) struct AgentConfig {
     pub(crate) retention: Retention,
 }
 
+/// Skills of an agent: one of the file, or what an MCP server or an OpenAPI document has.
+#[derive(Clone, Debug)]
+pub(crate) enum SkillSource {
+    /// `[skills.ID]`
+    Own(SkillConfig),
+    /// `mcp:SERVER/TOOL`
+    Mcp { server: String, tool: Selection },
+    /// `openapi:DOCUMENT/OPERATION`
+    OpenApi { document: String, operation: Selection },
+}
+
+/// What is selected of an MCP server or an OpenAPI document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    All,
+    One(String),
+}
+
+impl Selection {
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(one) => one == name,
+        }
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::All => "*",
+            Self::One(name) => name,
+        })
+    }
+}
+
+impl fmt::Display for SkillSource {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(skill) => out.write_str(&skill.id),
+            Self::Mcp { server, tool } => write!(out, "mcp:{server}/{tool}"),
+            Self::OpenApi { document, operation } => write!(out, "openapi:{document}/{operation}"),
+        }
+    }
+}
+
 /// `[skills.ID]`
 #[derive(Clone, Debug)]
 pub(crate) struct SkillConfig {
     pub(crate) id: String,
-    /// The name of the built-in agent behind it.
-    pub(crate) builtin: &'static str,
-    /// This and the next two: `None` keeps the built-in agent's value.
+    pub(crate) backend: BackendConfig,
+    /// This and the next four: `None` keeps the backend's own value.
     pub(crate) description: Option<String>,
     pub(crate) tags: Option<Vec<String>>,
     pub(crate) examples: Option<Vec<String>>,
+    pub(crate) input_schema: Option<Schema>,
+    pub(crate) output_schema: Option<Schema>,
     /// The same for every agent that has the skill.
     pub(crate) runs: RunSettings,
+}
+
+/// The backend of a skill of the file.
+#[derive(Clone)]
+pub(crate) enum BackendConfig {
+    /// The name of a built-in agent.
+    Builtin(&'static str),
+    /// A tool of a server of `[mcp]`.
+    Mcp { server: String, tool: String },
+    /// An HTTP function or a command, and what happens after a crash unless it is set.
+    Ready { kind: &'static str, backend: Arc<dyn Backend>, on_crash: engine::OnCrash },
+}
+
+impl BackendConfig {
+    /// The key in the file.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Builtin(_) => "builtin",
+            Self::Mcp { .. } => "mcp",
+            Self::Ready { kind, .. } => kind,
+        }
+    }
+}
+
+impl fmt::Debug for BackendConfig {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Builtin(name) => write!(out, "builtin {name}"),
+            Self::Mcp { server, tool } => write!(out, "mcp {server}/{tool}"),
+            Self::Ready { kind, .. } => out.write_str(kind),
+        }
+    }
+}
+
+/// `[openapi.ID]`
+pub(crate) enum DocumentConfig {
+    /// From a file, which was read with the configuration.
+    Read(Vec<Skill>),
+    /// Fetched when the server starts.
+    Fetched { url: String, config: Box<OpenApiConfig> },
+}
+
+impl DocumentConfig {
+    /// The operations as skills.
+    pub(crate) async fn skills(&self, dialer: &Dialer) -> anyhow::Result<Vec<Skill>> {
+        match self {
+            Self::Read(skills) => Ok(skills.clone()),
+            Self::Fetched { url, config } => {
+                let text = openapi::fetch(url, dialer).await?;
+                Ok(document_skills(&text, config, dialer)?)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for DocumentConfig {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(skills) => write!(out, "{} operations", skills.len()),
+            Self::Fetched { url, .. } => out.write_str(url),
+        }
+    }
+}
+
+/// The operations of a document that the configuration selects, as skills.
+fn document_skills(text: &str, config: &OpenApiConfig, dialer: &Dialer) -> Result<Vec<Skill>, OpenApiError> {
+    let operations = openapi::parse(text)?.operations(config)?;
+    for skipped in &operations.skipped {
+        tracing::warn!(document = %config.name, operation = %skipped.id, reason = %skipped.reason, "operation skipped");
+    }
+    Ok(operations.operations.iter().map(|operation| operation.skill(dialer)).collect())
 }
 
 /// The name of an agent's compatibility profile.
@@ -235,6 +379,7 @@ pub(crate) fn load_checked(
     check_listen: impl FnOnce(SocketAddr) -> Option<String>,
 ) -> Result<Config, Error> {
     let file = source.file.map(|file| file.path.display().to_string());
+    let source_path = source.file.map(|file| file.path.clone());
     let text = source.file.map(read_file).transpose()?;
     let problems = Problems::default();
     let mut tree = tree::parse(text.as_deref().unwrap_or_default(), &problems);
@@ -246,12 +391,18 @@ pub(crate) fn load_checked(
         tree.set(&path, location, value, &problems);
     }
     let root = Section::root(&tree, &problems);
-    let config = read_all(&root);
+    let directory = source_directory(source_path.as_deref());
+    let config = read_all(&root, &directory);
     if let Some(text) = check_listen(config.server.listen) {
         root.open("server").report("listen", text);
     }
     let lines = problems.into_lines(file.as_deref());
     if lines.is_empty() { Ok(config) } else { Err(Error::Invalid(lines)) }
+}
+
+/// The directory that paths in the file are relative to: its own.
+fn source_directory(file: Option<&Path>) -> PathBuf {
+    file.and_then(Path::parent).map(Path::to_owned).unwrap_or_default()
 }
 
 fn read_file(file: &ConfigFile) -> Result<String, Error> {
@@ -292,21 +443,25 @@ fn overrides(source: Source<'_>) -> Vec<(Vec<String>, Location, String)> {
     long.into_iter().chain(short).chain(flags.into_iter().flatten()).collect()
 }
 
-fn read_all(file: &Section<'_>) -> Config {
+fn read_all(file: &Section<'_>, directory: &Path) -> Config {
     let store = sections::store(&file.open("store"));
     let (limits, max_body_bytes) = sections::limits(&file.open("limits"));
-    let agents = agents::agents(file, store.retention);
-    let server = file.open("server");
+    let server = sections::server(&file.open("server"));
+    let dialer = backends::dialer(&file.open("outbound"), server.listen);
+    let mcp = backends::mcp_servers(&file.open("mcp"), directory);
+    let openapi = backends::documents(&file.open("openapi"), directory, &dialer);
+    let skills = skills::skills(&file.open("skills"), &skills::Environment { directory, dialer: &dialer, mcp: &mcp });
+    let agents = agents::agents(file, &agents::Known { skills, mcp: &mcp, openapi: &openapi }, store.retention);
     Config {
         card: sections::card(&file.open("card")),
         protocol: sections::protocol(&file.open("protocol")),
-        server: ServerConfig {
-            default_agent: agents::default_agent(&server, &agents),
-            ..sections::server(&server)
-        },
+        server: ServerConfig { default_agent: agents::default_agent(&file.open("server"), &agents), ..server },
         store,
         limits,
         max_body_bytes,
         agents,
+        mcp,
+        openapi,
+        dialer,
     }
 }

@@ -35,6 +35,7 @@
 
 mod banner;
 pub mod explain;
+mod local;
 mod port_holder;
 mod probe;
 mod serve;
@@ -48,8 +49,9 @@ pub mod testing;
 pub mod internal {
     pub use crate::{
         explain::syntax::json_syntax_error,
+        local::LocalServer,
         probe::{ProbeResult, get as probe},
-        serve::{SHUTDOWN_LIMIT, Settings, serve},
+        serve::{SHUTDOWN_LIMIT, Settings, bind, serve},
     };
 }
 

@@ -1,14 +1,15 @@
 //! The server as a process: listen address, signals, and the order of the shutdown.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, path::PathBuf, time::Duration};
 
-use engine::{Catalog, Limits, STOP_GRACE};
+use engine::{Catalog, CurrentCatalog, Limits, STOP_GRACE};
 use futures_util::future::{FusedFuture, FutureExt as _};
 use inbound::{ServerOptions, listen};
 use store::InstanceState;
 use tokio::{
     net::{TcpListener, ToSocketAddrs},
     signal::unix::{Signal, SignalKind, signal},
+    sync::mpsc,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,8 @@ pub struct Settings {
     pub store: PathBuf,
     /// The agents and their settings.
     pub catalog: Catalog,
+    /// Catalogs that replace it while the server runs.
+    pub catalogs: Option<mpsc::Receiver<Catalog>>,
     /// The limits of runs, tasks and memory.
     pub limits: Limits,
     /// The options of paths and cards.
@@ -51,6 +54,7 @@ impl Default for Settings {
             listen: SocketAddr::from(([127, 0, 0, 1], 4242)),
             store: "a2ad.db".into(),
             catalog: Catalog::new(outbound::agents::demo_names()[0], outbound::agents::demo()),
+            catalogs: None,
             limits: Limits::default(),
             server_options: ServerOptions::default(),
             drain_delay: None,
@@ -129,11 +133,10 @@ fn held_by(holder: Option<&str>) -> String {
     holder.map(|holder| format!(", held by {holder}")).unwrap_or_default()
 }
 
-/// Serves the configured agents until a signal arrives, then shuts down gracefully.
-pub async fn serve(settings: Settings) -> Result<(), ServeError> {
-    let Settings { config, listen: address, store, catalog, limits, server_options, drain_delay } = settings;
-    // Bound first: a second instance started by mistake fails before it opens the store.
-    let listener = bind(address).await?;
+/// Serves the configured agents on a listener of [`bind`] until a signal arrives, then shuts down gracefully. The address
+/// is bound first: a second instance started by mistake fails before it starts a backend or opens the store.
+pub async fn serve(listener: TcpListener, settings: Settings) -> Result<(), ServeError> {
+    let Settings { config, listen: address, store, catalog, catalogs, limits, server_options, drain_delay } = settings;
     let signals = Signals::new();
     let server = Server::open(&store, catalog, limits, server_options.clone())?;
     let address = listener.local_addr().unwrap_or(address);
@@ -141,7 +144,22 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let catalog = server.catalog();
     Banner { address, catalog: &catalog, server_options: &server_options, store: &store, config }.show();
     let drain_delay = drain_delay.unwrap_or_else(|| default_drain_delay(address));
-    serve_until_stopped(server, listener, signals, drain_delay).await
+    let current = server.current_catalog();
+    let serving = serve_until_stopped(server, listener, signals, drain_delay);
+    tokio::select! {
+        served = serving => served,
+        never = replace_catalog(&current, catalogs) => match never {},
+    }
+}
+
+/// Puts each new catalog into use.
+async fn replace_catalog(current: &CurrentCatalog, catalogs: Option<mpsc::Receiver<Catalog>>) -> Infallible {
+    if let Some(mut catalogs) = catalogs {
+        while let Some(catalog) = catalogs.recv().await {
+            current.swap(catalog);
+        }
+    }
+    std::future::pending().await
 }
 
 /// The first address that a text such as `localhost:4242` stands for.
@@ -151,7 +169,7 @@ pub(crate) async fn resolve(address: impl ToSocketAddrs) -> Result<SocketAddr, S
 }
 
 /// Binds the address; only loopback addresses are allowed.
-pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, ServeError> {
     if !address.ip().is_loopback() {
         return Err(ServeError::NotLoopback(address));
     }

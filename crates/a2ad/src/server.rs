@@ -135,6 +135,11 @@ impl Server {
         self.engine.catalog().load()
     }
 
+    /// The catalog in use.
+    pub(crate) fn current_catalog(&self) -> CurrentCatalog {
+        self.engine.catalog().clone()
+    }
+
     /// The same as [`router`](Self::router), for the program's own listener.
     pub(crate) fn service(&self) -> HttpService {
         self.service.clone()

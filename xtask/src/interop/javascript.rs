@@ -38,6 +38,13 @@ pub(super) async fn script(folder: &Path, name: &str, environment: &Path) -> Res
     Ok(command)
 }
 
+/// Installs the packages of a folder's lock file; returns Node.js.
+pub(super) async fn install(folder: &Path, environment: &Path) -> Result<PathBuf> {
+    let node = node(environment).await?;
+    packages(&node, folder, environment).await?;
+    Ok(node.node)
+}
+
 async fn node_with_packages(scripts: &Path, environment: &Path) -> Result<Command> {
     let node = node(environment).await?;
     packages(&node, scripts, environment).await?;

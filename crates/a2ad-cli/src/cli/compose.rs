@@ -37,6 +37,18 @@ pub(super) struct MessageFlags {
 }
 
 impl MessageFlags {
+    /// A message to a skill.
+    pub(super) fn of_skill(skill: &str, text: Vec<String>, data: Option<String>) -> Self {
+        Self {
+            text,
+            data: data.into_iter().collect(),
+            file: Vec::new(),
+            context: None,
+            skill: Some(skill.to_owned()),
+            history: 0,
+        }
+    }
+
     /// The request that sends this message, as a new task or to an existing one.
     pub(super) fn compose(&self, task: Option<&str>) -> Result<SendMessage, Failure> {
         let parts = self.parts()?;

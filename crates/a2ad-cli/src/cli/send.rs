@@ -28,7 +28,7 @@ pub(super) struct SendFlags {
 }
 
 /// How to wait for the result. By default the task is polled, so that its id is known while it runs.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct WaitFlags {
     /// Do not wait for the result.
     #[arg(long = "async", conflicts_with = "blocking")]

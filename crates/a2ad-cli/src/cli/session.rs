@@ -53,6 +53,20 @@ pub(super) struct ConnectionFlags {
     credentials: CredentialFlags,
 }
 
+impl SessionFlags {
+    /// For an agent of this process, without credentials.
+    pub(super) fn local(url: String, json: bool) -> Self {
+        let connection = ConnectionFlags {
+            server: None,
+            dialect: None,
+            timeout: Duration::from_secs(300),
+            json,
+            credentials: CredentialFlags::default(),
+        };
+        Self { agent: url, connection }
+    }
+}
+
 /// A running client command.
 pub(super) struct Session {
     flags: ConnectionFlags,

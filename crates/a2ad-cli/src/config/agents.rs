@@ -1,19 +1,24 @@
-//! `[skills]` and `[agents]`.
+//! `[agents]`.
 //!
-//! A file with neither gets the demo agents; skills without agents become one agent, `main`.
+//! A file without agents, skills, MCP servers and OpenAPI documents gets the demo agents; without agents, everything else
+//! becomes one agent, `main`.
+
+use std::collections::BTreeMap;
 
 use engine::{Dedupe, Retention, RunSettings};
 use inbound::{ExtendedCard, ReplyForm};
+use outbound::backends::mcp::McpConfig;
 
 use super::{
-    AgentConfig, AuthMethod, ProfileName, SkillConfig, extensions,
+    AgentConfig, AuthMethod, BackendConfig, DocumentConfig, ProfileName, Selection, SkillConfig, SkillSource,
+    extensions,
     read::{Parsed, Section},
-    run_settings::run_settings,
     sections,
+    skills::text,
     tree::Item,
     values,
 };
-use crate::nearest::hint;
+use crate::{backends::Backends, nearest::hint};
 
 /// The id of the agent that has all skills when the file defines no agent.
 const MAIN_AGENT: &str = "main";
@@ -52,16 +57,40 @@ pub(crate) const EXTENDED_CARD_NAMES: [(&str, ExtendedCard); 4] = [
 pub(crate) const DEDUPE_NAMES: [(&str, Dedupe); 3] =
     [("auto", Dedupe::Auto), ("always", Dedupe::Always), ("off", Dedupe::Off)];
 
+/// What the skills of an agent may refer to.
+pub(super) struct Known<'a> {
+    pub(super) skills: Vec<SkillConfig>,
+    pub(super) mcp: &'a BTreeMap<String, McpConfig>,
+    pub(super) openapi: &'a BTreeMap<String, DocumentConfig>,
+}
+
+impl Known<'_> {
+    /// Everything: the skills of the file, all tools and all operations.
+    fn all(&self) -> Vec<SkillSource> {
+        let own = self.skills.iter().cloned().map(SkillSource::Own);
+        let tools = self.mcp.keys().map(|server| SkillSource::Mcp { server: server.clone(), tool: Selection::All });
+        let operations = self.openapi.keys().map(|document| SkillSource::OpenApi {
+            document: document.clone(),
+            operation: Selection::All,
+        });
+        own.chain(tools).chain(operations).collect()
+    }
+}
+
+/// The tables of which any makes a file that replaces the demo.
+const TABLES: [&str; 4] = ["agents", "skills", "mcp", "openapi"];
+
 /// All agents of the file; `default_retention` applies to agents without their own.
-pub(super) fn agents(file: &Section<'_>, default_retention: Retention) -> Vec<AgentConfig> {
-    let (agents, skills) = (file.open("agents"), skills(&file.open("skills")));
-    if !file.has("agents") && !file.has("skills") {
+pub(super) fn agents(file: &Section<'_>, known: &Known<'_>, default_retention: Retention) -> Vec<AgentConfig> {
+    let agents = file.open("agents");
+    if !TABLES.into_iter().any(|table| file.has(table)) {
         return outbound::agents::demo_names()
             .into_iter()
             .map(|name| builtin(name, default_retention))
             .collect();
     }
     if !file.has("agents") {
+        let skills = known.all();
         if skills.is_empty() {
             file.report(
                 "skills",
@@ -73,7 +102,7 @@ pub(super) fn agents(file: &Section<'_>, default_retention: Retention) -> Vec<Ag
     if agents.names().next().is_none() {
         file.report("agents", "expected at least one agent, such as [agents.main]");
     }
-    agents.names().map(|id| agent(&agents, id, &skills, default_retention)).collect()
+    agents.names().map(|id| agent(&agents, id, known, default_retention)).collect()
 }
 
 /// The agent at `/`: the configured one, the only one, or `main`.
@@ -98,7 +127,7 @@ pub(super) fn default_agent(server: &Section<'_>, agents: &[AgentConfig]) -> Str
 }
 
 impl AgentConfig {
-    fn new(id: &str, skills: Vec<SkillConfig>, retention: Retention) -> Self {
+    fn new(id: &str, skills: Vec<SkillSource>, retention: Retention) -> Self {
         Self {
             id: id.into(),
             name: None,
@@ -109,6 +138,7 @@ impl AgentConfig {
             push: false,
             extended_card: ExtendedCard::default(),
             extended_skills: Vec::new(),
+            skills_allow: Vec::new(),
             extensions: Vec::new(),
             check_media_types: true,
             profile: ProfileName::default(),
@@ -125,40 +155,21 @@ impl AgentConfig {
 fn builtin(name: &'static str, default_retention: Retention) -> AgentConfig {
     let skill = SkillConfig {
         id: name.into(),
-        builtin: name,
+        backend: BackendConfig::Builtin(name),
         description: None,
         tags: None,
         examples: None,
+        input_schema: None,
+        output_schema: None,
         runs: RunSettings::default(),
     };
-    AgentConfig::new(name, vec![skill], default_retention)
-}
-
-fn skills(section: &Section<'_>) -> Vec<SkillConfig> {
-    section.names().map(|id| skill(section, id)).collect()
-}
-
-fn skill(skills: &Section<'_>, id: &str) -> SkillConfig {
-    check_name(skills, id);
-    let section = skills.open(id);
-    let names = outbound::agents::names();
-    if !section.has("builtin") {
-        let names = names.join(", ");
-        section.report("builtin", format!("expected the agent that does the work: builtin = one of {names}"));
-    }
-    let builtins: Vec<(&str, &str)> = names.iter().map(|name| (*name, *name)).collect();
-    let builtin = section.get("builtin", |item| item.one_of(&builtins));
-    let (description, tags, examples) =
-        (section.get("description", text), section.each("tags", text), section.each("examples", text));
-    // The problem is already reported. The skill is kept, so that references to it cause no further errors.
-    let builtin = builtin.unwrap_or(names[0]);
-    SkillConfig { id: id.into(), builtin, description, tags, examples, runs: run_settings(&section) }
+    AgentConfig::new(name, vec![SkillSource::Own(skill)], default_retention)
 }
 
 fn agent(
     agents: &Section<'_>,
     id: &str,
-    skills: &[SkillConfig],
+    known: &Known<'_>,
     default_retention: Retention,
 ) -> AgentConfig {
     check_name(agents, id);
@@ -180,7 +191,7 @@ fn agent(
     if auth.as_ref().is_some_and(Vec::is_empty) {
         section.report("auth", "expected at least one authentication method, such as \"anonymous\"");
     }
-    let defaults = AgentConfig::new(id, own_skills(&section, skills), default_retention);
+    let defaults = AgentConfig::new(id, own_skills(&section, known), default_retention);
     let config = AgentConfig {
         name: section.get("name", text),
         description: section.get("description", text),
@@ -202,7 +213,11 @@ fn agent(
         retention: sections::retention(&section.open("retention"), default_retention),
         ..defaults
     };
-    AgentConfig { extended_skills: extended_skills(&section, &config), ..config }
+    AgentConfig {
+        extended_skills: extended_skills(&section, &config),
+        skills_allow: listed_skills(&section, "skills_allow", &config),
+        ..config
+    }
 }
 
 /// Skills that only the extended card shows. They must be skills of the agent, and the extended card must be
@@ -215,14 +230,7 @@ fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
             "this profile serves only sends, so no client could request the extended card",
         );
     }
-    let registered = agent.registered();
-    let known = || registered.info().skills.iter().map(|skill| skill.id.as_str());
-    let named = section.each("extended_skills", |item| {
-        let name = item.text()?;
-        let found = known().find(|id| *id == name).map(str::to_owned);
-        found.ok_or_else(|| format!("the agent has no skill {name:?}; {}", hint(name, known())))
-    });
-    let named = named.unwrap_or_default();
+    let named = listed_skills(section, "extended_skills", agent);
     if off && !named.is_empty() {
         let text = "there is no extended card to show them; set extended_card = \"open\" or \"protected\"";
         section.report("extended_skills", text);
@@ -230,44 +238,85 @@ fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
     named
 }
 
-/// The skills an agent lists; all skills if it lists none.
-fn own_skills(section: &Section<'_>, skills: &[SkillConfig]) -> Vec<SkillConfig> {
+/// A list of ids of the agent's skills. The names of tools and operations are known only when the server runs, so an
+/// agent that has some may list any.
+fn listed_skills(section: &Section<'_>, key: &str, agent: &AgentConfig) -> Vec<String> {
+    let open_ended = agent.skills.iter().any(|source| !matches!(source, SkillSource::Own(_)));
+    let registered = agent.registered(&Backends::none());
+    let known = || registered.info().skills.iter().map(|skill| skill.id.as_str());
+    let named = section.each(key, |item| {
+        let name = item.text()?;
+        if open_ended || known().any(|id| id == name) {
+            return Ok(name.to_owned());
+        }
+        Err(format!("the agent has no skill {name:?}; {}", hint(name, known())))
+    });
+    named.unwrap_or_default()
+}
+
+/// The skills an agent lists; everything if it lists none.
+fn own_skills(section: &Section<'_>, known: &Known<'_>) -> Vec<SkillSource> {
     let mut seen = Vec::new();
     let named = section.each("skills", |item| {
         let name = item.text()?;
-        if ["mcp:", "pipeline:"].iter().any(|kind| name.starts_with(kind)) {
-            return Err(format!("{name:?}: this version of a2ad does not support such skills yet"));
-        }
-        let known = skills.iter().find(|skill| skill.id == name);
-        let known = known.ok_or_else(|| unknown_skill(name, skills))?;
         if seen.contains(&name.to_owned()) {
             return Err(format!("{name:?} is listed twice"));
         }
         seen.push(name.to_owned());
-        Ok(known.clone())
+        source(name, known)
     });
-    let all = || if section.has("skills") { None } else { Some(skills.to_vec()) };
+    let all = || if section.has("skills") { None } else { Some(known.all()) };
     let Some(own) = named.or_else(all) else { return Vec::new() };
     if own.is_empty() {
-        section.report("skills", "expected at least one skill; define one as [skills.ID] with a builtin");
+        section.report("skills", "expected at least one skill; define one as [skills.ID] with a backend");
     }
     own
 }
 
+/// One entry of an agent's list of skills.
+fn source(name: &str, known: &Known<'_>) -> Parsed<SkillSource> {
+    let selected = |rest: &str, table: &str, names: Vec<&str>| {
+        let form = format!("{name:?}: expected {table}:NAME/ITEM or {table}:NAME/*");
+        let (owner, item) = rest.split_once('/').ok_or_else(|| form.clone())?;
+        if item.is_empty() || (item.contains('*') && item != "*") {
+            return Err(form);
+        }
+        if names.is_empty() {
+            return Err(format!("{name:?}: there is no {owner:?}; define it as [{table}.{owner}]"));
+        }
+        if !names.contains(&owner) {
+            return Err(format!("{name:?}: there is no {owner:?} in [{table}]; {}", hint(owner, names.into_iter())));
+        }
+        let selection = if item == "*" { Selection::All } else { Selection::One(item.to_owned()) };
+        Ok((owner.to_owned(), selection))
+    };
+    if let Some(rest) = name.strip_prefix("mcp:") {
+        let names = known.mcp.keys().map(String::as_str).collect();
+        let (server, tool) = selected(rest, "mcp", names)?;
+        return Ok(SkillSource::Mcp { server, tool });
+    }
+    if let Some(rest) = name.strip_prefix("openapi:") {
+        let names = known.openapi.keys().map(String::as_str).collect();
+        let (document, operation) = selected(rest, "openapi", names)?;
+        return Ok(SkillSource::OpenApi { document, operation });
+    }
+    if name.starts_with("pipeline:") {
+        return Err(format!("{name:?}: this version of a2ad does not support such skills yet"));
+    }
+    let found = known.skills.iter().find(|skill| skill.id == name);
+    found.cloned().map(SkillSource::Own).ok_or_else(|| unknown_skill(name, &known.skills))
+}
+
 fn unknown_skill(name: &str, skills: &[SkillConfig]) -> String {
     if skills.is_empty() {
-        return format!("there is no skill {name:?}; define it as [skills.{name}] with a builtin");
+        return format!("there is no skill {name:?}; define it as [skills.{name}] with a backend");
     }
     let ids = skills.iter().map(|skill| skill.id.as_str());
     format!("there is no skill {name:?}; {}", hint(name, ids))
 }
 
-fn text(item: &Item) -> Parsed<String> {
-    item.text().map(str::to_owned)
-}
-
 /// Ids are used in URL paths and in the store, so their characters are restricted.
-fn check_name(section: &Section<'_>, id: &str) {
+pub(super) fn check_name(section: &Section<'_>, id: &str) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     let long = id.is_empty() || id.len() > 64;
     if (long || !id.bytes().all(plain)) && !inbound::is_reserved_agent_id(id) {

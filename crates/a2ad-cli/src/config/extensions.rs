@@ -1,10 +1,11 @@
 //! Protocol extensions that an agent declares: `extensions = [{ uri = "…", required = true }]`.
 
-use protocol::{Json, json::write::Writer, model::AgentExtension};
+use protocol::model::AgentExtension;
 
 use super::{
+    json_value::object,
     read::{Parsed, Section},
-    tree::{Item, Value},
+    tree::Item,
 };
 
 pub(super) fn extensions(agent: &Section<'_>) -> Vec<AgentExtension> {
@@ -35,38 +36,4 @@ fn uri(item: &Item) -> Parsed<String> {
         return Ok(text.to_owned());
     }
     Err(format!("{text:?} is not a URI such as https://example.com/extensions/mine or urn:example:mine"))
-}
-
-fn object(item: &Item) -> Parsed<Json> {
-    if !matches!(item.value, Value::Table(_)) {
-        return Err("expected a table".into());
-    }
-    let mut writer = Writer::new();
-    write(&mut writer, item)?;
-    let text = String::from_utf8(writer.finish()).unwrap_or_default();
-    Json::parse(&text)
-}
-
-/// Writes a TOML value as JSON.
-fn write(writer: &mut Writer, item: &Item) -> Parsed<()> {
-    let mut written = Ok(());
-    match &item.value {
-        Value::Text(text) | Value::Typed(text) => writer.string(text),
-        Value::Integer(digits) => writer.raw(digits),
-        Value::Float(digits) => match digits.replace('_', "").parse::<f64>() {
-            Ok(number) if number.is_finite() => writer.raw(&number.to_string()),
-            _ => return Err(format!("{digits} cannot be written as JSON")),
-        },
-        Value::Boolean(flag) => writer.boolean(*flag),
-        Value::List(items) => writer.array(items, |writer, item| {
-            written = written.clone().and(write(writer, item));
-        }),
-        Value::Table(table) => writer.object(|writer| {
-            for entry in &table.0 {
-                written = written.clone().and(write(writer.key(&entry.key), &entry.item));
-            }
-        }),
-        Value::Other(kind) => return Err(format!("{kind} cannot be written as JSON")),
-    }
-    written
 }

@@ -7,6 +7,7 @@
 use super::{
     AuthMethod, Generation, ProfileName,
     agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES},
+    backends::{ISOLATION_NAMES, PROTOCOL_NAMES},
     run_settings::ON_CRASH_NAMES,
     sections::{CARD_NAMES, ERROR_NAMES},
 };
@@ -104,10 +105,20 @@ pub(super) static TABLES: &[KeyTable] = &[
             table(
                 "agents",
                 "The agents; `ID` is the name in `/a2a/ID`, with the same characters as that of a skill. A file \
-                 with neither skills nor agents runs the demo agents.",
+                 without agents, skills, MCP servers and OpenAPI documents runs the demo agents.",
             ),
+            table(
+                "mcp",
+                "MCP servers; each of their tools can be a skill: `\"mcp:ID/TOOL\"`, or all of them as `\"mcp:ID/*\"`.",
+            ),
+            table(
+                "openapi",
+                "OpenAPI documents; each operation can be a skill: `\"openapi:ID/OPERATION\"`, or all of them as \
+                 `\"openapi:ID/*\"`.",
+            ),
+            table("outbound", "Which addresses may be called, where a peer has chosen the URL."),
         ],
-        reserved: &["auth", "outbound", "mcp", "pipelines", "guardrails", "tenants", "peers"],
+        reserved: &["auth", "pipelines", "guardrails", "tenants", "peers"],
     },
     KeyTable {
         path: "server",
@@ -295,11 +306,27 @@ pub(super) static TABLES: &[KeyTable] = &[
     KeyTable {
         path: "skills.ID",
         keys: &[
-            one_of(
-                "builtin",
-                outbound::agents::names,
-                DefaultValue::Required(r#""echo""#),
-                "The built-in agent that does the work.",
+            Key {
+                name: "builtin",
+                values: Values::OneOf(outbound::agents::names),
+                default: DefaultValue::Derived(ONE_BACKEND),
+                about: "The built-in agent that does the work.",
+            },
+            table("mcp", "A tool of an MCP server does the work."),
+            table("http", "An HTTP function does the work: it gets the arguments as JSON."),
+            table("command", "A command does the work: it gets the arguments as JSON on standard input."),
+            derived(
+                "input_schema",
+                "file name or table",
+                "the tool's; none for `http` and `command`",
+                "The JSON Schema of the arguments. Without one, the arguments are the data part of the message, or \
+                 `{\"text\": …}`.",
+            ),
+            derived(
+                "output_schema",
+                "file name or table",
+                "the tool's; none for `http` and `command`",
+                "The JSON Schema of the result.",
             ),
             derived("description", "string", OF_BUILTIN, "The description on the card."),
             derived(
@@ -338,7 +365,138 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "How long a task waits for its client before it fails.",
             ),
         ],
-        reserved: &["mcp", "http", "command", "llm", "a2a", "input_schema", "output_schema", "guardrails"],
+        reserved: &["llm", "a2a", "guardrails"],
+    },
+    KeyTable {
+        path: "skills.ID.mcp",
+        keys: &[
+            required("server", "name of an MCP server", r#""clock""#, "The server, from `[mcp]`."),
+            required("tool", "string", r#""get_current_time""#, "The name of the tool."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "skills.ID.http",
+        keys: &[
+            required(
+                "url",
+                "URL",
+                r#""http://127.0.0.1:9000/fx""#,
+                "The function. `{name}` in the path is the argument `name`, encoded; it cannot change the host.",
+            ),
+            key("method", "string", r#""POST""#, "`GET`, `HEAD` and `DELETE` send arguments in the query, others as JSON."),
+            derived("query", "table", "none", "Query parameters; values may contain `{name}`."),
+            derived("headers", "table", "none", "Request headers; values may contain `{name}`."),
+            derived(
+                "headers_env",
+                "table",
+                "none",
+                "Request headers with a secret: the value is the name of an environment variable.",
+            ),
+            derived("bearer_env", "string", "none", "The environment variable with a bearer token."),
+            key("timeout", "duration", r#""30s""#, "How long the function may be silent."),
+            key("max_response", "size", r#""16MiB""#, "The largest response."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "skills.ID.command",
+        keys: &[
+            required(
+                "argv",
+                "list of strings",
+                r#"["lint", "--json"]"#,
+                "The program and its arguments. There is no shell.",
+            ),
+            derived("env", "table", "none", "Environment variables of the process."),
+            key(
+                "inherit_env",
+                "list of strings",
+                "[]",
+                "Variables of the server that the process gets too, beside `PATH`, `HOME`, `LANG` and `TMPDIR`.",
+            ),
+            key("cwd", "path", r#""""#, "The working directory; empty: that of the configuration file."),
+            key("timeout", "duration", r#""60s""#, "How long the process may run."),
+            key("max_output", "size", r#""16MiB""#, "The largest output."),
+            derived("memory", "size", "no limit", "How much memory for data the process may use."),
+            one_of(
+                "protocol",
+                || names(&PROTOCOL_NAMES),
+                DefaultValue::Fixed(r#""plain""#),
+                "`jsonl`: each line of the output is a JSON object that reports progress, parts of the result, questions \
+                 or checkpoints.",
+            ),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "mcp.ID",
+        keys: &[
+            derived("command", "list of strings", "–", "The program of a server on standard input and output."),
+            derived("url", "URL", "–", "The URL of a server with streamable HTTP; instead of `command`."),
+            derived("env", "table", "none", "Environment variables of the process."),
+            key(
+                "inherit_env",
+                "list of strings",
+                "[]",
+                "Variables of the server that the process gets too, beside `PATH`, `HOME`, `LANG` and `TMPDIR`.",
+            ),
+            key("cwd", "path", r#""""#, "The working directory of the process; empty: that of the configuration file."),
+            derived("headers", "table", "none", "Request headers."),
+            derived(
+                "headers_env",
+                "table",
+                "none",
+                "Request headers with a secret: the value is the name of an environment variable.",
+            ),
+            derived("bearer_env", "string", "none", "The environment variable with a bearer token."),
+            key("timeout", "duration", r#""60s""#, "How long a call may be silent; progress starts it anew."),
+            table("pool", "How many processes run."),
+            one_of(
+                "isolation",
+                || names(&ISOLATION_NAMES),
+                DefaultValue::Fixed(r#""shared""#),
+                "Whether calls share processes, each conversation has its own, or each call.",
+            ),
+            key("elicitation", "boolean", "true", "Whether the server may ask the client; then a process runs one call at a time."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "mcp.ID.pool",
+        keys: &[
+            key("min", "number", "1", "Processes that are kept running."),
+            key("max", "number", "4", "Processes at a time."),
+            key("idle_stop", "duration", r#""10m""#, "When a process beyond `min` that is not used ends."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "openapi.ID",
+        keys: &[
+            derived("file", "path", "–", "The document, OpenAPI 3.0 or 3.1 as JSON or YAML."),
+            derived("url", "URL", "–", "Where the document is fetched at start; instead of `file`."),
+            derived("base_url", "URL", "the first server of the document", "Where requests are sent."),
+            key("operations", "list of operation ids", r#"["*"]"#, "The operations to use; `*` at the end stands for any text."),
+            derived("headers", "table", "none", "Request headers."),
+            derived(
+                "headers_env",
+                "table",
+                "none",
+                "Request headers with a secret: the value is the name of an environment variable.",
+            ),
+            derived("bearer_env", "string", "none", "The environment variable with a bearer token."),
+            key("timeout", "duration", r#""30s""#, "How long a response may take."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "outbound",
+        keys: &[
+            key("allow", "list of networks", "[]", "Networks that peers may choose although they are not public."),
+            key("allow_http", "boolean", "false", "Whether peers may choose `http` URLs."),
+        ],
+        reserved: &[],
     },
     KeyTable {
         path: "agents.ID",
@@ -352,10 +510,16 @@ pub(super) static TABLES: &[KeyTable] = &[
             derived(
                 "description",
                 "string",
-                "the built-in agent's; with several skills a list of them",
+                "the built-in agent's; with several skills a list of them; with tools their number",
                 "The description on the card.",
             ),
-            derived("skills", "list of skill ids", "all skills", "The agent's skills, at least one."),
+            derived(
+                "skills",
+                "list of skill ids",
+                "all skills, tools and operations",
+                "The agent's skills, at least one: ids of `[skills]`, `mcp:SERVER/TOOL`, `openapi:DOCUMENT/OPERATION`; \
+                 `*` stands for all tools or operations.",
+            ),
             key("enabled", "boolean", "true", "Whether the agent is served; its tasks stay in the store."),
             key("streaming", "boolean", "true", "Whether clients may stream."),
             key("push", "boolean", "false", "Push notifications; this version accepts `false` only."),
@@ -367,6 +531,12 @@ pub(super) static TABLES: &[KeyTable] = &[
                  one and has none, for tests of clients.",
             ),
             key("extended_skills", "list of skill ids", "[]", "Skills that only the extended card shows."),
+            key(
+                "skills_allow",
+                "list of skill ids",
+                "[]",
+                "The skills that every caller may use; empty: all. Others are not on the card and cannot be called.",
+            ),
             table("extensions", "The protocol extensions that the agent declares."),
             key(
                 "check_media_types",
@@ -408,7 +578,7 @@ pub(super) static TABLES: &[KeyTable] = &[
             ),
             table("retention", "How long tasks of this agent are kept."),
         ],
-        reserved: &["end_user", "skills_allow", "approve", "guardrails"],
+        reserved: &["end_user", "approve", "guardrails"],
     },
     KeyTable {
         path: "agents.ID.retention",
@@ -436,7 +606,8 @@ pub(super) static TABLES: &[KeyTable] = &[
     },
 ];
 
-const OF_BUILTIN: &str = "the built-in agent's";
+const OF_BUILTIN: &str = "the backend's";
+const ONE_BACKEND: &str = "– (a skill has one of `builtin`, `mcp`, `http`, `command`)";
 const OF_LIMITS: &str = "that of `[limits]`";
 const OF_STORE: &str = "that of `[store.retention]`";
 
@@ -465,6 +636,15 @@ const fn list_of(
     about: &'static str,
 ) -> Key {
     Key { name, values: Values::ListOf(names), default: DefaultValue::Fixed(default), about }
+}
+
+const fn required(
+    name: &'static str,
+    kind: &'static str,
+    example: &'static str,
+    about: &'static str,
+) -> Key {
+    Key { name, values: Values::Type(kind), default: DefaultValue::Required(example), about }
 }
 
 const fn table(name: &'static str, about: &'static str) -> Key {

@@ -1,0 +1,190 @@
+//! The running backends of a configuration: MCP servers and fetched OpenAPI documents.
+//!
+//! [`Backends::none`] has nothing running; `a2ad check` and the reading of the configuration use it. [`Backends::start`]
+//! starts every MCP server. The catalog is built from what the servers offer at the moment, and built again when that
+//! changes.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use engine::{AgentResult, OnCrash};
+use futures_util::future::{BoxFuture, join_all, select_all};
+use outbound::{
+    backend::{Backend, Call, Reply},
+    backends::mcp::{McpServer, Status, Tool},
+    process::Launcher,
+    schema::Schema,
+    skill::Skill,
+};
+use protocol::Json;
+use tokio::sync::watch;
+
+use crate::config::{Config, launcher};
+
+/// How long a start waits for the tools of MCP servers, so that tasks left by the last process find their skills.
+const FIRST_LIST: Duration = Duration::from_secs(15);
+
+/// What runs for a configuration.
+pub(crate) struct Backends {
+    mcp: BTreeMap<String, Running>,
+    /// By the name of the document.
+    operations: BTreeMap<String, Vec<Skill>>,
+}
+
+struct Running {
+    server: McpServer,
+    tools: watch::Receiver<Option<Arc<[Tool]>>>,
+}
+
+impl Backends {
+    /// Nothing is running.
+    pub(crate) fn none() -> Self {
+        Self { mcp: BTreeMap::new(), operations: BTreeMap::new() }
+    }
+
+    /// Starts the MCP servers and loads the OpenAPI documents, and waits until the tools are known, but not for long: a
+    /// server that does not start is started again in the background, and its tools are added later.
+    ///
+    /// # Errors
+    ///
+    /// A document cannot be fetched or is not valid.
+    pub(crate) async fn start(config: &Config) -> anyhow::Result<Self> {
+        let launcher = launcher();
+        let start = |(name, server): (&String, _)| (name.clone(), Running::start(server, &launcher, config));
+        let mut backends =
+            Self { mcp: config.mcp.iter().map(start).collect(), operations: BTreeMap::new() };
+        for (name, document) in &config.openapi {
+            backends.operations.insert(name.clone(), document.skills(&config.dialer).await?);
+        }
+        let listed = join_all(backends.mcp.values_mut().map(Running::listed));
+        let _ = tokio::time::timeout(FIRST_LIST, listed).await;
+        for (name, running) in &backends.mcp {
+            if running.tools.borrow().is_none() {
+                tracing::warn!(server = %name, health = ?running.server.health(), "the MCP server has not listed its tools yet");
+            }
+        }
+        Ok(backends)
+    }
+
+    /// Starts one MCP server for a trial, and waits until it has listed its tools or has failed to start.
+    pub(crate) async fn start_one(config: &Config, name: &str) -> Self {
+        let launcher = launcher();
+        let started = config.mcp.get(name).map(|server| (name.to_owned(), Running::start(server, &launcher, config)));
+        let mut backends = Self { mcp: started.into_iter().collect(), operations: BTreeMap::new() };
+        let listed = join_all(backends.mcp.values_mut().map(Running::listed));
+        let _ = tokio::time::timeout(FIRST_LIST, listed).await;
+        backends
+    }
+
+    /// Why a server does not work, with the end of what it wrote to standard error.
+    pub(crate) fn problem(&self, name: &str) -> String {
+        let Some(running) = self.mcp.get(name) else { return "it was not started".into() };
+        let health = running.server.health();
+        let last = health.stderr_tail.trim().lines().last().unwrap_or_default().to_owned();
+        match &health.status {
+            Status::BackingOff { error, .. } | Status::Failed { error } if last.is_empty() => error.clone(),
+            Status::BackingOff { error, .. } | Status::Failed { error } => format!("{error} ({last})"),
+            Status::Starting | Status::Ready => format!("no answer within {} s", FIRST_LIST.as_secs()),
+        }
+    }
+
+    /// The tools of an MCP server; `None` until it has listed them, and if it is not running.
+    pub(crate) fn tools(&self, server: &str) -> Option<Arc<[Tool]>> {
+        self.mcp.get(server)?.tools.borrow().clone()
+    }
+
+    /// All tools of an MCP server as skills.
+    pub(crate) fn tool_skills(&self, server: &str) -> Vec<Skill> {
+        let Some(running) = self.mcp.get(server) else { return Vec::new() };
+        let tools = running.tools.borrow().clone();
+        tools.iter().flat_map(|tools| tools.iter()).map(|tool| running.skill(tool)).collect()
+    }
+
+    /// One tool as a skill. Without its schemas if the server has not listed it.
+    pub(crate) fn tool_skill(&self, server: &str, tool: &str) -> Skill {
+        let listed = self.tools(server).and_then(|tools| tools.iter().find(|one| one.name == tool).cloned());
+        match (self.mcp.get(server), listed) {
+            (Some(running), Some(listed)) => running.skill(&listed),
+            (running, _) => Skill {
+                id: tool.to_owned(),
+                description: format!("The tool {tool} of the MCP server {server}"),
+                tags: Vec::new(),
+                examples: Vec::new(),
+                input_schema: None,
+                output_schema: None,
+                on_crash: OnCrash::Fail,
+                backend: running.map_or_else(|| Arc::new(NotRunning) as Arc<dyn Backend>, |running| running.server.backend(tool)),
+            },
+        }
+    }
+
+    /// The operations of an OpenAPI document as skills.
+    pub(crate) fn operations(&self, document: &str) -> Vec<Skill> {
+        self.operations.get(document).cloned().unwrap_or_default()
+    }
+
+    /// Resolves when the tools of a server have changed. Cancel safe.
+    pub(crate) async fn changed(&mut self) {
+        if self.mcp.is_empty() {
+            return std::future::pending().await;
+        }
+        let changes = self.mcp.values_mut().map(|running| Box::pin(running.changed()));
+        select_all(changes).await;
+    }
+
+    /// Ends all processes.
+    pub(crate) async fn stop(&self) {
+        join_all(self.mcp.values().map(|running| running.server.stop())).await;
+    }
+}
+
+impl Running {
+    fn start(config: &outbound::backends::mcp::McpConfig, launcher: &Launcher, all: &Config) -> Self {
+        let server = McpServer::start(config.clone(), launcher.clone(), all.dialer.clone());
+        let tools = server.tools();
+        Self { server, tools }
+    }
+
+    async fn listed(&mut self) {
+        let _ = self.tools.wait_for(Option::is_some).await;
+    }
+
+    async fn changed(&mut self) {
+        if self.tools.changed().await.is_err() {
+            // The server has stopped, so nothing changes any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn skill(&self, tool: &Tool) -> Skill {
+        Skill {
+            id: tool.name.clone(),
+            description: tool.description.clone(),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            input_schema: schema(tool, &tool.input_schema),
+            output_schema: tool.output_schema.as_ref().and_then(|text| schema(tool, text)),
+            on_crash: tool.on_crash(),
+            backend: self.server.backend(&tool.name),
+        }
+    }
+}
+
+/// A tool's schema; one that is not valid is not used.
+fn schema(tool: &Tool, text: &Json) -> Option<Schema> {
+    match Schema::new(text.clone()) {
+        Ok(schema) => Some(schema),
+        Err(error) => {
+            tracing::warn!(tool = %tool.name, %error, "a schema of the tool is not used");
+            None
+        }
+    }
+}
+
+/// The backend of a tool while nothing is running.
+struct NotRunning;
+
+impl Backend for NotRunning {
+    fn call<'a>(&'a self, _call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
+        Box::pin(async { Ok(Reply::retry("the MCP server is not running")) })
+    }
+}

@@ -1,0 +1,291 @@
+//! Backends outside the process: `[mcp.ID]`, `[openapi.ID]`, `[outbound]`, and the tables `http` and `command` of a
+//! skill. Reading them starts nothing and opens no connection.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use engine::OnCrash;
+use outbound::{
+    backends::{
+        command::{CommandTool, Protocol},
+        http::{HttpConfig, HttpFunction},
+        mcp::{Isolation, McpConfig, Pool, Transport},
+        openapi::OpenApiConfig,
+    },
+    dial::{DialPolicy, Dialer},
+    process::{Launch, Launcher},
+};
+use http::HeaderName;
+use protocol::model::Secret;
+
+use super::{
+    BackendConfig, DocumentConfig, DocumentSource,
+    agents::check_name,
+    read::{Parsed, Section},
+    skills::{Environment, text},
+    tree::Item,
+    values,
+};
+
+pub(crate) const ISOLATION_NAMES: [(&str, Isolation); 3] =
+    [("shared", Isolation::Shared), ("context", Isolation::Context), ("call", Isolation::Call)];
+
+pub(crate) const PROTOCOL_NAMES: [(&str, Protocol); 2] = [("plain", Protocol::Plain), ("jsonl", Protocol::Jsonl)];
+
+/// The methods that an HTTP function may have.
+const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/// `[outbound]`: the dialler of all backends.
+pub(super) fn dialer(section: &Section<'_>, listen: SocketAddr) -> Dialer {
+    let policy = DialPolicy {
+        allow: section.each("allow", values::network).unwrap_or_default(),
+        allow_http: section.get("allow_http", Item::boolean).unwrap_or_default(),
+        own_addresses: vec![listen],
+    };
+    Dialer::builder().policy(policy).build()
+}
+
+/// `[mcp.ID]`
+pub(super) fn mcp_servers(servers: &Section<'_>, directory: &Path) -> BTreeMap<String, McpConfig> {
+    let server = |name: &str| {
+        check_name(servers, name);
+        Some((name.to_owned(), mcp_server(&servers.open(name), name, directory)?))
+    };
+    servers.names().filter_map(server).collect()
+}
+
+fn mcp_server(section: &Section<'_>, name: &str, directory: &Path) -> Option<McpConfig> {
+    let transport = match (section.has("command"), section.has("url")) {
+        (true, true) => {
+            section.report("url", "a server has either a command or a url, not both");
+            None
+        }
+        (false, false) => {
+            section.report("command", "expected how to reach the server: command = [\"PROGRAM\", …] or url = \"…\"");
+            None
+        }
+        (true, false) => {
+            for key in ["headers", "headers_env", "bearer_env"] {
+                if section.has(key) {
+                    section.report(key, "a server with a command has no request headers; use env or inherit_env");
+                }
+            }
+            launch(section, "command", directory).map(Transport::Stdio)
+        }
+        (false, true) => {
+            for key in ["env", "inherit_env", "cwd", "pool"] {
+                if section.has(key) {
+                    section.report(key, "a server with a url has no process; remove the key");
+                }
+            }
+            let headers = headers(section);
+            section.get("url", http_url).map(|url| Transport::Http { url, headers })
+        }
+    };
+    let pool = section.open("pool");
+    let defaults = Pool::default();
+    let pool = Pool {
+        min: pool.get("min", values::count).unwrap_or(defaults.min),
+        max: pool
+            .get("max", |item| values::non_zero(values::count(item)?))
+            .unwrap_or(defaults.max),
+        idle_stop: pool.get("idle_stop", values::positive_duration).unwrap_or(defaults.idle_stop),
+    };
+    if pool.min > pool.max {
+        section.open("pool").report("min", format!("expected at most max, which is {}", pool.max));
+    }
+    Some(McpConfig {
+        pool,
+        isolation: section.get("isolation", |item| item.one_of(&ISOLATION_NAMES)).unwrap_or_default(),
+        timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(60)),
+        elicitation: section.get("elicitation", Item::boolean).unwrap_or(true),
+        ..McpConfig::new(name, transport?)
+    })
+}
+
+/// `[openapi.ID]`
+pub(super) fn documents(
+    documents: &Section<'_>,
+    directory: &Path,
+    dialer: &Dialer,
+) -> BTreeMap<String, DocumentConfig> {
+    let document = |name: &str| {
+        check_name(documents, name);
+        Some((name.to_owned(), document(&documents.open(name), name, directory, dialer)?))
+    };
+    documents.names().filter_map(document).collect()
+}
+
+fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer) -> Option<DocumentConfig> {
+    let config = OpenApiConfig {
+        base_url: section.get("base_url", http_url),
+        operations: section.each("operations", text).unwrap_or_else(|| vec!["*".into()]),
+        headers: headers(section),
+        timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(30)),
+        ..OpenApiConfig::new(name)
+    };
+    match (section.has("file"), section.has("url")) {
+        (true, false) => {
+            let skills = section.get("file", |item| {
+                let text = read_file(item, directory)?;
+                document_skills(&text, &config, dialer).map_err(|error| error.to_string())
+            });
+            skills.map(DocumentConfig::Read)
+        }
+        (false, true) => {
+            section.get("url", http_url).map(|url| DocumentConfig::Fetched { url, config: Box::new(config) })
+        }
+        (true, true) => {
+            section.report("url", "a document has either a file or a url, not both");
+            None
+        }
+        (false, false) => {
+            section.report("file", "expected where the document is: file = \"…\" or url = \"…\"");
+            None
+        }
+    }
+}
+
+/// `http = { … }` of a skill.
+pub(super) fn http(section: &Section<'_>, environment: &Environment<'_>) -> Option<BackendConfig> {
+    if !section.has("url") {
+        section.report("url", "expected the URL of the function, such as http://127.0.0.1:9000/fx");
+    }
+    let method = section.get("method", |item| {
+        let method = item.text()?;
+        let known = METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(method));
+        known.ok_or_else(|| format!("{method:?} is not one of {}", METHODS.join(", ")))
+    });
+    let method = method.unwrap_or("POST");
+    let config = HttpConfig {
+        method: method.parse().ok()?,
+        query: pairs(&section.open("query")),
+        headers: pairs(&section.open("headers")),
+        secret_headers: secret_headers(section),
+        timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(30)),
+        max_response: section.get("max_response", values::size).unwrap_or(16 << 20),
+        ..HttpConfig::new(section.get("url", text)?)
+    };
+    match HttpFunction::new(config, environment.dialer.clone()) {
+        Ok(function) => {
+            let on_crash = function.on_crash();
+            Some(BackendConfig::Ready { kind: "http", backend: Arc::new(function), on_crash })
+        }
+        Err(problem) => {
+            section.report("url", problem);
+            None
+        }
+    }
+}
+
+/// `command = { … }` of a skill.
+pub(super) fn command(section: &Section<'_>, environment: &Environment<'_>) -> Option<BackendConfig> {
+    if !section.has("argv") {
+        section.report("argv", "expected the program and its arguments, such as [\"lint\", \"--json\"]");
+    }
+    let protocol = section.get("protocol", |item| item.one_of(&PROTOCOL_NAMES)).unwrap_or_default();
+    let launch = launch(section, "argv", environment.directory)?;
+    let tool = CommandTool {
+        timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(60)),
+        max_output: section.get("max_output", values::size).unwrap_or(16 << 20),
+        protocol,
+        ..CommandTool::new(launch, launcher())
+    };
+    let on_crash = match protocol {
+        Protocol::Plain => OnCrash::Fail,
+        Protocol::Jsonl => OnCrash::Resume,
+    };
+    Some(BackendConfig::Ready { kind: "command", backend: Arc::new(tool), on_crash })
+}
+
+/// The program itself supervises the processes that it starts.
+pub(crate) fn launcher() -> Launcher {
+    Launcher { supervisor: std::env::current_exe().ok() }
+}
+
+/// A process: the command of a key, with the keys `env`, `inherit_env`, `cwd` and `memory` beside it.
+fn launch(section: &Section<'_>, key: &str, directory: &Path) -> Option<Launch> {
+    let argv = section.each(key, text)?;
+    if argv.first().is_none_or(String::is_empty) {
+        section.report(key, "expected at least the program");
+        return None;
+    }
+    let mut env: BTreeMap<String, String> = pairs(&section.open("env")).into_iter().collect();
+    let inherited = section.each("inherit_env", |item| {
+        let name = item.text()?;
+        Ok((name.to_owned(), variable(name)?))
+    });
+    env.extend(inherited.unwrap_or_default());
+    let named = section.get("cwd", text).filter(|cwd| !cwd.is_empty());
+    let cwd = named.as_ref().map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd));
+    if let Some(named) = named.filter(|_| !cwd.is_dir()) {
+        section.report("cwd", format!("{named:?} is not a directory"));
+    }
+    let cwd = Some(cwd).filter(|cwd| *cwd != PathBuf::new());
+    let memory = if key == "argv" { section.get("memory", values::size) } else { None };
+    Some(Launch { argv, env, cwd, memory })
+}
+
+/// The string values of a table, in file order.
+fn pairs(section: &Section<'_>) -> Vec<(String, String)> {
+    let pair = |name: &str| Some((name.to_owned(), section.get(name, text)?));
+    section.names().filter_map(pair).collect()
+}
+
+/// Headers with fixed values and headers with secrets.
+fn headers(section: &Section<'_>) -> Vec<(HeaderName, Secret)> {
+    let table = section.open("headers");
+    let named = |name: &str| {
+        let value = table.get(name, text)?;
+        Some((header_name(&table, name)?, Secret::new(value)))
+    };
+    let fixed: Vec<_> = table.names().filter_map(named).collect();
+    fixed.into_iter().chain(secret_headers(section)).collect()
+}
+
+fn header_name(section: &Section<'_>, name: &str) -> Option<HeaderName> {
+    let parsed = name.parse();
+    if parsed.is_err() {
+        section.report(name, "expected the name of a header, such as X-Api-Key");
+    }
+    parsed.ok()
+}
+
+/// `headers_env` and `bearer_env`.
+fn secret_headers(section: &Section<'_>) -> Vec<(HeaderName, Secret)> {
+    let table = section.open("headers_env");
+    let named = |name: &str| {
+        let value = table.get(name, |item| variable(item.text()?))?;
+        Some((header_name(&table, name)?, Secret::new(value)))
+    };
+    let mut headers: Vec<_> = table.names().filter_map(named).collect();
+    let bearer = section.get("bearer_env", |item| match item.text()? {
+        "" => Ok(None),
+        name => variable(name).map(Some),
+    });
+    headers.extend(bearer.flatten().map(|token| (http::header::AUTHORIZATION, Secret::new(format!("Bearer {token}")))));
+    headers
+}
+
+fn variable(name: &str) -> Parsed<String> {
+    std::env::var(name).map_err(|_| format!("the environment variable {name} is not set; set it before starting"))
+}
+
+fn http_url(item: &Item) -> Parsed<String> {
+    let text = item.text()?;
+    let is_http = text.starts_with("http://") || text.starts_with("https://");
+    match url::Url::parse(text) {
+        Ok(url) if is_http && url.host().is_some() => Ok(text.to_owned()),
+        _ => Err(format!("{text:?} is not a URL such as http://127.0.0.1:8000/mcp")),
+    }
+}
+
+fn read_file(item: &Item, directory: &Path) -> Parsed<String> {
+    let path = directory.join(item.text()?);
+    std::fs::read_to_string(&path).map_err(|reason| format!("the file {} cannot be read: {reason}", path.display()))
+}

@@ -1,0 +1,98 @@
+//! `[skills.ID]`: a skill with exactly one backend.
+
+use std::{collections::BTreeMap, path::Path};
+
+use outbound::{backends::mcp::McpConfig, dial::Dialer};
+
+use super::{
+    BackendConfig, SkillConfig, agents::check_name, backends,
+    read::{Parsed, Section},
+    run_settings::run_settings,
+    schemas::schema,
+    tree::Item,
+};
+use crate::nearest::hint;
+
+/// The keys of which a skill has exactly one.
+const BACKENDS: [&str; 4] = ["builtin", "mcp", "http", "command"];
+
+/// What the backends of skills refer to.
+pub(super) struct Environment<'a> {
+    /// Paths are relative to it.
+    pub(super) directory: &'a Path,
+    pub(super) dialer: &'a Dialer,
+    pub(super) mcp: &'a BTreeMap<String, McpConfig>,
+}
+
+pub(super) fn skills(section: &Section<'_>, environment: &Environment<'_>) -> Vec<SkillConfig> {
+    section.names().map(|id| skill(section, id, environment)).collect()
+}
+
+fn skill(skills: &Section<'_>, id: &str, environment: &Environment<'_>) -> SkillConfig {
+    check_name(skills, id);
+    let section = skills.open(id);
+    let given: Vec<&str> = BACKENDS.into_iter().filter(|key| section.has(key)).collect();
+    match given.as_slice() {
+        [_] => {}
+        [] => section.report(
+            "builtin",
+            format!("expected what does the work, one of: {}; such as builtin = \"echo\"", BACKENDS.join(", ")),
+        ),
+        [_, second, ..] => section.report(second, format!("a skill has one backend, not {}", given.join(" and "))),
+    }
+    let backend = match given.first() {
+        Some(&"mcp") => mcp(&section, environment),
+        Some(&"http") => backends::http(&section.open("http"), environment),
+        Some(&"command") => backends::command(&section.open("command"), environment),
+        _ => builtin(&section),
+    };
+    let schema = |key| section.get(key, |item| schema(item, environment.directory)).flatten();
+    let (input_schema, output_schema) = (schema("input_schema"), schema("output_schema"));
+    // The problem is already reported. The skill is kept, so that references to it cause no further errors.
+    let backend = backend.unwrap_or(BackendConfig::Builtin(outbound::agents::names()[0]));
+    if matches!(backend, BackendConfig::Builtin(_)) && (input_schema.is_some() || output_schema.is_some()) {
+        let key = if input_schema.is_some() { "input_schema" } else { "output_schema" };
+        section.report(key, "a built-in agent has no schemas; remove the key");
+    }
+    SkillConfig {
+        id: id.into(),
+        backend,
+        description: section.get("description", text),
+        tags: section.each("tags", text),
+        examples: section.each("examples", text),
+        input_schema,
+        output_schema,
+        runs: run_settings(&section),
+    }
+}
+
+fn builtin(section: &Section<'_>) -> Option<BackendConfig> {
+    let names = outbound::agents::names();
+    let builtins: Vec<(&str, &str)> = names.iter().map(|name| (*name, *name)).collect();
+    section.get("builtin", |item| item.one_of(&builtins)).map(BackendConfig::Builtin)
+}
+
+fn mcp(section: &Section<'_>, environment: &Environment<'_>) -> Option<BackendConfig> {
+    let table = section.open("mcp");
+    for key in ["server", "tool"] {
+        if !table.has(key) {
+            table.report(key, "expected a name, as in mcp = { server = \"clock\", tool = \"get_current_time\" }");
+        }
+    }
+    let server = table.get("server", |item| {
+        let name = item.text()?;
+        if environment.mcp.contains_key(name) {
+            return Ok(name.to_owned());
+        }
+        let known = environment.mcp.keys().map(String::as_str);
+        if environment.mcp.is_empty() {
+            return Err(format!("there is no MCP server {name:?}; define it as [mcp.{name}]"));
+        }
+        Err(format!("there is no MCP server {name:?}; {}", hint(name, known)))
+    });
+    Some(BackendConfig::Mcp { server: server?, tool: table.get("tool", text)? })
+}
+
+pub(super) fn text(item: &Item) -> Parsed<String> {
+    item.text().map(str::to_owned)
+}
