@@ -1,1 +1,4 @@
 //! The backends, one module each.
+
+#[cfg(feature = "mcp")]
+pub mod mcp;

@@ -1,0 +1,202 @@
+//! Tools of MCP servers as backends of skills.
+//!
+//! [`McpServer`] keeps the processes or the connection of one configured server, restarts them, and lists the tools;
+//! [`McpServer::backend`] is the backend of one tool. `sdk` is the only module that uses the MCP library.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use engine::OnCrash;
+use http::HeaderName;
+use protocol::{Json, model::Secret};
+use tokio::{sync::watch, time::Instant};
+
+use crate::{
+    backend::Backend,
+    dial::Dialer,
+    process::{Launch, Launcher},
+};
+
+/// One configured MCP server.
+#[derive(Clone, Debug)]
+pub struct McpConfig {
+    /// Name in the configuration; it appears in errors and logs.
+    pub name: String,
+    /// How to reach it.
+    pub transport: Transport,
+    /// How many processes it has.
+    pub pool: Pool,
+    /// Which calls share a process.
+    pub isolation: Isolation,
+    /// A call fails when the server neither answers nor reports progress for this long.
+    pub timeout: Duration,
+    /// Whether tools may ask the client. A process of an older protocol revision then runs one call at a time.
+    pub elicitation: bool,
+}
+
+impl McpConfig {
+    /// A server with the defaults: one to four processes, shared, 60 s of silence, tools may ask.
+    pub fn new(name: impl Into<String>, transport: Transport) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            pool: Pool::default(),
+            isolation: Isolation::default(),
+            timeout: Duration::from_secs(60),
+            elicitation: true,
+        }
+    }
+}
+
+/// How an MCP server is reached.
+#[derive(Clone)]
+pub enum Transport {
+    /// A process that speaks MCP on standard input and output.
+    Stdio(Launch),
+    /// Streamable HTTP.
+    Http {
+        /// The endpoint.
+        url: String,
+        /// Sent with every request.
+        headers: Vec<(HeaderName, Secret)>,
+    },
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio(launch) => write!(out, "Stdio({:?})", launch.argv),
+            Self::Http { url, .. } => write!(out, "Http({url})"),
+        }
+    }
+}
+
+/// How many processes a server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Started at once and kept.
+    pub min: usize,
+    /// Calls wait in order when so many processes are busy.
+    pub max: usize,
+    /// A process above `min` stops after so much time without a call.
+    pub idle_stop: Duration,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { min: 1, max: 4, idle_stop: Duration::from_secs(600) }
+    }
+}
+
+/// Which calls share a process, and with it whatever state the server keeps in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// All calls.
+    #[default]
+    Shared,
+    /// The calls of one conversation (A2A context).
+    Context,
+    /// None: each call has a process of its own.
+    Call,
+}
+
+/// An MCP server with its processes or connection. Cheap to clone.
+#[derive(Clone)]
+pub struct McpServer(Arc<()>);
+
+impl McpServer {
+    /// Starts in the background and returns at once.
+    pub fn start(_config: McpConfig, _launcher: Launcher, _dialer: Dialer) -> Self {
+        Self(Arc::new(()))
+    }
+
+    /// The tools: `None` until they are known. They change when the server reports it, and after a restart.
+    pub fn tools(&self) -> watch::Receiver<Option<Arc<[Tool]>>> {
+        watch::channel(None).1
+    }
+
+    /// The backend of one tool. It may be made before the tool is known.
+    pub fn backend(&self, _tool: &str) -> Arc<dyn Backend> {
+        unreachable!("not built yet")
+    }
+
+    /// The state at this moment.
+    pub fn health(&self) -> Health {
+        unreachable!("not built yet")
+    }
+
+    /// Ends all processes within a bounded time; later calls fail.
+    pub async fn stop(&self) {}
+}
+
+/// The state of a server.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// Whether it can be called.
+    pub status: Status,
+    /// Processes or connections that are ready.
+    pub ready: usize,
+    /// How often a process or connection has ended and was not stopped by us.
+    pub restarts: u64,
+    /// The last 8 KiB of what its processes wrote to standard error.
+    pub stderr_tail: String,
+}
+
+/// Whether a server can be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// No process is ready yet.
+    Starting,
+    /// At least one process is ready.
+    Ready,
+    /// Starting failed; calls wait for the next attempt.
+    BackingOff {
+        /// When the next start is tried.
+        until: Instant,
+        /// Why the last start failed.
+        error: String,
+    },
+    /// Starting failed repeatedly, or the server was stopped; calls fail at once.
+    Failed {
+        /// Why.
+        error: String,
+    },
+}
+
+/// A tool of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// Unique within its server.
+    pub name: String,
+    /// For people.
+    pub title: Option<String>,
+    /// What it does; empty if the server gives none.
+    pub description: String,
+    /// What its arguments must be.
+    pub input_schema: Json,
+    /// What its structured result is.
+    pub output_schema: Option<Json>,
+    /// What the server states about its effects.
+    pub annotations: Annotations,
+}
+
+/// What a server states about the effects of a tool; `None`: nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Annotations {
+    /// It changes nothing.
+    pub read_only: Option<bool>,
+    /// It may delete or overwrite.
+    pub destructive: Option<bool>,
+    /// Repeating a call with the same arguments has no further effect.
+    pub idempotent: Option<bool>,
+    /// It reaches systems outside the server.
+    pub open_world: Option<bool>,
+}
+
+impl Tool {
+    /// What to do with a call that was interrupted: it is repeated only if the server states that the tool is read-only
+    /// or idempotent.
+    pub fn on_crash(&self) -> OnCrash {
+        let Annotations { read_only, idempotent, .. } = self.annotations;
+        if read_only == Some(true) || idempotent == Some(true) { OnCrash::Retry } else { OnCrash::Fail }
+    }
+}
