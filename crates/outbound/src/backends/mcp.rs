@@ -3,6 +3,16 @@
 //! [`McpServer`] keeps the processes or the connection of one configured server, restarts them, and lists the tools;
 //! [`McpServer::backend`] is the backend of one tool. `sdk` is the only module that uses the MCP library.
 
+mod answer;
+mod call;
+mod messages;
+mod parked;
+mod reply;
+mod sdk;
+mod server;
+mod slots;
+mod stderr;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use engine::OnCrash;
@@ -15,6 +25,10 @@ use crate::{
     dial::Dialer,
     process::{Launch, Launcher},
 };
+use call::McpTool;
+#[doc(hidden)]
+pub use sdk::response_to_line;
+use server::Server;
 
 /// One configured MCP server.
 #[derive(Clone, Debug)]
@@ -99,33 +113,49 @@ pub enum Isolation {
     Call,
 }
 
-/// An MCP server with its processes or connection. Cheap to clone.
+/// An MCP server with its processes or connection. Cheap to clone; it stops when the last clone and the last of its
+/// backends are dropped.
 #[derive(Clone)]
-pub struct McpServer(Arc<()>);
+pub struct McpServer(Arc<Owner>);
+
+struct Owner(Arc<Server>);
 
 impl McpServer {
-    /// Starts in the background and returns at once.
-    pub fn start(_config: McpConfig, _launcher: Launcher, _dialer: Dialer) -> Self {
-        Self(Arc::new(()))
+    /// Starts in the background and returns at once. Must be called within a Tokio runtime.
+    pub fn start(config: McpConfig, launcher: Launcher, dialer: Dialer) -> Self {
+        Self(Arc::new(Owner(Server::start(config, launcher, dialer))))
     }
 
     /// The tools: `None` until they are known. They change when the server reports it, and after a restart.
     pub fn tools(&self) -> watch::Receiver<Option<Arc<[Tool]>>> {
-        watch::channel(None).1
+        self.inner().tools()
     }
 
     /// The backend of one tool. It may be made before the tool is known.
-    pub fn backend(&self, _tool: &str) -> Arc<dyn Backend> {
-        unreachable!("not built yet")
+    pub fn backend(&self, tool: &str) -> Arc<dyn Backend> {
+        Arc::new(McpTool { server: self.clone(), tool: tool.to_owned() })
     }
 
     /// The state at this moment.
     pub fn health(&self) -> Health {
-        unreachable!("not built yet")
+        self.inner().health()
     }
 
     /// Ends all processes within a bounded time; later calls fail.
-    pub async fn stop(&self) {}
+    pub async fn stop(&self) {
+        self.inner().stop().await;
+    }
+
+    fn inner(&self) -> &Arc<Server> {
+        let Owner(server) = &*self.0;
+        server
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.begin_stop();
+    }
 }
 
 /// The state of a server.

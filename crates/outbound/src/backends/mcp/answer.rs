@@ -1,0 +1,157 @@
+//! Finds the client's answers to a server's questions in its message. Pure.
+
+use protocol::{
+    Content, Json, Message, Part,
+    json::read::{Node, Path},
+};
+
+use super::messages::{Answer, Question, Requests};
+use crate::{
+    schema::Schema,
+    skill::{Arguments, arguments},
+};
+
+/// The answer to each question. The error is for the client, who is asked again.
+pub(super) fn answers(message: &Message, requests: &Requests) -> Result<Vec<(String, Answer)>, String> {
+    if let [(key, question)] = requests.as_slice() {
+        return Ok(vec![(key.clone(), answer(message, question)?)]);
+    }
+    if let Some(rejection) = rejection(message) {
+        return Ok(requests.iter().map(|(key, _)| (key.clone(), rejection.clone())).collect());
+    }
+    let given = data(message).map(members).unwrap_or_default();
+    let one = |(key, question): &(String, Question)| {
+        let value = given.iter().find(|(name, _)| name == key).map(|(_, value)| value);
+        let message = match (value, question) {
+            (Some(value), _) => with_data(message, value),
+            (None, Question::Url { .. }) => return Ok((key.clone(), Answer::Accept(None))),
+            (None, _) => return Err(format!("there is no answer for {key}")),
+        };
+        Ok((key.clone(), answer(&message, question)?))
+    };
+    requests.iter().map(one).collect()
+}
+
+/// The answer to one question.
+pub(super) fn answer(message: &Message, question: &Question) -> Result<Answer, String> {
+    if let Some(rejection) = rejection(message) {
+        return Ok(rejection);
+    }
+    let Question::Form { schema, .. } = question else { return Ok(Answer::Accept(None)) };
+    let text =
+        Json::parse(schema.get()).map_err(|problem| format!("the server's schema is not {problem}"))?;
+    let schema = Schema::new(text).map_err(|error| format!("the server's schema is {error}"))?;
+    let accepted = data(message).and_then(|data| member(data, "content").filter(|_| action(data).is_some()));
+    let unpacked = accepted.map(|content| with_data(message, &content));
+    match arguments(unpacked.as_ref().unwrap_or(message), Some(&schema)) {
+        Arguments::Valid(content) => Ok(Answer::Accept(Some(content))),
+        Arguments::Invalid(problem) => Err(problem),
+        Arguments::Missing(schema) => Err(format!("still missing: {}", schema.required().join(", "))),
+    }
+}
+
+/// Whether the client declines or cancels: by a text that is just this, or by `{"action": …}`.
+fn rejection(message: &Message) -> Option<Answer> {
+    let text = message.text();
+    let text = data(message).and_then(action).unwrap_or_else(|| text.trim().to_lowercase());
+    match text.as_str() {
+        "decline" => Some(Answer::Decline),
+        "cancel" => Some(Answer::Cancel),
+        _ => None,
+    }
+}
+
+/// The action in an answer such as `{"action": "accept", "content": {…}}`; a form with a field of this name and others
+/// is not one.
+fn action(data: &Json) -> Option<String> {
+    let members = members(data);
+    let known = members.iter().all(|(name, _)| matches!(name.as_str(), "action" | "content"));
+    let action = members.into_iter().find(|(name, _)| name == "action").filter(|_| known)?.1;
+    Node::new(action.as_raw(), &Path::Root).string().ok().map(|text| text.into_owned())
+}
+
+fn member(data: &Json, name: &str) -> Option<Json> {
+    members(data).into_iter().find(|(member, _)| member == name).map(|(_, value)| value)
+}
+
+fn members(data: &Json) -> Vec<(String, Json)> {
+    let read = || {
+        let object = Node::new(data.as_raw(), &Path::Root).object().ok()?;
+        object.entries(|name, node| Ok((name.to_owned(), node.any()?))).ok()
+    };
+    read().unwrap_or_default()
+}
+
+fn data(message: &Message) -> Option<&Json> {
+    message.parts.iter().find_map(|part| match &part.content {
+        Content::Data(data) => Some(data),
+        _ => None,
+    })
+}
+
+fn with_data(message: &Message, data: &Json) -> Message {
+    Message { parts: vec![Part::data(data.clone())], ..message.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::Role;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn form(schema: &str) -> Question {
+        Question::Form { message: "?".into(), schema: RawValue::from_string(schema.into()).unwrap() }
+    }
+
+    fn name_form() -> Question {
+        form(
+            r#"{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"]}"#,
+        )
+    }
+
+    fn message(part: Part) -> Message {
+        Message::new("m", Role::User, vec![part])
+    }
+
+    fn json(text: &str) -> Json {
+        Json::parse(text).unwrap()
+    }
+
+    #[test]
+    fn form_is_answered_by_data_json_text_or_plain_text() {
+        let answer = |part| answer(&message(part), &name_form());
+        let ada = || Ok(Answer::Accept(Some(json(r#"{"name":"Ada"}"#))));
+        assert_eq!(answer(Part::data(json(r#"{"name":"Ada"}"#))), ada());
+        assert_eq!(answer(Part::data(json(r#"{"action":"accept","content":{"name":"Ada"}}"#))), ada());
+        assert_eq!(answer(Part::text(r#"{"name":"Ada"}"#)), ada());
+        assert_eq!(answer(Part::text("Ada")), ada());
+        assert!(answer(Part::data(json(r#"{"name":1}"#))).unwrap_err().contains("arguments.name"));
+    }
+
+    #[test]
+    fn client_can_decline_and_cancel() {
+        let answer = |part| answer(&message(part), &name_form()).unwrap();
+        assert_eq!(answer(Part::text(" Decline ")), Answer::Decline);
+        assert_eq!(answer(Part::data(json(r#"{"action":"decline"}"#))), Answer::Decline);
+        assert_eq!(answer(Part::data(json(r#"{"action":"cancel"}"#))), Answer::Cancel);
+        let other = answer(Part::data(json(r#"{"action":"cancel","name":"x"}"#)));
+        assert!(matches!(other, Answer::Accept(_)), "it is a form with a field of this name");
+    }
+
+    #[test]
+    fn each_of_several_questions_has_its_answer() {
+        let url = Question::Url { message: "?".into(), url: "x:1".into() };
+        let requests =
+            vec![("a".to_owned(), name_form()), ("b".to_owned(), name_form()), ("u".to_owned(), url)];
+        let given = message(Part::data(json(r#"{"a":{"name":"Ada"},"b":{"action":"decline"}}"#)));
+        let expected = vec![
+            ("a".to_owned(), Answer::Accept(Some(json(r#"{"name":"Ada"}"#)))),
+            ("b".to_owned(), Answer::Decline),
+            ("u".to_owned(), Answer::Accept(None)),
+        ];
+        assert_eq!(answers(&given, &requests), Ok(expected));
+        let error = answers(&message(Part::data(json(r#"{"a":{"name":"x"}}"#))), &requests).unwrap_err();
+        assert_eq!(error, "there is no answer for b");
+    }
+}

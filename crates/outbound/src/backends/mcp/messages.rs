@@ -1,0 +1,94 @@
+//! What an MCP server sends about a call, in our own types.
+
+use std::time::Duration;
+
+use protocol::{Json, Part};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// How a server answered a call.
+#[derive(Debug)]
+pub(crate) enum Response {
+    /// The tool has ended, with a result or with an error of its own.
+    Complete(ToolResult),
+    /// The call is to be sent again with the client's answers.
+    InputRequired(InputRequired),
+    /// The tool runs on; its result is polled for.
+    Task(RemoteTask),
+}
+
+#[derive(Debug)]
+pub(crate) struct ToolResult {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) is_error: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct InputRequired {
+    pub(crate) requests: Requests,
+    /// To be sent back as it is.
+    pub(crate) state: Option<String>,
+}
+
+/// What a server asks, each under a key that it chose.
+pub(crate) type Requests = Vec<(String, Question)>;
+
+/// A task in the MCP server.
+#[derive(Debug)]
+pub(crate) struct RemoteTask {
+    pub(crate) id: String,
+    pub(crate) poll_interval: Duration,
+}
+
+/// The state of a task in the MCP server.
+#[derive(Debug)]
+pub(crate) enum TaskUpdate {
+    Working { message: Option<String>, poll_interval: Duration },
+    Asks(Requests),
+    Ended(Result<ToolResult, CallError>),
+    Cancelled,
+}
+
+/// Something that a server asks the client for. Kept in the state of a waiting task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Question {
+    /// Values that the schema describes.
+    Form { message: String, schema: Box<RawValue> },
+    /// A page on which the client does something that must not pass through us, such as a login.
+    Url { message: String, url: String },
+    /// A kind of request that we do not advertise.
+    Unsupported,
+}
+
+/// The client's answer to a [`Question`].
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    /// With the values for a form.
+    Accept(Option<Json>),
+    Decline,
+    Cancel,
+}
+
+/// Why there is no response.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    /// The server answered with an error.
+    Server { code: i32, message: String, data: Option<Json> },
+    /// The server requires credentials; what it wants is in the challenge.
+    Auth { challenge: String },
+    /// The server answered with this HTTP status.
+    Http { status: u16 },
+    /// The connection ended before the answer.
+    Closed,
+    /// The answer is not a valid one; what is wrong with it.
+    Invalid(String),
+}
+
+/// A notice of progress.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Progress {
+    pub(crate) progress: f64,
+    pub(crate) total: Option<f64>,
+    pub(crate) message: Option<String>,
+}

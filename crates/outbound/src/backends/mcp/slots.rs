@@ -1,0 +1,372 @@
+//! Decides which call gets which process, and when processes start and stop. Pure: `server` does what is decided.
+//!
+//! A slot is a process or connection: first starting, then ready. Calls are granted slots in the order in which they
+//! came. A start that fails is repeated with backoff; after [`BREAKER`] failures in a row calls fail at once, and one
+//! start is tried every [`PROBE_INTERVAL`].
+
+use std::{collections::VecDeque, time::Duration};
+
+use protocol::model::ContextId;
+use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{Isolation, Pool, Status, sdk::ConnectError};
+
+/// Consecutive failures after which calls no longer wait for a start.
+const BREAKER: u32 = 5;
+const PROBE_INTERVAL: Duration = Duration::from_secs(30);
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), PROBE_INTERVAL);
+/// Time between starts of a server that requires credentials.
+const AUTH_RETRY: Duration = Duration::from_secs(1);
+/// A process that ends earlier, without having served a call, counts as one that did not start.
+const MIN_LIFE: Duration = Duration::from_secs(5);
+/// Calls on each process above which another one is started.
+const BUSY: usize = 16;
+
+/// The processes of a server and the calls that wait for one. `C` is a connection, `L` what a call receives.
+pub(super) struct Slots<C, L> {
+    pool: Pool,
+    isolation: Isolation,
+    slots: Vec<Slot<C>>,
+    waiting: VecDeque<Waiter<L>>,
+    next_id: u64,
+    /// Failed starts since the last call that was served.
+    failures: u32,
+    not_before: Option<Instant>,
+    last_error: Option<ConnectError>,
+    restarts: u64,
+    /// Until the tools are known, one process is started whatever the minimum is.
+    tools_known: bool,
+    /// Parent of the tokens of all slots.
+    stop: CancellationToken,
+}
+
+struct Slot<C> {
+    id: u64,
+    /// Fires when the process is to end.
+    retire: CancellationToken,
+    ready: Option<Ready<C>>,
+    calls: usize,
+    served: u64,
+    /// The conversation that it belongs to, with [`Isolation::Context`].
+    context: Option<ContextId>,
+    idle_since: Instant,
+}
+
+struct Ready<C> {
+    connection: C,
+    /// It runs one call at a time.
+    exclusive: bool,
+    since: Instant,
+}
+
+struct Waiter<L> {
+    context: ContextId,
+    grant: Grant<L>,
+}
+
+type Grant<L> = oneshot::Sender<Result<L, Unavailable>>;
+
+/// A slot that a call may use; to be released.
+pub(super) struct Granted<C> {
+    pub(super) slot: u64,
+    pub(super) connection: C,
+}
+
+/// Why a call gets no slot. Nothing was sent.
+#[derive(Clone, Debug)]
+pub(super) enum Unavailable {
+    Auth {
+        challenge: String,
+    },
+    /// Starting has failed repeatedly.
+    Failed,
+    Stopped,
+}
+
+/// What is to be done after a change.
+#[must_use]
+pub(super) struct Actions<C, L> {
+    pub(super) grants: Vec<(Grant<L>, Result<Granted<C>, Unavailable>)>,
+    /// Slots to start, each until its token fires.
+    pub(super) starts: Vec<(u64, CancellationToken)>,
+}
+
+impl<C: Clone, L> Slots<C, L> {
+    pub(super) fn new(pool: Pool, isolation: Isolation, stop: CancellationToken) -> Self {
+        Self {
+            pool: Pool { max: pool.max.max(1), ..pool },
+            isolation,
+            slots: Vec::new(),
+            waiting: VecDeque::new(),
+            next_id: 0,
+            failures: 0,
+            not_before: None,
+            last_error: None,
+            restarts: 0,
+            tools_known: false,
+            stop,
+        }
+    }
+
+    /// A call waits for a slot. Call [`dispatch`](Self::dispatch) after this and the following methods.
+    pub(super) fn wait(&mut self, context: ContextId, grant: Grant<L>) {
+        self.waiting.push_back(Waiter { context, grant });
+    }
+
+    /// A call no longer uses its slot. `ended`: the server has answered it. Otherwise a process that runs one call at a
+    /// time is stopped: a late question of the old call could not be distinguished from one of the next.
+    pub(super) fn release(&mut self, id: u64, ended: bool, now: Instant) {
+        let once = self.isolation == Isolation::Call;
+        let Some(slot) = self.slot(id) else { return };
+        slot.calls -= 1;
+        slot.served += 1;
+        slot.idle_since = now;
+        let abandoned = !ended && slot.ready.as_ref().is_some_and(|ready| ready.exclusive);
+        if once || abandoned {
+            self.retire(id);
+        }
+        if ended {
+            self.failures = 0;
+        }
+    }
+
+    pub(super) fn ready(&mut self, id: u64, connection: C, exclusive: bool, now: Instant) {
+        if let Some(slot) = self.slot(id) {
+            slot.ready = Some(Ready { connection, exclusive, since: now });
+            slot.idle_since = now;
+            self.not_before = None;
+        }
+    }
+
+    pub(super) fn failed(&mut self, id: u64, error: ConnectError, now: Instant, random: u64) {
+        if self.remove(id).is_some() {
+            self.count_failure(error, now, random);
+        }
+    }
+
+    /// A process has ended by itself, or was stopped by us.
+    pub(super) fn ended(&mut self, id: u64, now: Instant, random: u64) {
+        let Some(slot) = self.remove(id) else { return };
+        self.restarts += 1;
+        let short = slot.ready.is_none_or(|ready| now - ready.since < MIN_LIFE);
+        if short && slot.served == 0 && slot.calls == 0 {
+            let error = ConnectError::Failed("it ended right after its start".into());
+            self.count_failure(error, now, random);
+        }
+    }
+
+    pub(super) fn tools_are_known(&mut self) {
+        self.tools_known = true;
+    }
+
+    /// Grants slots, and decides which to start and stop.
+    pub(super) fn dispatch(&mut self, now: Instant) -> Actions<C, L> {
+        let mut actions = Actions { grants: Vec::new(), starts: Vec::new() };
+        self.stop_idle(now);
+        self.waiting.retain(|waiter| !waiter.grant.is_closed());
+        if let Some(why) = self.unavailable() {
+            let failed = self.waiting.drain(..).map(|waiter| (waiter.grant, Err(why.clone())));
+            actions.grants.extend(failed);
+        }
+        for waiter in std::mem::take(&mut self.waiting) {
+            match self.grant(&waiter.context) {
+                Some(granted) => actions.grants.push((waiter.grant, Ok(granted))),
+                None => self.waiting.push_back(waiter),
+            }
+        }
+        for _ in 0..self.wanted_starts(now) {
+            let retire = self.stop.child_token();
+            self.slots.push(Slot {
+                id: self.next_id,
+                retire: retire.clone(),
+                ready: None,
+                calls: 0,
+                served: 0,
+                context: None,
+                idle_since: now,
+            });
+            actions.starts.push((self.next_id, retire));
+            self.next_id += 1;
+        }
+        actions
+    }
+
+    /// When [`dispatch`](Self::dispatch) has something to do even if nothing happens before.
+    pub(super) fn next_wake(&self, now: Instant) -> Option<Instant> {
+        let idle = self.slots.iter().filter(|slot| self.may_stop(slot)).map(|slot| self.idle_end(slot));
+        idle.chain(self.not_before.filter(|at| *at > now)).min()
+    }
+
+    /// A connection that is ready, whatever it does.
+    pub(super) fn any_ready(&self) -> Option<C> {
+        self.slots.iter().find_map(|slot| slot.ready.as_ref()).map(|ready| ready.connection.clone())
+    }
+
+    pub(super) fn ready_count(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.ready.is_some()).count()
+    }
+
+    pub(super) fn restarts(&self) -> u64 {
+        self.restarts
+    }
+
+    pub(super) fn status(&self) -> Status {
+        let error = || match &self.last_error {
+            Some(ConnectError::Failed(error)) => error.clone(),
+            Some(ConnectError::Auth { .. }) => "it requires credentials".into(),
+            None => String::new(),
+        };
+        match self.not_before {
+            _ if self.stop.is_cancelled() => Status::Failed { error: "it was stopped".into() },
+            _ if self.ready_count() > 0 => Status::Ready,
+            _ if self.failures >= BREAKER => Status::Failed { error: error() },
+            Some(until) => Status::BackingOff { until, error: error() },
+            None => Status::Starting,
+        }
+    }
+
+    fn count_failure(&mut self, error: ConnectError, now: Instant, random: u64) {
+        let delay = match &error {
+            ConnectError::Auth { challenge } => {
+                let unavailable = Unavailable::Auth { challenge: challenge.clone() };
+                for waiter in self.waiting.drain(..) {
+                    let _ = waiter.grant.send(Err(unavailable.clone()));
+                }
+                AUTH_RETRY
+            }
+            ConnectError::Failed(_) => {
+                self.failures += 1;
+                backoff(self.failures, random)
+            }
+        };
+        self.last_error = Some(error);
+        self.not_before = Some(now + delay);
+    }
+
+    fn unavailable(&self) -> Option<Unavailable> {
+        if self.stop.is_cancelled() {
+            return Some(Unavailable::Stopped);
+        }
+        (self.failures >= BREAKER && self.ready_count() == 0).then_some(Unavailable::Failed)
+    }
+
+    /// The slot for a call: the one with the fewest calls among those that it may use.
+    fn grant(&mut self, context: &ContextId) -> Option<Granted<C>> {
+        let isolation = self.isolation;
+        let fits = |slot: &&mut Slot<C>| {
+            let Some(ready) = &slot.ready else { return false };
+            let free = slot.calls == 0 || !ready.exclusive;
+            match isolation {
+                Isolation::Shared => free,
+                Isolation::Context => free && slot.context.as_ref().is_none_or(|bound| bound == context),
+                Isolation::Call => slot.calls == 0 && slot.served == 0,
+            }
+        };
+        if isolation == Isolation::Context && self.is_bound(context) {
+            // Never a second process for the same conversation.
+            let own = self.slots.iter_mut().filter(fits).find(|slot| slot.context.is_some());
+            return own.and_then(take);
+        }
+        let slot =
+            self.slots.iter_mut().filter(fits).min_by_key(|slot| (slot.context.is_some(), slot.calls))?;
+        if isolation == Isolation::Context {
+            slot.context = Some(context.clone());
+        }
+        take(slot)
+    }
+
+    fn is_bound(&self, context: &ContextId) -> bool {
+        self.slots.iter().any(|slot| slot.context.as_ref() == Some(context))
+    }
+
+    fn wanted_starts(&mut self, now: Instant) -> usize {
+        let starting = self.slots.iter().filter(|slot| slot.ready.is_none()).count();
+        if self.stop.is_cancelled() || self.not_before.is_some_and(|at| now < at) {
+            return 0;
+        }
+        let queued = self.waiting.iter().filter(|waiter| !self.is_bound(&waiter.context)).count();
+        let for_calls = (queued + usize::from(self.is_overloaded())).saturating_sub(starting);
+        if for_calls > 0 && self.slots.len() >= self.pool.max {
+            self.make_place();
+        }
+        let wanted = for_calls.max(self.min().saturating_sub(self.slots.len()));
+        let wanted = wanted.min(self.pool.max.saturating_sub(self.slots.len()));
+        // A server that does not start is tried by one process only.
+        if self.failures > 0 { wanted.min(1usize.saturating_sub(starting)) } else { wanted }
+    }
+
+    /// All processes run many calls at once.
+    fn is_overloaded(&self) -> bool {
+        self.isolation == Isolation::Shared
+            && !self.slots.is_empty()
+            && self.slots.iter().all(|slot| slot.ready.is_some() && slot.calls >= BUSY)
+    }
+
+    /// Stops the process of the conversation that has been idle longest.
+    fn make_place(&mut self) {
+        let idle = self.slots.iter().filter(|slot| slot.context.is_some() && slot.calls == 0);
+        if let Some(id) = idle.min_by_key(|slot| slot.idle_since).map(|slot| slot.id) {
+            self.retire(id);
+        }
+    }
+
+    fn stop_idle(&mut self, now: Instant) {
+        while let Some(id) = self
+            .slots
+            .iter()
+            .find(|slot| self.may_stop(slot) && self.idle_end(slot) <= now)
+            .map(|slot| slot.id)
+        {
+            self.retire(id);
+        }
+    }
+
+    fn may_stop(&self, slot: &Slot<C>) -> bool {
+        let spare = self.slots.len() > self.min() || slot.context.is_some();
+        slot.ready.is_some() && slot.calls == 0 && spare
+    }
+
+    fn idle_end(&self, slot: &Slot<C>) -> Instant {
+        slot.idle_since + self.pool.idle_stop
+    }
+
+    fn min(&self) -> usize {
+        if self.tools_known { self.pool.min } else { self.pool.min.max(1) }
+    }
+
+    fn slot(&mut self, id: u64) -> Option<&mut Slot<C>> {
+        self.slots.iter_mut().find(|slot| slot.id == id)
+    }
+
+    fn retire(&mut self, id: u64) {
+        if let Some(slot) = self.remove(id) {
+            slot.retire.cancel();
+        }
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Slot<C>> {
+        let at = self.slots.iter().position(|slot| slot.id == id)?;
+        Some(self.slots.swap_remove(at))
+    }
+}
+
+fn take<C: Clone>(slot: &mut Slot<C>) -> Option<Granted<C>> {
+    let connection = slot.ready.as_ref()?.connection.clone();
+    slot.calls += 1;
+    Some(Granted { slot: slot.id, connection })
+}
+
+/// Exponential, with a jitter of up to one half.
+fn backoff(failures: u32, random: u64) -> Duration {
+    let (first, max) = BACKOFF;
+    if failures >= BREAKER {
+        return PROBE_INTERVAL;
+    }
+    let delay = first.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(max);
+    delay - delay.mul_f64((random % 1_000) as f64 / 2_000.0)
+}
+
+#[cfg(test)]
+#[path = "slots_tests.rs"]
+mod tests;
