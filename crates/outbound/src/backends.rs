@@ -2,3 +2,5 @@
 
 #[cfg(feature = "mcp")]
 pub mod mcp;
+#[cfg(feature = "openapi")]
+pub mod openapi;
