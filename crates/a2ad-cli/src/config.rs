@@ -288,9 +288,9 @@ impl fmt::Debug for DocumentConfig {
 fn document_skills(text: &str, config: &OpenApiConfig, dialer: &Dialer) -> Result<Vec<Skill>, OpenApiError> {
     let operations = openapi::parse(text)?.operations(config)?;
     for skipped in &operations.skipped {
-        tracing::warn!(document = %config.name, operation = %skipped.id, reason = %skipped.reason, "operation skipped");
+        tracing::warn!(document = %config.name, operation = %skipped.target, reason = %skipped.reason, "operation skipped");
     }
-    Ok(operations.operations.iter().map(|operation| operation.skill(dialer)).collect())
+    Ok(operations.offered.iter().map(|operation| operation.skill(dialer)).collect())
 }
 
 /// The name of an agent's compatibility profile.

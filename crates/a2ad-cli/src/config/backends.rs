@@ -161,26 +161,32 @@ pub(super) fn http(section: &Section<'_>, environment: &Environment<'_>) -> Opti
         let known = METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(method));
         known.ok_or_else(|| format!("{method:?} is not one of {}", METHODS.join(", ")))
     });
-    let method = method.unwrap_or("POST");
+    let defaults = HttpConfig::new(section.get("url", text)?);
     let config = HttpConfig {
-        method: method.parse().ok()?,
+        method: method.map_or(defaults.method, Into::into),
         query: pairs(&section.open("query")),
         headers: pairs(&section.open("headers")),
-        secret_headers: secret_headers(section),
-        timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(30)),
-        max_response: section.get("max_response", values::size).unwrap_or(16 << 20),
-        ..HttpConfig::new(section.get("url", text)?)
+        headers_env: pairs(&section.open("headers_env")).into_iter().collect(),
+        bearer_env: section.get("bearer_env", text).filter(|name| !name.is_empty()),
+        timeout: section.get("timeout", values::positive_duration).unwrap_or(defaults.timeout),
+        max_response: section.get("max_response", bytes).unwrap_or(defaults.max_response),
+        url: defaults.url,
     };
-    match HttpFunction::new(config, environment.dialer.clone()) {
+    match HttpFunction::new(&config, environment.dialer.clone()) {
         Ok(function) => {
-            let on_crash = function.on_crash();
-            Some(BackendConfig::Ready { kind: "http", backend: Arc::new(function), on_crash })
+            Some(BackendConfig::Ready { kind: "http", backend: Arc::new(function), on_crash: OnCrash::Retry })
         }
         Err(problem) => {
             section.report("url", problem);
             None
         }
     }
+}
+
+/// A size that fits into memory.
+fn bytes(item: &Item) -> Parsed<usize> {
+    let size = values::size(item)?;
+    usize::try_from(size).map_err(|_| format!("{size} bytes are too many"))
 }
 
 /// `command = { … }` of a skill.
@@ -190,17 +196,18 @@ pub(super) fn command(section: &Section<'_>, environment: &Environment<'_>) -> O
     }
     let protocol = section.get("protocol", |item| item.one_of(&PROTOCOL_NAMES)).unwrap_or_default();
     let launch = launch(section, "argv", environment.directory)?;
+    let Launch { argv, env, cwd, memory } = launch;
+    let defaults = CommandTool::new(launcher(), argv);
     let tool = CommandTool {
-        timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(60)),
-        max_output: section.get("max_output", values::size).unwrap_or(16 << 20),
+        env,
+        cwd,
+        memory,
+        timeout: section.get("timeout", values::positive_duration).unwrap_or(defaults.timeout),
+        max_output: section.get("max_output", values::size).unwrap_or(defaults.max_output),
         protocol,
-        ..CommandTool::new(launch, launcher())
+        ..defaults
     };
-    let on_crash = match protocol {
-        Protocol::Plain => OnCrash::Fail,
-        Protocol::Jsonl => OnCrash::Resume,
-    };
-    Some(BackendConfig::Ready { kind: "command", backend: Arc::new(tool), on_crash })
+    Some(BackendConfig::Ready { kind: "command", backend: Arc::new(tool), on_crash: protocol.on_crash() })
 }
 
 /// The program itself supervises the processes that it starts.
