@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use engine::{AgentResult, Turn};
+use engine::{AgentError, AgentResult, Turn, Update};
 use futures_util::future::BoxFuture;
-use protocol::{Json, Message, Part};
+use protocol::{Artifact, Json, Message, Part};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 /// The system behind a skill.
@@ -31,8 +32,10 @@ pub struct Call<'a> {
     pub arguments: &'a Json,
     /// The turn of the task. Backends use the methods of `Call` where there is one.
     pub turn: &'a Turn,
-    /// What the backend kept when it asked for input or credentials; the message of the turn is the answer.
+    /// What the backend kept when it asked for input or credentials, or with its last checkpoint.
     pub(crate) state: Option<&'a Json>,
+    /// The turn before ended with a question; the message of this turn is the answer.
+    pub(crate) answers: bool,
 }
 
 impl Call<'_> {
@@ -53,10 +56,11 @@ impl Call<'_> {
 
     /// The client's answer, if the backend has asked in the turn before.
     pub fn answer(&self) -> Option<&Arc<Message>> {
-        self.state.map(|_| &self.turn.message)
+        self.answers.then_some(&self.turn.message)
     }
 
-    /// What the backend kept when it asked; `None` on the first call.
+    /// What the backend kept when it asked, or with [`checkpoint`](Self::checkpoint) in an earlier attempt; `None` on
+    /// the first call.
     ///
     /// # Errors
     ///
@@ -72,8 +76,39 @@ impl Call<'_> {
 
     /// Appends parts to the result while the call runs; end such a call with [`Reply::Streamed`].
     pub async fn chunk(&self, parts: Vec<Part>) -> AgentResult<()> {
-        let artifact = protocol::Artifact::new(result_name(self.skill), parts);
-        self.turn.record().update(engine::Update::Artifact { artifact, append: true, last: false }).await
+        self.record_chunk(parts, false).await
+    }
+
+    /// Like [`chunk`](Self::chunk), for the last one: a later chunk begins the result anew.
+    pub async fn last_chunk(&self, parts: Vec<Part>) -> AgentResult<()> {
+        self.record_chunk(parts, true).await
+    }
+
+    /// Keeps a state: [`state`](Self::state) returns it in a later attempt, and after a question of this call that keeps
+    /// no other. It is on disk when this returns.
+    pub async fn checkpoint(&self, state: &Json) -> AgentResult<()> {
+        Ok(self.turn.checkpoint(&self.kept(state)?).await?)
+    }
+
+    /// Like [`chunk`](Self::chunk) and [`checkpoint`](Self::checkpoint) in one commit, so that a later attempt neither
+    /// loses nor repeats the chunk. This needs [`OnCrash::Resume`](engine::OnCrash::Resume).
+    pub async fn chunk_and_checkpoint(&self, parts: Vec<Part>, state: &Json) -> AgentResult<()> {
+        let update = self.artifact(parts, false);
+        Ok(self.turn.record().update(update).save(&self.kept(state)?).commit().await?)
+    }
+
+    async fn record_chunk(&self, parts: Vec<Part>, last: bool) -> AgentResult<()> {
+        self.turn.record().update(self.artifact(parts, last)).await
+    }
+
+    fn artifact(&self, parts: Vec<Part>, last: bool) -> Update {
+        let artifact = Artifact::new(result_name(self.skill), parts);
+        Update::Artifact { artifact, append: true, last }
+    }
+
+    fn kept(&self, state: &Json) -> AgentResult<Kept> {
+        let during = Some(During { turn: self.turn.idempotency_key.clone(), answers: self.answers });
+        Ok(Kept { arguments: raw(self.arguments)?, state: raw(state)?, during })
     }
 }
 
@@ -131,9 +166,52 @@ pub struct Question {
     pub state: Json,
 }
 
-/// A checkpoint of a skill that waits for an answer.
+/// The checkpoint of a skill: the arguments, and what its backend keeps.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Waiting {
-    pub(crate) arguments: Box<serde_json::value::RawValue>,
-    pub(crate) state: Box<serde_json::value::RawValue>,
+pub(crate) struct Kept {
+    arguments: Box<RawValue>,
+    state: Box<RawValue>,
+    /// Of a checkpoint within a turn; `None`: kept with a question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    during: Option<During>,
+}
+
+/// Within which turn a checkpoint was recorded.
+#[derive(Serialize, Deserialize)]
+struct During {
+    /// The idempotency key of the turn.
+    turn: String,
+    answers: bool,
+}
+
+/// A call that goes on with what was kept.
+pub(crate) struct Resumed {
+    pub(crate) arguments: Json,
+    pub(crate) state: Json,
+    pub(crate) answers: bool,
+}
+
+impl Kept {
+    /// What is kept with a question.
+    pub(crate) fn with_question(arguments: &Json, state: &Json) -> AgentResult<Self> {
+        Ok(Self { arguments: raw(arguments)?, state: raw(state)?, during: None })
+    }
+
+    /// How this turn goes on with it; `None` if an earlier turn has recorded it and ended without a question.
+    pub(crate) fn resume(&self, turn: &Turn) -> AgentResult<Option<Resumed>> {
+        let answers = match &self.during {
+            None => true,
+            Some(during) if during.turn == turn.idempotency_key => during.answers,
+            Some(_) => return Ok(None),
+        };
+        Ok(Some(Resumed { arguments: json(&self.arguments)?, state: json(&self.state)?, answers }))
+    }
+}
+
+fn raw(json: &Json) -> AgentResult<Box<RawValue>> {
+    Ok(RawValue::from_string(json.as_str().to_owned())?)
+}
+
+fn json(raw: &RawValue) -> AgentResult<Json> {
+    Json::parse(raw.get()).map_err(|problem| AgentError::new(format!("the saved call is not {problem}")))
 }

@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use engine::{Agent, AgentError, AgentResult, ExecutionPolicy, OnCrash, Outcome, Turn};
+use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Turn};
 use protocol::{Artifact, Content, Json, Message, Part, json::write::Writer, model::AgentSkill};
-use serde_json::value::RawValue;
 
 use crate::{
-    backend::{Backend, Call, Failure, Question, Reply, Waiting, result_name},
+    backend::{Backend, Call, Failure, Kept, Question, Reply, Resumed, result_name},
     schema::Schema,
 };
 
@@ -108,20 +107,21 @@ impl SkillAgent {
         Self(skill)
     }
 
-    async fn call(&self, turn: &Turn, arguments: &Json, state: Option<&Json>) -> AgentResult<Outcome> {
-        let Self(skill) = self;
-        let call = Call { skill: &skill.id, arguments, turn, state };
-        let reply = skill.backend.call(call).await?;
-        match reply {
-            Reply::Done(parts) => Ok(self.done(parts)),
-            Reply::Streamed => Ok(Outcome::done()),
-            Reply::Failed(failure) => Ok(failed(turn, failure)),
-            Reply::Rejected(parts) => Ok(Outcome::reject(parts)),
+    async fn call(&self, call: Call<'_>) -> AgentResult<Outcome> {
+        let Call { turn, arguments, .. } = call;
+        match self.0.backend.call(call).await? {
+            Reply::Done(parts) => ended(turn, self.done(parts)),
+            Reply::Streamed => ended(turn, Outcome::done()),
+            Reply::Failed(failure) if failure.retryable => Ok(failed(turn, failure)),
+            Reply::Failed(failure) => ended(turn, failed(turn, failure)),
+            Reply::Rejected(parts) => ended(turn, Outcome::reject(parts)),
             Reply::Ask(Question { parts, state }) => {
-                turn.record().save(&waiting(arguments, &state)?).then(Outcome::ask(parts))
+                let kept = Kept::with_question(arguments, &state)?;
+                turn.record().save(&kept).then(Outcome::ask(parts))
             }
             Reply::AskForCredentials(Question { parts, state }) => {
-                turn.record().save(&waiting(arguments, &state)?).then(Outcome::ask_for_credentials(parts))
+                let kept = Kept::with_question(arguments, &state)?;
+                turn.record().save(&kept).then(Outcome::ask_for_credentials(parts))
             }
         }
     }
@@ -153,14 +153,19 @@ impl SkillAgent {
 
 impl Agent for SkillAgent {
     async fn run(&self, turn: Turn) -> AgentResult<Outcome> {
-        if let Some(Waiting { arguments, state }) = turn.saved::<Waiting>()? {
-            let (arguments, state) = (kept(&arguments)?, kept(&state)?);
-            return self.call(&turn, &arguments, Some(&state)).await;
+        let Self(Skill { id: skill, input_schema, .. }) = self;
+        let resumed = turn.saved::<Kept>()?.map(|kept| kept.resume(&turn)).transpose()?.flatten();
+        if let Some(Resumed { arguments, state, answers }) = resumed {
+            let (arguments, state) = (&arguments, Some(&state));
+            return self.call(Call { skill, arguments, turn: &turn, state, answers }).await;
         }
-        match arguments(&turn.message, self.0.input_schema.as_ref()) {
-            Arguments::Valid(arguments) => self.call(&turn, &arguments, None).await,
+        match arguments(&turn.message, input_schema.as_ref()) {
+            Arguments::Valid(arguments) => {
+                self.call(Call { skill, arguments: &arguments, turn: &turn, state: None, answers: false })
+                    .await
+            }
             Arguments::Invalid(problem) => Ok(Outcome::reject(problem)),
-            Arguments::Missing(schema) => Ok(Outcome::ask(question(&self.0.id, &schema))),
+            Arguments::Missing(schema) => Ok(Outcome::ask(question(skill, &schema))),
         }
     }
 
@@ -227,6 +232,14 @@ fn question(skill: &str, schema: &Schema) -> Vec<Part> {
     vec![Part::text(text), Part::data(schema.text().clone())]
 }
 
+/// The call is over: what was kept of it is not for the next turn, if the task is reopened.
+fn ended(turn: &Turn, outcome: Outcome) -> AgentResult<Outcome> {
+    match turn.saved_bytes() {
+        Some(_) => turn.record().clear_saved().then(outcome),
+        None => Ok(outcome),
+    }
+}
+
 fn failed(turn: &Turn, failure: Failure) -> Outcome {
     let Failure { parts, reason, retryable } = failure;
     let metadata = reason.map(|reason| {
@@ -235,13 +248,4 @@ fn failed(turn: &Turn, failure: Failure) -> Outcome {
         written(writer)
     });
     Outcome::Failed { message: Some(Message { metadata, ..turn.reply(parts) }), retryable }
-}
-
-fn waiting(arguments: &Json, state: &Json) -> AgentResult<Waiting> {
-    let raw = |json: &Json| RawValue::from_string(json.as_str().to_owned());
-    Ok(Waiting { arguments: raw(arguments)?, state: raw(state)? })
-}
-
-fn kept(raw: &RawValue) -> AgentResult<Json> {
-    Json::parse(raw.get()).map_err(|problem| AgentError::new(format!("the saved call is not {problem}")))
 }
