@@ -1,5 +1,6 @@
 //! The backends, one module each.
 
+pub mod command;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 #[cfg(feature = "openapi")]

@@ -1,0 +1,159 @@
+//! The backend `command`: each call runs a program once.
+//!
+//! The program gets the arguments of the call as JSON on standard input and the facts of the call in the environment
+//! (`A2AD_CALL_*`). What it writes is the result ([`Protocol::Plain`]), or lines by which it reports progress, keeps a
+//! state and asks back ([`Protocol::Jsonl`]). Everything it has started ends with the call.
+
+mod facts;
+mod failure;
+mod jsonl;
+mod output;
+mod plain;
+
+use std::{collections::BTreeMap, io, path::PathBuf, time::Duration};
+
+use engine::{AgentError, AgentResult, OnCrash};
+use futures_util::future::BoxFuture;
+use tokio::{io::AsyncWriteExt as _, process::ChildStdin};
+
+use self::{
+    facts::Facts,
+    output::{Interrupted, Output, Tail},
+};
+use crate::{
+    backend::{Backend, Call, Reply},
+    process::{Exit, Launch, Launcher, Process},
+};
+
+/// Time between SIGTERM and SIGKILL. With the time that killing takes it is less than what the engine gives a backend to
+/// stop.
+const STOP_GRACE: Duration = Duration::from_secs(3);
+
+/// A program that answers calls.
+#[derive(Clone, Debug)]
+pub struct CommandTool {
+    /// Starts it.
+    pub launcher: Launcher,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// The environment; see [`Launch::env`].
+    pub env: BTreeMap<String, String>,
+    /// The working directory; `None`: that of the server.
+    pub cwd: Option<PathBuf>,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// Maximum size of what it writes to standard output, in bytes.
+    pub max_output: u64,
+    /// Maximum memory; see [`Launch::memory`].
+    pub memory: Option<u64>,
+    /// What its output means.
+    pub protocol: Protocol,
+}
+
+/// What the output of a command means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// It is the result: data if it is one short JSON value, else text that is streamed.
+    #[default]
+    Plain,
+    /// Each line is a JSON object with a `type`.
+    Jsonl,
+}
+
+impl Protocol {
+    /// What to do with a call whose server crashed, where the skill sets nothing else.
+    pub fn on_crash(self) -> OnCrash {
+        match self {
+            Self::Plain => OnCrash::Retry,
+            Self::Jsonl => OnCrash::Resume,
+        }
+    }
+}
+
+impl CommandTool {
+    /// A command with the default limits: 60 s, 16 MiB of output.
+    pub fn new(launcher: Launcher, argv: Vec<String>) -> Self {
+        Self {
+            launcher,
+            argv,
+            env: BTreeMap::new(),
+            cwd: None,
+            timeout: Duration::from_secs(60),
+            max_output: 16 << 20,
+            memory: None,
+            protocol: Protocol::Plain,
+        }
+    }
+
+    async fn run(&self, call: Call<'_>) -> AgentResult<Reply> {
+        let facts = Facts::of(&call, self.protocol).map_err(NotStarted)?;
+        let mut process = self.start(&facts).map_err(NotStarted)?;
+        let interrupted = tokio::select! {
+            biased;
+            () = call.cancelled().cancelled() => Interrupted::Reply(Reply::fail("the call was canceled")),
+            () = tokio::time::sleep(self.timeout) => Interrupted::Reply(failure::timed_out(self.timeout)),
+            exchanged = self.exchange(&mut process, &call) => match exchanged {
+                Ok(reply) => return Ok(reply),
+                Err(interrupted) => interrupted,
+            },
+        };
+        process.stop(STOP_GRACE).await;
+        interrupted.into()
+    }
+
+    fn start(&self, facts: &Facts) -> io::Result<Process> {
+        let env = self.env.clone().into_iter().chain(facts.environment()).collect();
+        let launch = Launch { argv: self.argv.clone(), env, cwd: self.cwd.clone(), memory: self.memory };
+        self.launcher.start(&launch)
+    }
+
+    /// Exchanges input and output with the process until it has ended.
+    async fn exchange(&self, process: &mut Process, call: &Call<'_>) -> Result<Reply, Interrupted> {
+        let (stdin, stdout, stderr) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+            return Err(AgentError::new("the streams of the command are used already").into());
+        };
+        let output = Output::new(stdout, self.max_output);
+        let read = async {
+            match self.protocol {
+                Protocol::Plain => plain::read(call, output).await,
+                Protocol::Jsonl => jsonl::read(call, output).await,
+            }
+        };
+        let exit = async { process.exit().await.map_err(|error| NotObserved(error).into()) };
+        let write = async {
+            write(stdin, call.arguments.as_str()).await;
+            Ok(())
+        };
+        let stderr = async { Ok(Tail::read(stderr).await) };
+        let (reply, exit, (), stderr) = tokio::try_join!(read, exit, write, stderr)?;
+        Ok(match (reply, exit) {
+            // It has given the reason itself.
+            (failed @ Reply::Failed(_), _) => failed,
+            (reply, Exit::Code(0)) => reply,
+            (_, exit) => failure::ended(exit, &stderr),
+        })
+    }
+}
+
+impl Backend for CommandTool {
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
+        Box::pin(self.run(call))
+    }
+}
+
+/// Writes the arguments and closes the stream. A command need not read them, so an error has no consequence.
+async fn write(mut stdin: ChildStdin, arguments: &str) {
+    let _ = stdin.write_all(arguments.as_bytes()).await;
+    let _ = stdin.write_all(b"\n").await;
+    let _ = stdin.shutdown().await;
+}
+
+/// The text is for the client, the cause for the log.
+#[derive(Debug, thiserror::Error)]
+#[error("the command of the skill cannot be started; the server's log has the reason")]
+struct NotStarted(#[source] io::Error);
+
+#[derive(Debug, thiserror::Error)]
+#[error("the end of the command could not be observed")]
+struct NotObserved(#[source] io::Error);
