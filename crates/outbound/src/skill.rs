@@ -126,7 +126,7 @@ impl SkillAgent {
         }
     }
 
-    /// Completed with this result, unless the output schema does not allow it.
+    /// Completed with this result, unless the output schema does not allow it. An artifact has at least one part.
     fn done(&self, parts: Vec<Part>) -> Outcome {
         let Self(skill) = self;
         if let Some(schema) = &skill.output_schema {
@@ -144,6 +144,9 @@ impl SkillAgent {
                     skill.id
                 ));
             }
+        }
+        if parts.is_empty() {
+            return Outcome::done();
         }
         let name = result_name(&skill.id);
         let named = Artifact { name: Some(name.clone()), ..Artifact::new(name, parts) };

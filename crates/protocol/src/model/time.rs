@@ -26,6 +26,13 @@ impl Timestamp {
         time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
     }
 
+    /// Parses the form that [`Self::http_date`] writes; `None` for any other text.
+    pub fn parse_http_date(text: &str) -> Option<Self> {
+        let time = jiff::civil::DateTime::strptime("%a, %d %b %Y %H:%M:%S GMT", text).ok()?;
+        let time = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        Some(Self::from_millis(time.timestamp().as_millisecond()))
+    }
+
     /// Parses RFC 3339 with any offset and up to nine fraction digits; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         // jiff accepts more forms than RFC 3339, so the shape is checked first.
@@ -96,6 +103,12 @@ mod tests {
     fn http_date_uses_the_header_format() {
         let time = Timestamp::parse("2026-01-02T03:04:05.678Z").unwrap();
         assert_eq!(time.http_date(), "Fri, 02 Jan 2026 03:04:05 GMT");
+        let read = Timestamp::parse_http_date("Fri, 02 Jan 2026 03:04:05 GMT");
+        assert_eq!(read, Timestamp::parse("2026-01-02T03:04:05Z"));
+        for bad in ["", "Fri, 02 Jan 2026 03:04:05", "Sat, 02 Jan 2026 03:04:05 GMT", "2026-01-02T03:04:05Z"]
+        {
+            assert_eq!(Timestamp::parse_http_date(bad), None, "{bad}");
+        }
     }
 
     #[test]
