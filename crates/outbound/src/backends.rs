@@ -1,6 +1,7 @@
 //! The backends, one module each.
 
 pub mod command;
+pub mod http;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 #[cfg(feature = "openapi")]

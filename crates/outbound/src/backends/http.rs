@@ -1,0 +1,258 @@
+//! HTTP functions: a call is one request to a URL that the operator chose.
+//!
+//! [`template`] makes the request from the arguments, `retry` decides whether it is repeated, `answer` turns the
+//! response into the reply. The body is the bare arguments; facts about the call are in the headers
+//! `Idempotency-Key`, `A2AD-Attempt`, `A2AD-Task`, `A2AD-Context` and `A2AD-Skill`.
+
+pub(crate) mod answer;
+mod argument;
+mod decode;
+mod retry;
+pub mod template;
+mod text;
+
+use std::{collections::BTreeMap, env, time::Duration};
+
+use bytes::Bytes;
+use engine::AgentResult;
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use percent_encoding::{CONTROLS, utf8_percent_encode};
+use protocol::Part;
+use tokio::time::{sleep, timeout};
+
+use self::{
+    answer::Limits,
+    retry::Problem,
+    template::{Template, build},
+};
+use crate::{
+    backend::{Backend, Call, Reply},
+    dial::{DialError, Dialer, UrlSource},
+};
+
+const ACCEPT: &str = "application/json, text/event-stream, application/x-ndjson, text/*, */*";
+const USER_AGENT: &str = concat!("a2ad/", env!("CARGO_PKG_VERSION"));
+
+/// What an HTTP function is made of. Texts with `{name}` are templates, see [`template`].
+#[derive(Clone, Debug)]
+pub struct HttpConfig {
+    /// A template. Scheme, host and port are fixed.
+    pub url: String,
+    /// `GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE` or `OPTIONS`.
+    pub method: String,
+    /// Names and templates of query parameters, beside those in the URL.
+    pub query: Vec<(String, String)>,
+    /// Names and templates of headers.
+    pub headers: Vec<(String, String)>,
+    /// Headers with the names of the environment variables that have their values.
+    pub headers_env: BTreeMap<String, String>,
+    /// The environment variable with the bearer token.
+    pub bearer_env: Option<String>,
+    /// Maximum time until the head of the response, and between two pieces of its body.
+    pub timeout: Duration,
+    /// Maximum size of the response's body, in bytes.
+    pub max_response: usize,
+}
+
+impl HttpConfig {
+    /// The defaults for a URL.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            method: "POST".into(),
+            query: Vec::new(),
+            headers: Vec::new(),
+            headers_env: BTreeMap::new(),
+            bearer_env: None,
+            timeout: Duration::from_secs(30),
+            max_response: 16 << 20,
+        }
+    }
+}
+
+/// The backend of an HTTP function.
+pub struct HttpFunction {
+    template: Template,
+    secrets: Secrets,
+    limits: Limits,
+    dialer: Dialer,
+}
+
+/// Headers with values from the environment. Neither shown nor serialised.
+struct Secrets(Vec<(HeaderName, HeaderValue)>);
+
+impl HttpFunction {
+    /// Checks the configuration and reads the credentials from the environment.
+    ///
+    /// # Errors
+    ///
+    /// Names the key and what is wrong with it.
+    pub fn new(config: &HttpConfig, dialer: Dialer) -> Result<Self, String> {
+        let template = Template::new(config)?;
+        let secrets = Secrets::read(config, |name| env::var(name).ok())?;
+        if let Some((name, _)) = secrets.0.iter().find(|(name, _)| template.has_header(name)) {
+            return Err(format!("headers.{name}: the same header is also set from the environment"));
+        }
+        let limits = Limits { wait: config.timeout, max_bytes: config.max_response };
+        Ok(Self { template, secrets, limits, dialer })
+    }
+
+    /// The request of a call.
+    fn request(&self, call: &Call<'_>) -> Result<Request<Bytes>, String> {
+        let mut request = build(&self.template, call.arguments)?;
+        let headers = request.headers_mut();
+        headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static(ACCEPT));
+        headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
+        for (name, value) in &self.secrets.0 {
+            headers.insert(name, value.clone());
+        }
+        add_facts(headers, call);
+        Ok(request)
+    }
+
+    /// Sends the request, repeats it where that is safe, and reads the response.
+    async fn run(&self, call: &Call<'_>, request: Request<Bytes>) -> AgentResult<Reply> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let sent = self.dialer.send(request.clone().map(Full::new), UrlSource::Operator);
+            let Ok(result) = timeout(self.limits.wait, sent).await else {
+                let seconds = self.limits.wait.as_secs_f64();
+                return Ok(Reply::fail(format!("the function did not respond within {seconds} s")));
+            };
+            let wait = problem(&result)
+                .and_then(|problem| retry::wait(request.method(), &problem, tries, call.idempotency_key()));
+            match wait.filter(|wait| *wait < call.turn.time_left()) {
+                Some(wait) => sleep(wait).await,
+                None => return self.reply(call, result).await,
+            }
+        }
+    }
+
+    async fn reply(
+        &self,
+        call: &Call<'_>,
+        result: Result<Response<Incoming>, DialError>,
+    ) -> AgentResult<Reply> {
+        match result {
+            Ok(response) => answer::reply(call, response, self.limits).await,
+            Err(error) => Ok(Reply::fail(format!("the call of the function failed: {error}"))),
+        }
+    }
+}
+
+impl Backend for HttpFunction {
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
+        Box::pin(async move {
+            let request = match self.request(&call) {
+                Ok(request) => request,
+                Err(problem) => return Ok(Reply::Rejected(vec![Part::text(problem)])),
+            };
+            tokio::select! {
+                biased;
+                // Dropping the request closes its connection.
+                () = call.cancelled().cancelled() => Ok(Reply::fail("the call was canceled")),
+                reply = self.run(&call, request) => reply,
+            }
+        })
+    }
+}
+
+fn problem(result: &Result<Response<Incoming>, DialError>) -> Option<Problem> {
+    match result {
+        Ok(response) if response.status().is_success() => None,
+        Ok(response) => Some(Problem::of_response(response.status(), response.headers())),
+        Err(DialError::Unreachable(_)) => Some(Problem::NotSent),
+        Err(DialError::Lost(_)) => Some(Problem::Lost),
+        Err(_) => None,
+    }
+}
+
+/// Facts about the call. Ids may be any text: what a header cannot contain is percent-encoded.
+fn add_facts(headers: &mut HeaderMap, call: &Call<'_>) {
+    let attempt = call.attempt().to_string();
+    let facts = [
+        ("idempotency-key", call.idempotency_key()),
+        ("a2ad-attempt", &attempt),
+        ("a2ad-task", call.turn.task_id.as_str()),
+        ("a2ad-context", call.turn.context_id.as_str()),
+        ("a2ad-skill", call.skill),
+    ];
+    for (name, value) in facts {
+        let value = utf8_percent_encode(value, CONTROLS).to_string();
+        let value = HeaderValue::try_from(value).expect("printable ASCII is a header value");
+        headers.insert(HeaderName::from_static(name), value);
+    }
+}
+
+impl Secrets {
+    fn read(config: &HttpConfig, variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let mut secrets = Vec::new();
+        for (name, from) in &config.headers_env {
+            let key = format!("headers_env.{name}");
+            let header = template::header_name(name).map_err(|problem| format!("{key}: {problem}"))?;
+            secrets.push((header, secret(&key, from, "", &variable)?));
+        }
+        if let Some(from) = &config.bearer_env {
+            if secrets.iter().any(|(name, _)| name == header::AUTHORIZATION) {
+                return Err("bearer_env: headers_env sets authorization already".into());
+            }
+            secrets.push((header::AUTHORIZATION, secret("bearer_env", from, "Bearer ", &variable)?));
+        }
+        Ok(Self(secrets))
+    }
+}
+
+fn secret(
+    key: &str,
+    from: &str,
+    prefix: &str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<HeaderValue, String> {
+    let value = variable(from).filter(|value| !value.is_empty());
+    let value = value.ok_or_else(|| format!("{key}: the environment variable {from} is not set"))?;
+    let problem = || format!("{key}: the value of {from} has characters that a header cannot contain");
+    let mut value = HeaderValue::try_from(format!("{prefix}{value}")).map_err(|_| problem())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(config: &HttpConfig) -> Result<Secrets, String> {
+        Secrets::read(config, |name| match name {
+            "TOKEN" => Some("t-1".into()),
+            "EMPTY" => Some(String::new()),
+            "LINES" => Some("a\r\nb: c".into()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn credentials_are_read_from_the_environment_and_sensitive() {
+        let headers_env = BTreeMap::from([("X-Api-Key".to_owned(), "TOKEN".to_owned())]);
+        let config =
+            HttpConfig { headers_env, bearer_env: Some("TOKEN".into()), ..HttpConfig::new("http://a/") };
+        let Secrets(secrets) = read(&config).ok().unwrap();
+        let shown: Vec<_> = secrets.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        assert_eq!(shown, [("x-api-key", b"t-1".as_slice()), ("authorization", b"Bearer t-1")]);
+        assert!(secrets.iter().all(|(_, value)| value.is_sensitive()));
+    }
+
+    #[test]
+    fn problem_with_a_credential_names_key_and_variable_but_no_value() {
+        for (variable, expected) in [
+            ("ABSENT", "bearer_env: the environment variable ABSENT is not set"),
+            ("EMPTY", "bearer_env: the environment variable EMPTY is not set"),
+            ("LINES", "bearer_env: the value of LINES has characters that a header cannot contain"),
+        ] {
+            let config = HttpConfig { bearer_env: Some(variable.into()), ..HttpConfig::new("http://a/") };
+            assert_eq!(read(&config).err().as_deref(), Some(expected));
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Turns a response into the reply of a call.
+//!
+//! The media type decides: JSON is a data part; events, JSON lines and text are streamed as they arrive; anything else
+//! is a file. A status of 400 or 422 rejects the arguments, every other one that is not a success fails the call.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::AgentResult;
+use http::{HeaderMap, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
+use protocol::{Content, Part};
+use tokio::time::timeout;
+
+use super::decode::{self, Decoder};
+use crate::backend::{Call, Failure, Reply};
+
+/// Maximum size of an error's body that is read.
+const MAX_ERROR: usize = 64 << 10;
+/// Maximum length of an error's text that is shown.
+const MAX_ERROR_TEXT: usize = 4 << 10;
+
+/// Limits of a response's body.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// Maximum time between two pieces.
+    pub(crate) wait: Duration,
+    /// Maximum size.
+    pub(crate) max_bytes: usize,
+}
+
+/// Reads the response of a call.
+pub(crate) async fn reply(
+    call: &Call<'_>,
+    response: Response<Incoming>,
+    limits: Limits,
+) -> AgentResult<Reply> {
+    let (head, body) = response.into_parts();
+    let mut body = BodyReader { body, limits, read: 0 };
+    let media_type = MediaType::of(&head.headers);
+    if !head.status.is_success() {
+        return Ok(error(head.status, &media_type, &mut body).await);
+    }
+    if body.is_at_end() {
+        return Ok(Reply::Done(Vec::new()));
+    }
+    match media_type.kind() {
+        Kind::Json => Ok(body.all().await.map_or_else(Reply::fail, |bytes| json(&bytes))),
+        Kind::Unknown => Ok(body.all().await.map_or_else(Reply::fail, |bytes| Reply::Done(guess(bytes)))),
+        Kind::File => {
+            let filename = filename(&head.headers);
+            Ok(body.all().await.map_or_else(Reply::fail, |bytes| file(bytes, media_type.essence, filename)))
+        }
+        Kind::Events => stream(call, body, Decoder::Events(decode::Events::default())).await,
+        Kind::Lines => stream(call, body, Decoder::Lines(decode::Lines::default())).await,
+        Kind::Text => stream(call, body, Decoder::Text(decode::Text::new(&media_type.essence))).await,
+    }
+}
+
+/// Passes on each part as soon as it is there.
+async fn stream(call: &Call<'_>, mut body: BodyReader, mut decoder: Decoder) -> AgentResult<Reply> {
+    let mut sent = false;
+    loop {
+        let bytes = match body.next().await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => break,
+            Err(problem) => return Ok(Reply::fail(problem)),
+        };
+        let parts = decoder.feed(&bytes);
+        if !sent && body.is_at_end() {
+            return Ok(Reply::Done(parts.into_iter().chain(decoder.finish()).collect()));
+        }
+        for part in parts {
+            sent = true;
+            call.chunk(vec![part]).await?;
+        }
+    }
+    let rest = decoder.finish();
+    if !sent {
+        return Ok(Reply::Done(rest));
+    }
+    for part in rest {
+        call.chunk(vec![part]).await?;
+    }
+    Ok(Reply::Streamed)
+}
+
+fn json(bytes: &[u8]) -> Reply {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.trim().is_empty() => Reply::Done(Vec::new()),
+        Ok(text) => match decode::json(text) {
+            Some(part) => Reply::Done(vec![part]),
+            None => Reply::fail("the function responded with content that is not the JSON it is declared as"),
+        },
+        Err(_) => Reply::fail("the function responded with JSON that is not UTF-8"),
+    }
+}
+
+fn file(bytes: Vec<u8>, media_type: String, filename: Option<String>) -> Reply {
+    if bytes.is_empty() {
+        return Reply::Done(Vec::new());
+    }
+    let part = Part { media_type: Some(media_type), filename, ..Part::new(Content::Raw(bytes)) };
+    Reply::Done(vec![part])
+}
+
+/// The content of a response without a media type: JSON, else text, else a file.
+fn guess(bytes: Vec<u8>) -> Vec<Part> {
+    match String::from_utf8(bytes) {
+        Ok(text) if text.is_empty() => Vec::new(),
+        Ok(text) => vec![decode::json(&text).unwrap_or_else(|| Part::text(text))],
+        Err(error) => vec![Part::new(Content::Raw(error.into_bytes()))],
+    }
+}
+
+/// The status, and the body as far as it is readable.
+async fn error(status: StatusCode, media_type: &MediaType, body: &mut BodyReader) -> Reply {
+    if status.is_redirection() {
+        return Reply::fail(format!("the function responded {status}: redirects are not followed"));
+    }
+    let text = body.start(MAX_ERROR).await;
+    let headline = format!("the function responded {status}");
+    let data = (media_type.kind() == Kind::Json).then(|| decode::json(&text)).flatten();
+    let parts = match data {
+        Some(data) => vec![Part::text(headline), data],
+        None if text.trim().is_empty() || media_type.kind() == Kind::File => vec![Part::text(headline)],
+        None => vec![Part::text(format!("{headline}: {}", shortened(text.trim())))],
+    };
+    match status {
+        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Reply::Rejected(parts),
+        _ => Reply::Failed(Failure { parts, reason: None, retryable: false }),
+    }
+}
+
+fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_ERROR_TEXT)]
+}
+
+/// What a media type means here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Json,
+    Events,
+    Lines,
+    Text,
+    File,
+    Unknown,
+}
+
+/// A media type without its parameters, in lower case, and its charset.
+struct MediaType {
+    essence: String,
+    charset: Option<String>,
+}
+
+impl MediaType {
+    fn of(headers: &HeaderMap) -> Self {
+        let value =
+            headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let mut pieces = value.split(';').map(str::trim);
+        let essence = pieces.next().unwrap_or_default().to_ascii_lowercase();
+        let charset = pieces.find_map(|piece| {
+            let (name, value) = piece.split_once('=')?;
+            name.eq_ignore_ascii_case("charset").then(|| value.trim_matches('"').to_ascii_lowercase())
+        });
+        Self { essence, charset }
+    }
+
+    fn kind(&self) -> Kind {
+        match self.essence.as_str() {
+            "" => Kind::Unknown,
+            "application/json" => Kind::Json,
+            other if other.ends_with("+json") => Kind::Json,
+            "text/event-stream" => Kind::Events,
+            "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Kind::Lines,
+            other if other.starts_with("text/") && self.is_utf8() => Kind::Text,
+            _ => Kind::File,
+        }
+    }
+
+    fn is_utf8(&self) -> bool {
+        matches!(self.charset.as_deref(), None | Some("utf-8" | "utf8" | "us-ascii"))
+    }
+}
+
+/// The file name of an attachment, if it is a plain one.
+fn filename(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::CONTENT_DISPOSITION)?.to_str().ok()?;
+    let name = value.split(';').find_map(|piece| piece.trim().strip_prefix("filename="))?;
+    let name = name.trim_matches('"');
+    let plain = !name.is_empty()
+        && name.len() <= 255
+        && !name.starts_with('.')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || " ._-+()".contains(c));
+    plain.then(|| name.to_owned())
+}
+
+/// Reads a body within its limits.
+struct BodyReader {
+    body: Incoming,
+    limits: Limits,
+    read: usize,
+}
+
+impl BodyReader {
+    /// The next bytes; `None` at the end. The error is for the client.
+    async fn next(&mut self) -> Result<Option<Bytes>, String> {
+        let Limits { wait, max_bytes } = self.limits;
+        loop {
+            let next = timeout(wait, self.body.frame()).await;
+            let next =
+                next.map_err(|_| format!("the function sent no further data for {} s", wait.as_secs_f64()))?;
+            let Some(frame) = next else { return Ok(None) };
+            let frame = frame.map_err(|error| {
+                tracing::debug!(?error, "response of an HTTP function ended early");
+                "the connection to the function was lost within the response".to_owned()
+            })?;
+            // Trailers are ignored.
+            let Ok(bytes) = frame.into_data() else { continue };
+            self.read += bytes.len();
+            if self.read > max_bytes {
+                return Err(format!(
+                    "the response of the function is larger than max_response, {max_bytes} bytes"
+                ));
+            }
+            return Ok(Some(bytes));
+        }
+    }
+
+    async fn all(&mut self) -> Result<Vec<u8>, String> {
+        let mut all = Vec::new();
+        while let Some(bytes) = self.next().await? {
+            all.extend_from_slice(&bytes);
+        }
+        Ok(all)
+    }
+
+    /// The beginning of the body as text, as far as it can be read.
+    async fn start(&mut self, max_bytes: usize) -> String {
+        let mut start = Vec::new();
+        while let Ok(Some(bytes)) = self.next().await {
+            let free = max_bytes - start.len();
+            start.extend_from_slice(&bytes[..bytes.len().min(free)]);
+            if start.len() == max_bytes {
+                break;
+            }
+        }
+        String::from_utf8_lossy(&start).into_owned()
+    }
+
+    /// Whether it is known that nothing follows.
+    fn is_at_end(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}

@@ -1,0 +1,230 @@
+//! Decodes streamed bodies: bytes in, parts out (pure).
+//!
+//! Nothing is held back longer than needed: an event or a line is returned when it is complete, text as it arrives
+//! except for an incomplete character at the end.
+
+use protocol::{Content, Json, Part, json::Raw};
+
+const JSON: &str = "application/json";
+
+/// Decodes one body.
+pub(super) enum Decoder {
+    /// Server-sent events.
+    Events(Events),
+    /// One JSON value per line.
+    Lines(Lines),
+    /// UTF-8.
+    Text(Text),
+}
+
+impl Decoder {
+    /// The parts that these bytes complete.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Part> {
+        match self {
+            Self::Events(events) => events.feed(bytes),
+            Self::Lines(lines) => lines.feed(bytes).iter().filter_map(|line| value(line)).collect(),
+            Self::Text(text) => text.feed(bytes).into_iter().collect(),
+        }
+    }
+
+    /// What is left at the end of the body.
+    pub(super) fn finish(self) -> Vec<Part> {
+        match self {
+            Self::Events(events) => events.finish().into_iter().collect(),
+            Self::Lines(lines) => value(&lines.line).into_iter().collect(),
+            Self::Text(text) => text.finish().into_iter().collect(),
+        }
+    }
+}
+
+/// A JSON value as a data part, as text if it is larger than a data part may be; `None` if it is not JSON.
+pub(super) fn json(text: &str) -> Option<Part> {
+    match Json::parse(text) {
+        Ok(json) => Some(Part::data(json)),
+        Err(_) if Raw::parse_text(text).is_ok() => {
+            Some(Part { media_type: Some(JSON.into()), ..Part::text(text) })
+        }
+        Err(_) => None,
+    }
+}
+
+/// The data of one event or line: JSON, else text; `None` if there is none.
+fn value(bytes: &[u8]) -> Option<Part> {
+    let text = String::from_utf8_lossy(bytes);
+    let is_empty = text.trim().is_empty();
+    (!is_empty).then(|| json(&text).unwrap_or_else(|| Part::text(text)))
+}
+
+/// Splits at LF, CRLF and CR.
+#[derive(Default)]
+pub(super) struct Lines {
+    /// The incomplete last line.
+    line: Vec<u8>,
+    after_cr: bool,
+}
+
+impl Lines {
+    fn feed(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        for byte in bytes {
+            let follows_cr = std::mem::replace(&mut self.after_cr, *byte == b'\r');
+            match byte {
+                b'\n' if follows_cr => {}
+                b'\r' | b'\n' => lines.push(std::mem::take(&mut self.line)),
+                byte => self.line.push(*byte),
+            }
+        }
+        lines
+    }
+}
+
+/// Collects the `data` fields of events. Other fields and comments have no meaning here.
+#[derive(Default)]
+pub(super) struct Events {
+    lines: Lines,
+    data: Option<Vec<u8>>,
+}
+
+impl Events {
+    fn feed(&mut self, bytes: &[u8]) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for line in self.lines.feed(bytes) {
+            if line.is_empty() {
+                parts.extend(self.data.take().and_then(|data| value(&data)));
+            } else {
+                self.field(&line);
+            }
+        }
+        parts
+    }
+
+    fn field(&mut self, line: &[u8]) {
+        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+        let Some(value) = line.strip_prefix(b"data") else { return };
+        let value = match value {
+            [b':', b' ', value @ ..] | [b':', value @ ..] => value,
+            [] => value,
+            _ => return,
+        };
+        match &mut self.data {
+            None => self.data = Some(value.to_vec()),
+            Some(data) => {
+                data.push(b'\n');
+                data.extend_from_slice(value);
+            }
+        }
+    }
+
+    /// The last event, also if the blank line after it is absent.
+    fn finish(mut self) -> Option<Part> {
+        let line = std::mem::take(&mut self.lines.line);
+        self.field(&line);
+        value(&self.data?)
+    }
+}
+
+/// Text of one media type.
+#[derive(Default)]
+pub(super) struct Text {
+    media_type: Option<String>,
+    /// The beginning of a character.
+    rest: Vec<u8>,
+}
+
+impl Text {
+    pub(super) fn new(media_type: &str) -> Self {
+        let media_type = (media_type != "text/plain").then(|| media_type.to_owned());
+        Self { media_type, rest: Vec::new() }
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Option<Part> {
+        self.rest.extend_from_slice(bytes);
+        let rest = self.rest.split_off(complete(&self.rest));
+        let complete = std::mem::replace(&mut self.rest, rest);
+        self.part(&complete)
+    }
+
+    fn finish(self) -> Option<Part> {
+        self.part(&self.rest)
+    }
+
+    fn part(&self, bytes: &[u8]) -> Option<Part> {
+        let content = Content::Text(String::from_utf8_lossy(bytes).into_owned());
+        (!bytes.is_empty()).then(|| Part { media_type: self.media_type.clone(), ..Part::new(content) })
+    }
+}
+
+/// How many bytes there are before an incomplete character at the end.
+fn complete(bytes: &[u8]) -> usize {
+    let mut chunks = bytes.utf8_chunks();
+    let last = chunks.by_ref().last().map_or(&[][..], |chunk| chunk.invalid());
+    match std::str::from_utf8(last) {
+        Err(error) if error.error_len().is_none() => bytes.len() - last.len(),
+        _ => bytes.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts of a body that arrives in pieces of every size.
+    fn decode(make: impl Fn() -> Decoder, body: &[u8]) -> Vec<String> {
+        let show = |part: Part| match part.content {
+            Content::Text(text) => text,
+            Content::Data(json) => format!("json {}", json.as_str()),
+            other => panic!("{other:?}"),
+        };
+        let pieces = |size| {
+            let mut decoder = make();
+            let mut parts: Vec<_> = body.chunks(size).flat_map(|bytes| decoder.feed(bytes)).collect();
+            parts.extend(decoder.finish());
+            parts.into_iter().map(show).collect::<Vec<_>>()
+        };
+        let whole = pieces(body.len());
+        if !matches!(make(), Decoder::Text(_)) {
+            (1..body.len()).for_each(|size| assert_eq!(pieces(size), whole, "pieces of {size}"));
+        } else {
+            (1..body.len()).for_each(|size| assert_eq!(pieces(size).concat(), whole.concat()));
+        }
+        whole
+    }
+
+    #[test]
+    fn data_of_events_is_json_or_text() {
+        let body = b"\xef\xbb\xbfdata: {\"a\": 1}\r\n\r\nevent: x\nid: 7\ndata: two\ndata:lines\n\n: comment\n\ndata\n\nretry: 1\n\n\
+            datax: no\n\rdata: 5\r\rdata: last";
+        let seen = decode(|| Decoder::Events(Events::default()), body);
+        assert_eq!(seen, ["json {\"a\":1}", "two\nlines", "json 5", "last"]);
+    }
+
+    #[test]
+    fn each_line_is_a_value() {
+        let seen = decode(
+            || Decoder::Lines(Lines::default()),
+            b"{\"a\": 1}\n\n[2]\r\nnot json\n  \n9007199254740993",
+        );
+        assert_eq!(seen, ["json {\"a\":1}", "json [2]", "not json", "json 9007199254740993"]);
+    }
+
+    #[test]
+    fn characters_are_not_split_and_invalid_bytes_are_replaced() {
+        let text = || Decoder::Text(Text::new("text/plain"));
+        assert_eq!(decode(text, "zażółć 𝄞".as_bytes()), ["zażółć 𝄞"]);
+        let mut decoder = text();
+        assert_eq!(decoder.feed(b"a\xf0\x9d"), [Part::text("a")]);
+        assert_eq!(decoder.feed(b"\x84"), []);
+        assert_eq!(decoder.feed(b"\x9eb"), [Part::text("𝄞b")]);
+        assert_eq!(decoder.feed(b"\xff\xc3"), [Part::text("\u{fffd}")]);
+        assert_eq!(decoder.finish(), [Part::text("\u{fffd}")]);
+    }
+
+    #[test]
+    fn value_that_is_too_large_for_data_stays_text() {
+        let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+        let part = json(&deep).unwrap();
+        assert_eq!(part.media_type.as_deref(), Some("application/json"));
+        assert_eq!(part.content, Content::Text(deep));
+        assert_eq!(json("{"), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! Tests of HTTP functions through an engine with a real store, over real sockets.
+
+#![cfg(feature = "backends")]
+#![allow(clippy::unwrap_used, reason = "a test fails on an unexpected error")]
+
+mod function;
+mod server;
+
+mod requests;
+mod responses;
+mod retries;
