@@ -50,8 +50,7 @@ impl Backends {
     pub(crate) async fn start(config: &Config) -> anyhow::Result<Self> {
         let launcher = launcher();
         let start = |(name, server): (&String, _)| (name.clone(), Running::start(server, &launcher, config));
-        let mut backends =
-            Self { mcp: config.mcp.iter().map(start).collect(), operations: BTreeMap::new() };
+        let mut backends = Self { mcp: config.mcp.iter().map(start).collect(), operations: BTreeMap::new() };
         for (name, document) in &config.openapi {
             backends.operations.insert(name.clone(), document.skills(&config.dialer).await?);
         }
@@ -68,7 +67,8 @@ impl Backends {
     /// Starts one MCP server for a trial, and waits until it has listed its tools or has failed to start.
     pub(crate) async fn start_one(config: &Config, name: &str) -> Self {
         let launcher = launcher();
-        let started = config.mcp.get(name).map(|server| (name.to_owned(), Running::start(server, &launcher, config)));
+        let started =
+            config.mcp.get(name).map(|server| (name.to_owned(), Running::start(server, &launcher, config)));
         let mut backends = Self { mcp: started.into_iter().collect(), operations: BTreeMap::new() };
         let listed = join_all(backends.mcp.values_mut().map(Running::listed));
         let _ = tokio::time::timeout(FIRST_LIST, listed).await;
@@ -112,7 +112,10 @@ impl Backends {
                 input_schema: None,
                 output_schema: None,
                 on_crash: OnCrash::Fail,
-                backend: running.map_or_else(|| Arc::new(NotRunning) as Arc<dyn Backend>, |running| running.server.backend(tool)),
+                backend: running.map_or_else(
+                    || Arc::new(NotRunning) as Arc<dyn Backend>,
+                    |running| running.server.backend(tool),
+                ),
             },
         }
     }

@@ -10,11 +10,11 @@ use a2ad::ServeError;
 use engine::{Limits, RunPolicy, RunSettings};
 use protocol::json::write::Writer;
 
-use crate::config::{
-    AgentConfig, AuthMethod, BackendConfig, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES, EXTENDED_CARD_NAMES, Generation,
-    ON_CRASH_NAMES, ProfileName, REPLY_NAMES, SkillConfig, SkillSource,
-};
 use crate::backends::Backends;
+use crate::config::{
+    AgentConfig, AuthMethod, BackendConfig, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES,
+    EXTENDED_CARD_NAMES, Generation, ON_CRASH_NAMES, ProfileName, REPLY_NAMES, SkillConfig, SkillSource,
+};
 
 /// The reason why a server would refuse to listen on this address.
 pub(crate) fn check_listen(address: SocketAddr) -> Option<String> {

@@ -14,8 +14,8 @@ mod read;
 mod reference;
 mod registration;
 mod run_settings;
-mod sections;
 mod schemas;
+mod sections;
 mod server_options;
 mod skills;
 mod tree;
@@ -45,8 +45,8 @@ use outbound::{
 };
 use protocol::{ErrorTable, model::AgentExtension};
 
-pub(crate) use backends::launcher;
 pub(crate) use agents::{DEDUPE_NAMES, EXTENDED_CARD_NAMES, REPLY_NAMES};
+pub(crate) use backends::launcher;
 pub(crate) use run_settings::ON_CRASH_NAMES;
 pub(crate) use sections::{CARD_NAMES, ERROR_NAMES};
 
@@ -450,12 +450,17 @@ fn read_all(file: &Section<'_>, directory: &Path) -> Config {
     let dialer = backends::dialer(&file.open("outbound"), server.listen);
     let mcp = backends::mcp_servers(&file.open("mcp"), directory);
     let openapi = backends::documents(&file.open("openapi"), directory, &dialer);
-    let skills = skills::skills(&file.open("skills"), &skills::Environment { directory, dialer: &dialer, mcp: &mcp });
-    let agents = agents::agents(file, &agents::Known { skills, mcp: &mcp, openapi: &openapi }, store.retention);
+    let skills =
+        skills::skills(&file.open("skills"), &skills::Environment { directory, dialer: &dialer, mcp: &mcp });
+    let agents =
+        agents::agents(file, &agents::Known { skills, mcp: &mcp, openapi: &openapi }, store.retention);
     Config {
         card: sections::card(&file.open("card")),
         protocol: sections::protocol(&file.open("protocol")),
-        server: ServerConfig { default_agent: agents::default_agent(&file.open("server"), &agents), ..server },
+        server: ServerConfig {
+            default_agent: agents::default_agent(&file.open("server"), &agents),
+            ..server
+        },
         store,
         limits,
         max_body_bytes,

@@ -136,7 +136,8 @@ fn held_by(holder: Option<&str>) -> String {
 /// Serves the configured agents on a listener of [`bind`] until a signal arrives, then shuts down gracefully. The address
 /// is bound first: a second instance started by mistake fails before it starts a backend or opens the store.
 pub async fn serve(listener: TcpListener, settings: Settings) -> Result<(), ServeError> {
-    let Settings { config, listen: address, store, catalog, catalogs, limits, server_options, drain_delay } = settings;
+    let Settings { config, listen: address, store, catalog, catalogs, limits, server_options, drain_delay } =
+        settings;
     let signals = Signals::new();
     let server = Server::open(&store, catalog, limits, server_options.clone())?;
     let address = listener.local_addr().unwrap_or(address);

@@ -15,7 +15,7 @@ use std::{
 };
 
 use axum::Extension;
-use engine::{Agent, AgentSettings, Catalog, Clock, DynAgent, Engine, Feed};
+use engine::{Agent, AgentSettings, Catalog, Clock, CurrentCatalog, DynAgent, Engine, Feed};
 use inbound::{HttpService, Profile, Ready, ServerOptions};
 use store::{Instance, InstanceState, Sqlite};
 use tempfile::TempDir;

@@ -12,7 +12,7 @@ pub mod guard;
 mod stream;
 mod tls;
 
-use std::{error::Error, io, net::IpAddr, net::SocketAddr, sync::Arc, time::Duration};
+use std::{error::Error, fmt, io, net::IpAddr, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -145,6 +145,12 @@ impl Dialer {
         };
         *request.uri_mut() = with_origin_of(url, request.uri().path_and_query())?;
         Ok(pool)
+    }
+}
+
+impl fmt::Debug for Dialer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Dialer").finish_non_exhaustive()
     }
 }
 

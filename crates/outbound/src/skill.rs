@@ -6,7 +6,11 @@
 use std::sync::Arc;
 
 use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Turn};
-use protocol::{Artifact, Content, Json, Message, Part, json::write::Writer, model::AgentSkill};
+use protocol::{
+    Artifact, Content, Json, Message, Part,
+    json::write::Writer,
+    model::{AgentExtension, AgentSkill},
+};
 
 use crate::{
     backend::{Backend, Call, Failure, Kept, Question, Reply, Resumed, result_name},

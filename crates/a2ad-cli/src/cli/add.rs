@@ -365,7 +365,8 @@ mod tests {
 
     #[test]
     fn comments_and_order_are_kept() {
-        let before = "# mine\n[limits] # here\nwait = \"1s\"\n\n[mcp.b] # second\nurl = \"http://127.0.0.1:1/\"\n";
+        let before =
+            "# mine\n[limits] # here\nwait = \"1s\"\n\n[mcp.b] # second\nurl = \"http://127.0.0.1:1/\"\n";
         let mut table = Table::new();
         set(&mut table, "command", list(vec!["x".into(), "-y".into()]));
         let after = insert(before, "mcp", "a", table).unwrap();

@@ -13,7 +13,7 @@ use super::failure::Failure;
 /// The header for an API key when the card does not name one.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-#[derive(Debug, Args)]
+#[derive(Default, Debug, Args)]
 pub(super) struct CredentialFlags {
     /// Add this header to every request; can be repeated.
     #[arg(long = "header", value_name = "NAME: VALUE")]

@@ -50,7 +50,10 @@ pub(super) fn run(flags: TryFlags) -> Result<u8, Failure> {
     let (server, backends) = runtime.block_on(start(&config)).map_err(failed)?;
     let result = agent_of(&config, &backends, &skill).and_then(|agent| {
         let session = SessionFlags::local(server.agent_url(&agent), json);
-        Session::run(session, |session| async move { send::send(&session, message, &WaitFlags::default()).await })
+        Session::run(
+            session,
+            |session| async move { send::send(&session, message, &WaitFlags::default()).await },
+        )
     });
     runtime.block_on(async {
         server.stop().await;

@@ -68,11 +68,12 @@ impl Known<'_> {
     /// Everything: the skills of the file, all tools and all operations.
     fn all(&self) -> Vec<SkillSource> {
         let own = self.skills.iter().cloned().map(SkillSource::Own);
-        let tools = self.mcp.keys().map(|server| SkillSource::Mcp { server: server.clone(), tool: Selection::All });
-        let operations = self.openapi.keys().map(|document| SkillSource::OpenApi {
-            document: document.clone(),
-            operation: Selection::All,
-        });
+        let tools =
+            self.mcp.keys().map(|server| SkillSource::Mcp { server: server.clone(), tool: Selection::All });
+        let operations = self
+            .openapi
+            .keys()
+            .map(|document| SkillSource::OpenApi { document: document.clone(), operation: Selection::All });
         own.chain(tools).chain(operations).collect()
     }
 }
@@ -81,7 +82,11 @@ impl Known<'_> {
 const TABLES: [&str; 4] = ["agents", "skills", "mcp", "openapi"];
 
 /// All agents of the file; `default_retention` applies to agents without their own.
-pub(super) fn agents(file: &Section<'_>, known: &Known<'_>, default_retention: Retention) -> Vec<AgentConfig> {
+pub(super) fn agents(
+    file: &Section<'_>,
+    known: &Known<'_>,
+    default_retention: Retention,
+) -> Vec<AgentConfig> {
     let agents = file.open("agents");
     if !TABLES.into_iter().any(|table| file.has(table)) {
         return outbound::agents::demo_names()
@@ -166,12 +171,7 @@ fn builtin(name: &'static str, default_retention: Retention) -> AgentConfig {
     AgentConfig::new(name, vec![SkillSource::Own(skill)], default_retention)
 }
 
-fn agent(
-    agents: &Section<'_>,
-    id: &str,
-    known: &Known<'_>,
-    default_retention: Retention,
-) -> AgentConfig {
+fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, default_retention: Retention) -> AgentConfig {
     check_name(agents, id);
     if inbound::is_reserved_agent_id(id) {
         agents.report(
@@ -285,7 +285,10 @@ fn source(name: &str, known: &Known<'_>) -> Parsed<SkillSource> {
             return Err(format!("{name:?}: there is no {owner:?}; define it as [{table}.{owner}]"));
         }
         if !names.contains(&owner) {
-            return Err(format!("{name:?}: there is no {owner:?} in [{table}]; {}", hint(owner, names.into_iter())));
+            return Err(format!(
+                "{name:?}: there is no {owner:?} in [{table}]; {}",
+                hint(owner, names.into_iter())
+            ));
         }
         let selection = if item == "*" { Selection::All } else { Selection::One(item.to_owned()) };
         Ok((owner.to_owned(), selection))

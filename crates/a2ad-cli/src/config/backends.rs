@@ -10,6 +10,7 @@ use std::{
 };
 
 use engine::OnCrash;
+use http::HeaderName;
 use outbound::{
     backends::{
         command::{CommandTool, Protocol},
@@ -20,12 +21,12 @@ use outbound::{
     dial::{DialPolicy, Dialer},
     process::{Launch, Launcher},
 };
-use http::HeaderName;
 use protocol::model::Secret;
 
 use super::{
-    BackendConfig, DocumentConfig, DocumentSource,
+    BackendConfig, DocumentConfig,
     agents::check_name,
+    document_skills,
     read::{Parsed, Section},
     skills::{Environment, text},
     tree::Item,
@@ -35,7 +36,8 @@ use super::{
 pub(crate) const ISOLATION_NAMES: [(&str, Isolation); 3] =
     [("shared", Isolation::Shared), ("context", Isolation::Context), ("call", Isolation::Call)];
 
-pub(crate) const PROTOCOL_NAMES: [(&str, Protocol); 2] = [("plain", Protocol::Plain), ("jsonl", Protocol::Jsonl)];
+pub(crate) const PROTOCOL_NAMES: [(&str, Protocol); 2] =
+    [("plain", Protocol::Plain), ("jsonl", Protocol::Jsonl)];
 
 /// The methods that an HTTP function may have.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
@@ -66,13 +68,19 @@ fn mcp_server(section: &Section<'_>, name: &str, directory: &Path) -> Option<Mcp
             None
         }
         (false, false) => {
-            section.report("command", "expected how to reach the server: command = [\"PROGRAM\", …] or url = \"…\"");
+            section.report(
+                "command",
+                "expected how to reach the server: command = [\"PROGRAM\", …] or url = \"…\"",
+            );
             None
         }
         (true, false) => {
             for key in ["headers", "headers_env", "bearer_env"] {
                 if section.has(key) {
-                    section.report(key, "a server with a command has no request headers; use env or inherit_env");
+                    section.report(
+                        key,
+                        "a server with a command has no request headers; use env or inherit_env",
+                    );
                 }
             }
             launch(section, "command", directory).map(Transport::Stdio)
@@ -91,9 +99,7 @@ fn mcp_server(section: &Section<'_>, name: &str, directory: &Path) -> Option<Mcp
     let defaults = Pool::default();
     let pool = Pool {
         min: pool.get("min", values::count).unwrap_or(defaults.min),
-        max: pool
-            .get("max", |item| values::non_zero(values::count(item)?))
-            .unwrap_or(defaults.max),
+        max: pool.get("max", |item| values::non_zero(values::count(item)?)).unwrap_or(defaults.max),
         idle_stop: pool.get("idle_stop", values::positive_duration).unwrap_or(defaults.idle_stop),
     };
     if pool.min > pool.max {
@@ -275,12 +281,15 @@ fn secret_headers(section: &Section<'_>) -> Vec<(HeaderName, Secret)> {
         "" => Ok(None),
         name => variable(name).map(Some),
     });
-    headers.extend(bearer.flatten().map(|token| (http::header::AUTHORIZATION, Secret::new(format!("Bearer {token}")))));
+    headers.extend(
+        bearer.flatten().map(|token| (http::header::AUTHORIZATION, Secret::new(format!("Bearer {token}")))),
+    );
     headers
 }
 
 fn variable(name: &str) -> Parsed<String> {
-    std::env::var(name).map_err(|_| format!("the environment variable {name} is not set; set it before starting"))
+    std::env::var(name)
+        .map_err(|_| format!("the environment variable {name} is not set; set it before starting"))
 }
 
 fn http_url(item: &Item) -> Parsed<String> {
@@ -294,5 +303,6 @@ fn http_url(item: &Item) -> Parsed<String> {
 
 fn read_file(item: &Item, directory: &Path) -> Parsed<String> {
     let path = directory.join(item.text()?);
-    std::fs::read_to_string(&path).map_err(|reason| format!("the file {} cannot be read: {reason}", path.display()))
+    std::fs::read_to_string(&path)
+        .map_err(|reason| format!("the file {} cannot be read: {reason}", path.display()))
 }

@@ -384,7 +384,12 @@ pub(super) static TABLES: &[KeyTable] = &[
                 r#""http://127.0.0.1:9000/fx""#,
                 "The function. `{name}` in the path is the argument `name`, encoded; it cannot change the host.",
             ),
-            key("method", "string", r#""POST""#, "`GET`, `HEAD` and `DELETE` send arguments in the query, others as JSON."),
+            key(
+                "method",
+                "string",
+                r#""POST""#,
+                "`GET`, `HEAD` and `DELETE` send arguments in the query, others as JSON.",
+            ),
             derived("query", "table", "none", "Query parameters; values may contain `{name}`."),
             derived("headers", "table", "none", "Request headers; values may contain `{name}`."),
             derived(
@@ -432,7 +437,12 @@ pub(super) static TABLES: &[KeyTable] = &[
     KeyTable {
         path: "mcp.ID",
         keys: &[
-            derived("command", "list of strings", "–", "The program of a server on standard input and output."),
+            derived(
+                "command",
+                "list of strings",
+                "–",
+                "The program of a server on standard input and output.",
+            ),
             derived("url", "URL", "–", "The URL of a server with streamable HTTP; instead of `command`."),
             derived("env", "table", "none", "Environment variables of the process."),
             key(
@@ -441,7 +451,12 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "[]",
                 "Variables of the server that the process gets too, beside `PATH`, `HOME`, `LANG` and `TMPDIR`.",
             ),
-            key("cwd", "path", r#""""#, "The working directory of the process; empty: that of the configuration file."),
+            key(
+                "cwd",
+                "path",
+                r#""""#,
+                "The working directory of the process; empty: that of the configuration file.",
+            ),
             derived("headers", "table", "none", "Request headers."),
             derived(
                 "headers_env",
@@ -458,7 +473,12 @@ pub(super) static TABLES: &[KeyTable] = &[
                 DefaultValue::Fixed(r#""shared""#),
                 "Whether calls share processes, each conversation has its own, or each call.",
             ),
-            key("elicitation", "boolean", "true", "Whether the server may ask the client; then a process runs one call at a time."),
+            key(
+                "elicitation",
+                "boolean",
+                "true",
+                "Whether the server may ask the client; then a process runs one call at a time.",
+            ),
         ],
         reserved: &[],
     },
@@ -477,7 +497,12 @@ pub(super) static TABLES: &[KeyTable] = &[
             derived("file", "path", "–", "The document, OpenAPI 3.0 or 3.1 as JSON or YAML."),
             derived("url", "URL", "–", "Where the document is fetched at start; instead of `file`."),
             derived("base_url", "URL", "the first server of the document", "Where requests are sent."),
-            key("operations", "list of operation ids", r#"["*"]"#, "The operations to use; `*` at the end stands for any text."),
+            key(
+                "operations",
+                "list of operation ids",
+                r#"["*"]"#,
+                "The operations to use; `*` at the end stands for any text.",
+            ),
             derived("headers", "table", "none", "Request headers."),
             derived(
                 "headers_env",
@@ -493,7 +518,12 @@ pub(super) static TABLES: &[KeyTable] = &[
     KeyTable {
         path: "outbound",
         keys: &[
-            key("allow", "list of networks", "[]", "Networks that peers may choose although they are not public."),
+            key(
+                "allow",
+                "list of networks",
+                "[]",
+                "Networks that peers may choose although they are not public.",
+            ),
             key("allow_http", "boolean", "false", "Whether peers may choose `http` URLs."),
         ],
         reserved: &[],
@@ -638,12 +668,7 @@ const fn list_of(
     Key { name, values: Values::ListOf(names), default: DefaultValue::Fixed(default), about }
 }
 
-const fn required(
-    name: &'static str,
-    kind: &'static str,
-    example: &'static str,
-    about: &'static str,
-) -> Key {
+const fn required(name: &'static str, kind: &'static str, example: &'static str, about: &'static str) -> Key {
     Key { name, values: Values::Type(kind), default: DefaultValue::Required(example), about }
 }
 

@@ -27,7 +27,8 @@ impl Config {
 impl AgentConfig {
     /// The agent as the engine runs it.
     pub(crate) fn registered(&self, backends: &Backends) -> RegisteredAgent {
-        if let [SkillSource::Own(SkillConfig { backend: BackendConfig::Builtin(name), .. })] = self.skills.as_slice()
+        if let [SkillSource::Own(SkillConfig { backend: BackendConfig::Builtin(name), .. })] =
+            self.skills.as_slice()
         {
             return self.single(name);
         }
@@ -69,7 +70,9 @@ impl AgentConfig {
     /// An agent with one built-in skill is the built-in agent itself; its main skill gets the configured id. Its other
     /// skills stay on the card unchanged, because the agent selects among them itself.
     fn single(&self, builtin: &'static str) -> RegisteredAgent {
-        let Some(SkillSource::Own(skill)) = self.skills.first() else { unreachable!("it has one skill of the file") };
+        let Some(SkillSource::Own(skill)) = self.skills.first() else {
+            unreachable!("it has one skill of the file")
+        };
         let (info, agent) = built_in(builtin);
         let present = |own: AgentSkill| if own.id == builtin { skill.present(own) } else { own };
         let info = AgentInfo {
@@ -186,13 +189,17 @@ fn resolve_source(source: &SkillSource, backends: &Backends) -> Vec<ResolvedSkil
     match source {
         SkillSource::Own(config) => vec![own_skill(config, backends)],
         SkillSource::Mcp { server, tool } => selected(backends.tool_skills(server), server, tool),
-        SkillSource::OpenApi { document, operation } => selected(backends.operations(document), document, operation),
+        SkillSource::OpenApi { document, operation } => {
+            selected(backends.operations(document), document, operation)
+        }
     }
 }
 
 fn selected(skills: Vec<Skill>, origin: &str, selection: &Selection) -> Vec<ResolvedSkill> {
     let chosen = skills.into_iter().filter(|skill| selection.contains(&skill.id));
-    chosen.map(|skill| ResolvedSkill::of_tool(skill, Some(origin.to_owned()), RunSettings::default())).collect()
+    chosen
+        .map(|skill| ResolvedSkill::of_tool(skill, Some(origin.to_owned()), RunSettings::default()))
+        .collect()
 }
 
 fn own_skill(config: &SkillConfig, backends: &Backends) -> ResolvedSkill {
@@ -230,7 +237,9 @@ fn rename_collisions(skills: &mut [ResolvedSkill]) {
         *uses.entry(skill.on_card.id.clone()).or_default() += 1;
     }
     for skill in skills {
-        if uses[&skill.on_card.id] > 1 && let Some(origin) = &skill.origin {
+        if uses[&skill.on_card.id] > 1
+            && let Some(origin) = &skill.origin
+        {
             let id = format!("{origin}__{}", skill.on_card.id);
             skill.rename(id);
         }

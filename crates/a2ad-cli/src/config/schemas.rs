@@ -26,5 +26,6 @@ pub(super) fn schema(item: &Item, directory: &Path) -> Parsed<Option<Schema>> {
 fn read(path: &Path) -> Parsed<Json> {
     let text = std::fs::read_to_string(path)
         .map_err(|reason| format!("the file {} cannot be read: {reason}", path.display()))?;
-    Json::parse(&text).map_err(|expected| format!("the file {} is not JSON; expected {expected}", path.display()))
+    Json::parse(&text)
+        .map_err(|expected| format!("the file {} is not JSON; expected {expected}", path.display()))
 }

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, path::Path};
 use outbound::{backends::mcp::McpConfig, dial::Dialer};
 
 use super::{
-    BackendConfig, SkillConfig, agents::check_name, backends,
+    BackendConfig, SkillConfig,
+    agents::check_name,
+    backends,
     read::{Parsed, Section},
     run_settings::run_settings,
     schemas::schema,
@@ -36,9 +38,14 @@ fn skill(skills: &Section<'_>, id: &str, environment: &Environment<'_>) -> Skill
         [_] => {}
         [] => section.report(
             "builtin",
-            format!("expected what does the work, one of: {}; such as builtin = \"echo\"", BACKENDS.join(", ")),
+            format!(
+                "expected what does the work, one of: {}; such as builtin = \"echo\"",
+                BACKENDS.join(", ")
+            ),
         ),
-        [_, second, ..] => section.report(second, format!("a skill has one backend, not {}", given.join(" and "))),
+        [_, second, ..] => {
+            section.report(second, format!("a skill has one backend, not {}", given.join(" and ")))
+        }
     }
     let backend = match given.first() {
         Some(&"mcp") => mcp(&section, environment),
@@ -76,7 +83,10 @@ fn mcp(section: &Section<'_>, environment: &Environment<'_>) -> Option<BackendCo
     let table = section.open("mcp");
     for key in ["server", "tool"] {
         if !table.has(key) {
-            table.report(key, "expected a name, as in mcp = { server = \"clock\", tool = \"get_current_time\" }");
+            table.report(
+                key,
+                "expected a name, as in mcp = { server = \"clock\", tool = \"get_current_time\" }",
+            );
         }
     }
     let server = table.get("server", |item| {

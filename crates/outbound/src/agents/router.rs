@@ -133,7 +133,10 @@ impl Agent for Router {
         let requested = turn.skill.as_deref().or(before.as_deref());
         let unknown = requested.is_some_and(|skill| !self.routes.iter().any(|route| route.is(skill)));
         if unknown && !self.pending.is_empty() {
-            return Ok(Outcome::retry(format!("the skill is not available yet: {} is starting", self.pending.join(", "))));
+            return Ok(Outcome::retry(format!(
+                "the skill is not available yet: {} is starting",
+                self.pending.join(", ")
+            )));
         }
         let Some(route) = self.choose(&turn, before.as_deref()) else { return Ok(self.ask()) };
         // A checkpoint of another skill is not passed on.
