@@ -1,7 +1,7 @@
 //! The running backends of a configuration: MCP servers and fetched OpenAPI documents.
 //!
-//! [`Backends::none`] has nothing running; `a2ad check` and the reading of the configuration use it. [`Backends::start`]
-//! starts every MCP server. The catalog is built from what the servers offer at the moment, and built again when that
+//! [`Backends::not_started`] has nothing running; `a2ad check` and the reading of the configuration use it.
+//! [`Backends::start`] starts every MCP server. The catalog is built from what the servers offer at the moment, and built again when that
 //! changes.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -18,7 +18,7 @@ use outbound::{
 use protocol::Json;
 use tokio::sync::watch;
 
-use crate::config::{Config, launcher};
+use crate::config::{Config, DocumentConfig, launcher};
 
 /// How long a start waits for the tools of MCP servers, so that tasks left by the last process find their skills.
 const FIRST_LIST: Duration = Duration::from_secs(15);
@@ -36,9 +36,13 @@ struct Running {
 }
 
 impl Backends {
-    /// Nothing is running.
-    pub(crate) fn none() -> Self {
-        Self { mcp: BTreeMap::new(), operations: BTreeMap::new() }
+    /// Nothing is running; known are the operations of documents that were read with the configuration.
+    pub(crate) fn not_started(documents: &BTreeMap<String, DocumentConfig>) -> Self {
+        let read = |(name, document): (&String, &DocumentConfig)| match document {
+            DocumentConfig::Read(skills) => Some((name.clone(), skills.clone())),
+            DocumentConfig::Fetched { .. } => None,
+        };
+        Self { mcp: BTreeMap::new(), operations: documents.iter().filter_map(read).collect() }
     }
 
     /// Starts the MCP servers and loads the OpenAPI documents, and waits until the tools are known, but not for long: a

@@ -8,6 +8,7 @@ use std::{
 
 use a2ad::ServeError;
 use engine::{Limits, RunPolicy, RunSettings};
+use outbound::backends::mcp::Transport;
 use protocol::json::write::Writer;
 
 use crate::backends::Backends;
@@ -31,8 +32,12 @@ pub(crate) fn describe(config: &Config) -> String {
         config.store.url.display(),
         dialects.join(", ")
     );
+    for (name, server) in &config.mcp {
+        out += &format!("mcp       {name}: {}\n", transport(&server.transport));
+    }
+    let backends = Backends::not_started(&config.openapi);
     for agent in &config.agents {
-        let registered = agent.registered(&Backends::none());
+        let registered = agent.registered(&backends);
         let name_and_path = format!("{} at /a2a/{}", registered.info().name, agent.id);
         if !agent.enabled {
             out += &format!("agent     {name_and_path}, disabled: not served\n");
@@ -45,7 +50,7 @@ pub(crate) fn describe(config: &Config) -> String {
         for skill in registered.info().skills.iter() {
             out += &format!("  skill   {}: {}\n", skill.id, skill.description);
         }
-        for source in agent.skills.iter().filter(|source| !matches!(source, SkillSource::Own(_))) {
+        for source in agent.skills.iter().filter(|source| source.is_open_ended(&config.openapi)) {
             out += &format!("  skills  {source}: listed when the server starts\n");
         }
         for skill in own_skills(agent).filter(|skill| skill.runs != RunSettings::default()) {
@@ -54,6 +59,14 @@ pub(crate) fn describe(config: &Config) -> String {
         }
     }
     out
+}
+
+/// How an MCP server is reached.
+fn transport(transport: &Transport) -> String {
+    match transport {
+        Transport::Stdio(launch) => launch.argv.join(" "),
+        Transport::Http { url, .. } => url.clone(),
+    }
 }
 
 /// The agent's skills that the file defines.
@@ -88,6 +101,7 @@ const CLOSED: &str = ": refuses every call, this version cannot check credential
 /// What a configuration would run, as one JSON object.
 pub(crate) fn describe_as_json(config: &Config) -> String {
     let Config { server, store, card, protocol, limits, max_body_bytes, agents, .. } = config;
+    let backends = Backends::not_started(&config.openapi);
     let mut writer = Writer::new();
     writer.object(|out| {
         out.key("server").object(|out| {
@@ -126,13 +140,15 @@ pub(crate) fn describe_as_json(config: &Config) -> String {
             out.key("interrupted_ttl_ms").int(millis(limits.interrupted_ttl));
             out.key("wait_ms").int(millis(limits.wait.unwrap_or_default()));
         });
-        out.key("agents").array(agents, |out, agent| out.object(|out| describe_agent(out, agent, limits)));
+        out.key("agents").array(agents, |out, agent| {
+            out.object(|out| describe_agent(out, agent, &backends, limits));
+        });
     });
     String::from_utf8(writer.finish()).expect("the writer was given UTF-8 only")
 }
 
-fn describe_agent(out: &mut Writer, agent: &AgentConfig, limits: &Limits) {
-    let registered = agent.registered(&Backends::none());
+fn describe_agent(out: &mut Writer, agent: &AgentConfig, backends: &Backends, limits: &Limits) {
+    let registered = agent.registered(backends);
     let info = registered.info();
     out.text("id", &agent.id);
     out.text("name", &info.name);

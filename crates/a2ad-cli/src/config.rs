@@ -172,6 +172,19 @@ pub(crate) enum SkillSource {
     OpenApi { document: String, operation: Selection },
 }
 
+impl SkillSource {
+    /// Whether its skills are known only when the server runs.
+    pub(crate) fn is_open_ended(&self, documents: &BTreeMap<String, DocumentConfig>) -> bool {
+        match self {
+            Self::Own(_) => false,
+            Self::Mcp { .. } => true,
+            Self::OpenApi { document, .. } => {
+                matches!(documents.get(document), Some(DocumentConfig::Fetched { .. }))
+            }
+        }
+    }
+}
+
 /// What is selected of an MCP server or an OpenAPI document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {

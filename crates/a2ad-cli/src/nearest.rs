@@ -1,10 +1,17 @@
 //! Suggestions for unknown names.
 
-/// The nearest known name, or all of them.
+/// The longest list of names in a suggestion; a document may have a thousand operations.
+const MAX_LISTED: usize = 20;
+
+/// The nearest known name, or all of them, if they are not too many.
 pub(crate) fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    match protocol::nearest(name, known.clone()) {
-        Some(nearest) => format!("did you mean {nearest}?"),
-        None => format!("expected one of {}", known.collect::<Vec<_>>().join(", ")),
+    if let Some(nearest) = protocol::nearest(name, known.clone()) {
+        return format!("did you mean {nearest}?");
+    }
+    let listed = known.clone().take(MAX_LISTED).collect::<Vec<_>>().join(", ");
+    match known.count().saturating_sub(MAX_LISTED) {
+        0 => format!("expected one of {listed}"),
+        more => format!("expected one of {listed} and {more} more"),
     }
 }
 

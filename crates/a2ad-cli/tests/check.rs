@@ -23,6 +23,7 @@ fn a2ad(folder: &Path, arguments: &[&str]) -> Command {
 fn check(text: &str, variables: &[(&str, &str)], more: &[&str]) -> (i32, String, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.toml"), text).unwrap();
+    std::fs::write(folder.path().join("shop.json"), SHOP).unwrap();
     let arguments = [&["check", "a.toml"], more].concat();
     let mut command = a2ad(folder.path(), &arguments);
     read(&command.envs(variables.iter().copied()).output().unwrap())
@@ -32,6 +33,11 @@ fn read(output: &Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
 }
+
+/// An OpenAPI document with one operation.
+const SHOP: &str = r#"{"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"},
+    "servers": [{"url": "http://127.0.0.1:9"}],
+    "paths": {"/items": {"get": {"operationId": "list", "responses": {"200": {"description": "all"}}}}}}"#;
 
 const SKILL: &str = "[skills.hello]\nbuiltin = \"echo\"\n";
 
@@ -114,16 +120,17 @@ fn a_valid_file_is_shown_as_json() {
         r#""agents":[{"id":"research","name":"Research","description":"Finds things","#,
         r#""skills":[{"id":"fx","description":"Converts amounts between currencies, at bundled rates of April 2025"},"#,
         r#"{"id":"hello","description":"Repeats it"}],"#,
-        r#""backends":[{"skill":"fx","builtin":"currency","on_crash":"fail","run_time_ms":5000,"attempts":1000,"#,
+        r#""selectors":[],"backends":[{"skill":"fx","kind":"builtin","builtin":"currency","on_crash":"fail","run_time_ms":5000,"attempts":1000,"#,
         r#""deadline_ms":3600000,"interrupted_ttl_ms":7200000},"#,
-        r#"{"skill":"hello","builtin":"echo","on_crash":"retry","run_time_ms":600000,"attempts":6,"#,
+        r#"{"skill":"hello","kind":"builtin","builtin":"echo","on_crash":"retry","run_time_ms":600000,"attempts":6,"#,
         r#""deadline_ms":0,"interrupted_ttl_ms":3600000}],"#,
         r#""enabled":true,"streaming":false,"push":false,"extended_card":"protected","extended_skills":["hello"],"#,
         r#""extensions":[{"uri":"urn:example:must","required":true}],"check_media_types":false,"#,
         r#""profile":"agent-native","reply":"message","#,
         r#""auth":["anonymous","jwt"],"dedupe":"always","concurrent":2,"retention":{"max_age_ms":2000,"max_tasks":0,"keys_ms":3600000}},"#,
         r#"{"id":"spare","name":"Echo","description":"Gives back what it is given","#,
-        r#""skills":[{"id":"hello","description":"Repeats it"}],"backends":[{"skill":"hello","builtin":"echo","#,
+        r#""skills":[{"id":"hello","description":"Repeats it"}],"selectors":[],"#,
+        r#""backends":[{"skill":"hello","kind":"builtin","builtin":"echo","#,
         r#""on_crash":"retry","run_time_ms":600000,"attempts":6,"deadline_ms":0,"interrupted_ttl_ms":3600000}],"#,
         r#""enabled":false,"streaming":true,"push":false,"extended_card":"off","extended_skills":[],"#,
         r#""extensions":[{"uri":"https://example.com/may","description":"Adds a location","required":false,"#,
@@ -170,6 +177,16 @@ fn a_valid_file_is_shown_as_text() {
     let (_, stdout, _) = check(text, &[], &[]);
     assert_eq!(stdout.matches("  runs    a: on_crash fail, ").count(), 2, "{stdout}");
     assert_eq!(stdout.matches("  runs    b: on_crash resume, ").count(), 1, "{stdout}");
+    // Operations of a document in a file are known; tools of MCP servers only when the server runs.
+    let text = "[openapi.shop]\nfile = \"shop.json\"\n[mcp.clock]\ncommand = [\"sh\", \"-x\"]\n";
+    let (_, stdout, _) = check(text, &[], &[]);
+    for line in [
+        "mcp       clock: sh -x\n",
+        "  skill   list: ",
+        "  skills  mcp:clock/*: listed when the server starts",
+    ] {
+        assert!(stdout.contains(line), "{line:?} is not in {stdout}");
+    }
     // A file with neither skills nor agents runs the demo.
     let (code, stdout, _) = check("[limits]\nconcurrent = 3\n", &[], &[]);
     assert_eq!(code, 0);
@@ -289,15 +306,78 @@ fn every_problem_is_reported_with_line_and_key() {
             "2: limits.rate: a2ad 0.1.0 does not support this key yet",
         ),
         ("[auth]\nsecret_env = \"X\"\n", "1: auth: a2ad 0.1.0 does not support this key yet"),
-        ("[mcp.clock]\ncommand = [\"x\"]\n", "1: mcp: a2ad 0.1.0 does not support this key yet"),
+        (
+            "[mcp.clock]\nurl = \"http://127.0.0.1:1/mcp\"\ncommand = [\"sh\"]\n",
+            "2: mcp.clock.url: a server has either a command or a url, not both",
+        ),
+        ("[mcp.clock]\ntimeout = \"5s\"\n", "1: mcp.clock.command: expected how to reach the server"),
+        (
+            "[mcp.clock]\ncommand = [\"no-such-program\"]\n",
+            "2: mcp.clock.command: the program \"no-such-program\" was not found in PATH",
+        ),
+        (
+            "[mcp.clock]\ncommand = [\"sh\"]\npool = { min = 3, max = 2 }\n",
+            "3: mcp.clock.pool.min: expected at most max, which is 2",
+        ),
+        (
+            "[mcp.clock]\ncommand = [\"sh\"]\nbearer_env = \"X\"\n",
+            "3: mcp.clock.bearer_env: a server with a command has no request headers",
+        ),
+        (
+            "[mcp.clock]\nurl = \"http://127.0.0.1:1/mcp\"\nbearer_env = \"A2AD_NOT_SET\"\n",
+            "3: mcp.clock.bearer_env: the environment variable A2AD_NOT_SET is not set",
+        ),
+        ("[mcp.clock]\nurl = \"clock\"\n", "2: mcp.clock.url: \"clock\" is not a URL such as http://"),
+        (
+            "[mcp.clock]\ncommand = [\"sh\"]\n[agents.a]\nskills = [\"mcp:clok/*\"]\n",
+            "4: agents.a.skills: \"mcp:clok/*\": there is no \"clok\" in [mcp]; did you mean clock?",
+        ),
+        (
+            "[mcp.clock]\ncommand = [\"sh\"]\n[agents.a]\nskills = [\"mcp:clock\"]\n",
+            "4: agents.a.skills: \"mcp:clock\": expected mcp:NAME/ITEM or mcp:NAME/*",
+        ),
+        (
+            "[skills.a]\nmcp = { server = \"clock\", tool = \"now\" }\n",
+            "2: skills.a.mcp.server: there is no MCP server \"clock\"; define it as [mcp.clock]",
+        ),
+        (
+            "[openapi.shop]\nfile = \"nothing.yaml\"\n",
+            "2: openapi.shop.file: the file nothing.yaml cannot be read",
+        ),
+        (
+            "[openapi.shop]\nfile = \"shop.json\"\n[agents.a]\nskills = [\"openapi:shop/lst\"]\n",
+            "4: agents.a.skills: \"openapi:shop/lst\": the document has no operation \"lst\"; did you mean list?",
+        ),
         (
             "[skills.a]\nbuiltin = \"ecko\"\n",
             "2: skills.a.builtin: \"ecko\" is not one of adder, approver, clerk, currency, demo, echo",
         ),
-        ("[skills.a]\ndescription = \"x\"\n", "1: skills.a.builtin: expected the agent that does the work"),
+        ("[skills.a]\ndescription = \"x\"\n", "1: skills.a.builtin: expected what does the work, one of: "),
+        ("[skills.a]\nhttp = { url = \"x\" }\n", "2: skills.a.http.url: "),
         (
-            "[skills.a]\nhttp = { url = \"x\" }\n",
-            "2: skills.a.http: a2ad 0.1.0 does not support this key yet",
+            "[skills.a]\nhttp = { url = \"http://127.0.0.1:1/\", method = \"TRACE\" }\n",
+            "2: skills.a.http.method: \"TRACE\" is not one of GET, HEAD, POST, PUT, PATCH, DELETE",
+        ),
+        (
+            "[skills.a]\ncommand = { argv = [\"./no-such-program\"] }\n",
+            "2: skills.a.command.argv: the program \"./no-such-program\" does not exist",
+        ),
+        (
+            "[skills.a]\ncommand = { argv = [\"sh\"], cwd = \"nowhere\" }\n",
+            "2: skills.a.command.cwd: \"nowhere\" is not a directory",
+        ),
+        (
+            "[skills.a]\nbuiltin = \"echo\"\ncommand = { argv = [\"sh\"] }\n",
+            "3: skills.a.command: a skill has one backend, not builtin and command",
+        ),
+        (
+            "[skills.a]\ncommand = { argv = [\"sh\"] }\ninput_schema = \"nothing.json\"\n",
+            "3: skills.a.input_schema: the file nothing.json cannot be read",
+        ),
+        ("[outbound]\nallow = [\"10.0.0.0/33\"]\n", "2: outbound.allow: \"10.0.0.0/33\" is neither"),
+        (
+            "[skills.a]\nllm = { model = \"m\" }\n",
+            "2: skills.a.llm: a2ad 0.1.0 does not support this key yet",
         ),
         (
             "[skills.a]\nbuiltin = \"echo\"\ntags = [1]\n",
@@ -340,7 +420,7 @@ fn every_problem_is_reported_with_line_and_key() {
         ("[agents.a]\n", "1: agents.a.skills: expected at least one skill"),
         (
             "[agents.a]\nskills = [\"x\"]\n",
-            "2: agents.a.skills: there is no skill \"x\"; define it as [skills.x] with a builtin",
+            "2: agents.a.skills: there is no skill \"x\"; define it as [skills.x] with a backend",
         ),
     ];
     for (text, expected) in cases {
@@ -361,7 +441,15 @@ fn every_problem_is_reported_with_line_and_key() {
         ("[agents.a]\nskills = [\"hello\", \"hello\"]\n", "4: agents.a.skills: \"hello\" is listed twice"),
         (
             "[agents.a]\nskills = [\"mcp:clock/*\"]\n",
-            "4: agents.a.skills: \"mcp:clock/*\": this version of a2ad does not support",
+            "4: agents.a.skills: \"mcp:clock/*\": there is no \"clock\"; define it as [mcp.clock]",
+        ),
+        (
+            "[agents.a]\nskills = [\"pipeline:p\"]\n",
+            "4: agents.a.skills: \"pipeline:p\": this version of a2ad does not support",
+        ),
+        (
+            "[agents.a]\nskills_allow = [\"helo\"]\n",
+            "4: agents.a.skills_allow: the agent has no skill \"helo\"; did you mean hello?",
         ),
         ("[agents.a]\nskills = \"hello\"\n", "4: agents.a.skills: expected a list, not a string"),
         ("[agents.a]\nskils = []\n", "4: agents.a.skils: unknown key; did you mean skills?"),

@@ -50,6 +50,18 @@ pub struct Launch {
     pub memory: Option<u64>,
 }
 
+impl Launch {
+    /// The path of the program that would be started.
+    ///
+    /// # Errors
+    ///
+    /// There is none. The text names the program.
+    pub fn program(&self) -> io::Result<PathBuf> {
+        let name = self.argv.first().ok_or_else(|| io::Error::other("the command is empty"))?;
+        program::find(name, self.cwd.as_deref())
+    }
+}
+
 /// Starts processes. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Launcher {

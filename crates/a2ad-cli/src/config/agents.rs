@@ -214,15 +214,19 @@ fn agent(agents: &Section<'_>, id: &str, known: &Known<'_>, default_retention: R
         ..defaults
     };
     AgentConfig {
-        extended_skills: extended_skills(&section, &config),
-        skills_allow: listed_skills(&section, "skills_allow", &config),
+        extended_skills: extended_skills(&section, &config, known.openapi),
+        skills_allow: listed_skills(&section, "skills_allow", &config, known.openapi),
         ..config
     }
 }
 
 /// Skills that only the extended card shows. They must be skills of the agent, and the extended card must be
 /// available.
-fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
+fn extended_skills(
+    section: &Section<'_>,
+    agent: &AgentConfig,
+    documents: &BTreeMap<String, DocumentConfig>,
+) -> Vec<String> {
     let off = agent.extended_card == ExtendedCard::Off;
     if !off && agent.profile.preset().send_only {
         section.report(
@@ -230,7 +234,7 @@ fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
             "this profile serves only sends, so no client could request the extended card",
         );
     }
-    let named = listed_skills(section, "extended_skills", agent);
+    let named = listed_skills(section, "extended_skills", agent, documents);
     if off && !named.is_empty() {
         let text = "there is no extended card to show them; set extended_card = \"open\" or \"protected\"";
         section.report("extended_skills", text);
@@ -238,11 +242,16 @@ fn extended_skills(section: &Section<'_>, agent: &AgentConfig) -> Vec<String> {
     named
 }
 
-/// A list of ids of the agent's skills. The names of tools and operations are known only when the server runs, so an
-/// agent that has some may list any.
-fn listed_skills(section: &Section<'_>, key: &str, agent: &AgentConfig) -> Vec<String> {
-    let open_ended = agent.skills.iter().any(|source| !matches!(source, SkillSource::Own(_)));
-    let registered = agent.registered(&Backends::none());
+/// A list of ids of the agent's skills. The names of tools and of fetched operations are known only when the server runs,
+/// so an agent that has some may list any.
+fn listed_skills(
+    section: &Section<'_>,
+    key: &str,
+    agent: &AgentConfig,
+    documents: &BTreeMap<String, DocumentConfig>,
+) -> Vec<String> {
+    let open_ended = agent.skills.iter().any(|source| source.is_open_ended(documents));
+    let registered = agent.registered(&Backends::not_started(documents));
     let known = || registered.info().skills.iter().map(|skill| skill.id.as_str());
     let named = section.each(key, |item| {
         let name = item.text()?;
@@ -301,6 +310,13 @@ fn source(name: &str, known: &Known<'_>) -> Parsed<SkillSource> {
     if let Some(rest) = name.strip_prefix("openapi:") {
         let names = known.openapi.keys().map(String::as_str).collect();
         let (document, operation) = selected(rest, "openapi", names)?;
+        if let (Selection::One(id), Some(DocumentConfig::Read(skills))) =
+            (&operation, known.openapi.get(&document))
+            && !skills.iter().any(|skill| skill.id == *id)
+        {
+            let hint = hint(id, skills.iter().map(|skill| skill.id.as_str()));
+            return Err(format!("{name:?}: the document has no operation {id:?}; {hint}"));
+        }
         return Ok(SkillSource::OpenApi { document, operation });
     }
     if name.starts_with("pipeline:") {

@@ -236,12 +236,15 @@ fn launch(section: &Section<'_>, key: &str, directory: &Path) -> Option<Launch> 
     env.extend(inherited.unwrap_or_default());
     let named = section.get("cwd", text).filter(|cwd| !cwd.is_empty());
     let cwd = named.as_ref().map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd));
-    if let Some(named) = named.filter(|_| !cwd.is_dir()) {
-        section.report("cwd", format!("{named:?} is not a directory"));
-    }
     let cwd = Some(cwd).filter(|cwd| *cwd != PathBuf::new());
     let memory = if key == "argv" { section.get("memory", values::size) } else { None };
-    Some(Launch { argv, env, cwd, memory })
+    let launch = Launch { argv, env, cwd, memory };
+    if let Some(named) = named.filter(|_| launch.cwd.as_ref().is_some_and(|cwd| !cwd.is_dir())) {
+        section.report("cwd", format!("{named:?} is not a directory"));
+    } else if let Err(problem) = launch.program() {
+        section.report(key, problem.to_string());
+    }
+    Some(launch)
 }
 
 /// The string values of a table, in file order.

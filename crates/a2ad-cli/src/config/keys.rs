@@ -410,7 +410,7 @@ pub(super) static TABLES: &[KeyTable] = &[
             required(
                 "argv",
                 "list of strings",
-                r#"["lint", "--json"]"#,
+                r#"["sh", "lint.sh"]"#,
                 "The program and its arguments. There is no shell.",
             ),
             derived("env", "table", "none", "Environment variables of the process."),

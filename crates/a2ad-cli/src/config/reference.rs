@@ -111,14 +111,41 @@ fn reserved(table: &KeyTable) -> String {
     format!("\nReserved for later versions, and rejected by this one: {}.\n", names.join(", "))
 }
 
-/// A file with all tables and, in each, the lines that `line` returns for its keys.
-fn file_with(line: impl Fn(&KeyTable, &Key) -> Option<String>) -> String {
+/// A file with all tables and, in each, the lines that `line` returns for its keys. `tested` is a key that is set to
+/// another value, so nothing that excludes it is in the file.
+fn file_with(tested: Option<(&KeyTable, &Key)>, line: impl Fn(&KeyTable, &Key) -> Option<String>) -> String {
     let mut text = String::new();
     for table in TABLES.iter().filter(|table| !table.path.is_empty()) {
-        let lines: Vec<String> = table.keys.iter().filter_map(|key| line(table, key)).collect();
-        text += &format!("{}\n{}\n", header(table, "x"), lines.join("\n"));
+        let tested = tested.filter(|(tested, _)| tested.path == table.path).map(|(_, key)| key.name);
+        let lines: Vec<String> =
+            alternative(table, tested).chain(table.keys.iter().filter_map(|key| line(table, key))).collect();
+        text += &format!("{}\n{}\n", header(table, sample_id(table)), lines.join("\n"));
     }
     text
+}
+
+/// The chosen name of a table in that file. A skill has one backend, so each backend belongs to another skill.
+fn sample_id(table: &KeyTable) -> &'static str {
+    match table.path {
+        "skills.ID.mcp" => "with-mcp",
+        "skills.ID.http" => "with-http",
+        "skills.ID.command" => "with-command",
+        path if path.starts_with("mcp.") => "clock",
+        _ => "x",
+    }
+}
+
+/// The line of a table that must have one of several keys; none if it is the tested key.
+fn alternative(table: &KeyTable, tested: Option<&str>) -> impl Iterator<Item = String> {
+    const URL: &str = "url = \"http://127.0.0.1:9000/\"";
+    let line = match (table.path, tested.unwrap_or_default()) {
+        ("skills.ID", "builtin") | ("mcp.ID", "command" | "url") | ("openapi.ID", "file" | "url") => None,
+        ("skills.ID", _) => Some("builtin = \"echo\""),
+        ("mcp.ID", "headers" | "headers_env" | "bearer_env") | ("openapi.ID", _) => Some(URL),
+        ("mcp.ID", _) => Some("command = [\"sh\"]"),
+        _ => None,
+    };
+    line.map(str::to_owned).into_iter()
 }
 
 /// The line of a key that must be present.
@@ -158,8 +185,8 @@ fn the_documentation_of_the_configuration_is_fresh() {
 
 #[test]
 fn defaults_in_the_catalogue_are_the_real_ones() {
-    let absent = load_text(&file_with(|_, key| required_line(key))).unwrap();
-    let explicit = load_text(&file_with(|_, key| default_line(key))).unwrap();
+    let absent = load_text(&file_with(None, |_, key| required_line(key))).unwrap();
+    let explicit = load_text(&file_with(None, |_, key| default_line(key))).unwrap();
     assert_eq!(format!("{explicit:#?}"), format!("{absent:#?}"));
 }
 
@@ -168,12 +195,12 @@ fn every_key_in_the_catalogue_is_read() {
     for table in TABLES.iter().filter(|table| !table.path.is_empty()) {
         for key in table.keys.iter().filter(|key| !matches!(key.values, Values::Table)) {
             // No key accepts a date.
-            let text = file_with(|other, row| {
+            let text = file_with(Some((table, key)), |other, row| {
                 let wrong = other.path == table.path && row.name == key.name;
                 if wrong { Some(format!("{} = 1979-05-27", key.name)) } else { required_line(row) }
             });
             let reported = load_text(&text).err().unwrap_or_default();
-            let path = table.path.replace(CHOSEN, "x").replace("[]", "[0]");
+            let path = table.path.replace(CHOSEN, sample_id(table)).replace("[]", "[0]");
             assert!(reported.contains(&format!(": {path}.{}: expected", key.name)), "{text}{reported}");
         }
     }
