@@ -3,7 +3,8 @@
 use protocol::nearest;
 use tracing_subscriber::EnvFilter;
 
-const DEFAULT: &str = "info";
+/// The MCP library reports every start and end of a connection, which is not of interest to operators.
+const DEFAULT: &str = "info,rmcp=warn";
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The filter, and one message for each part of the setting that cannot be used.
@@ -69,7 +70,7 @@ mod tests {
         ] {
             let (filter, problems) = parse("V", setting);
             assert!(problems.len() == 1 && problems[0].contains(expected), "{setting}: {problems:?}");
-            let used = if setting.starts_with("warn") { "warn" } else { "info" };
+            let used = if setting.starts_with("warn") { "warn" } else { "rmcp=warn,info" };
             assert_eq!(filter.to_string(), used);
         }
     }
