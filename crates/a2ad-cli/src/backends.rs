@@ -22,6 +22,8 @@ use crate::config::{Config, DocumentConfig, launcher};
 
 /// How long a start waits for the tools of MCP servers, so that tasks left by the last process find their skills.
 const FIRST_LIST: Duration = Duration::from_secs(15);
+/// How often a starting server is asked for its health.
+const HEALTH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What runs for a configuration.
 pub(crate) struct Backends {
@@ -45,8 +47,9 @@ impl Backends {
         Self { mcp: BTreeMap::new(), operations: documents.iter().filter_map(read).collect() }
     }
 
-    /// Starts the MCP servers and loads the OpenAPI documents, and waits until the tools are known, but not for long: a
-    /// server that does not start is started again in the background, and its tools are added later.
+    /// Starts the MCP servers and loads the OpenAPI documents, and waits until each server has listed its tools or has
+    /// failed to start, but not for long. A server that failed is started again in the background, and its tools are
+    /// added later.
     ///
     /// # Errors
     ///
@@ -58,8 +61,7 @@ impl Backends {
         for (name, document) in &config.openapi {
             backends.operations.insert(name.clone(), document.skills(&config.dialer).await?);
         }
-        let listed = join_all(backends.mcp.values_mut().map(Running::listed));
-        let _ = tokio::time::timeout(FIRST_LIST, listed).await;
+        backends.first_lists().await;
         for (name, running) in &backends.mcp {
             if running.tools.borrow().is_none() {
                 tracing::warn!(server = %name, health = ?running.server.health(), "the MCP server has not listed its tools yet");
@@ -74,9 +76,14 @@ impl Backends {
         let started =
             config.mcp.get(name).map(|server| (name.to_owned(), Running::start(server, &launcher, config)));
         let mut backends = Self { mcp: started.into_iter().collect(), operations: BTreeMap::new() };
-        let listed = join_all(backends.mcp.values_mut().map(Running::listed));
-        let _ = tokio::time::timeout(FIRST_LIST, listed).await;
+        backends.first_lists().await;
         backends
+    }
+
+    async fn first_lists(&mut self) {
+        let settled = join_all(self.mcp.values_mut().map(Running::settled));
+        // A server that needs longer is reported by the caller.
+        let _ = tokio::time::timeout(FIRST_LIST, settled).await;
     }
 
     /// Why a server does not work, with the end of what it wrote to standard error.
@@ -151,8 +158,15 @@ impl Running {
         Self { server, tools }
     }
 
-    async fn listed(&mut self) {
-        let _ = self.tools.wait_for(Option::is_some).await;
+    /// Resolves when the server has listed its tools or has failed to start.
+    async fn settled(&mut self) {
+        while self.tools.borrow().is_none() && !self.has_failed() {
+            let _ = tokio::time::timeout(HEALTH_INTERVAL, self.tools.changed()).await;
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.server.health().status, Status::BackingOff { .. } | Status::Failed { .. })
     }
 
     async fn changed(&mut self) {

@@ -267,6 +267,7 @@ fn start(flags: &ServeFlags) -> anyhow::Result<()> {
 async fn serve_with_backends(config: &Config, file: Option<PathBuf>) -> anyhow::Result<()> {
     let listener = bind(config.server.listen).await?;
     let mut backends = Backends::start(config).await?;
+    warn_of_missing_tools(config, &backends);
     let (sender, catalogs) = mpsc::channel(1);
     let settings = Settings { catalogs: Some(catalogs), ..settings(config, &backends, file) };
     let served = tokio::select! {
@@ -281,9 +282,16 @@ async fn serve_with_backends(config: &Config, file: Option<PathBuf>) -> anyhow::
 async fn follow(config: &Config, backends: &mut Backends, catalogs: mpsc::Sender<Catalog>) -> Infallible {
     loop {
         backends.changed().await;
+        warn_of_missing_tools(config, backends);
         if catalogs.send(config.catalog(backends)).await.is_err() {
             return std::future::pending().await;
         }
+    }
+}
+
+fn warn_of_missing_tools(config: &Config, backends: &Backends) {
+    for missing in config.missing_tools(backends) {
+        tracing::warn!("{missing}");
     }
 }
 

@@ -173,6 +173,15 @@ pub(crate) enum SkillSource {
 }
 
 impl SkillSource {
+    /// The MCP server and the tool, if it is one tool.
+    fn named_tool(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Own(SkillConfig { backend: BackendConfig::Mcp { server, tool }, .. })
+            | Self::Mcp { server, tool: Selection::One(tool) } => Some((server, tool)),
+            Self::Own(_) | Self::Mcp { .. } | Self::OpenApi { .. } => None,
+        }
+    }
+
     /// Whether its skills are known only when the server runs.
     pub(crate) fn is_open_ended(&self, documents: &BTreeMap<String, DocumentConfig>) -> bool {
         match self {

@@ -11,7 +11,7 @@ use outbound::{
 use protocol::model::AgentSkill;
 
 use super::{AgentConfig, BackendConfig, Config, Selection, SkillConfig, SkillSource};
-use crate::backends::Backends;
+use crate::{backends::Backends, nearest::hint};
 
 /// Skills that belong to one user or organisation of a platform; they are never public.
 const PRIVATE_PREFIXES: [&str; 2] = ["mcp__user_", "mcp__org_"];
@@ -21,6 +21,27 @@ impl Config {
     pub(crate) fn catalog(&self, backends: &Backends) -> Catalog {
         let agents = self.agents.iter().map(|agent| agent.registered(backends));
         Catalog::new(&self.server.default_agent, agents).with_unregistered_retention(self.store.retention)
+    }
+
+    /// The tools that skills refer to and that their servers do not have, one text each. A server that has not listed
+    /// its tools yet is not in it.
+    pub(crate) fn missing_tools(&self, backends: &Backends) -> Vec<String> {
+        let mut missing: Vec<String> = self
+            .agents
+            .iter()
+            .flat_map(|agent| &agent.skills)
+            .filter_map(|source| {
+                let (server, tool) = source.named_tool()?;
+                let tools = backends.tools(server)?;
+                let names = || tools.iter().map(|tool| tool.name.as_str());
+                let hint = || hint(tool, names());
+                (!names().any(|name| name == tool))
+                    .then(|| format!("the MCP server {server} has no tool {tool:?}; {}", hint()))
+            })
+            .collect();
+        missing.sort();
+        missing.dedup();
+        missing
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
+mod backends;
 mod diagnostics;
 
 use std::{net::TcpListener, path::Path, process::Stdio, time::Duration};
