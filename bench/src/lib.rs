@@ -3,7 +3,7 @@
 //! The servers (`bare`, `sync_log`, and the official SDK in its own binary) do not depend on the load generator; the
 //! load generator (`client`, `request`, `call`, `connection`, `load`, `report`, for gRPC `http2`, `hpack`, `grpc`,
 //! and for streams `events`, `idle`, `fanout`) uses only the wire protocol. `keys` needs no server: it compares index
-//! designs for idempotency keys. Rounds, ratios and the tables are not here but in `xtask`.
+//! designs for idempotency keys. `tools` and `exchange` measure what a2ad adds to calls of tools. Rounds, ratios and the tables are not here but in `xtask`.
 
 pub mod args;
 pub mod bare;
@@ -12,6 +12,7 @@ pub mod client;
 pub mod connection;
 pub mod echo;
 pub mod events;
+pub mod exchange;
 pub mod fanout;
 pub mod grpc;
 pub mod hpack;
@@ -22,3 +23,4 @@ pub mod load;
 pub mod report;
 pub mod request;
 pub mod sync_log;
+pub mod tools;

@@ -6,11 +6,12 @@
 //! and with stores of several sizes. Only ratios taken within a round can be compared, with their spread over the
 //! rounds; absolute rates depend on the machine. The contenders and the load generator are the workspace `bench/`.
 //! Nothing is skipped: a contender that cannot be built or started is an error. A quick run (`--quick`) shows that
-//! everything works, a run of one section (`--only beside`, `bindings`, `full-store`, `streams`, `keys`) measures
+//! everything works, a run of one section (`--only beside`, `bindings`, `full-store`, `streams`, `keys`, `backends`) measures
 //! one thing; both only print. A full run is written to `BENCHMARKS.md`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool prints to the terminal")]
 
+mod backends;
 mod beside;
 mod bindings;
 mod contender;
@@ -62,6 +63,8 @@ struct Results {
     streams: Option<(Idle, Fanout)>,
     /// The table printed by the comparison of key indexes.
     keys: Option<String>,
+    /// The table printed by the comparison of tools.
+    backends: Option<String>,
 }
 
 impl Results {
@@ -82,6 +85,9 @@ impl Results {
         }
         if plan.includes(Section::Keys) {
             results.keys = Some(keys::measure(plan, dirs).await?);
+        }
+        if plan.includes(Section::Backends) {
+            results.backends = Some(backends::measure(plan, dirs).await?);
         }
         Ok(results)
     }
@@ -125,6 +131,9 @@ impl Results {
         }
         if let Some(keys) = &self.keys {
             keys::describe(&mut text, keys)?;
+        }
+        if let Some(backends) = &self.backends {
+            backends::describe(&mut text, backends)?;
         }
         Ok(text)
     }

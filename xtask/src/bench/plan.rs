@@ -12,6 +12,7 @@ pub(super) enum Section {
     FullStore,
     Streams,
     Keys,
+    Backends,
 }
 
 pub(super) struct Plan {
@@ -95,7 +96,8 @@ impl FromStr for Section {
             "full-store" => Ok(Self::FullStore),
             "streams" => Ok(Self::Streams),
             "keys" => Ok(Self::Keys),
-            _ => bail!("--only takes beside, bindings, full-store, streams or keys, not {name}"),
+            "backends" => Ok(Self::Backends),
+            _ => bail!("--only takes beside, bindings, full-store, streams, keys or backends, not {name}"),
         }
     }
 }
