@@ -11,7 +11,7 @@ pub mod supervise;
 
 use std::{
     collections::BTreeMap,
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     os::{
         fd::{AsFd as _, OwnedFd},
         unix::{net::UnixStream, process::ExitStatusExt as _},
@@ -29,6 +29,8 @@ use tokio::{
 
 /// What a command gets of the server's environment.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
+/// The name of a supervisor in its own arguments, which process lists show.
+const SUPERVISOR_NAME: &str = "a2ad";
 /// How long killed processes may take to disappear, in addition to the grace period.
 const KILL_TIME: Duration = Duration::from_secs(1);
 /// An exit code above it is a signal, as shells report it.
@@ -39,10 +41,10 @@ const MAX_SIGNAL: i32 = 64;
 /// A command to start: no shell, and only the listed environment.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// The program and its arguments; at least the program. A program without a slash is searched in the `PATH` of
-    /// the server, a relative path starts at `cwd`.
+    /// The program and its arguments; at least the program. A program without a slash is searched in `PATH`, a relative
+    /// path starts at `cwd`.
     pub argv: Vec<String>,
-    /// The environment beside `PATH`, `HOME`, `LANG` and `TMPDIR` of the server.
+    /// The environment beside `PATH`, `HOME`, `LANG` and `TMPDIR` of the server, which it may replace.
     pub env: BTreeMap<String, String>,
     /// The working directory; `None`: that of the server.
     pub cwd: Option<PathBuf>,
@@ -58,14 +60,15 @@ impl Launch {
     /// There is none. The text names the program.
     pub fn program(&self) -> io::Result<PathBuf> {
         let name = self.argv.first().ok_or_else(|| io::Error::other("the command is empty"))?;
-        program::find(name, self.cwd.as_deref())
+        program::find(name, self)
     }
 }
 
 /// Starts processes. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Launcher {
-    /// The program that supervises children with the hidden command `supervise`; `None`: children are started directly.
+    /// The program that calls [`supervise::run`] if its first argument is [`supervise::COMMAND`]; `None`: children are
+    /// started directly.
     pub supervisor: Option<PathBuf>,
 }
 
@@ -84,7 +87,7 @@ pub struct Process {
 /// Who started the command, and how it is reached.
 enum Parent {
     /// The supervisor, which ends everything when this connection is closed.
-    Supervisor(UnixStream),
+    Supervisor { connection: UnixStream },
     /// This process. The process group of the command; `None` after its end.
     Server { group: Option<Pid> },
 }
@@ -99,6 +102,15 @@ pub enum Exit {
 }
 
 impl Launcher {
+    /// Supervises with the running program.
+    ///
+    /// # Errors
+    ///
+    /// The path of the program is unknown. Not on Linux.
+    pub fn supervised_by_this_program() -> io::Result<Self> {
+        Ok(Self { supervisor: Some(supervise::this_program()?) })
+    }
+
     /// Starts a command in a process group of its own.
     ///
     /// # Errors
@@ -106,15 +118,21 @@ impl Launcher {
     /// The program does not exist or cannot be executed; the text names the program. With a supervisor, some problems
     /// are only found by it: then the process ends with exit code 126 and a text on standard error.
     pub fn start(&self, launch: &Launch) -> io::Result<Process> {
+        self.start_with_folder(launch, None)
+    }
+
+    /// Like [`start`](Self::start), for a command that uses files in a folder: the supervisor removes it at the end, so
+    /// that it is removed even if the server dies. Without a supervisor this is left to the caller.
+    pub(crate) fn start_with_folder(&self, launch: &Launch, folder: Option<&Path>) -> io::Result<Process> {
         let (name, arguments) =
             launch.argv.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
         if let Some(cwd) = launch.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
             let text = format!("the working directory {} of {name:?} does not exist", cwd.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
         }
-        let program = program::find(name, launch.cwd.as_deref())?;
+        let program = program::find(name, launch)?;
         let started = match &self.supervisor {
-            Some(supervisor) => start_supervised(supervisor, &program, arguments, launch),
+            Some(supervisor) => start_supervised(supervisor, &program, arguments, launch, folder),
             None => start_directly(&program, arguments, launch),
         };
         started.map_err(|error| io::Error::new(error.kind(), format!("cannot start {name:?}: {error}")))
@@ -128,21 +146,25 @@ fn start_supervised(
     program: &Path,
     arguments: &[String],
     launch: &Launch,
+    folder: Option<&Path>,
 ) -> io::Result<Process> {
     // Both ends are closed in every other child: the supervisor sees the end of the stream when this process dies.
     let (connection, remote) = UnixStream::pair()?;
     let (stdin, stdin_writer) = io::pipe()?;
     stdin_transfer::send(&connection, stdin.as_fd())?;
     let mut command = command(supervisor, launch);
-    command.arg(supervise::COMMAND);
+    command.arg0(SUPERVISOR_NAME).arg(supervise::COMMAND);
     if let Some(memory) = launch.memory {
-        command.arg("--memory").arg(memory.to_string());
+        command.arg(supervise::MEMORY).arg(memory.to_string());
+    }
+    if let Some(folder) = folder {
+        command.arg(supervise::REMOVE).arg(folder);
     }
     command.arg("--").arg(program).args(arguments).stdin(OwnedFd::from(remote));
     let mut child = command.spawn()?;
     let stdin = ChildStdin::from_std(OwnedFd::from(stdin_writer).into())?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    Ok(Process { child, parent: Parent::Supervisor(connection), stdin: Some(stdin), stdout, stderr })
+    Ok(Process { child, parent: Parent::Supervisor { connection }, stdin: Some(stdin), stdout, stderr })
 }
 
 fn start_directly(program: &Path, arguments: &[String], launch: &Launch) -> io::Result<Process> {
@@ -182,20 +204,30 @@ impl Process {
     }
 
     /// Waits for its end and that of everything it has started, which is ended with it. Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// The supervisor was killed. Then the process group of the command is killed too.
     pub async fn exit(&mut self) -> io::Result<Exit> {
         let status = self.child.wait().await?;
         self.kill_group();
-        Ok(Exit::from(status))
+        match (&self.parent, status.signal()) {
+            // The signal that ended a command is an exit code of its supervisor.
+            (Parent::Supervisor { .. }, Some(signal)) => {
+                Err(io::Error::other(format!("the supervisor of the command was ended by signal {signal}")))
+            }
+            _ => Ok(Exit::from(status)),
+        }
     }
 
     /// Asks everything to end (SIGTERM), and kills what is left after `grace`. Returns when it is gone, or after another
     /// second; then the supervisor goes on.
     pub async fn stop(&mut self, grace: Duration) {
         match &mut self.parent {
-            Parent::Supervisor(connection) => {
+            Parent::Supervisor { connection } => {
                 // Without a supervisor to read it, there is nothing left to stop.
                 let _ = connection.write_all(&supervise::stop_request(grace));
-                let _ = timeout(grace + KILL_TIME, self.child.wait()).await;
+                let _ = timeout(grace + KILL_TIME, self.exit()).await;
             }
             Parent::Server { group } => {
                 if let Some(group) = *group {
@@ -208,14 +240,29 @@ impl Process {
         }
     }
 
-    /// Kills the group of a command without supervisor, once: later the group's id may be that of another group.
+    /// Kills what only this process can end: the process group of a command without supervisor, or of one whose
+    /// supervisor has ended, which has left nothing unless it was killed. Once: later the group's id may be that of
+    /// another group.
     fn kill_group(&mut self) {
-        if let Parent::Server { group } = &mut self.parent
-            && let Some(group) = group.take()
-        {
+        let group = match &mut self.parent {
+            Parent::Server { group } => group.take(),
+            Parent::Supervisor { connection } => match self.child.try_wait() {
+                Ok(Some(status)) if status.signal().is_some() => received_pid(connection),
+                _ => None,
+            },
+        };
+        if let Some(group) = group {
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
+}
+
+/// The process id that a supervisor has sent; `None` if it has started nothing, and when called again.
+fn received_pid(connection: &mut UnixStream) -> Option<Pid> {
+    let mut pid = [0; 4];
+    connection.set_nonblocking(true).ok()?;
+    connection.read_exact(&mut pid).ok()?;
+    Pid::from_raw(i32::from_le_bytes(pid))
 }
 
 impl Drop for Process {

@@ -218,7 +218,7 @@ pub(super) fn command(section: &Section<'_>, environment: &Environment<'_>) -> O
 
 /// The program itself supervises the processes that it starts.
 pub(crate) fn launcher() -> Launcher {
-    Launcher { supervisor: std::env::current_exe().ok() }
+    Launcher::supervised_by_this_program().unwrap_or_default()
 }
 
 /// A process: the command of a key, with the keys `env`, `inherit_env`, `cwd` and `memory` beside it.

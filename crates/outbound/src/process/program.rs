@@ -7,15 +7,18 @@ use std::{
 
 use rustix::fs::{Access, access};
 
-/// The absolute path of a program: searched in the `PATH` of the server if its name has no slash, else relative to the
-/// working directory of the command.
+use super::Launch;
+
+/// The absolute path of a program: searched in the `PATH` that the command gets if its name has no slash, else relative
+/// to the working directory of the command.
 ///
 /// # Errors
 ///
 /// There is no such program. The text names it.
-pub(super) fn find(name: &str, cwd: Option<&Path>) -> io::Result<PathBuf> {
+pub(super) fn find(name: &str, launch: &Launch) -> io::Result<PathBuf> {
+    let Launch { env: listed, cwd, .. } = launch;
     if !name.contains('/') {
-        let path = env::var_os("PATH").unwrap_or_default();
+        let path = listed.get("PATH").map(Into::into).or_else(|| env::var_os("PATH")).unwrap_or_default();
         let found = env::split_paths(&path).map(|folder| folder.join(name)).find(|path| is_executable(path));
         return match found {
             Some(program) => std::path::absolute(program),
@@ -24,7 +27,7 @@ pub(super) fn find(name: &str, cwd: Option<&Path>) -> io::Result<PathBuf> {
             ))),
         };
     }
-    let program = std::path::absolute(cwd.unwrap_or(Path::new("")).join(name))?;
+    let program = std::path::absolute(cwd.as_deref().unwrap_or(Path::new("")).join(name))?;
     if is_executable(&program) {
         return Ok(program);
     }
@@ -50,12 +53,24 @@ mod tests {
 
     #[test]
     fn program_is_found_in_path_or_relative_to_the_working_directory() {
-        assert!(find("sh", None).unwrap().is_absolute());
-        assert_eq!(find("./sh", Some(Path::new("/bin"))).unwrap(), Path::new("/bin/sh"));
-        let error = find("no-such-program", None).unwrap_err();
+        let here = Launch::default();
+        assert!(find("sh", &here).unwrap().is_absolute());
+        let in_bin = Launch { cwd: Some("/bin".into()), ..Launch::default() };
+        assert_eq!(find("./sh", &in_bin).unwrap(), Path::new("/bin/sh"));
+        let error = find("no-such-program", &here).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert!(error.to_string().contains("\"no-such-program\" was not found in PATH"), "{error}");
-        let error = find("/etc/passwd", None).unwrap_err();
+        let error = find("/etc/passwd", &here).unwrap_err();
         assert!(error.to_string().contains("is not executable"), "{error}");
+    }
+
+    #[test]
+    fn listed_path_replaces_that_of_the_server() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/bin/sh", folder.path().join("only-here")).unwrap();
+        let env = [("PATH".to_owned(), folder.path().to_str().unwrap().to_owned())].into();
+        let launch = Launch { env, ..Launch::default() };
+        assert_eq!(find("only-here", &launch).unwrap(), folder.path().join("only-here"));
+        assert!(find("sh", &launch).is_err());
     }
 }
