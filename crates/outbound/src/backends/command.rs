@@ -2,7 +2,8 @@
 //!
 //! The program gets the arguments of the call as JSON on standard input and the facts of the call in the environment
 //! (`A2AD_CALL_*`). What it writes is the result ([`Protocol::Plain`]), or lines by which it reports progress, keeps a
-//! state and asks back ([`Protocol::Jsonl`]). Everything it has started ends with the call.
+//! state and asks back ([`Protocol::Jsonl`]). Everything it has started ends with the call. `docs/commands.md` describes
+//! this for authors of commands.
 
 mod facts;
 mod failure;
@@ -10,11 +11,15 @@ mod jsonl;
 mod output;
 mod plain;
 
-use std::{collections::BTreeMap, io, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, io, path::PathBuf, pin::pin, time::Duration};
 
 use engine::{AgentError, AgentResult, OnCrash};
-use futures_util::future::BoxFuture;
-use tokio::{io::AsyncWriteExt as _, process::ChildStdin};
+use futures_util::future::{BoxFuture, FusedFuture as _, FutureExt as _};
+use tokio::{
+    io::AsyncWriteExt as _,
+    process::{ChildStderr, ChildStdin, ChildStdout},
+    time::{sleep, timeout},
+};
 
 use self::{
     facts::Facts,
@@ -28,6 +33,8 @@ use crate::{
 /// Time between SIGTERM and SIGKILL. With the time that killing takes it is less than what the engine gives a backend to
 /// stop.
 const STOP_GRACE: Duration = Duration::from_secs(3);
+/// Maximum time to stop a command and to read the rest of its output.
+const STOP_TIME: Duration = Duration::from_millis(4500);
 
 /// A program that answers calls.
 #[derive(Clone, Debug)]
@@ -88,57 +95,94 @@ impl CommandTool {
     async fn run(&self, call: Call<'_>) -> AgentResult<Reply> {
         let facts = Facts::of(&call, self.protocol).map_err(NotStarted)?;
         let mut process = self.start(&facts).map_err(NotStarted)?;
+        let stderr = Tail::default();
+        let mut exchange = pin!(self.exchange(Streams::take(&mut process)?, &call, &stderr).fuse());
         let interrupted = tokio::select! {
             biased;
-            () = call.cancelled().cancelled() => Interrupted::Reply(Reply::fail("the call was canceled")),
-            () = tokio::time::sleep(self.timeout) => Interrupted::Reply(failure::timed_out(self.timeout)),
-            exchanged = self.exchange(&mut process, &call) => match exchanged {
-                Ok(reply) => return Ok(reply),
+            () = call.cancelled().cancelled() => {
+                let rest = async {
+                    // What it writes when it is asked to end is recorded at a shutdown. Otherwise it is rejected, which
+                    // ends the exchange.
+                    if !exchange.is_terminated() {
+                        let _ = exchange.await;
+                    }
+                };
+                let stopped = async { tokio::join!(process.stop(STOP_GRACE), rest) };
+                let _ = timeout(STOP_TIME, stopped).await;
+                return Ok(Reply::fail("the call was canceled"));
+            }
+            () = sleep(self.timeout) => Interrupted::Failed(failure::timed_out(self.timeout)),
+            ended = ended(exchange.as_mut(), &mut process) => match ended {
+                // It has given the reason itself.
+                Ok((failed @ Reply::Failed(_), _)) => return Ok(failed),
+                Ok((reply, Exit::Code(0))) => return Ok(reply),
+                Ok((_, exit)) => return Ok(failure::ended(exit, &stderr)),
                 Err(interrupted) => interrupted,
             },
         };
         process.stop(STOP_GRACE).await;
-        interrupted.into()
+        match interrupted {
+            Interrupted::Failed(text) => Ok(Reply::fail(stderr.appended_to(text))),
+            Interrupted::Error(error) => Err(error),
+        }
     }
 
     fn start(&self, facts: &Facts) -> io::Result<Process> {
         let env = self.env.clone().into_iter().chain(facts.environment()).collect();
         let launch = Launch { argv: self.argv.clone(), env, cwd: self.cwd.clone(), memory: self.memory };
-        self.launcher.start(&launch)
+        self.launcher.start_with_folder(&launch, facts.folder())
     }
 
-    /// Exchanges input and output with the process until it has ended.
-    async fn exchange(&self, process: &mut Process, call: &Call<'_>) -> Result<Reply, Interrupted> {
-        let (stdin, stdout, stderr) = (process.stdin.take(), process.stdout.take(), process.stderr.take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
-            return Err(AgentError::new("the streams of the command are used already").into());
-        };
-        let output = Output::new(stdout, self.max_output);
+    /// Writes the input and reads the output until its end.
+    async fn exchange(&self, streams: Streams, call: &Call<'_>, stderr: &Tail) -> Result<Reply, Interrupted> {
+        let output = Output::new(streams.stdout, self.max_output);
         let read = async {
             match self.protocol {
                 Protocol::Plain => plain::read(call, output).await,
                 Protocol::Jsonl => jsonl::read(call, output).await,
             }
         };
-        let exit = async { process.exit().await.map_err(|error| NotObserved(error).into()) };
         let write = async {
-            write(stdin, call.arguments.as_str()).await;
+            write(streams.stdin, call.arguments.as_str()).await;
             Ok(())
         };
-        let stderr = async { Ok(Tail::read(stderr).await) };
-        let (reply, exit, (), stderr) = tokio::try_join!(read, exit, write, stderr)?;
-        Ok(match (reply, exit) {
-            // It has given the reason itself.
-            (failed @ Reply::Failed(_), _) => failed,
-            (reply, Exit::Code(0)) => reply,
-            (_, exit) => failure::ended(exit, &stderr),
-        })
+        let read_stderr = async {
+            stderr.read(streams.stderr).await;
+            Ok(())
+        };
+        let (reply, (), ()) = tokio::try_join!(read, write, read_stderr)?;
+        Ok(reply)
     }
+}
+
+/// Waits for the end of the output and of the process.
+async fn ended(
+    exchange: impl Future<Output = Result<Reply, Interrupted>>,
+    process: &mut Process,
+) -> Result<(Reply, Exit), Interrupted> {
+    let exit = async { process.exit().await.map_err(|error| NotObserved(error).into()) };
+    tokio::try_join!(exchange, exit)
 }
 
 impl Backend for CommandTool {
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(self.run(call))
+    }
+}
+
+/// The streams of a process that has just been started.
+struct Streams {
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+}
+
+impl Streams {
+    fn take(process: &mut Process) -> AgentResult<Self> {
+        match (process.stdin.take(), process.stdout.take(), process.stderr.take()) {
+            (Some(stdin), Some(stdout), Some(stderr)) => Ok(Self { stdin, stdout, stderr }),
+            _ => Err(AgentError::new("the streams of the command are used already")),
+        }
     }
 }
 
@@ -155,5 +199,5 @@ async fn write(mut stdin: ChildStdin, arguments: &str) {
 struct NotStarted(#[source] io::Error);
 
 #[derive(Debug, thiserror::Error)]
-#[error("the end of the command could not be observed")]
+#[error("the command was lost; the server's log has the reason")]
 struct NotObserved(#[source] io::Error);

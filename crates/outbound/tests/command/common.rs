@@ -10,7 +10,7 @@ use a2ad_outbound::{
 };
 use engine::{
     AgentInfo, Call, CallResponse, Catalog, Clock, DynAgent, Engine, Feed, Frame, Limits, RegisteredAgent,
-    Scope, StreamItem,
+    STOP_GRACE, Scope, StreamItem,
 };
 use protocol::{
     CancelTask, Content, Event, Json, Message, Operation, Part, Reply, Role, SendMessage, SubscribeToTask,
@@ -121,9 +121,9 @@ impl TestServer {
         self.task(Operation::CancelTask(CancelTask { id: id.clone(), metadata: None, tenant: None })).await
     }
 
-    /// Ends all runs.
+    /// Ends all runs; they may take the time that an agent has to stop.
     pub(crate) async fn shut_down(&self) {
-        with_timeout(self.0.drain(Duration::ZERO)).await;
+        with_timeout(self.0.drain(STOP_GRACE)).await;
     }
 
     async fn task(&self, operation: Operation) -> Task {
@@ -143,6 +143,15 @@ impl TestServer {
 pub(crate) async fn run(tool: CommandTool, text: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     TestServer::start(folder.path(), tool).result(text).await
+}
+
+/// The text of a result, in however many chunks it came.
+pub(crate) fn text_of(lines: &[String]) -> String {
+    let chunk = |line: &String| {
+        let line = line.strip_prefix("tool-result")?.trim_start_matches('+');
+        Some(line.strip_prefix(": ")?.trim_end_matches('…').to_owned())
+    };
+    lines.iter().filter_map(chunk).collect()
 }
 
 /// The events of one turn.
@@ -190,7 +199,7 @@ fn line(event: &Event) -> String {
 }
 
 /// Parts as text; data is marked with its type.
-pub(crate) fn show(parts: &[Part]) -> String {
+fn show(parts: &[Part]) -> String {
     let show = |part: &Part| match &part.content {
         Content::Text(text) => text.clone(),
         Content::Data(json) => format!("json {}", json.as_str()),

@@ -8,16 +8,20 @@ use std::{
 use a2ad_outbound::backends::command::CommandTool;
 use protocol::{Part, TaskState};
 
-use crate::common::{TestServer, message, run, shell, with_timeout};
+use crate::common::{TestServer, message, run, shell, text_of, with_timeout};
 
 /// How long a canceled call may still have processes.
 const STOP_TIME: Duration = Duration::from_secs(6);
 
 #[tokio::test]
 async fn command_is_ended_after_its_timeout() {
-    let tool = CommandTool { timeout: Duration::from_millis(200), ..shell("sleep 60 & sleep 60") };
+    let script = "echo 'waiting for the lock' >&2; sleep 60 & sleep 60";
+    let tool = CommandTool { timeout: Duration::from_millis(500), ..shell(script) };
     let lines = run(tool, "x").await;
-    assert_eq!(lines.last().unwrap(), "failed: the command took longer than 0.2 s and was ended");
+    assert_eq!(
+        lines.last().unwrap(),
+        "failed: the command took longer than 0.5 s and was ended: waiting for the lock"
+    );
 }
 
 #[tokio::test]
@@ -75,7 +79,7 @@ async fn canceled_command_that_ignores_sigterm_is_killed_with_its_children() {
 #[tokio::test]
 async fn child_of_a_command_ends_with_it() {
     // The child would keep the output open.
-    let lines = with_timeout(run(shell("sleep 60 & echo $!"), "x")).await;
-    let pid = lines[0].strip_prefix("tool-result: json ").unwrap();
+    let text = text_of(&with_timeout(run(shell("sleep 60 & echo $!"), "x")).await);
+    let pid = text.trim();
     assert!(!Path::new("/proc").join(pid).join("exe").exists(), "process {pid} is still there");
 }

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
 
 mod common;
-mod examples;
 mod jsonl;
 mod limits;
 mod plain;

@@ -1,18 +1,30 @@
 //! A command whose output is the result.
 
 use a2ad_outbound::backends::command::CommandTool;
-use protocol::Part;
+use protocol::{Message, Part};
 
-use crate::common::{TestServer, data, message, run, shell};
+use crate::common::{TestServer, data, message, run, shell, text_of};
 
 #[tokio::test]
-async fn short_json_output_is_data_and_other_output_is_text() {
+async fn one_object_or_array_is_data_however_slowly_it_is_written() {
     let lines = run(shell("echo ' {\"n\": 1.50}'"), "x").await;
     assert_eq!(lines, ["tool-result: json {\"n\":1.50}", "completed"]);
-    let lines = run(shell("printf 'two\\nlines\\n'"), "x").await;
-    assert_eq!(lines, ["tool-result: two\nlines\n", "completed"]);
-    let lines = run(shell("true"), "x").await;
-    assert_eq!(lines, ["tool-result: ", "completed"]);
+    let lines = run(shell("printf '[1,'; sleep 0.3; echo 2]; sleep 0.3; echo"), "x").await;
+    assert_eq!(lines, ["tool-result: json [1,2]", "completed"]);
+}
+
+#[tokio::test]
+async fn other_output_is_text_and_no_output_is_no_result() {
+    for (script, text) in [
+        ("printf 'two\\nlines\\n'", "two\nlines\n"),
+        ("echo 42", "42\n"),
+        ("echo '{\"n\": 1}'; sleep 0.3; echo '{\"n\": 2}'", "{\"n\": 1}\n{\"n\": 2}\n"),
+        ("echo '[info] begin'; sleep 0.3; echo end", "[info] begin\nend\n"),
+        ("echo '{'", "{\n"),
+    ] {
+        assert_eq!(text_of(&run(shell(script), "x").await), text, "{script}");
+    }
+    assert_eq!(run(shell("true"), "x").await, ["completed"]);
 }
 
 #[tokio::test]
@@ -36,13 +48,8 @@ async fn output_of_a_running_command_is_streamed() {
 
 #[tokio::test]
 async fn large_output_is_streamed_completely() {
-    let lines = run(shell("seq 1 60000"), "x").await;
-    let text: String = lines
-        .iter()
-        .filter_map(|line| line.strip_prefix("tool-result"))
-        .map(|line| line.trim_start_matches('+').strip_prefix(": ").unwrap().trim_end_matches('…'))
-        .collect();
-    let expected: String = (1..=60000).map(|number| format!("{number}\n")).collect();
+    let text = text_of(&run(shell("seq 1 300000"), "x").await);
+    let expected: String = (1..=300_000).map(|number| format!("{number}\n")).collect();
     assert!(text == expected, "{} of {} bytes", text.len(), expected.len());
 }
 
@@ -55,7 +62,7 @@ async fn command_gets_bare_arguments_and_facts_of_the_call_in_a_clean_environmen
     let tool = CommandTool { env: [("LISTED".into(), "yes".into())].into(), ..tool };
     let server = TestServer::start(folder.path(), tool);
     let output = server.send(data("{\"a\": [1, 2]}")).await;
-    let text = output.lines[0].strip_prefix("tool-result: ").unwrap();
+    let text = text_of(&output.lines);
     let mut lines = text.lines();
     assert_eq!((lines.next(), lines.next()), (Some("{\"a\":[1,2]}"), cwd.to_str()));
     let task = server.get(&output.task.unwrap()).await;
@@ -85,13 +92,20 @@ async fn exit_code_and_signal_fail_the_task_with_the_end_of_standard_error() {
     let lines = run(shell("seq 1 100000 >&2; exit 1"), "x").await;
     let text = lines.last().unwrap();
     assert!(text.len() < 2200 && text.ends_with("\n100000"), "{text}");
+    let lines = run(shell("no-such-program"), "x").await;
+    let text = lines.last().unwrap();
+    assert!(
+        text.starts_with("failed: the command ended with exit code 127 (a program was not found): "),
+        "{text}"
+    );
 }
 
 #[tokio::test]
 async fn exit_code_75_is_retried() {
     let script = "echo attempt $A2AD_CALL_ATTEMPT; [ $A2AD_CALL_ATTEMPT = 2 ] || exit 75";
     let lines = run(shell(script), "x").await;
-    assert_eq!(lines[lines.len() - 2..], ["tool-result: attempt 2\n", "completed"]);
+    assert_eq!(lines.last().unwrap(), "completed");
+    assert!(text_of(&lines).ends_with("attempt 2\n"), "{lines:?}");
 }
 
 #[tokio::test]
@@ -109,4 +123,12 @@ async fn command_that_does_not_read_its_input_succeeds() {
     let server = TestServer::start(folder.path(), shell("exec <&-; echo done"));
     let text = "x".repeat(1 << 20);
     assert_eq!(server.result(&text).await.last().unwrap(), "completed");
+}
+
+#[tokio::test]
+async fn context_id_that_a_variable_cannot_contain_is_encoded() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path(), shell("echo $A2AD_CALL_CONTEXT"));
+    let message = Message { context_id: Some("a\0b".into()), ..message(vec![Part::text("x")]) };
+    assert_eq!(text_of(&server.send(message).await.lines), "a%00b\n");
 }

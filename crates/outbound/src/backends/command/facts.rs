@@ -17,7 +17,7 @@ use crate::backend::Call;
 /// The environment of one call, and its files, which are removed when this is dropped.
 pub(super) struct Facts {
     environment: Vec<(&'static str, String)>,
-    _folder: Option<Folder>,
+    folder: Option<Folder>,
 }
 
 impl Facts {
@@ -31,7 +31,7 @@ impl Facts {
                 ("A2AD_CALL_ATTEMPT", call.attempt().to_string()),
                 ("A2AD_CALL_IDEMPOTENCY_KEY", call.idempotency_key().to_owned()),
             ],
-            _folder: None,
+            folder: None,
         };
         // `null` is the state of a command that has asked without a checkpoint.
         let saved = call.state.map(|state| state.as_str()).filter(|state| *state != "null");
@@ -46,13 +46,19 @@ impl Facts {
                 let file = folder.write("answer.json", &answer_json(message))?;
                 facts.environment.push(("A2AD_CALL_ANSWER", file));
             }
-            facts._folder = Some(folder);
+            facts.folder = Some(folder);
         }
         Ok(facts)
     }
 
+    /// Ids may be any text: what a variable cannot contain is percent-encoded.
     pub(super) fn environment(&self) -> impl Iterator<Item = (String, String)> {
-        self.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone()))
+        self.environment.iter().map(|(name, value)| ((*name).to_owned(), value.replace('\0', "%00")))
+    }
+
+    /// The folder with the files.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.folder.as_ref().map(|Folder(path)| path.as_path())
     }
 }
 
@@ -97,7 +103,10 @@ fn path_text(path: &Path) -> io::Result<String> {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if let Err(error) = remove_dir_all(&self.0) {
+        // The supervisor removes it too, for a server that has died.
+        if let Err(error) = remove_dir_all(&self.0)
+            && error.kind() != io::ErrorKind::NotFound
+        {
             tracing::warn!(folder = %self.0.display(), %error, "a folder with files of a call was not removed");
         }
     }

@@ -60,7 +60,7 @@ impl Lines<'_, '_> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        let invalid = |problem: &str| Interrupted::Reply(failure::invalid_line(self.number, problem));
+        let invalid = |problem: &str| Interrupted::Failed(failure::invalid_line(self.number, line, problem));
         if self.reply.is_some() {
             return Err(invalid("no line may follow ask, result or failed"));
         }
@@ -129,9 +129,12 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawV
 impl Line {
     /// Reads a line; the error names what was expected.
     fn parse(line: &[u8]) -> Result<Self, String> {
-        let written: Written = serde_json::from_slice(line).map_err(|error| {
-            format!("expected one JSON object with \"type\": {TYPES}; {}", without_position(&error))
-        })?;
+        let expected = || format!("expected one JSON object with \"type\": {TYPES}");
+        if !line.trim_ascii_start().starts_with(b"{") {
+            return Err(expected());
+        }
+        let written: Written = serde_json::from_slice(line)
+            .map_err(|error| format!("{}; {}", expected(), without_position(&error)))?;
         let Written { r#type, text, data, schema, checkpoint, last } = written;
         let (text, data) = (text.map(Part::text), json("data", data)?);
         let (schema, checkpoint) = (json("schema", schema)?, json("checkpoint", checkpoint)?);
@@ -191,10 +194,10 @@ mod tests {
     #[test]
     fn invalid_lines_name_what_was_expected() {
         let types = "progress, artifact, checkpoint, ask, result or failed";
-        assert_eq!(
-            problem("hello"),
-            format!("expected one JSON object with \"type\": {types}; expected value (column 1)")
-        );
+        for other in ["hello", r#"["progress", "x"]"#, "1"] {
+            assert_eq!(problem(other), format!("expected one JSON object with \"type\": {types}"));
+        }
+        assert!(problem(r#"{"type": }"#).ends_with("; expected value (column 10)"));
         assert!(problem("{}").ends_with("missing field `type` (column 2)"));
         assert_eq!(
             problem(r#"{"type":"speak","text":"x"}"#),

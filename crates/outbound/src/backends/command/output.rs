@@ -1,16 +1,18 @@
 //! The output streams of a command.
 
-use std::io;
+use std::{
+    io,
+    sync::{Mutex, PoisonError},
+};
 
 use bytes::BytesMut;
-use engine::{AgentError, AgentResult};
+use engine::AgentError;
 use tokio::{
     io::AsyncReadExt as _,
     process::{ChildStderr, ChildStdout},
 };
 
 use super::failure;
-use crate::backend::Reply;
 
 /// Maximum size of one read, in bytes.
 const READ: usize = 64 << 10;
@@ -19,8 +21,8 @@ const TAIL: usize = 2 << 10;
 
 /// Why a command that runs must be stopped.
 pub(super) enum Interrupted {
-    /// The call ends with this reply.
-    Reply(Reply),
+    /// The call fails with this text.
+    Failed(String),
     /// The call ends with this error.
     Error(AgentError),
 }
@@ -28,15 +30,6 @@ pub(super) enum Interrupted {
 impl<E: Into<AgentError>> From<E> for Interrupted {
     fn from(error: E) -> Self {
         Self::Error(error.into())
-    }
-}
-
-impl From<Interrupted> for AgentResult<Reply> {
-    fn from(interrupted: Interrupted) -> Self {
-        match interrupted {
-            Interrupted::Reply(reply) => Ok(reply),
-            Interrupted::Error(error) => Err(error),
-        }
     }
 }
 
@@ -58,7 +51,7 @@ impl Output {
         let read = self.stdout.read_buf(buffer).await.map_err(Unreadable)?;
         match self.left.checked_sub(read as u64) {
             Some(left) => self.left = left,
-            None => return Err(Interrupted::Reply(failure::too_much_output(self.max))),
+            None => return Err(Interrupted::Failed(failure::too_much_output(self.max))),
         }
         Ok(read > 0)
     }
@@ -68,28 +61,33 @@ impl Output {
 #[error("the output of the command cannot be read")]
 struct Unreadable(#[source] io::Error);
 
-/// The end of standard error, as text.
-pub(super) struct Tail(String);
+/// The end of standard error.
+#[derive(Default)]
+pub(super) struct Tail(Mutex<BytesMut>);
 
 impl Tail {
     /// Reads until the end of the stream.
-    pub(super) async fn read(mut stderr: ChildStderr) -> Self {
-        let mut kept = BytesMut::new();
-        loop {
-            kept.reserve(READ);
-            // What was read before an error is all there is.
-            match stderr.read_buf(&mut kept).await {
-                Ok(1..) => {}
-                Ok(0) | Err(_) => break,
-            }
-            if kept.len() > TAIL {
-                let _ = kept.split_to(kept.len() - TAIL);
-            }
+    pub(super) async fn read(&self, mut stderr: ChildStderr) {
+        let mut read = BytesMut::with_capacity(READ);
+        // What was read before an error is all there is.
+        while let Ok(1..) = stderr.read_buf(&mut read).await {
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend_from_slice(&read);
+            let surplus = kept.len().saturating_sub(TAIL);
+            let _ = kept.split_to(surplus);
+            read.clear();
         }
-        Self(String::from_utf8_lossy(&kept).trim().to_owned())
     }
 
-    pub(super) fn text(&self) -> &str {
-        &self.0
+    /// A text, with the end of standard error if there is any.
+    pub(super) fn appended_to(&self, text: String) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // It may begin within a character.
+        let is_start = |byte: &u8| !(0x80..0xc0).contains(byte);
+        let start = kept.iter().take(4).position(is_start).unwrap_or_default();
+        match String::from_utf8_lossy(&kept[start..]).trim() {
+            "" => text,
+            end => format!("{text}: {end}"),
+        }
     }
 }

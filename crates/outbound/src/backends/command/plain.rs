@@ -1,27 +1,28 @@
 //! The output of a command as its result.
 //!
-//! A command that is done at once has one result: data if it is one JSON value, else text. The output of any other one is
-//! streamed as text while it runs.
+//! An output that is one JSON object or array is data. Any other output is text, streamed as it arrives; only a beginning
+//! that may become such a value is held back. So what the result is depends on the output alone, never on its timing.
 
 use std::time::Duration;
 
 use bytes::BytesMut;
 use protocol::{Json, Part};
-use tokio::time::{Instant, timeout_at};
+use serde::de::IgnoredAny;
+use tokio::time::timeout;
 
 use super::output::{Interrupted, Output};
 use crate::backend::{Call, Reply};
 
-/// The output of a command that is done at once, in bytes at most.
-const SHORT: usize = 64 << 10;
-/// How long after its first byte such a command may run.
-const SHORT_TIME: Duration = Duration::from_millis(200);
+/// Maximum size of data, in bytes; a larger value is text.
+const MAX_VALUE: usize = 1 << 20;
+/// Text that ends within this time is the result as a whole, which needs one commit less than a stream.
+const SHORT_TIME: Duration = Duration::from_millis(50);
 
 /// Reads the whole output.
 pub(super) async fn read(call: &Call<'_>, mut output: Output) -> Result<Reply, Interrupted> {
     let mut buffer = BytesMut::new();
-    if read_short(&mut output, &mut buffer).await? {
-        return Ok(Reply::Done(vec![result(&buffer)]));
+    if read_value(&mut output, &mut buffer).await? || read_short(&mut output, &mut buffer).await? {
+        return Ok(Reply::Done(result(&buffer)));
     }
     loop {
         let text = take_text(&mut buffer);
@@ -38,25 +39,54 @@ pub(super) async fn read(call: &Call<'_>, mut output: Output) -> Result<Reply, I
     }
 }
 
-/// Reads a short output; `false` if it is not short.
-async fn read_short(output: &mut Output, buffer: &mut BytesMut) -> Result<bool, Interrupted> {
-    let mut more = output.read(buffer).await?;
-    let until = Instant::now() + SHORT_TIME;
-    while more && buffer.len() <= SHORT {
-        match timeout_at(until, output.read(buffer)).await {
-            Ok(read) => more = read?,
-            Err(_) => return Ok(false),
+/// Reads as long as the output may be one value; `true` if it has ended.
+async fn read_value(output: &mut Output, buffer: &mut BytesMut) -> Result<bool, Interrupted> {
+    let mut check_at = 0;
+    while output.read(buffer).await? {
+        if buffer.len() >= check_at {
+            if buffer.len() > MAX_VALUE || !may_become_value(buffer) {
+                return Ok(false);
+            }
+            // Each check parses everything again, so the next one waits for a part of that.
+            check_at = buffer.len() + buffer.len() / 8;
         }
     }
-    Ok(!more)
+    Ok(true)
 }
 
-fn result(output: &[u8]) -> Part {
-    let text = String::from_utf8_lossy(output);
-    match Json::parse(&text) {
-        Ok(json) => Part::data(json),
-        Err(_) => Part::text(text),
+/// Reads until the end, for a short time; `false` if that is not reached.
+async fn read_short(output: &mut Output, buffer: &mut BytesMut) -> Result<bool, Interrupted> {
+    let read = async {
+        while buffer.len() <= MAX_VALUE {
+            if !output.read(buffer).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    timeout(SHORT_TIME, read).await.unwrap_or(Ok(false))
+}
+
+/// Whether this is an object or an array, or the beginning of one.
+fn may_become_value(output: &[u8]) -> bool {
+    match output.trim_ascii_start().first() {
+        None => true,
+        Some(b'{' | b'[') => match serde_json::from_slice::<IgnoredAny>(output) {
+            Ok(_) => true,
+            Err(error) => error.is_eof(),
+        },
+        Some(_) => false,
     }
+}
+
+/// The parts of the result; none if there is no output.
+fn result(output: &[u8]) -> Vec<Part> {
+    if output.is_empty() {
+        return Vec::new();
+    }
+    let text = String::from_utf8_lossy(output);
+    let data = Json::parse(&text).ok().filter(|_| may_become_value(output));
+    vec![data.map_or_else(|| Part::text(text), Part::data)]
 }
 
 /// Takes everything but the beginning of a character whose end was not read yet. Bytes that are not UTF-8 are replaced.
@@ -83,6 +113,17 @@ fn incomplete(bytes: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn beginnings_of_objects_and_arrays_are_held_back() {
+        for held in ["", " \n", "{", " [1, {\"a\": \"\u{20ac}", "[tr", "{\"a\": 1}\n"] {
+            assert!(may_become_value(held.as_bytes()), "{held}");
+        }
+        for text in ["a", "1", "\"a", "[info] begin", "{a", "{\"n\": 1}\n{\"n\": 2}\n", "[1] ok"] {
+            assert!(!may_become_value(text.as_bytes()), "{text}");
+        }
+        assert!(may_become_value(b"[\"\xe2\x82"), "an incomplete character");
+    }
 
     #[test]
     fn text_is_split_between_characters() {
