@@ -14,7 +14,11 @@ const NAMES: [&str; 5] = [CONFIG, "A2AD_LISTEN", "A2AD_LOG", "A2AD_STORE", "A2AD
 /// with the file.
 pub(crate) fn unknown(variables: &[(String, String)]) -> Vec<String> {
     let is_unknown = |name: &str| {
-        name.starts_with("A2AD_") && !name["A2AD_".len()..].contains("__") && !NAMES.contains(&name)
+        name.starts_with("A2AD_")
+            && !name["A2AD_".len()..].contains("__")
+            // A command that the server runs may itself call agents.
+            && !name.starts_with("A2AD_CALL_")
+            && !NAMES.contains(&name)
     };
     let mut names: Vec<&str> =
         variables.iter().map(|variable| variable.0.as_str()).filter(|name| is_unknown(name)).collect();
@@ -56,7 +60,10 @@ mod tests {
         let variables = |names: &[&str]| -> Vec<(String, String)> {
             names.iter().map(|name| ((*name).to_owned(), String::new())).collect()
         };
-        assert!(unknown(&variables(&["A2AD_LOG", "A2AD_LIMITS__WIAT", "PATH", "MY_A2AD_X"])).is_empty());
+        assert!(
+            unknown(&variables(&["A2AD_LOG", "A2AD_LIMITS__WIAT", "A2AD_CALL_TASK", "PATH", "MY_A2AD_X"]))
+                .is_empty()
+        );
         let reported = unknown(&variables(&["A2AD_SERVER_LISTEN", "A2AD_LISEN", "A2AD_COLOUR_SCHEME"]));
         assert!(
             reported[0].contains("A2AD_COLOUR_SCHEME")
