@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
-"""A command skill with protocol = "jsonl": asks for a title, then writes a report section by section.
+"""An agent in Python: asks how many sections a report shall have, then writes it section by section.
 
-It streams, and goes on after a crash: each section and how far it has come are recorded together.
+It streams, and goes on after a crash: each section is recorded together with how far it has come.
 """
 import json, os, sys, time
 
 def send(type, **fields):
     print(json.dumps({"type": type, **fields}), flush=True)
 
-def read(variable):
+def read(variable, default):
     path = os.environ.get(variable)
-    return json.load(open(path)) if path else None
+    return json.load(open(path)) if path else default
 
-arguments = json.load(sys.stdin)
-answer = read("A2AD_CALL_ANSWER")
-saved = read("A2AD_CALL_SAVED") or {"written": 0}
+topic = json.load(sys.stdin)["text"]
+sections = read("A2AD_CALL_ANSWER", {"text": ""})["text"].strip()
+written = read("A2AD_CALL_SAVED", 0)
 
-if answer is None:
-    send("ask", text="Which title shall the report have?")
+if not sections.isdecimal():
+    send("ask", text="How many sections shall the report have?")
     sys.exit()
 
-for section in range(saved["written"] + 1, arguments["sections"] + 1):
+for section in range(written + 1, int(sections) + 1):
     send("progress", text=f"writing section {section}")
-    time.sleep(arguments.get("seconds", 0))
-    send("artifact", text=f"{answer['text']}, section {section}\n", checkpoint={"written": section})
+    time.sleep(0.3)
+    send("artifact", text=f"{topic}, section {section}\n", checkpoint=section)

@@ -1,30 +1,27 @@
-// A command skill with protocol = "jsonl": asks for a title, then writes a report section by section.
-// It streams, and goes on after a crash: each section and how far it has come are recorded together.
+// An agent in TypeScript: asks how many sections a report shall have, then writes it section by section.
+// It streams, and goes on after a crash: each section is recorded together with how far it has come.
 // Node 22.18 and later, Deno and Bun run it as it is.
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-type Arguments = { sections: number; seconds?: number };
-type Saved = { written: number };
-
 const send = (type: string, fields: object) => console.log(JSON.stringify({ type, ...fields }));
 
-const read = (variable: string) => {
+function read<T>(variable: string, otherwise: T): T {
   const path = process.env[variable];
-  return path ? JSON.parse(readFileSync(path, "utf8")) : null;
-};
+  return path ? JSON.parse(readFileSync(path, "utf8")) : otherwise;
+}
 
-const { sections, seconds = 0 }: Arguments = JSON.parse(readFileSync(0, "utf8"));
-const answer = read("A2AD_CALL_ANSWER");
-const saved: Saved = read("A2AD_CALL_SAVED") ?? { written: 0 };
+const topic: string = JSON.parse(readFileSync(0, "utf8")).text;
+const sections = parseInt(read("A2AD_CALL_ANSWER", { text: "" }).text);
+const written = read("A2AD_CALL_SAVED", 0);
 
-if (answer === null) {
-  send("ask", { text: "Which title shall the report have?" });
+if (Number.isNaN(sections)) {
+  send("ask", { text: "How many sections shall the report have?" });
   process.exit();
 }
 
-for (let section = saved.written + 1; section <= sections; section++) {
+for (let section = written + 1; section <= sections; section++) {
   send("progress", { text: `writing section ${section}` });
-  await sleep(seconds * 1000);
-  send("artifact", { text: `${answer.text}, section ${section}\n`, checkpoint: { written: section } });
+  await sleep(300);
+  send("artifact", { text: `${topic}, section ${section}\n`, checkpoint: section });
 }
