@@ -60,7 +60,7 @@ pub struct CommandTool {
 /// What the output of a command means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// It is the result: data if it is one short JSON value, else text that is streamed.
+    /// It is the result: data if it is one JSON object or array, else text that is streamed.
     #[default]
     Plain,
     /// Each line is a JSON object with a `type`.
