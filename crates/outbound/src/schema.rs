@@ -63,8 +63,17 @@ impl Schema {
     /// Checks a value. The error names the first field that is wrong and what was expected, such as
     /// `arguments.amount: "ten" is not of type "number"`; `root` is how the value itself is called.
     pub fn check(&self, root: &str, value: &Json) -> Result<(), String> {
-        let tree = parse(value);
-        self.0.validator.validate(&tree).map_err(|error| {
+        self.check_tree(root, &parse(value))
+    }
+
+    /// Like [`check`](Self::check), for JSON that may be larger than [`Json`] allows.
+    pub fn check_text(&self, root: &str, text: &str) -> Result<(), String> {
+        let tree: Tree = serde_json::from_str(text).map_err(|error| format!("{root}: {error}"))?;
+        self.check_tree(root, &tree)
+    }
+
+    fn check_tree(&self, root: &str, tree: &Tree) -> Result<(), String> {
+        self.0.validator.validate(tree).map_err(|error| {
             let path = error.instance_path().to_string().replace('/', ".");
             shorten(format!("{root}{path}: {error}"))
         })

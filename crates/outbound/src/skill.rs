@@ -134,15 +134,16 @@ impl SkillAgent {
     fn done(&self, parts: Vec<Part>) -> Outcome {
         let Self(skill) = self;
         if let Some(schema) = &skill.output_schema {
-            let data = parts.iter().find_map(|part| match &part.content {
-                Content::Data(data) => Some(data),
+            let checked = parts.iter().find_map(|part| match &part.content {
+                Content::Data(data) => Some(schema.check("result", data)),
+                // JSON that is too large for a data part.
+                Content::Text(text) if part.media_type.as_deref() == Some(JSON) => {
+                    Some(schema.check_text("result", text))
+                }
                 _ => None,
             });
-            let problem = match data {
-                Some(data) => schema.check("result", data).err(),
-                None => Some("result: there is no JSON in it".to_owned()),
-            };
-            if let Some(problem) = problem {
+            if let Err(problem) = checked.unwrap_or_else(|| Err("result: there is no JSON in it".to_owned()))
+            {
                 return Outcome::fail(format!(
                     "the result of {} does not match its output schema: {problem}",
                     skill.id

@@ -1,12 +1,16 @@
 //! HTTP functions: a call is one request to a URL that the operator chose.
 //!
-//! [`template`] makes the request from the arguments, `retry` decides whether it is repeated, `answer` turns the
-//! response into the reply. The body is the bare arguments; facts about the call are in the headers
-//! `Idempotency-Key`, `A2AD-Attempt`, `A2AD-Task`, `A2AD-Context` and `A2AD-Skill`.
+//! [`template`] makes the request from the arguments, `exchange` sends it, `retry` decides whether it is repeated,
+//! `answer` turns the response into the reply. Operations of OpenAPI documents use the same exchange. The body is the
+//! bare arguments; facts about the call are in the headers `Idempotency-Key`, `A2AD-Attempt`, `A2AD-Task`,
+//! `A2AD-Context` and `A2AD-Skill`.
 
-pub(crate) mod answer;
+mod answer;
 mod argument;
 mod decode;
+pub(crate) mod encode;
+pub(crate) mod exchange;
+pub(crate) mod facts;
 mod retry;
 pub mod template;
 mod text;
@@ -16,25 +20,23 @@ use std::{collections::BTreeMap, env, time::Duration};
 use bytes::Bytes;
 use engine::AgentResult;
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header};
-use http_body_util::Full;
-use hyper::body::Incoming;
-use percent_encoding::{CONTROLS, utf8_percent_encode};
-use protocol::Part;
-use tokio::time::{sleep, timeout};
+use http::{HeaderName, HeaderValue, Request, header};
+use protocol::{Json, Part};
 
+pub(crate) use self::answer::Limits;
+pub use self::facts::CallFacts;
 use self::{
-    answer::Limits,
-    retry::Problem,
+    exchange::Exchange,
     template::{Template, build},
 };
 use crate::{
     backend::{Backend, Call, Reply},
-    dial::{DialError, Dialer, UrlSource},
+    dial::Dialer,
 };
 
 const ACCEPT: &str = "application/json, text/event-stream, application/x-ndjson, text/*, */*";
-const USER_AGENT: &str = concat!("a2ad/", env!("CARGO_PKG_VERSION"));
+/// Of all requests of backends.
+pub(crate) const USER_AGENT: &str = concat!("a2ad/", env!("CARGO_PKG_VERSION"));
 
 /// What an HTTP function is made of. Texts with `{name}` are templates, see [`template`].
 #[derive(Clone, Debug)]
@@ -77,8 +79,7 @@ impl HttpConfig {
 pub struct HttpFunction {
     template: Template,
     secrets: Secrets,
-    limits: Limits,
-    dialer: Dialer,
+    exchange: Exchange,
 }
 
 /// Headers with values from the environment. Neither shown nor serialised.
@@ -97,94 +98,35 @@ impl HttpFunction {
             return Err(format!("headers.{name}: the same header is also set from the environment"));
         }
         let limits = Limits { wait: config.timeout, max_bytes: config.max_response };
-        Ok(Self { template, secrets, limits, dialer })
+        Ok(Self { template, secrets, exchange: Exchange { dialer, limits } })
     }
 
     /// The request of a call.
-    fn request(&self, call: &Call<'_>) -> Result<Request<Bytes>, String> {
-        let mut request = build(&self.template, call.arguments)?;
+    ///
+    /// # Errors
+    ///
+    /// Names the argument and what is wrong with it.
+    pub fn request(&self, arguments: &Json, facts: &CallFacts<'_>) -> Result<Request<Bytes>, String> {
+        let mut request = build(&self.template, arguments)?;
         let headers = request.headers_mut();
         headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static(ACCEPT));
         headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
         for (name, value) in &self.secrets.0 {
             headers.insert(name, value.clone());
         }
-        add_facts(headers, call);
+        facts.insert_into(headers);
         Ok(request)
-    }
-
-    /// Sends the request, repeats it where that is safe, and reads the response.
-    async fn run(&self, call: &Call<'_>, request: Request<Bytes>) -> AgentResult<Reply> {
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let sent = self.dialer.send(request.clone().map(Full::new), UrlSource::Operator);
-            let Ok(result) = timeout(self.limits.wait, sent).await else {
-                let seconds = self.limits.wait.as_secs_f64();
-                return Ok(Reply::fail(format!("the function did not respond within {seconds} s")));
-            };
-            let wait = problem(&result)
-                .and_then(|problem| retry::wait(request.method(), &problem, tries, call.idempotency_key()));
-            match wait.filter(|wait| *wait < call.turn.time_left()) {
-                Some(wait) => sleep(wait).await,
-                None => return self.reply(call, result).await,
-            }
-        }
-    }
-
-    async fn reply(
-        &self,
-        call: &Call<'_>,
-        result: Result<Response<Incoming>, DialError>,
-    ) -> AgentResult<Reply> {
-        match result {
-            Ok(response) => answer::reply(call, response, self.limits).await,
-            Err(error) => Ok(Reply::fail(format!("the call of the function failed: {error}"))),
-        }
     }
 }
 
 impl Backend for HttpFunction {
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, AgentResult<Reply>> {
         Box::pin(async move {
-            let request = match self.request(&call) {
-                Ok(request) => request,
-                Err(problem) => return Ok(Reply::Rejected(vec![Part::text(problem)])),
-            };
-            tokio::select! {
-                biased;
-                // Dropping the request closes its connection.
-                () = call.cancelled().cancelled() => Ok(Reply::fail("the call was canceled")),
-                reply = self.run(&call, request) => reply,
+            match self.request(call.arguments, &CallFacts::of(&call)) {
+                Ok(request) => self.exchange.run(&call, request, &|_| None).await,
+                Err(problem) => Ok(Reply::Rejected(vec![Part::text(problem)])),
             }
         })
-    }
-}
-
-fn problem(result: &Result<Response<Incoming>, DialError>) -> Option<Problem> {
-    match result {
-        Ok(response) if response.status().is_success() => None,
-        Ok(response) => Some(Problem::of_response(response.status(), response.headers())),
-        Err(DialError::Unreachable(_)) => Some(Problem::NotSent),
-        Err(DialError::Lost(_)) => Some(Problem::Lost),
-        Err(_) => None,
-    }
-}
-
-/// Facts about the call. Ids may be any text: what a header cannot contain is percent-encoded.
-fn add_facts(headers: &mut HeaderMap, call: &Call<'_>) {
-    let attempt = call.attempt().to_string();
-    let facts = [
-        ("idempotency-key", call.idempotency_key()),
-        ("a2ad-attempt", &attempt),
-        ("a2ad-task", call.turn.task_id.as_str()),
-        ("a2ad-context", call.turn.context_id.as_str()),
-        ("a2ad-skill", call.skill),
-    ];
-    for (name, value) in facts {
-        let value = utf8_percent_encode(value, CONTROLS).to_string();
-        let value = HeaderValue::try_from(value).expect("printable ASCII is a header value");
-        headers.insert(HeaderName::from_static(name), value);
     }
 }
 
@@ -193,7 +135,7 @@ impl Secrets {
         let mut secrets = Vec::new();
         for (name, from) in &config.headers_env {
             let key = format!("headers_env.{name}");
-            let header = template::header_name(name).map_err(|problem| format!("{key}: {problem}"))?;
+            let header = facts::header_name(name).map_err(|problem| format!("{key}: {problem}"))?;
             secrets.push((header, secret(&key, from, "", &variable)?));
         }
         if let Some(from) = &config.bearer_env {

@@ -6,7 +6,8 @@
 //!
 //! A document is trusted as little as a peer. Its size, its nesting, its references and the schemas made of it are
 //! bounded, and nothing in it or in the arguments of a call changes where a request goes: always to the origin of
-//! `base_url`, below its path. Only `servers[0]` of the document is used, and only without a `base_url`.
+//! `base_url`, below its path. Without a `base_url`, `servers[0]` of the document is used; a document that was fetched
+//! can only name the origin it was fetched from, so that it cannot send credentials elsewhere.
 
 mod body;
 mod call;
@@ -18,7 +19,6 @@ mod parameter;
 mod path;
 mod refs;
 mod request;
-mod respond;
 mod responses;
 mod schema;
 mod security;
@@ -35,7 +35,7 @@ pub use self::{
     document::{Document, parse},
     fetch::fetch,
     operation::{Operation, Operations, Skipped},
-    request::{CallHeaders, InvalidArgument},
+    request::InvalidArgument,
 };
 
 /// A parsed document. Arguments and results never pass through this type.
@@ -49,17 +49,17 @@ type Tree = serde_json::Value;
 pub struct OpenApiConfig {
     /// Name of the section, for messages to the operator.
     pub name: String,
-    /// Absolute URL that paths are appended to; `None`: `servers[0]` of the document, which must be absolute.
+    /// Absolute URL that paths are appended to; `None`: `servers[0]` of the document.
     pub base_url: Option<String>,
-    /// The operations that become skills: ids, `METHOD /path`, or the beginning of one followed by `*`.
+    /// Where the document was fetched: a relative server is resolved against it.
+    pub document_url: Option<String>,
+    /// The operations that become skills: ids or `METHOD /path`, in which `*` stands for any text.
     pub operations: Vec<String>,
-    /// Sent with every request as `Authorization: Bearer …`.
-    pub bearer: Option<Secret>,
     /// Sent with every request.
     pub headers: Vec<(HeaderName, Secret)>,
     /// Credentials by name of a security scheme, sent with the operations that require that scheme.
     pub security: Vec<(String, Credential)>,
-    /// Maximum time of one request, its response included.
+    /// Maximum time until the head of a response, and between two pieces of its body.
     pub timeout: Duration,
     /// Maximum size of a response body, in bytes.
     pub max_response: usize,
@@ -71,12 +71,12 @@ impl OpenApiConfig {
         Self {
             name: name.into(),
             base_url: None,
+            document_url: None,
             operations: vec!["*".into()],
-            bearer: None,
             headers: Vec::new(),
             security: Vec::new(),
             timeout: Duration::from_secs(30),
-            max_response: 8 * 1024 * 1024,
+            max_response: 16 << 20,
         }
     }
 }
@@ -149,11 +149,13 @@ pub enum OpenApiError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// A value cannot be sent as a header.
-    #[error("{field}: the value has characters that a header cannot have")]
-    HeaderValue {
-        /// `bearer`, or the name of the header or of the scheme.
-        field: String,
+    /// A header cannot be sent.
+    #[error("headers.{name}: {problem}")]
+    Header {
+        /// The header.
+        name: String,
+        /// What is wrong with its name or value.
+        problem: String,
     },
     /// The document could not be fetched.
     #[error("the document cannot be fetched: {0}")]

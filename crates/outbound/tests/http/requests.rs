@@ -87,6 +87,7 @@ async fn arguments_that_would_change_the_request_are_rejected_unsent() {
         (r#"{"id":".."}"#, "arguments.id: a path must not have a segment . or .."),
         (r#"{"id":"../../admin"}"#, "arguments.id: a path must not have a segment . or .."),
         (r#"{"id":""}"#, "arguments.id: it is part of a path and must not be empty"),
+        (r#"{"id":"1\r\nHost: h"}"#, "arguments.id: a path must not have control characters"),
         (
             r#"{"id":"1","name":"a\r\nx-admin: 1"}"#,
             "arguments.name: the header x-name must not contain control characters",
@@ -95,10 +96,9 @@ async fn arguments_that_would_change_the_request_are_rejected_unsent() {
         let seen = server.call(arguments).await.rest().await;
         assert_eq!(seen.last().unwrap(), &format!("rejected: {problem}"), "{arguments}");
     }
-    let harmless = r#"{"id":"x?admin=1#/\r\nHost: h","q":"1&admin=1 HTTP/1.1\r\n\r\nGET /","name":"é"}"#;
+    let harmless = r#"{"id":"x?admin=1#/@h:80","q":"1&admin=1 HTTP/1.1\r\n\r\nGET /","name":"é"}"#;
     let seen = request(&config, &function, harmless).await;
-    let target =
-        "/a/x%3Fadmin%3D1%23%2F%0D%0AHost%3A%20h/b?q=1%26admin%3D1%20HTTP%2F1.1%0D%0A%0D%0AGET%20%2F";
+    let target = "/a/x%3Fadmin%3D1%23%2F%40h%3A80/b?q=1%26admin%3D1%20HTTP%2F1.1%0D%0A%0D%0AGET%20%2F";
     assert_eq!(seen.line, format!("POST {target} HTTP/1.1"));
     assert_eq!(seen.header("x-name"), Some("é"));
 }

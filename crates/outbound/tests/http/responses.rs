@@ -90,65 +90,71 @@ async fn error_status_has_the_text_or_the_json_of_the_response() {
     let json = "content-type: application/problem+json\r\n";
     let text = "content-type: text/plain\r\n";
     let long = "x".repeat(10_000);
-    let cut = format!("failed: the function responded 500 Internal Server Error: {}", "x".repeat(4096));
+    let cut = format!("failed: the backend responded 500 Internal Server Error: {}", "x".repeat(4096));
     let cases = [
         (
             "400 Bad Request",
             json,
             "{\"a\":1}",
-            "rejected: the function responded 400 Bad Request | json {\"a\":1}",
+            "rejected: the backend responded 400 Bad Request | json {\"a\":1}",
         ),
         (
             "422 Unprocessable Entity",
             text,
             "no",
-            "rejected: the function responded 422 Unprocessable Entity: no",
+            "rejected: the backend responded 422 Unprocessable Entity: no",
         ),
-        ("401 Unauthorized", "", "", "failed: the function responded 401 Unauthorized"),
-        ("403 Forbidden", text, "key", "failed: the function responded 403 Forbidden: key"),
-        ("404 Not Found", "content-type: image/png\r\n", "x", "failed: the function responded 404 Not Found"),
-        ("409 Conflict", json, "not json", "failed: the function responded 409 Conflict: not json"),
+        ("401 Unauthorized", "", "", "failed: the backend responded 401 Unauthorized"),
+        ("403 Forbidden", text, "key", "failed: the backend responded 403 Forbidden: key"),
+        ("404 Not Found", "content-type: image/png\r\n", "x", "failed: the backend responded 404 Not Found"),
+        ("409 Conflict", json, "not json", "failed: the backend responded 409 Conflict: not json"),
         ("500 Internal Server Error", text, &long, &cut),
         (
             "302 Found",
             "location: http://127.0.0.1:1/\r\n",
             "",
-            "failed: the function responded 302 Found: redirects are not followed",
+            "failed: the backend responded 302 Found: redirects are not followed",
         ),
     ];
     for (status, headers, body, expected) in cases {
         assert_eq!(outcome(status, headers, body.as_bytes()).await, [expected]);
     }
     let broken = outcome("200 OK", "content-type: application/json\r\n", b"{").await;
-    assert_eq!(
-        broken,
-        ["failed: the function responded with content that is not the JSON it is declared as"]
-    );
+    assert_eq!(broken, ["failed: the backend responded with content that is not the JSON it is declared as"]);
 }
 
+/// S0-46: the function sends the next piece only after the client has received the one before.
 #[tokio::test]
-async fn stream_is_passed_on_before_it_ends() {
-    for (media_type, pieces, expected) in [
-        ("text/event-stream", ["data: {\"n\":1}\n\n", "data: two\n\n"], ["json {\"n\":1}", "two"]),
-        ("application/x-ndjson", ["{\"n\":1}\n", "{\"n\":2}\n"], ["json {\"n\":1}", "json {\"n\":2}"]),
-        ("text/plain", ["one ", "two"], ["one ", "two"]),
+async fn each_piece_of_a_stream_reaches_the_client_before_the_next_is_sent() {
+    for (media_type, piece, seen) in [
+        ("text/event-stream", "event: tick\ndata: {\"n\":#}\n\n", "json {\"n\":#}"),
+        ("text/event-stream; charset=utf-8", "data: line #\r\n\r\n", "line #"),
+        ("application/x-ndjson", "{\"n\":#}\n", "json {\"n\":#}"),
+        ("text/plain", "piece # ", "piece # "),
     ] {
         let (_server, mut events, mut request) = called(|_| ()).await;
         request.begin(media_type).await;
-        request.piece(pieces[0].as_bytes()).await;
-        // The function has not sent the second piece yet.
-        let first = loop {
-            let line = events.next().await.unwrap();
-            if line != "working" {
-                break line;
-            }
-        };
-        assert_eq!(first, format!("fx-result: {}", expected[0]));
-        request.piece(pieces[1].as_bytes()).await;
-        assert_eq!(events.next().await.unwrap(), format!("fx-result+: {}", expected[1]));
+        for number in ["1", "2", "3", "4", "5"] {
+            request.piece(piece.replace('#', number).as_bytes()).await;
+            let line = loop {
+                let line = events.next().await.unwrap();
+                if line != "working" {
+                    break line;
+                }
+            };
+            let append = if number == "1" { "" } else { "+" };
+            assert_eq!(line, format!("fx-result{append}: {}", seen.replace('#', number)), "{media_type}");
+        }
         request.end().await;
         assert_eq!(events.rest().await, ["completed"]);
     }
+}
+
+#[tokio::test]
+async fn content_encoding_that_was_not_asked_for_fails_the_task() {
+    let headers = "content-type: application/json\r\ncontent-encoding: gzip\r\n";
+    let expected = "failed: the response has the content encoding \"gzip\", which was not asked for";
+    assert_eq!(outcome("200 OK", headers, b"\x1f\x8b").await, [expected]);
 }
 
 #[tokio::test]
@@ -158,7 +164,7 @@ async fn stream_that_breaks_fails_the_task() {
     request.piece(b"data: 1\n\n").await;
     drop(request);
     let seen = events.rest().await;
-    assert_eq!(seen.last().unwrap(), "failed: the connection to the function was lost within the response");
+    assert_eq!(seen.last().unwrap(), "failed: the connection to the backend was lost within the response");
 }
 
 #[tokio::test]
@@ -168,7 +174,7 @@ async fn response_that_is_too_large_fails_the_task() {
     let seen = events.rest().await;
     assert_eq!(
         seen.last().unwrap(),
-        "failed: the response of the function is larger than max_response, 9 bytes"
+        "failed: the response of the backend is larger than max_response, 9 bytes"
     );
 }
 
@@ -177,12 +183,12 @@ async fn silence_longer_than_the_timeout_fails_the_task() {
     let short = |config: &mut HttpConfig| config.timeout = std::time::Duration::from_millis(200);
     let (_server, mut events, request) = called(short).await;
     let seen = events.rest().await;
-    assert_eq!(seen.last().unwrap(), "failed: the function did not respond within 0.2 s");
+    assert_eq!(seen.last().unwrap(), "failed: the backend did not respond within 0.2 s");
     request.closed().await;
     let (_server, mut events, mut request) = called(short).await;
     request.begin("text/plain").await;
     let seen = events.rest().await;
-    assert_eq!(seen.last().unwrap(), "failed: the function sent no further data for 0.2 s");
+    assert_eq!(seen.last().unwrap(), "failed: the backend sent no further data for 0.2 s");
     request.closed().await;
 }
 

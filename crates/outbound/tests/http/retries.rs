@@ -33,7 +33,7 @@ async fn post_is_not_repeated_when_it_may_have_been_carried_out() {
         let server = server(&function, "POST").await;
         let mut events = server.call("{}").await;
         function.request().await.respond(status, "", "").await;
-        let expected = format!("failed: the function responded {status}");
+        let expected = format!("failed: the backend responded {status}");
         assert_eq!(events.rest().await.last().unwrap(), &expected);
     }
     let function = Function::start().await;
@@ -42,7 +42,7 @@ async fn post_is_not_repeated_when_it_may_have_been_carried_out() {
     drop(function.request().await);
     assert_eq!(
         events.rest().await.last().unwrap(),
-        "failed: the call of the function failed: the server closed the connection without a response"
+        "failed: the call of the backend failed: the server closed the connection without a response"
     );
 }
 
@@ -54,7 +54,7 @@ async fn get_is_repeated_up_to_three_requests() {
     drop(function.request().await);
     function.request().await.respond("502 Bad Gateway", "", "").await;
     function.request().await.respond("503 Service Unavailable", "", "").await;
-    assert_eq!(events.rest().await.last().unwrap(), "failed: the function responded 503 Service Unavailable");
+    assert_eq!(events.rest().await.last().unwrap(), "failed: the backend responded 503 Service Unavailable");
 }
 
 #[tokio::test]
@@ -63,7 +63,10 @@ async fn longer_wait_than_allowed_is_not_begun() {
     let server = server(&function, "GET").await;
     let mut events = server.call("{}").await;
     function.request().await.respond("429 Too Many Requests", "retry-after: 3600\r\n", "").await;
-    assert_eq!(events.rest().await.last().unwrap(), "failed: the function responded 429 Too Many Requests");
+    assert_eq!(
+        events.rest().await.last().unwrap(),
+        "failed: the backend responded 429 Too Many Requests, try again after 3600 s"
+    );
 }
 
 #[tokio::test]
@@ -74,6 +77,6 @@ async fn unreachable_function_fails_the_task_without_its_address() {
     let mut events = server.call("{}").await;
     assert_eq!(
         events.rest().await.last().unwrap(),
-        "failed: the call of the function failed: the server cannot be reached"
+        "failed: the call of the backend failed: the server cannot be reached"
     );
 }

@@ -1,4 +1,4 @@
-//! An engine with one agent, whose only skill is an HTTP function.
+//! An engine with one agent, whose only skill is called over HTTP.
 
 use std::sync::Arc;
 
@@ -20,20 +20,16 @@ use tempfile::TempDir;
 
 use crate::function::with_timeout;
 
-/// An engine with the skill `fx`.
+/// An engine with one skill.
 pub(crate) struct TestServer {
     engine: Engine,
     _folder: TempDir,
 }
 
 impl TestServer {
+    /// With the HTTP function `fx`.
     pub(crate) fn new(config: &HttpConfig) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (feed, clock) = (Feed::default(), Clock::system());
-        let options =
-            store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
-        let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
-        let skill = Skill {
+        Self::with(Skill {
             id: "fx".into(),
             description: String::new(),
             tags: Vec::new(),
@@ -42,7 +38,15 @@ impl TestServer {
             output_schema: None,
             on_crash: OnCrash::Retry,
             backend: Arc::new(HttpFunction::new(config, Dialer::new()).unwrap()),
-        };
+        })
+    }
+
+    pub(crate) fn with(skill: Skill) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (feed, clock) = (Feed::default(), Clock::system());
+        let options =
+            store::SqliteOptions { sync: false, ..store::SqliteOptions::at(folder.path().join("a2ad.db")) };
+        let store = Sqlite::open(&options, feed.clone(), &clock).unwrap();
         let info = AgentInfo { id: "agent".into(), skills: vec![skill.on_card()], ..info() };
         let registered = RegisteredAgent::new(info, DynAgent::new(SkillAgent::new(skill)));
         let catalog = Catalog::new("agent", [registered]);

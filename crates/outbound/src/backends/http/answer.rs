@@ -1,19 +1,25 @@
 //! Turns a response into the reply of a call.
 //!
 //! The media type decides: JSON is a data part; events, JSON lines and text are streamed as they arrive; anything else
-//! is a file. A status of 400 or 422 rejects the arguments, every other one that is not a success fails the call.
+//! is a file. A status of 400 or 422 rejects the arguments, every other one that is not a success fails the call, and
+//! both carry the response as far as it is readable. The credentials are the operator's, so 401 and 403 fail as well:
+//! the client could not provide others.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use engine::AgentResult;
-use http::{HeaderMap, Response, StatusCode, header};
+use http::{HeaderMap, Response, StatusCode, header, response::Parts};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use protocol::{Content, Part};
 use tokio::time::timeout;
 
-use super::decode::{self, Decoder};
+use super::{
+    decode::{self, Decoder},
+    exchange::Describe,
+    retry::retry_after,
+};
 use crate::backend::{Call, Failure, Reply};
 
 /// Maximum size of an error's body that is read.
@@ -35,15 +41,26 @@ pub(crate) async fn reply(
     call: &Call<'_>,
     response: Response<Incoming>,
     limits: Limits,
+    describe: Describe<'_>,
 ) -> AgentResult<Reply> {
     let (head, body) = response.into_parts();
     let mut body = BodyReader { body, limits, read: 0 };
     let media_type = MediaType::of(&head.headers);
     if !head.status.is_success() {
-        return Ok(error(head.status, &media_type, &mut body).await);
+        if matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            tracing::warn!(skill = call.skill, status = %head.status, "the backend does not accept the credentials");
+        }
+        let headline = headline(&head, describe);
+        return Ok(error(head.status, headline, &media_type, &mut body).await);
     }
     if body.is_at_end() {
         return Ok(Reply::Done(Vec::new()));
+    }
+    if let Some(coding) = head.headers.get(header::CONTENT_ENCODING).filter(|coding| *coding != "identity") {
+        let coding = coding.to_str().unwrap_or_default();
+        return Ok(Reply::fail(format!(
+            "the response has the content encoding {coding:?}, which was not asked for"
+        )));
     }
     match media_type.kind() {
         Kind::Json => Ok(body.all().await.map_or_else(Reply::fail, |bytes| json(&bytes))),
@@ -91,9 +108,9 @@ fn json(bytes: &[u8]) -> Reply {
         Ok(text) if text.trim().is_empty() => Reply::Done(Vec::new()),
         Ok(text) => match decode::json(text) {
             Some(part) => Reply::Done(vec![part]),
-            None => Reply::fail("the function responded with content that is not the JSON it is declared as"),
+            None => Reply::fail("the backend responded with content that is not the JSON it is declared as"),
         },
-        Err(_) => Reply::fail("the function responded with JSON that is not UTF-8"),
+        Err(_) => Reply::fail("the backend responded with JSON that is not UTF-8"),
     }
 }
 
@@ -114,18 +131,31 @@ fn guess(bytes: Vec<u8>) -> Vec<Part> {
     }
 }
 
-/// The status, and the body as far as it is readable.
-async fn error(status: StatusCode, media_type: &MediaType, body: &mut BodyReader) -> Reply {
-    if status.is_redirection() {
-        return Reply::fail(format!("the function responded {status}: redirects are not followed"));
+/// The status, what the operation's description says about it, and when to try again.
+fn headline(head: &Parts, describe: Describe<'_>) -> String {
+    let mut text = format!("the backend responded {}", head.status);
+    if let Some(description) = describe(head.status) {
+        text.push_str(": ");
+        text.push_str(&description);
     }
+    if head.status.is_redirection() {
+        text.push_str(": redirects are not followed");
+    }
+    if let Some(wait) = retry_after(&head.headers) {
+        text.push_str(&format!(", try again after {} s", wait.as_secs()));
+    }
+    text
+}
+
+/// The headline, and the body as far as it is readable.
+async fn error(status: StatusCode, headline: String, media_type: &MediaType, body: &mut BodyReader) -> Reply {
     let text = body.start(MAX_ERROR).await;
-    let headline = format!("the function responded {status}");
     let data = (media_type.kind() == Kind::Json).then(|| decode::json(&text)).flatten();
+    let is_readable = !text.trim().is_empty() && !status.is_redirection() && media_type.kind() != Kind::File;
     let parts = match data {
         Some(data) => vec![Part::text(headline), data],
-        None if text.trim().is_empty() || media_type.kind() == Kind::File => vec![Part::text(headline)],
-        None => vec![Part::text(format!("{headline}: {}", shortened(text.trim())))],
+        None if is_readable => vec![Part::text(format!("{headline}: {}", shortened(text.trim())))],
+        None => vec![Part::text(headline)],
     };
     match status {
         StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Reply::Rejected(parts),
@@ -210,18 +240,18 @@ impl BodyReader {
         loop {
             let next = timeout(wait, self.body.frame()).await;
             let next =
-                next.map_err(|_| format!("the function sent no further data for {} s", wait.as_secs_f64()))?;
+                next.map_err(|_| format!("the backend sent no further data for {} s", wait.as_secs_f64()))?;
             let Some(frame) = next else { return Ok(None) };
             let frame = frame.map_err(|error| {
-                tracing::debug!(?error, "response of an HTTP function ended early");
-                "the connection to the function was lost within the response".to_owned()
+                tracing::debug!(?error, "response of a backend ended early");
+                "the connection to the backend was lost within the response".to_owned()
             })?;
             // Trailers are ignored.
             let Ok(bytes) = frame.into_data() else { continue };
             self.read += bytes.len();
             if self.read > max_bytes {
                 return Err(format!(
-                    "the response of the function is larger than max_response, {max_bytes} bytes"
+                    "the response of the backend is larger than max_response, {max_bytes} bytes"
                 ));
             }
             return Ok(Some(bytes));

@@ -1,6 +1,9 @@
 //! The arguments of a call, by name (pure).
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::{HashMap, hash_map::Entry},
+};
 
 use protocol::{
     Json,
@@ -13,32 +16,30 @@ use protocol::{
 /// The members of the arguments, in their order; of members with the same name the last.
 pub(super) struct Arguments<'a> {
     /// `None` if the arguments are not an object.
-    members: Option<Vec<(String, Json)>>,
+    members: Option<Members>,
     whole: &'a Json,
+}
+
+#[derive(Default)]
+struct Members {
+    list: Vec<(String, Json)>,
+    /// Index in `list`.
+    places: HashMap<String, usize>,
 }
 
 impl<'a> Arguments<'a> {
     pub(super) fn of(whole: &'a Json) -> Self {
         let object = Node::new(whole.as_raw(), &Path::Root).object();
-        let members =
+        let entries =
             object.and_then(|object| object.entries(|name, node| Ok((name.to_owned(), node.any()?))));
-        let members = members.ok().map(|all| {
-            let mut last: Vec<(String, Json)> = Vec::with_capacity(all.len());
-            for (name, value) in all {
-                match last.iter_mut().find(|(known, _)| *known == name) {
-                    Some(known) => known.1 = value,
-                    None => last.push((name, value)),
-                }
-            }
-            last
-        });
+        let members = entries.ok().map(|entries| entries.into_iter().fold(Members::default(), Members::with));
         Self { members, whole }
     }
 
     /// The members that `used` does not contain.
     pub(super) fn unused(&self, used: impl Fn(&str) -> bool) -> Result<Vec<(&str, &Json)>, String> {
         let members = self.members.as_ref().ok_or("arguments: expected an object")?;
-        let members = members.iter().map(|(name, value)| (name.as_str(), value));
+        let members = members.list.iter().map(|(name, value)| (name.as_str(), value));
         Ok(members.filter(|(name, _)| !used(name)).collect())
     }
 
@@ -70,8 +71,22 @@ impl<'a> Arguments<'a> {
     }
 
     fn get(&self, name: &str) -> Option<&Json> {
-        let (_, value) = self.members.as_ref()?.iter().find(|(known, _)| known == name)?;
+        let members = self.members.as_ref()?;
+        let (_, value) = &members.list[*members.places.get(name)?];
         (value.as_str() != "null").then_some(value)
+    }
+}
+
+impl Members {
+    fn with(mut self, (name, value): (String, Json)) -> Self {
+        match self.places.entry(name.clone()) {
+            Entry::Occupied(place) => self.list[*place.get()].1 = value,
+            Entry::Vacant(place) => {
+                place.insert(self.list.len());
+                self.list.push((name, value));
+            }
+        }
+        self
     }
 }
 

@@ -3,7 +3,10 @@
 //! Nothing is held back longer than needed: an event or a line is returned when it is complete, text as it arrives
 //! except for an incomplete character at the end.
 
-use protocol::{Content, Json, Part, json::Raw};
+use protocol::{
+    Content, Json, Part,
+    json::{Raw, write::Writer},
+};
 
 const JSON: &str = "application/json";
 
@@ -78,11 +81,12 @@ impl Lines {
     }
 }
 
-/// Collects the `data` fields of events. Other fields and comments have no meaning here.
+/// Collects the `data` and `event` fields of events. Other fields and comments have no meaning here.
 #[derive(Default)]
 pub(super) struct Events {
     lines: Lines,
     data: Option<Vec<u8>>,
+    event: Vec<u8>,
 }
 
 impl Events {
@@ -90,7 +94,7 @@ impl Events {
         let mut parts = Vec::new();
         for line in self.lines.feed(bytes) {
             if line.is_empty() {
-                parts.extend(self.data.take().and_then(|data| value(&data)));
+                parts.extend(self.take());
             } else {
                 self.field(&line);
             }
@@ -100,27 +104,42 @@ impl Events {
 
     fn field(&mut self, line: &[u8]) {
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
-        let Some(value) = line.strip_prefix(b"data") else { return };
-        let value = match value {
-            [b':', b' ', value @ ..] | [b':', value @ ..] => value,
-            [] => value,
-            _ => return,
-        };
-        match &mut self.data {
-            None => self.data = Some(value.to_vec()),
-            Some(data) => {
+        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let (name, value) = line.split_at(colon);
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match (name, &mut self.data) {
+            (b"event", _) => self.event = value.to_vec(),
+            (b"data", None) => self.data = Some(value.to_vec()),
+            (b"data", Some(data)) => {
                 data.push(b'\n');
                 data.extend_from_slice(value);
             }
+            _ => {}
         }
+    }
+
+    /// The event that is complete now. Its name is kept in `metadata.a2ad.event` of the part.
+    fn take(&mut self) -> Option<Part> {
+        let event = std::mem::take(&mut self.event);
+        let part = value(&self.data.take()?)?;
+        let metadata =
+            (!event.is_empty()).then(|| event_metadata(&String::from_utf8_lossy(&event))).flatten();
+        Some(Part { metadata, ..part })
     }
 
     /// The last event, also if the blank line after it is absent.
     fn finish(mut self) -> Option<Part> {
         let line = std::mem::take(&mut self.lines.line);
         self.field(&line);
-        value(&self.data?)
+        self.take()
     }
+}
+
+fn event_metadata(event: &str) -> Option<Json> {
+    let mut writer = Writer::new();
+    writer.object(|out| out.key("a2ad").object(|out| out.text("event", event)));
+    Json::parse(&String::from_utf8(writer.finish()).ok()?).ok()
 }
 
 /// Text of one media type.
@@ -170,10 +189,13 @@ mod tests {
 
     /// The parts of a body that arrives in pieces of every size.
     fn decode(make: impl Fn() -> Decoder, body: &[u8]) -> Vec<String> {
-        let show = |part: Part| match part.content {
-            Content::Text(text) => text,
-            Content::Data(json) => format!("json {}", json.as_str()),
-            other => panic!("{other:?}"),
+        let show = |part: Part| {
+            let metadata = part.metadata.map(|json| format!(" {}", json.as_str())).unwrap_or_default();
+            match part.content {
+                Content::Text(text) => format!("{text}{metadata}"),
+                Content::Data(json) => format!("json {}{metadata}", json.as_str()),
+                other => panic!("{other:?}"),
+            }
         };
         let pieces = |size| {
             let mut decoder = make();
@@ -195,7 +217,8 @@ mod tests {
         let body = b"\xef\xbb\xbfdata: {\"a\": 1}\r\n\r\nevent: x\nid: 7\ndata: two\ndata:lines\n\n: comment\n\ndata\n\nretry: 1\n\n\
             datax: no\n\rdata: 5\r\rdata: last";
         let seen = decode(|| Decoder::Events(Events::default()), body);
-        assert_eq!(seen, ["json {\"a\":1}", "two\nlines", "json 5", "last"]);
+        let named = r#"{"a2ad":{"event":"x"}}"#;
+        assert_eq!(seen, ["json {\"a\":1}", &format!("two\nlines {named}"), "json 5", "last"]);
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn backoff(tries: u32, key: &str) -> Duration {
 }
 
 /// Seconds, or a date, which is compared with the `Date` of the same response.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
     let after = text(header::RETRY_AFTER)?;
     if after.bytes().all(|byte| byte.is_ascii_digit()) {

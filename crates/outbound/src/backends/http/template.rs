@@ -5,42 +5,23 @@
 //! parameter or header that consists of one absent argument is left out. Whatever the arguments are, the request goes
 //! to the configured scheme, host and port, has the configured segments, and is one request.
 //!
-//! Arguments that no template uses are the JSON body of POST, PUT and PATCH, and query parameters of the other methods.
+//! Arguments that no template uses are the JSON body of POST, PUT and PATCH, and query parameters of the other methods;
+//! they cannot repeat a query parameter of the configuration.
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use protocol::Json;
 use url::{Position, Url};
 
 use super::{
     HttpConfig,
     argument::Arguments,
+    encode::{ambiguity, encode, has_stray_percent, is_same_parameter},
+    facts::header_name,
     text::{Piece, Text},
 };
-
-/// Everything but the unreserved characters of RFC 3986.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Headers that the connection or the dialler sets, and those with facts about the call.
-const OWN_HEADERS: [&str; 16] = [
-    "a2ad-attempt",
-    "a2ad-context",
-    "a2ad-skill",
-    "a2ad-task",
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "idempotency-key",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// A request with arguments in it.
 pub struct Template {
@@ -57,6 +38,14 @@ struct Parameter {
     /// Name and `=`, or the whole parameter if it has no value.
     start: String,
     value: Text,
+}
+
+impl Parameter {
+    /// The decoded name.
+    fn name(&self) -> Cow<'_, str> {
+        let decoded = form_urlencoded::parse(self.start.as_bytes()).next();
+        decoded.map(|(name, _)| name).unwrap_or_default()
+    }
 }
 
 impl Template {
@@ -138,15 +127,6 @@ pub fn build(template: &Template, arguments: &Json) -> Result<Request<Bytes>, St
     Ok(request)
 }
 
-/// A header name that a configuration may use.
-pub(super) fn header_name(name: &str) -> Result<HeaderName, String> {
-    let name = HeaderName::try_from(name).map_err(|_| "not a valid header name")?;
-    if OWN_HEADERS.contains(&name.as_str()) {
-        return Err("this header is set by the server and cannot be configured".into());
-    }
-    Ok(name)
-}
-
 fn method(name: &str) -> Result<Method, String> {
     let known = [
         Method::GET,
@@ -181,8 +161,8 @@ fn parse_url(url: &str) -> Result<(String, Text, Vec<Parameter>), String> {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let path = Text::parse(if path.is_empty() { "/" } else { path })?;
     let example = path.expand(|_| Ok("x".into()))?;
-    if has_dot_segment(&example) {
-        return Err("the path has a segment . or ..".into());
+    if let Some(problem) = ambiguity(&example) {
+        return Err(problem.into());
     }
     let query = query.map(|query| query.split('&').map(parameter).collect()).transpose()?;
     Ok((origin, path, query.unwrap_or_default()))
@@ -216,11 +196,10 @@ fn path(text: &Text, arguments: &Arguments<'_>) -> Result<String, String> {
         }
         Ok(encode(&value))
     })?;
-    if has_dot_segment(&path) {
-        let names: Vec<_> = text.arguments().map(|name| format!("arguments.{name}")).collect();
-        return Err(format!("{}: a path must not have a segment . or ..", names.join(", ")));
+    match ambiguity(&path) {
+        Some(problem) => Err(format!("{}: {problem}", names(text))),
+        None => Ok(path),
     }
-    Ok(path)
 }
 
 fn query(template: &Template, arguments: &Arguments<'_>) -> Result<String, String> {
@@ -236,6 +215,9 @@ fn query(template: &Template, arguments: &Arguments<'_>) -> Result<String, Strin
     }
     if !template.has_body() {
         for (name, _) in arguments.unused(|name| template.uses(name))? {
+            if template.query.iter().any(|known| is_same_parameter(&known.name(), name)) {
+                return Err(format!("arguments.{name}: the configuration sets this query parameter"));
+            }
             if let Some(value) = arguments.any(name)? {
                 parameters.push(format!("{}={}", encode(name), encode(&value)));
             }
@@ -256,9 +238,13 @@ fn header(
         return Ok(None);
     }
     let value = text.expand(|name| Ok(arguments.scalar(name)?.ok_or_else(|| missing(name))?.into_owned()))?;
-    let names = || text.arguments().map(|name| format!("arguments.{name}")).collect::<Vec<_>>().join(", ");
-    let problem = || format!("{}: the header {header} must not contain control characters", names());
+    let problem = || format!("{}: the header {header} must not contain control characters", names(text));
     header_value(&value).map(Some).ok_or_else(problem)
+}
+
+/// The arguments of a text, for messages.
+fn names(text: &Text) -> String {
+    text.arguments().map(|name| format!("arguments.{name}")).collect::<Vec<_>>().join(", ")
 }
 
 fn missing(name: &str) -> String {
@@ -269,25 +255,6 @@ fn missing(name: &str) -> String {
 fn header_value(text: &str) -> Option<HeaderValue> {
     let allowed = !text.chars().any(char::is_control);
     allowed.then(|| HeaderValue::from_bytes(text.as_bytes()).ok())?
-}
-
-fn encode(text: &str) -> String {
-    utf8_percent_encode(text, RESERVED).to_string()
-}
-
-/// Whether a path changes its parent when it is resolved, also by a server that decodes `%2F`, takes `\` for `/`, or
-/// ends a segment at `;`.
-fn has_dot_segment(path: &str) -> bool {
-    let decoded = percent_decode_str(path).decode_utf8_lossy();
-    let mut segments =
-        decoded.split(['/', '\\']).map(|segment| segment.split(';').next().unwrap_or_default());
-    segments.any(|segment| matches!(segment, "." | ".."))
-}
-
-/// Whether a `%` is not followed by two hexadecimal digits.
-fn has_stray_percent(text: &str) -> bool {
-    let follows = |rest: &str| rest.len() >= 2 && rest.as_bytes()[..2].iter().all(u8::is_ascii_hexdigit);
-    text.split('%').skip(1).any(|rest| !follows(rest))
 }
 
 #[cfg(test)]

@@ -43,13 +43,6 @@ pub fn parse(text: &str) -> Result<Document, OpenApiError> {
     Ok(Document { root, version })
 }
 
-impl Document {
-    /// `info.title`.
-    pub fn title(&self) -> Option<&str> {
-        self.root["info"]["title"].as_str()
-    }
-}
-
 fn json(text: &str) -> Result<Tree, OpenApiError> {
     serde_json::from_str(text)
         .map_err(|error| OpenApiError::Syntax { format: "JSON", problem: error.to_string() })

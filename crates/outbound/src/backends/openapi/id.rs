@@ -1,16 +1,14 @@
-//! Skill ids of operations.
+//! Skill ids of operations: the `operationId`, else method and path.
 
 use std::collections::HashSet;
 
-/// Maximum length of an id.
-const MAX_LENGTH: usize = 64;
+/// Maximum length of an id, in characters.
+const MAX_LENGTH: usize = 128;
 
 /// The id that an operation has if it is the only one with that id.
 pub(super) fn natural(operation_id: Option<&str>, method: &str, path: &str) -> String {
     let id: String = match operation_id.filter(|id| !id.trim().is_empty()) {
-        Some(id) => {
-            id.trim().chars().map(|sign| if is_allowed(sign) { sign } else { '_' }).take(MAX_LENGTH).collect()
-        }
+        Some(id) => id.trim().chars().map(printable).take(MAX_LENGTH).collect(),
         None => {
             let pieces =
                 path.split(|sign: char| !sign.is_ascii_alphanumeric()).filter(|piece| !piece.is_empty());
@@ -23,8 +21,8 @@ pub(super) fn natural(operation_id: Option<&str>, method: &str, path: &str) -> S
     if id.chars().all(|sign| sign == '.') { "_".repeat(id.len()) } else { id }
 }
 
-fn is_allowed(sign: char) -> bool {
-    sign.is_ascii_alphanumeric() || "._~-".contains(sign)
+fn printable(sign: char) -> char {
+    if sign.is_control() || sign.is_whitespace() { '_' } else { sign }
 }
 
 /// Makes ids unique: of equal ones all but the first get a number, in the given order.
@@ -38,8 +36,8 @@ pub(super) fn unique(natural: &[String]) -> Vec<String> {
         }
         let candidates = (2..).map(|number| {
             let suffix = format!("_{number}");
-            let kept = id.len().min(MAX_LENGTH - suffix.len());
-            format!("{}{suffix}", &id[..kept])
+            let kept: String = id.chars().take(MAX_LENGTH - suffix.len()).collect();
+            format!("{kept}{suffix}")
         });
         let free = |id: &String| !used.contains(id.as_str()) && !numbered.contains(id);
         let id = candidates.into_iter().find(free).expect("there are more numbers than operations");
@@ -54,16 +52,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_have_allowed_characters_only() {
-        let long = "x".repeat(100);
+    fn id_is_the_operation_id_as_far_as_it_is_printable() {
+        let long = "x".repeat(200);
         for (operation_id, expected) in [
-            (Some("repos/get"), "repos_get"),
+            (Some("repos/get"), "repos/get"),
             (Some("get pet"), "get_pet"),
-            (Some("größe"), "gr__e"),
+            (Some("größe"), "größe"),
             (Some(".."), "__"),
             (Some(" "), "get_pets_petId"),
             (None, "get_pets_petId"),
-            (Some(long.as_str()), &long[..64]),
+            (Some(long.as_str()), &long[..128]),
         ] {
             assert_eq!(natural(operation_id, "GET", "/pets/{petId}"), expected);
         }
@@ -71,9 +69,9 @@ mod tests {
 
     #[test]
     fn equal_ids_get_numbers() {
-        let long = "x".repeat(64);
+        let long = "ö".repeat(128);
         let ids = ["a", "a", "a_2", "a", &long, &long].map(str::to_owned);
-        let longer = format!("{}_2", &long[..62]);
+        let longer = format!("{}_2", "ö".repeat(126));
         assert_eq!(unique(&ids), ["a", "a_3", "a_2", "a_4", &long, &longer]);
     }
 }

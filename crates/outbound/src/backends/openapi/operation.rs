@@ -1,6 +1,6 @@
 //! Operations of a document as skills.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use engine::OnCrash;
 use http::Method;
@@ -20,7 +20,13 @@ use super::{
     select::{self, Entry},
     server::Server,
 };
-use crate::{backend::Backend, dial::Dialer, schema::Schema, skill::Skill};
+use crate::{
+    backend::Backend,
+    backends::http::{Limits, exchange::Exchange},
+    dial::Dialer,
+    schema::Schema,
+    skill::Skill,
+};
 
 /// Maximum length of a description on a card, in characters.
 const MAX_DESCRIPTION: usize = 1_000;
@@ -59,22 +65,20 @@ pub struct Operation {
     pub output_schema: Option<Schema>,
     /// Methods that are safe to repeat are repeated.
     pub on_crash: OnCrash,
+    limits: Limits,
     pub(super) plan: Arc<Plan>,
 }
 
-/// How the request of an operation is made and its response is read.
+/// How the request of an operation is made, and what its errors mean.
 pub(super) struct Plan {
     pub(super) server: Server,
     pub(super) method: Method,
-    pub(super) on_crash: OnCrash,
     pub(super) path: Template,
     pub(super) parameters: Vec<SentParameter>,
     /// With whether it is required.
     pub(super) body: Option<(BodyFormat, bool)>,
     pub(super) credentials: Credentials,
     pub(super) errors: ErrorResponses,
-    pub(super) timeout: Duration,
-    pub(super) max_response: usize,
 }
 
 pub(super) struct SentParameter {
@@ -126,11 +130,13 @@ impl Document {
         };
         let own_server =
             operation.get("servers").or_else(|| item.get("servers")).and_then(|list| list.get(0));
-        if own_server.is_some_and(|own| Server::described(own).as_ref() != Some(server)) {
+        if own_server.is_some_and(|own| !Server::is_first(self, own)) {
             return Err("it has a server of its own, and requests go to one server only".into());
         }
         let path = Template::parse(entry.path)?;
-        let parameters = parameters(self, item, operation, &path)?;
+        let mut parameters = parameters(self, item, operation, &path)?;
+        // What a credential sets is no argument.
+        parameters.retain(|parameter| !credentials.has(&parameter.location, &parameter.name));
         let body = body(self, operation)?;
         let input = self.input_schema(&parameters, body.as_ref())?;
         let input_schema = compiled(&input).map_err(|problem| format!("its parameters: {problem}"))?;
@@ -141,17 +147,15 @@ impl Document {
             input_schema,
             output_schema: output_schema(self, operation).and_then(|schema| compiled(&schema).ok()),
             on_crash,
+            limits: Limits { wait: config.timeout, max_bytes: config.max_response },
             plan: Arc::new(Plan {
                 server: server.clone(),
                 method: method.clone(),
-                on_crash,
                 path,
                 parameters: parameters.into_iter().map(SentParameter::from).collect(),
                 body: body.map(|body| (body.format, body.required)),
                 credentials,
                 errors: ErrorResponses::of(self, operation),
-                timeout: config.timeout,
-                max_response: config.max_response,
             }),
         })
     }
@@ -194,7 +198,8 @@ impl Document {
 impl Operation {
     /// The backend that sends this operation's requests.
     pub fn backend(&self, dialer: &Dialer) -> Arc<dyn Backend> {
-        Arc::new(OpenApiBackend { plan: Arc::clone(&self.plan), dialer: dialer.clone() })
+        let exchange = Exchange { dialer: dialer.clone(), limits: self.limits };
+        Arc::new(OpenApiBackend { plan: Arc::clone(&self.plan), exchange })
     }
 
     /// The operation as a skill.

@@ -1,6 +1,6 @@
 //! The parameters of an operation: where each is sent, and under which name it is an argument.
 
-use http::HeaderName;
+use http::{HeaderName, header};
 
 use super::{
     Tree,
@@ -8,6 +8,7 @@ use super::{
     path::Template,
     serialize::Style,
 };
+use crate::backends::http::facts::is_own;
 
 /// Maximum number of parameters of an operation.
 const MAX_PARAMETERS: usize = 200;
@@ -31,6 +32,7 @@ pub(super) enum Location {
     Path,
     Query,
     Header(HeaderName),
+    Cookie,
 }
 
 /// How a parameter is written.
@@ -46,31 +48,22 @@ impl Location {
             Self::Path => "path",
             Self::Query => "query",
             Self::Header(_) => "header",
+            Self::Cookie => "cookie",
         }
     }
 }
 
-/// Headers that an argument never sets: the connection's, and those that this program or the operator sets.
-const RESERVED_HEADERS: [&str; 19] = [
-    "accept",
-    "authorization",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "idempotency-key",
-    "keep-alive",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "user-agent",
-    "via",
+/// Headers that an argument never sets, beside those of the connection and the call: what they say is known without the
+/// client, or only the operator may say it.
+const RESERVED_HEADERS: [HeaderName; 8] = [
+    header::ACCEPT,
+    header::AUTHORIZATION,
+    header::CONTENT_ENCODING,
+    header::CONTENT_TYPE,
+    header::COOKIE,
+    header::FORWARDED,
+    header::USER_AGENT,
+    header::VIA,
 ];
 
 /// The parameters of an operation and of its path. The error is the reason why the operation is skipped.
@@ -123,13 +116,12 @@ fn parameter(described: &Tree) -> Result<Option<Parameter<'_>>, String> {
         Some("header") => {
             let header = HeaderName::from_bytes(name.as_bytes())
                 .map_err(|_| format!("the header parameter {shown:?} is not a valid header name"))?;
-            if RESERVED_HEADERS.contains(&header.as_str()) || header.as_str().starts_with("a2ad-") {
+            if RESERVED_HEADERS.contains(&header) || is_own(&header) {
                 return Ok(None);
             }
             Location::Header(header)
         }
-        Some("cookie") if required => return Err(format!("it requires the cookie {shown:?}")),
-        Some("cookie") => return Ok(None),
+        Some("cookie") => Location::Cookie,
         _ => return Err(format!("the parameter {shown:?} has an unknown location")),
     };
     let (format, schema) = format(described, &location)
@@ -154,7 +146,9 @@ fn format<'d>(described: &'d Tree, location: &Location) -> Result<(Format, Optio
     }
     let style = match (location, described["style"].as_str()) {
         (Location::Path | Location::Header(_), None | Some("simple")) => Style::Simple,
-        (Location::Query, None | Some("form")) => Style::Form,
+        (Location::Path, Some("label")) => Style::Label,
+        (Location::Path, Some("matrix")) => Style::Matrix,
+        (Location::Query | Location::Cookie, None | Some("form")) => Style::Form,
         (Location::Query, Some("spaceDelimited")) => Style::SpaceDelimited,
         (Location::Query, Some("pipeDelimited")) => Style::PipeDelimited,
         (Location::Query, Some("deepObject")) => Style::DeepObject,
@@ -232,19 +226,18 @@ mod tests {
     }
 
     #[test]
-    fn reserved_headers_and_optional_cookies_are_no_arguments() {
+    fn reserved_headers_are_no_arguments() {
         let json = r#"[{"in":"header","name":"Host"},{"in":"header","name":"AUTHORIZATION","required":true},
             {"in":"header","name":"A2AD-Task"},{"in":"cookie","name":"c"},{"in":"path","name":"unused"}]"#;
-        assert_eq!(arguments("/{id}", json).unwrap(), ["id"]);
+        assert_eq!(arguments("/{id}", json).unwrap(), ["c", "id"]);
     }
 
     #[test]
     fn what_cannot_be_sent_is_named() {
         for (json, part) in [
-            (r#"[{"in":"cookie","name":"c","required":true}]"#, "requires the cookie \"c\""),
             (
-                r#"[{"in":"path","name":"id","style":"matrix"}]"#,
-                "path parameter \"id\" has the style \"matrix\"",
+                r#"[{"in":"query","name":"id","style":"matrix"}]"#,
+                "query parameter \"id\" has the style \"matrix\"",
             ),
             (r#"[{"in":"header","name":"a b"}]"#, "not a valid header name"),
             (r#"[{"in":"body","name":"x"}]"#, "unknown location"),

@@ -6,56 +6,55 @@
 use std::{collections::BTreeMap, fmt};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, header};
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use http::{HeaderMap, HeaderValue, Request, Uri, header};
+use percent_encoding::percent_decode_str;
 use protocol::Json;
 use serde_json::value::RawValue;
 
 use super::{
     operation::{Operation, Plan, SentParameter},
     parameter::{BODY, Format, Location},
-    path::encode,
-    serialize::{Pair, Style, pairs, simple},
+    serialize::{Pair, Style, in_header, in_path, pairs},
+};
+use crate::backends::http::{
+    CallFacts, USER_AGENT,
+    encode::{encode, is_same_parameter},
 };
 
-/// Maximum length of a URL.
+const ACCEPT: HeaderValue =
+    HeaderValue::from_static("application/json, text/event-stream, application/x-ndjson, */*;q=0.8");
+
+/// Maximum length of a URL, in bytes.
 const MAX_URL: usize = 16 * 1024;
 
 /// An argument that cannot be sent, although the schema allows it. The text is for the client.
 #[derive(Debug)]
 pub struct InvalidArgument {
-    name: String,
+    /// `None`: all arguments together.
+    name: Option<String>,
     problem: String,
 }
 
 impl InvalidArgument {
     pub(super) fn new(name: &str, problem: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), problem: problem.into() }
+        Self { name: Some(name.to_owned()), problem: problem.into() }
+    }
+
+    fn all(problem: impl Into<String>) -> Self {
+        Self { name: None, problem: problem.into() }
     }
 }
 
 impl fmt::Display for InvalidArgument {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "arguments.{}: {}", self.name, self.problem)
+        match &self.name {
+            Some(name) => write!(out, "arguments.{name}: {}", self.problem),
+            None => write!(out, "arguments: {}", self.problem),
+        }
     }
 }
 
 impl std::error::Error for InvalidArgument {}
-
-/// What each request has in its headers about the call.
-#[derive(Clone, Copy, Debug)]
-pub struct CallHeaders<'a> {
-    /// `Idempotency-Key`.
-    pub idempotency_key: &'a str,
-    /// `A2AD-Attempt`.
-    pub attempt: u32,
-    /// `A2AD-Task`.
-    pub task: &'a str,
-    /// `A2AD-Context`.
-    pub context: &'a str,
-    /// `A2AD-Skill`.
-    pub skill: &'a str,
-}
 
 impl Operation {
     /// The request of a call with these arguments.
@@ -63,11 +62,7 @@ impl Operation {
     /// # Errors
     ///
     /// An argument cannot be sent.
-    pub fn request(
-        &self,
-        arguments: &Json,
-        call: &CallHeaders<'_>,
-    ) -> Result<Request<Bytes>, InvalidArgument> {
+    pub fn request(&self, arguments: &Json, call: &CallFacts<'_>) -> Result<Request<Bytes>, InvalidArgument> {
         self.plan.request(arguments, call)
     }
 }
@@ -79,17 +74,24 @@ impl Plan {
     pub(super) fn request(
         &self,
         arguments: &Json,
-        call: &CallHeaders<'_>,
+        call: &CallFacts<'_>,
     ) -> Result<Request<Bytes>, InvalidArgument> {
         let arguments: Arguments<'_> = serde_json::from_str(arguments.as_str())
-            .map_err(|_| InvalidArgument::new("*", "expected one JSON object"))?;
+            .map_err(|_| InvalidArgument::all("expected one JSON object"))?;
         if let Some(missing) = self.missing(&arguments) {
             return Err(InvalidArgument::new(missing, "is required"));
         }
-        let mut request = Request::new(self.body(&arguments)?);
+        let mut request = Request::new(Bytes::new());
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri(&arguments)?;
-        *request.headers_mut() = self.headers(&arguments, call)?;
+        *request.headers_mut() = self.headers(&arguments)?;
+        if let (Some((format, _)), Some(argument)) = (&self.body, arguments.get(BODY)) {
+            let body = format.write(argument).map_err(|problem| InvalidArgument::new(BODY, problem))?;
+            request.headers_mut().insert(header::CONTENT_TYPE, body.media_type);
+            *request.body_mut() = body.bytes;
+        }
+        self.credentials.insert_into(request.headers_mut());
+        call.insert_into(request.headers_mut());
         Ok(request)
     }
 
@@ -103,32 +105,18 @@ impl Plan {
         parameters.chain(body).find(|name| !arguments.contains_key(*name))
     }
 
-    fn body(&self, arguments: &Arguments<'_>) -> Result<Bytes, InvalidArgument> {
-        match (&self.body, arguments.get(BODY)) {
-            (Some((format, _)), Some(argument)) => {
-                format.write(argument).map_err(|problem| InvalidArgument::new(BODY, problem))
-            }
-            _ => Ok(Bytes::new()),
-        }
-    }
-
     fn uri(&self, arguments: &Arguments<'_>) -> Result<Uri, InvalidArgument> {
         let path = self.path.render(|name| self.path_value(name, arguments))?;
-        let mut url = format!("{}{path}", self.server.as_str());
-        let mut separator = '?';
-        for (name, value) in self.query(arguments)? {
-            url.push(separator);
-            url.push_str(&name);
-            url.push('=');
-            url.push_str(&value);
-            separator = '&';
-        }
-        let too_long =
-            || InvalidArgument::new("*", format!("the URL of the request exceeds {MAX_URL} bytes"));
+        let query = self.pairs(arguments, &Location::Query)?;
+        let query =
+            query.iter().chain(&self.credentials.query).map(|(name, value)| format!("{name}={value}"));
+        let query = query.collect::<Vec<_>>().join("&");
+        let separator = if query.is_empty() { "" } else { "?" };
+        let url = format!("{}{path}{separator}{query}", self.server.as_str());
         if url.len() > MAX_URL {
-            return Err(too_long());
+            return Err(InvalidArgument::all(format!("the URL of the request exceeds {MAX_URL} bytes")));
         }
-        url.parse().map_err(|_| InvalidArgument::new("*", "the arguments do not make a valid URL"))
+        url.parse().map_err(|_| InvalidArgument::all("they do not make a valid URL"))
     }
 
     fn path_value(&self, name: &str, arguments: &Arguments<'_>) -> Result<String, InvalidArgument> {
@@ -142,105 +130,80 @@ impl Plan {
             .ok_or_else(|| InvalidArgument::new(&parameter.argument, "is required"))?;
         let written = match parameter.format {
             Format::Json => Ok(encode(argument.get())),
-            Format::Styled(_, explode) => simple(argument, explode, encode),
+            Format::Styled(style, explode) => in_path(name, style, explode, argument),
         };
         written.map_err(|problem| InvalidArgument::new(&parameter.argument, problem))
     }
 
-    fn query(&self, arguments: &Arguments<'_>) -> Result<Vec<Pair>, InvalidArgument> {
-        let mut query = Vec::new();
-        for (parameter, argument) in self.given(arguments, |location| *location == Location::Query) {
+    /// The parameters of the query or of the cookies.
+    fn pairs(&self, arguments: &Arguments<'_>, location: &Location) -> Result<Vec<Pair>, InvalidArgument> {
+        let mut all = Vec::new();
+        for (parameter, argument) in self.given(arguments, |known| known == location) {
+            let invalid = |problem: String| InvalidArgument::new(&parameter.argument, problem);
             let written = match parameter.format {
                 Format::Json => Ok(vec![(encode(&parameter.name), encode(argument.get()))]),
                 Format::Styled(style, explode) => pairs(&parameter.name, style, explode, argument),
             };
-            let written = written.map_err(|problem| InvalidArgument::new(&parameter.argument, problem))?;
-            if let Some((name, _)) = written.iter().find(|(name, _)| self.is_reserved(name, parameter)) {
-                let problem = format!("must not have the member {name:?}, which is another parameter");
-                return Err(InvalidArgument::new(&parameter.argument, problem));
+            let written = written.map_err(invalid)?;
+            if let Some(name) = written.iter().find_map(|(name, _)| self.conflict(parameter, name)) {
+                return Err(invalid(format!(
+                    "must not have the member {name:?}, which is another parameter"
+                )));
             }
-            query.extend(written);
+            all.extend(written);
         }
-        query.extend(self.credentials.query.iter().cloned());
-        Ok(query)
+        Ok(all)
     }
 
-    /// Whether a name in the query belongs to a credential or to another parameter. The members of an object with the
-    /// style `form` are names in the query.
-    fn is_reserved(&self, name: &str, sender: &SentParameter) -> bool {
-        let is_credential = self.credentials.query.iter().any(|(known, _)| known == name);
+    /// The name, if it belongs to a credential or to another parameter: the members of an exploded object are names of
+    /// their own, which the client chooses.
+    fn conflict(&self, sender: &SentParameter, encoded: &str) -> Option<String> {
+        if sender.format != Format::Styled(Style::Form, true) {
+            return None;
+        }
+        let name = percent_decode_str(encoded).decode_utf8_lossy().into_owned();
         let others = self.parameters.iter().filter(|other| !std::ptr::eq(*other, sender));
-        is_credential
-            || others.filter(|other| other.location == Location::Query).any(|other| {
-                let other_name = encode(&other.name);
-                name == other_name
-                    || matches!(other.format, Format::Styled(Style::DeepObject, _))
-                        && name.strip_prefix(&other_name).is_some_and(|rest| rest.starts_with("%5B"))
-            })
+        let others = others.filter(|other| other.location == sender.location).map(|other| &other.name);
+        let taken = name != sender.name
+            && (others.into_iter().any(|other| is_same_parameter(other, &name))
+                || self.credentials.has(&sender.location, &name));
+        taken.then_some(name)
     }
 
-    fn headers(
-        &self,
-        arguments: &Arguments<'_>,
-        call: &CallHeaders<'_>,
-    ) -> Result<HeaderMap, InvalidArgument> {
+    fn headers(&self, arguments: &Arguments<'_>) -> Result<HeaderMap, InvalidArgument> {
         let mut headers = HeaderMap::new();
-        for (parameter, argument) in self.given(arguments, |location| matches!(location, Location::Header(_)))
-        {
+        for (parameter, argument) in self.given(arguments, |known| matches!(known, Location::Header(_))) {
             let Location::Header(name) = &parameter.location else { continue };
+            let invalid = |problem: String| InvalidArgument::new(&parameter.argument, problem);
             let written = match parameter.format {
                 Format::Json => Ok(argument.get().to_owned()),
-                Format::Styled(_, explode) => simple(argument, explode, str::to_owned),
+                Format::Styled(_, explode) => in_header(argument, explode),
             };
-            let invalid = |problem: String| InvalidArgument::new(&parameter.argument, problem);
-            let text = written.map_err(invalid)?;
-            let value = HeaderValue::from_str(&text)
+            let value = HeaderValue::from_str(&written.map_err(invalid)?)
                 .map_err(|_| invalid("must be printable ASCII, because it is sent in a header".into()))?;
             headers.insert(name.clone(), value);
         }
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, */*;q=0.8"));
-        headers.insert(
-            header::USER_AGENT,
-            HeaderValue::from_static(concat!("a2ad/", env!("CARGO_PKG_VERSION"))),
-        );
-        if let Some((format, _)) = &self.body
-            && arguments.contains_key(BODY)
-        {
-            headers.insert(header::CONTENT_TYPE, text_value(format.media_type()));
-        }
-        insert_call(&mut headers, call);
-        for (name, value) in &self.credentials.headers {
-            headers.insert(name.clone(), value.clone());
+        headers.insert(header::ACCEPT, ACCEPT);
+        headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+        let cookies = self.pairs(arguments, &Location::Cookie)?;
+        if !cookies.is_empty() {
+            let cookies = cookies.iter().map(|(name, value)| format!("{name}={value}"));
+            let value = HeaderValue::try_from(cookies.collect::<Vec<_>>().join("; "));
+            headers.insert(header::COOKIE, value.expect("encoded pairs are printable ASCII"));
         }
         Ok(headers)
     }
 
-    /// The parameters in a location that have an argument.
+    /// The parameters in a location that have an argument. An optional one may be null, which is not sent.
     fn given<'p, 'a>(
         &'p self,
         arguments: &'p Arguments<'a>,
-        location: fn(&Location) -> bool,
+        location: impl Fn(&Location) -> bool,
     ) -> impl Iterator<Item = (&'p SentParameter, &'a RawValue)> {
         let parameters = self.parameters.iter().filter(move |parameter| location(&parameter.location));
-        parameters.filter_map(|parameter| Some((parameter, *arguments.get(&parameter.argument)?)))
+        parameters.filter_map(|parameter| {
+            let argument = *arguments.get(&parameter.argument)?;
+            (parameter.required || argument.get() != "null").then_some((parameter, argument))
+        })
     }
-}
-
-fn insert_call(headers: &mut HeaderMap, call: &CallHeaders<'_>) {
-    for (name, text) in [
-        ("idempotency-key", call.idempotency_key),
-        ("a2ad-task", call.task),
-        ("a2ad-context", call.context),
-        ("a2ad-skill", call.skill),
-    ] {
-        headers.insert(HeaderName::from_static(name), text_value(text));
-    }
-    headers.insert(HeaderName::from_static("a2ad-attempt"), call.attempt.into());
-}
-
-/// Any text as a header value: what a header cannot contain is percent-encoded, and so is the percent sign.
-fn text_value(text: &str) -> HeaderValue {
-    const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
-    let encoded = utf8_percent_encode(text, ENCODED).to_string();
-    HeaderValue::from_str(&encoded).expect("what a header cannot contain is encoded")
 }

@@ -27,13 +27,13 @@ impl ErrorResponses {
     }
 
     /// The description of the response with a status.
-    pub(super) fn description(&self, status: StatusCode) -> Option<&str> {
+    pub(super) fn description(&self, status: StatusCode) -> Option<String> {
         let code = status.as_str();
         let names = [code.to_owned(), format!("{}XX", &code[..1]), "DEFAULT".to_owned()];
         names
             .iter()
             .find_map(|name| self.0.iter().find(|(known, _)| known == name))
-            .map(|(_, text)| text.as_str())
+            .map(|(_, text)| text.clone())
     }
 }
 

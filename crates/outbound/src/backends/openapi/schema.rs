@@ -8,10 +8,17 @@
 //! The result is bounded: schemas nested too deeply become `true`, which allows everything, and so do the schema that
 //! exceeds the size limit and the definitions after it, in the order in which they are found.
 
+mod keyword;
+mod version_30;
+
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, json};
+use serde_json::Map;
 
+use self::{
+    keyword::Kind,
+    version_30::{Null, exclusive_bounds},
+};
 use super::{
     Tree,
     document::{Document, Version},
@@ -120,7 +127,9 @@ impl<'d> Translator<'d> {
             self.spend(reference.len())?;
             out.insert("$ref".into(), format!("#/$defs/{name}").into());
             if v30 {
-                return Ok(out.into());
+                // The specification ignores what is beside a reference, but documents rely on this.
+                let null = members.get("nullable") == Some(&Tree::Bool(true));
+                return Ok(if null { Null::Wrap.add(out) } else { out.into() });
             }
         }
         let null = if v30 { Null::of(members) } else { Null::No };
@@ -240,225 +249,5 @@ impl<'d> Translator<'d> {
     }
 }
 
-/// What the value of a keyword is.
-enum Kind {
-    Literal(fn(&Tree) -> bool),
-    Schema,
-    List,
-    Map,
-    /// The keyword is dropped: it describes no constraint (`example`, `xml`, `discriminator`), or is unknown.
-    Dropped,
-}
-
-impl Kind {
-    fn of(keyword: &str) -> Self {
-        match keyword {
-            "title" | "description" | "format" | "pattern" | "contentEncoding" | "contentMediaType" => {
-                Self::Literal(Tree::is_string)
-            }
-            "type" => Self::Literal(is_type),
-            "enum" => Self::Literal(|value| value.as_array().is_some_and(|list| !list.is_empty())),
-            "const" | "default" => Self::Literal(|_| true),
-            "required" => Self::Literal(is_names),
-            "maximum" | "minimum" | "exclusiveMaximum" | "exclusiveMinimum" => Self::Literal(Tree::is_number),
-            "multipleOf" => Self::Literal(|value| value.as_f64().is_some_and(|number| number > 0.0)),
-            "maxLength" | "minLength" | "maxItems" | "minItems" | "maxContains" | "minContains"
-            | "maxProperties" | "minProperties" => Self::Literal(Tree::is_u64),
-            "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => Self::Literal(Tree::is_boolean),
-            "dependentRequired" => {
-                Self::Literal(|value| value.as_object().is_some_and(|map| map.values().all(is_names)))
-            }
-            "items"
-            | "contains"
-            | "additionalProperties"
-            | "unevaluatedProperties"
-            | "unevaluatedItems"
-            | "propertyNames"
-            | "not"
-            | "if"
-            | "then"
-            | "else" => Self::Schema,
-            "allOf" | "anyOf" | "oneOf" | "prefixItems" => Self::List,
-            "properties" | "patternProperties" | "dependentSchemas" => Self::Map,
-            _ => Self::Dropped,
-        }
-    }
-}
-
-fn is_type(value: &Tree) -> bool {
-    const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
-    let known = |name: &Tree| name.as_str().is_some_and(|name| TYPES.contains(&name));
-    match value {
-        Tree::Array(names) => {
-            let distinct = names.iter().enumerate().all(|(at, name)| !names[..at].contains(name));
-            !names.is_empty() && names.len() <= TYPES.len() && distinct && names.iter().all(known)
-        }
-        name => known(name),
-    }
-}
-
-fn is_names(value: &Tree) -> bool {
-    let Tree::Array(names) = value else { return false };
-    let distinct: HashSet<_> = names.iter().filter_map(Tree::as_str).collect();
-    distinct.len() == names.len()
-}
-
-/// In 3.0, these are booleans that change the meaning of `minimum` and `maximum`.
-fn exclusive_bounds(members: &Map<String, Tree>, out: &mut Map<String, Tree>) {
-    for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-        if members.get(exclusive) == Some(&Tree::Bool(true))
-            && let Some(number) = out.remove(bound)
-        {
-            out.insert(exclusive.into(), number);
-        }
-    }
-}
-
-/// How `nullable: true` of OpenAPI 3.0 is expressed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Null {
-    No,
-    /// In `type`, and in `enum` if there is one.
-    InType,
-    /// As an alternative to the whole schema, because `allOf` and the like would reject null.
-    Wrap,
-}
-
-impl Null {
-    fn of(members: &Map<String, Tree>) -> Self {
-        let has = |keyword: &str| members.contains_key(keyword);
-        if members.get("nullable") != Some(&Tree::Bool(true)) {
-            Self::No
-        } else if ["allOf", "anyOf", "oneOf", "not"].into_iter().any(has) {
-            Self::Wrap
-        } else {
-            Self::InType
-        }
-    }
-
-    fn add(self, mut out: Map<String, Tree>) -> Tree {
-        match self {
-            Self::No => {}
-            Self::Wrap => return json!({"anyOf": [out, {"type": "null"}]}),
-            Self::InType => {
-                if let Some(kind) = out.get_mut("type").filter(|kind| kind.is_string() && *kind != "null") {
-                    *kind = json!([kind.take(), "null"]);
-                }
-                if let Some(Tree::Array(values)) = out.get_mut("enum")
-                    && !values.contains(&Tree::Null)
-                {
-                    values.push(Tree::Null);
-                }
-            }
-        }
-        out.into()
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::{super::parse, *};
-
-    /// Translates the schema `T` of a document with these schemas.
-    fn translated(version: &str, schemas: &Tree) -> (Tree, Map<String, Tree>, bool) {
-        let text = json!({"openapi": version, "components": {"schemas": schemas}}).to_string();
-        let document = parse(&text).unwrap();
-        let mut translator = Translator::new(&document, Direction::Request);
-        let schema = &document.root["components"]["schemas"]["T"];
-        let schema = translator.translate(schema).unwrap();
-        let definitions = translator.definitions().unwrap();
-        (schema, definitions, translator.complete)
-    }
-
-    #[test]
-    fn nullable_of_3_0_allows_null() {
-        for (schema, expected) in [
-            (json!({"type": "string", "nullable": true}), json!({"type": ["string", "null"]})),
-            (
-                json!({"type": "string", "enum": ["a"], "nullable": true}),
-                json!({"type": ["string", "null"], "enum": ["a", null]}),
-            ),
-            (
-                json!({"allOf": [{"type": "object"}], "nullable": true}),
-                json!({"anyOf": [{"allOf": [{"type": "object"}]}, {"type": "null"}]}),
-            ),
-            (json!({"nullable": true}), json!({})),
-            (json!({"type": "string", "nullable": false}), json!({"type": "string"})),
-        ] {
-            assert_eq!(translated("3.0.0", &json!({"T": schema})).0, expected);
-        }
-        assert_eq!(
-            translated("3.1.0", &json!({"T": {"type": "string", "nullable": true}})).0,
-            json!({"type": "string"})
-        );
-    }
-
-    #[test]
-    fn boolean_bounds_of_3_0_become_numbers() {
-        let schema = json!({"minimum": 1, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false});
-        assert_eq!(
-            translated("3.0.0", &json!({"T": schema})).0,
-            json!({"exclusiveMinimum": 1, "maximum": 9})
-        );
-    }
-
-    #[test]
-    fn recursive_schemas_stay_references() {
-        let node = json!({"type": "object", "properties": {"next": {"$ref": "#/components/schemas/T"}}});
-        let (schema, definitions, complete) = translated("3.0.0", &json!({"T": node}));
-        let expected = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/T"}}});
-        assert_eq!(schema, expected);
-        assert_eq!(definitions["T"], expected);
-        assert!(complete);
-    }
-
-    #[test]
-    fn large_and_deep_schemas_are_cut() {
-        let wide: Map<String, Tree> = (0..3_000).map(|n| (format!("p{n}"), json!({}))).collect();
-        let (schema, _, complete) = translated("3.0.0", &json!({"T": {"properties": wide}}));
-        assert_eq!((schema, complete), (json!(true), false));
-        let deep = (0..50).fold(json!({}), |inner, _| json!({"items": inner}));
-        let (schema, _, complete) = translated("3.0.0", &json!({"T": deep}));
-        assert!(schema.is_object() && !complete);
-        // The definitions that fit are kept.
-        let large = "x".repeat(MAX_BYTES);
-        let (_, definitions, complete) = translated(
-            "3.1.0",
-            &json!({
-                "T": {"allOf": [{"$ref": "#/components/schemas/A"}, {"$ref": "#/components/schemas/B"}]},
-                "A": {"type": "string"}, "B": {"description": large},
-            }),
-        );
-        assert_eq!(
-            (&definitions["A"], &definitions["B"], complete),
-            (&json!({"type": "string"}), &json!(true), false)
-        );
-    }
-
-    #[test]
-    fn keywords_with_invalid_values_and_unknown_ones_are_dropped() {
-        let schema = json!({"type": "any", "required": true, "minLength": -1, "example": 1, "xml": {}, "x-y": 1, "$id": "z"});
-        assert_eq!(translated("3.0.0", &json!({"T": schema})).0, json!({}));
-    }
-
-    #[test]
-    fn read_only_properties_are_not_required_in_requests() {
-        let schema = json!({
-            "required": ["id", "name", "owner"],
-            "properties": {"id": {"readOnly": true}, "name": {}, "owner": {"$ref": "#/components/schemas/Owner"}},
-        });
-        let (schema, ..) = translated("3.0.0", &json!({"T": schema, "Owner": {"readOnly": true}}));
-        assert_eq!(schema["required"], json!(["name"]));
-    }
-
-    #[test]
-    fn other_documents_are_not_read() {
-        let document =
-            parse(r##"{"openapi":"3.1.0","x":{"$ref":"other.yaml#/Pet"},"y":{"$ref":"#/no"}}"##).unwrap();
-        let refused = |name: &str| {
-            Translator::new(&document, Direction::Request).translate(&document.root[name]).unwrap_err()
-        };
-        assert!(refused("x").contains("\"other.yaml#/Pet\" refers to another document"));
-        assert!(refused("y").contains("leads to nothing"));
-    }
-}
+mod tests;

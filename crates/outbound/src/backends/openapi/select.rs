@@ -30,7 +30,8 @@ impl Entry<'_> {
 /// All operations, ordered by path and method, so that ids do not depend on anything but their document.
 /// Also the paths that cannot be read.
 pub(super) fn entries(document: &Document) -> Result<(Vec<Entry<'_>>, Vec<Skipped>), OpenApiError> {
-    const METHODS: [Method; 8] = [
+    // TRACE is not used: servers respond with the request, credentials included.
+    const METHODS: [Method; 7] = [
         Method::GET,
         Method::PUT,
         Method::POST,
@@ -38,7 +39,6 @@ pub(super) fn entries(document: &Document) -> Result<(Vec<Entry<'_>>, Vec<Skippe
         Method::OPTIONS,
         Method::HEAD,
         Method::PATCH,
-        Method::TRACE,
     ];
     let (mut entries, mut skipped) = (Vec::new(), Vec::new());
     for (path, item) in document.root["paths"].as_object().into_iter().flatten() {
@@ -93,11 +93,22 @@ fn matches(pattern: &str, entry: &Entry<'_>) -> bool {
         Some((method, path)) => format!("{} {}", method.to_ascii_uppercase(), path.trim_start()),
         None => pattern.to_owned(),
     };
-    let matches = |name: &str| match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == pattern,
-    };
+    let matches = |name: &str| is_like(name, &pattern);
     matches(&entry.id) || entry.operation_id.is_some_and(matches) || matches(&entry.target())
+}
+
+/// Whether a name is the pattern, in which each `*` stands for any text.
+fn is_like(name: &str, pattern: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return name == pattern };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let end = pieces.pop().unwrap_or_default();
+    // The first place is as good as any later one: what follows has more room.
+    for piece in pieces {
+        let Some(at) = name.find(piece) else { return false };
+        name = &name[at + piece.len()..];
+    }
+    name.ends_with(end)
 }
 
 #[cfg(test)]
@@ -129,11 +140,12 @@ x-items:
     #[test]
     fn patterns_select_by_id_and_by_path() {
         for (patterns, expected) in [
-            (vec!["*"], vec!["pets_list", "pets_create", "delete_pets_id"]),
-            (vec!["pets/*"], vec!["pets_list", "pets_create"]),
-            (vec!["pets_create"], vec!["pets_create"]),
-            (vec!["pets/create", "delete /pets/{id}"], vec!["pets_create", "delete_pets_id"]),
-            (vec!["GET /*"], vec!["pets_list"]),
+            (vec!["*"], vec!["pets/list", "pets/create", "delete_pets_id"]),
+            (vec!["pets/*"], vec!["pets/list", "pets/create"]),
+            (vec!["*/create"], vec!["pets/create"]),
+            (vec!["p*s*li*st"], vec!["pets/list"]),
+            (vec!["pets/create", "delete /pets/{id}"], vec!["pets/create", "delete_pets_id"]),
+            (vec!["GET /*"], vec!["pets/list"]),
             (vec![], vec![]),
         ] {
             assert_eq!(ids(&patterns).unwrap(), expected);
@@ -145,7 +157,7 @@ x-items:
         let error = ids(&["pets/creat"]).unwrap_err();
         assert_eq!(
             error,
-            r#"operations: "pets/creat" matches no operation of the document; did you mean "pets_create"?"#
+            r#"operations: "pets/creat" matches no operation of the document; did you mean "pets/create"?"#
         );
     }
 }

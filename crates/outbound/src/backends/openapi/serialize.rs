@@ -1,4 +1,4 @@
-//! Arguments as text in a path, a query, a header or a form: the styles of OpenAPI parameters.
+//! Arguments as text in a path, a query, a header, a cookie or a form: the styles of OpenAPI parameters.
 //!
 //! Numbers keep the digits that the client sent. Names and values are percent-encoded, including those that
 //! `allowReserved` would leave as they are: servers decode both.
@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::path::encode;
+use crate::backends::http::encode::encode;
 
 /// How values of several elements are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Simple,
+    Label,
+    Matrix,
     Form,
     SpaceDelimited,
     PipeDelimited,
@@ -50,28 +52,68 @@ impl<'a> Value<'a> {
     }
 }
 
-/// One value or several, joined by commas: the style `simple` of paths and headers. `encoded` is applied to each.
-pub(super) fn simple(raw: &RawValue, explode: bool, encoded: fn(&str) -> String) -> Result<String, String> {
-    let (equals, comma) = if explode { ("=", ",") } else { (",", ",") };
-    let item = |raw: &RawValue| scalar(raw).map(|text| encoded(&text));
+/// A value of a header: the style `simple`, not encoded.
+pub(super) fn in_header(raw: &RawValue, explode: bool) -> Result<String, String> {
+    simple(raw, explode, str::to_owned)
+}
+
+/// A value of a path, with what its style writes before it.
+pub(super) fn in_path(name: &str, style: Style, explode: bool, raw: &RawValue) -> Result<String, String> {
+    match style {
+        Style::Label => label(raw, explode),
+        Style::Matrix => matrix(&encode(name), raw, explode),
+        _ => simple(raw, explode, encode),
+    }
+}
+
+/// One value or several, joined by commas.
+fn simple(raw: &RawValue, explode: bool, encoded: fn(&str) -> String) -> Result<String, String> {
+    let items = match Value::read(raw)? {
+        Value::Null => return Err(NULL.into()),
+        Value::Scalar(text) => return Ok(encoded(&text)),
+        Value::List(list) => items(list, encoded)?,
+        Value::Object(members) => joined(members, if explode { "=" } else { "," }, encoded)?,
+    };
+    if items.len() > 1 && items.iter().any(String::is_empty) {
+        return Err("must not have empty elements".into());
+    }
+    Ok(items.join(","))
+}
+
+/// A dot before each value, or before all of them.
+fn label(raw: &RawValue, explode: bool) -> Result<String, String> {
+    let items = match Value::read(raw)? {
+        Value::Null => return Err(NULL.into()),
+        Value::Scalar(text) => vec![encode(&text)],
+        Value::List(list) => items(list, encode)?,
+        Value::Object(members) => joined(members, if explode { "=" } else { "," }, encode)?,
+    };
+    if items.iter().any(String::is_empty) {
+        return Err("must not be empty or have empty elements".into());
+    }
+    let between = if explode { "." } else { "," };
+    Ok(if items.is_empty() { String::new() } else { format!(".{}", items.join(between)) })
+}
+
+/// `;name=value` for each value or for all of them.
+fn matrix(name: &str, raw: &RawValue, explode: bool) -> Result<String, String> {
+    let with_name = |value: &str| match value {
+        "" => format!(";{name}"),
+        value => format!(";{name}={value}"),
+    };
     Ok(match Value::read(raw)? {
-        Value::Null => return Err("must not be null".into()),
-        Value::Scalar(text) => encoded(&text),
-        Value::List(list) => {
-            let items: Vec<_> = list.into_iter().map(item).collect::<Result<_, _>>()?;
-            if items.len() > 1 && items.iter().any(String::is_empty) {
-                return Err("must not have empty elements".into());
-            }
-            items.join(comma)
+        Value::Null => return Err(NULL.into()),
+        Value::Scalar(text) => with_name(&encode(&text)),
+        Value::List(list) if explode => items(list, encode)?.iter().map(|item| with_name(item)).collect(),
+        Value::List(list) => with_name(&items(list, encode)?.join(",")),
+        Value::Object(members) if explode => {
+            joined(members, "=", encode)?.into_iter().map(|item| format!(";{item}")).collect()
         }
-        Value::Object(members) => {
-            let pair = |(name, raw): (String, _)| Ok(format!("{}{equals}{}", encoded(&name), item(raw)?));
-            members.into_iter().map(pair).collect::<Result<Vec<_>, String>>()?.join(comma)
-        }
+        Value::Object(members) => with_name(&joined(members, ",", encode)?.join(",")),
     })
 }
 
-/// A value as pairs of a query or of a form. Null and empty lists have none.
+/// A value as pairs of a query, of cookies or of a form. Null and empty lists have none.
 pub(super) fn pairs(name: &str, style: Style, explode: bool, raw: &RawValue) -> Result<Vec<Pair>, String> {
     if style == Style::DeepObject {
         let mut pairs = Vec::new();
@@ -81,15 +123,14 @@ pub(super) fn pairs(name: &str, style: Style, explode: bool, raw: &RawValue) -> 
     let delimiter = match style {
         Style::SpaceDelimited => "%20",
         Style::PipeDelimited => "%7C",
-        Style::Simple | Style::Form | Style::DeepObject => ",",
+        _ => ",",
     };
     let one = |value: String| (encode(name), value);
-    let item = |raw: &RawValue| scalar(raw).map(|text| encode(&text));
     Ok(match Value::read(raw)? {
         Value::Null => Vec::new(),
         Value::Scalar(text) => vec![one(encode(&text))],
         Value::List(list) => {
-            let items: Vec<_> = list.into_iter().map(item).collect::<Result<_, _>>()?;
+            let items = items(list, encode)?;
             match items.is_empty() || explode {
                 true => items.into_iter().map(one).collect(),
                 false => vec![one(items.join(delimiter))],
@@ -98,7 +139,7 @@ pub(super) fn pairs(name: &str, style: Style, explode: bool, raw: &RawValue) -> 
         Value::Object(members) => {
             let members: Vec<Pair> = members
                 .into_iter()
-                .map(|(name, raw)| Ok((encode(&name), item(raw)?)))
+                .map(|(name, raw)| Ok((encode(&name), encode(&scalar(raw)?))))
                 .collect::<Result<_, String>>()?;
             if members.is_empty() || explode {
                 return Ok(members);
@@ -132,6 +173,24 @@ fn deep(name: String, raw: &RawValue, depth: usize, pairs: &mut Vec<Pair>) -> Re
     Ok(())
 }
 
+const NULL: &str = "must not be null";
+
+fn items(list: Vec<&RawValue>, encoded: fn(&str) -> String) -> Result<Vec<String>, String> {
+    list.into_iter().map(|raw| scalar(raw).map(|text| encoded(&text))).collect()
+}
+
+/// Each member as its name and its value with `between` in between.
+fn joined(
+    members: BTreeMap<String, &RawValue>,
+    between: &str,
+    encoded: fn(&str) -> String,
+) -> Result<Vec<String>, String> {
+    let join = |(name, raw): (String, &RawValue)| {
+        Ok(format!("{}{between}{}", encoded(&name), encoded(&scalar(raw)?)))
+    };
+    members.into_iter().map(join).collect()
+}
+
 fn scalar(raw: &RawValue) -> Result<String, String> {
     match Value::read(raw)? {
         Value::Scalar(text) => Ok(text),
@@ -144,41 +203,60 @@ fn scalar(raw: &RawValue) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn query(style: Style, explode: bool, json: &str) -> String {
-        let raw: Box<RawValue> = serde_json::from_str(json).unwrap();
-        let pairs = pairs("n m", style, explode, &raw).unwrap();
-        pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
+    fn raw(json: &str) -> Box<RawValue> {
+        serde_json::from_str(json).unwrap()
     }
+
+    const LIST: &str = r#"["a b","c,d",9007199254740993]"#;
+    const OBJECT: &str = r#"{"x":1.50,"y":"&"}"#;
 
     #[test]
     fn query_styles() {
-        let (list, object) = (r#"["a b","c,d",9007199254740993]"#, r#"{"x":1.50,"y":"&"}"#);
         for (style, explode, json, expected) in [
-            (Style::Form, true, list, "n%20m=a%20b&n%20m=c%2Cd&n%20m=9007199254740993"),
-            (Style::Form, false, list, "n%20m=a%20b,c%2Cd,9007199254740993"),
-            (Style::SpaceDelimited, false, list, "n%20m=a%20b%20c%2Cd%209007199254740993"),
-            (Style::PipeDelimited, false, list, "n%20m=a%20b%7Cc%2Cd%7C9007199254740993"),
-            (Style::Form, true, object, "x=1.50&y=%26"),
-            (Style::Form, false, object, "n%20m=x,1.50,y,%26"),
-            (Style::DeepObject, true, object, "n%20m%5Bx%5D=1.50&n%20m%5By%5D=%26"),
+            (Style::Form, true, LIST, "n%20m=a%20b&n%20m=c%2Cd&n%20m=9007199254740993"),
+            (Style::Form, false, LIST, "n%20m=a%20b,c%2Cd,9007199254740993"),
+            (Style::SpaceDelimited, false, LIST, "n%20m=a%20b%20c%2Cd%209007199254740993"),
+            (Style::PipeDelimited, false, LIST, "n%20m=a%20b%7Cc%2Cd%7C9007199254740993"),
+            (Style::PipeDelimited, true, LIST, "n%20m=a%20b&n%20m=c%2Cd&n%20m=9007199254740993"),
+            (Style::Form, true, OBJECT, "x=1.50&y=%26"),
+            (Style::Form, false, OBJECT, "n%20m=x,1.50,y,%26"),
+            (Style::DeepObject, true, OBJECT, "n%20m%5Bx%5D=1.50&n%20m%5By%5D=%26"),
             (Style::DeepObject, true, r#"{"a":{"b":[true]}}"#, "n%20m%5Ba%5D%5Bb%5D%5B0%5D=true"),
             (Style::Form, false, "[]", ""),
             (Style::Form, true, "null", ""),
             (Style::Form, true, r#""""#, "n%20m="),
         ] {
-            assert_eq!(query(style, explode, json), expected);
+            let pairs = pairs("n m", style, explode, &raw(json)).unwrap();
+            let written: Vec<_> = pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+            assert_eq!(written.join("&"), expected);
         }
     }
 
+    /// The table of the OpenAPI specification, which follows RFC 6570.
     #[test]
-    fn simple_style() {
-        let written = |explode: bool, json: &str| {
-            simple(&serde_json::from_str::<Box<RawValue>>(json).unwrap(), explode, encode)
-        };
-        assert_eq!(written(false, r#"["a,b","c"]"#).as_deref(), Ok("a%2Cb,c"));
-        assert_eq!(written(false, r#"{"x":1,"y":2}"#).as_deref(), Ok("x,1,y,2"));
-        assert_eq!(written(true, r#"{"x":1,"y":2}"#).as_deref(), Ok("x=1,y=2"));
-        assert!(written(true, "null").is_err());
-        assert!(written(true, r#"[["a"]]"#).is_err());
+    fn path_styles() {
+        let (list, object) = (r#"["blue","black"]"#, r#"{"B":150,"R":100}"#);
+        for (style, explode, json, expected) in [
+            (Style::Simple, false, LIST, "a%20b,c%2Cd,9007199254740993"),
+            (Style::Simple, false, object, "B,150,R,100"),
+            (Style::Simple, true, object, "B=150,R=100"),
+            (Style::Label, false, r#""blue""#, ".blue"),
+            (Style::Label, false, list, ".blue,black"),
+            (Style::Label, true, list, ".blue.black"),
+            (Style::Label, false, object, ".B,150,R,100"),
+            (Style::Label, true, object, ".B=150.R=100"),
+            (Style::Matrix, false, r#""blue""#, ";c%3B=blue"),
+            (Style::Matrix, false, r#""""#, ";c%3B"),
+            (Style::Matrix, false, list, ";c%3B=blue,black"),
+            (Style::Matrix, true, list, ";c%3B=blue;c%3B=black"),
+            (Style::Matrix, false, object, ";c%3B=B,150,R,100"),
+            (Style::Matrix, true, object, ";B=150;R=100"),
+        ] {
+            assert_eq!(in_path("c;", style, explode, &raw(json)).as_deref(), Ok(expected));
+        }
+        for style in [Style::Simple, Style::Label, Style::Matrix] {
+            assert!(in_path("c", style, true, &raw("null")).is_err());
+            assert!(in_path("c", style, true, &raw(r#"[["a"]]"#)).is_err());
+        }
     }
 }

@@ -63,6 +63,17 @@ fn unused_arguments_are_the_query_of_requests_without_a_body() {
 }
 
 #[test]
+fn unused_arguments_cannot_repeat_a_configured_query_parameter() {
+    let get = get("http://h/?tenant=acme&a%20b={x}&flag");
+    for name in ["tenant", "Tenant", "tenant[]", "tenant[0]", " tenant", "a b", "flag"] {
+        let problem = request(&get, &format!(r#"{{"{name}":"other"}}"#)).unwrap_err();
+        assert_eq!(problem, format!("arguments.{name}: the configuration sets this query parameter"));
+    }
+    let other = request(&get, r#"{"tenants":"other","x":"1"}"#);
+    assert_eq!(other.unwrap(), "GET http://h/?tenant=acme&a%20b=1&flag&tenants=other");
+}
+
+#[test]
 fn path_keeps_its_segments() {
     let dots = "arguments.id: a path must not have a segment . or ..";
     let empty = "arguments.id: it is part of a path and must not be empty";
@@ -74,6 +85,8 @@ fn path_keeps_its_segments() {
         (r#""a/../b""#, dots),
         (r#""..\\x""#, dots),
         (r#""..;x""#, dots),
+        (r#""a\r\nb""#, "arguments.id: a path must not have control characters"),
+        (r#""\u0000""#, "arguments.id: a path must not have control characters"),
         (r#""""#, empty),
         ("null", empty),
         ("{}", scalar),
@@ -143,8 +156,8 @@ fn problem_with_a_template_names_the_key() {
         ("http://user:secret@h/", "url: credentials are not allowed in a URL, use bearer_env or headers_env"),
         ("http:///x", "url: empty host"),
         ("http://h/a#b", "url: a fragment is never sent, remove the #"),
-        ("http://h/a/../b", "url: the path has a segment . or .."),
-        ("http://h/%2e%2E/b", "url: the path has a segment . or .."),
+        ("http://h/a/../b", "url: a path must not have a segment . or .."),
+        ("http://h/%2e%2E/b", "url: a path must not have a segment . or .."),
         ("http://h/a b", "url: percent-encode what is not allowed in a URL"),
         ("http://h/ü", "url: percent-encode what is not allowed in a URL"),
         ("http://h/%zz", "url: percent-encode what is not allowed in a URL"),

@@ -1,0 +1,79 @@
+//! One call over HTTP: sends its request, repeats it where that is safe, and reads the response.
+
+use bytes::Bytes;
+use engine::AgentResult;
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tokio::time::{sleep, timeout};
+
+use super::{
+    answer::{self, Limits},
+    retry::{self, Problem},
+};
+use crate::{
+    backend::{Call, Reply},
+    dial::{DialError, Dialer, UrlSource},
+};
+
+/// Sends the requests of a backend whose URL the operator chose.
+pub(crate) struct Exchange {
+    pub(crate) dialer: Dialer,
+    pub(crate) limits: Limits,
+}
+
+/// What the description of an operation says about a status.
+pub(crate) type Describe<'a> = &'a (dyn Fn(StatusCode) -> Option<String> + Sync);
+
+impl Exchange {
+    /// Runs a call until it has a reply or is canceled.
+    pub(crate) async fn run(
+        &self,
+        call: &Call<'_>,
+        request: Request<Bytes>,
+        describe: Describe<'_>,
+    ) -> AgentResult<Reply> {
+        tokio::select! {
+            biased;
+            // Dropping the request closes its connection.
+            () = call.cancelled().cancelled() => Ok(Reply::fail("the call was canceled")),
+            reply = self.send(call, request, describe) => reply,
+        }
+    }
+
+    async fn send(
+        &self,
+        call: &Call<'_>,
+        request: Request<Bytes>,
+        describe: Describe<'_>,
+    ) -> AgentResult<Reply> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let sent = self.dialer.send(request.clone().map(Full::new), UrlSource::Operator);
+            let Ok(result) = timeout(self.limits.wait, sent).await else {
+                let seconds = self.limits.wait.as_secs_f64();
+                return Ok(Reply::fail(format!("the backend did not respond within {seconds} s")));
+            };
+            let wait = problem(&result)
+                .and_then(|problem| retry::wait(request.method(), &problem, tries, call.idempotency_key()));
+            match (wait.filter(|wait| *wait < call.turn.time_left()), result) {
+                (Some(wait), _) => sleep(wait).await,
+                (None, Ok(response)) => return answer::reply(call, response, self.limits, describe).await,
+                (None, Err(error)) => {
+                    return Ok(Reply::fail(format!("the call of the backend failed: {error}")));
+                }
+            }
+        }
+    }
+}
+
+fn problem(result: &Result<Response<Incoming>, DialError>) -> Option<Problem> {
+    match result {
+        Ok(response) if response.status().is_success() => None,
+        Ok(response) => Some(Problem::of_response(response.status(), response.headers())),
+        Err(DialError::Unreachable(_)) => Some(Problem::NotSent),
+        Err(DialError::Lost(_)) => Some(Problem::Lost),
+        Err(_) => None,
+    }
+}
