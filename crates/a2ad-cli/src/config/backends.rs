@@ -16,7 +16,7 @@ use outbound::{
         command::{CommandTool, Protocol},
         http::{HttpConfig, HttpFunction},
         mcp::{Isolation, McpConfig, Pool, Transport},
-        openapi::OpenApiConfig,
+        openapi::{Credential, OpenApiConfig},
     },
     dial::{DialPolicy, Dialer},
     process::{Launch, Launcher},
@@ -132,6 +132,8 @@ fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer
         base_url: section.get("base_url", http_url),
         operations: section.each("operations", text).unwrap_or_else(|| vec!["*".into()]),
         headers: headers(section),
+        security: security(&section.open("security")),
+        document_url: section.get("url", http_url),
         timeout: section.get("timeout", values::positive_duration).unwrap_or(Duration::from_secs(30)),
         ..OpenApiConfig::new(name)
     };
@@ -155,6 +157,27 @@ fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer
             None
         }
     }
+}
+
+/// `security = { SCHEME = { … } }` of a document: a token, or a user name and a password.
+fn security(schemes: &Section<'_>) -> Vec<(String, Credential)> {
+    let credential = |name: &str| {
+        let scheme = schemes.open(name);
+        let secret = |key: &str| scheme.get(key, |item| variable(item.text()?)).map(Secret::new);
+        let credential = match (scheme.has("token_env"), scheme.has("password_env")) {
+            (true, false) => Credential::Token(secret("token_env")?),
+            (false, true) => {
+                Credential::Basic { user: scheme.get("user", text)?, password: secret("password_env")? }
+            }
+            _ => {
+                schemes
+                    .report(name, "expected { token_env = \"…\" } or { user = \"…\", password_env = \"…\" }");
+                return None;
+            }
+        };
+        Some((name.to_owned(), credential))
+    };
+    schemes.names().filter_map(credential).collect()
 }
 
 /// `http = { … }` of a skill.
@@ -183,7 +206,12 @@ pub(super) fn http(section: &Section<'_>, environment: &Environment<'_>) -> Opti
             Some(BackendConfig::Ready { kind: "http", backend: Arc::new(function), on_crash: OnCrash::Retry })
         }
         Err(problem) => {
-            section.report("url", problem);
+            // It begins with the key, which may be one of a table.
+            let (key, text) = problem.split_once(": ").unwrap_or(("url", &problem));
+            match key.split_once('.') {
+                Some((table, name)) => section.open(table).report(name, text),
+                None => section.report(key, text),
+            }
             None
         }
     }

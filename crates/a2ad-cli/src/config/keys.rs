@@ -511,7 +511,27 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "Request headers with a secret: the value is the name of an environment variable.",
             ),
             derived("bearer_env", "string", "none", "The environment variable with a bearer token."),
-            key("timeout", "duration", r#""30s""#, "How long a response may take."),
+            derived("security", "table", "none", "Credentials by name of a security scheme of the document."),
+            key("timeout", "duration", r#""30s""#, "How long the server may be silent."),
+        ],
+        reserved: &[],
+    },
+    KeyTable {
+        path: "openapi.ID.security.ID",
+        keys: &[
+            derived(
+                "token_env",
+                "string",
+                "–",
+                "The environment variable with an API key or a bearer token.",
+            ),
+            derived("user", "string", "–", "The user name of HTTP Basic; instead of `token_env`."),
+            derived(
+                "password_env",
+                "string",
+                "–",
+                "The environment variable with the password of HTTP Basic.",
+            ),
         ],
         reserved: &[],
     },
