@@ -43,6 +43,7 @@ pub fn targets() -> &'static [Target] {
         targets::pb::TARGET,
         targets::card::TARGET,
         targets::cursor::TARGET,
+        targets::tmpl::TARGET,
         targets::sm::TARGET,
     ]
 }

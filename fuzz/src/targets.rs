@@ -7,3 +7,4 @@ pub(crate) mod legacy;
 pub(crate) mod pb;
 pub(crate) mod rest;
 pub(crate) mod sm;
+pub(crate) mod tmpl;
