@@ -2,7 +2,10 @@
 //!
 //! The only module that uses the validator. A reference to another document is not followed: such a schema is rejected.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use jsonschema::Validator;
 use protocol::Json;
@@ -17,7 +20,7 @@ pub struct Schema(Arc<Compiled>);
 
 struct Compiled {
     text: Json,
-    validator: Validator,
+    validator: OnceLock<Validator>,
     required: Vec<String>,
     /// The only required property, if there is exactly one and it is a string.
     single_text: Option<String>,
@@ -32,8 +35,19 @@ impl Schema {
     /// Compiles a schema.
     pub fn new(text: Json) -> Result<Self, InvalidSchema> {
         let tree = parse(&text);
-        let validator =
-            jsonschema::options().build(&tree).map_err(|error| InvalidSchema(error.to_string()))?;
+        let validator = compile(&tree)?;
+        Ok(Self::with(text, &tree, validator.into()))
+    }
+
+    /// Like [`new`](Self::new), but keeps only the text until the first check: the compiled form of a large schema has
+    /// a hundred times its size.
+    pub fn compiled_on_use(text: Json) -> Result<Self, InvalidSchema> {
+        let tree = parse(&text);
+        compile(&tree)?;
+        Ok(Self::with(text, &tree, OnceLock::new()))
+    }
+
+    fn with(text: Json, tree: &Tree, validator: OnceLock<Validator>) -> Self {
         let required: Vec<String> = tree["required"]
             .as_array()
             .map(|names| names.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())
@@ -42,7 +56,12 @@ impl Schema {
             [only] if tree["properties"][only]["type"] == "string" => Some(only.clone()),
             _ => None,
         };
-        Ok(Self(Arc::new(Compiled { text, validator, required, single_text })))
+        Self(Arc::new(Compiled { text, validator, required, single_text }))
+    }
+
+    fn validator(&self) -> &Validator {
+        let compile = || compile(&parse(&self.0.text)).expect("it was compiled before");
+        self.0.validator.get_or_init(compile)
     }
 
     /// The schema as it is shown on the card.
@@ -73,7 +92,7 @@ impl Schema {
     }
 
     fn check_tree(&self, root: &str, tree: &Tree) -> Result<(), String> {
-        self.0.validator.validate(tree).map_err(|error| {
+        self.validator().validate(tree).map_err(|error| {
             let path = error.instance_path().to_string().replace('/', ".");
             shorten(format!("{root}{path}: {error}"))
         })
@@ -81,7 +100,7 @@ impl Schema {
 
     /// Whether a value is allowed.
     pub fn allows(&self, value: &Json) -> bool {
-        self.0.validator.is_valid(&parse(value))
+        self.validator().is_valid(&parse(value))
     }
 }
 
@@ -89,6 +108,10 @@ impl fmt::Debug for Schema {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.text.fmt(out)
     }
+}
+
+fn compile(tree: &Tree) -> Result<Validator, InvalidSchema> {
+    jsonschema::options().build(tree).map_err(|error| InvalidSchema(error.to_string()))
 }
 
 fn parse(json: &Json) -> Tree {

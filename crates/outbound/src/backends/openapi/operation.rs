@@ -139,13 +139,16 @@ impl Document {
         parameters.retain(|parameter| !credentials.has(&parameter.location, &parameter.name));
         let body = body(self, operation)?;
         let input = self.input_schema(&parameters, body.as_ref())?;
-        let input_schema = compiled(&input).map_err(|problem| format!("its parameters: {problem}"))?;
+        let input_schema = text(&input).and_then(|text| Schema::new(text).map_err(|error| error.to_string()));
+        let input_schema =
+            input_schema.map_err(|problem| format!("its parameters: {}", shorten(&problem, 300)))?;
+        let output_schema = output_schema(self, operation).and_then(|schema| text(&schema).ok());
         Ok(Operation {
             id: entry.id.clone(),
             description: description(operation),
             tags: tags(operation),
             input_schema,
-            output_schema: output_schema(self, operation).and_then(|schema| compiled(&schema).ok()),
+            output_schema: output_schema.and_then(|text| Schema::compiled_on_use(text).ok()),
             on_crash,
             limits: Limits { wait: config.timeout, max_bytes: config.max_response },
             plan: Arc::new(Plan {
@@ -224,9 +227,8 @@ impl From<Parameter<'_>> for SentParameter {
     }
 }
 
-fn compiled(schema: &Tree) -> Result<Schema, String> {
-    let text = Json::parse(&schema.to_string())?;
-    Schema::new(text).map_err(|error| shorten(&error.to_string(), 300))
+fn text(schema: &Tree) -> Result<Json, String> {
+    Json::parse(&schema.to_string())
 }
 
 /// The description of a parameter, unless its schema has one.
