@@ -1,21 +1,22 @@
 //! The one way out of the process: every HTTP request that a backend sends goes through [`Dialer`].
 //!
-//! A URL of the operator may be local. A URL that a peer chose passes [`guard`] when the request is sent, and every
-//! address of its host passes it when a connection is opened; the connection goes to an address that was checked.
-//! Requests for peers and for the operator never share a connection. Redirects are not followed, proxies of the
-//! environment are not used, cookies are not kept, bodies are not decompressed. Timeouts but that for opening a
-//! connection are the caller's.
+//! A URL of the operator may be local. A URL that a peer chose passes [`guard`] when it is registered and again with
+//! each request: its host is resolved, every address is checked, and the request uses a connection to one of these
+//! addresses. Requests for peers and for the operator never share a connection. Redirects are not followed, proxies of
+//! the environment are not used, cookies are not kept, bodies are not decompressed.
 
 pub mod address;
 mod connect;
+mod fetch;
 pub mod guard;
+mod peer_pools;
+mod resolve;
 mod stream;
 mod tls;
 
-use std::{error::Error, fmt, io, net::IpAddr, net::SocketAddr, sync::Arc, time::Duration};
+use std::{error::Error, fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::{Request, Response, Uri, uri::PathAndQuery};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -26,13 +27,17 @@ use hyper_util::{
 use ipnet::IpNet;
 use url::{Position, Url};
 
+pub use self::{fetch::FetchLimits, resolve::Resolve};
+
 use self::{
-    connect::{Connector, Shared},
+    connect::{Connector, Destination},
     guard::{Forbidden, Target},
+    peer_pools::PeerPools,
+    resolve::SystemResolver,
     tls::Tls,
 };
 
-/// How long an unused connection stays open. A name is resolved anew for each connection.
+/// How long an unused connection stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of unused connections to one host.
 const MAX_IDLE: usize = 16;
@@ -58,18 +63,13 @@ pub struct DialPolicy {
     pub own_addresses: Vec<SocketAddr>,
 }
 
-/// Finds the addresses of a name.
-pub trait Resolve: Send + Sync + 'static {
-    /// All addresses of the name.
-    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
-}
-
 /// Sends requests. Cheap to clone; clones share their connections.
 #[derive(Clone)]
 pub struct Dialer {
     operator: Pool,
-    peer: Pool,
-    shared: Arc<Shared>,
+    peers: Arc<PeerPools>,
+    resolver: Arc<dyn Resolve>,
+    policy: Arc<DialPolicy>,
 }
 
 type Pool = Client<Connector, Full<Bytes>>;
@@ -78,7 +78,7 @@ type Pool = Client<Connector, Full<Bytes>>;
 #[derive(Default)]
 pub struct Builder {
     policy: DialPolicy,
-    resolver: Option<Box<dyn Resolve>>,
+    resolver: Option<Arc<dyn Resolve>>,
     tls: Tls,
 }
 
@@ -95,6 +95,12 @@ pub enum DialError {
     /// The connection was lost before the response. The server may have received the request.
     #[error("the server closed the connection without a response")]
     Lost(#[source] Box<dyn Error + Send + Sync>),
+    /// There was no complete response within [`FetchLimits::time`].
+    #[error("the server did not respond in time")]
+    TimedOut,
+    /// The response was longer than [`FetchLimits::body`].
+    #[error("the response is too large")]
+    TooLarge,
 }
 
 impl Dialer {
@@ -108,9 +114,20 @@ impl Dialer {
         Builder::default()
     }
 
+    /// Checks a URL when a peer registers it: its syntax, and its host if that is an address. A name is resolved and
+    /// checked when a request is sent.
+    ///
+    /// # Errors
+    ///
+    /// Why the URL is not allowed.
+    pub fn check_url(&self, text: &str) -> Result<Url, Forbidden> {
+        guard::check_url(text, &self.policy)
+    }
+
     /// Sends a request with an absolute URL, and returns the head of the response and its body, unread. Redirects are
-    /// not followed. There is no timeout but that for opening the connection. Dropping the future or the body closes
-    /// the connection (HTTP/1.1) or resets the stream (HTTP/2).
+    /// not followed. The only timeouts are those for resolving the name and for opening the connection; the caller sets
+    /// others, and limits the body, or uses [`Dialer::fetch`]. Dropping the future or the body closes the connection (HTTP/1.1) or resets the
+    /// stream (HTTP/2).
     ///
     /// # Errors
     ///
@@ -121,30 +138,25 @@ impl Dialer {
         source: UrlSource,
     ) -> Result<Response<Incoming>, DialError> {
         let url = guard::parse(&request.uri().to_string()).map_err(DialError::Forbidden)?;
-        let sent = self.prepare(&mut request, &url, source);
-        let result = match sent {
-            Err(problem) => Err(DialError::Forbidden(problem)),
+        *request.uri_mut() =
+            with_origin_of(&url, request.uri().path_and_query()).map_err(DialError::Forbidden)?;
+        let result = match self.pool(&url, source).await {
             Ok(pool) => pool.request(request).await.map_err(DialError::from_client),
+            Err(error) => Err(error),
         };
         result.inspect_err(|error| error.log(&url[..Position::BeforePath], source))
     }
 
-    /// Checks the URL of a request and gives it the form in which it was checked.
-    fn prepare(
-        &self,
-        request: &mut Request<Full<Bytes>>,
-        url: &Url,
-        source: UrlSource,
-    ) -> Result<&Pool, Forbidden> {
-        let pool = match source {
-            UrlSource::Operator => &self.operator,
+    /// The connections that a request to this URL may use.
+    async fn pool(&self, url: &Url, source: UrlSource) -> Result<Pool, DialError> {
+        match source {
+            UrlSource::Operator => Ok(self.operator.clone()),
             UrlSource::Peer => {
-                Target::from_peer(url, &self.shared.policy)?;
-                &self.peer
+                let target = Target::from_peer(url, &self.policy).map_err(DialError::Forbidden)?;
+                let addresses = resolve::checked_addresses(&target, &*self.resolver, &self.policy).await?;
+                Ok(self.peers.to(addresses))
             }
-        };
-        *request.uri_mut() = with_origin_of(url, request.uri().path_and_query())?;
-        Ok(pool)
+        }
     }
 }
 
@@ -170,17 +182,7 @@ fn with_origin_of(url: &Url, rest: Option<&PathAndQuery>) -> Result<Uri, Forbidd
 
 impl DialError {
     fn from_client(error: legacy::Error) -> Self {
-        if !error.is_connect() {
-            return Self::Lost(error.into());
-        }
-        let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
-        while let Some(current) = cause {
-            if let Some(problem) = current.downcast_ref::<Forbidden>() {
-                return Self::Forbidden(*problem);
-            }
-            cause = current.source();
-        }
-        Self::Unreachable(error.into())
+        if error.is_connect() { Self::Unreachable(error.into()) } else { Self::Lost(error.into()) }
     }
 
     fn log(&self, origin: &str, source: UrlSource) {
@@ -191,6 +193,7 @@ impl DialError {
             Self::Unreachable(error) | Self::Lost(error) => {
                 tracing::debug!(origin, ?source, ?error, "outgoing request failed");
             }
+            Self::TimedOut | Self::TooLarge => {}
         }
     }
 }
@@ -205,7 +208,7 @@ impl Builder {
     /// Finds the addresses of names; the default is the system.
     #[must_use]
     pub fn resolver(self, resolver: impl Resolve) -> Self {
-        Self { resolver: Some(Box::new(resolver)), ..self }
+        Self { resolver: Some(Arc::new(resolver)), ..self }
     }
 
     /// TLS settings; the default trusts the platform's root certificates.
@@ -216,26 +219,20 @@ impl Builder {
 
     /// The dialler. It opens no connection before the first request.
     pub fn build(self) -> Dialer {
-        let Self { policy, resolver, tls } = self;
-        let resolver = resolver.unwrap_or_else(|| Box::new(SystemResolver));
-        let shared = Arc::new(Shared { policy, resolver, tls });
-        let pool = |source| {
-            let connector = Connector { source, shared: Arc::clone(&shared) };
-            let mut client = Client::builder(TokioExecutor::new());
-            client.timer(TokioTimer::new()).pool_timer(TokioTimer::new());
-            client.pool_idle_timeout(IDLE_TIMEOUT).pool_max_idle_per_host(MAX_IDLE).build(connector)
-        };
-        Dialer { operator: pool(UrlSource::Operator), peer: pool(UrlSource::Peer), shared }
+        let resolver = self.resolver.unwrap_or_else(|| Arc::new(SystemResolver));
+        let tls = Arc::new(self.tls);
+        let destination = Destination::ByName(Arc::clone(&resolver));
+        Dialer {
+            operator: client(Connector { destination, tls: Arc::clone(&tls) }),
+            peers: Arc::new(PeerPools::new(tls)),
+            resolver,
+            policy: Arc::new(self.policy),
+        }
     }
 }
 
-struct SystemResolver;
-
-impl Resolve for SystemResolver {
-    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
-        })
-    }
+fn client(connector: Connector) -> Pool {
+    let mut client = Client::builder(TokioExecutor::new());
+    client.timer(TokioTimer::new()).pool_timer(TokioTimer::new());
+    client.pool_idle_timeout(IDLE_TIMEOUT).pool_max_idle_per_host(MAX_IDLE).build(connector)
 }

@@ -1,9 +1,9 @@
-//! Opens connections for the pool: resolves the name, checks every address, and connects to a checked address.
+//! Opens connections for the pools, and makes sure that they reach the address that was chosen.
 
 use std::{
     error::Error,
     io,
-    net::{IpAddr, SocketAddr, UdpSocket},
+    net::{IpAddr, SocketAddr},
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -21,17 +21,12 @@ use tower::Service;
 use url::Host;
 
 use super::{
-    DialPolicy, Resolve, UrlSource,
-    address::canonical,
-    guard::{self, Forbidden, Target},
+    guard::{self, Target},
+    resolve::{self, Resolve},
     stream::OpenStream,
     tls::Tls,
 };
 
-/// Maximum time for the resolution of a name.
-const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum number of addresses of a name.
-const MAX_ADDRESSES: usize = 16;
 /// Maximum time until a connection is open, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -40,15 +35,17 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// The connector of one pool.
 #[derive(Clone)]
 pub(super) struct Connector {
-    pub(super) source: UrlSource,
-    pub(super) shared: Arc<Shared>,
+    pub(super) destination: Destination,
+    pub(super) tls: Arc<Tls>,
 }
 
-/// What the pools have in common.
-pub(super) struct Shared {
-    pub(super) policy: DialPolicy,
-    pub(super) resolver: Box<dyn Resolve>,
-    pub(super) tls: Tls,
+/// The addresses to which a pool connects.
+#[derive(Clone)]
+pub(super) enum Destination {
+    /// Those of the URL's host, whatever they are.
+    ByName(Arc<dyn Resolve>),
+    /// These, which have been checked.
+    Checked(Arc<[SocketAddr]>),
 }
 
 impl Service<Uri> for Connector {
@@ -69,56 +66,23 @@ impl Service<Uri> for Connector {
 impl Connector {
     async fn connect(&self, uri: &Uri) -> Result<OpenStream, BoxError> {
         let url = guard::parse(&uri.to_string())?;
-        let target = match self.source {
-            UrlSource::Operator => Target::of(&url)?,
-            UrlSource::Peer => Target::from_peer(&url, &self.shared.policy)?,
+        let target = Target::of(&url)?;
+        let addresses = match &self.destination {
+            Destination::ByName(resolver) => resolve::addresses(&target, &**resolver).await?.into(),
+            Destination::Checked(addresses) => Arc::clone(addresses),
         };
-        let addresses = self.addresses(&target).await?;
         let deadline = Instant::now() + CONNECT_TIMEOUT;
         let tcp = open(&addresses, deadline).await?;
+        if let Destination::Checked(checked) = &self.destination {
+            has_reached_one_of(checked, &tcp)?;
+        }
         tcp.set_nodelay(true)?;
         if url.scheme() == "http" {
             return Ok(OpenStream::plain(tcp));
         }
-        let tls = TlsConnector::from(self.shared.tls.config().await?);
+        let tls = TlsConnector::from(self.tls.config().await?);
         let handshake = tls.connect(server_name(&target.host)?, tcp);
         Ok(OpenStream::tls(timeout_at(deadline, handshake).await??))
-    }
-
-    /// The addresses of a target, at least one, all of them checked.
-    async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, BoxError> {
-        let mut found = match target.literal() {
-            Some(address) => vec![address],
-            None => {
-                let name = target.host.to_string();
-                timeout(RESOLVE_TIMEOUT, self.shared.resolver.resolve(&name)).await??
-            }
-        };
-        if found.is_empty() {
-            return Err(io::Error::other("the name has no address").into());
-        }
-        match self.source {
-            UrlSource::Operator => found.truncate(MAX_ADDRESSES),
-            UrlSource::Peer => self.check(target, &found)?,
-        }
-        Ok(found.into_iter().map(|address| SocketAddr::new(address, target.port)).collect())
-    }
-
-    /// One address that is not allowed is enough to refuse a name.
-    fn check(&self, target: &Target, found: &[IpAddr]) -> Result<(), Forbidden> {
-        let Shared { policy, .. } = &*self.shared;
-        if found.len() > MAX_ADDRESSES {
-            return Err(Forbidden::TooManyAddresses);
-        }
-        let on_all = |own: &SocketAddr| own.ip().is_unspecified() && own.port() == target.port;
-        let listens_on_all = policy.own_addresses.iter().any(on_all);
-        for address in found {
-            target.check_address(*address, policy)?;
-            if listens_on_all && is_of_this_machine(*address) {
-                return Err(Forbidden::OwnAddress);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -129,7 +93,7 @@ async fn open(addresses: &[SocketAddr], deadline: Instant) -> io::Result<TcpStre
         let left = deadline.saturating_duration_since(Instant::now());
         let share = left / u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
         match timeout(share, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return same_peer(stream, *address),
+            Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => problem = error,
             Err(_) => problem = io::ErrorKind::TimedOut.into(),
         }
@@ -137,23 +101,15 @@ async fn open(addresses: &[SocketAddr], deadline: Instant) -> io::Result<TcpStre
     Err(problem)
 }
 
-/// The connection must have reached the address that was checked.
-fn same_peer(stream: TcpStream, checked: SocketAddr) -> io::Result<TcpStream> {
+fn has_reached_one_of(checked: &[SocketAddr], stream: &TcpStream) -> io::Result<()> {
     let reached = stream.peer_addr()?;
-    let same = reached.port() == checked.port() && reached.ip().to_canonical() == checked.ip().to_canonical();
-    if same { Ok(stream) } else { Err(io::Error::other("connected to another address than was checked")) }
-}
-
-/// Whether an address belongs to an interface of this machine: then the system would use it as the source too.
-/// Connecting a UDP socket sends nothing.
-fn is_of_this_machine(address: IpAddr) -> bool {
-    let address = canonical(address);
-    let any: IpAddr = if address.is_ipv4() { [0; 4].into() } else { [0u16; 8].into() };
-    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
-        socket.connect((address, 9))?;
-        socket.local_addr()
-    });
-    source.is_ok_and(|source| source.ip() == address)
+    let is_reached = |one: &SocketAddr| {
+        one.port() == reached.port() && one.ip().to_canonical() == reached.ip().to_canonical()
+    };
+    if checked.iter().any(is_reached) {
+        return Ok(());
+    }
+    Err(io::Error::other("connected to another address than was checked"))
 }
 
 fn server_name(host: &Host<String>) -> io::Result<ServerName<'static>> {

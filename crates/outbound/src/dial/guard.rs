@@ -123,6 +123,10 @@ impl Target {
         if policy.own_addresses.iter().any(is_own) {
             return Err(Forbidden::OwnAddress);
         }
+        // The system connects the unspecified address to loopback, whatever is allowed.
+        if reached.ip().is_unspecified() {
+            return Err(Forbidden::NotPublic);
+        }
         if policy.allow.iter().any(|net| net.contains(&address.to_canonical())) {
             return Ok(());
         }
@@ -141,4 +145,25 @@ fn is_local_name(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::{Forbidden::*, *};
+
+    #[test]
+    fn allowed_networks_lift_the_rules_for_ports_and_names() {
+        let allow = vec!["10.1.0.0/16".parse().unwrap()];
+        let policy = DialPolicy { allow, allow_http: true, own_addresses: Vec::new() };
+        for (url, address, expected) in [
+            ("http://localhost:9000/", "10.1.2.3", Ok(())),
+            ("http://localhost:9000/", "127.0.0.1", Err(LocalName)),
+            ("http://localhost/", "8.8.8.8", Err(LocalName)),
+            ("http://example.com:9000/", "10.1.2.3", Ok(())),
+            ("http://example.com:9000/", "::ffff:10.1.2.3", Ok(())),
+            ("http://example.com:9000/", "8.8.8.8", Err(Port)),
+            ("http://example.com/", "8.8.8.8", Ok(())),
+            ("http://example.com/", "10.2.0.1", Err(NotPublic)),
+        ] {
+            let target = Target::from_peer(&parse(url).unwrap(), &policy).unwrap();
+            assert_eq!(target.check_address(address.parse().unwrap(), &policy), expected, "{url} {address}");
+        }
+    }
+}

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, header};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::Full;
 
 use super::{OpenApiError, document::MAX_DOCUMENT};
-use crate::dial::{Dialer, UrlSource};
+use crate::dial::{DialError, Dialer, FetchLimits, UrlSource};
 
 /// Maximum time to fetch a document.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,25 +23,16 @@ pub async fn fetch(url: &str, dialer: &Dialer) -> Result<String, OpenApiError> {
         .header(header::USER_AGENT, concat!("a2ad/", env!("CARGO_PKG_VERSION")))
         .body(Full::new(Bytes::new()))
         .map_err(|_| OpenApiError::Fetch("url: expected an absolute http or https URL".into()))?;
-    match tokio::time::timeout(TIMEOUT, text(request, dialer)).await {
-        Ok(result) => result,
-        Err(_) => Err(OpenApiError::Fetch(format!("no complete response within {} s", TIMEOUT.as_secs()))),
-    }
-}
-
-async fn text(request: Request<Full<Bytes>>, dialer: &Dialer) -> Result<String, OpenApiError> {
-    let response = dialer
-        .send(request, UrlSource::Operator)
-        .await
-        .map_err(|error| OpenApiError::Fetch(error.to_string()))?;
+    let limits = FetchLimits { time: TIMEOUT, body: MAX_DOCUMENT };
+    let response = dialer.fetch(request, UrlSource::Operator, limits).await.map_err(|error| match error {
+        DialError::TooLarge => OpenApiError::TooLarge { size: MAX_DOCUMENT + 1, max: MAX_DOCUMENT },
+        DialError::TimedOut => {
+            OpenApiError::Fetch(format!("no complete response within {} s", TIMEOUT.as_secs()))
+        }
+        other => OpenApiError::Fetch(other.to_string()),
+    })?;
     if !response.status().is_success() {
         return Err(OpenApiError::Fetch(format!("the server responded {}", response.status())));
     }
-    let body = Limited::new(response.into_body(), MAX_DOCUMENT).collect().await.map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            return OpenApiError::TooLarge { size: MAX_DOCUMENT + 1, max: MAX_DOCUMENT };
-        }
-        OpenApiError::Fetch("the connection was lost".into())
-    })?;
-    String::from_utf8(body.to_bytes().to_vec()).map_err(|_| OpenApiError::Fetch("it is not UTF-8".into()))
+    String::from_utf8(response.into_body().into()).map_err(|_| OpenApiError::Fetch("it is not UTF-8".into()))
 }
