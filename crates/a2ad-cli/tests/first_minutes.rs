@@ -1,6 +1,7 @@
 //! The startup message, the page in a browser, and one log line per call.
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+#![allow(clippy::disallowed_methods, reason = "the test opens connections of its own")]
 
 use std::{
     fs::File,

@@ -1,6 +1,7 @@
 //! The server process: start, calls, kill, restart, shutdown.
 
 #![allow(clippy::unwrap_used, reason = "a test fails on any error")]
+#![allow(clippy::disallowed_methods, reason = "the test opens connections of its own")]
 
 use std::{
     net::{SocketAddr, TcpListener},

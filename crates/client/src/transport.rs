@@ -20,6 +20,7 @@ pub(crate) struct Transport(reqwest::Client);
 
 impl Transport {
     /// A transport for this URL. Proxies from the environment are used except for loopback addresses.
+    #[expect(clippy::disallowed_methods, reason = "the one place of this crate that builds an HTTP client")]
     pub(crate) fn to(url: &Url) -> Result<Self, Error> {
         let mut builder = reqwest::Client::builder()
             .redirect(redirect::Policy::none())

@@ -231,6 +231,7 @@ impl Builder {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the one place of this crate that builds an HTTP client")]
 fn client(connector: Connector) -> Pool {
     let mut client = Client::builder(TokioExecutor::new());
     client.timer(TokioTimer::new()).pool_timer(TokioTimer::new());

@@ -216,6 +216,7 @@ impl Events {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "checks a server with its own connections")]
 async fn connect(host: &str, buffer_bytes: Option<u32>) -> Result<Connection, CheckError> {
     let connecting = async {
         let address: SocketAddr = lookup_host(host).await?.next().ok_or(io::ErrorKind::NotFound)?;

@@ -81,6 +81,7 @@ enum Framing {
 
 impl Connection {
     /// Connects to a server.
+    #[expect(clippy::disallowed_methods, reason = "the driver of the tests has its own connections")]
     pub async fn open(address: SocketAddr) -> Result<Self, Error> {
         Self::over(limited(LIMIT, TcpStream::connect(address)).await?)
     }

@@ -74,6 +74,7 @@ impl Channel {
         Self::open_with(address, Builder::new(TokioExecutor::new()).initial_stream_window_size(bytes)).await
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the driver of the tests has its own connections")]
     async fn open_with(address: SocketAddr, builder: &Builder<TokioExecutor>) -> Result<Self, Error> {
         let stream = limited(LIMIT, TcpStream::connect(address)).await?;
         stream.set_nodelay(true)?;

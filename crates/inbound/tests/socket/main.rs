@@ -4,6 +4,7 @@
 //! test has its own server and store with a fixed clock, so that whole responses can be compared.
 
 #![allow(clippy::unwrap_used, reason = "a test that meets an error is to fail")]
+#![allow(clippy::disallowed_methods, reason = "the test opens connections of its own")]
 
 mod common;
 

@@ -87,6 +87,7 @@ impl Connector {
 }
 
 /// Connects to the first of these addresses that accepts; each gets an equal share of the time that is left.
+#[expect(clippy::disallowed_methods, reason = "the one place that opens connections")]
 async fn open(addresses: &[SocketAddr], deadline: Instant) -> io::Result<TcpStream> {
     let mut problem = io::Error::from(io::ErrorKind::TimedOut);
     for (tried, address) in addresses.iter().enumerate() {

@@ -95,6 +95,7 @@ fn is_of_this_machine(address: IpAddr) -> bool {
 }
 
 /// The address from which the system would send to this one. Connecting a UDP socket sends nothing.
+#[expect(clippy::disallowed_methods, reason = "nothing is sent")]
 fn source_to(address: IpAddr) -> io::Result<IpAddr> {
     let any: IpAddr =
         if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
