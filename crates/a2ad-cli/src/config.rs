@@ -7,6 +7,7 @@
 mod agents;
 mod backends;
 mod extensions;
+mod files;
 mod json_value;
 mod keys;
 mod read;
@@ -390,6 +391,9 @@ pub(crate) enum Error {
     Invalid(Vec<String>),
 }
 
+/// Maximum size of the file.
+const MAX_CONFIG: u64 = 1 << 20;
+
 /// Parses and validates everything and applies the defaults.
 pub(crate) fn load(source: Source<'_>) -> Result<Config, Error> {
     load_checked(source, |_| None)
@@ -400,11 +404,20 @@ pub(crate) fn load_checked(
     source: Source<'_>,
     check_listen: impl FnOnce(SocketAddr) -> Option<String>,
 ) -> Result<Config, Error> {
+    let text = source.file.map(read_file).transpose()?.unwrap_or_default();
+    load_text(&text, source, check_listen)
+}
+
+/// The same with the content of the file, which is not read.
+pub(crate) fn load_text(
+    text: &str,
+    source: Source<'_>,
+    check_listen: impl FnOnce(SocketAddr) -> Option<String>,
+) -> Result<Config, Error> {
     let file = source.file.map(|file| file.path.display().to_string());
     let source_path = source.file.map(|file| file.path.clone());
-    let text = source.file.map(read_file).transpose()?;
     let problems = Problems::default();
-    let mut tree = tree::parse(text.as_deref().unwrap_or_default(), &problems);
+    let mut tree = tree::parse(text, &problems);
     if !problems.is_empty() {
         // The rest of an invalid file cannot be interpreted.
         return Err(Error::Invalid(problems.into_lines(file.as_deref())));
@@ -429,11 +442,8 @@ fn source_directory(file: Option<&Path>) -> PathBuf {
 
 fn read_file(file: &ConfigFile) -> Result<String, Error> {
     let ConfigFile { path, origin } = file;
-    std::fs::read_to_string(path).map_err(|reason| Error::Unreadable {
-        file: path.display().to_string(),
-        origin,
-        reason,
-    })
+    let text = std::fs::File::open(path).and_then(|file| files::read_at_most(file, MAX_CONFIG));
+    text.map_err(|reason| Error::Unreadable { file: path.display().to_string(), origin, reason })
 }
 
 /// The keys set by the environment and the flags, in ascending precedence: `A2AD_SECTION__KEY` sets one key of the

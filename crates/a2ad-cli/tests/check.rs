@@ -42,6 +42,37 @@ const SHOP: &str = r#"{"openapi": "3.1.0", "info": {"title": "Shop", "version": 
 const SKILL: &str = "[skills.hello]\nbuiltin = \"echo\"\n";
 
 #[test]
+fn named_files_are_regular_and_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap().success());
+    let large = std::fs::File::create(folder.path().join("large")).unwrap();
+    large.set_len(33 << 20).unwrap();
+    for (name, problem) in [
+        ("pipe", "it is not a regular file"),
+        ("/dev/zero", "it is not a regular file"),
+        (".", "it is not a regular file"),
+        ("absent", "No such file"),
+        ("large", "it is larger than"),
+    ] {
+        let text = format!(
+            "[skills.a]\ncommand = {{ argv = [\"true\"] }}\ninput_schema = {name:?}\n[openapi.b]\nfile = {name:?}\n"
+        );
+        std::fs::write(folder.path().join("a.toml"), text).unwrap();
+        let (code, _, errors) = read(&a2ad(folder.path(), &["check", "a.toml"]).output().unwrap());
+        assert_eq!(code, 2, "{errors}");
+        for place in ["a.toml:3: skills.a.input_schema: ", "a.toml:5: openapi.b.file: "] {
+            let line = errors.lines().find(|line| line.contains(place)).unwrap_or_else(|| panic!("{errors}"));
+            assert!(line.contains(problem), "{line}");
+        }
+    }
+    let (code, _, errors) = read(&a2ad(folder.path(), &["check", "/dev/zero"]).output().unwrap());
+    assert!(
+        code == 2 && errors.contains("/dev/zero cannot be read: it is larger than 1MiB"),
+        "{code} {errors}"
+    );
+}
+
+#[test]
 fn a_valid_file_is_shown_as_json() {
     let text = r#"
         [server]

@@ -26,7 +26,7 @@ use protocol::model::Secret;
 use super::{
     BackendConfig, DocumentConfig,
     agents::check_name,
-    document_skills,
+    document_skills, files,
     read::{Parsed, Section},
     skills::{Environment, text},
     tree::Item,
@@ -41,6 +41,9 @@ pub(crate) const PROTOCOL_NAMES: [(&str, Protocol); 2] =
 
 /// The methods that an HTTP function may have.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+
+/// Maximum size of a file with an OpenAPI document; that of its parser is the same.
+const MAX_DOCUMENT: u64 = 32 << 20;
 
 /// `[outbound]`: the dialler of all backends.
 pub(super) fn dialer(section: &Section<'_>, listen: SocketAddr) -> Dialer {
@@ -140,7 +143,7 @@ fn document(section: &Section<'_>, name: &str, directory: &Path, dialer: &Dialer
     match (section.has("file"), section.has("url")) {
         (true, false) => {
             let skills = section.get("file", |item| {
-                let text = read_file(item, directory)?;
+                let text = files::read(&directory.join(item.text()?), MAX_DOCUMENT)?;
                 document_skills(&text, &config, dialer).map_err(|error| error.to_string())
             });
             skills.map(DocumentConfig::Read)
@@ -330,10 +333,4 @@ fn http_url(item: &Item) -> Parsed<String> {
         Ok(url) if is_http && url.host().is_some() => Ok(text.to_owned()),
         _ => Err(format!("{text:?} is not a URL such as http://127.0.0.1:8000/mcp")),
     }
-}
-
-fn read_file(item: &Item, directory: &Path) -> Parsed<String> {
-    let path = directory.join(item.text()?);
-    std::fs::read_to_string(&path)
-        .map_err(|reason| format!("the file {} cannot be read: {reason}", path.display()))
 }

@@ -542,7 +542,8 @@ pub(super) static TABLES: &[KeyTable] = &[
                 "allow",
                 "list of networks",
                 "[]",
-                "Networks that peers may choose although they are not public.",
+                "Networks that peers may choose although they are not public; there they may also choose any port and \
+                 local names.",
             ),
             key("allow_http", "boolean", "false", "Whether peers may choose `http` URLs."),
         ],

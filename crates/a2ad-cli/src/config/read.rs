@@ -37,6 +37,7 @@ impl Problems {
         problems.dedup();
         let line = |Problem { location, key, text }: Problem| {
             let key = if key.is_empty() { String::new() } else { format!("{key}: ") };
+            let text = without_controls(&text);
             match location {
                 Location::Line(line) => format!("{}:{line}: {key}{text}", file.unwrap_or("a2ad")),
                 Location::Name(name) => format!("a2ad: {name}: {text}"),
@@ -152,7 +153,8 @@ impl<'a> Section<'a> {
     }
 
     fn add_problem(&self, key: &str, location: &Location, text: String) {
-        self.problems.add(location, &self.path_of(key).join("."), text);
+        let path: Vec<_> = self.path_of(key).into_iter().map(quoted).collect();
+        self.problems.add(location, &path.join("."), text);
     }
 
     /// Reports every key that is unknown or reserved.
@@ -174,6 +176,18 @@ impl<'a> Section<'a> {
         }
         self
     }
+}
+
+/// The text with control characters escaped, so that a value of the file cannot move the cursor of a terminal.
+fn without_controls(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
+}
+
+/// A key as it can be written in the file: quoted unless it is bare. A number in brackets may follow.
+fn quoted(key: String) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_[]".contains(c);
+    if key.is_empty() || !key.chars().all(is_bare) { format!("{key:?}") } else { key }
 }
 
 impl Item {

@@ -6,10 +6,14 @@ use outbound::schema::Schema;
 use protocol::Json;
 
 use super::{
+    files,
     json_value::object,
     read::Parsed,
     tree::{Item, Value},
 };
+
+/// Maximum size of a file.
+const MAX_SCHEMA: u64 = 1 << 20;
 
 /// A schema; an empty string is none.
 pub(super) fn schema(item: &Item, directory: &Path) -> Parsed<Option<Schema>> {
@@ -24,8 +28,7 @@ pub(super) fn schema(item: &Item, directory: &Path) -> Parsed<Option<Schema>> {
 }
 
 fn read(path: &Path) -> Parsed<Json> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|reason| format!("the file {} cannot be read: {reason}", path.display()))?;
+    let text = files::read(path, MAX_SCHEMA)?;
     Json::parse(&text)
         .map_err(|expected| format!("the file {} is not JSON; expected {expected}", path.display()))
 }

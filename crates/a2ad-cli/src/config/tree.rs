@@ -51,8 +51,8 @@ pub(super) struct Entry {
 /// Parses a file; invalid TOML is added to the problems.
 pub(super) fn parse(text: &str, problems: &Problems) -> Table {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let location =
-        |offset: usize| Location::Line(1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count());
+    let line_ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let location = |offset: usize| Location::Line(1 + line_ends.partition_point(|end| *end < offset));
     for error in errors {
         let at = error.span().map_or(0, |span| span.start);
         problems.add(&location(at), "", format!("invalid TOML: {}", error.message()));
