@@ -45,5 +45,6 @@ pub fn targets() -> &'static [Target] {
         targets::cursor::TARGET,
         targets::tmpl::TARGET,
         targets::sm::TARGET,
+        targets::url::TARGET,
     ]
 }

@@ -8,3 +8,4 @@ pub(crate) mod pb;
 pub(crate) mod rest;
 pub(crate) mod sm;
 pub(crate) mod tmpl;
+pub(crate) mod url;
