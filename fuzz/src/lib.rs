@@ -46,5 +46,6 @@ pub fn targets() -> &'static [Target] {
         targets::tmpl::TARGET,
         targets::sm::TARGET,
         targets::url::TARGET,
+        targets::cfg::TARGET,
     ]
 }

@@ -1,6 +1,7 @@
 //! The fuzz targets, one file each.
 
 pub(crate) mod card;
+pub(crate) mod cfg;
 pub(crate) mod cursor;
 pub(crate) mod json;
 pub(crate) mod legacy;

@@ -3,7 +3,7 @@
 use std::{
     fmt::{self, Display, Formatter},
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use a2ad::ServeError;
@@ -13,13 +13,25 @@ use protocol::json::write::Writer;
 
 use crate::backends::Backends;
 use crate::config::{
-    AgentConfig, AuthMethod, BackendConfig, CARD_NAMES, Config, DEDUPE_NAMES, ERROR_NAMES,
+    self, AgentConfig, AuthMethod, BackendConfig, CARD_NAMES, Config, ConfigFile, DEDUPE_NAMES, ERROR_NAMES,
     EXTENDED_CARD_NAMES, Generation, ON_CRASH_NAMES, ProfileName, REPLY_NAMES, SkillConfig, SkillSource,
 };
 
 /// The reason why a server would refuse to listen on this address.
 pub(crate) fn check_listen(address: SocketAddr) -> Option<String> {
     (!address.ip().is_loopback()).then(|| ServeError::NotLoopback(address).to_string())
+}
+
+/// What `a2ad check` prints for a configuration file with this path and content, or its problems, one line each. For
+/// the fuzzer.
+pub fn check_config(path: &Path, content: &str) -> Result<String, Vec<String>> {
+    let file = ConfigFile::named(path);
+    let source = config::Source { file: Some(&file), ..config::Source::default() };
+    match config::load_text(content, source, check_listen) {
+        Ok(config) => Ok(describe(&config) + &describe_as_json(&config)),
+        Err(config::Error::Invalid(problems)) => Err(problems),
+        Err(other) => Err(vec![other.to_string()]),
+    }
 }
 
 /// What a configuration would run, as text.

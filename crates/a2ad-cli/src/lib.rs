@@ -14,4 +14,6 @@ mod logging;
 mod nearest;
 pub mod selftest;
 
+#[doc(hidden)]
+pub use check::check_config;
 pub use cli::run;
