@@ -10,10 +10,16 @@ use crate::{program, run, tck};
 pub(crate) fn run(args: Vec<String>) -> Result<()> {
     let Some((name, options)) = args.split_first() else {
         eprintln!("  cargo xtask verify tck {}\n      the official conformance kit\n", tck::OPTIONS);
+        eprintln!(
+            "  cargo xtask verify guard_oracle [--addresses N] [--seed S]\n      every address that another guard refuses is \
+             refused, and each kind of difference is known\n"
+        );
         return proofs(&[]);
     };
-    if name == "tck" {
-        return tck::run(options);
+    match name.as_str() {
+        "tck" => return tck::run(options),
+        "guard_oracle" => return guard_oracle(options),
+        _ => {}
     }
     let has = |option: &str| options.iter().any(|given| given == option);
     let program = match name.as_str() {
@@ -25,6 +31,21 @@ pub(crate) fn run(args: Vec<String>) -> Result<()> {
         _ => program::build()?,
     };
     proofs(&[args, vec!["--binary".to_owned(), program.to_string_lossy().into_owned()]].concat())
+}
+
+/// Builds and runs the comparison, which is a workspace of its own.
+fn guard_oracle(options: &[String]) -> Result<()> {
+    let mut command = run::cargo_command();
+    command.args([
+        "run",
+        "--quiet",
+        "--locked",
+        "--manifest-path",
+        "tests/guard_oracle/Cargo.toml",
+        "--target-dir",
+    ]);
+    command.arg(program::target()?).arg("--").args(options);
+    run::run_command(&mut command)
 }
 
 /// Runs the program with the proofs in the current directory, to which paths in its arguments are relative.
