@@ -21,6 +21,7 @@ mod fixture;
 mod http;
 mod item;
 mod json;
+mod loopback;
 mod program;
 mod report;
 mod s0;
