@@ -3,19 +3,18 @@
 //! [`SkillAgent`] finds the arguments in the client's message, checks them, calls the backend, checks the result and
 //! turns the backend's reply into the outcome of the turn. What is specific to a kind of backend is not here.
 
+mod schemas_extension;
+
 use std::sync::Arc;
 
 use engine::{Agent, AgentResult, ExecutionPolicy, OnCrash, Outcome, Turn};
-use protocol::{
-    Artifact, Content, Json, Message, Part,
-    json::write::Writer,
-    model::{AgentExtension, AgentSkill},
-};
+use protocol::{Artifact, Content, Json, Message, Part, json::write::Writer, model::AgentSkill};
 
 use crate::{
     backend::{Backend, Call, Failure, Kept, Question, Reply, Resumed, result_name},
     schema::Schema,
 };
+pub use schemas_extension::{SCHEMAS_EXTENSION, schemas_extension};
 
 /// The media type of tools' arguments and results.
 const JSON: &str = "application/json";
@@ -55,51 +54,6 @@ impl Skill {
             security_requirements: Vec::new(),
         }
     }
-}
-
-/// The extension that shows the schemas of an agent's skills on its card.
-pub const SCHEMAS_EXTENSION: &str = "urn:a2ad:ext:skill-schemas:1";
-
-/// The card extension with the schemas of these skills: `{skill: {input, output}}`. `None` if no skill has one. A value
-/// on a card is bounded, so schemas that do not fit are left out, the largest first.
-pub fn schemas_extension<'a>(skills: impl Iterator<Item = &'a Skill>) -> Option<AgentExtension> {
-    let mut shown: Vec<&Skill> =
-        skills.filter(|skill| skill.input_schema.is_some() || skill.output_schema.is_some()).collect();
-    let size = |skill: &Skill| {
-        let texts = [&skill.input_schema, &skill.output_schema].into_iter().flatten();
-        texts.map(|schema| schema.text().as_str().len()).sum::<usize>()
-    };
-    shown.sort_by_key(|skill| size(skill));
-    let mut params = None;
-    while params.is_none() && !shown.is_empty() {
-        params = schemas(&shown);
-        let kept = shown.len() / 2;
-        shown.truncate(kept);
-    }
-    Some(AgentExtension {
-        uri: SCHEMAS_EXTENSION.into(),
-        description: Some("JSON Schemas of the skills' arguments and results".into()),
-        required: false,
-        params: Some(params?),
-    })
-}
-
-fn schemas(skills: &[&Skill]) -> Option<Json> {
-    let mut ordered = skills.to_vec();
-    ordered.sort_by(|one, other| one.id.cmp(&other.id));
-    let mut writer = Writer::new();
-    writer.object(|out| {
-        for skill in ordered {
-            out.key(&skill.id).object(|out| {
-                for (name, schema) in [("input", &skill.input_schema), ("output", &skill.output_schema)] {
-                    if let Some(schema) = schema {
-                        out.key(name).raw(schema.text().as_str());
-                    }
-                }
-            });
-        }
-    });
-    Json::parse(&String::from_utf8(writer.finish()).ok()?).ok()
 }
 
 /// The agent of one skill with a backend.
