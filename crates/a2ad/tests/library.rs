@@ -214,9 +214,8 @@ async fn a_profile_applies_to_its_agent_only() {
     );
 }
 
-#[tokio::test]
-async fn card_settings_are_shown_and_enforced() {
-    let skill = |id: &str| AgentSkill {
+fn skill(id: &str) -> AgentSkill {
+    AgentSkill {
         id: id.into(),
         name: id.into(),
         description: "For those who know".into(),
@@ -225,7 +224,32 @@ async fn card_settings_are_shown_and_enforced() {
         input_modes: Vec::new(),
         output_modes: Vec::new(),
         security_requirements: Vec::new(),
-    };
+    }
+}
+
+/// For other callers they do not exist: neither can they be called, nor does an error name them.
+#[tokio::test]
+async fn extended_skills_are_for_callers_who_can_get_the_extended_card() {
+    let send = r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]},
+        "metadata":{"skillId":"secret"}}"#;
+    for (shown, anonymous) in [(ExtendedCard::Protected, 400), (ExtendedCard::Open, 200)] {
+        let card = Card::new("echo").skill("echo", "Returns its input").extended_skill(skill("secret"));
+        let server = Server::builder().agent(card.extended_card(shown), Echo).build().unwrap();
+        let app = App::serve(app_with_callers(&server)).await;
+        for (user, expected) in [(None, anonymous), (Some(("x-user", "alice")), 200)] {
+            let headers: Vec<_> = user.into_iter().collect();
+            let body = send.as_bytes();
+            let path = "/a2a/echo/message:send";
+            let response = http1::request(app.address, "POST", path, &headers, body).await.unwrap();
+            let text = response.text();
+            assert_eq!(response.status, expected, "{user:?}: {text}");
+            assert!(expected == 200 || !text.contains("secret"), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn card_settings_are_shown_and_enforced() {
     let required =
         AgentExtension { uri: "urn:example:must".into(), description: None, required: true, params: None };
     let card = Card::new("strict")

@@ -170,6 +170,11 @@ impl RegisteredAgent {
         &self.info
     }
 
+    /// The skills that exist for a caller.
+    pub fn skills_for<'a>(&'a self, caller: &'a Scope) -> impl Iterator<Item = &'a AgentSkill> {
+        self.info.skills.iter().filter(|skill| self.settings.offers_skill(&skill.id, caller))
+    }
+
     /// The implementation.
     pub fn agent(&self) -> &DynAgent {
         &self.agent

@@ -54,7 +54,7 @@ pub(crate) fn check_request(
             if req.push.is_some() && !endpoint.settings().push {
                 return Err(push_off());
             }
-            check_media(endpoint, registered, req)?;
+            check_media(endpoint, identity, registered, req)?;
         }
         Operation::CreatePushConfig(_)
         | Operation::GetPushConfig(_)
@@ -97,7 +97,12 @@ fn extended_card(endpoint: &Endpoint, identity: &Identity) -> Result<(), Error> 
 
 /// Checks the client's accepted output modes against the agent's output modes, and the message's media types against
 /// its input modes. Where the profile's card shows another mode than the agent's own, both are accepted.
-fn check_media(endpoint: &Endpoint, registered: &RegisteredAgent, req: &SendMessage) -> Result<(), Error> {
+fn check_media(
+    endpoint: &Endpoint,
+    identity: &Identity,
+    registered: &RegisteredAgent,
+    req: &SendMessage,
+) -> Result<(), Error> {
     let has_types = || req.message.parts.iter().any(|part| part.media_type.is_some());
     let check_input = endpoint.settings().check_media_types && has_types();
     // The common case: the request names no media types.
@@ -105,7 +110,12 @@ fn check_media(endpoint: &Endpoint, registered: &RegisteredAgent, req: &SendMess
         return Ok(());
     }
     let info = registered.info();
-    let skill = req.requested_skill();
+    // A skill that does not exist for the caller is treated like an unknown one, which the engine rejects.
+    let exists = |skill: &String| {
+        let public = || registered.settings().offers_skill(skill, registered.anonymous_scope());
+        !identity.is_anonymous() || public()
+    };
+    let skill = req.requested_skill().filter(exists);
     let profile_mode = endpoint.profile().card.mode;
     media::check_output(
         &media::output_modes(info, skill.as_deref(), profile_mode),

@@ -3,6 +3,7 @@
 use protocol::model::{AgentExtension, SecurityScheme};
 
 use super::profile::Profile;
+use crate::scope::Scope;
 
 /// How one agent is served.
 #[derive(Clone, Debug)]
@@ -32,6 +33,13 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
+    /// Whether a skill exists for a caller. A skill that only the extended card shows is for callers with a credential,
+    /// or for all if everybody can get that card.
+    pub fn offers_skill(&self, skill: &str, caller: &Scope) -> bool {
+        let sees_extended = self.extended_card == ExtendedCard::Open || !caller.is_anonymous();
+        sees_extended || !self.extended_skills.iter().any(|extended| extended == skill)
+    }
+
     /// Whether streaming operations are supported at the agent's own path.
     pub fn offers_streaming(&self) -> bool {
         self.streaming && !self.profile.send_only

@@ -23,6 +23,7 @@ use crate::{
     idempotency,
     ids::TaskNo,
     log::{Entry, Log, Seq},
+    scope::Scope,
     store::{
         Committed, ContextLookup, KeyOwner, ListQuery, LogReader, MessageKey, NotCommitted, TaskRow, View,
         Visibility,
@@ -73,7 +74,7 @@ pub(super) async fn submit(
         return Err(push_configs::not_supported());
     }
     let skill_field = skill_field(call.dialect, &req);
-    let skill = requested_skill(registered, skill_field, &req)?;
+    let skill = requested_skill(registered, &call.scope, skill_field, &req)?;
     let given = call.idempotency_key.as_deref();
     let key = idempotency::key(registered.dedupe(), &engine.seal_key, &call.scope, given, &req)?;
     let task_metadata = req.metadata.as_ref().filter(|_| call.dialect.copies_request_metadata());
@@ -171,17 +172,26 @@ async fn try_submit_to(ctx: SendContext<'_>, id: &TaskId, message: &Message) -> 
     }
 }
 
-/// The skill the message requests; an error if the agent does not have it.
-fn requested_skill(registered: &RegisteredAgent, field: &str, req: &SendMessage) -> Result<Option<String>> {
+/// The longest list of skills in an error.
+const MAX_LISTED_SKILLS: usize = 50;
+
+/// The skill the message requests; an error if the agent does not have it for this caller.
+fn requested_skill(
+    registered: &RegisteredAgent,
+    caller: &Scope,
+    field: &str,
+    req: &SendMessage,
+) -> Result<Option<String>> {
     let Some(asked) = req.requested_skill() else { return Ok(None) };
-    let skills = &registered.info().skills;
-    if skills.iter().any(|skill| skill.id == asked) {
+    let known = || registered.skills_for(caller).map(|skill| skill.id.as_str());
+    if known().any(|skill| skill == asked) {
         return Ok(Some(asked));
     }
-    let known: Vec<&str> = skills.iter().map(|skill| skill.id.as_str()).collect();
-    let wanted = match known.as_slice() {
-        [] => "expected none: this agent has no skills to choose from".to_owned(),
-        known => format!("expected one of {}", known.join(", ")),
+    let listed: Vec<&str> = known().take(MAX_LISTED_SKILLS).collect();
+    let wanted = match (listed.as_slice(), known().count() - listed.len()) {
+        ([], _) => "expected none: this agent has no skills to choose from".to_owned(),
+        (listed, 0) => format!("expected one of {}", listed.join(", ")),
+        (listed, more) => format!("expected one of {} and {more} more on its card", listed.join(", ")),
     };
     Err(Error::invalid(field, wanted))
 }
